@@ -1,0 +1,74 @@
+package graphadapter
+
+import (
+	"context"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// State is what a function of a graph reads: the channels that have a value, by name. It is shared between tasks and
+// must not be changed.
+type State map[string]pregel.Value
+
+// NodeFunc is a node: it reads its input and returns what it writes and where it goes. input.Arg is set when the task
+// was made by a Send; then it is the node's input instead of the state.
+//
+// It may be called again for the same task: after a crash, a retry or an answer. What it does to the outside belongs
+// into the task's journal (see [TaskFrom]). A returned error fails the attempt; the node's retry policy decides on.
+type NodeFunc func(ctx context.Context, input Input) (pregel.Command, error)
+
+// Input is what a node function is called with.
+type Input struct {
+	State State
+	// Arg is the Send's argument, nil for a task triggered by edges.
+	Arg pregel.Value
+}
+
+// BranchFunc is a conditional edge. state has the writes of the branch's own task applied, and no sibling's.
+type BranchFunc func(ctx context.Context, state State) ([]pregel.Target, error)
+
+// RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default.
+type RetryPolicy struct {
+	// InitialInterval is the wait before the second attempt; 0.5 s. Negative means none.
+	InitialInterval time.Duration
+	// BackoffFactor multiplies the wait after each attempt; 2.
+	BackoffFactor float64
+	// MaxInterval bounds the wait; 128 s.
+	MaxInterval time.Duration
+	// MaxAttempts counts all attempts, the first included; 3.
+	MaxAttempts int
+	// NoJitter leaves out the random 0 to 1 s added to each wait.
+	NoJitter bool
+	// RetryOn decides by the error; nil retries everything except [Permanent] errors.
+	RetryOn func(error) bool
+}
+
+// Node is a node's functions and policies: what a Spec cannot hold.
+type Node struct {
+	Run      NodeFunc
+	Branches []BranchFunc
+	// Retry are tried in order, the first whose RetryOn matches decides; none means a failure is final.
+	Retry []RetryPolicy
+	// RunTimeout bounds one attempt; 0 means no bound.
+	RunTimeout time.Duration
+	// IdleTimeout bounds the time an attempt goes without progress (a write, an emitted value, a finished Task or
+	// Effect, a heartbeat); 0 means no bound.
+	IdleTimeout time.Duration
+}
+
+// Graph is a Spec and the Go functions it names. Build it once, then share it: it is read-only.
+type Graph struct {
+	Spec *pregel.Spec
+	// Nodes holds every node by name, pregel.Start among them when the entry has branches.
+	Nodes map[string]Node
+	// Reducers holds the custom reducers by their versioned name; the engine's own need no entry.
+	Reducers map[string]pregel.Reducer
+	// Subgraphs holds the graphs that Spec.Subgraphs describes, by the same names.
+	Subgraphs map[string]*Graph
+	// CheckInput refuses input that does not fit the graph's input type, with an error that names the field. Nil
+	// accepts any JSON object.
+	CheckInput func(pregel.Value) error
+	// Effects are the declared writes by name, for reconciliation after their node is gone.
+	Effects map[string]Effect
+}

@@ -1,0 +1,136 @@
+package pregel
+
+// Write puts one value on a channel. Overwrite replaces a reduce channel's value instead of reducing; one Overwrite a
+// superstep is allowed and beats every other write of that superstep, wherever it stands.
+type Write struct {
+	Channel   string `json:"channel"`
+	Value     Value  `json:"value"`
+	Overwrite bool   `json:"overwrite,omitempty"`
+}
+
+// Target is where control goes next: a node by name (or [End]), or with Send a task of its own with Arg as its input.
+type Target struct {
+	Node string `json:"node"`
+	Send bool   `json:"send,omitempty"`
+	Arg  Value  `json:"arg,omitempty"`
+}
+
+// Command is what a node returns to write and to choose where to go. Goto adds to the node's edges, it never replaces
+// them (LangGraph rule).
+type Command struct {
+	Update []Write  `json:"update,omitempty"`
+	Goto   []Target `json:"goto,omitempty"`
+	// Parent addresses the command to the parent graph: it ends this graph's run, and the parent takes it as if the
+	// subgraph's node had returned it. It excludes Update and Goto.
+	Parent *Command `json:"parent,omitempty"`
+}
+
+// Question is an interrupt that waits for an answer.
+type Question struct {
+	// ID is unique in the thread: a short hash of thread, branch, namespace, superstep, task path and Key or Ordinal.
+	ID string `json:"id"`
+	// Ordinal counts the questions of one task from 0, in the order they were asked.
+	Ordinal int `json:"ordinal"`
+	// Key replaces the ordinal when the node gave one.
+	Key string `json:"key,omitempty"`
+	// Value is what is asked, as the node gave it.
+	Value Value `json:"value"`
+	// Schema is the JSON schema of the answer; nil accepts any JSON value.
+	Schema Value `json:"schema,omitempty"`
+}
+
+// Answer is the reply to a question.
+type Answer struct {
+	QuestionID string `json:"question_id"`
+	Value      Value  `json:"value"`
+	// By names who answered, as far as it is known.
+	By string `json:"by,omitempty"`
+}
+
+// NodeError says why a task failed for good. It is data: it survives the process that saw the failure.
+type NodeError struct {
+	// Type is the error's kind, for handlers and people: "NodeFailure", "Timeout", "Panic", or a type's own name.
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	// Graph and Node name where it happened; Node is empty when the superstep itself failed.
+	Graph string `json:"graph,omitempty"`
+	Node  string `json:"node,omitempty"`
+}
+
+// Error implements error.
+func (e *NodeError) Error() string {
+	if e.Node == "" {
+		return e.Message
+	}
+	return "node " + e.Node + " of graph " + e.Graph + ": " + e.Message
+}
+
+// Outcome is everything one execution of a task comes back with. Who runs tasks returns exactly one Outcome for each
+// task that a [Loop] hands out.
+//
+// A task with Questions waits, whatever else it returned; one with an Error has failed for good (retries are the
+// runner's business); any other is finished.
+type Outcome struct {
+	Command
+	// Routes are the targets that the node's branches chose, in branch order, labels already resolved.
+	Routes    []Target   `json:"routes,omitempty"`
+	Questions []Question `json:"questions,omitempty"`
+	Error     *NodeError `json:"error,omitempty"`
+	// Custom are the values the node emitted on the custom stream.
+	Custom []Value `json:"custom,omitempty"`
+	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
+	// when the same task runs again.
+	Ledger Value `json:"ledger,omitempty"`
+}
+
+// Task is one unit of work that a [Loop] hands out. It is read-only.
+type Task struct {
+	// Namespace is "" for the root graph; a subgraph's is its parent's namespace, the parent's superstep and the
+	// parent task's path: "2/sub", "2/sub|1/inner".
+	Namespace string
+	// Graph is the path of subgraph names from the root's Spec, empty for the root.
+	Graph []string
+	// Step is the superstep, as LangGraph counts: the entry runs at 0, the first nodes at 1.
+	Step int
+	// Path is unique within its namespace and superstep: the node's name, or "name:3" for the fourth Send.
+	Path string
+	Node string
+	// Branch tells apart the lines of a thread that was forked; "" for the first.
+	Branch string
+	// Digest is the checkpoint's digest, in hex.
+	Digest string
+	// State holds the channels that have a value: all that the node reads, or all of them when the node has branches.
+	State map[string]Value
+	// Arg is the Send's argument; nil for a task triggered by edges.
+	Arg Value
+	// Answers are the replies to this task's earlier questions, in question order.
+	Answers []Answer
+	// Ledger is what Outcome.Ledger carried when this task last ran.
+	Ledger Value
+	// Branches are the conditional edges to evaluate after the node.
+	Branches []Branch
+	// RouteOnly asks to evaluate only the branches: Done is what the node (a subgraph) already returned.
+	RouteOnly bool
+	Done      Command
+	// StepsLeft counts the supersteps that may still run in this run, this one included.
+	StepsLeft int
+
+	loop *Loop
+	node int
+}
+
+// IsSend reports whether the task was made by a Send.
+func (t *Task) IsSend() bool { return t.Arg != nil }
+
+// Key names the task within its thread: the same on every attempt, resume and retry, another one in every superstep,
+// namespace and branch.
+func (t *Task) Key() string {
+	key := itoa(t.Step) + "/" + t.Path
+	if t.Namespace != "" {
+		key = t.Namespace + "|" + key
+	}
+	if t.Branch != "" {
+		key = t.Branch + "!" + key
+	}
+	return key
+}

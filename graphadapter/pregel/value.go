@@ -1,0 +1,55 @@
+package pregel
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Value is one JSON value as compact JSON text. A nil Value is "no value"; the text null is an explicit null, which
+// is a value: channels tell the two apart, as LangGraph does. Values are immutable once given to the engine.
+type Value = json.RawMessage
+
+// Null is the explicit JSON null.
+var Null = Value("null")
+
+var (
+	emptyList   = Value("[]")
+	emptyObject = Value("{}")
+)
+
+// IsNull reports whether v is an explicit null.
+func IsNull(v Value) bool { return string(v) == "null" }
+
+// isList reports whether v is a JSON array.
+func isList(v Value) bool { return len(v) > 0 && v[0] == '[' }
+
+// joinLists concatenates JSON arrays in order. Every argument must be an array.
+func joinLists(lists ...Value) Value {
+	size := 2
+	for _, l := range lists {
+		size += len(l)
+	}
+	out := make(Value, 0, size)
+	out = append(out, '[')
+	for _, l := range lists {
+		body := bytes.TrimSpace(l[1 : len(l)-1])
+		if len(body) == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, body...)
+	}
+	return append(out, ']')
+}
+
+// compact returns v without insignificant white space, so that equal values written by different encoders have equal
+// digests. It returns an error when v is not JSON.
+func compact(v Value) (Value, error) {
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, v); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
