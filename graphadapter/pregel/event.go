@@ -1,0 +1,43 @@
+package pregel
+
+// EventKind names what an [Event] reports.
+type EventKind string
+
+// The events of a run, in LangGraph's order: the tasks of a superstep start, each reports its update and its end, then
+// the values after the superstep.
+const (
+	// EventValues: Values are the output channels, after a superstep that wrote one, and once when a run continues.
+	EventValues EventKind = "values"
+	// EventTaskStart: Task is about to run (or was already finished by an earlier run).
+	EventTaskStart EventKind = "task"
+	// EventUpdate: Task finished; Writes are its state writes. Cached when an earlier run finished it.
+	EventUpdate EventKind = "update"
+	// EventTaskEnd: Task ended, with Writes, or with Questions, or with Error.
+	EventTaskEnd EventKind = "task_result"
+	// EventInterrupt: Task asked Questions; without a Task, a static breakpoint was reached.
+	EventInterrupt EventKind = "interrupt"
+	// EventCustom: Task emitted Value.
+	EventCustom EventKind = "custom"
+	// EventCheckpoint: Checkpoint was saved.
+	EventCheckpoint EventKind = "checkpoint"
+)
+
+// Event is one observation of a run. Which fields are set depends on Kind.
+type Event struct {
+	Kind EventKind
+	// Namespace is the graph's namespace, Nodes the names of the nodes it is nested in, outermost first.
+	Namespace  string
+	Nodes      []string
+	Step       int
+	Task       *Task
+	Values     map[string]Value
+	Writes     []Write
+	Questions  []Question
+	Error      *NodeError
+	Value      Value
+	Cached     bool
+	Checkpoint *Record
+}
+
+// Observer is told what happens in a run, in order, on the goroutine that drives the loop. It must not call back.
+type Observer func(Event)

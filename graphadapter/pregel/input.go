@@ -1,0 +1,29 @@
+package pregel
+
+// Input starts or continues a run of a thread. Exactly one of its forms is used: a Value is new input (it abandons open
+// questions, as in LangGraph), a Resume or Control continues, and the zero Input continues without anything new.
+type Input struct {
+	// Value is new input: a JSON object of the graph's input channels. The empty object is input too.
+	Value Value `json:"value,omitempty"`
+	// Resume answers open questions. A scalar only while exactly one question is open.
+	Resume *Resume `json:"resume,omitempty"`
+	// Control writes and routes from outside; it adds to what the thread was about to do.
+	Control *Command `json:"control,omitempty"`
+}
+
+// Resume answers questions: one Scalar, or values by question id (any subset; unknown ids answer nothing).
+type Resume struct {
+	Scalar Value            `json:"scalar,omitempty"`
+	ByID   map[string]Value `json:"by_id,omitempty"`
+	By     string           `json:"by,omitempty"`
+}
+
+// Options bound one run.
+type Options struct {
+	// RecursionLimit is LangGraph's: a run of fresh input may execute that many supersteps and fails at the next; it
+	// must be at least 1. A chain of N nodes needs N+1.
+	RecursionLimit int `json:"recursion_limit"`
+	// InterruptBefore and InterruptAfter replace the Spec's breakpoints when not nil.
+	InterruptBefore []string `json:"interrupt_before,omitempty"`
+	InterruptAfter  []string `json:"interrupt_after,omitempty"`
+}

@@ -1,0 +1,158 @@
+package superstep
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is where a thread stands.
+type Status string
+
+// The statuses of a thread.
+const (
+	StatusRunning    Status = "running"
+	StatusWaiting    Status = "waiting" // for answers to its questions
+	StatusStopped    Status = "stopped" // at a static breakpoint
+	StatusFinished   Status = "finished"
+	StatusFailed     Status = "failed" // superstep retry THREAD goes on from its last checkpoint
+	StatusCancelled  Status = "cancelled"
+	StatusTerminated Status = "terminated"
+)
+
+// Question is what a run asks a person or a program.
+type Question struct {
+	ID string `json:"id"`
+	// Node asked it, at superstep Step.
+	Node string `json:"node"`
+	Step int    `json:"step"`
+	// Value is what is asked, as the node gave it; Schema is the JSON schema of the answer, nil for any JSON.
+	Value  json.RawMessage `json:"value"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// ThreadView is what is known of a thread without its values.
+type ThreadView struct {
+	Thread string `json:"thread"`
+	Graph  string `json:"graph"`
+	Status Status `json:"status"`
+	RunID  string `json:"run_id"`
+	// Step is the superstep that runs or ran last; Nodes are those running or waiting now.
+	Step      int        `json:"step"`
+	Nodes     []string   `json:"nodes,omitempty"`
+	Questions []Question `json:"questions,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
+	Problem string    `json:"problem,omitempty"`
+	Started time.Time `json:"started"`
+	// Closed and Expires are zero while the run is open; a closed thread is gone after Expires.
+	Closed  time.Time `json:"closed,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+	// Output holds the output channels of a finished run.
+	Output map[string]json.RawMessage `json:"output,omitempty"`
+	// Events and HistoryBytes are the size of the run's history.
+	Events       int64        `json:"events"`
+	HistoryBytes int64        `json:"history_bytes"`
+	Effects      []EffectView `json:"effects,omitempty"`
+}
+
+// EffectView is one write to the outside.
+type EffectView struct {
+	Key      string          `json:"key"`
+	Effect   string          `json:"effect"`
+	Node     string          `json:"node"`
+	State    string          `json:"state"`
+	Attempts int             `json:"attempts"`
+	Receipt  json.RawMessage `json:"receipt,omitempty"`
+	Evidence string          `json:"evidence,omitempty"`
+}
+
+// StateView is a thread's state at one checkpoint.
+type StateView struct {
+	Thread     string                     `json:"thread"`
+	Graph      string                     `json:"graph"`
+	Status     Status                     `json:"status"`
+	Checkpoint string                     `json:"checkpoint"`
+	Source     string                     `json:"source"`
+	Step       int                        `json:"step"`
+	Values     map[string]json.RawMessage `json:"values"`
+	Next       []string                   `json:"next"`
+	Questions  []Question                 `json:"questions,omitempty"`
+}
+
+// CheckpointView is one line of a thread's history.
+type CheckpointView struct {
+	Step       int      `json:"step"`
+	Checkpoint string   `json:"checkpoint"`
+	Parent     string   `json:"parent,omitempty"`
+	Source     string   `json:"source"`
+	Ran        []string `json:"ran"`
+	Wrote      []string `json:"wrote"`
+	Next       []string `json:"next"`
+}
+
+// Progress is one line of a followed run.
+type Progress struct {
+	Step int    `json:"step"`
+	Node string `json:"node"`
+	// State is "started", "ok", "failed", "waiting", "retrying".
+	State    string        `json:"state"`
+	Attempt  int           `json:"attempt,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	// Next are the nodes chosen by branches or commands (not those of plain edges).
+	Next []string `json:"next,omitempty"`
+	// Notes are the values the node emitted.
+	Notes    []json.RawMessage `json:"notes,omitempty"`
+	Question *Question         `json:"question,omitempty"`
+	Error    string            `json:"error,omitempty"`
+}
+
+// StartRequest asks for a new run of a thread.
+type StartRequest struct {
+	Graph string
+	// Thread is the thread's id, at most 200 bytes; "" makes one.
+	Thread string
+	// Input is a JSON object of the graph's input channels.
+	Input json.RawMessage
+	// Durability is "sync" (default), "async" or "exit".
+	Durability Durability
+	// RecursionLimit bounds the supersteps of the run; 0 means the default of 10,007 (LangGraph's).
+	RecursionLimit int
+}
+
+// ResumeRequest answers one question of a thread.
+type ResumeRequest struct {
+	Thread string
+	// Question is the question's id or an unambiguous start of it; "" while exactly one question is open.
+	Question string
+	Value    json.RawMessage
+	// By names who answers.
+	By string
+	// ID makes the request idempotent: the same ID is taken once. "" makes one.
+	ID string
+	// Signal sends the answer as a signal: durable even while no worker runs, but with no reply whether it was taken.
+	Signal bool
+}
+
+// ResumeReply says what became of an answer.
+type ResumeReply struct {
+	Thread   string `json:"thread"`
+	Question string `json:"question"`
+	Node     string `json:"node"`
+	// Accepted is false when the same question had been answered before with the same request id.
+	Accepted bool `json:"accepted"`
+}
+
+// The methods of Client that the command line uses, in short (all return typed errors, see errors.go):
+//
+//	NewClient(c client.Client, cfg ClientConfig) (*Client, error)         ClientConfig{TaskQueue string, Logger}
+//	(*Client) Start(ctx, StartRequest) (ThreadView, error)                admits the input on a worker, then starts
+//	(*Client) Follow(ctx, thread string, on func(Progress)) (ThreadView, error)   returns when the run waits, stops or ends
+//	(*Client) Wait(ctx, thread) (ThreadView, error)
+//	(*Client) List(ctx, ListQuery) ([]ThreadView, error)                  ListQuery{Graph string, Status Status, Limit int}
+//	(*Client) Show(ctx, thread) (ThreadView, error)
+//	(*Client) State(ctx, thread) (StateView, error)
+//	(*Client) History(ctx, thread) ([]CheckpointView, error)              newest first
+//	(*Client) Resume(ctx, ResumeRequest) (ResumeReply, error)
+//	(*Client) Retry(ctx, thread) (ThreadView, error)
+//	(*Client) Cancel(ctx, thread, reason string) (ThreadView, error)
+//	(*Client) GraphSpec(ctx, name) (*pregel.Spec, error)                  from a worker that serves it
