@@ -8,6 +8,10 @@ import (
 // DefaultCurrency is given to an order that is put without one.
 const DefaultCurrency = "EUR"
 
+// maxTextLength bounds what people write, in bytes: a customer's name, a
+// notification's text.
+const maxTextLength = 4096
+
 // An Order is a sale that can be refunded, wholly or in parts.
 type Order struct {
 	// ID names the order: 1 to 64 letters, digits, dots, dashes or underscores.
@@ -34,16 +38,16 @@ var seedOrders = []Order{
 }
 
 // validate refuses an order that no refund could be computed from.
-func (o Order) validate() *Refusal {
+func (o Order) validate() error {
 	switch {
 	case !orderID.MatchString(o.ID):
-		return refuse(StatusInvalid, CodeInvalidOrder, "order id %q: want 1 to 64 letters, digits, '.', '-' or '_'", o.ID)
+		return refuse(statusInvalid, CodeInvalidOrder, "order id %q: want 1 to 64 letters, digits, '.', '-' or '_'", o.ID)
 	case o.Amount <= 0:
-		return refuse(StatusInvalid, CodeInvalidOrder, "order %s: amount %d cents is not above zero", o.ID, o.Amount)
+		return refuse(statusInvalid, CodeInvalidOrder, "order %s: amount %s is not above zero", o.ID, cents(o.Amount))
 	case !currencyCode.MatchString(o.Currency):
-		return refuse(StatusInvalid, CodeInvalidOrder, "order %s: currency %q is not a three-letter code", o.ID, o.Currency)
+		return refuse(statusInvalid, CodeInvalidOrder, "order %s: currency %q is not a three-letter code", o.ID, o.Currency)
 	case len(o.Customer) > maxTextLength:
-		return refuse(StatusInvalid, CodeInvalidOrder, "order %s: customer is longer than %d bytes", o.ID, maxTextLength)
+		return refuse(statusInvalid, CodeInvalidOrder, "order %s: customer is longer than %d bytes", o.ID, maxTextLength)
 	}
 	return nil
 }
@@ -55,7 +59,7 @@ func cents(amount int64) string {
 		sign = "-"
 	}
 	// The remainder keeps the dividend's sign, so each part is made positive
-	// by itself; negating the amount would overflow at the smallest int64.
+	// by itself; negating the whole would overflow at the smallest int64.
 	units, rest := amount/100, amount%100
 	if units < 0 {
 		units = -units
