@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite", which the server's store uses too
+)
+
+// integrityBudget bounds how long a start looks for damage. It reads the whole
+// file, some hundred megabytes a second, and a large one must not hold up a start.
+const integrityBudget = 2 * time.Second
+
+// prepareDatabase checks the file at dsn and lays it out if it is empty. All of
+// it happens on a connection of its own, closed before the server opens the file.
+func prepareDatabase(ctx context.Context, dsn, name string) error {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	defer func() { _ = db.Close() }() // whatever it wrote is committed
+	db.SetMaxOpenConns(1)
+
+	if err := checkIntegrity(ctx, db, name); err != nil {
+		return err
+	}
+	if err := useLog(ctx, db, name); err != nil {
+		return err
+	}
+	return layOut(ctx, db, name)
+}
+
+// checkIntegrity refuses a file that SQLite cannot read. A file too large to be
+// read within the budget counts as sound.
+func checkIntegrity(ctx context.Context, db *sql.DB, name string) error {
+	budget, cancel := context.WithTimeout(ctx, integrityBudget)
+	defer cancel()
+	var verdict string
+	err := db.QueryRowContext(budget, "PRAGMA quick_check(1)").Scan(&verdict)
+	if ctx.Err() == nil && errors.Is(budget.Err(), context.DeadlineExceeded) {
+		return nil
+	}
+	if err == nil && verdict != "ok" {
+		err = errors.New(verdict)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be read as an SQLite database: restore a copy, move it away to start afresh, or choose another --db: %w", name, err)
+	}
+	return nil
+}
+
+// useLog switches the file to a write-ahead log, which it remembers.
+func useLog(ctx context.Context, db *sql.DB, name string) error {
+	var mode string
+	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode=wal").Scan(&mode); err != nil {
+		return fmt.Errorf("cannot write to %s: close the programs that have it open, or choose another --db: %w", name, err)
+	}
+	if !strings.EqualFold(mode, "wal") {
+		return fmt.Errorf("no write-ahead log for %s, perhaps because it is on a network file system: choose a --db on a local disk (journal mode is %q)", name, mode)
+	}
+	return nil
+}
+
+// foldLog writes what is in the write-ahead log into the database file and
+// empties the log.
+func foldLog(dsn, name string) error {
+	db, err := sql.Open("sqlite", dsn+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		return fmt.Errorf("open %s to fold its log: %w", name, err)
+	}
+	_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	if err := errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("fold the log of %s (nothing is lost, the next start reads it): %w", name, err)
+	}
+	return nil
+}

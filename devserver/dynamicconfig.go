@@ -1,0 +1,89 @@
+package main
+
+import (
+	"time"
+
+	"go.temporal.io/server/common/dynamicconfig"
+)
+
+// settings is the server's dynamic configuration.
+//
+// The rule for a value to stand here: it makes the server faster and changes
+// nothing of what a run may do. The limits on history, payloads, updates and
+// signals stay as Temporal ships them, so that whatever works here works on a
+// stock cluster too.
+//
+// Partitions of task queues stay at the default of 4 as well: fewer would be a
+// little faster, but tasks that an earlier start had put into the others would
+// never be read again.
+func settings(stock bool) dynamicconfig.StaticClient {
+	if stock {
+		return embeddingSettings()
+	}
+	s := embeddingSettings()
+	for key, value := range tunedSettings() {
+		s[key] = value
+	}
+	return s
+}
+
+// embeddingSettings are what any server inside a developer's tool needs; they
+// touch no timing.
+func embeddingSettings() dynamicconfig.StaticClient {
+	return dynamicconfig.StaticClient{
+		// A development server does not call home.
+		dynamicconfig.EnableServerVersionCheck.Key(): false,
+	}
+}
+
+func tunedSettings() dynamicconfig.StaticClient {
+	const (
+		pollRPS = 10_000 // per shard and queue; stock 20
+		rps     = 100_000
+	)
+	return dynamicconfig.StaticClient{
+		// A queue processor may load tasks this many times a second per shard.
+		// At the stock 20, a run whose steps follow one another waits up to 50 ms
+		// for each: after a short burst it takes 20 steps a second however idle
+		// the server is. Transfer carries workflow and activity tasks and child
+		// workflows; timer carries timeouts, retries and sleeps; visibility what
+		// lists and counts show; outbound Nexus calls and callbacks.
+		dynamicconfig.TransferProcessorMaxPollRPS.Key():   pollRPS,
+		dynamicconfig.TimerProcessorMaxPollRPS.Key():      pollRPS,
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollRPS,
+		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollRPS,
+
+		// A timer fires up to this much late, so that several are loaded together.
+		// The stock 1 s turns a sleep of 1 ms, and the wait before every activity
+		// retry, into a second.
+		dynamicconfig.TimerProcessorMaxTimeShift.Key(): time.Millisecond,
+
+		// A run that continues as new waits until it is this old. The stock 1 s
+		// shows whenever a short run continues.
+		dynamicconfig.WorkflowIdReuseMinimalInterval.Key(): 10 * time.Millisecond,
+
+		// The stock 10 a second for lists and counts is used up by one open page of
+		// the Web UI next to one script.
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1_000,
+
+		// Calls a second per service. Stock values (1,200 to 3,000) protect a
+		// cluster's tenants from each other; here they would throttle the one
+		// user's own load tests.
+		dynamicconfig.FrontendRPS.Key():                        rps,
+		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key(): rps,
+		dynamicconfig.HistoryRPS.Key():                         rps,
+		dynamicconfig.MatchingRPS.Key():                        rps,
+
+		// The same for calls to the database, which here is a file of our own: it
+		// says itself how much it can take. The loading of tasks above is also
+		// bounded by a share of history's.
+		dynamicconfig.FrontendPersistenceMaxQPS.Key(): rps,
+		dynamicconfig.HistoryPersistenceMaxQPS.Key():  rps,
+		dynamicconfig.MatchingPersistenceMaxQPS.Key(): rps,
+
+		// A search attribute that somebody adds can be used at once, not when the
+		// cache expires a minute later. With one frontend the extra reads cost
+		// nothing that shows.
+		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
+	}
+}

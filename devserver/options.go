@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+)
+
+// inMemory is the value of --db that keeps nothing on disk.
+const inMemory = ":memory:"
+
+// maxPort is the highest TCP port.
+const maxPort = 65535
+
+// options are the flags, as given.
+type options struct {
+	db        string
+	ip        string
+	port      int
+	uiPort    int
+	headless  bool
+	stock     bool
+	logLevel  string
+	readyFile string
+}
+
+func (o *options) register(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringVar(&o.db, "db", "superstep.db", "SQLite `file`, created when missing; "+inMemory+" keeps nothing")
+	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
+	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
+	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
+	f.BoolVar(&o.headless, "headless", false, "serve no Web UI")
+	f.BoolVar(&o.stock, "stock", false, "leave the server's settings as Temporal ships them, to measure what an\n"+
+		"untuned cluster does (one run then takes about 20 steps a second)")
+	f.StringVar(&o.readyFile, "ready-file", "", "`file` that appears, holding host:port of the Temporal API, once the\n"+
+		"server is ready, and goes when it stops; scripts wait for it")
+	f.StringVar(&o.logLevel, "log-level", "warn", "what the server logs to stderr: debug, info, warn or error")
+}
+
+// validate reports the first flag whose value cannot be used.
+func (o *options) validate() error {
+	if o.db == "" {
+		return fmt.Errorf("--db is empty: name a file, or %s to keep nothing", inMemory)
+	}
+	if _, err := o.address(); err != nil {
+		return err
+	}
+	if _, err := o.level(); err != nil {
+		return err
+	}
+	if err := validPort("--port", o.port); err != nil {
+		return err
+	}
+	return validPort("--ui-port", o.uiPort)
+}
+
+// address is --ip parsed. The server binds to an address, not to a host name.
+func (o *options) address() (netip.Addr, error) {
+	ip, err := netip.ParseAddr(o.ip)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("--ip %q is not an IP address: give one such as 127.0.0.1, or 0.0.0.0 for every interface", o.ip)
+	}
+	return ip, nil
+}
+
+// level is --log-level parsed.
+func (o *options) level() (zapcore.Level, error) {
+	level, err := zapcore.ParseLevel(o.logLevel)
+	if err != nil || level > zapcore.ErrorLevel {
+		return 0, fmt.Errorf("--log-level %q is not a level: give debug, info, warn or error", o.logLevel)
+	}
+	return level, nil
+}
+
+func validPort(flag string, port int) error {
+	if port < 0 || port > maxPort {
+		return fmt.Errorf("%s %d is not a port: give 1 to %d, or 0 for a free one", flag, port, maxPort)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/temporal"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// run serves until ctx ends, and then stops in order; that is no error. It
+// prints one line to stdout when it is ready.
+func run(ctx context.Context, o options, stdout io.Writer) (err error) {
+	level, err := o.level()
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, o.db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.close()) }()
+
+	endpoints, ports, err := reserve(o)
+	if err != nil {
+		return err
+	}
+	defer ports.release()
+
+	zapLogger, logLevel := newLogger(level)
+	d := &devserver{
+		options:   o,
+		store:     store,
+		endpoints: endpoints,
+		logger:    serverLogger(zapLogger),
+		logLevel:  logLevel,
+		readyFile: readyFile(o.readyFile),
+	}
+	// One that was killed leaves its ready file behind. Only now is it certain
+	// that it is not the file of one that runs.
+	if err := d.readyFile.remove(); err != nil {
+		return err
+	}
+	ports.release()
+	if err := d.start(); err != nil {
+		return errors.Join(err, d.stop())
+	}
+	return errors.Join(d.serve(ctx, stdout), d.stop())
+}
+
+// devserver is one running server with what belongs to it.
+type devserver struct {
+	options   options
+	store     *store
+	endpoints endpoints
+	logger    log.Logger
+	logLevel  zap.AtomicLevel
+	readyFile readyFile
+
+	server temporal.Server // nil until started
+	stopUI func()          // nil until started
+}
+
+func (d *devserver) start() error {
+	server, err := newServer(d.endpoints, d.store.config(), d.options.stock, d.logger)
+	if err != nil {
+		return err
+	}
+	d.server = server
+	if err := server.Start(); err != nil {
+		return fmt.Errorf("start the Temporal server (if its database is to blame, another --db helps): %w", err)
+	}
+	if !d.options.headless {
+		d.stopUI = startUI(d.endpoints.ui, d.endpoints.frontend)
+	}
+	return nil
+}
+
+// serve announces the server once it is ready and returns when ctx ends. Being
+// told to stop before it is ready is no error either.
+func (d *devserver) serve(ctx context.Context, stdout io.Writer) error {
+	if err := awaitReady(ctx, d.endpoints, log.NewSdkLogger(d.logger)); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	if err := d.readyFile.write(dialable(d.endpoints.frontend).String()); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, d.announcement())
+	<-ctx.Done()
+	return nil
+}
+
+// stop ends what start began, in reverse order. Callers in flight get an error
+// and try again; what they were told before is in the database.
+func (d *devserver) stop() error {
+	err := d.readyFile.remove()
+	if d.stopUI != nil {
+		d.stopUI()
+	}
+	if d.server == nil {
+		return err
+	}
+	// The services go down one after another and complain about each other.
+	if d.logLevel.Level() > zapcore.InfoLevel {
+		d.logLevel.SetLevel(zapcore.FatalLevel)
+	}
+	if stopErr := d.server.Stop(); stopErr != nil {
+		err = errors.Join(err, fmt.Errorf("stop the Temporal server (what it acknowledged is kept): %w", stopErr))
+	}
+	return err
+}
+
+// announcement is the line that says where everything is.
+func (d *devserver) announcement() string {
+	parts := []string{"devserver " + d.endpoints.frontend.String()}
+	if d.endpoints.ui.IsValid() {
+		parts = append(parts, "web UI "+uiURL(d.endpoints.ui))
+	}
+	parts = append(parts, "db "+d.store.name)
+	if d.options.stock {
+		parts = append(parts, "stock settings")
+	}
+	return strings.Join(parts, "   ")
+}
