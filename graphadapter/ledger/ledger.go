@@ -1,7 +1,14 @@
 // Package ledger holds the pure states of what a task does to the outside: memoised calls and effects.
+//
+// An [Entry] is one call. Its methods are the only ways from one state to the next; [Decide] is the reconciliation
+// table: what to do next, given what the ledger says and what the outside says. The package does no I/O and reads no
+// clock.
 package ledger
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Kind tells a memoised call from a write to the outside.
 type Kind string
@@ -19,10 +26,13 @@ type State string
 const (
 	// StateIntent: the call may have been made; no receipt yet.
 	StateIntent State = "intent"
-	// StateCommitted: the outside has it; Result is the receipt.
+	// StateCommitted: the outside has it; Result is the receipt. It is final.
 	StateCommitted State = "committed"
 	// StateFailed: the outside refused it for good; nothing was written there.
 	StateFailed State = "failed"
+	// StateUnknown: no program can tell whether the outside has it, so a person is asked. Result is the receipt that
+	// was found and did not fit, if there was one.
+	StateUnknown State = "unknown"
 )
 
 // Entry is one memoised call or effect of one task. The key is a hash of thread, branch, namespace, superstep, task
@@ -33,12 +43,97 @@ type Entry struct {
 	Kind       Kind   `json:"kind"`
 	State      State  `json:"state"`
 	ParamsHash string `json:"params_hash,omitempty"`
-	// Params are an effect's parameters as RFC 8785 JSON: reconciliation needs them after the node is gone.
+	// Params are an effect's parameters, exactly as they were given: reconciliation needs them after the node is gone.
 	Params json.RawMessage `json:"params,omitempty"`
 	// Result is a memoised call's result or an effect's receipt.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Attempts counts the calls to the outside that were started.
 	Attempts int `json:"attempts"`
+	// Rulings counts the answers of a person that were used up. The next question about this entry is a new one, so
+	// that an old "repeat" never stands for a second repetition.
+	Rulings int `json:"rulings,omitempty"`
 	// Evidence says in words how a state other than by our own call came about: "lookup after crash".
 	Evidence string `json:"evidence,omitempty"`
+}
+
+// Send returns the entry as it must be stored before a call to the outside: an intent with one more attempt.
+func (e Entry) Send() (Entry, error) {
+	if err := e.leave(StateIntent); err != nil {
+		return e, err
+	}
+	e.State, e.Result, e.Evidence = StateIntent, nil, ""
+	e.Attempts++
+	return e, nil
+}
+
+// Commit returns the entry with the receipt or result. evidence is "" after our own call, else how we know.
+func (e Entry) Commit(result json.RawMessage, evidence string) (Entry, error) {
+	if err := e.leave(StateCommitted); err != nil {
+		return e, err
+	}
+	e.State, e.Result, e.Evidence = StateCommitted, result, evidence
+	return e, nil
+}
+
+// Refuse returns the entry of a call that the outside refused for good and did not write.
+func (e Entry) Refuse(evidence string) (Entry, error) {
+	if err := e.leave(StateFailed); err != nil {
+		return e, err
+	}
+	e.State, e.Result, e.Evidence = StateFailed, nil, evidence
+	return e, nil
+}
+
+// Doubt returns the entry that waits for a person, with the reason and the receipt that was found, if any.
+func (e Entry) Doubt(reason string, found json.RawMessage) (Entry, error) {
+	if err := e.leave(StateUnknown); err != nil {
+		return e, err
+	}
+	e.State, e.Result, e.Evidence = StateUnknown, found, reason
+	return e, nil
+}
+
+// Ruled returns the entry with one answer of a person used up.
+func (e Entry) Ruled() Entry {
+	e.Rulings++
+	return e
+}
+
+// leave checks the one rule that all transitions share: what the outside has stays so.
+func (e Entry) leave(to State) error {
+	if e.State == StateCommitted {
+		return &TransitionError{Name: e.Name, Key: e.Key, From: e.State, To: to}
+	}
+	return nil
+}
+
+// SameParams returns a [ConflictError] when the entry was made with parameters of another hash.
+func (e Entry) SameParams(hash string) error {
+	if e.ParamsHash != "" && e.ParamsHash != hash {
+		return &ConflictError{Name: e.Name, Key: e.Key, Recorded: e.ParamsHash, Got: hash}
+	}
+	return nil
+}
+
+// ConflictError says that a key was used again with other parameters. The call was not made: an earlier execution of
+// the task recorded the key for something else, so the node is not deterministic up to this call.
+type ConflictError struct {
+	Name, Key     string
+	Recorded, Got string
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("effect %q (key %s) was recorded with other parameters (hash %.12s, now %.12s): compute the "+
+		"parameters from state, or from a memoised Task, and keep the order of calls or give each its own key",
+		e.Name, e.Key, e.Recorded, e.Got)
+}
+
+// TransitionError says that an entry cannot go from one state to the other. It is a mistake in the calling code.
+type TransitionError struct {
+	Name, Key string
+	From, To  State
+}
+
+func (e *TransitionError) Error() string {
+	return fmt.Sprintf("ledger entry %q (key %s) is %s and cannot become %s", e.Name, e.Key, e.From, e.To)
 }

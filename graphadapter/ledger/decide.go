@@ -1,0 +1,106 @@
+package ledger
+
+// Target is what the outside guarantees about an effect's key.
+type Target string
+
+const (
+	// TargetKeyed: the target itself makes a call with a key it already has a no-op. After "not found" the call may be
+	// repeated at once.
+	TargetKeyed Target = "keyed"
+	// TargetLookupOnly: the target stores the key and finds it again, but does not refuse a second call with it.
+	// "Not found" is believed only after an earlier call can no longer be under way.
+	TargetLookupOnly Target = "lookup_only"
+	// TargetNone: neither; nothing but a person can tell whether a call may be repeated.
+	TargetNone Target = "none"
+)
+
+// Valid reports whether t is one of the declared targets.
+func (t Target) Valid() bool { return t == TargetKeyed || t == TargetLookupOnly || t == TargetNone }
+
+// Finding is what the outside says about a key.
+type Finding string
+
+const (
+	// FindingNone: the outside was not asked yet.
+	FindingNone Finding = ""
+	// FindingCommitted: it has the write, with a receipt that fits the parameters.
+	FindingCommitted Finding = "committed"
+	// FindingNotFound: it does not have the write, as far as it can see now.
+	FindingNotFound Finding = "not_found"
+	// FindingStillNotFound: not found again, after an earlier call's deadline and the target's settle time.
+	FindingStillNotFound Finding = "still_not_found"
+	// FindingPartial: it has something under the key, but not all of it or not what the parameters say.
+	FindingPartial Finding = "partial"
+	// FindingUnknown: it gave no clear answer, or the effect has no Lookup.
+	FindingUnknown Finding = "unknown"
+)
+
+// Action is what to do next about an effect.
+type Action string
+
+const (
+	// ActionUse: return the recorded receipt; no call.
+	ActionUse Action = "use"
+	// ActionLookUp: ask the outside, then decide again with the finding.
+	ActionLookUp Action = "look_up"
+	// ActionCall: record the intent, then call with the same key.
+	ActionCall Action = "call"
+	// ActionAccept: record the receipt that was found, then go on.
+	ActionAccept Action = "accept"
+	// ActionWaitSettle: wait the call deadline and the settle time, look up again, and decide with
+	// FindingStillNotFound in place of FindingNotFound.
+	ActionWaitSettle Action = "wait_settle"
+	// ActionAskPerson: record StateUnknown and wait for a person's ruling.
+	ActionAskPerson Action = "ask_person"
+)
+
+// rule is one row of the table; an empty field matches everything.
+type rule struct {
+	finding Finding
+	target  Target
+	action  Action
+}
+
+// reconcile is the table for an effect that may have reached the outside, once the outside was asked. The first
+// matching row decides. "Partial" pauses for a person: a compensation is bound to the effect, never invented.
+var reconcile = []rule{
+	{FindingCommitted, "", ActionAccept},
+	{FindingPartial, "", ActionAskPerson},
+	{FindingUnknown, "", ActionAskPerson},
+	{FindingNotFound, TargetKeyed, ActionCall},
+	{FindingNotFound, TargetLookupOnly, ActionWaitSettle},
+	{FindingStillNotFound, TargetKeyed, ActionCall},
+	{FindingStillNotFound, TargetLookupOnly, ActionCall},
+}
+
+// Decide says what to do next about an effect: entry is its ledger entry, nil when there is none; suspect says that an
+// earlier execution may have called without leaving an entry; finding is what the outside said since.
+//
+// A recorded receipt is used. Without a trace of an earlier call the call is made. Everything else asks the outside
+// first, then follows the table; what the table does not know, a person decides. The answer is never a blind repeat.
+func Decide(target Target, entry *Entry, suspect bool, finding Finding) Action {
+	if entry != nil && entry.State == StateCommitted {
+		return ActionUse
+	}
+	if finding == FindingNone {
+		if mayBeOutside(entry, suspect) {
+			return ActionLookUp
+		}
+		return ActionCall
+	}
+	for _, r := range reconcile {
+		if r.finding == finding && (r.target == "" || r.target == target) {
+			return r.action
+		}
+	}
+	return ActionAskPerson
+}
+
+// mayBeOutside reports whether a call may have reached the outside. A refusal was the last word of the execution that
+// saw it; only a suspect one may have been overtaken by a frozen call that thawed later.
+func mayBeOutside(entry *Entry, suspect bool) bool {
+	if suspect {
+		return true
+	}
+	return entry != nil && entry.State != StateFailed
+}
