@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -71,4 +72,8 @@ type Graph struct {
 	CheckInput func(pregel.Value) error
 	// Effects are the declared writes by name, for reconciliation after their node is gone.
 	Effects map[string]Effect
+
+	once       sync.Once
+	program    *pregel.Program
+	programErr error
 }

@@ -116,6 +116,7 @@ type Task struct {
 	StepsLeft int
 
 	loop *Loop
+	run  *taskRun
 	node int
 }
 

@@ -53,3 +53,12 @@ func compact(v Value) (Value, error) {
 	}
 	return buf.Bytes(), nil
 }
+
+// appendQuoted appends a string as JSON.
+func appendQuoted(out Value, s string) Value {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		panic("superstep: a string is always JSON: " + err.Error())
+	}
+	return append(out, quoted...)
+}

@@ -41,13 +41,3 @@ type StateUpdate struct {
 	// AsNode is the node whose edges and branches decide what comes next; "" infers it, pregel.End finishes.
 	AsNode string
 }
-
-// The methods of Memory's threads, in short:
-//
-//	NewMemory() *Memory
-//	(*Memory) Thread(g *Graph, id string) *Thread
-//	(*Thread) Run(ctx, pregel.Input, RunOptions) (RunResult, error)
-//	(*Thread) State(ctx, checkpoint string) (pregel.Snapshot, error)
-//	(*Thread) History(ctx) ([]pregel.Snapshot, error)            newest first
-//	(*Thread) UpdateState(ctx, checkpoint string, u ...StateUpdate) (pregel.Snapshot, error)
-//	(*Graph) Invoke(ctx, pregel.Input, RunOptions) (RunResult, error)     without a thread: nothing is kept

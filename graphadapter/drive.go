@@ -1,0 +1,112 @@
+package graphadapter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// DefaultRecursionLimit bounds the supersteps of a run that names no limit: LangGraph's default.
+const DefaultRecursionLimit = 10_007
+
+func (o RunOptions) engine() pregel.Options {
+	if o.RecursionLimit == 0 {
+		o.RecursionLimit = DefaultRecursionLimit
+	}
+	return o.Options
+}
+
+// delivery is one task's outcome on its way to the loop.
+type delivery struct {
+	task    *pregel.Task
+	outcome pregel.Outcome
+}
+
+// drive runs a loop's tasks, all of a superstep at once, until the run ends. When ctx is done it waits for the tasks
+// that run, keeps what finished, and returns the cause.
+func drive(ctx context.Context, g *Graph, thread string, loop *pregel.Loop) error {
+	done := make(chan delivery)
+	running := 0
+	for {
+		for _, task := range loop.Ready() {
+			running++
+			go func() { done <- delivery{task, runTask(ctx, g, thread, task)} }()
+		}
+		if running == 0 {
+			break
+		}
+		d := <-done
+		running--
+		loop.Deliver(d.task, d.outcome)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return loop.Err()
+}
+
+// runTask runs one task to its outcome: attempt by attempt, as the node's retry policy says.
+func runTask(ctx context.Context, g *Graph, thread string, task *pregel.Task) pregel.Outcome {
+	journal, err := NewMemoryJournal(task.Ledger)
+	if err != nil {
+		return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
+	}
+	for attempt := 1; ; attempt++ {
+		outcome, err := RunAttempt(ctx, g, task, Env{Thread: thread, Attempt: attempt, Journal: journal})
+		if err == nil {
+			return outcome
+		}
+		wait, again := RetryAfter(g.retries(task), attempt, err)
+		if again && ctx.Err() == nil && pause(ctx, wait) {
+			continue
+		}
+		stored, _ := EncodeLedger(journal.Entries())
+		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored}
+	}
+}
+
+// retries are the retry policies of a task's node.
+func (g *Graph) retries(task *pregel.Task) []RetryPolicy {
+	sub, ok := g.Subgraph(task.Graph)
+	if !ok {
+		return nil
+	}
+	return sub.Nodes[task.Node].Retry
+}
+
+func (g *Graph) nameOf(task *pregel.Task) string {
+	if sub, ok := g.Subgraph(task.Graph); ok {
+		return sub.Spec.Name
+	}
+	return g.Spec.Name
+}
+
+// pause waits; it reports false when ctx ended first.
+func pause(ctx context.Context, wait time.Duration) bool {
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func resultOf(program *pregel.Program, loop *pregel.Loop) (RunResult, error) {
+	switch loop.Status() {
+	case pregel.StatusDone:
+		return RunResult{Output: loop.Output()}, nil
+	case pregel.StatusWaiting:
+		return RunResult{Output: loop.Output(), Questions: program.OpenQuestions(loop.Thread())}, nil
+	case pregel.StatusBreakpoint:
+		return RunResult{Output: loop.Output(), Breakpoint: true}, nil
+	default:
+		return RunResult{}, fmt.Errorf("superstep: the loop of graph %q ended in status %d", program.Spec.Name, loop.Status())
+	}
+}

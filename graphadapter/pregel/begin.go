@@ -1,0 +1,205 @@
+package pregel
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// begin takes in what a run starts with: section 5.2 of the semantics. resuming is what a parent tells its subgraph.
+func (l *Loop) begin(in Input, resuming *bool) error {
+	if l.rec == nil {
+		l.rec = &Record{Checkpoint: l.prog.emptyCheckpoint(), tasks: map[string]*TaskRecord{}}
+	}
+	l.work = l.prog.loaded(l.rec.Checkpoint)
+	l.step = l.rec.Checkpoint.Step + 1
+	l.stop = l.step + l.opts.RecursionLimit + 1
+	fresh := l.work.fresh()
+	continues := !fresh && (resuming == nil && in.Value == nil || resuming != nil && *resuming)
+	value, err := l.inputValue(in, fresh)
+	if err != nil {
+		return err
+	}
+	before := l.rec.control
+	if in.Control != nil && !controlIsEmpty(in.Control) {
+		l.rec.control = append(slices.Clone(before), *in.Control)
+	}
+	if err := l.applyControl(); err != nil {
+		l.rec.control = before
+		return err
+	}
+	switch {
+	case continues:
+		l.continueRun()
+	case value != nil:
+		if err := l.takeInput(value); err != nil {
+			return err
+		}
+	default:
+		return &EmptyInputError{Graph: l.prog.Spec.Name}
+	}
+	if l.root == l {
+		l.resuming = &continues
+	} else if resuming != nil {
+		l.resuming = resuming
+	}
+	return nil
+}
+
+// inputValue returns what goes into the input channel. A control command that finds an empty thread is input as well:
+// it then takes effect twice, as in LangGraph.
+func (l *Loop) inputValue(in Input, fresh bool) (Value, error) {
+	if in.Control != nil && fresh {
+		wrapped, err := json.Marshal(map[string]*Command{commandKey: in.Control})
+		return wrapped, err
+	}
+	if in.Value == nil {
+		return nil, nil
+	}
+	v, err := compact(in.Value)
+	if err != nil {
+		return nil, &InvalidUpdateError{Graph: l.prog.Spec.Name, Message: "the input is not JSON", Cause: err}
+	}
+	if IsNull(v) {
+		return nil, nil
+	}
+	return v, nil
+}
+
+func controlIsEmpty(c *Command) bool { return len(c.Update) == 0 && len(c.Goto) == 0 }
+
+// loaded is a checkpoint as a run finds it: untracked channels do not outlive the run that wrote them.
+func (p *Program) loaded(c *Checkpoint) *Checkpoint {
+	n := c.next()
+	for i := range p.state {
+		if p.channels[i].rule == ruleUntracked {
+			n.cells[i] = cell{}
+		}
+	}
+	return n
+}
+
+// applyControl applies the control writes that wait on the loaded checkpoint. They clear nothing.
+func (l *Loop) applyControl() error {
+	for _, c := range l.rec.control {
+		updated, had := l.work.updated, l.work.hasUpdated
+		writes := l.prog.stateWrites(l.prog.targets(nil, c.Goto), c.Update)
+		next, err := l.prog.apply(l.work, []applied{{node: -1, writes: writes}})
+		if err != nil {
+			return err
+		}
+		l.work = next
+		if had {
+			next.updated = append(next.updated, updated...)
+			slices.Sort(next.updated)
+			next.updated = slices.Compact(next.updated)
+		}
+		next.hasUpdated = had
+	}
+	return nil
+}
+
+// continueRun goes on from the loaded checkpoint: breakpoints passed so far do not fire again, and a replay gets a
+// branch of its own.
+func (l *Loop) continueRun() {
+	l.work.interruptSeen = slices.Clone(l.work.versions)
+	if l.replaying {
+		l.fork()
+	}
+	l.values(l.work)
+}
+
+// fork makes the replayed checkpoint a new one, so that what runs now is told apart from what ran then. A checkpoint
+// made by an update or a fork already is one; it only forgets its tasks.
+func (l *Loop) fork() {
+	source := l.rec.Checkpoint.Source
+	if source == SourceUpdate || source == SourceFork {
+		l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control, tasks: map[string]*TaskRecord{}}
+		l.keep(l.rec)
+		return
+	}
+	l.work.Branch = "b" + itoa(l.thread.seq+1)
+	l.save(SourceFork)
+}
+
+// takeInput puts new input into the input channel and discards what the thread was about to do.
+func (l *Loop) takeInput(value Value) error {
+	parts := []applied{{node: -1, writes: []channelWrite{{l.prog.start, update{value: value}}}}}
+	for _, t := range l.prog.plan(l.work, false) {
+		parts = append(parts, applied{node: t.node})
+	}
+	next, err := l.prog.apply(l.work, parts)
+	if err != nil {
+		return err
+	}
+	if l.replaying {
+		next.Branch = "b" + itoa(l.thread.seq+1)
+	}
+	l.work, l.replaying = next, false
+	l.save(SourceInput)
+	return nil
+}
+
+// commandKey wraps a command that became the input of an empty thread.
+const commandKey = "__command__"
+
+// entryCommand turns the input into the entry's result: the writes of the input channels, in declaration order.
+func (p *Program) entryCommand(input Value) (Command, error) {
+	var fields map[string]Value
+	if err := json.Unmarshal(input, &fields); err != nil || fields == nil {
+		return Command{}, &InvalidUpdateError{Graph: p.Spec.Name, Code: "INVALID_GRAPH_NODE_RETURN_VALUE",
+			Message: "the input must be a JSON object, got " + brief(input)}
+	}
+	if wrapped, ok := fields[commandKey]; ok {
+		var c Command
+		err := json.Unmarshal(wrapped, &c)
+		return c, err
+	}
+	var c Command
+	for i := range p.state {
+		if v, ok := fields[p.channels[i].name]; ok && p.inputs[i] {
+			c.Update = append(c.Update, Write{Channel: p.channels[i].name, Value: v})
+		}
+	}
+	return c, nil
+}
+
+// answer gives a resume's values to the open questions. A scalar needs one task that waits without any answer yet.
+func (p *Program) answer(t *Thread, r *Resume) error {
+	if r.Scalar != nil {
+		return p.answerScalar(t, r)
+	}
+	for _, id := range sortedKeys(r.ByID) {
+		p.give(t, Answer{QuestionID: id, Value: r.ByID[id], By: r.By})
+	}
+	return nil
+}
+
+func (p *Program) answerScalar(t *Thread, r *Resume) error {
+	var ids []string
+	for _, path := range sortedKeys(t.Head.tasks) {
+		rec := t.Head.tasks[path]
+		if open := rec.open(); len(open) > 0 && len(rec.Answers) == 0 {
+			ids = append(ids, open[0].ID)
+		}
+	}
+	if len(ids) > 1 {
+		return &MultipleInterruptsError{Graph: p.Spec.Name, IDs: ids}
+	}
+	if open := p.OpenQuestions(t); len(open) > 0 {
+		p.give(t, Answer{QuestionID: open[0].ID, Value: r.Scalar, By: r.By})
+	}
+	return nil
+}
+
+// give puts an answer on the task that asked; an unknown id, or one already answered, answers nothing.
+func (p *Program) give(t *Thread, a Answer) {
+	p.eachTask(t, t.Head, nil, func(_ string, rec *TaskRecord) bool {
+		for _, q := range rec.open() {
+			if q.ID == a.QuestionID {
+				rec.Answers = append(rec.Answers[:len(rec.Answers):len(rec.Answers)], a)
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,246 @@
+package pregel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The engine's own channels stand after the graph's: one for the input, one for pending Sends, one that triggers each
+// node, and one for each join.
+const (
+	startChannel  = "__start__"
+	tasksChannel  = "__pregel_tasks"
+	triggerPrefix = "branch:to:"
+	joinPrefix    = "join:"
+)
+
+// rule is a compiled channel's behaviour, kinds of the Spec and the engine's own together.
+type rule uint8
+
+const (
+	ruleLast rule = iota
+	ruleAny
+	ruleEphemeral
+	ruleUntracked
+	ruleTopic
+	ruleReduce
+	ruleSends
+	ruleTrigger      // an unguarded ephemeral null: wakes a node
+	ruleTriggerAfter // wakes a deferred node once nothing else is left (LastValueAfterFinish)
+	ruleJoin         // available once every source wrote its name (NamedBarrierValue)
+	ruleJoinAfter    // the same for a deferred node (NamedBarrierValueAfterFinish)
+)
+
+// channel is one compiled channel.
+type channel struct {
+	name       string
+	rule       rule
+	guard      bool
+	accumulate bool
+	reducer    Reducer
+	zero       Value
+	sources    []string // a join's
+	wakes      []int    // the nodes that this channel triggers
+}
+
+// cell is a channel's value in one checkpoint. It is copied, never changed in place.
+type cell struct {
+	value    Value
+	sends    []Send
+	seen     []int // a join's sources that have written, sorted
+	finished bool
+}
+
+// Send is a pending task: node Node with input Arg.
+type Send struct {
+	Node string `json:"send"`
+	Arg  Value  `json:"arg"`
+}
+
+// update is one write to a channel, as Apply sees it.
+type update struct {
+	value     Value
+	overwrite bool
+	send      *Send
+	source    int // a join's writer, as an index into its sources
+}
+
+func (c *channel) available(s *cell) bool {
+	switch c.rule {
+	case ruleSends:
+		return len(s.sends) > 0
+	case ruleJoin:
+		return len(s.seen) == len(c.sources)
+	case ruleJoinAfter:
+		return s.finished && len(s.seen) == len(c.sources)
+	case ruleTriggerAfter:
+		return s.value != nil && s.finished
+	default:
+		return s.value != nil
+	}
+}
+
+// apply takes the writes of one superstep; changed reports whether the channel gets a new version.
+func (c *channel) apply(graph string, s *cell, updates []update) (changed bool, err error) {
+	switch c.rule {
+	case ruleLast:
+		if len(updates) != 1 {
+			return false, c.conflict(graph)
+		}
+		s.value = updates[0].value
+	case ruleEphemeral, ruleUntracked:
+		if c.guard && len(updates) != 1 {
+			return false, c.conflict(graph)
+		}
+		s.value = updates[len(updates)-1].value
+	case ruleAny, ruleTrigger:
+		s.value = updates[len(updates)-1].value
+	case ruleTriggerAfter:
+		s.value, s.finished = updates[len(updates)-1].value, false
+	case ruleTopic:
+		return c.applyTopic(s, updates), nil
+	case ruleReduce:
+		return true, c.applyReduce(graph, s, updates)
+	case ruleSends:
+		sends := make([]Send, len(updates))
+		for i, u := range updates {
+			sends[i] = *u.send
+		}
+		s.sends = sends
+	case ruleJoin, ruleJoinAfter:
+		return c.applyJoin(s, updates), nil
+	}
+	return true, nil
+}
+
+func (c *channel) conflict(graph string) error {
+	return &InvalidUpdateError{Graph: graph, Channel: c.name, Code: "INVALID_CONCURRENT_GRAPH_UPDATE",
+		Message: "it can take only one value a superstep: use a reducing channel to combine values, " +
+			"or let one node write it"}
+}
+
+func (c *channel) applyTopic(s *cell, updates []update) bool {
+	had := s.value != nil
+	lists := make([]Value, 0, len(updates)+1)
+	if c.accumulate && had {
+		lists = append(lists, s.value)
+	}
+	for _, u := range updates {
+		if isList(u.value) {
+			lists = append(lists, u.value)
+			continue
+		}
+		lists = append(lists, Value("["+string(u.value)+"]"))
+	}
+	joined := joinLists(lists...)
+	if len(joined) == len(emptyList) {
+		s.value = nil
+		return had
+	}
+	grew := !c.accumulate || len(joined) != len(s.value)
+	s.value = joined
+	return grew
+}
+
+func (c *channel) applyReduce(graph string, s *cell, updates []update) (err error) {
+	overwrite := -1
+	for i, u := range updates {
+		if !u.overwrite {
+			continue
+		}
+		if overwrite >= 0 {
+			return &InvalidUpdateError{Graph: graph, Channel: c.name, Code: "INVALID_CONCURRENT_GRAPH_UPDATE",
+				Message: "it can receive only one overwrite a superstep"}
+		}
+		overwrite = i
+	}
+	if overwrite >= 0 {
+		s.value = updates[overwrite].value
+		return nil
+	}
+	values := make([]Value, len(updates))
+	for i, u := range updates {
+		values[i] = u.value
+	}
+	current := s.value
+	if current == nil {
+		current = c.zero
+	}
+	reduced, err := c.reduce(current, values)
+	if err != nil {
+		return &InvalidUpdateError{Graph: graph, Channel: c.name, Message: "reducer " + c.reducer.Name(), Cause: err}
+	}
+	s.value = reduced
+	return nil
+}
+
+// reduce turns a reducer's panic into an error: a custom reducer is user code, and it must not take the run with it.
+func (c *channel) reduce(current Value, values []Value) (v Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	v, err = c.reducer.Reduce(current, values)
+	if _, builtin := c.reducer.(fold); builtin || err != nil {
+		return v, err
+	}
+	return compact(v)
+}
+
+func (c *channel) applyJoin(s *cell, updates []update) (grew bool) {
+	for _, u := range updates {
+		at, known := slices.BinarySearch(s.seen, u.source)
+		if known {
+			continue
+		}
+		s.seen = slices.Insert(slices.Clone(s.seen), at, u.source)
+		grew = true
+	}
+	return grew
+}
+
+// pass tells a channel that a superstep went by without a write to it.
+func (c *channel) pass(s *cell) (changed bool) {
+	switch c.rule {
+	case ruleAny, ruleEphemeral, ruleTrigger:
+		changed = s.value != nil
+		s.value = nil
+	case ruleTopic:
+		if !c.accumulate {
+			changed = s.value != nil
+			s.value = nil
+		}
+	case ruleSends:
+		changed = len(s.sends) > 0
+		s.sends = nil
+	}
+	return changed
+}
+
+// consume tells a channel that the node it triggered ran.
+func (c *channel) consume(s *cell) (changed bool) {
+	switch {
+	case c.rule == ruleTriggerAfter && s.finished:
+		s.value, s.finished = nil, false
+	case c.rule == ruleJoin && c.available(s):
+		s.seen = nil
+	case c.rule == ruleJoinAfter && c.available(s):
+		s.seen, s.finished = nil, false
+	default:
+		return false
+	}
+	return true
+}
+
+// finish tells a channel that nothing else is left to run: it wakes deferred nodes.
+func (c *channel) finish(s *cell) (changed bool) {
+	switch {
+	case c.rule == ruleTriggerAfter && !s.finished && s.value != nil:
+	case c.rule == ruleJoinAfter && !s.finished && len(s.seen) == len(c.sources):
+	default:
+		return false
+	}
+	s.finished = true
+	return true
+}

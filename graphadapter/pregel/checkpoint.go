@@ -1,0 +1,118 @@
+package pregel
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strconv"
+)
+
+// Checkpoint is a thread's state between two supersteps. It is immutable: applying a superstep makes another one that
+// shares what did not change.
+type Checkpoint struct {
+	// ID is unique in the thread; Parent is the id of the checkpoint it was made from, "" for the first.
+	ID, Parent string
+	Source     Source
+	// Step is LangGraph's step: -1 for the first input, 0 once the input is applied.
+	Step int
+	// Seq counts the thread's checkpoints: the newest has the highest.
+	Seq int
+	// Branch tells apart the lines of a forked thread; "" for the first line.
+	Branch string
+	// Digest sums up every value that led here: equal histories under equal reducers have equal digests.
+	Digest string
+
+	cells    []cell
+	versions []int64 // by channel; 0 means never written
+	top      int64   // the highest version
+	seen     [][]int64
+	// interruptSeen are the versions at the last resume, nil before the first: a breakpoint fires only on news.
+	interruptSeen []int64
+	updated       []int // channels that the last superstep left available, sorted
+	hasUpdated    bool
+}
+
+// emptyStep is the step of a thread's state before its first checkpoint.
+const emptyStep = -2
+
+func (p *Program) emptyCheckpoint() *Checkpoint {
+	cp := &Checkpoint{
+		Step:     emptyStep,
+		cells:    make([]cell, len(p.channels)),
+		versions: make([]int64, len(p.channels)),
+		seen:     make([][]int64, len(p.nodes)),
+	}
+	for i := range p.channels {
+		cp.cells[i].value = p.channels[i].zero
+	}
+	return cp
+}
+
+// next returns a copy to change, with c as its parent. The caller sets Source, Step and seals it.
+func (c *Checkpoint) next() *Checkpoint {
+	n := *c
+	n.cells = slices.Clone(c.cells)
+	n.versions = slices.Clone(c.versions)
+	n.seen = slices.Clone(c.seen)
+	return &n
+}
+
+// fresh reports whether no superstep or input ever wrote to the thread.
+func (c *Checkpoint) fresh() bool { return c.top == 0 }
+
+// values returns the selected state channels that have a value. An unwritten reducing channel shows its zero value;
+// that is LangGraph's rule too.
+func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
+	out := make(map[string]Value, p.state)
+	for i := range p.state {
+		if (selected == nil || selected[i]) && p.channels[i].available(&c.cells[i]) {
+			out[p.channels[i].name] = c.cells[i].value
+		}
+	}
+	return out
+}
+
+// seal gives a new checkpoint its identity. The digest covers the parent's digest and every value that changed, so that
+// a changed reducer or engine is noticed at the next activity id instead of corrupting the run.
+func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, step, seq int) {
+	h := sha256.New()
+	put := func(s string) {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		h.Write(size[:])
+		h.Write([]byte(s))
+	}
+	put(parent.Digest)
+	put(namespace)
+	put(string(source))
+	put(strconv.Itoa(step))
+	put(c.Branch)
+	for i := range c.versions {
+		if c.versions[i] == parent.versions[i] {
+			continue
+		}
+		put(p.channels[i].name)
+		put(string(c.cells[i].value))
+		for _, s := range c.cells[i].sends {
+			put(s.Node)
+			put(string(s.Arg))
+		}
+		for _, source := range c.cells[i].seen {
+			put(strconv.Itoa(source))
+		}
+	}
+	c.Digest = hex.EncodeToString(h.Sum(nil))
+	c.Parent, c.Source, c.Step, c.Seq = parent.ID, source, step, seq
+	id := sha256.Sum256([]byte(namespace + "\n" + c.Digest + "\n" + strconv.Itoa(seq)))
+	c.ID = "c-" + hex.EncodeToString(id[:5])
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// WithParent returns the checkpoint with another parent: a run that stores only its end joins it to where it began.
+func (c *Checkpoint) WithParent(id string) *Checkpoint {
+	n := *c
+	n.Parent = id
+	return &n
+}

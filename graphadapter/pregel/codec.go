@@ -1,0 +1,213 @@
+package pregel
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// checkpointJSON is a Checkpoint as stored: by names, so that it can be read with another version of the graph.
+type checkpointJSON struct {
+	ID            string                      `json:"id,omitempty"`
+	Parent        string                      `json:"parent,omitempty"`
+	Source        Source                      `json:"source,omitempty"`
+	Step          int                         `json:"step"`
+	Seq           int                         `json:"seq"`
+	Branch        string                      `json:"branch,omitempty"`
+	Digest        string                      `json:"digest,omitempty"`
+	Values        map[string]Value            `json:"values,omitempty"`
+	Sends         []Send                      `json:"sends,omitempty"`
+	Joins         map[string][]string         `json:"joins,omitempty"`
+	Finished      []string                    `json:"finished,omitempty"`
+	Versions      map[string]int64            `json:"versions,omitempty"`
+	Seen          map[string]map[string]int64 `json:"seen,omitempty"`
+	InterruptSeen map[string]int64            `json:"interrupt_seen,omitempty"`
+	Updated       []string                    `json:"updated,omitempty"`
+	HasUpdated    bool                        `json:"has_updated,omitempty"`
+}
+
+// recordJSON is a Record as stored.
+type recordJSON struct {
+	Checkpoint checkpointJSON             `json:"checkpoint"`
+	Control    []Command                  `json:"control,omitempty"`
+	Tasks      map[string]*taskRecordJSON `json:"tasks,omitempty"`
+}
+
+type taskRecordJSON struct {
+	TaskRecord
+	Child *recordJSON `json:"child,omitempty"`
+}
+
+// threadJSON is a Thread as stored.
+type threadJSON struct {
+	Head   *recordJSON            `json:"head,omitempty"`
+	Memory map[string]*recordJSON `json:"memory,omitempty"`
+	Seq    int                    `json:"seq"`
+}
+
+// EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
+func (p *Program) EncodeThread(t *Thread) (Value, error) {
+	out := threadJSON{Seq: t.seq, Memory: map[string]*recordJSON{}}
+	if t.Head != nil {
+		out.Head = p.recordOut(t.Head)
+	}
+	for _, key := range sortedKeys(t.memory) {
+		if sub, ok := p.byMemoryKey(key); ok {
+			out.Memory[key] = sub.recordOut(t.memory[key])
+		}
+	}
+	return json.Marshal(out)
+}
+
+// DecodeThread reads what EncodeThread wrote. Channels and nodes that the program does not have are dropped.
+func (p *Program) DecodeThread(v Value) (*Thread, error) {
+	var in threadJSON
+	if err := json.Unmarshal(v, &in); err != nil {
+		return nil, fmt.Errorf("graph %q: stored thread state: %w", p.Spec.Name, err)
+	}
+	t := &Thread{seq: in.Seq, memory: map[string]*Record{}}
+	if in.Head != nil {
+		t.Head = p.recordIn(in.Head)
+	}
+	for _, key := range sortedKeys(in.Memory) {
+		if sub, ok := p.byMemoryKey(key); ok {
+			t.memory[key] = sub.recordIn(in.Memory[key])
+		}
+	}
+	return t, nil
+}
+
+func (p *Program) recordOut(r *Record) *recordJSON {
+	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
+	for _, path := range sortedKeys(r.tasks) {
+		t := r.tasks[path]
+		stored := &taskRecordJSON{TaskRecord: *t}
+		if t.child != nil {
+			if sub := p.nodes[p.nodeAt[t.Node]].sub; sub != nil {
+				stored.Child = sub.recordOut(t.child)
+			}
+		}
+		out.Tasks[path] = stored
+	}
+	return out
+}
+
+func (p *Program) recordIn(in *recordJSON) *Record {
+	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, tasks: map[string]*TaskRecord{}}
+	for _, path := range sortedKeys(in.Tasks) {
+		t := in.Tasks[path].TaskRecord
+		if at, ok := p.nodeAt[t.Node]; ok && in.Tasks[path].Child != nil && p.nodes[at].sub != nil {
+			t.child = p.nodes[at].sub.recordIn(in.Tasks[path].Child)
+		}
+		r.tasks[path] = &t
+	}
+	return r
+}
+
+func (p *Program) checkpointOut(c *Checkpoint) checkpointJSON {
+	out := checkpointJSON{
+		ID: c.ID, Parent: c.Parent, Source: c.Source, Step: c.Step, Seq: c.Seq, Branch: c.Branch, Digest: c.Digest,
+		Values: map[string]Value{}, Joins: map[string][]string{}, Versions: map[string]int64{},
+		Seen: map[string]map[string]int64{}, HasUpdated: c.hasUpdated,
+	}
+	for i := range p.channels {
+		p.cellOut(&out, c, i)
+	}
+	for i, versions := range c.seen {
+		if versions == nil {
+			continue
+		}
+		seen := map[string]int64{}
+		for at, t := range p.nodes[i].triggers {
+			if versions[at] > 0 {
+				seen[p.channels[t].name] = versions[at]
+			}
+		}
+		out.Seen[p.nodes[i].name] = seen
+	}
+	if c.interruptSeen != nil {
+		out.InterruptSeen = map[string]int64{}
+		for i, v := range c.interruptSeen {
+			if v > 0 {
+				out.InterruptSeen[p.channels[i].name] = v
+			}
+		}
+	}
+	for _, i := range c.updated {
+		out.Updated = append(out.Updated, p.channels[i].name)
+	}
+	return out
+}
+
+func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int) {
+	ch, s := &p.channels[i], &c.cells[i]
+	if c.versions[i] == 0 {
+		return
+	}
+	out.Versions[ch.name] = c.versions[i]
+	switch {
+	case ch.rule == ruleUntracked:
+	case ch.rule == ruleSends:
+		out.Sends = s.sends
+	case ch.rule == ruleJoin || ch.rule == ruleJoinAfter:
+		names := []string{}
+		for _, source := range s.seen {
+			names = append(names, ch.sources[source])
+		}
+		out.Joins[ch.name] = names
+	case s.value != nil:
+		out.Values[ch.name] = s.value
+	}
+	if s.finished {
+		out.Finished = append(out.Finished, ch.name)
+	}
+}
+
+func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
+	c := p.emptyCheckpoint()
+	c.ID, c.Parent, c.Source, c.Step, c.Seq = in.ID, in.Parent, in.Source, in.Step, in.Seq
+	c.Branch, c.Digest, c.hasUpdated = in.Branch, in.Digest, in.HasUpdated
+	for i := range p.channels {
+		ch, s := &p.channels[i], &c.cells[i]
+		version, written := in.Versions[ch.name]
+		if !written {
+			continue
+		}
+		c.versions[i] = version
+		c.top = max(c.top, version)
+		s.value = in.Values[ch.name]
+		s.finished = slices.Contains(in.Finished, ch.name)
+		if ch.rule == ruleSends {
+			s.sends = in.Sends
+		}
+		for _, name := range in.Joins[ch.name] {
+			if source := slices.Index(ch.sources, name); source >= 0 {
+				s.seen = append(s.seen, source)
+			}
+		}
+		slices.Sort(s.seen)
+	}
+	for i := range p.nodes {
+		stored, ok := in.Seen[p.nodes[i].name]
+		if !ok {
+			continue
+		}
+		c.seen[i] = make([]int64, len(p.nodes[i].triggers))
+		for at, t := range p.nodes[i].triggers {
+			c.seen[i][at] = stored[p.channels[t].name]
+		}
+	}
+	if in.InterruptSeen != nil {
+		c.interruptSeen = make([]int64, len(p.channels))
+		for i := range p.channels {
+			c.interruptSeen[i] = in.InterruptSeen[p.channels[i].name]
+		}
+	}
+	for _, name := range in.Updated {
+		if i, ok := p.index[name]; ok {
+			c.updated = append(c.updated, i)
+		}
+	}
+	slices.Sort(c.updated)
+	return c
+}

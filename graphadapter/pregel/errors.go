@@ -1,0 +1,109 @@
+package pregel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// InvalidUpdateError says that the writes of a superstep cannot be applied. Nothing of the superstep was.
+type InvalidUpdateError struct {
+	Graph, Channel string
+	// Code is LangGraph's: INVALID_CONCURRENT_GRAPH_UPDATE, INVALID_GRAPH_NODE_RETURN_VALUE.
+	Code    string
+	Message string
+	// Cause is what the reducer said, when it was one.
+	Cause error
+}
+
+func (e *InvalidUpdateError) Error() string {
+	var b strings.Builder
+	if e.Code != "" {
+		b.WriteString(e.Code + ": ")
+	}
+	if e.Channel != "" {
+		fmt.Fprintf(&b, "channel %q of graph %q: ", e.Channel, e.Graph)
+	}
+	b.WriteString(e.Message)
+	if e.Cause != nil {
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
+	return b.String()
+}
+
+// Unwrap returns the reducer's error.
+func (e *InvalidUpdateError) Unwrap() error { return e.Cause }
+
+// RecursionError says that a run needed more supersteps than its limit. The thread can be continued.
+type RecursionError struct {
+	Graph string
+	Limit int
+}
+
+func (e *RecursionError) Error() string {
+	return fmt.Sprintf("GRAPH_RECURSION_LIMIT: graph %q reached its limit of %d supersteps without finishing: "+
+		"raise the recursion limit or look for a loop without an exit", e.Graph, e.Limit)
+}
+
+// EmptyInputError says that a run got neither input nor anything to continue.
+type EmptyInputError struct{ Graph string }
+
+func (e *EmptyInputError) Error() string {
+	return fmt.Sprintf("graph %q got no input and there is nothing to continue: give it a JSON object", e.Graph)
+}
+
+// MultipleInterruptsError says that a scalar answer is ambiguous.
+type MultipleInterruptsError struct {
+	Graph string
+	IDs   []string
+}
+
+func (e *MultipleInterruptsError) Error() string {
+	return fmt.Sprintf("graph %q waits for several answers (%s): answer by question id",
+		e.Graph, strings.Join(e.IDs, ", "))
+}
+
+// ParentCommandError says that a root graph's node addressed a parent graph.
+type ParentCommandError struct{ Graph, Node string }
+
+func (e *ParentCommandError) Error() string {
+	return fmt.Sprintf("node %q of graph %q sent a command to the parent graph, but this graph has none", e.Node, e.Graph)
+}
+
+// NoCheckpointError says that a call names a checkpoint that the thread does not have.
+type NoCheckpointError struct{ Thread, Checkpoint string }
+
+func (e *NoCheckpointError) Error() string {
+	return fmt.Sprintf("thread %q has no checkpoint %q: list them with the thread's history", e.Thread, e.Checkpoint)
+}
+
+// CompileError says what is wrong with a Spec. Compile joins one for each mistake.
+type CompileError struct {
+	Graph, Node string
+	Message     string
+}
+
+func (e *CompileError) Error() string {
+	if e.Node != "" {
+		return fmt.Sprintf("graph %q: node %q: %s", e.Graph, e.Node, e.Message)
+	}
+	return fmt.Sprintf("graph %q: %s", e.Graph, e.Message)
+}
+
+// SpecVersionError says that a Spec was written by a newer version than this engine understands.
+type SpecVersionError struct {
+	Graph     string
+	Got, Most int
+}
+
+func (e *SpecVersionError) Error() string {
+	return fmt.Sprintf("graph %q has spec version %d, this worker understands up to %d: run a newer worker",
+		e.Graph, e.Got, e.Most)
+}
+
+// UnknownReducerError says that a Spec names a reducer that this process does not have.
+type UnknownReducerError struct{ Graph, Channel, Reducer string }
+
+func (e *UnknownReducerError) Error() string {
+	return fmt.Sprintf("graph %q: channel %q needs the reducer %q, which this worker does not have: "+
+		"deploy a worker that registers it", e.Graph, e.Channel, e.Reducer)
+}

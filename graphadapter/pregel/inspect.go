@@ -1,0 +1,51 @@
+package pregel
+
+// Snapshot shows a record. newest says that it is the thread's newest and was not asked for by its id: then the
+// finished tasks' writes are shown too, and Next leaves those tasks out (section 10.1 of the semantics). It fails with
+// *InvalidUpdateError when those writes conflict.
+func (p *Program) Snapshot(t *Thread, r *Record, newest bool) (*Snapshot, error) {
+	return p.snapshot(t, r, newest, nil)
+}
+
+func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, error) {
+	if r == nil {
+		return &Snapshot{Step: emptyStep, Values: map[string]Value{}, Next: []string{}, Tasks: []TaskSnapshot{}}, nil
+	}
+	l := &Loop{prog: p, rec: r, work: p.loaded(r.Checkpoint)}
+	if err := l.applyControl(); err != nil {
+		return nil, err
+	}
+	out := &Snapshot{Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
+		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
+	shown := l.work
+	for _, task := range p.plan(l.work, false) {
+		rec, known := r.tasks[task.Path]
+		if !known {
+			rec = &TaskRecord{Node: task.Node}
+		}
+		if !newest || !rec.Done && len(rec.Answers) == 0 {
+			out.Next = append(out.Next, task.Node)
+		}
+		ts := TaskSnapshot{Name: task.Node, Path: task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error}
+		if sub, child := p.childOf(t, rec, nodes); child != nil {
+			state, err := sub.snapshot(t, child, newest, append(nodes[:len(nodes):len(nodes)], task.Node))
+			if err != nil {
+				return nil, err
+			}
+			ts.State = state
+		}
+		out.Tasks = append(out.Tasks, ts)
+		if newest && rec.Done {
+			l.tasks = append(l.tasks, &taskRun{task: task, rec: rec})
+		}
+	}
+	if len(l.tasks) > 0 {
+		applied, err := p.apply(l.work, l.parts())
+		if err != nil {
+			return nil, err
+		}
+		shown = applied
+	}
+	out.Values = p.values(shown, nil)
+	return out, nil
+}

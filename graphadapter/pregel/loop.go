@@ -1,0 +1,441 @@
+package pregel
+
+// Status is where a [Loop] stands.
+type Status int
+
+// The statuses of a loop.
+const (
+	// StatusRunning: tasks are handed out, or can be.
+	StatusRunning Status = iota
+	// StatusDone: nothing is left to run.
+	StatusDone
+	// StatusWaiting: every task that could finish has, and some wait for answers.
+	StatusWaiting
+	// StatusBreakpoint: a static interrupt holds the run.
+	StatusBreakpoint
+	// StatusFailed: a task failed for good, or the superstep could not be applied; see Loop.Err.
+	StatusFailed
+	// statusParent: a node of a subgraph sent a command to the parent graph.
+	statusParent
+)
+
+// Loop drives one run of one thread: superstep by superstep, subgraphs included. It hands out tasks by Ready, takes in
+// their outcomes by Deliver, and does nothing else: who owns it decides where tasks run. It is not safe for concurrent
+// use, and after a failure a new Loop on the same [Thread] continues where it stood.
+type Loop struct {
+	prog    *Program
+	thread  *Thread
+	opts    Options
+	observe Observer
+	root    *Loop
+	queue   []*Task // the root's: tasks to hand out
+
+	// Where this loop is nested; empty for the root.
+	namespace string
+	graph     []string
+	nodes     []string
+	keep      func(*Record)
+	outer     *Loop
+	within    *taskRun // outer's task that this loop is
+
+	rec        *Record
+	work       *Checkpoint // rec's checkpoint with writes from outside applied
+	step, stop int
+	before     breakpoints
+	after      breakpoints
+	resuming   *bool // what subgraphs of the first superstep are told
+	replaying  bool
+	askAgain   bool
+	status     Status
+	err        error
+	parent     *Command
+	tasks      []*taskRun
+	open       int  // tasks that have not ended
+	starting   bool // tick is not through yet
+	pool       []Answer
+	output     map[string]Value
+}
+
+// taskRun is one task of the current superstep.
+type taskRun struct {
+	task     *Task
+	rec      *TaskRecord
+	child    *Loop
+	attempts int
+	running  bool
+	ended    bool
+	held     bool // its subgraph stopped at a breakpoint
+	cached   bool
+	err      error
+	parent   *Command
+}
+
+// Start begins a run of a thread. replay says that thread.Head was chosen by its id instead of being the newest: then
+// the tasks after it run again, on a branch of their own. Errors leave the thread as it was.
+func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, observe Observer) (*Loop, error) {
+	l := &Loop{prog: p, thread: thread, opts: opts, observe: observe, rec: thread.Head, before: p.before, after: p.after}
+	l.root = l
+	l.keep = func(r *Record) { thread.Head = r }
+	if opts.InterruptBefore != nil {
+		l.before = p.breakpoints(opts.InterruptBefore)
+	}
+	if opts.InterruptAfter != nil {
+		l.after = p.breakpoints(opts.InterruptAfter)
+	}
+	if in.Resume != nil && thread.Head != nil {
+		l.askAgain = in.Resume.AskAgain
+		if err := p.answer(thread, in.Resume); err != nil {
+			return nil, err
+		}
+	}
+	if in.Resume == nil {
+		l.askAgain = true
+	}
+	l.replaying = replay && in.Resume == nil
+	if err := l.begin(in, nil); err != nil {
+		return nil, err
+	}
+	l.tick()
+	l.settle()
+	return l, nil
+}
+
+// Status returns where the run stands.
+func (l *Loop) Status() Status { return l.status }
+
+// Err returns why the run failed: a *NodeError, *RecursionError, *InvalidUpdateError or *ParentCommandError.
+func (l *Loop) Err() error { return l.err }
+
+// Output returns the output channels as last shown; nil when the run never had any.
+func (l *Loop) Output() map[string]Value { return l.output }
+
+// Step returns the superstep that runs, or would run next.
+func (l *Loop) Step() int { return l.step }
+
+// Thread returns the thread that the loop drives.
+func (l *Loop) Thread() *Thread { return l.thread }
+
+// Ready returns the tasks to start now, each once, in task order.
+func (l *Loop) Ready() []*Task {
+	ready := l.queue
+	l.queue = nil
+	return ready
+}
+
+// Deliver takes in the outcome of a task that Ready handed out. A second outcome for the same task is ignored.
+func (l *Loop) Deliver(t *Task, o Outcome) {
+	if t.run == nil || t.run.ended || !t.run.running {
+		return
+	}
+	t.loop.finish(t.run, o)
+	t.loop.settle()
+}
+
+// settle goes on as far as possible without another outcome, and tells the parent when the run has ended.
+func (l *Loop) settle() {
+	if l.starting {
+		return
+	}
+	for l.status == StatusRunning && l.open == 0 {
+		l.afterTick()
+		if l.status == StatusRunning {
+			l.tick()
+		}
+	}
+	if l.status != StatusRunning && l.within != nil && l.within.child == l {
+		l.outer.finishChild(l.within)
+		l.outer.settle()
+	}
+}
+
+// tick plans the next superstep and starts its tasks.
+func (l *Loop) tick() {
+	if l.step > l.stop {
+		l.fail(&RecursionError{Graph: l.prog.Spec.Name, Limit: l.opts.RecursionLimit})
+		return
+	}
+	planned := l.prog.plan(l.work, true)
+	if len(planned) == 0 {
+		l.status = StatusDone
+		return
+	}
+	if l.news() && l.before.hit(planned) {
+		l.hold()
+		return
+	}
+	l.tasks = make([]*taskRun, len(planned))
+	runs := make([]taskRun, len(planned))
+	for i, t := range planned {
+		l.place(t)
+		tr := &runs[i]
+		tr.task, tr.rec, t.run = t, l.record(t), tr
+		t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
+		l.tasks[i] = tr
+		l.taskEvent(EventTaskStart, tr)
+	}
+	l.open, l.starting = len(l.tasks), true
+	for _, tr := range l.tasks {
+		l.start(tr)
+	}
+	l.starting = false
+}
+
+// end counts a task as ended.
+func (l *Loop) end(tr *taskRun) {
+	if !tr.ended {
+		tr.ended, tr.running = true, false
+		l.open--
+	}
+}
+
+// place completes a planned task with where it stands.
+func (l *Loop) place(t *Task) {
+	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
+	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
+}
+
+// record returns what is known of a task of the current checkpoint, and begins to know it.
+func (l *Loop) record(t *Task) *TaskRecord {
+	if rec, ok := l.rec.tasks[t.Path]; ok {
+		return rec
+	}
+	rec := &TaskRecord{Node: t.Node}
+	l.rec.tasks[t.Path] = rec
+	return rec
+}
+
+// start runs a task: not at all when it is already finished or still waits for its answer, in place when it has no
+// function to call, as a nested loop when it is a subgraph, else by handing it out.
+func (l *Loop) start(tr *taskRun) {
+	n := &l.prog.nodes[tr.task.node]
+	switch {
+	case tr.rec.Done:
+		tr.cached = true
+		l.end(tr)
+		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
+	case n.sub != nil:
+		l.startChild(tr)
+	case !l.askAgain && len(tr.rec.open()) > 0:
+		l.end(tr)
+	case tr.task.node == 0:
+		l.startEntry(tr)
+	default:
+		l.handOut(tr)
+	}
+}
+
+func (l *Loop) handOut(tr *taskRun) {
+	tr.running = true
+	l.root.queue = append(l.root.queue, tr.task)
+}
+
+// startEntry copies the input into the state. It is a task of its own (LangGraph's hidden __start__), handed out only
+// when the entry has branches.
+func (l *Loop) startEntry(tr *taskRun) {
+	command, err := l.prog.entryCommand(l.work.cells[l.prog.start].value)
+	if err != nil {
+		tr.err = err
+		l.end(tr)
+		return
+	}
+	if len(tr.task.Branches) > 0 {
+		tr.task.RouteOnly, tr.task.Done = true, command
+		l.handOut(tr)
+		return
+	}
+	l.finish(tr, Outcome{Command: command})
+}
+
+// finish takes in a task's outcome.
+func (l *Loop) finish(tr *taskRun, o Outcome) {
+	l.end(tr)
+	if o.Ledger != nil {
+		tr.rec.Ledger = o.Ledger
+	}
+	for _, v := range o.Custom {
+		l.emit(Event{Kind: EventCustom, Task: tr.task, Value: v})
+	}
+	switch {
+	case o.Error != nil:
+		tr.rec.Error, tr.err = o.Error, o.Error
+		l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: o.Error})
+	case len(o.Questions) > 0:
+		l.ask(tr, o.Questions)
+	case o.Parent != nil:
+		tr.parent = o.Parent
+	default:
+		tr.rec.Done, tr.rec.Command, tr.rec.Routes = true, o.Command, o.Routes
+		l.taskEvent(EventUpdate, tr)
+		l.taskEvent(EventTaskEnd, tr)
+	}
+}
+
+// ask notes a task's questions.
+func (l *Loop) ask(tr *taskRun, questions []Question) {
+	tr.rec.Questions = questions
+	l.emit(Event{Kind: EventInterrupt, Task: tr.task, Questions: questions})
+	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Questions: questions})
+}
+
+// afterTick ends a superstep whose tasks have all ended: it is applied whole, or not at all.
+func (l *Loop) afterTick() {
+	for _, tr := range l.tasks {
+		if tr.err != nil {
+			l.fail(tr.err)
+			return
+		}
+	}
+	for _, tr := range l.tasks {
+		if tr.parent != nil {
+			l.leave(tr)
+			return
+		}
+	}
+	if l.waits() {
+		return
+	}
+	next, err := l.prog.apply(l.work, l.parts())
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.showValues(next)
+	l.work, l.replaying = next, false
+	l.save(SourceLoop)
+	l.resuming, l.askAgain = nil, true
+	if l.newsSince(next) && l.after.hit(taskList(l.tasks)) {
+		l.hold()
+	}
+}
+
+// waits stops the run when tasks wait for answers, or a subgraph for its breakpoint.
+func (l *Loop) waits() bool {
+	held, asked := false, false
+	for _, tr := range l.tasks {
+		held = held || tr.held
+		asked = asked || !tr.rec.Done && len(tr.rec.Questions) > 0 && !tr.held
+	}
+	switch {
+	case asked:
+		l.status = StatusWaiting
+		l.showFinished()
+	case held:
+		l.hold()
+	}
+	return asked || held
+}
+
+// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet.
+func (l *Loop) showFinished() {
+	preview, err := l.prog.apply(l.work, l.parts())
+	if err == nil {
+		l.showValues(preview)
+	}
+}
+
+// parts are the finished tasks' writes in apply order.
+func (l *Loop) parts() []applied {
+	var parts []applied
+	for _, tr := range l.prog.inOrder(l.tasks) {
+		if tr.rec.Done {
+			parts = append(parts, applied{tr.task.node, l.prog.writes(tr.task.node, tr.rec.Command, tr.rec.Routes)})
+		}
+	}
+	return parts
+}
+
+// showValues shows the output channels if this superstep's tasks wrote one.
+func (l *Loop) showValues(c *Checkpoint) {
+	for _, tr := range l.tasks {
+		if !tr.rec.Done {
+			continue
+		}
+		for _, w := range tr.rec.Update {
+			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] {
+				l.values(c)
+				return
+			}
+		}
+	}
+}
+
+func (l *Loop) values(c *Checkpoint) {
+	l.output = l.prog.values(c, l.prog.outputs)
+	l.emit(Event{Kind: EventValues, Values: l.output})
+}
+
+// news reports whether any channel changed since the last resume: only then does a breakpoint fire.
+func (l *Loop) news() bool { return l.newsSince(l.work) }
+
+func (l *Loop) newsSince(c *Checkpoint) bool {
+	for ch, v := range c.versions {
+		if c.interruptSeen == nil && v > 0 || c.interruptSeen != nil && v > c.interruptSeen[ch] {
+			return true
+		}
+	}
+	return false
+}
+
+// hold stops the run at a breakpoint; only the root tells.
+func (l *Loop) hold() {
+	l.status = StatusBreakpoint
+	if l.root == l {
+		l.emit(Event{Kind: EventInterrupt})
+	}
+}
+
+func (l *Loop) fail(err error) { l.status, l.err = StatusFailed, err }
+
+// leave ends a subgraph's run with a command to its parent; a root has none.
+func (l *Loop) leave(tr *taskRun) {
+	if l.root == l {
+		l.fail(&ParentCommandError{Graph: l.prog.Spec.Name, Node: tr.task.Node})
+		return
+	}
+	l.status, l.parent = statusParent, tr.parent
+}
+
+// save makes the working checkpoint the thread's newest.
+func (l *Loop) save(source Source) {
+	parent := l.rec.Checkpoint
+	l.thread.seq++
+	l.prog.seal(l.work, parent, l.namespace, source, l.step, l.thread.seq)
+	l.rec = &Record{Checkpoint: l.work, tasks: map[string]*TaskRecord{}}
+	l.keep(l.rec)
+	l.emit(Event{Kind: EventCheckpoint, Checkpoint: l.rec})
+	l.step++
+}
+
+// answers are those of a task's own record, and those kept for a subgraph that remembers nothing.
+func (l *Loop) answers(rec *TaskRecord) []Answer {
+	if len(l.pool) == 0 {
+		return rec.Answers
+	}
+	return append(rec.Answers[:len(rec.Answers):len(rec.Answers)], l.pool...)
+}
+
+func taskList(runs []*taskRun) []*Task {
+	tasks := make([]*Task, len(runs))
+	for i, tr := range runs {
+		tasks[i] = tr.task
+	}
+	return tasks
+}
+
+// taskEvent reports a task with its record's writes.
+func (l *Loop) taskEvent(kind EventKind, tr *taskRun) {
+	e := Event{Kind: kind, Task: tr.task}
+	if kind != EventTaskStart {
+		e.Writes = tr.rec.Update
+	}
+	l.emit(e)
+}
+
+// emit tells the observer; the hidden entry is no news to anyone.
+func (l *Loop) emit(e Event) {
+	if l.observe == nil || e.Task != nil && e.Task.node == 0 {
+		return
+	}
+	e.Namespace, e.Nodes, e.Step = l.namespace, l.nodes, l.step
+	l.observe(e)
+}

@@ -1,0 +1,134 @@
+package pregel
+
+import (
+	"slices"
+	"strings"
+)
+
+// plan returns the tasks that a checkpoint leads to: pending Sends in order, then triggered nodes. For execution
+// (hint) only the nodes woken by the last superstep's channels are looked at, in order of name; for inspection all
+// nodes in declaration order. That is LangGraph's rule, and visible to users.
+func (p *Program) plan(c *Checkpoint, hint bool) []*Task {
+	var tasks []*Task
+	full := p.reader(c)
+	for i, s := range c.cells[p.tasks].sends {
+		at, known := p.nodeAt[s.Node]
+		if !known || at == 0 {
+			continue // LangGraph drops packets to unknown nodes
+		}
+		t := &Task{Path: s.Node + ":" + itoa(i), Node: s.Node, Arg: s.Arg, node: at, Branches: p.nodes[at].branches}
+		t.State = full()
+		tasks = append(tasks, t)
+	}
+	for _, at := range p.candidates(c, hint) {
+		if p.triggered(c, at) {
+			tasks = append(tasks, p.pull(c, at, full))
+		}
+	}
+	return tasks
+}
+
+// reader returns a function that builds the full state once, when first needed.
+func (p *Program) reader(c *Checkpoint) func() map[string]Value {
+	var full map[string]Value
+	return func() map[string]Value {
+		if full == nil {
+			full = p.values(c, nil)
+		}
+		return full
+	}
+}
+
+func (p *Program) candidates(c *Checkpoint, hint bool) []int {
+	if c.fresh() {
+		return nil
+	}
+	if !hint || !c.hasUpdated || len(c.updated) == 0 {
+		all := make([]int, len(p.nodes))
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	var woken []int
+	for _, ch := range c.updated {
+		woken = append(woken, p.channels[ch].wakes...)
+	}
+	slices.SortFunc(woken, func(a, b int) int { return p.rank[a] - p.rank[b] })
+	return slices.Compact(woken)
+}
+
+// triggered is the trigger rule: some trigger is available and newer than what the node has seen.
+func (p *Program) triggered(c *Checkpoint, at int) bool {
+	seen := c.seen[at]
+	for i, t := range p.nodes[at].triggers {
+		if p.channels[t].available(&c.cells[t]) && (seen == nil || c.versions[t] > seen[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Program) pull(c *Checkpoint, at int, full func() map[string]Value) *Task {
+	n := &p.nodes[at]
+	t := &Task{Path: n.name, Node: n.name, node: at, Branches: n.branches}
+	if at == 0 || n.reads == nil {
+		t.State = full()
+		return t
+	}
+	t.State = make(map[string]Value, len(n.reads))
+	for _, ch := range n.reads {
+		if p.channels[ch].available(&c.cells[ch]) {
+			t.State[p.channels[ch].name] = c.cells[ch].value
+		}
+	}
+	return t
+}
+
+// Input is what the task's node is called with when it is not a Send: State without what only its branches read.
+func (p *Program) Input(t *Task) map[string]Value { return t.State }
+
+// Read returns state with one task's own writes applied: what that task's branches see. Unwritten channels are as in
+// state; nothing of a sibling is visible.
+func (p *Program) Read(state map[string]Value, writes []Write) (map[string]Value, error) {
+	c := p.emptyCheckpoint()
+	for i := range p.state {
+		c.cells[i].value = state[p.channels[i].name]
+	}
+	updates := p.group(p.stateWrites(nil, writes))
+	for _, ch := range updates.order {
+		if err := p.applyTo(c, ch, updates.by[ch]); err != nil {
+			return nil, err
+		}
+	}
+	return p.values(c, nil), nil
+}
+
+func (p *Program) applyTo(c *Checkpoint, ch int, updates []update) error {
+	_, err := p.channels[ch].apply(p.Spec.Name, &c.cells[ch], updates)
+	return err
+}
+
+// less orders the tasks of a superstep for applying: nodes by name, then Sends by index (the opposite of how they are
+// listed; LangGraph's rule).
+func (p *Program) less(a, b *Task) int {
+	switch {
+	case a.IsSend() != b.IsSend():
+		if a.IsSend() {
+			return 1
+		}
+		return -1
+	case a.IsSend():
+		return sendIndex(a) - sendIndex(b)
+	default:
+		return p.rank[a.node] - p.rank[b.node]
+	}
+}
+
+func sendIndex(t *Task) int {
+	n := 0
+	for _, r := range t.Path[strings.LastIndexByte(t.Path, ':')+1:] {
+		n = n*10 + int(r-'0')
+	}
+	return n
+}

@@ -1,0 +1,251 @@
+package pregel
+
+import (
+	"slices"
+	"strings"
+)
+
+// Program is a compiled Spec: names became ordinals, edges became writes. It is read-only and safe to share.
+type Program struct {
+	Spec *Spec
+
+	channels []channel
+	index    map[string]int // channel ordinal by name
+	state    int            // channels[:state] are the graph's own
+	start    int            // ordinal of the input channel
+	tasks    int            // ordinal of the Sends
+	nodes    []node         // nodes[0] is the entry
+	nodeAt   map[string]int
+	byName   []int // node ordinals in order of name
+	rank     []int // the inverse of byName
+	inputs   []bool
+	outputs  []bool
+	before   breakpoints
+	after    breakpoints
+	subs     map[string]*Program
+}
+
+// node is a compiled node.
+type node struct {
+	name     string
+	spec     *NodeSpec // nil for the entry
+	trigger  int       // its branch:to channel; -1 for the entry
+	triggers []int
+	reads    []int // nil means every state channel
+	static   []staticWrite
+	branches []Branch
+	sub      *Program
+}
+
+// staticWrite is an edge: what a node writes after each run besides its state.
+type staticWrite struct {
+	channel int
+	source  int // a join's source index
+}
+
+// breakpoints is a compiled interrupt list.
+type breakpoints struct {
+	all   bool
+	nodes []bool
+}
+
+// Compile checks a Spec and compiles it. reducers are looked up by name before the engine's own. The error joins a
+// *CompileError for each mistake, or is a *SpecVersionError or *UnknownReducerError.
+func Compile(spec *Spec, reducers map[string]Reducer) (*Program, error) {
+	if spec.Version > SpecVersion {
+		return nil, &SpecVersionError{Graph: spec.Name, Got: spec.Version, Most: SpecVersion}
+	}
+	if err := validate(spec); err != nil {
+		return nil, err
+	}
+	p := &Program{Spec: spec, index: map[string]int{}, nodeAt: map[string]int{}, subs: map[string]*Program{}}
+	if err := p.addChannels(reducers); err != nil {
+		return nil, err
+	}
+	for _, name := range sortedKeys(spec.Subgraphs) {
+		sub, err := Compile(spec.Subgraphs[name], reducers)
+		if err != nil {
+			return nil, err
+		}
+		p.subs[name] = sub
+	}
+	p.addNodes()
+	p.addJoins()
+	p.addEdges()
+	p.addWakes()
+	p.inputs = p.selection(spec.Input)
+	p.outputs = p.selection(spec.Output)
+	p.before, p.after = p.breakpoints(spec.InterruptBefore), p.breakpoints(spec.InterruptAfter)
+	return p, nil
+}
+
+func (p *Program) addChannels(reducers map[string]Reducer) error {
+	for _, spec := range p.Spec.Channels {
+		c := channel{name: spec.Name, guard: !spec.Unguarded, accumulate: spec.Accumulate}
+		switch spec.Kind {
+		case KindLast:
+			c.rule = ruleLast
+		case KindAny:
+			c.rule = ruleAny
+		case KindEphemeral:
+			c.rule = ruleEphemeral
+		case KindUntracked:
+			c.rule = ruleUntracked
+		case KindTopic:
+			c.rule = ruleTopic
+		case KindReduce:
+			c.rule = ruleReduce
+			reducer, ok := reducers[spec.Reducer]
+			if !ok {
+				reducer, ok = Builtin(spec.Reducer)
+			}
+			if !ok {
+				return &UnknownReducerError{Graph: p.Spec.Name, Channel: spec.Name, Reducer: spec.Reducer}
+			}
+			c.reducer, c.zero = reducer, reducer.Zero()
+			if spec.Default != nil {
+				c.zero = spec.Default
+			}
+		}
+		p.add(c)
+	}
+	p.state = len(p.channels)
+	p.start = p.add(channel{name: startChannel, rule: ruleEphemeral, guard: true})
+	p.tasks = p.add(channel{name: tasksChannel, rule: ruleSends})
+	return nil
+}
+
+func (p *Program) add(c channel) int {
+	at := len(p.channels)
+	p.channels = append(p.channels, c)
+	p.index[c.name] = at
+	return at
+}
+
+func (p *Program) addNodes() {
+	p.nodeAt[Start] = 0
+	p.nodes = append(p.nodes, node{name: Start, trigger: -1, triggers: []int{p.start}, branches: p.Spec.BranchesOf(Start)})
+	for i := range p.Spec.Nodes {
+		spec := &p.Spec.Nodes[i]
+		rule := ruleTrigger
+		if spec.Defer {
+			rule = ruleTriggerAfter
+		}
+		trigger := p.add(channel{name: triggerPrefix + spec.Name, rule: rule})
+		n := node{name: spec.Name, spec: spec, trigger: trigger, triggers: []int{trigger},
+			branches: p.Spec.BranchesOf(spec.Name), sub: p.subs[spec.Subgraph]}
+		for _, name := range spec.Reads {
+			n.reads = append(n.reads, p.index[name])
+		}
+		p.nodeAt[spec.Name] = len(p.nodes)
+		p.nodes = append(p.nodes, n)
+	}
+	p.byName = make([]int, len(p.nodes))
+	for i := range p.byName {
+		p.byName[i] = i
+	}
+	slices.SortFunc(p.byName, func(a, b int) int { return strings.Compare(p.nodes[a].name, p.nodes[b].name) })
+	p.rank = make([]int, len(p.nodes))
+	for at, n := range p.byName {
+		p.rank[n] = at
+	}
+}
+
+func (p *Program) addJoins() {
+	for _, j := range p.Spec.Joins {
+		if j.To == End {
+			continue
+		}
+		to := &p.nodes[p.nodeAt[j.To]]
+		rule := ruleJoin
+		if to.spec.Defer {
+			rule = ruleJoinAfter
+		}
+		name := joinPrefix + strings.Join(j.From, "+") + ":" + j.To
+		if _, twice := p.index[name]; twice {
+			continue
+		}
+		at := p.add(channel{name: name, rule: rule, sources: j.From})
+		to.triggers = append(to.triggers, at)
+		for i, from := range j.From {
+			source := &p.nodes[p.nodeAt[from]]
+			source.static = append(source.static, staticWrite{channel: at, source: i})
+		}
+	}
+}
+
+func (p *Program) addEdges() {
+	for _, e := range p.Spec.Edges {
+		if e.To == End {
+			continue
+		}
+		from := &p.nodes[p.nodeAt[e.From]]
+		from.static = append(from.static, staticWrite{channel: p.nodes[p.nodeAt[e.To]].trigger})
+	}
+}
+
+func (p *Program) addWakes() {
+	for i := range p.nodes {
+		for _, t := range p.nodes[i].triggers {
+			p.channels[t].wakes = append(p.channels[t].wakes, i)
+		}
+	}
+}
+
+// selection marks the named state channels; nil names mean all of them.
+func (p *Program) selection(names []string) []bool {
+	out := make([]bool, p.state)
+	for i := range out {
+		out[i] = names == nil
+	}
+	for _, name := range names {
+		out[p.index[name]] = true
+	}
+	return out
+}
+
+func (p *Program) breakpoints(names []string) breakpoints {
+	b := breakpoints{nodes: make([]bool, len(p.nodes))}
+	for _, name := range names {
+		if name == All {
+			b.all = true
+			continue
+		}
+		if at, ok := p.nodeAt[name]; ok {
+			b.nodes[at] = true
+		}
+	}
+	return b
+}
+
+// hit reports whether a breakpoint holds one of the tasks. [All] leaves out the entry, which no user wrote.
+func (b breakpoints) hit(tasks []*Task) bool {
+	for _, t := range tasks {
+		if b.nodes[t.node] || b.all && t.node != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Subgraph returns the program of a subgraph by its path of names from this one.
+func (p *Program) Subgraph(path []string) (*Program, bool) {
+	for _, name := range path {
+		sub, ok := p.subs[name]
+		if !ok {
+			return nil, false
+		}
+		p = sub
+	}
+	return p, true
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	//workflowcheck:ignore The keys are sorted before anyone sees them.
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,192 @@
+package pregel
+
+import "errors"
+
+// startChild runs a subgraph's task as a nested loop.
+func (l *Loop) startChild(tr *taskRun) {
+	sub := l.prog.nodes[tr.task.node].sub
+	child := &Loop{
+		prog: sub, thread: l.thread, observe: l.observe, root: l.root, before: sub.before, after: sub.after,
+		opts:      Options{RecursionLimit: l.opts.RecursionLimit},
+		namespace: childNamespace(tr.task), askAgain: l.askAgain, outer: l, within: tr, pool: l.pool,
+		graph: append(l.graph[:len(l.graph):len(l.graph)], l.prog.nodes[tr.task.node].spec.Subgraph),
+		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
+	}
+	l.attach(child, tr)
+	tr.child, tr.held = child, false
+	in := Input{Value: tr.task.Arg}
+	if in.Value == nil {
+		in.Value = encodeObject(tr.task.State)
+	}
+	if err := child.begin(in, l.resuming); err != nil {
+		child.fail(err)
+	} else {
+		child.tick()
+	}
+	child.settle()
+}
+
+// attach says where a child's records live, by how long the subgraph remembers.
+func (l *Loop) attach(child *Loop, tr *taskRun) {
+	switch child.prog.Spec.Memory {
+	case MemoryThread:
+		key := memoryKey(l.nodes, tr.task.Node)
+		child.rec = l.thread.memory[key]
+		child.keep = func(r *Record) { l.thread.memory[key] = r }
+	case MemoryNone:
+		// It starts again from its input. The answers it was given stay on record: they find their questions by id.
+		if tr.rec.child != nil {
+			tr.rec.Answers = l.prog.gathered(l.thread, tr.rec, l.nodes)
+			child.pool = append(tr.rec.Answers, l.pool...)
+		}
+		child.keep = func(r *Record) { tr.rec.child = r }
+	default:
+		child.rec = tr.rec.child
+		child.keep = func(r *Record) { tr.rec.child = r }
+	}
+}
+
+// gathered are a task's answers and those of the tasks within it.
+func (p *Program) gathered(t *Thread, rec *TaskRecord, nodes []string) []Answer {
+	answers := rec.Answers[:len(rec.Answers):len(rec.Answers)]
+	sub, child := p.childOf(t, rec, nodes)
+	if child == nil {
+		return answers
+	}
+	sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), func(_ string, inner *TaskRecord) bool {
+		for _, a := range inner.Answers {
+			if !answered(answers, a.QuestionID) {
+				answers = append(answers, a)
+			}
+		}
+		return true
+	})
+	return answers
+}
+
+func childNamespace(t *Task) string {
+	ns := itoa(t.Step) + "/" + t.Path
+	if t.Namespace != "" {
+		ns = t.Namespace + "|" + ns
+	}
+	return ns
+}
+
+// finishChild takes in a nested loop that has ended.
+func (l *Loop) finishChild(tr *taskRun) {
+	child := tr.child
+	switch child.status {
+	case StatusRunning:
+	case StatusWaiting:
+		tr.child = nil
+		l.end(tr)
+		l.ask(tr, l.prog.openWithin(l.thread, tr.rec, l.nodes))
+	case StatusBreakpoint:
+		tr.held, tr.child = true, nil
+		l.end(tr)
+	case StatusFailed:
+		l.retryChild(tr, child.err)
+	case statusParent:
+		l.childDone(tr, *child.parent)
+	case StatusDone:
+		l.childDone(tr, Command{Update: child.outputWrites()})
+	}
+}
+
+// openWithin are the open questions of a subgraph's task.
+func (p *Program) openWithin(t *Thread, rec *TaskRecord, nodes []string) []Question {
+	sub, child := p.childOf(t, rec, nodes)
+	if child == nil {
+		return nil
+	}
+	return sub.openQuestions(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node))
+}
+
+// retryChild runs a failed subgraph on from where it failed, as often as its node allows: its finished tasks do not
+// run again.
+func (l *Loop) retryChild(tr *taskRun, err error) {
+	tr.attempts++
+	if tr.attempts < l.prog.nodes[tr.task.node].spec.Attempts {
+		resume := true
+		saved := l.resuming
+		l.resuming = &resume
+		l.startChild(tr)
+		l.resuming = saved
+		return
+	}
+	tr.child, tr.err = nil, err
+	l.end(tr)
+	tr.rec.Error = AsNodeError(l.prog.Spec.Name, tr.task.Node, err)
+	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: tr.rec.Error})
+}
+
+// childDone ends a subgraph's task, after its branches when the node has some.
+func (l *Loop) childDone(tr *taskRun, result Command) {
+	tr.child = nil
+	if result.Parent != nil {
+		tr.parent = result.Parent
+		l.end(tr)
+		return
+	}
+	if len(tr.task.Branches) > 0 {
+		tr.task.RouteOnly, tr.task.Done = true, result
+		l.handOut(tr)
+		return
+	}
+	l.finish(tr, Outcome{Command: result})
+}
+
+// outputWrites are a finished subgraph's output as its node's update.
+func (l *Loop) outputWrites() []Write {
+	var out []Write
+	for i := range l.prog.state {
+		if v, ok := l.output[l.prog.channels[i].name]; ok {
+			out = append(out, Write{Channel: l.prog.channels[i].name, Value: v})
+		}
+	}
+	return out
+}
+
+// AsNodeError turns an error that ended a task into data, keeping the name of the engine's own kinds.
+func AsNodeError(graph, node string, err error) *NodeError {
+	var already *NodeError
+	if errors.As(err, &already) {
+		return already
+	}
+	kind := "Error"
+	switch {
+	case asType[*InvalidUpdateError](err):
+		kind = "InvalidUpdateError"
+	case asType[*RecursionError](err):
+		kind = "GraphRecursionError"
+	case asType[*EmptyInputError](err):
+		kind = "EmptyInputError"
+	case asType[*ParentCommandError](err):
+		kind = "ParentCommand"
+	}
+	return &NodeError{Type: kind, Message: err.Error(), Graph: graph, Node: node}
+}
+
+func asType[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// encodeObject writes values as one JSON object, keys in order.
+func encodeObject(values map[string]Value) Value {
+	size := 2
+	keys := sortedKeys(values)
+	for _, k := range keys {
+		size += len(k) + len(values[k]) + 4
+	}
+	out := append(make(Value, 0, size), '{')
+	for i, k := range keys {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendQuoted(out, k)
+		out = append(out, ':')
+		out = append(out, values[k]...)
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,155 @@
+package pregel
+
+import "strings"
+
+// Thread is the durable state of one thread: its newest checkpoint with what is known of the tasks it led to, and what
+// its subgraphs remember. It belongs to one [Loop] at a time.
+type Thread struct {
+	// Head is the newest record, nil before the first input.
+	Head *Record
+
+	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
+	seq    int
+}
+
+// NewThread returns the state of a thread that never ran.
+func NewThread() *Thread { return &Thread{memory: map[string]*Record{}} }
+
+// At returns a thread that starts from an earlier record of this one, for replays and forks: later checkpoints get
+// higher sequence numbers than any of t. Both threads may then go on independently.
+func (t *Thread) At(r *Record) *Thread {
+	fork := &Thread{Head: r.clone(), memory: make(map[string]*Record, len(t.memory)), seq: t.seq}
+	for _, key := range sortedKeys(t.memory) {
+		fork.memory[key] = t.memory[key].clone()
+	}
+	return fork
+}
+
+// Record is a checkpoint and what has happened since: control writes from outside, and the tasks that it led to.
+type Record struct {
+	Checkpoint *Checkpoint
+	control    []Command
+	tasks      map[string]*TaskRecord
+}
+
+func (r *Record) clone() *Record {
+	c := &Record{Checkpoint: r.Checkpoint, control: r.control, tasks: make(map[string]*TaskRecord, len(r.tasks))}
+	for _, path := range sortedKeys(r.tasks) {
+		t := *r.tasks[path]
+		if t.child != nil {
+			t.child = t.child.clone()
+		}
+		c.tasks[path] = &t
+	}
+	return c
+}
+
+// TaskRecord is what is known of one task of a checkpoint.
+type TaskRecord struct {
+	Node string `json:"node"`
+	// Done says that the task finished: Command and Routes are its result, and it never runs again.
+	Done bool `json:"done,omitempty"`
+	Command
+	Routes []Target `json:"routes,omitempty"`
+	// Questions are those it asked when it last ran; they stay listed once answered.
+	Questions []Question `json:"questions,omitempty"`
+	Answers   []Answer   `json:"answers,omitempty"`
+	// Error is its last failure; it stays listed when a later execution succeeds.
+	Error *NodeError `json:"error,omitempty"`
+	// Ledger is the runner's own record of what the task did outside.
+	Ledger Value `json:"ledger,omitempty"`
+
+	child *Record
+}
+
+// open returns the questions that wait for an answer.
+func (t *TaskRecord) open() []Question {
+	if t.Done {
+		return nil
+	}
+	var out []Question
+	for _, q := range t.Questions {
+		if !answered(t.Answers, q.ID) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func answered(answers []Answer, id string) bool {
+	for _, a := range answers {
+		if a.QuestionID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// OpenQuestions returns the questions of the thread that wait for an answer, those of subgraphs included, in task order.
+func (p *Program) OpenQuestions(t *Thread) []Question {
+	if t.Head == nil {
+		return nil
+	}
+	return p.openQuestions(t, t.Head, nil)
+}
+
+func (p *Program) openQuestions(t *Thread, r *Record, nodes []string) []Question {
+	var out []Question
+	p.eachTask(t, r, nodes, func(_ string, rec *TaskRecord) bool {
+		out = append(out, rec.open()...)
+		return true
+	})
+	return out
+}
+
+// eachTask visits the leaf tasks of a record depth first, in path order, until visit returns false. A subgraph's task
+// is its inner tasks: its own list of questions only repeats theirs.
+func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(namespace string, rec *TaskRecord) bool) bool {
+	for _, path := range sortedKeys(r.tasks) {
+		rec := r.tasks[path]
+		if rec.Done {
+			continue
+		}
+		sub, child := p.childOf(t, rec, nodes)
+		if sub == nil || child == nil {
+			if !visit(path, rec) {
+				return false
+			}
+			continue
+		}
+		if !sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), visit) {
+			return false
+		}
+	}
+	return true
+}
+
+// childOf returns the program and the record of the subgraph that a task runs, nil for an ordinary task.
+func (p *Program) childOf(t *Thread, rec *TaskRecord, nodes []string) (*Program, *Record) {
+	at, ok := p.nodeAt[rec.Node]
+	if !ok || p.nodes[at].sub == nil {
+		return nil, nil
+	}
+	sub := p.nodes[at].sub
+	if sub.Spec.Memory == MemoryThread {
+		return sub, t.memory[memoryKey(nodes, rec.Node)]
+	}
+	return sub, rec.child
+}
+
+// memoryKey names a remembering subgraph: the nodes that lead to it, whatever the superstep.
+func memoryKey(nodes []string, node string) string {
+	return strings.Join(append(nodes[:len(nodes):len(nodes)], node), "|")
+}
+
+// byMemoryKey returns the subgraph that a memory key names.
+func (p *Program) byMemoryKey(key string) (*Program, bool) {
+	for _, name := range strings.Split(key, "|") {
+		at, ok := p.nodeAt[name]
+		if !ok || p.nodes[at].sub == nil {
+			return nil, false
+		}
+		p = p.nodes[at].sub
+	}
+	return p, true
+}

@@ -1,0 +1,169 @@
+package pregel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxName bounds the names of graphs, nodes and channels, in bytes: activity ids and types are built from them, and
+// the strictest stores take 255 bytes for those.
+const maxName = 100
+
+// reservedNames may name neither a node nor a channel: they are visible in stored data with a meaning of their own.
+var reservedNames = []string{
+	Start, End, "__input__", "__interrupt__", "__resume__", "__error__", "__error_source_node__", "__no_writes__",
+	tasksChannel, "__return__", "__previous__", "__overwrite__", "__metadata__", "__root__", "__parent__", "__copy__",
+	"__pregel_push", "__pregel_pull", "__pregel_ns_writes", "__scheduled__",
+}
+
+// checker collects the mistakes of one Spec.
+type checker struct {
+	spec  *Spec
+	nodes map[string]bool
+	errs  []error
+}
+
+// validate applies LangGraph's compile-time rules (semantics section 4.6). Unreachable nodes are allowed.
+func validate(spec *Spec) error {
+	c := &checker{spec: spec, nodes: map[string]bool{}}
+	c.checkChannels()
+	c.checkNodes()
+	c.checkEdges()
+	c.checkBranches()
+	c.checkInterrupts(spec.InterruptBefore)
+	c.checkInterrupts(spec.InterruptAfter)
+	return errors.Join(c.errs...)
+}
+
+func (c *checker) fail(node, format string, args ...any) {
+	c.errs = append(c.errs, &CompileError{Graph: c.spec.Name, Node: node, Message: fmt.Sprintf(format, args...)})
+}
+
+// CheckName says what is wrong with a graph's or node's name, "" if nothing is. Names are parts of activity types
+// ("graph.node"), namespaces and keys, so the separators of those are refused.
+func CheckName(name string) string {
+	switch {
+	case name == "":
+		return "a name must not be empty"
+	case len(name) > maxName:
+		return fmt.Sprintf("a name has at most %d bytes", maxName)
+	case slices.Contains(reservedNames, name):
+		return fmt.Sprintf("the name %q is reserved", name)
+	}
+	for _, r := range name {
+		if r < ' ' || r == 0x7f || strings.ContainsRune(".|:/!", r) {
+			return fmt.Sprintf("the name %q contains %q, which separates names in stored data", name, r)
+		}
+	}
+	return ""
+}
+
+func (c *checker) checkChannels() {
+	seen := map[string]bool{}
+	for _, ch := range c.spec.Channels {
+		if ch.Name == "" || len(ch.Name) > maxName || slices.Contains(reservedNames, ch.Name) ||
+			strings.HasPrefix(ch.Name, triggerPrefix) || strings.HasPrefix(ch.Name, joinPrefix) {
+			c.fail("", "the channel name %q is empty, too long or reserved", ch.Name)
+		}
+		if seen[ch.Name] {
+			c.fail("", "the channel %q is declared twice", ch.Name)
+		}
+		seen[ch.Name] = true
+		switch ch.Kind {
+		case KindLast, KindAny, KindEphemeral, KindUntracked, KindTopic, KindReduce:
+		default:
+			c.fail("", "the channel %q has the unknown kind %q", ch.Name, ch.Kind)
+		}
+	}
+	for _, names := range [][]string{c.spec.Input, c.spec.Output} {
+		for _, name := range names {
+			if !seen[name] {
+				c.fail("", "the input or output schema names the unknown channel %q", name)
+			}
+		}
+	}
+	for _, n := range c.spec.Nodes {
+		for _, name := range n.Reads {
+			if !seen[name] {
+				c.fail(n.Name, "it reads the unknown channel %q", name)
+			}
+		}
+	}
+}
+
+func (c *checker) checkNodes() {
+	for _, n := range c.spec.Nodes {
+		if problem := CheckName(n.Name); problem != "" {
+			c.fail(n.Name, "%s", problem)
+		}
+		if c.nodes[n.Name] {
+			c.fail(n.Name, "it is added twice")
+		}
+		c.nodes[n.Name] = true
+		if _, ok := c.spec.Subgraphs[n.Subgraph]; n.Subgraph != "" && !ok {
+			c.fail(n.Name, "it runs the unknown subgraph %q", n.Subgraph)
+		}
+	}
+}
+
+func (c *checker) checkEdges() {
+	entry := false
+	for _, e := range c.spec.Edges {
+		entry = entry || e.From == Start
+		if e.From != Start && !c.nodes[e.From] {
+			c.fail(e.From, "an edge starts at it, but there is no such node")
+		}
+		if e.To != End && !c.nodes[e.To] {
+			c.fail(e.To, "an edge from %q ends at it, but there is no such node", e.From)
+		}
+	}
+	for _, j := range c.spec.Joins {
+		if len(j.From) == 0 {
+			c.fail(j.To, "a join to it has no sources")
+		}
+		for i, from := range j.From {
+			if !c.nodes[from] {
+				c.fail(from, "a join starts at it, but there is no such node")
+			}
+			if slices.Contains(j.From[:i], from) {
+				c.fail(from, "a join names it twice")
+			}
+		}
+		if j.To != End && !c.nodes[j.To] {
+			c.fail(j.To, "a join ends at it, but there is no such node")
+		}
+	}
+	for _, b := range c.spec.Branches {
+		entry = entry || b.From == Start
+	}
+	if !entry {
+		c.fail("", "it has no entry: add an edge from START to the first node")
+	}
+}
+
+func (c *checker) checkBranches() {
+	for _, b := range c.spec.Branches {
+		if b.From != Start && !c.nodes[b.From] {
+			c.fail(b.From, "a conditional edge starts at it, but there is no such node")
+		}
+		targets := slices.Clone(b.Targets)
+		for _, label := range sortedKeys(b.Labels) {
+			targets = append(targets, b.Labels[label])
+		}
+		for _, target := range targets {
+			if target != End && !c.nodes[target] {
+				c.fail(b.From, "its conditional edge names the target %q, but there is no such node", target)
+			}
+		}
+	}
+}
+
+func (c *checker) checkInterrupts(names []string) {
+	for _, name := range names {
+		if name != All && !c.nodes[name] {
+			c.fail(name, "an interrupt list names it, but there is no such node")
+		}
+	}
+}
