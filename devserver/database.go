@@ -17,7 +17,7 @@ const integrityBudget = 2 * time.Second
 
 // prepareDatabase checks the file at dsn and lays it out if it is empty. All of
 // it happens on a connection of its own, closed before the server opens the file.
-func prepareDatabase(ctx context.Context, dsn, name string) error {
+func prepareDatabase(dsn, name string) error {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
@@ -25,23 +25,23 @@ func prepareDatabase(ctx context.Context, dsn, name string) error {
 	defer func() { _ = db.Close() }() // whatever it wrote is committed
 	db.SetMaxOpenConns(1)
 
-	if err := checkIntegrity(ctx, db, name); err != nil {
+	if err := checkIntegrity(db, name); err != nil {
 		return err
 	}
-	if err := useLog(ctx, db, name); err != nil {
+	if err := useLog(db, name); err != nil {
 		return err
 	}
-	return layOut(ctx, db, name)
+	return layOut(db, name)
 }
 
 // checkIntegrity refuses a file that SQLite cannot read. A file too large to be
 // read within the budget counts as sound.
-func checkIntegrity(ctx context.Context, db *sql.DB, name string) error {
-	budget, cancel := context.WithTimeout(ctx, integrityBudget)
+func checkIntegrity(db *sql.DB, name string) error {
+	budget, cancel := context.WithTimeout(context.Background(), integrityBudget)
 	defer cancel()
 	var verdict string
 	err := db.QueryRowContext(budget, "PRAGMA quick_check(1)").Scan(&verdict)
-	if ctx.Err() == nil && errors.Is(budget.Err(), context.DeadlineExceeded) {
+	if budget.Err() != nil {
 		return nil
 	}
 	if err == nil && verdict != "ok" {
@@ -54,9 +54,9 @@ func checkIntegrity(ctx context.Context, db *sql.DB, name string) error {
 }
 
 // useLog switches the file to a write-ahead log, which it remembers.
-func useLog(ctx context.Context, db *sql.DB, name string) error {
+func useLog(db *sql.DB, name string) error {
 	var mode string
-	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode=wal").Scan(&mode); err != nil {
+	if err := db.QueryRow("PRAGMA journal_mode=wal").Scan(&mode); err != nil {
 		return fmt.Errorf("cannot write to %s: close the programs that have it open, or choose another --db: %w", name, err)
 	}
 	if !strings.EqualFold(mode, "wal") {

@@ -20,7 +20,7 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, o.db)
+	store, err := openStore(o.db)
 	if err != nil {
 		return err
 	}

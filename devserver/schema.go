@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -17,15 +16,15 @@ import (
 
 // layOut creates the server's tables in an empty database, and refuses one whose
 // tables are not those that this version of the server needs.
-func layOut(ctx context.Context, db *sql.DB, name string) error {
-	have, err := columns(ctx, db)
+func layOut(db *sql.DB, name string) error {
+	have, err := columns(db)
 	if err != nil {
 		return fmt.Errorf("read the layout of %s: %w", name, err)
 	}
 	if len(have) == 0 {
-		return createTables(ctx, db, name)
+		return createTables(db, name)
 	}
-	want, err := wantedColumns(ctx)
+	want, err := wantedColumns()
 	if err != nil {
 		return err
 	}
@@ -39,8 +38,8 @@ func layOut(ctx context.Context, db *sql.DB, name string) error {
 
 // createTables runs the server's schema in one transaction. A start that is
 // killed in the middle leaves an empty database, not half of one.
-func createTables(ctx context.Context, db *sql.DB, name string) error {
-	tx, err := db.BeginTx(ctx, nil)
+func createTables(db *sql.DB, name string) error {
+	tx, err := db.Begin()
 	if err != nil {
 		return fmt.Errorf("set up %s: %w", name, err)
 	}
@@ -68,22 +67,22 @@ func (s schemaTx) Exec(stmt string, args ...any) error {
 }
 
 // wantedColumns are the columns of a new database.
-func wantedColumns(ctx context.Context) ([]string, error) {
+func wantedColumns() ([]string, error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, fmt.Errorf("lay out a database to compare with: %w", err)
 	}
 	defer func() { _ = db.Close() }() // in memory: nothing to lose
 	db.SetMaxOpenConns(1)             // each connection would see a database of its own
-	if err := createTables(ctx, db, "a database to compare with"); err != nil {
+	if err := createTables(db, "a database to compare with"); err != nil {
 		return nil, err
 	}
-	return columns(ctx, db)
+	return columns(db)
 }
 
 // columns lists the columns of every table as "table.column", sorted.
-func columns(ctx context.Context, db *sql.DB) ([]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT t.name || '.' || c.name
+func columns(db *sql.DB) ([]string, error) {
+	rows, err := db.Query(`SELECT t.name || '.' || c.name
 		FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c
 		WHERE t.type = 'table' ORDER BY 1`)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +24,10 @@ type store struct {
 // out when it is new. The error says what to do about a file that is in use,
 // damaged, not writable or not a database of this server. The caller closes the
 // store after the server has stopped.
-func openStore(ctx context.Context, db string) (*store, error) {
+//
+// It takes no context: it is over within seconds, and half of it would be of no
+// use to the next start.
+func openStore(db string) (*store, error) {
 	if db == inMemory {
 		s := &store{name: db}
 		return s, createNamespace(s.config())
@@ -38,14 +40,14 @@ func openStore(ctx context.Context, db string) (*store, error) {
 	if s.lock, err = lockFile(file, db); err != nil {
 		return nil, err
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.unlock())
 	}
 	return s, nil
 }
 
-func (s *store) prepare(ctx context.Context) error {
-	if err := prepareDatabase(ctx, s.dsn(), s.name); err != nil {
+func (s *store) prepare() error {
+	if err := prepareDatabase(s.dsn(), s.name); err != nil {
 		return err
 	}
 	return createNamespace(s.config())
