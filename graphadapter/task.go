@@ -2,7 +2,13 @@ package graphadapter
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -14,6 +20,9 @@ var ErrInterrupted = errors.New("superstep: the task waits for an answer")
 
 // ErrOutsideNode is returned by everything that needs a running task when the context is not a node's.
 var ErrOutsideNode = errors.New("superstep: called outside a node: pass on the context that the node was given")
+
+// ErrFenced says that this execution of the task no longer counts: another one took over, or the run is over.
+var ErrFenced = errors.New("superstep: another execution owns this task: stop")
 
 // Info says which task runs.
 type Info struct {
@@ -30,30 +39,33 @@ type Info struct {
 	Suspect bool
 }
 
-// Journal is where a running task keeps what must survive it: the ledger of its memoised calls and effects.
+// Journal is where a running task keeps what must survive it: the ledger of its memoised calls and effects. It is safe
+// for concurrent use.
 type Journal interface {
 	// Entry returns the entry of that key.
 	Entry(key string) (ledger.Entry, bool)
 	// Record stores an entry, replacing the one of the same key. It returns when the entry is durable: nil means it
-	// will be seen by every later execution of the task. [ErrFenced] means another execution owns the task: stop,
-	// start no new call.
+	// will be seen by every later execution of the task, any error that it may not be. [ErrFenced] means another
+	// execution owns the task: stop, start no new call.
 	Record(ctx context.Context, e ledger.Entry) error
+	// Entries returns all entries in the order in which they were first recorded.
+	Entries() []ledger.Entry
 }
 
-// ErrFenced says that this execution of the task no longer counts: another one took over, or the run is over.
-var ErrFenced = errors.New("superstep: another execution owns this task: stop")
-
-// TaskRun is one execution of one task, as its node sees it through the context.
+// TaskRun is one execution of one task, as its node sees it through the context. Its methods are safe for concurrent
+// use. After the execution ended they do nothing and return [ErrFenced].
+//
+// Calls are numbered by name, in the order in which they are made, to find them again when the task runs once more.
+// Inside a memoised call the numbering starts afresh, so that parallel calls do not disturb each other's.
 type TaskRun struct {
-	info    Info
-	journal Journal
-	answers []pregel.Answer
-	asked   []pregel.Question
-	custom  []pregel.Value
-	ordinal map[string]int
-	emit    func(pregel.Value)
-	beat    func()
-	state   taskLock
+	*attempt
+	// scope is the key of the memoised call that this one runs in, "" for the node itself.
+	scope  string
+	parent *TaskRun
+	asked  atomic.Bool // a question was asked in this scope, or in one within it
+
+	countMu sync.Mutex
+	counts  map[string]int
 }
 
 type taskKey struct{}
@@ -62,4 +74,92 @@ type taskKey struct{}
 func TaskFrom(ctx context.Context) (*TaskRun, bool) {
 	t, ok := ctx.Value(taskKey{}).(*TaskRun)
 	return t, ok
+}
+
+// in returns ctx as the context of t.
+func (t *TaskRun) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, taskKey{}, t)
+}
+
+// within returns the numbering of the calls made inside the memoised call of that key.
+func (t *TaskRun) within(key string) *TaskRun {
+	return &TaskRun{attempt: t.attempt, scope: key, parent: t, counts: map[string]int{}}
+}
+
+// inside reports whether t runs within the call of that key.
+func (t *TaskRun) inside(key string) bool {
+	for ; t != nil; t = t.parent {
+		if t.scope == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Info says which task runs.
+func (t *TaskRun) Info() Info { return t.info }
+
+// Beat says that the node makes progress, which restarts its idle timeout.
+func (t *TaskRun) Beat() {
+	t.idle.progress()
+	if t.env.Beat != nil && !t.isClosed() {
+		t.env.Beat()
+	}
+}
+
+// Journal returns the task's journal. Record counts as progress, and returns [ErrFenced] once the execution ended.
+func (t *TaskRun) Journal() Journal { return fencedJournal{t.attempt} }
+
+// EffectKey returns the key of the next call of the effect of that name, in hex: of the next ordinal, or of the given
+// key, which may be used again to mean the same call. Neither attempt nor run is part of it, so every execution of
+// the task gets the same key for the same call.
+func (t *TaskRun) EffectKey(name, key string) string { return t.callKey(ledger.KindEffect, name, key) }
+
+// callKey numbers one call. A given key is the task's, wherever in it the call is made; an ordinal is the scope's.
+func (t *TaskRun) callKey(kind ledger.Kind, name, key string) string {
+	if key != "" {
+		return t.hash("call", string(kind), name, "key", key)[:keyLength]
+	}
+	return t.hash("call", string(kind), name, "ordinal", t.scope, t.next("call", string(kind), name))[:keyLength]
+}
+
+// keyLength is 128 bits in hex: short enough for people and for the key fields of other systems.
+const keyLength = 32
+
+// next returns the ordinal of one more use of a name, from 0.
+func (t *TaskRun) next(name ...string) string {
+	t.countMu.Lock()
+	defer t.countMu.Unlock()
+	key := hashOf(name...)
+	n := t.counts[key]
+	t.counts[key]++
+	return strconv.Itoa(n)
+}
+
+// hash names something of this task: the same in every execution of it, another in every other task and thread.
+func (t *TaskRun) hash(parts ...string) string {
+	place := []string{t.info.Thread, t.info.Branch, t.info.Namespace, strconv.Itoa(t.info.Step), t.info.Path}
+	return hashOf(append(place, parts...)...)
+}
+
+// hashOf returns the SHA-256 of the parts in hex. Each part goes with its length, so that no two lists of parts are
+// the same bytes.
+func hashOf(parts ...string) string {
+	h := sha256.New()
+	var size [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(size[:], uint64(len(p)))
+		h.Write(size[:])
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// newTaskRun prepares one execution.
+func newTaskRun(g *Graph, task *pregel.Task, env Env) (*TaskRun, error) {
+	a, err := newAttempt(g, task, env)
+	if err != nil {
+		return nil, err
+	}
+	return &TaskRun{attempt: a, counts: map[string]int{}}, nil
 }

@@ -1,0 +1,155 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// attempt is what all scopes of one execution of a task share.
+type attempt struct {
+	info    Info
+	graph   *Graph
+	node    Node
+	task    *pregel.Task
+	env     Env
+	journal Journal
+	idle    *idleTimer
+	answers map[string]pregel.Answer
+
+	emitting sync.Mutex // held while a value is emitted, so that values leave in the order in which they are kept
+
+	mu          sync.Mutex
+	closed      bool
+	fenced      bool
+	questions   []pregel.Question
+	ordinals    map[string]int // of the questions by id
+	custom      []pregel.Value
+	customBytes int
+	running     int           // futures that have not ended
+	settled     chan struct{} // closed when running falls to 0; nil while nobody waits
+	locks       map[string]chan struct{}
+}
+
+func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
+	graph, node, err := g.serve(task)
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{
+		graph: graph, node: node, task: task, env: env, journal: env.Journal,
+		answers: map[string]pregel.Answer{}, ordinals: map[string]int{}, locks: map[string]chan struct{}{},
+		info: Info{
+			Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
+			Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
+			Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, Suspect: env.Suspect,
+		},
+	}
+	for _, answer := range task.Answers {
+		a.answers[answer.QuestionID] = answer
+	}
+	if a.journal == nil {
+		if a.journal, err = NewMemoryJournal(task.Ledger); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// close ends the execution: whatever the node left running can no longer ask, emit or start a call.
+func (a *attempt) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+}
+
+func (a *attempt) isClosed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.closed
+}
+
+func (a *attempt) waits() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.questions) > 0
+}
+
+// lock waits until no other call of that key is under way in this execution, so that the second finds what the first
+// recorded. The returned function ends the turn.
+func (a *attempt) lock(ctx context.Context, key string) (unlock func(), err error) {
+	a.mu.Lock()
+	turn, ok := a.locks[key]
+	if !ok {
+		turn = make(chan struct{}, 1)
+		a.locks[key] = turn
+	}
+	a.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// start counts one more future; it fails when the execution ended.
+func (a *attempt) start() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return ErrFenced
+	}
+	a.running++
+	return nil
+}
+
+// end counts one future less.
+func (a *attempt) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running--
+	if a.running == 0 && a.settled != nil {
+		close(a.settled)
+		a.settled = nil
+	}
+}
+
+// settle waits for the futures that nobody awaited: their results are recorded, their errors belong to nobody.
+func (a *attempt) settle() {
+	a.mu.Lock()
+	if a.running == 0 {
+		a.mu.Unlock()
+		return
+	}
+	if a.settled == nil {
+		a.settled = make(chan struct{})
+	}
+	settled := a.settled
+	a.mu.Unlock()
+	<-settled
+}
+
+// fencedJournal is a task's journal as its node sees it: it ends with the execution.
+type fencedJournal struct{ a *attempt }
+
+func (j fencedJournal) Entry(key string) (ledger.Entry, bool) { return j.a.journal.Entry(key) }
+
+func (j fencedJournal) Entries() []ledger.Entry { return j.a.journal.Entries() }
+
+func (j fencedJournal) Record(ctx context.Context, e ledger.Entry) error {
+	if j.a.isClosed() {
+		return ErrFenced
+	}
+	err := j.a.journal.Record(ctx, e)
+	if errors.Is(err, ErrFenced) {
+		j.a.mu.Lock()
+		j.a.fenced = true
+		j.a.mu.Unlock()
+	}
+	j.a.idle.progress()
+	return err
+}

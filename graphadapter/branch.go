@@ -1,0 +1,125 @@
+package graphadapter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// RouteError says that a branch chose something that is not a way on. It is a mistake in the graph; the default retry
+// policy does not repeat it.
+type RouteError struct {
+	Graph, Node string
+	// Branch is the branch's ordinal among its node's.
+	Branch int
+	// Route is what the branch returned.
+	Route string
+	// Message says what is wrong with it, and what would be right.
+	Message string
+}
+
+func (e *RouteError) Error() string {
+	return fmt.Sprintf("branch %d of node %q of graph %q returned %q: %s", e.Branch, e.Node, e.Graph, e.Route, e.Message)
+}
+
+// route evaluates the task's branches in their order. A command to the parent graph ends this graph's run, so nothing
+// is routed here.
+func (t *TaskRun) route(ctx context.Context, command pregel.Command) ([]pregel.Target, error) {
+	if len(t.task.Branches) == 0 || command.Parent != nil {
+		return nil, nil
+	}
+	program, err := t.graph.Program()
+	if err != nil {
+		return nil, err
+	}
+	state, err := program.Read(t.task.State, command.Update)
+	if err != nil {
+		return nil, err
+	}
+	var routes []pregel.Target
+	for _, b := range t.task.Branches {
+		chosen, err := t.choose(ctx, b, state)
+		if err != nil {
+			return nil, err
+		}
+		if t.waits() {
+			return nil, nil
+		}
+		routes = append(routes, chosen...)
+	}
+	return routes, nil
+}
+
+// choose evaluates one branch.
+func (t *TaskRun) choose(ctx context.Context, b pregel.Branch, state State) (targets []pregel.Target, err error) {
+	defer catch(&err)
+	chosen, err := t.graph.Nodes[b.From].Branches[b.Ordinal](ctx, state)
+	if err != nil || t.waits() {
+		return nil, err
+	}
+	targets = withArgs(chosen)
+	for i := range targets {
+		if targets[i].Node, err = t.resolve(b, targets[i]); err != nil {
+			return nil, err
+		}
+	}
+	return targets, nil
+}
+
+// resolve returns the node that a route leads to. The labels and targets are those of the run's own Spec. A Send names
+// its node directly.
+func (t *TaskRun) resolve(b pregel.Branch, target pregel.Target) (string, error) {
+	fail := func(message string) error {
+		return &RouteError{Graph: t.info.Graph, Node: b.From, Branch: b.Ordinal, Route: target.Node, Message: message}
+	}
+	node := target.Node
+	switch {
+	case target.Send && node == pregel.End:
+		return "", &pregel.InvalidUpdateError{Graph: t.info.Graph, Message: "Cannot send a packet to the END node"}
+	case target.Send:
+	case b.Labels != nil:
+		labelled, ok := b.Labels[node]
+		if !ok {
+			return "", fail("not one of its labels (" + listed(sortedNames(b.Labels)) + ")")
+		}
+		node = labelled
+	case b.Targets != nil && !slices.Contains(b.Targets, node):
+		return "", fail("not one of its declared targets (" + listed(b.Targets) + ")")
+	}
+	if node == "" || node == pregel.Start {
+		return "", fail("Branch did not return a valid destination")
+	}
+	return node, nil
+}
+
+// withArgs returns targets with every Send's argument set: a Send of nothing sends null.
+func withArgs(targets []pregel.Target) []pregel.Target {
+	out := slices.Clone(targets)
+	for i := range out {
+		if out[i].Send && out[i].Arg == nil {
+			out[i].Arg = pregel.Null
+		}
+	}
+	return out
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "it has none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func joinPath(names []string) string { return strings.Join(names, "/") }

@@ -1,0 +1,208 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Env is what whoever runs tasks gives to one attempt.
+type Env struct {
+	// Thread is the thread's id.
+	Thread string
+	// Attempt counts the attempts that the node's retry policy sees, from 1.
+	Attempt int
+	// Suspect says that an earlier execution may have acted outside without a trace in the journal.
+	Suspect bool
+	// Journal keeps the task's memoised calls and effects; nil means the task's own ledger, in memory.
+	Journal Journal
+	// Emit is given each emitted value as it comes, in order, one at a time; nil keeps them for the outcome alone.
+	Emit func(pregel.Value)
+	// Beat is called when the node says that it makes progress; it may be nil.
+	Beat func()
+	// Lease is how long after a stored record this attempt is certain not to be replaced: one outside call must end
+	// within it. 0 means no bound.
+	Lease time.Duration
+}
+
+// abandonAfter is how long a node may go on after its context is done before the attempt ends without it.
+const abandonAfter = 5 * time.Second
+
+// RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
+// then the task's branches on its state with its own writes applied.
+//
+// With a nil error the outcome is complete: finished, or waiting if the node asked a question, whatever else it
+// returned. With an error the outcome carries only Custom and Ledger. The error is
+//   - an [*UnservedError] when this process does not have the node: nothing ran;
+//   - [ErrFenced] when another execution took over;
+//   - ctx's cause when ctx ended before the node did;
+//   - anything else is a failed attempt, which the node's retry policy decides on ([RetryAfter]): the node's own error
+//     as it is, a [*PanicError], a [*TimeoutError], or a branch's error.
+//
+// A node that ignores its context is left behind 5 s after the context is done. It can then no longer record, ask or
+// emit, so a call to the outside that it still makes is one that the next execution looks up.
+func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (pregel.Outcome, error) {
+	t, err := newTaskRun(g, task, env)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	bounded, stop := t.bound(ctx)
+	defer stop()
+	done := make(chan result, 1)
+	go t.execute(bounded, done)
+	r := await(bounded, done)
+	t.close()
+	return t.conclude(ctx, bounded, r)
+}
+
+// result is what the node's goroutine comes back with.
+type result struct {
+	outcome pregel.Outcome
+	err     error
+	// left says that the node did not come back in time.
+	left bool
+}
+
+// await waits for the node, and a little longer than its context.
+func await(ctx context.Context, done <-chan result) result {
+	select {
+	case r := <-done:
+		return r
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(abandonAfter)
+	defer grace.Stop()
+	select {
+	case r := <-done:
+		return r
+	case <-grace.C:
+		return result{err: context.Cause(ctx), left: true}
+	}
+}
+
+// execute runs node and branches, and always sends one result, also when the node ends its goroutine.
+func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
+	r := result{err: &PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}}
+	defer func() { done <- r }()
+	ctx = t.in(ctx)
+	command, err := t.runNode(ctx)
+	t.settle()
+	if err == nil && !t.waits() {
+		r.outcome.Command = command
+		r.outcome.Routes, err = t.route(ctx, command)
+	}
+	r.err = err
+}
+
+func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err error) {
+	if t.task.RouteOnly {
+		return t.task.Done, nil
+	}
+	defer catch(&err)
+	command, err = t.node.Run(ctx, Input{State: t.nodeState(), Arg: t.task.Arg})
+	if err == nil && command.Parent != nil && (len(command.Update) > 0 || len(command.Goto) > 0) {
+		err = Permanent(fmt.Errorf("node %q of graph %q returned a command to the parent graph together with its own "+
+			"update or goto: return one or the other", t.info.Node, t.info.Graph))
+	}
+	command.Goto = withArgs(command.Goto)
+	return command, err
+}
+
+// nodeState is what the node reads. The task's state holds more when the node has branches, which read everything.
+func (t *TaskRun) nodeState() State {
+	spec, ok := t.graph.nodeSpec(t.task.Node)
+	if !ok || spec.Reads == nil || len(t.task.Branches) == 0 {
+		return t.task.State
+	}
+	state := make(State, len(spec.Reads))
+	for _, channel := range spec.Reads {
+		if v, ok := t.task.State[channel]; ok {
+			state[channel] = v
+		}
+	}
+	return state
+}
+
+// conclude turns the node's result into the attempt's, in the order of what outweighs what.
+func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outcome, error) {
+	t.mu.Lock()
+	fenced, questions := t.fenced, slices.Clone(t.questions)
+	out := pregel.Outcome{Custom: slices.Clone(t.custom)}
+	t.mu.Unlock()
+	stored, err := EncodeLedger(t.journal.Entries())
+	if err != nil {
+		return out, err
+	}
+	out.Ledger = stored
+	var timeout *TimeoutError
+	timedOut := bounded.Err() != nil && errors.As(context.Cause(bounded), &timeout)
+	switch {
+	case fenced:
+		return out, fmt.Errorf("node %q of graph %q, thread %q: %w", t.info.Node, t.info.Graph, t.info.Thread, ErrFenced)
+	case len(questions) > 0 && (timedOut || !r.left):
+		out.Questions = questions
+		return out, nil
+	case timedOut:
+		return out, timeout
+	case r.err != nil && ctx.Err() != nil:
+		return out, context.Cause(ctx)
+	case r.err != nil:
+		return out, r.err
+	}
+	out.Command, out.Routes = r.outcome.Command, r.outcome.Routes
+	return out, nil
+}
+
+// UnservedError says that this process does not have a function that the task needs. It is no failure of the node:
+// nothing ran, and a worker that has it can run the task.
+type UnservedError struct {
+	// Graph is the graph's name, or the missing subgraph's path; Node is the node.
+	Graph, Node string
+	// Missing says what is not there: "subgraph", "node", "branch 1".
+	Missing string
+}
+
+func (e *UnservedError) Error() string {
+	return fmt.Sprintf("this worker does not serve node %q of graph %q (it has no such %s): run a worker built with "+
+		"the version of the graph that the run was started with", e.Node, e.Graph, e.Missing)
+}
+
+// serve finds the functions of a task: its graph, its node and all its branches, before anything runs.
+func (g *Graph) serve(task *pregel.Task) (*Graph, Node, error) {
+	graph := g
+	for i, name := range task.Graph {
+		sub, ok := graph.Subgraphs[name]
+		if !ok {
+			path := append([]string{g.Spec.Name}, task.Graph[:i+1]...)
+			return nil, Node{}, &UnservedError{Graph: joinPath(path), Node: task.Node, Missing: "subgraph"}
+		}
+		graph = sub
+	}
+	node, ok := graph.Nodes[task.Node]
+	if !ok || node.Run == nil && !task.RouteOnly {
+		return nil, Node{}, &UnservedError{Graph: graph.Spec.Name, Node: task.Node, Missing: "node"}
+	}
+	for _, b := range task.Branches {
+		source, ok := graph.Nodes[b.From]
+		if !ok || b.Ordinal < 0 || b.Ordinal >= len(source.Branches) {
+			return nil, Node{}, &UnservedError{
+				Graph: graph.Spec.Name, Node: b.From, Missing: fmt.Sprintf("branch %d", b.Ordinal),
+			}
+		}
+	}
+	return graph, node, nil
+}
+
+// nodeSpec returns the declaration of a node.
+func (g *Graph) nodeSpec(name string) (*pregel.NodeSpec, bool) {
+	for i := range g.Spec.Nodes {
+		if g.Spec.Nodes[i].Name == name {
+			return &g.Spec.Nodes[i], true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,131 @@
+package graphadapter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// ledgerVersion is the version of the stored form of a ledger.
+const ledgerVersion = 1
+
+// storedLedger is a ledger as it travels in pregel.Outcome and pregel.Task.
+type storedLedger struct {
+	Version int            `json:"version"`
+	Entries []ledger.Entry `json:"entries"`
+}
+
+// EncodeLedger returns entries in their stored form, in their order; nil when there are none.
+func EncodeLedger(entries []ledger.Entry) (pregel.Value, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	v, err := encode(storedLedger{Version: ledgerVersion, Entries: entries})
+	if err != nil {
+		return nil, fmt.Errorf("superstep: encode a task's ledger: %w", err)
+	}
+	return v, nil
+}
+
+// DecodeLedger returns the entries of a stored ledger. Nil and null are the empty ledger. A ledger written by a newer
+// version than this one understands is an error: guessing could repeat a call.
+func DecodeLedger(v pregel.Value) ([]ledger.Entry, error) {
+	if len(v) == 0 || pregel.IsNull(v) {
+		return nil, nil
+	}
+	var stored storedLedger
+	if err := json.Unmarshal(v, &stored); err != nil {
+		return nil, fmt.Errorf("superstep: decode a task's ledger: %w", err)
+	}
+	if stored.Version != ledgerVersion {
+		return nil, fmt.Errorf("superstep: a task's ledger has version %d, this worker understands %d: run a newer worker",
+			stored.Version, ledgerVersion)
+	}
+	return stored.Entries, nil
+}
+
+// MemoryJournal is a [Journal] in this process: it is as durable as the process. It is safe for concurrent use.
+type MemoryJournal struct {
+	mu      sync.Mutex
+	at      map[string]int
+	entries []ledger.Entry
+}
+
+// NewMemoryJournal returns a journal that holds the entries of a stored ledger; nil is the empty one.
+func NewMemoryJournal(stored pregel.Value) (*MemoryJournal, error) {
+	entries, err := DecodeLedger(stored)
+	if err != nil {
+		return nil, err
+	}
+	j := &MemoryJournal{at: map[string]int{}}
+	for _, e := range entries {
+		j.put(e)
+	}
+	return j, nil
+}
+
+// Entry returns the entry of that key.
+func (j *MemoryJournal) Entry(key string) (ledger.Entry, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i, ok := j.at[key]
+	if !ok {
+		return ledger.Entry{}, false
+	}
+	return j.entries[i], true
+}
+
+// Record stores an entry. It fails only with the cause of a context that is done.
+func (j *MemoryJournal) Record(ctx context.Context, e ledger.Entry) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.put(e)
+	return nil
+}
+
+// Entries returns all entries in the order in which they were first recorded.
+func (j *MemoryJournal) Entries() []ledger.Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]ledger.Entry(nil), j.entries...)
+}
+
+func (j *MemoryJournal) put(e ledger.Entry) {
+	if i, ok := j.at[e.Key]; ok {
+		j.entries[i] = e
+		return
+	}
+	j.at[e.Key] = len(j.entries)
+	j.entries = append(j.entries, e)
+}
+
+// encode returns v as JSON without escaping HTML: parameters and receipts are kept as they were given.
+func encode(v any) (pregel.Value, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// compact returns v as compact JSON, null for nil, or an error when it is not JSON.
+func compact(v pregel.Value) (pregel.Value, error) {
+	if v == nil {
+		return pregel.Null, nil
+	}
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, v); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}

@@ -1,0 +1,179 @@
+package graphadapter
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// The defaults of a [RetryPolicy], which are LangGraph's.
+const (
+	defaultInitialInterval = 500 * time.Millisecond
+	defaultBackoffFactor   = 2.0
+	defaultMaxInterval     = 128 * time.Second
+	defaultMaxAttempts     = 3
+	maxJitter              = time.Second
+)
+
+// maxMessage bounds a stored failure's message, in bytes.
+const maxMessage = 4 << 10
+
+// RetryAfter says whether a task is to be attempted again after attempt (from 1) failed with err, and after which
+// wait: min(MaxInterval, InitialInterval × BackoffFactor^(attempt−1)) plus up to 1 s of jitter. The first policy whose
+// RetryOn matches decides. Without one that matches the failure is final.
+//
+// A [Permanent] error, a wait for an answer, a lost fence and an unserved node are never repeated. A nil RetryOn also
+// leaves out what is a mistake in the program, which a repetition does not mend: a panic, a call outside a node, an
+// effect used with other parameters or not registered, a route or an update that the graph does not have, an emit
+// limit. It matches everything else, timeouts included.
+func RetryAfter(policies []RetryPolicy, attempt int, err error) (wait time.Duration, again bool) {
+	return retryAfter(policies, attempt, err, func() time.Duration { return rand.N(maxJitter) })
+}
+
+func retryAfter(policies []RetryPolicy, attempt int, err error, jitter func() time.Duration) (time.Duration, bool) {
+	if err == nil || neverRepeated(err) {
+		return 0, false
+	}
+	for _, p := range policies {
+		if !p.matches(err) {
+			continue
+		}
+		if attempt >= orDefault(p.MaxAttempts, defaultMaxAttempts) {
+			return 0, false
+		}
+		wait := p.backoff(attempt)
+		if !p.NoJitter {
+			wait += jitter()
+		}
+		return wait, true
+	}
+	return 0, false
+}
+
+func (p *RetryPolicy) matches(err error) bool {
+	if p.RetryOn != nil {
+		return p.RetryOn(err)
+	}
+	return !programMistake(err)
+}
+
+func (p *RetryPolicy) backoff(attempt int) time.Duration {
+	initial := orDefault(p.InitialInterval, defaultInitialInterval)
+	if initial < 0 {
+		return 0
+	}
+	factor := orDefault(p.BackoffFactor, defaultBackoffFactor)
+	longest := orDefault(p.MaxInterval, defaultMaxInterval)
+	wait := float64(initial) * math.Pow(factor, float64(max(attempt, 1)-1))
+	if !(wait < float64(longest)) { // also when it overflowed
+		return max(longest, 0)
+	}
+	return time.Duration(max(wait, 0))
+}
+
+// orDefault returns v, or def when v is the zero value.
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// permanentError marks an error as one that no repetition mends.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// Permanent marks err as final: no retry policy repeats the attempt. It returns nil for nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanentError{err}
+}
+
+// IsPermanent reports whether err, or an error it wraps, was marked by [Permanent].
+func IsPermanent(err error) bool {
+	var p permanentError
+	return errors.As(err, &p)
+}
+
+func neverRepeated(err error) bool {
+	var unserved *UnservedError
+	return IsPermanent(err) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrFenced) || errors.As(err, &unserved)
+}
+
+// programMistake reports whether err is one of this package's own that tell of a wrong program or graph.
+func programMistake(err error) bool {
+	return errors.Is(err, ErrOutsideNode) || errors.Is(err, ErrNotRegistered) ||
+		is[*PanicError](err) || is[*RouteError](err) || is[*AnswerError](err) || is[*EmitLimitError](err) ||
+		is[*ledger.ConflictError](err) || is[*ledger.TransitionError](err) || is[*pregel.InvalidUpdateError](err)
+}
+
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// FailureOf returns a final failure as data that survives this process. Type is what the error's ErrorType method
+// says, if it or an error that it wraps has one, else the name of the first Go type in its chain that is not a mere
+// wrapper, else "NodeFailure". The message is bounded to 4 KiB of valid UTF-8.
+func FailureOf(graph, node string, err error) *pregel.NodeError {
+	return &pregel.NodeError{Type: errorType(err), Message: bounded(fmt.Sprint(err)), Graph: graph, Node: node}
+}
+
+func errorType(err error) string {
+	var named interface {
+		error
+		ErrorType() string
+	}
+	var stored *pregel.NodeError
+	switch {
+	case errors.As(err, &named):
+		return named.ErrorType()
+	case errors.As(err, &stored):
+		return stored.Type
+	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		t := reflect.TypeOf(err)
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if !wrapper(t) {
+			return t.Name()
+		}
+	}
+	return "NodeFailure"
+}
+
+// wrapper reports whether an error of that type says nothing about the kind of failure.
+func wrapper(t reflect.Type) bool {
+	switch t.PkgPath() {
+	case "", "errors", "fmt":
+		return true
+	}
+	return t == reflect.TypeFor[permanentError]() || t == reflect.TypeFor[EffectError]()
+}
+
+// bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
+func bounded(text string) string {
+	const cut = " … (cut)"
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxMessage {
+		return text
+	}
+	end := maxMessage - len(cut)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + cut
+}

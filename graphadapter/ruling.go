@@ -1,0 +1,123 @@
+package graphadapter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Reconcile is the value of the question that asks a person about an effect. The answer is an object: action is "done",
+// "repeat" or "fail", and receipt, with "done", what the effect returns.
+type Reconcile struct {
+	// Kind is always "reconcile": it tells this question from those that nodes ask.
+	Kind   string `json:"kind"`
+	Ask    string `json:"ask"`
+	Effect string `json:"effect"`
+	Key    string `json:"key"`
+	// Reason says why no program can decide.
+	Reason string       `json:"reason"`
+	Params pregel.Value `json:"params"`
+	// Receipt is what the outside has under the key, if anything.
+	Receipt pregel.Value `json:"receipt,omitempty"`
+	// Calls counts the calls that were started.
+	Calls int `json:"calls"`
+}
+
+// rulingSchema is the JSON schema of the answer to a [Reconcile] question.
+var rulingSchema = pregel.Value(`{"type":"object","additionalProperties":false,"required":["action"],"properties":{` +
+	`"action":{"type":"string","enum":["done","repeat","fail"],"description":"done: the outside has it; repeat: it ` +
+	`does not have it, call again with the same key; fail: stop, the node fails"},` +
+	`"receipt":{"description":"with done: the receipt that the effect returns; without it the one that was found"}}}`)
+
+// ruling is a person's answer.
+type ruling struct {
+	Action  string       `json:"action"`
+	Receipt pregel.Value `json:"receipt"`
+}
+
+// askPerson records the doubt and asks what to do. Each answer is used once: whatever happens after it, the next doubt
+// about the same effect is another question.
+func (c *effectCall) askPerson(ctx context.Context) error {
+	if c.reason == "" {
+		c.reason = fmt.Sprintf("the outside says %q and the target (%s) does not make repeating safe", c.finding, c.effect.Target)
+	}
+	if err := c.doubt(ctx, c.entry); err != nil {
+		return err
+	}
+	key := fmt.Sprintf("effect/%s/%d", c.entry.Key, c.entry.Rulings)
+	question, err := encode(Reconcile{
+		Kind:   "reconcile",
+		Ask:    fmt.Sprintf("Did %s happen? %s", c.entry.Name, c.reason),
+		Effect: c.entry.Name, Key: c.entry.Key, Reason: c.reason,
+		Params: c.entry.Params, Receipt: c.entry.Result, Calls: c.entry.Attempts,
+	})
+	if err != nil {
+		return c.failed("ask a person", err)
+	}
+	answer, err := c.t.Ask(ctx, question, rulingSchema, key)
+	if err != nil {
+		return err
+	}
+	var r ruling
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return c.failed("read the answer", Permanent(err))
+	}
+	return c.rule(ctx, r, c.t.answeredBy("q-"+c.t.hash("question", "key", key)[:8]))
+}
+
+// doubt records that a person has to decide, if that is not recorded yet.
+func (c *effectCall) doubt(ctx context.Context, entry ledger.Entry) error {
+	var found pregel.Value
+	if c.receipt != nil && !pregel.IsNull(c.receipt) {
+		found = c.receipt
+	}
+	doubted, err := entry.Doubt(c.reason, found)
+	if err != nil {
+		return c.failed("ask a person", err)
+	}
+	if c.recorded && c.entry.State == ledger.StateUnknown && c.entry.Evidence == c.reason &&
+		c.entry.Rulings == doubted.Rulings && string(c.entry.Result) == string(found) {
+		return nil
+	}
+	if err := c.record(ctx, doubted); err != nil {
+		return c.failed("ask a person", err)
+	}
+	return nil
+}
+
+// rule does what the person decided.
+func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
+	if by == "" {
+		by = "a person"
+	}
+	ruled := c.entry.Ruled()
+	switch r.Action {
+	case "done":
+		receipt := r.Receipt
+		if receipt == nil {
+			receipt = c.entry.Result // the one that was found: accepted as it is
+		} else if err := c.check(receipt); err != nil {
+			c.reason = fmt.Sprintf("the receipt given by %s does not fit: %v", by, err)
+			return c.doubt(ctx, ruled)
+		}
+		c.entry = ruled
+		return c.commit(ctx, orNull(receipt), "done, says "+by)
+	case "repeat":
+		c.entry = ruled
+		return c.call(ctx)
+	}
+	if err := c.record(ctx, ruled); err != nil {
+		return c.failed("record the answer", err)
+	}
+	return c.failed("ask a person", Permanent(fmt.Errorf("%s decided to stop here: %s", by, c.entry.Evidence)))
+}
+
+func orNull(v pregel.Value) pregel.Value {
+	if v == nil {
+		return pregel.Null
+	}
+	return v
+}

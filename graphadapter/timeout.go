@@ -1,0 +1,125 @@
+package graphadapter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// The kinds of a [TimeoutError].
+const (
+	// TimeoutRun: the attempt took longer than the node's RunTimeout.
+	TimeoutRun = "run"
+	// TimeoutIdle: the attempt made no progress for the node's IdleTimeout.
+	TimeoutIdle = "idle"
+)
+
+// TimeoutError says that an attempt of a node was cut off. It is a failure of the node, which its retry policy may
+// repeat; what the attempt wrote is discarded.
+type TimeoutError struct {
+	Graph, Node string
+	// Kind is [TimeoutRun] or [TimeoutIdle].
+	Kind  string
+	Limit time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	if e.Kind == TimeoutIdle {
+		return fmt.Sprintf("node %q of graph %q made no progress for %v (its idle timeout)", e.Node, e.Graph, e.Limit)
+	}
+	return fmt.Sprintf("node %q of graph %q ran longer than %v (its run timeout)", e.Node, e.Graph, e.Limit)
+}
+
+// Timeout marks the error as a timeout, as in package net.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// ErrorType names the kind of failure in stored data.
+func (e *TimeoutError) ErrorType() string { return "Timeout" }
+
+// bound puts the node's timeouts on ctx; a timeout's *TimeoutError is the context's cause. stop frees the timers.
+func (a *attempt) bound(ctx context.Context) (bounded context.Context, stop func()) {
+	run, idle := a.timeouts()
+	fail := func(kind string, limit time.Duration) error {
+		return &TimeoutError{Graph: a.info.Graph, Node: a.info.Node, Kind: kind, Limit: limit}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop = func() { cancel(nil) }
+	if idle > 0 {
+		a.idle = startIdleTimer(idle, func() { cancel(fail(TimeoutIdle, idle)) })
+		stop = func() { a.idle.stop(); cancel(nil) }
+	}
+	if run > 0 {
+		bounded, cancelRun := context.WithTimeoutCause(ctx, run, fail(TimeoutRun, run))
+		stopIdle := stop
+		return bounded, func() { cancelRun(); stopIdle() }
+	}
+	return ctx, stop
+}
+
+// timeouts returns the node's limits: those of its function, else those of the Spec.
+func (a *attempt) timeouts() (run, idle time.Duration) {
+	run, idle = a.node.RunTimeout, a.node.IdleTimeout
+	spec, ok := a.graph.nodeSpec(a.task.Node)
+	if !ok {
+		return run, idle
+	}
+	if run == 0 {
+		run = time.Duration(spec.RunTimeout) * time.Millisecond
+	}
+	if idle == 0 {
+		idle = time.Duration(spec.IdleTimeout) * time.Millisecond
+	}
+	return run, idle
+}
+
+// idleTimer calls expired after limit without progress. A nil timer does nothing.
+type idleTimer struct {
+	limit time.Duration
+
+	mu    sync.Mutex
+	holds int
+	timer *time.Timer
+}
+
+func startIdleTimer(limit time.Duration, expired func()) *idleTimer {
+	return &idleTimer{limit: limit, timer: time.AfterFunc(limit, expired)}
+}
+
+// progress starts the time anew.
+func (t *idleTimer) progress() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holds == 0 {
+		t.timer.Reset(t.limit)
+	}
+}
+
+// hold stops the time until the returned function is called: a wait that the engine prescribes is not the node's.
+func (t *idleTimer) hold() (release func()) {
+	if t == nil {
+		return func() {}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holds++
+	t.timer.Stop()
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.holds--
+		if t.holds == 0 {
+			t.timer.Reset(t.limit)
+		}
+	}
+}
+
+func (t *idleTimer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holds++ // later progress must not start it again
+	t.timer.Stop()
+}
