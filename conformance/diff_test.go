@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+func TestFirstDifference(t *testing.T) {
+	for _, c := range []struct{ want, got, diff string }{
+		{`{"a": [1, {"b": null}]}`, `{"a": [1, {"b": null}]}`, ``},
+		{`{"a": 1, "b": 2}`, `{"b": 3, "a": 1}`, `$.b: want 2, got 3`},
+		{`{"a": 1}`, `{"a": 1, "b": null}`, `$.b: want nothing, got null`},
+		{`{"a": 1, "b": []}`, `{"a": 1}`, `$.b: want [], got nothing`},
+		{`[1, 2, 3]`, `[1, 4]`, `$[1]: want 2, got 4`},
+		{`[1, 2, 3]`, `[1, 2]`, `$[2]: want 3, got nothing`},
+		{`[1]`, `[1, 2]`, `$[1]: want nothing, got 2`},
+		{`{"a": {"k": [1]}}`, `{"a": {"k": "x"}}`, `$.a.k: want [1], got "x"`},
+		{`null`, `{}`, `$: want null, got {}`},
+		{`1`, `1.0`, `$: want 1, got 1.0`},
+		{`false`, `0`, `$: want false, got 0`},
+	} {
+		got := ""
+		if d := compare("$", mustDecode(t, c.want), mustDecode(t, c.got)); d != nil {
+			got = d.String()
+		}
+		if got != c.diff {
+			t.Errorf("%s against %s: %q, want %q", c.want, c.got, got, c.diff)
+		}
+	}
+}
+
+func TestErrorTypes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("wrapped: %w", &pregel.InvalidUpdateError{}), `{"type":"InvalidUpdateError"}`},
+		{&pregel.RecursionError{}, `{"type":"GraphRecursionError"}`},
+		{&pregel.EmptyInputError{}, `{"type":"EmptyInputError"}`},
+		{&pregel.MultipleInterruptsError{}, `{"type":"MultipleInterruptsError"}`},
+		{&pregel.ParentCommandError{}, `{"type":"ParentCommand"}`},
+		{errors.Join(&pregel.CompileError{}, &pregel.CompileError{}), `{"type":"CompileError"}`},
+		{&pregel.NodeError{Type: "NodeFailure", Message: "boom"}, `{"message":"boom","type":"NodeFailure"}`},
+		{fmt.Errorf("run: %w", &pregel.NodeError{Type: "InvalidUpdateError", Message: "m"}), `{"type":"InvalidUpdateError"}`},
+		{&pregel.NodeError{Type: "Panic", Message: "m"}, `{"type":"Error"}`},
+		{errors.New("anything"), `{"type":"Error"}`},
+	} {
+		if got := canonical(errorOf(c.err)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.err, got, c.want)
+		}
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	inner := &pregel.Snapshot{Checkpoint: "c2", Source: pregel.SourceLoop, Step: 1, Next: []string{"x"}}
+	s := &pregel.Snapshot{
+		Checkpoint: "c1", Source: pregel.SourceInput, Step: -1,
+		Values: map[string]pregel.Value{"k": pregel.Null}, Next: []string{"a", "b"},
+		Tasks: []pregel.TaskSnapshot{
+			{Name: "a", Questions: []pregel.Question{{Value: pregel.Value(`2`)}, {Value: pregel.Value(`1`)}}, State: inner},
+			{Name: "b", Error: &pregel.NodeError{Type: "NodeFailure", Message: "boom"}},
+			{Name: "c", Error: &pregel.NodeError{Type: "RouteError", Message: "boom"}},
+		},
+	}
+	flat := `{"metadata":{"source":"input","step":-1},"next":["a","b"],"tasks":[{"interrupts":[1,2],"name":"a"},` +
+		`{"error":"boom","interrupts":[],"name":"b"},{"error":"Error","interrupts":[],"name":"c"}],"values":{"k":null}}`
+	if got := canonical(stateOf(s, false)); got != flat {
+		t.Errorf("got  %s\nwant %s", got, flat)
+	}
+	nested := stateOf(s, true)["tasks"].([]any)[0].(map[string]any)["state"]
+	if want := `{"metadata":{"source":"loop","step":1},"next":["x"],"tasks":[],"values":{}}`; canonical(nested) != want {
+		t.Errorf("nested: got %s, want %s", canonical(nested), want)
+	}
+	empty := `{"metadata":null,"next":[],"tasks":[],"values":{}}`
+	if got := canonical(stateOf(&pregel.Snapshot{Step: -2}, false)); got != empty {
+		t.Errorf("a thread without checkpoints: got %s, want %s", got, empty)
+	}
+}
+
+func TestHistoryOf(t *testing.T) {
+	got := historyOf([]*pregel.Snapshot{
+		{Checkpoint: "c", Parent: "a", Source: pregel.SourceFork, Step: 1}, {Checkpoint: "b", Parent: "a", Source: pregel.SourceLoop},
+		{Checkpoint: "a", Parent: "gone", Source: pregel.SourceInput, Step: -1},
+	})
+	for i, want := range []any{int64(2), int64(2), nil} {
+		if parent := got[i].(map[string]any)["parent"]; parent != want {
+			t.Errorf("parent of %d: %v, want %v", i, parent, want)
+		}
+	}
+}

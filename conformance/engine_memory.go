@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// memoryEngine is the in-process driver.
+type memoryEngine struct{}
+
+func (memoryEngine) open(_ context.Context, g *graphadapter.Graph) (threads, error) {
+	return &memoryThreads{graph: g, store: graphadapter.NewMemory()}, nil
+}
+
+type memoryThreads struct {
+	graph *graphadapter.Graph
+	store *graphadapter.Memory
+}
+
+func (m *memoryThreads) run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions) error {
+	_, err := m.store.Thread(m.graph, thread).Run(ctx, in, opts)
+	return err
+}
+
+func (m *memoryThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions) error {
+	_, err := m.graph.Invoke(ctx, in, opts)
+	return err
+}
+
+// errSubgraphPlace says that the driver cannot address a subgraph for that.
+var errSubgraphPlace = errors.New("the memory driver cannot address a subgraph")
+
+func (m *memoryThreads) state(ctx context.Context, at place) (*pregel.Snapshot, error) {
+	s, err := m.store.Thread(m.graph, at.thread).State(ctx, at.checkpoint)
+	for _, node := range at.subgraph {
+		if err != nil {
+			return s, err
+		}
+		s, err = pending(s, node)
+	}
+	return s, err
+}
+
+// pending is the state of the subgraph that a node's task waits in.
+func pending(s *pregel.Snapshot, node string) (*pregel.Snapshot, error) {
+	for _, t := range s.Tasks {
+		if t.Name == node && t.State != nil {
+			return t.State, nil
+		}
+	}
+	return nil, fmt.Errorf("no task of node %q has a pending subgraph", node)
+}
+
+func (m *memoryThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
+	if len(at.subgraph) > 0 {
+		return nil, errSubgraphPlace
+	}
+	return m.store.Thread(m.graph, at.thread).History(ctx)
+}
+
+func (m *memoryThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
+	if len(at.subgraph) > 0 {
+		return errSubgraphPlace
+	}
+	t, ok := any(m.store.Thread(m.graph, at.thread)).(stateUpdater)
+	if !ok {
+		return errNoUpdate
+	}
+	_, err := t.UpdateState(ctx, at.checkpoint, u)
+	return err
+}
+
+func (*memoryThreads) close() error { return nil }
+
+// stateUpdater is a thread whose state can be edited.
+type stateUpdater interface {
+	UpdateState(ctx context.Context, checkpoint string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
+}
+
+var errNoUpdate = errors.New("the memory driver cannot update states")
