@@ -87,33 +87,33 @@ type Outcome struct {
 type Task struct {
 	// Namespace is "" for the root graph; a subgraph's is its parent's namespace, the parent's superstep and the
 	// parent task's path: "2/sub", "2/sub|1/inner".
-	Namespace string
+	Namespace string `json:"ns,omitempty"`
 	// Graph is the path of subgraph names from the root's Spec, empty for the root.
-	Graph []string
+	Graph []string `json:"graph,omitempty"`
 	// Step is the superstep, as LangGraph counts: the entry runs at 0, the first nodes at 1.
-	Step int
+	Step int `json:"step"`
 	// Path is unique within its namespace and superstep: the node's name, or "name:3" for the fourth Send.
-	Path string
-	Node string
+	Path string `json:"path"`
+	Node string `json:"node"`
 	// Branch tells apart the lines of a thread that was forked; "" for the first.
-	Branch string
+	Branch string `json:"branch,omitempty"`
 	// Digest is the checkpoint's digest, in hex.
-	Digest string
+	Digest string `json:"digest"`
 	// State holds the channels that have a value: all that the node reads, or all of them when the node has branches.
-	State map[string]Value
+	State map[string]Value `json:"state,omitempty"`
 	// Arg is the Send's argument; nil for a task triggered by edges.
-	Arg Value
+	Arg Value `json:"arg,omitempty"`
 	// Answers are the replies to this task's earlier questions, in question order.
-	Answers []Answer
+	Answers []Answer `json:"answers,omitempty"`
 	// Ledger is what Outcome.Ledger carried when this task last ran.
-	Ledger Value
+	Ledger Value `json:"ledger,omitempty"`
 	// Branches are the conditional edges to evaluate after the node.
-	Branches []Branch
+	Branches []Branch `json:"branches,omitempty"`
 	// RouteOnly asks to evaluate only the branches: Done is what the node (a subgraph) already returned.
-	RouteOnly bool
-	Done      Command
+	RouteOnly bool    `json:"route_only,omitempty"`
+	Done      Command `json:"done,omitzero"`
 	// StepsLeft counts the supersteps that may still run in this run, this one included.
-	StepsLeft int
+	StepsLeft int `json:"steps_left"`
 
 	loop *Loop
 	run  *taskRun
