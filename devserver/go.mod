@@ -7,10 +7,10 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.12.1
-	github.com/temporalio/ui-server/v2 v2.55.0
+	github.com/temporalio/ui-server/v2 v2.55.0 // the newest for go 1.26.8
 	go.temporal.io/api v1.63.5
 	go.temporal.io/sdk v1.50.0
-	go.temporal.io/server v1.32.0
+	go.temporal.io/server v1.32.0 // exactly: later patches need go 1.26.10
 	go.uber.org/zap v1.28.0
 	google.golang.org/protobuf v1.36.12
 	modernc.org/sqlite v1.61.1
@@ -221,4 +221,5 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+// Only the tests of modernc.org/sqlite ask for it, and not every mirror has it.
 exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -134,5 +135,14 @@ func TestRefusesUnusableFlags(t *testing.T) {
 			t.Parallel()
 			requireRefused(t, launch(t, args...), hint)
 		})
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	t.Parallel()
+	help, err := exec.CommandContext(within(t, startTimeout), binary, "--help").Output()
+	require.NoError(t, err)
+	for _, flag := range []string{"--db", "--port", "--ui-port", "--ip", "--headless", "--stock", "--ready-file", "--log-level"} {
+		require.Contains(t, string(help), flag)
 	}
 }
