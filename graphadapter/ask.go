@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"superstep.dev/graphadapter/pregel"
@@ -17,26 +18,36 @@ const (
 	MaxEmittedTotal = 1 << 20
 )
 
-// Ask returns the answer to a question. While there is none it records the question, once, and returns
-// [ErrInterrupted]; the task then waits, and runs again from its start when an answer came.
+// Ask returns the answer to a question; see [TaskRun.AskFor]. schema is the JSON schema of the answer, nil for any.
+func (t *TaskRun) Ask(ctx context.Context, value, schema pregel.Value, key string) (pregel.Value, error) {
+	answer, err := t.AskFor(ctx, pregel.Question{Key: key, Value: value, Schema: schema})
+	return answer.Value, err
+}
+
+// AskFor returns the answer to a question, of which it sets ID and Ordinal. While there is none it records the
+// question, once, and returns [ErrInterrupted]; the task then waits, and runs again from its start when an answer came.
+// An answer that does not have the question's schema is an [*AnswerError].
 //
 // A question is known by its key, or without one by its ordinal among the questions of its scope, so a node must ask
-// in the same order each time. schema is the JSON schema of the answer, nil for any.
-func (t *TaskRun) Ask(ctx context.Context, value, schema pregel.Value, key string) (pregel.Value, error) {
+// in the same order each time.
+func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return pregel.Answer{}, context.Cause(ctx)
 	}
-	value, err := compact(value)
-	if err != nil {
-		return nil, fmt.Errorf("node %q of graph %q asks something that is not JSON: %w", t.info.Node, t.info.Graph, err)
+	var err error
+	if q.Value, err = compact(q.Value); err != nil {
+		return pregel.Answer{}, fmt.Errorf("node %q of graph %q, thread %q, asks something that is not JSON: %w",
+			t.info.Node, t.info.Graph, t.info.Thread, err)
 	}
-	answer, err := t.ask(pregel.Question{ID: t.questionID(key), Key: key, Value: value, Schema: schema})
+	q.ID = t.questionID(q.Key)
+	answer, err := t.ask(q)
 	if err != nil {
 		for scope := t; scope != nil; scope = scope.parent {
 			scope.asked.Store(true)
 		}
+		return pregel.Answer{}, err
 	}
-	return answer, err
+	return answer, t.checkAnswer(q, answer)
 }
 
 // questionID is short, because people type it; it has to be unique only among the questions of one thread.
@@ -47,11 +58,11 @@ func (t *TaskRun) questionID(key string) string {
 	return "q-" + t.hash("question", "ordinal", t.scope, t.next("question"))[:8]
 }
 
-func (a *attempt) ask(q pregel.Question) (pregel.Value, error) {
+func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return nil, ErrFenced
+		return pregel.Answer{}, ErrFenced
 	}
 	ordinal, before := a.ordinals[q.ID]
 	if !before {
@@ -59,17 +70,25 @@ func (a *attempt) ask(q pregel.Question) (pregel.Value, error) {
 		a.ordinals[q.ID] = ordinal
 	}
 	if answer, ok := a.answers[q.ID]; ok {
-		return compact(answer.Value)
+		answer.Value = orNull(answer.Value)
+		return answer, nil
 	}
 	if !before {
 		q.Ordinal = ordinal
 		a.questions = append(a.questions, q)
 	}
-	return nil, ErrInterrupted
+	return pregel.Answer{}, ErrInterrupted
 }
 
-// answeredBy names who answered a question, "" if nobody is known.
-func (a *attempt) answeredBy(questionID string) string { return a.answers[questionID].By }
+// checkAnswer holds an answer to its question's schema once more: not every way in may have done so.
+func (a *attempt) checkAnswer(q pregel.Question, answer pregel.Answer) error {
+	err := CheckAnswer(q, answer.Value)
+	var wrong *AnswerError
+	if errors.As(err, &wrong) {
+		wrong.Graph, wrong.Node, wrong.Thread = a.info.Graph, a.info.Node, a.info.Thread
+	}
+	return err
+}
 
 // EmitLimitError says that a node emitted too much. The value was not emitted.
 type EmitLimitError struct {

@@ -101,10 +101,17 @@ func Permanent(err error) error {
 	return permanentError{err}
 }
 
-// IsPermanent reports whether err, or an error it wraps, was marked by [Permanent].
+// Permanent says so of itself.
+func (permanentError) Permanent() bool { return true }
+
+// IsPermanent reports whether err, or an error that it wraps, is final: marked by [Permanent], or of a type that has a
+// method Permanent() bool and says so itself.
 func IsPermanent(err error) bool {
-	var p permanentError
-	return errors.As(err, &p)
+	var p interface {
+		error
+		Permanent() bool
+	}
+	return errors.As(err, &p) && p.Permanent()
 }
 
 func neverRepeated(err error) bool {

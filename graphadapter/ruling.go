@@ -57,15 +57,15 @@ func (c *effectCall) askPerson(ctx context.Context) error {
 	if err != nil {
 		return c.failed("ask a person", err)
 	}
-	answer, err := c.t.Ask(ctx, question, rulingSchema, key)
+	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, Value: question, Schema: rulingSchema})
 	if err != nil {
 		return err
 	}
 	var r ruling
-	if err := json.Unmarshal(answer, &r); err != nil {
+	if err := json.Unmarshal(answer.Value, &r); err != nil {
 		return c.failed("read the answer", Permanent(err))
 	}
-	return c.rule(ctx, r, c.t.answeredBy("q-"+c.t.hash("question", "key", key)[:8]))
+	return c.rule(ctx, r, answer.By)
 }
 
 // doubt records that a person has to decide, if that is not recorded yet.
