@@ -1,0 +1,230 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// EffectTarget is what the outside guarantees about the key of an [Effect].
+type EffectTarget string
+
+const (
+	// TargetKeyed: the target makes a second call with the same key a no-op, as an idempotency key does. When it has
+	// nothing under the key, the call is made again with the same key.
+	TargetKeyed = EffectTarget(ledger.TargetKeyed)
+	// TargetLookupOnly: the target stores the key and finds it again, but does not refuse a second call with it. After
+	// a crash "not found" is believed only when an earlier call can no longer be under way: after the call timeout
+	// plus the settle time.
+	TargetLookupOnly = EffectTarget(ledger.TargetLookupOnly)
+	// TargetNone: neither. After a crash a person decides.
+	TargetNone = EffectTarget(ledger.TargetNone)
+)
+
+// FindingStatus is what an [Effect]'s Lookup found.
+type FindingStatus string
+
+const (
+	// FindingUnknown: no clear answer. It is the zero value's meaning, and a person decides.
+	FindingUnknown = FindingStatus(ledger.FindingUnknown)
+	// FindingCommitted: the target has the write; Receipt is its receipt.
+	FindingCommitted = FindingStatus(ledger.FindingCommitted)
+	// FindingNotFound: the target has nothing under the key.
+	FindingNotFound = FindingStatus(ledger.FindingNotFound)
+	// FindingPartial: the target has something under the key, but not all of the write. A person decides.
+	FindingPartial = FindingStatus(ledger.FindingPartial)
+)
+
+// Finding is what a Lookup found.
+type Finding[R any] struct {
+	Status FindingStatus
+	// Receipt is the receipt of a committed write, or what there is of a partial one.
+	Receipt R
+	// Note tells a person what is partial or unclear.
+	Note string
+}
+
+// Effect is a declared write to the outside: parameters P, receipt R, both of which encode as JSON. Declare it as a
+// value, register it with AddEffect on the graph whose nodes call it, and do not change it afterwards.
+//
+// The functions are given what was recorded, decoded again, because they may run in another process than the call.
+type Effect[P, R any] struct {
+	// Name is unique in the graph and part of stored data.
+	Name string
+	// Target is what the outside guarantees; it has to be stated.
+	Target EffectTarget
+	// Do makes the write. It has to hand key to the target and to respect ctx. A receipt says that the write is there.
+	// After an error it may be there or not, and is looked up before anything else; wrap an error in [Permanent] when
+	// repeating the call is pointless.
+	Do func(ctx context.Context, key string, p P) (R, error)
+	// Lookup asks the target for the write of that key. Without it a person decides after a crash; TargetLookupOnly
+	// needs it. An error means that the target did not answer, and is retried.
+	Lookup func(ctx context.Context, key string, p P) (Finding[R], error)
+	// Check returns an error when a receipt is not one for these parameters. It is asked about every receipt, of a
+	// call or a lookup. Nil accepts all.
+	Check func(p P, receipt R) error
+	// Compensate undoes the write, for a plan that was given up. Nil means that it cannot be undone.
+	Compensate func(ctx context.Context, key string, p P, receipt R) error
+}
+
+// AnyEffect is an [*Effect] of any type.
+type AnyEffect interface {
+	// untyped returns the effect on JSON values, or what is wrong with its declaration.
+	untyped() (graphadapter.Effect, error)
+}
+
+// CallOption shapes one [Effect.Call].
+type CallOption interface{ applyCall(*callOptions) }
+
+type callOptions struct {
+	key keyOption
+	graphadapter.CallOptions
+}
+
+type callOption func(*callOptions)
+
+func (o callOption) applyCall(c *callOptions) { o(c) }
+
+// WithCallTimeout bounds one Do and one Lookup; the default is 30 s. On Temporal a call is bounded further by the time
+// for which no other worker can have taken over the task.
+func WithCallTimeout(d time.Duration) CallOption {
+	return callOption(func(c *callOptions) { c.Timeout = d })
+}
+
+// WithSettleTime says how long after a call the target may take to show it in a Lookup; the default is 5 s, negative
+// means none. It matters for [TargetLookupOnly].
+func WithSettleTime(d time.Duration) CallOption {
+	return callOption(func(c *callOptions) { c.Settle = d })
+}
+
+// Call makes the write once for this task and returns its receipt, whatever crashes in between. When an earlier
+// execution of the task has the receipt, it is returned without a call; when one may have called, the target is asked
+// first. Call fails with
+//   - [ErrOutsideNode] when ctx is not a node's;
+//   - [ErrInterrupted] when only a person can tell what happened: return it, the task waits for the answer;
+//   - an error that names the effect, its key, node, graph and thread for everything else, wrapping what Do or Lookup
+//     returned. Return it: the node's retry policy decides, and the next attempt looks up before it calls.
+//
+// A call is known by its order among the node's calls of this effect, or by [WithKey]. Parameters have to be the same
+// each time: compute them from the state or in a [Task], never from a clock or random numbers.
+func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, error) {
+	var receipt R
+	t, ok := graphadapter.TaskFrom(ctx)
+	if !ok {
+		return receipt, fmt.Errorf("effect %q: %w", e.Name, ErrOutsideNode)
+	}
+	o := callOptions{}
+	for _, opt := range opts {
+		opt.applyCall(&o)
+	}
+	var err error
+	if o.Key, err = o.key.value(); err != nil {
+		return receipt, fmt.Errorf("effect %q: %w", e.Name, err)
+	}
+	params, err := encodeJSON(p)
+	if err != nil {
+		return receipt, recordError(t, "effect", e.Name, reflect.TypeFor[P](), true, err)
+	}
+	raw, err := t.Effect(ctx, e.Name, params, o.CallOptions)
+	if err != nil {
+		return receipt, err
+	}
+	if err := decodeJSON(raw, &receipt); err != nil {
+		return receipt, recordError(t, "effect", e.Name, reflect.TypeFor[R](), false, err)
+	}
+	return receipt, nil
+}
+
+func (e *Effect[P, R]) untyped() (graphadapter.Effect, error) {
+	if err := e.validate(); err != nil {
+		return graphadapter.Effect{}, err
+	}
+	out := graphadapter.Effect{Name: e.Name, Target: ledger.Target(e.Target), Do: untypedDo(e.Do)}
+	if e.Lookup != nil {
+		out.Lookup = untypedLookup(e.Lookup)
+	}
+	if check := e.Check; check != nil {
+		out.Check = func(params, receipt pregel.Value) error {
+			p, r, err := decodeBoth[P, R](params, receipt)
+			if err != nil {
+				return err
+			}
+			return check(p, r)
+		}
+	}
+	if compensate := e.Compensate; compensate != nil {
+		out.Compensate = func(ctx context.Context, key string, params, receipt pregel.Value) error {
+			p, r, err := decodeBoth[P, R](params, receipt)
+			if err != nil {
+				return graphadapter.Permanent(err)
+			}
+			return compensate(ctx, key, p, r)
+		}
+	}
+	return out, nil
+}
+
+func (e *Effect[P, R]) validate() error {
+	switch {
+	case e == nil:
+		return errors.New("the effect is nil")
+	case e.Name == "":
+		return errors.New("the effect has no Name")
+	case e.Do == nil:
+		return fmt.Errorf("effect %q has no Do", e.Name)
+	case !ledger.Target(e.Target).Valid():
+		return fmt.Errorf("effect %q does not say what its Target guarantees: superstep.TargetKeyed, TargetLookupOnly "+
+			"or TargetNone", e.Name)
+	case e.Target == TargetLookupOnly && e.Lookup == nil:
+		return fmt.Errorf("effect %q has TargetLookupOnly but no Lookup", e.Name)
+	}
+	return nil
+}
+
+func untypedDo[P, R any](do func(context.Context, string, P) (R, error)) func(context.Context, string, pregel.Value) (pregel.Value, error) {
+	return func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {
+		var p P
+		if err := decodeJSON(params, &p); err != nil {
+			return nil, graphadapter.Permanent(fmt.Errorf("the parameters do not decode: %w", err))
+		}
+		receipt, err := do(ctx, key, p)
+		if err != nil {
+			return nil, err
+		}
+		return encodeJSON(receipt)
+	}
+}
+
+func untypedLookup[P, R any](lookup func(context.Context, string, P) (Finding[R], error)) func(context.Context, string, pregel.Value) (graphadapter.Finding, error) {
+	return func(ctx context.Context, key string, params pregel.Value) (graphadapter.Finding, error) {
+		var p P
+		if err := decodeJSON(params, &p); err != nil {
+			return graphadapter.Finding{}, graphadapter.Permanent(fmt.Errorf("the parameters do not decode: %w", err))
+		}
+		f, err := lookup(ctx, key, p)
+		if err != nil {
+			return graphadapter.Finding{}, err
+		}
+		out := graphadapter.Finding{Status: ledger.Finding(f.Status), Note: f.Note}
+		if f.Status == FindingCommitted || f.Status == FindingPartial {
+			out.Receipt, err = encodeJSON(f.Receipt)
+		}
+		return out, err
+	}
+}
+
+func decodeBoth[P, R any](params, receipt pregel.Value) (p P, r R, err error) {
+	if err = decodeJSON(params, &p); err != nil {
+		return p, r, fmt.Errorf("the parameters do not decode: %w", err)
+	}
+	if err = decodeJSON(receipt, &r); err != nil {
+		return p, r, fmt.Errorf("the receipt does not decode: %w", err)
+	}
+	return p, r, nil
+}

@@ -1,0 +1,129 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// ErrInterrupted is what [Interrupt] returns while there is no answer. A node returns it; the task then waits, even if
+// the node swallows it.
+var ErrInterrupted = graphadapter.ErrInterrupted
+
+// QuestionOption shapes one [Interrupt]. [WithKey] is one.
+type QuestionOption interface{ applyQuestion(*questionOptions) }
+
+type questionOptions struct {
+	key    keyOption
+	schema pregel.Value
+}
+
+type questionOption func(*questionOptions)
+
+func (o questionOption) applyQuestion(q *questionOptions) { o(q) }
+
+// WithAnswerSchema replaces the answer's JSON schema (draft 2020-12), which otherwise follows from its Go type: to
+// allow only some values, to bound a number, or for a type that has no schema, such as a recursive one.
+func WithAnswerSchema(schema string) QuestionOption {
+	return questionOption(func(q *questionOptions) { q.schema = pregel.Value(schema) })
+}
+
+// Interrupt asks a question, any value that encodes as JSON, and returns its answer as an A. While there is no answer
+// it returns [ErrInterrupted]: the node returns that error, the run waits without holding a process, and when the
+// answer comes the node runs again from its start, with its Tasks and Effects remembered.
+//
+//	approved, err := superstep.Interrupt[bool](ctx, "Refund 250.00 to order o-7?")
+//	if err != nil {
+//		return s, err
+//	}
+//
+// The JSON schema of A is recorded with the question, and an answer that does not have it is refused when it is given:
+// struct fields are required unless their tag says omitempty or omitzero, and others are not allowed. Integers arrive
+// exactly; inside an any they are a json.Number. An answer that got in otherwise and does not fit fails the node with
+// an [AnswerError].
+//
+// Several questions in one node, one after the other or in parallel [Go]s, are each answered by their own id. A
+// question is known by its order in the node, or by [WithKey].
+func Interrupt[A any](ctx context.Context, question any, opts ...QuestionOption) (A, error) {
+	var zero A
+	t, ok := graphadapter.TaskFrom(ctx)
+	if !ok {
+		return zero, fmt.Errorf("interrupt: %w", ErrOutsideNode)
+	}
+	q, err := questionOf(question, reflect.TypeFor[A](), opts)
+	if err != nil {
+		return zero, graphadapter.Permanent(fmt.Errorf("%sinterrupt: %w", place(t.Info().Graph, t.Info().Node), err))
+	}
+	answer, err := t.AskFor(ctx, q)
+	if err != nil {
+		return zero, answerError(err)
+	}
+	var a A
+	if err := decodeJSON(answer.Value, &a); err != nil {
+		info := t.Info()
+		return zero, &AnswerError{Graph: info.Graph, Node: info.Node, Thread: info.Thread,
+			Question: answer.QuestionID, Want: typeName(reflect.TypeFor[A]()), Cause: err}
+	}
+	return a, nil
+}
+
+func questionOf(question any, answer reflect.Type, opts []QuestionOption) (pregel.Question, error) {
+	var o questionOptions
+	for _, opt := range opts {
+		opt.applyQuestion(&o)
+	}
+	key, err := o.key.value()
+	if err != nil {
+		return pregel.Question{}, err
+	}
+	value, err := encodeJSON(question)
+	if err != nil {
+		return pregel.Question{}, fmt.Errorf("the question, a %T, does not encode as JSON: %w", question, err)
+	}
+	schema := o.schema
+	if schema == nil {
+		schema, err = answerSchema(answer)
+	} else {
+		err = checkSchema(schema)
+	}
+	if err != nil {
+		return pregel.Question{}, err
+	}
+	return pregel.Question{Key: key, Value: value, Schema: schema}, nil
+}
+
+// AnswerError says that an answer does not fit its question. The node fails; asking anew is not possible, so running
+// it again does not help.
+type AnswerError struct {
+	Graph, Node, Thread string
+	// Question is the question's id.
+	Question string
+	// Want is the Go type or the JSON schema that the answer should have.
+	Want  string
+	Cause error
+}
+
+// Error implements error in one line.
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("%sthe answer to question %s of thread %q does not fit: %v (wanted: %s)",
+		place(e.Graph, e.Node), e.Question, e.Thread, e.Cause, e.Want)
+}
+
+// Unwrap returns what does not fit.
+func (e *AnswerError) Unwrap() error { return e.Cause }
+
+// Permanent says that no retry helps.
+func (e *AnswerError) Permanent() bool { return true }
+
+func answerError(err error) error {
+	var wrong *graphadapter.AnswerError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return &AnswerError{Graph: wrong.Graph, Node: wrong.Node, Thread: wrong.Thread,
+		Question: wrong.Question, Want: wrong.Want, Cause: wrong.Err}
+}

@@ -1,0 +1,137 @@
+package superstep
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// TaskOption shapes one [Task] or [Go]. [WithKey] is one.
+type TaskOption interface{ applyTask(*taskOptions) }
+
+type taskOptions struct{ key keyOption }
+
+// Task makes a call whose result is remembered: when the node runs again, after a crash, a retry or an answer, Task
+// returns the recorded result without calling. R has to encode as JSON, and is decoded from it the first time too, so
+// that a node sees the same value each time. An error is not remembered.
+//
+// Use it for what is slow, costly or different each time: a model call, the clock, a random number. For a write to the
+// outside use an [Effect], because a call whose result was not recorded is made again. A task is known by its name and
+// its order among the tasks of that name, or by [WithKey]. Tasks, effects and questions inside call are numbered by
+// themselves.
+//
+// On Temporal the result is stored before Task returns (durability sync).
+func Task[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...TaskOption) (R, error) {
+	t, key, err := taskOf(ctx, name, opts)
+	if err != nil {
+		var zero R
+		return zero, err
+	}
+	raw, err := t.Memo(ctx, name, key, memoised(t, name, call))
+	return result[R](t, name, raw, err)
+}
+
+// Go is [Task] in a goroutine of its own. Tasks are numbered in the order of the calls of Go, not of their ends. The
+// node does not end before the task did; the error of a task that nobody waits for is dropped, as in LangGraph.
+func Go[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...TaskOption) *Future[R] {
+	t, key, err := taskOf(ctx, name, opts)
+	if err != nil {
+		return &Future[R]{err: err}
+	}
+	return &Future[R]{task: t, name: name, pending: t.MemoGo(ctx, name, key, memoised(t, name, call))}
+}
+
+// Future is the result of a [Go], now or later. It is safe for concurrent use.
+type Future[R any] struct {
+	task    *graphadapter.TaskRun
+	name    string
+	pending *graphadapter.Pending
+	err     error
+}
+
+// Get waits for the result. It returns ctx's cause when ctx ends first, and may be called again.
+func (f *Future[R]) Get(ctx context.Context) (R, error) {
+	if f.err != nil {
+		var zero R
+		return zero, f.err
+	}
+	raw, err := f.pending.Get(ctx)
+	return result[R](f.task, f.name, raw, err)
+}
+
+func taskOf(ctx context.Context, name string, opts []TaskOption) (*graphadapter.TaskRun, string, error) {
+	t, ok := graphadapter.TaskFrom(ctx)
+	if !ok {
+		return nil, "", fmt.Errorf("task %q: %w", name, ErrOutsideNode)
+	}
+	var o taskOptions
+	for _, opt := range opts {
+		opt.applyTask(&o)
+	}
+	key, err := o.key.value()
+	if err != nil {
+		return nil, "", fmt.Errorf("task %q: %w", name, err)
+	}
+	return t, key, nil
+}
+
+func memoised[R any](t *graphadapter.TaskRun, name string, call func(context.Context) (R, error)) graphadapter.MemoFunc {
+	return func(ctx context.Context) (pregel.Value, error) {
+		r, err := call(ctx)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := encodeJSON(r)
+		if err != nil {
+			return nil, recordError(t, "task", name, reflect.TypeFor[R](), true, err)
+		}
+		return raw, nil
+	}
+}
+
+func result[R any](t *graphadapter.TaskRun, name string, raw pregel.Value, err error) (R, error) {
+	var r, zero R
+	if err != nil {
+		return zero, err
+	}
+	if err := decodeJSON(raw, &r); err != nil {
+		return zero, recordError(t, "task", name, reflect.TypeFor[R](), false, err)
+	}
+	return r, nil
+}
+
+// RecordError says that a Go type and the record of a [Task] or [Effect] do not fit: a value that does not encode as
+// JSON, or a recorded one that does not decode. It fails the node; running it again does not help.
+type RecordError struct {
+	Graph, Node, Thread string
+	// Call is "task" or "effect", Name its name, Type the Go type.
+	Call, Name, Type string
+	// Write says that the value was to be recorded.
+	Write bool
+	Cause error
+}
+
+// Error implements error in one line.
+func (e *RecordError) Error() string {
+	where := fmt.Sprintf("%s %q of node %q, graph %q, thread %q", e.Call, e.Name, e.Node, e.Graph, e.Thread)
+	if e.Write {
+		return fmt.Sprintf("%s: its %s does not encode as JSON: %v", where, e.Type, e.Cause)
+	}
+	return fmt.Sprintf("%s: what was recorded does not decode as %s: %v. If the type changed, give the %s a new name",
+		where, e.Type, e.Cause, e.Call)
+}
+
+// Unwrap returns the error of the encoder or decoder.
+func (e *RecordError) Unwrap() error { return e.Cause }
+
+// Permanent says that no retry helps.
+func (e *RecordError) Permanent() bool { return true }
+
+func recordError(t *graphadapter.TaskRun, call, name string, typ reflect.Type, write bool, err error) error {
+	info := t.Info()
+	return &RecordError{Graph: info.Graph, Node: info.Node, Thread: info.Thread, Call: call, Name: name,
+		Type: typeName(typ), Write: write, Cause: err}
+}
