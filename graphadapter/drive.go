@@ -103,7 +103,11 @@ func resultOf(program *pregel.Program, loop *pregel.Loop) (RunResult, error) {
 	case pregel.StatusDone:
 		return RunResult{Output: loop.Output()}, nil
 	case pregel.StatusWaiting:
-		return RunResult{Output: loop.Output(), Questions: program.OpenQuestions(loop.Thread())}, nil
+		result := RunResult{Output: loop.Output()}
+		for _, q := range program.OpenQuestions(loop.Thread()) {
+			result.Questions = append(result.Questions, q.Question)
+		}
+		return result, nil
 	case pregel.StatusBreakpoint:
 		return RunResult{Output: loop.Output(), Breakpoint: true}, nil
 	default:

@@ -75,6 +75,7 @@ func (p *Program) writes(at int, c Command, routes []Target) []channelWrite {
 func (p *Program) apply(c *Checkpoint, parts []applied) (*Checkpoint, error) {
 	n := c.next()
 	ran := p.ran(parts)
+	n.ran = ran
 	for _, at := range ran {
 		p.markSeen(n, at)
 	}

@@ -163,13 +163,24 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 	return c, nil
 }
 
-// answer gives a resume's values to the open questions. A scalar needs one task that waits without any answer yet.
+// Answer puts answers on record without running anything: the next run finds them. A scalar needs exactly one task
+// that waits without any answer yet, else the error is *MultipleInterruptsError; unknown ids answer nothing.
+func (p *Program) Answer(t *Thread, r *Resume) error {
+	if t.Head == nil {
+		return nil
+	}
+	return p.answer(t, r)
+}
+
 func (p *Program) answer(t *Thread, r *Resume) error {
 	if r.Scalar != nil {
 		return p.answerScalar(t, r)
 	}
 	for _, id := range sortedKeys(r.ByID) {
 		p.give(t, Answer{QuestionID: id, Value: r.ByID[id], By: r.By})
+	}
+	for _, a := range r.Answers {
+		p.give(t, a)
 	}
 	return nil
 }
@@ -193,7 +204,7 @@ func (p *Program) answerScalar(t *Thread, r *Resume) error {
 
 // give puts an answer on the task that asked; an unknown id, or one already answered, answers nothing.
 func (p *Program) give(t *Thread, a Answer) {
-	p.eachTask(t, t.Head, nil, func(_ string, rec *TaskRecord) bool {
+	p.eachTask(t, t.Head, nil, func(_ int, rec *TaskRecord) bool {
 		for _, q := range rec.open() {
 			if q.ID == a.QuestionID {
 				rec.Answers = append(rec.Answers[:len(rec.Answers):len(rec.Answers)], a)

@@ -30,6 +30,7 @@ type Checkpoint struct {
 	// interruptSeen are the versions at the last resume, nil before the first: a breakpoint fires only on news.
 	interruptSeen []int64
 	updated       []int // channels that the last superstep left available, sorted
+	ran           []int // the nodes whose writes made this checkpoint
 	hasUpdated    bool
 }
 

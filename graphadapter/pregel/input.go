@@ -16,6 +16,8 @@ type Resume struct {
 	Scalar Value            `json:"scalar,omitempty"`
 	ByID   map[string]Value `json:"by_id,omitempty"`
 	By     string           `json:"by,omitempty"`
+	// Answers are values by question id with who gave each.
+	Answers []Answer `json:"answers,omitempty"`
 	// AskAgain runs every waiting task again, answered or not, as LangGraph does; without it a task whose questions
 	// got no answer goes on waiting and costs nothing.
 	AskAgain bool `json:"ask_again,omitempty"`

@@ -49,3 +49,41 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	out.Values = p.values(shown, nil)
 	return out, nil
 }
+
+// Made returns the nodes whose writes made a record's checkpoint, and the state channels that they wrote. It is known
+// in the process that made it; a stored checkpoint has forgotten it.
+func (p *Program) Made(r *Record) (ran, wrote []string) {
+	c := r.Checkpoint
+	for _, at := range c.ran {
+		if at > 0 {
+			ran = append(ran, p.nodes[at].name)
+		}
+	}
+	for i := range p.state {
+		if c.top > 0 && c.versions[i] == c.top && p.channels[i].available(&c.cells[i]) {
+			wrote = append(wrote, p.channels[i].name)
+		}
+	}
+	return ran, wrote
+}
+
+// Next returns the nodes that a record's checkpoint leads to.
+func (p *Program) Next(r *Record) []string {
+	var next []string
+	for _, t := range p.plan(r.Checkpoint, false) {
+		next = append(next, t.Node)
+	}
+	return next
+}
+
+// TaskQueue returns the task queue that a task's node is pinned to, "" for the run's own.
+func (p *Program) TaskQueue(t *Task) string {
+	sub, ok := p.Subgraph(t.Graph)
+	if !ok {
+		return ""
+	}
+	if spec, ok := sub.Spec.node(t.Node); ok {
+		return spec.TaskQueue
+	}
+	return ""
+}

@@ -53,7 +53,7 @@ func (p *Program) gathered(t *Thread, rec *TaskRecord, nodes []string) []Answer 
 	if child == nil {
 		return answers
 	}
-	sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), func(_ string, inner *TaskRecord) bool {
+	sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), func(_ int, inner *TaskRecord) bool {
 		for _, a := range inner.Answers {
 			if !answered(answers, a.QuestionID) {
 				answers = append(answers, a)
@@ -99,7 +99,11 @@ func (p *Program) openWithin(t *Thread, rec *TaskRecord, nodes []string) []Quest
 	if child == nil {
 		return nil
 	}
-	return sub.openQuestions(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node))
+	var out []Question
+	for _, q := range sub.openQuestions(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node)) {
+		out = append(out, q.Question)
+	}
+	return out
 }
 
 // retryChild runs a failed subgraph on from where it failed, as often as its node allows: its finished tasks do not

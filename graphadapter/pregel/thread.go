@@ -85,26 +85,57 @@ func answered(answers []Answer, id string) bool {
 	return false
 }
 
+// OpenQuestion is a question that waits for its answer, with the node that asked it and the superstep in which.
+type OpenQuestion struct {
+	Question
+	Node string `json:"node"`
+	Step int    `json:"step"`
+}
+
 // OpenQuestions returns the questions of the thread that wait for an answer, those of subgraphs included, in task order.
-func (p *Program) OpenQuestions(t *Thread) []Question {
+func (p *Program) OpenQuestions(t *Thread) []OpenQuestion {
 	if t.Head == nil {
 		return nil
 	}
 	return p.openQuestions(t, t.Head, nil)
 }
 
-func (p *Program) openQuestions(t *Thread, r *Record, nodes []string) []Question {
-	var out []Question
-	p.eachTask(t, r, nodes, func(_ string, rec *TaskRecord) bool {
-		out = append(out, rec.open()...)
+func (p *Program) openQuestions(t *Thread, r *Record, nodes []string) []OpenQuestion {
+	var out []OpenQuestion
+	p.eachTask(t, r, nodes, func(step int, rec *TaskRecord) bool {
+		for _, q := range rec.open() {
+			out = append(out, OpenQuestion{Question: q, Node: rec.Node, Step: step})
+		}
 		return true
 	})
 	return out
 }
 
-// eachTask visits the leaf tasks of a record depth first, in path order, until visit returns false. A subgraph's task
-// is its inner tasks: its own list of questions only repeats theirs.
-func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(namespace string, rec *TaskRecord) bool) bool {
+// TaskLedger is what one task of the newest superstep did outside, as its runner recorded it.
+type TaskLedger struct {
+	Node   string `json:"node"`
+	Step   int    `json:"step"`
+	Ledger Value  `json:"ledger"`
+}
+
+// Ledgers returns the ledgers of the tasks that the newest checkpoint led to, finished ones included.
+func (p *Program) Ledgers(t *Thread) []TaskLedger {
+	if t.Head == nil {
+		return nil
+	}
+	var out []TaskLedger
+	for _, path := range sortedKeys(t.Head.tasks) {
+		rec := t.Head.tasks[path]
+		if rec.Ledger != nil {
+			out = append(out, TaskLedger{Node: rec.Node, Step: t.Head.Checkpoint.Step + 1, Ledger: rec.Ledger})
+		}
+	}
+	return out
+}
+
+// eachTask visits the unfinished leaf tasks of a record depth first, in path order, until visit returns false. A
+// subgraph's task is its inner tasks: its own list of questions only repeats theirs.
+func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(step int, rec *TaskRecord) bool) bool {
 	for _, path := range sortedKeys(r.tasks) {
 		rec := r.tasks[path]
 		if rec.Done {
@@ -112,7 +143,7 @@ func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(name
 		}
 		sub, child := p.childOf(t, rec, nodes)
 		if sub == nil || child == nil {
-			if !visit(path, rec) {
+			if !visit(r.Checkpoint.Step+1, rec) {
 				return false
 			}
 			continue

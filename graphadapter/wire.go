@@ -1,0 +1,42 @@
+package graphadapter
+
+import "superstep.dev/graphadapter/pregel"
+
+// NodeRequest is the input of a node's activity.
+type NodeRequest struct {
+	// Graph names the root graph whose node runs; Task.Graph leads from there to the subgraph.
+	Graph      string      `json:"graph"`
+	Thread     string      `json:"thread"`
+	Task       pregel.Task `json:"task"`
+	Durability Durability  `json:"durability,omitempty"`
+	// OriginalRunID is the workflow's first run id before any reset: when the activity's own differs, the run was
+	// reset, and earlier executions of this task may be missing from its record.
+	OriginalRunID string `json:"original_run_id"`
+	// Suspect says that the thread continues a run that ended with this task perhaps under way.
+	Suspect bool `json:"suspect,omitempty"`
+	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.
+	LedgerBytes int `json:"ledger_bytes"`
+}
+
+// NodeFailure is the detail of the application error with which a node's activity gives up.
+type NodeFailure struct {
+	Error  pregel.NodeError `json:"error"`
+	Ledger pregel.Value     `json:"ledger,omitempty"`
+}
+
+// NodeCancelled is the detail of the cancelled error with which a node's activity stops.
+type NodeCancelled struct {
+	Ledger pregel.Value `json:"ledger,omitempty"`
+}
+
+// The types of the application errors of a node's activity.
+const (
+	// NodeFailedType: the node failed for good; the detail is a NodeFailure.
+	NodeFailedType = "superstep.NodeFailed"
+	// NodeRetryType: the node failed and its policy tries again.
+	NodeRetryType = "superstep.NodeRetry"
+	// NodeUnservedType: this worker has no such node; another one may.
+	NodeUnservedType = "superstep.NodeUnserved"
+	// NodeStoppedType: this worker stops; another one takes the task over.
+	NodeStoppedType = "superstep.NodeStopped"
+)

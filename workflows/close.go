@@ -1,0 +1,83 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Bounds of a run's last event: the server refuses a payload of 2 MiB.
+const (
+	maxClosingState = 1800 << 10
+	closingLines    = 200
+)
+
+// closing is what the next run of the thread starts from.
+func (r *run) closing() Closing {
+	c := Closing{Step: r.step(), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept}
+	if len(c.Lines) > closingLines {
+		c.Lines = c.Lines[len(c.Lines)-closingLines:]
+	}
+	state, err := r.program.EncodeThread(r.thread)
+	switch {
+	case err != nil:
+		c.Error = err.Error()
+	case len(state) > maxClosingState:
+		c.Error = fmt.Sprintf("the thread's state has %d bytes, at most %d fit a run's last event: keep large values "+
+			"outside and references in the state", len(state), maxClosingState)
+	default:
+		c.State = state
+	}
+	return c
+}
+
+func (r *run) step() int {
+	if r.thread.Head == nil {
+		return 0
+	}
+	return r.thread.Head.Checkpoint.Step
+}
+
+// finished ends the run with its output.
+func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
+	r.status = StatusFinished
+	r.show(ctx)
+	return &GraphResult{Graph: r.in.Graph, Output: r.loop.Output(), Closing: r.closing()}, nil
+}
+
+// failed ends the run so that it can be continued: every sibling has ended and its writes are in the state, and answers
+// that were accepted meanwhile are on record.
+func (r *run) failed(ctx workflow.Context) error {
+	r.keepAnswers(ctx)
+	return temporal.NewApplicationErrorWithOptions(
+		fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure), errorType(r.failure),
+		temporal.ApplicationErrorOptions{
+			NonRetryable: true,
+			Details:      []any{GraphResult{Graph: r.in.Graph, Output: r.loopOutput(), Closing: r.closing()}},
+		})
+}
+
+// cancelled ends a cancelled run after its tasks have ended.
+func (r *run) cancelled(ctx workflow.Context) error {
+	r.keepAnswers(ctx)
+	return temporal.NewCanceledError(GraphResult{Graph: r.in.Graph, Output: r.loopOutput(), Closing: r.closing()})
+}
+
+func (r *run) loopOutput() map[string]pregel.Value {
+	if r.loop == nil {
+		return nil
+	}
+	return r.loop.Output()
+}
+
+// keepAnswers puts accepted answers on record: who sent them was told that they count.
+func (r *run) keepAnswers(ctx workflow.Context) {
+	if in := r.inbox.take(); in.Resume != nil {
+		if err := r.program.Answer(r.thread, in.Resume); err != nil {
+			workflow.GetLogger(ctx).Error("accepted answers could not be recorded", "error", err)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+// Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is
+// retained, which costs no event, and any worker of its task queue answers for itself.
+func (g *Graphs) Desk(ctx workflow.Context) error {
+	return workflow.SetQueryHandlerWithOptions(ctx, QueryAdmit, g.admit,
+		workflow.QueryHandlerOptions{Description: "Whether this worker serves a graph and takes an input."})
+}
+
+func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
+	reply := AdmitReply{Serves: g.names()}
+	graph, ok := g.byName[req.Graph]
+	reply.Known = ok
+	if !ok {
+		return reply, nil
+	}
+	if req.WithSpec {
+		reply.Spec = graph.Spec
+	}
+	if req.Input != nil && graph.CheckInput != nil {
+		if err := graph.CheckInput(req.Input); err != nil {
+			reply.Problem = err.Error()
+		}
+	}
+	return reply, nil
+}
+
+func (g *Graphs) names() []string {
+	names := workflow.DeterministicKeys(g.byName)
+	slices.Sort(names)
+	return names
+}

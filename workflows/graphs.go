@@ -1,0 +1,60 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Graphs are the graphs that a worker serves, and the workflows over them.
+type Graphs struct {
+	byName map[string]*graphadapter.Graph
+	// sink is told of every event of a run; nil in workers. A replay of a past run uses it to read what happened.
+	sink pregel.Observer
+}
+
+// NewGraphs returns the workflows over these graphs. sink is told of every event of every run, and may be nil.
+func NewGraphs(graphs []*graphadapter.Graph, sink pregel.Observer) *Graphs {
+	g := &Graphs{byName: make(map[string]*graphadapter.Graph, len(graphs)), sink: sink}
+	for _, graph := range graphs {
+		g.byName[graph.Spec.Name] = graph
+	}
+	return g
+}
+
+// Register registers the workflows on a worker or a replayer.
+func (g *Graphs) Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: GraphWorkflow})
+	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: DeskWorkflow})
+}
+
+// program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes
+// the workflow task fail, which the server repeats on any worker: the run waits for a deploy, it does not fail.
+func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
+	graph, ok := g.byName[in.Graph]
+	if !ok {
+		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
+	}
+	if in.Spec == nil {
+		in.Spec = recordSpec(ctx, graph)
+	}
+	program, err := pregel.Compile(in.Spec, graph.AllReducers())
+	if err != nil {
+		panic(fmt.Sprintf("this worker cannot run the graph %q as the run began with it: %v", in.Graph, err))
+	}
+	return program
+}
+
+// recordSpec makes the worker's Spec part of the run's history, so that a later deploy does not change the run.
+func recordSpec(ctx workflow.Context, graph *graphadapter.Graph) *pregel.Spec {
+	var spec pregel.Spec
+	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return graph.Spec })
+	if err := recorded.Get(&spec); err != nil {
+		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", graph.Spec.Name, err))
+	}
+	return &spec
+}

@@ -1,0 +1,181 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Bounds on what anyone can send to a run. Each junk signal costs four events, and the validator is the shield of
+// updates, so both are checked before anything else.
+const (
+	maxAnswerBytes = 256 << 10
+	maxNameBytes   = 256
+	maxAnswered    = 1000
+	maxRefused     = 100
+)
+
+// inbox notes what arrived for the main coroutine.
+type inbox struct {
+	updates  []ResumeRequest
+	signals  []ResumeRequest
+	answered []Answered
+	refused  []Refused
+}
+
+func (b *inbox) waiting() bool { return len(b.updates)+len(b.signals) > 0 }
+
+// take empties the inbox into an engine input: updates first, then signals, each in their order. A bare resume only
+// passes a breakpoint.
+func (b *inbox) take() pregel.Input {
+	in := pregel.Input{}
+	for _, req := range append(b.updates, b.signals...) {
+		if req.Question == "" {
+			continue
+		}
+		if in.Resume == nil {
+			in.Resume = &pregel.Resume{}
+		}
+		in.Resume.Answers = append(in.Resume.Answers, pregel.Answer{QuestionID: req.Question, Value: req.Value, By: req.By})
+	}
+	b.updates, b.signals = nil, nil
+	return in
+}
+
+// note keeps who answered what, the latest of them.
+func (b *inbox) note(a Answered) {
+	b.answered = append(b.answered, a)
+	if len(b.answered) > maxAnswered {
+		b.answered = append(b.answered[:0:0], b.answered[len(b.answered)-maxAnswered:]...)
+	}
+}
+
+func (b *inbox) refuse(r Refused) {
+	b.refused = append(b.refused, r)
+	if len(b.refused) > maxRefused {
+		b.refused = append(b.refused[:0:0], b.refused[len(b.refused)-maxRefused:]...)
+	}
+}
+
+// handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed.
+func (r *run) handle(ctx workflow.Context) error {
+	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateResume, r.onResume, workflow.UpdateHandlerOptions{
+		Validator:   func(_ workflow.Context, req ResumeRequest) error { return r.refusal(req) },
+		Description: "Answers a question; without a question, passes a breakpoint.",
+	})
+	if err != nil {
+		return err
+	}
+	workflow.Go(ctx, r.receiveSignals)
+	return r.handleQueries(ctx)
+}
+
+// onResume takes in an answer that the validator let through. It is durable now: the run goes on with it when its
+// superstep waits.
+func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, error) {
+	if done, ok := r.repeated(req); ok {
+		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+	}
+	node := r.accept(ctx, req)
+	r.inbox.updates = append(r.inbox.updates, req)
+	return ResumeReply{Question: req.Question, Node: node}, nil
+}
+
+// receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
+func (r *run) receiveSignals(ctx workflow.Context) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, SignalResume,
+		workflow.SignalChannelOptions{Description: "Answers a question without waiting for the reply."})
+	for {
+		var req ResumeRequest
+		if more := channel.Receive(ctx, &req); !more {
+			return
+		}
+		if _, ok := r.repeated(req); ok {
+			continue
+		}
+		if err := r.refusal(req); err != nil {
+			r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+			workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
+			continue
+		}
+		r.accept(ctx, req)
+		r.inbox.signals = append(r.inbox.signals, req)
+	}
+}
+
+func clip(s string) string {
+	if len(s) > maxNameBytes {
+		return s[:maxNameBytes]
+	}
+	return s
+}
+
+// accept notes an answer as given, and returns the node that asked.
+func (r *run) accept(ctx workflow.Context, req ResumeRequest) string {
+	if req.Question == "" {
+		return ""
+	}
+	node := ""
+	for _, q := range r.program.OpenQuestions(r.thread) {
+		if q.ID == req.Question {
+			node = q.Node
+		}
+	}
+	r.inbox.note(Answered{Question: req.Question, Node: node, RequestID: req.ID, By: req.By, At: workflow.Now(ctx)})
+	return node
+}
+
+// repeated finds a request that was taken before under the same id: it gets the same outcome again.
+func (r *run) repeated(req ResumeRequest) (Answered, bool) {
+	for _, a := range r.inbox.answered {
+		if req.ID != "" && a.RequestID == req.ID && a.Question == req.Question {
+			return a, true
+		}
+	}
+	return Answered{}, false
+}
+
+// refusal says why an answer cannot be taken; nil means it can. It changes nothing.
+func (r *run) refusal(req ResumeRequest) error {
+	if len(req.Value) > maxAnswerBytes || len(req.By) > maxNameBytes || len(req.ID) > maxNameBytes ||
+		len(req.Question) > maxNameBytes {
+		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", maxAnswerBytes, maxNameBytes)
+	}
+	if _, ok := r.repeated(req); ok {
+		return nil
+	}
+	if req.Question == "" {
+		if r.status == StatusStopped && !r.inbox.waiting() {
+			return nil
+		}
+		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
+	}
+	for _, a := range r.inbox.answered {
+		if a.Question == req.Question {
+			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", req.Question, byWhom(a.By),
+				a.At.UTC().Format(time.RFC3339))
+		}
+	}
+	for _, q := range r.program.OpenQuestions(r.thread) {
+		if q.ID == req.Question {
+			return checkAnswer(q.Question, req.Value)
+		}
+	}
+	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", req.Question)
+}
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}
+
+// refuse builds the typed error with which a message is turned away.
+func refuse(kind, format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+}

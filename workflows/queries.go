@@ -1,0 +1,83 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+func (r *run) handleQueries(ctx workflow.Context) error {
+	queries := []struct {
+		name, about string
+		answer      any
+	}{
+		{QueryState, "The thread's values, what runs next, and the open questions.", r.state},
+		{QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]Line, error) { return r.lines.kept, nil }},
+		{QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
+		{QueryHandoff, "What a new run needs to continue this one.", func() (Closing, error) { return r.closing(), nil }},
+	}
+	for _, q := range queries {
+		err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) state() (State, error) {
+	snapshot, err := r.program.Snapshot(r.thread, r.thread.Head, true)
+	if err != nil {
+		// Writes that conflict cannot be shown; what was before them can.
+		snapshot, err = r.program.Snapshot(r.thread, r.thread.Head, false)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	s := State{Graph: r.in.Graph, Status: r.status, Snapshot: *snapshot, Refused: r.inbox.refused,
+		Questions: r.unanswered(), Ledgers: r.program.Ledgers(r.thread)}
+	if r.status == StatusRunning {
+		s.Running = snapshot.Next
+	}
+	return s, nil
+}
+
+// unanswered are the open questions without those whose answer is in the inbox already.
+func (r *run) unanswered() []pregel.OpenQuestion {
+	var out []pregel.OpenQuestion
+	for _, q := range r.program.OpenQuestions(r.thread) {
+		if !r.hasAnswer(q.ID) {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func (r *run) hasAnswer(question string) bool {
+	for _, a := range r.inbox.answered {
+		if a.Question == question {
+			return true
+		}
+	}
+	return false
+}
+
+// show brings the search attributes up to date: one event, only when people have something new to see.
+func (r *run) show(ctx workflow.Context) {
+	if !r.in.Attributes {
+		return
+	}
+	questions := r.unanswered()
+	var nodes []string
+	for _, q := range questions {
+		nodes = append(nodes, q.Node)
+	}
+	err := workflow.UpsertTypedSearchAttributes(ctx,
+		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(r.status),
+		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(nodes),
+		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(len(questions))))
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	}
+}

@@ -1,0 +1,165 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// The limits of one superstep's fan-out. The server terminates a run with 2,000 pending activities or 4 MiB of commands
+// in one workflow task, so tasks are scheduled in a window that stays far below both.
+const (
+	maxPending      = 500
+	maxPendingBytes = 3 << 20
+	// Heartbeat details of all pending activities live in the run's mutable state, of which 4 MiB are safe to fill.
+	maxDetailBytes = 4 << 20
+	maxLedgerBytes = 128 << 10
+)
+
+// The recovery numbers of a node's activity: a lost worker is noticed after the heartbeat timeout, which grows with
+// wide fan-outs to keep the heartbeats' write rate constant, and its task is repeated at once.
+const (
+	heartbeatTimeout = 2 * time.Second
+	heartbeatFanOut  = 300
+	retryInterval    = 100 * time.Millisecond
+	maxRetryInterval = 2 * time.Second
+	// A node's own timeout bounds an attempt. The server wants a bound too; this one only catches lost tasks.
+	attemptBound = 365 * 24 * time.Hour
+)
+
+// window holds the tasks that wait to be scheduled and counts those under way.
+type window struct {
+	queue   []*pregel.Task
+	running int
+	bytes   int
+	order   int
+}
+
+// result is one task's outcome, with its place in the order of scheduling.
+type result struct {
+	order   int
+	task    *pregel.Task
+	outcome pregel.Outcome
+}
+
+func (w *window) add(tasks []*pregel.Task) { w.queue = append(w.queue, tasks...) }
+
+// schedule starts the queued tasks that fit the window.
+func (r *run) schedule(ctx workflow.Context) {
+	w := &r.tasks
+	for len(w.queue) > 0 && w.running < maxPending {
+		req := r.request(ctx, w.queue[0])
+		size := requestSize(req)
+		if w.running > 0 && w.bytes+size > maxPendingBytes {
+			return
+		}
+		task := w.queue[0]
+		w.queue = w.queue[1:]
+		w.running++
+		w.bytes += size
+		w.order++
+		r.execute(ctx, task, req, size, w.order)
+	}
+}
+
+// execute starts a task's activity; its result is noted when it arrives.
+func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
+	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.activityOptions(task)),
+		r.in.Graph+"."+activityNode(task), req)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var outcome pregel.Outcome
+		// A future of a cancelled context is still awaited: WaitForCancellation reports how the task really ended.
+		if err := future.Get(ctx, &outcome); err != nil {
+			outcome = failedOutcome(r.program.Spec.Name, task, err)
+		}
+		r.tasks.running--
+		r.tasks.bytes -= size
+		r.results = append(r.results, result{order, task, outcome})
+	})
+}
+
+// deliver gives the arrived outcomes to the engine, in the order in which their tasks were scheduled.
+func (r *run) deliver() {
+	arrived := r.results
+	r.results = nil
+	for len(arrived) > 0 {
+		first := 0
+		for i := range arrived {
+			if arrived[i].order < arrived[first].order {
+				first = i
+			}
+		}
+		r.loop.Deliver(arrived[first].task, arrived[first].outcome)
+		arrived = append(arrived[:first], arrived[first+1:]...)
+	}
+}
+
+// activityNode is the part of the activity's name after the graph: the node, behind the subgraphs that lead to it.
+func activityNode(task *pregel.Task) string {
+	name := ""
+	for _, sub := range task.Graph {
+		name += sub + "/"
+	}
+	return name + task.Node
+}
+
+func (r *run) activityOptions(task *pregel.Task) workflow.ActivityOptions {
+	beat := heartbeatTimeout
+	if wide := len(r.tasks.queue) + r.tasks.running; wide > heartbeatFanOut {
+		beat = heartbeatTimeout * time.Duration(min(wide, maxPending)) / heartbeatFanOut
+	}
+	return workflow.ActivityOptions{
+		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
+		// stops the run with a nondeterminism error instead of corrupting it.
+		ActivityID:          activityID(task),
+		TaskQueue:           r.program.TaskQueue(task),
+		StartToCloseTimeout: attemptBound,
+		HeartbeatTimeout:    beat,
+		WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
+		},
+		Summary: fmt.Sprintf("step %d %s", task.Step, task.Path),
+	}
+}
+
+func activityID(task *pregel.Task) string {
+	id := fmt.Sprintf("%d/%s/%.8s", task.Step, task.Path, task.Digest)
+	if task.Namespace != "" {
+		id = task.Namespace + "|" + id
+	}
+	return id
+}
+
+func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.NodeRequest {
+	sent := *task
+	if task.IsSend() && len(task.Branches) == 0 {
+		sent.State = nil // a Send's node sees its argument only
+	}
+	return graphadapter.NodeRequest{
+		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
+		Durability: r.in.Durability, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID, Suspect: r.loop.Step() == r.suspectStep,
+		LedgerBytes: min(maxLedgerBytes, maxDetailBytes/max(1, min(maxPending, len(r.tasks.queue)+r.tasks.running))),
+	}
+}
+
+// requestSize estimates the bytes of a request's payload: its values, which alone can be large.
+func requestSize(req graphadapter.NodeRequest) int {
+	size := 512 + len(req.Task.Arg) + len(req.Task.Ledger)
+	for _, name := range workflow.DeterministicKeys(req.Task.State) {
+		size += len(name) + len(req.Task.State[name]) + 4
+	}
+	for _, a := range req.Task.Answers {
+		size += len(a.Value) + len(a.QuestionID)
+	}
+	if done, err := json.Marshal(req.Task.Done); err == nil {
+		size += len(done)
+	}
+	return size
+}

@@ -1,0 +1,168 @@
+package workflows
+
+import (
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// The names by which clients and workers know the workflows and their messages.
+const (
+	GraphWorkflow = "superstep.graph"
+	DeskWorkflow  = "superstep.desk"
+
+	UpdateResume = "resume"
+	SignalResume = "resume"
+
+	QueryState   = "state"
+	QueryHistory = "history"
+	QueryGraph   = "graph"
+	// QueryHandoff returns what a new run needs to continue a thread whose last run closed without a word.
+	QueryHandoff = "handoff"
+	// QueryAdmit asks a desk whether its worker serves a graph and takes an input.
+	QueryAdmit = "admit"
+)
+
+// The custom search attributes. A server that lacks them is served without.
+const (
+	AttributeGraph     = "SuperstepGraph"
+	AttributeStatus    = "SuperstepStatus"
+	AttributeNodes     = "SuperstepNodes"
+	AttributeQuestions = "SuperstepQuestions"
+	AttributeParent    = "SuperstepParent"
+)
+
+// The statuses of a run, as queries and search attributes show them.
+const (
+	StatusRunning  = "running"
+	StatusWaiting  = "waiting"
+	StatusStopped  = "stopped"
+	StatusFinished = "finished"
+)
+
+// The types of the application errors with which messages are refused and runs fail.
+const (
+	ErrTypeNodeFailed      = "superstep.NodeFailed"
+	ErrTypeRunFailed       = "superstep.RunFailed"
+	ErrTypeUnknownQuestion = "superstep.UnknownQuestion"
+	ErrTypeAnswered        = "superstep.AlreadyAnswered"
+	ErrTypeBadAnswer       = "superstep.BadAnswer"
+	ErrTypeClosing         = "superstep.RunEnding"
+)
+
+// GraphInput is the input of a graph's run. Everything that a run must know of its past is in it, so that a run can be
+// continued as a new one, retried or forked by giving the same shape again.
+type GraphInput struct {
+	Graph string `json:"graph"`
+	// Spec is the graph that the run goes on with; nil makes the run record that of the worker it starts on.
+	Spec *pregel.Spec `json:"spec,omitempty"`
+	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
+	State      pregel.Value            `json:"state,omitempty"`
+	Input      pregel.Input            `json:"input"`
+	Options    pregel.Options          `json:"options"`
+	Durability graphadapter.Durability `json:"durability,omitempty"`
+	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
+	// tasks may have acted outside without a trace.
+	Suspect bool `json:"suspect,omitempty"`
+	// Attributes says that the namespace has the custom search attributes.
+	Attributes bool `json:"attributes,omitempty"`
+	// Answered are the latest answers taken so far, so that a repeated one is recognised across runs.
+	Answered []Answered `json:"answered,omitempty"`
+	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
+	Lines []Line `json:"lines,omitempty"`
+}
+
+// GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
+type GraphResult struct {
+	Graph  string                  `json:"graph"`
+	Output map[string]pregel.Value `json:"output,omitempty"`
+	Closing
+}
+
+// Closing is what a run leaves to the next run of its thread. One event holds it: the run's last.
+type Closing struct {
+	Step     int          `json:"step"`
+	Spec     *pregel.Spec `json:"spec"`
+	State    pregel.Value `json:"state,omitempty"`
+	Error    string       `json:"error,omitempty"`
+	Answered []Answered   `json:"answered,omitempty"`
+	Lines    []Line       `json:"lines,omitempty"`
+}
+
+// ResumeRequest answers a question, as the argument of the update or the signal.
+type ResumeRequest struct {
+	// ID makes the request idempotent.
+	ID       string       `json:"id"`
+	Question string       `json:"question"`
+	Value    pregel.Value `json:"value"`
+	By       string       `json:"by,omitempty"`
+}
+
+// ResumeReply is the outcome of an accepted answer.
+type ResumeReply struct {
+	Question string `json:"question"`
+	Node     string `json:"node"`
+	// Repeated says that this very request had been taken before.
+	Repeated bool `json:"repeated,omitempty"`
+}
+
+// Answered is a question that got its answer.
+type Answered struct {
+	Question  string    `json:"question"`
+	Node      string    `json:"node"`
+	RequestID string    `json:"request_id"`
+	By        string    `json:"by,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// State is the answer to QueryState.
+type State struct {
+	Graph    string          `json:"graph"`
+	Status   string          `json:"status"`
+	Snapshot pregel.Snapshot `json:"snapshot"`
+	Running  []string        `json:"running,omitempty"`
+	// Questions wait for an answer.
+	Questions []pregel.OpenQuestion `json:"questions,omitempty"`
+	// Refused are the latest answers by signal that were not taken, with the reason: a signal gets no reply.
+	Refused []Refused `json:"refused,omitempty"`
+	// Ledgers are what the tasks of the newest superstep did outside.
+	Ledgers []pregel.TaskLedger `json:"ledgers,omitempty"`
+}
+
+// Refused is an answer by signal that was not taken.
+type Refused struct {
+	Question string    `json:"question"`
+	By       string    `json:"by,omitempty"`
+	Reason   string    `json:"reason"`
+	At       time.Time `json:"at"`
+}
+
+// Line is one checkpoint in the thread's history.
+type Line struct {
+	Step       int           `json:"step"`
+	Checkpoint string        `json:"checkpoint"`
+	Parent     string        `json:"parent,omitempty"`
+	Source     pregel.Source `json:"source"`
+	Ran        []string      `json:"ran,omitempty"`
+	Wrote      []string      `json:"wrote,omitempty"`
+	Next       []string      `json:"next,omitempty"`
+}
+
+// AdmitRequest asks a desk about a graph.
+type AdmitRequest struct {
+	Graph string       `json:"graph"`
+	Input pregel.Value `json:"input,omitempty"`
+	// WithSpec asks for the graph's Spec.
+	WithSpec bool `json:"with_spec,omitempty"`
+}
+
+// AdmitReply is a desk's answer.
+type AdmitReply struct {
+	// Serves are the graphs of the worker that answered.
+	Serves []string `json:"serves"`
+	Known  bool     `json:"known"`
+	// Problem says why the input is refused.
+	Problem string       `json:"problem,omitempty"`
+	Spec    *pregel.Spec `json:"spec,omitempty"`
+}
