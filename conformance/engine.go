@@ -35,6 +35,14 @@ type place struct {
 	subgraph []string
 }
 
+// UnsupportedError says that an engine has no way to do what an action asks for. It is no answer that a case could
+// expect: the case fails with it.
+type UnsupportedError struct{ Engine, What string }
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("the %s engine cannot %s", e.Engine, e.What)
+}
+
 // UnavailableError says that an engine is not part of this build.
 type UnavailableError struct{ Engine string }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"superstep.dev/graphadapter"
@@ -31,9 +30,6 @@ func (m *memoryThreads) runOnce(ctx context.Context, in pregel.Input, opts graph
 	return err
 }
 
-// errSubgraphPlace says that the driver cannot address a subgraph for that.
-var errSubgraphPlace = errors.New("the memory driver cannot address a subgraph")
-
 func (m *memoryThreads) state(ctx context.Context, at place) (*pregel.Snapshot, error) {
 	s, err := m.store.Thread(m.graph, at.thread).State(ctx, at.checkpoint)
 	for _, node := range at.subgraph {
@@ -57,18 +53,18 @@ func pending(s *pregel.Snapshot, node string) (*pregel.Snapshot, error) {
 
 func (m *memoryThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
 	if len(at.subgraph) > 0 {
-		return nil, errSubgraphPlace
+		return nil, &UnsupportedError{Engine: "memory", What: "list the history of a subgraph"}
 	}
 	return m.store.Thread(m.graph, at.thread).History(ctx)
 }
 
 func (m *memoryThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
 	if len(at.subgraph) > 0 {
-		return errSubgraphPlace
+		return &UnsupportedError{Engine: "memory", What: "update the state of a subgraph"}
 	}
 	t, ok := any(m.store.Thread(m.graph, at.thread)).(stateUpdater)
 	if !ok {
-		return errNoUpdate
+		return &UnsupportedError{Engine: "memory", What: "update states"}
 	}
 	_, err := t.UpdateState(ctx, at.checkpoint, u)
 	return err
@@ -80,5 +76,3 @@ func (*memoryThreads) close() error { return nil }
 type stateUpdater interface {
 	UpdateState(ctx context.Context, checkpoint string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
 }
-
-var errNoUpdate = errors.New("the memory driver cannot update states")

@@ -166,7 +166,12 @@ func (r *run) update(ctx context.Context, a *action, at place) (map[string]any, 
 	if values != nil {
 		u.Values = r.target(a.Subgraph).writes(values)
 	}
-	if err := r.threads.update(ctx, at, u); err != nil {
+	err = r.threads.update(ctx, at, u)
+	var unsupported *UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		return nil, err
+	case err != nil:
 		return map[string]any{"error": errorOf(err)}, nil
 	}
 	return map[string]any{}, nil
@@ -220,6 +225,10 @@ func (r *run) result(rec *recorder, err error) map[string]any {
 	if rec.subgraphs {
 		out["substreams"] = r.normal.substreams(rec.streams)
 	}
+	if err != nil {
+		out["error"] = errorOf(err)
+		return out // a failed run has neither output nor interrupts, whatever its stream showed
+	}
 	var asked []any
 	var last any
 	for _, pair := range stream {
@@ -235,11 +244,7 @@ func (r *run) result(rec *recorder, err error) map[string]any {
 	if len(asked) > 0 {
 		out["interrupts"] = asked
 	}
-	if err != nil {
-		out["error"] = errorOf(err)
-	} else {
-		out["output"] = last
-	}
+	out["output"] = last
 	return out
 }
 
@@ -263,6 +268,9 @@ func (r *run) input(ctx context.Context, a *action) (pregel.Input, error) {
 	var err error
 	if in.Resume, err = r.resume(ctx, a.thread(), &c); err != nil {
 		return in, err
+	}
+	if in.Resume != nil {
+		in.Resume.AskAgain = true // LangGraph runs every waiting task again, and the traces count that
 	}
 	in.Control, err = r.control(&c)
 	return in, err

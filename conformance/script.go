@@ -56,6 +56,9 @@ type NodeFailure struct{ Message string }
 // Error is the bare message: the recorded traces compare it.
 func (e *NodeFailure) Error() string { return e.Message }
 
+// ErrorType names the failure in stored data.
+func (e *NodeFailure) ErrorType() string { return typeNodeFailure }
+
 // ScriptError says that a script did something that the format gives no meaning to: the case is wrong, or the engine
 // gave its task an impossible input.
 type ScriptError struct {
