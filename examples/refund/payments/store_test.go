@@ -2,6 +2,7 @@ package payments_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,7 +81,10 @@ func TestStatsOfOneKey(t *testing.T) {
 	refund(t, r.Client, "a", "o-7", 1)
 	refund(t, r.Client, "b", "o-7", 1)
 	response := r.send(t, "GET", "/stats?key=b", "", "")
-	require.Equal(t, 200, response.StatusCode)
+	var narrow payments.Stats
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&narrow))
+	require.Equal(t, map[string]payments.KeyTraffic{"b": {Requests: 1, Committed: 1}}, narrow.Refunds.ByKey)
+	require.EqualValues(t, 2, narrow.Refunds.Requests, "the totals stay whole")
 	got := stats(t, r.Client).Refunds
 	require.EqualValues(t, 2, got.Keys)
 	require.Len(t, got.ByKey, 2)

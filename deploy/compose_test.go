@@ -1,0 +1,166 @@
+package deploy_test
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/stretchr/testify/require"
+)
+
+// ours are the services that run our programs.
+var ours = []string{"payments", "superstep", "worker"}
+
+// oneShots end by themselves, and others wait for their success.
+var oneShots = []string{"superstep", "temporal-namespace", "temporal-schema"}
+
+// project loads docker-compose.yml as Compose does, with every profile and with
+// an environment that sets nothing: the defaults must do.
+func project(t *testing.T) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml"},
+		cli.WithProfiles([]string{"*"}), cli.WithDiscardEnvFile)
+	require.NoError(t, err)
+	loaded, err := options.LoadProject(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	return loaded
+}
+
+func TestComposeServices(t *testing.T) {
+	want := []string{"payments", "postgres", "superstep", "temporal", "temporal-namespace", "temporal-schema", "temporal-ui", "worker"}
+	require.Equal(t, want, slices.Sorted(maps.Keys(project(t).Services)))
+}
+
+func TestImagesAreExact(t *testing.T) {
+	exact := regexp.MustCompile(`^[a-z0-9./-]+(:v?\d+\.\d+(\.\d+)?|@sha256:[0-9a-f]{64})$`)
+	for name, service := range project(t).Services {
+		require.Regexp(t, exact, service.Image, name)
+	}
+}
+
+func TestTemporalImagesFitEachOther(t *testing.T) {
+	services := project(t).Services
+	_, version, _ := strings.Cut(services["temporal"].Image, ":")
+	for _, name := range []string{"temporal-schema", "temporal-namespace"} {
+		require.Equal(t, "temporalio/admin-tools:"+version, services[name].Image, "the schema must be the server's")
+	}
+}
+
+func TestLongRunningServicesHaveHealthChecks(t *testing.T) {
+	for name, service := range project(t).Services {
+		if slices.Contains(oneShots, name) {
+			require.Equal(t, "no", service.Restart, name)
+			continue
+		}
+		check := service.HealthCheck
+		require.NotNil(t, check, name)
+		require.False(t, check.Disable, name)
+		require.Equal(t, "CMD", check.Test[0], "%s: without a shell, which our image does not have", name)
+		require.NotNil(t, check.Interval, name)
+		require.NotNil(t, check.Timeout, name)
+		require.NotNil(t, check.Retries, name)
+		require.Equal(t, "unless-stopped", service.Restart, name)
+	}
+}
+
+// Who waits for whom: a one-shot must have succeeded, a service be healthy.
+func TestDependencies(t *testing.T) {
+	services := project(t).Services
+	for name, service := range services {
+		for other, condition := range service.DependsOn {
+			want := types.ServiceConditionHealthy
+			if slices.Contains(oneShots, other) {
+				want = types.ServiceConditionCompletedSuccessfully
+			}
+			require.Equal(t, want, condition.Condition, "%s on %s", name, other)
+		}
+	}
+	require.Contains(t, services["temporal-schema"].DependsOn, "postgres")
+	require.Contains(t, services["temporal"].DependsOn, "temporal-schema")
+	require.Contains(t, services["temporal-namespace"].DependsOn, "temporal")
+	require.Contains(t, services["worker"].DependsOn, "temporal-namespace")
+	require.Contains(t, services["worker"].DependsOn, "payments")
+}
+
+func TestOurServicesAreConfined(t *testing.T) {
+	services := project(t).Services
+	for _, name := range ours {
+		service := services[name]
+		require.Equal(t, "65532:65532", service.User, name)
+		require.True(t, service.ReadOnly, name)
+		require.Equal(t, []string{"ALL"}, service.CapDrop, name)
+		require.Empty(t, service.CapAdd, name)
+		require.Equal(t, "build", service.PullPolicy, name)
+		require.NotNil(t, service.Build, name)
+	}
+	for name, service := range services {
+		require.Contains(t, service.SecurityOpt, "no-new-privileges:true", name)
+		require.Contains(t, service.CapDrop, "ALL", name)
+		require.False(t, service.Privileged, name)
+	}
+}
+
+// A secret arrives as a file, in the services that need it and no others.
+func TestSecretsAreFiles(t *testing.T) {
+	loaded := project(t)
+	secretive := regexp.MustCompile(`(?i)(password|passwd|pwd|secret|token|api_?key|credential)`)
+	for name, service := range loaded.Services {
+		for variable, value := range service.Environment {
+			if secretive.MatchString(variable) {
+				require.True(t, strings.HasSuffix(variable, "_FILE"), "%s: %s", name, variable)
+				require.NotNil(t, value)
+				require.True(t, strings.HasPrefix(*value, "/run/secrets/"), "%s: %s=%s", name, variable, *value)
+			}
+		}
+		require.Empty(t, service.EnvFiles, name)
+		needs := slices.Contains([]string{"postgres", "temporal", "temporal-schema"}, name)
+		require.Equal(t, needs, len(service.Secrets) == 1, name)
+	}
+	file := loaded.Secrets["postgres_password"].File
+	require.True(t, strings.HasSuffix(file, "/deploy/secrets/postgres_password"), file)
+}
+
+func TestSecretPathCanBeSet(t *testing.T) {
+	options, err := cli.NewProjectOptions([]string{"../docker-compose.yml"},
+		cli.WithDiscardEnvFile, cli.WithEnv([]string{"POSTGRES_PASSWORD_FILE=/run/elsewhere"}))
+	require.NoError(t, err)
+	loaded, err := options.LoadProject(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	require.Equal(t, "/run/elsewhere", loaded.Secrets["postgres_password"].File)
+	require.NotContains(t, loaded.Services, "superstep", "the command line is not started by up")
+}
+
+func TestWorkersCanBeLost(t *testing.T) {
+	worker := project(t).Services["worker"]
+	require.Equal(t, 2, worker.GetScale())
+	require.Empty(t, worker.Ports, "two replicas cannot publish one port")
+	for variable, want := range map[string]string{
+		"TEMPORAL_ADDRESS": "temporal:7233", "TEMPORAL_NAMESPACE": "default", "PAYMENTS_URL": "http://payments:8090",
+	} {
+		require.NotNil(t, worker.Environment[variable], variable)
+		require.Equal(t, want, *worker.Environment[variable])
+	}
+}
+
+func TestPortsAreLocal(t *testing.T) {
+	for name, service := range project(t).Services {
+		for _, port := range service.Ports {
+			require.Equal(t, "127.0.0.1", port.HostIP, "%s: Temporal asks nobody who they are", name)
+		}
+	}
+}
+
+func TestOnlyTemporalReachesTheDatabase(t *testing.T) {
+	loaded := project(t)
+	require.True(t, bool(loaded.Networks["store"].Internal))
+	for name, service := range loaded.Services {
+		_, reaches := service.Networks["store"]
+		require.Equal(t, slices.Contains([]string{"postgres", "temporal", "temporal-schema"}, name), reaches, name)
+	}
+	require.NotContains(t, loaded.Services["postgres"].Networks, "default")
+}
