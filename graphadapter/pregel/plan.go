@@ -72,8 +72,8 @@ func (p *Program) triggered(c *Checkpoint, at int) bool {
 func (p *Program) pull(c *Checkpoint, at int, full func() map[string]Value) *Task {
 	n := &p.nodes[at]
 	t := &Task{Path: n.name, Node: n.name, node: at, Branches: n.branches}
-	if at == 0 || n.reads == nil {
-		t.State = full()
+	if at == 0 || n.reads == nil || len(n.branches) > 0 {
+		t.State = full() // branches read everything
 		return t
 	}
 	t.State = make(map[string]Value, len(n.reads))
@@ -84,9 +84,6 @@ func (p *Program) pull(c *Checkpoint, at int, full func() map[string]Value) *Tas
 	}
 	return t
 }
-
-// Input is what the task's node is called with when it is not a Send: State without what only its branches read.
-func (p *Program) Input(t *Task) map[string]Value { return t.State }
 
 // Read returns state with one task's own writes applied: what that task's branches see. Unwritten channels are as in
 // state; nothing of a sibling is visible.

@@ -1,0 +1,43 @@
+package activities
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// lostWorkersBound is how many workers in a row one task may take down before a person is asked: a node that kills its
+// worker would otherwise take down one after the other.
+const lostWorkersBound = 10
+
+// verdict is what a person said about a task that keeps losing its workers.
+type verdict int
+
+const (
+	goOn verdict = iota
+	givenUp
+)
+
+// lostWorkers returns the question to ask when too many workers were lost in a row on this task.
+func (e *execution) lostWorkers() (*pregel.Question, verdict) {
+	id := e.lostWorkersID()
+	for _, a := range e.req.Task.Answers {
+		if a.QuestionID == id && string(a.Value) == "false" {
+			return nil, givenUp
+		}
+	}
+	if e.owner.lost() < lostWorkersBound {
+		return nil, goOn
+	}
+	text, _ := pregelString(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",
+		lostWorkersBound, e.req.Task.Node, e.req.Thread))
+	return &pregel.Question{ID: id, Key: "superstep.lost-workers", Value: text, Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
+}
+
+// lostWorkersID differs each time the question comes up on one task: after "run it again" it may come up once more.
+func (e *execution) lostWorkersID() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\nlost-workers\n%d", e.req.Thread, e.req.Task.Key(), len(e.req.Task.Answers)))
+	return "q-" + hex.EncodeToString(sum[:4])
+}

@@ -1,0 +1,172 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Nodes are the nodes that a worker serves.
+type Nodes struct {
+	client client.Client
+	byName map[string]*graphadapter.Graph
+}
+
+// NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
+func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
+	n := &Nodes{client: c, byName: make(map[string]*graphadapter.Graph, len(graphs))}
+	for _, g := range graphs {
+		n.byName[g.Spec.Name] = g
+	}
+	return n
+}
+
+// Register registers the nodes on a worker. It takes the worker's one dynamic activity: activities registered by name
+// beside it go on working.
+func (n *Nodes) Register(r worker.ActivityRegistry) {
+	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
+}
+
+// Run is the dynamic activity: one execution of one task.
+//
+// It fails with an application error whose type is one of graphadapter's Node…Type constants. Only
+// graphadapter.NodeFailedType is final; every other ending makes the server run the task again, here or elsewhere.
+func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.Outcome, error) {
+	var req graphadapter.NodeRequest
+	if err := args.Get(&req); err != nil {
+		return pregel.Outcome{}, temporal.NewNonRetryableApplicationError(
+			"the request of a node's activity cannot be read: "+err.Error(), graphadapter.NodeFailedType, err)
+	}
+	e, err := n.newExecution(ctx, req)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	return e.run(ctx)
+}
+
+// execution is one execution of one task by this worker.
+type execution struct {
+	req   graphadapter.NodeRequest
+	info  activity.Info
+	graph *graphadapter.Graph // the root graph; nil when this worker does not have it
+	owner *owner
+}
+
+func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
+	info := activity.GetInfo(ctx)
+	var kept progress
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &kept); err != nil {
+			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
+		}
+	}
+	if kept.Ledger == nil {
+		kept.Ledger = req.Task.Ledger
+	}
+	o, err := newOwner(n.client, info, req, kept)
+	if err != nil {
+		return nil, err
+	}
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o}, nil
+}
+
+// run keeps the task's lease while the node runs, and sorts out how it ended.
+func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
+	if question, answer := e.lostWorkers(); question != nil {
+		return pregel.Outcome{Questions: []pregel.Question{*question}, Ledger: e.owner.ledger()}, nil
+	} else if answer == givenUp {
+		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "LostWorkers", Graph: e.req.Graph, Node: e.req.Task.Node,
+			Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)})
+	}
+	if e.graph == nil {
+		return pregel.Outcome{}, e.unserved(ctx, fmt.Errorf("this worker does not serve the graph %q", e.req.Graph))
+	}
+	// The lease is renewed as long as the node runs, and its context ends with it: a call needs no bound of its own.
+	held, release := e.owner.hold(ctx)
+	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
+		Thread: e.req.Thread, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
+	})
+	release()
+	if err != nil {
+		return pregel.Outcome{}, e.ended(ctx, held, err)
+	}
+	return e.sized(outcome)
+}
+
+// suspect reports whether an earlier execution of this task may have acted outside without a trace: it was repeated
+// after a lost worker, the run was reset, or the thread continues a run that ended badly.
+func (e *execution) suspect() bool {
+	return e.req.Suspect || e.info.Attempt > 1 || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+}
+
+// ended turns an attempt's error into the activity's.
+func (e *execution) ended(ctx, held context.Context, err error) error {
+	var unserved *graphadapter.UnservedError
+	switch {
+	case errors.As(err, &unserved):
+		return e.unserved(ctx, err)
+	case errors.Is(err, graphadapter.ErrFenced):
+		return temporal.NewApplicationError("another execution took this task over", graphadapter.NodeStoppedType)
+	case held.Err() != nil && isCancelled(context.Cause(held)):
+		return temporal.NewCanceledError(graphadapter.NodeCancelled{Ledger: e.owner.ledger()})
+	case ctx.Err() != nil:
+		return temporal.NewApplicationError("this worker stops; another one takes the task over", graphadapter.NodeStoppedType)
+	}
+	wait, again := graphadapter.RetryAfter(e.policies(), e.owner.attempt(), err)
+	if !again {
+		return e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err))
+	}
+	if err := e.owner.countFailure(ctx); err != nil {
+		return temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded", graphadapter.NodeStoppedType, err)
+	}
+	return temporal.NewApplicationErrorWithOptions(err.Error(), graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
+		// 0 would mean the activity's own interval.
+		NextRetryDelay: max(wait, time.Millisecond), Cause: err,
+	})
+}
+
+// failed ends the task for good; its ledger goes along.
+func (e *execution) failed(failure *pregel.NodeError) error {
+	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
+		temporal.ApplicationErrorOptions{
+			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Ledger: e.owner.ledger()}},
+		})
+}
+
+// unserved gives the task back, for a worker that has its function.
+func (e *execution) unserved(ctx context.Context, err error) error {
+	if recorded := e.owner.countUnserved(ctx); recorded != nil {
+		err = errors.Join(err, recorded)
+	}
+	return temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)
+}
+
+func (e *execution) policies() []graphadapter.RetryPolicy {
+	sub, ok := e.graph.Subgraph(e.req.Task.Graph)
+	if !ok {
+		return nil
+	}
+	return sub.Nodes[e.req.Task.Node].Retry
+}
+
+func (e *execution) graphName() string {
+	if sub, ok := e.graph.Subgraph(e.req.Task.Graph); ok {
+		return sub.Spec.Name
+	}
+	return e.req.Graph
+}
+
+func isCancelled(err error) bool {
+	var cancelled *temporal.CanceledError
+	return errors.As(err, &cancelled)
+}

@@ -1,0 +1,236 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// progress is what one execution of a task leaves to the next: the details of its heartbeats.
+type progress struct {
+	// Ledger is what the task did outside.
+	Ledger pregel.Value `json:"ledger,omitempty"`
+	// Failures counts the attempts that the node's retry policy has seen.
+	Failures int `json:"failures,omitempty"`
+	// Accounted is the last activity attempt whose end is known: those after it were lost with their worker.
+	Accounted int32 `json:"accounted,omitempty"`
+}
+
+// owner is the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and
+// carries the newest progress, so a later one never takes back what an earlier one stored. The SDK's own throttled
+// heartbeats are never mixed in.
+type owner struct {
+	client   client.Client
+	info     activity.Info
+	mode     graphadapter.Durability
+	most     int // bytes of ledger
+	journal  *graphadapter.MemoryJournal
+	sending  sync.Mutex // one heartbeat at a time
+	mu       sync.Mutex
+	progress progress
+	acked    time.Time // when the server last confirmed a heartbeat
+	lostWhy  error     // why the task is no longer ours
+	cancel   context.CancelCauseFunc
+}
+
+func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept progress) (*owner, error) {
+	journal, err := graphadapter.NewMemoryJournal(kept.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	return &owner{client: c, info: info, mode: req.Durability, most: req.LedgerBytes, journal: journal, progress: kept,
+		acked: time.Now()}, nil
+}
+
+// hold beats until released, from a third of the heartbeat timeout on: a short node pays nothing. The returned context
+// ends when the task is no longer ours.
+func (o *owner) hold(ctx context.Context) (held context.Context, release func()) {
+	held, cancel := context.WithCancelCause(ctx)
+	o.mu.Lock()
+	o.cancel = cancel
+	o.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		o.beat(held)
+	}()
+	return held, func() {
+		cancel(nil)
+		<-ended
+	}
+}
+
+func (o *owner) beat(ctx context.Context) {
+	timeout := o.info.HeartbeatTimeout
+	if timeout <= 0 {
+		return
+	}
+	tick := time.NewTicker(timeout / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := o.send(ctx); err != nil {
+			o.mu.Lock()
+			silent := time.Since(o.acked)
+			o.mu.Unlock()
+			// The server gives the task away one timeout after the last heartbeat it stored: stop before it does.
+			if silent > timeout*9/10 {
+				o.lose(graphadapter.ErrFenced)
+			}
+		}
+	}
+}
+
+// send stores the newest progress. An error means that it may not be stored.
+func (o *owner) send(ctx context.Context) error {
+	o.sending.Lock()
+	defer o.sending.Unlock()
+	o.mu.Lock()
+	details, lost := o.details(), o.lostWhy
+	o.mu.Unlock()
+	if lost != nil {
+		return lost
+	}
+	bound := o.info.HeartbeatTimeout / 2
+	if bound <= 0 {
+		bound = time.Second
+	}
+	sendCtx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	err := o.client.RecordActivityHeartbeat(sendCtx, o.info.TaskToken, details)
+	return o.heard(err)
+}
+
+// details is what a heartbeat carries: in exit mode only life, no record.
+func (o *owner) details() progress {
+	p := o.progress
+	p.Ledger = nil
+	if o.mode != graphadapter.DurabilityExit {
+		p.Ledger = o.ledgerLocked()
+	}
+	return p
+}
+
+// heard reads the server's reply to a heartbeat. Cancelled, paused and reset mean: stored, now stop. Not found means
+// that another execution owns the task, or that the run is over.
+func (o *owner) heard(err error) error {
+	var gone *serviceerror.NotFound
+	switch {
+	case err == nil:
+		o.mu.Lock()
+		o.acked = time.Now()
+		o.mu.Unlock()
+		return nil
+	case isCancelled(err), errors.Is(err, activity.ErrActivityPaused), errors.Is(err, activity.ErrActivityReset):
+		o.lose(err)
+		return nil
+	case errors.As(err, &gone):
+		o.lose(graphadapter.ErrFenced)
+		return graphadapter.ErrFenced
+	default:
+		return fmt.Errorf("the heartbeat was not confirmed: %w", err)
+	}
+}
+
+// lose ends the node's context: the task is no longer ours.
+func (o *owner) lose(why error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.lostWhy == nil {
+		o.lostWhy = why
+	}
+	if o.cancel != nil {
+		o.cancel(why)
+	}
+}
+
+// Entry implements graphadapter.Journal.
+func (o *owner) Entry(key string) (ledger.Entry, bool) { return o.journal.Entry(key) }
+
+// Entries implements graphadapter.Journal.
+func (o *owner) Entries() []ledger.Entry { return o.journal.Entries() }
+
+// Record implements graphadapter.Journal: in sync mode it returns once the entry is stored. In async and exit mode
+// the entry leaves with a later heartbeat or the task's end, which is why a repeated task is suspect.
+func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
+	o.mu.Lock()
+	lost := o.lostWhy
+	o.mu.Unlock()
+	if lost != nil {
+		return lost
+	}
+	if err := o.journal.Record(ctx, e); err != nil {
+		return err
+	}
+	if size := len(o.ledger()); o.most > 0 && size > o.most {
+		return graphadapter.Permanent(fmt.Errorf("the task's ledger has %d bytes, at most %d fit its heartbeats: record "+
+			"smaller results, or split the node", size, o.most))
+	}
+	if o.mode == graphadapter.DurabilityAsync || o.mode == graphadapter.DurabilityExit {
+		return nil
+	}
+	return o.send(ctx)
+}
+
+func (o *owner) ledger() pregel.Value {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ledgerLocked()
+}
+
+func (o *owner) ledgerLocked() pregel.Value {
+	stored, err := graphadapter.EncodeLedger(o.journal.Entries())
+	if err != nil {
+		return nil
+	}
+	return stored
+}
+
+// attempt is the node's attempt, as its retry policy counts: lost workers and unserved tasks are none of its.
+func (o *owner) attempt() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.progress.Failures + 1
+}
+
+// lost counts the executions since the last whose end is known.
+func (o *owner) lost() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return int(o.info.Attempt - 1 - o.progress.Accounted)
+}
+
+// countFailure records that the node failed and will be tried again.
+func (o *owner) countFailure(ctx context.Context) error {
+	o.mu.Lock()
+	o.progress.Failures++
+	o.progress.Accounted = o.info.Attempt
+	o.mu.Unlock()
+	return o.send(ctx)
+}
+
+// countUnserved records that this worker gave the task back.
+func (o *owner) countUnserved(ctx context.Context) error {
+	o.mu.Lock()
+	o.progress.Accounted = o.info.Attempt
+	o.mu.Unlock()
+	return o.send(ctx)
+}
+
+// pregelString encodes text as a JSON value.
+func pregelString(s string) (pregel.Value, error) { return json.Marshal(s) }

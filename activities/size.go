@@ -1,0 +1,27 @@
+package activities
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// maxOutcomeBytes bounds a task's result. The server refuses a payload of 2 MiB, and repeats the task for ever if one
+// is sent all the same; some room is left for what a codec adds.
+const maxOutcomeBytes = 1900 << 10
+
+// sized refuses a result that the server would not store: as a failure of the node that names the size.
+func (e *execution) sized(outcome pregel.Outcome) (pregel.Outcome, error) {
+	encoded, err := json.Marshal(outcome)
+	if err != nil {
+		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "InvalidUpdateError", Graph: e.graphName(),
+			Node: e.req.Task.Node, Message: "the result is not JSON: " + err.Error()})
+	}
+	if len(encoded) > maxOutcomeBytes {
+		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "PayloadTooLarge", Graph: e.graphName(),
+			Node: e.req.Task.Node, Message: fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
+				"reference to the value instead of the value", len(encoded), maxOutcomeBytes)})
+	}
+	return outcome, nil
+}
