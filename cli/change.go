@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"superstep.dev"
+)
+
+// maxReason bounds --reason, in bytes.
+const maxReason = 1024
+
+func (a *app) retryCommand() *cobra.Command {
+	return a.build(command{
+		use: "retry THREAD", short: "Continue a failed run", group: groupRuns, args: []string{"THREAD"},
+		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
+		example: []string{"retry r-7"},
+		run: func(cmd *cobra.Command, args []string) error {
+			return onThread(a, cmd.Context(), args[0], service.Retry, func(view superstep.ThreadView) error {
+				a.printf("retrying  %s\n", clean(view.Thread))
+				a.next(nextOf(view.Thread, superstep.StatusRunning, nil))
+				return nil
+			})
+		},
+	})
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	var reason string
+	cmd := a.build(command{
+		use: "cancel THREAD", short: "Cancel a run", group: groupRuns, args: []string{"THREAD"},
+		about:   `Running nodes are told to stop and may clean up; the run is cancelled when they have.`,
+		example: []string{`cancel r-7 --reason "ordered twice"`},
+		run: func(cmd *cobra.Command, args []string) error {
+			if len(reason) > maxReason {
+				return usagef("--reason has %d bytes; at most %d are allowed", len(reason), maxReason)
+			}
+			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
+				return svc.Cancel(ctx, thread, reason)
+			}
+			return onThread(a, cmd.Context(), args[0], call, a.showCancelled)
+		},
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	return cmd
+}
+
+// showCancelled tells a run that is over from one whose nodes are still stopping.
+func (a *app) showCancelled(view superstep.ThreadView) error {
+	if view.Status == superstep.StatusCancelled {
+		a.printf("cancelled  %s\n", clean(view.Thread))
+		return nil
+	}
+	a.printf("cancelling  %s  still %s\n", clean(view.Thread), view.Status)
+	a.next([]string{"show", view.Thread})
+	return nil
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"superstep.dev"
+)
+
+// errInterrupted is the kind of an error that Ctrl-C or a termination signal caused.
+var errInterrupted = errors.New("interrupted")
+
+// usageError is a command line that cannot be carried out as it stands. Nothing was sent anywhere.
+type usageError struct {
+	message string
+	// hint is a command line that explains the right use.
+	hint string
+	err  error
+}
+
+// usagef returns a usage error without a hint; [app.command] adds the one of its command.
+func usagef(format string, args ...any) error {
+	return &usageError{message: fmt.Sprintf(format, args...)}
+}
+
+// Error implements error in one line.
+func (e *usageError) Error() string {
+	if e.hint == "" {
+		return e.message
+	}
+	return e.message + " (see " + e.hint + ")"
+}
+
+// Unwrap makes every usage error a bad input.
+func (e *usageError) Unwrap() []error {
+	if e.err == nil {
+		return []error{superstep.ErrBadInput}
+	}
+	return []error{superstep.ErrBadInput, e.err}
+}
+
+// interrupt is a command that stopped because the user asked it to.
+type interrupt struct{ message string }
+
+// Error implements error.
+func (e *interrupt) Error() string { return e.message }
+
+// Unwrap gives the kind.
+func (e *interrupt) Unwrap() error { return errInterrupted }
+
+// interrupted returns err, or an interrupt in its place when ctx ended: what a call reports after its context was
+// cancelled says nothing of its own. message says what the interruption means.
+func interrupted(ctx context.Context, err error, message string) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || isSilent(err) {
+		return err
+	}
+	return &interrupt{message: message}
+}
+
+// errorView is an error in -o json mode.
+type errorView struct {
+	Kind     string `json:"kind"`
+	Message  string `json:"message"`
+	Do       string `json:"do,omitempty"`
+	Graph    string `json:"graph,omitempty"`
+	Thread   string `json:"thread,omitempty"`
+	Node     string `json:"node,omitempty"`
+	Question string `json:"question,omitempty"`
+	Exit     int    `json:"exit"`
+}
+
+// viewOf turns an error into what a program reads.
+func viewOf(err error) errorView {
+	kind, code := exitOf(err)
+	v := errorView{Kind: kind, Message: err.Error(), Exit: code}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		v.Message, v.Do = usage.message, usage.hint
+		return v
+	}
+	var known *superstep.Error
+	if !errors.As(err, &known) {
+		return v
+	}
+	v.Graph, v.Thread, v.Node, v.Question = known.Graph, known.Thread, known.Node, known.Question
+	if err == error(known) { // wrapped further, the whole text says more than the parts
+		v.Message, v.Do = known.Message, known.Do
+		if known.Cause != nil {
+			v.Message += ": " + known.Cause.Error()
+		}
+	}
+	return v
+}
+
+// report writes err to stderr, as one line, and returns the exit code.
+func (a *app) report(err error) int {
+	var silent statusExit
+	if err == nil {
+		return ExitOK
+	}
+	if errors.As(err, &silent) {
+		return int(silent)
+	}
+	v := viewOf(err)
+	if !a.json() {
+		fmt.Fprintln(a.stderr, a.redact(clean(err.Error())))
+		return v.Exit
+	}
+	v.Message = a.redact(v.Message)
+	text, encodeErr := json.Marshal(map[string]errorView{"error": v})
+	if encodeErr != nil {
+		text = fmt.Appendf(nil, `{"error":{"kind":"failed","exit":%d}}`, v.Exit)
+	}
+	fmt.Fprintf(a.stderr, "%s\n", text)
+	return v.Exit
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of what a command line sends, in bytes. Both stay well below what one event of a run can hold.
+const (
+	maxInput  = 1 << 20
+	maxAnswer = 256 << 10
+)
+
+// jsonFlag is a flag that takes JSON: as it stands, from @FILE, or from standard input as "-".
+type jsonFlag struct {
+	name string
+	max  int
+	// object says that only an object will do.
+	object bool
+}
+
+// read returns the JSON text that the flag's value stands for, checked but not changed: numbers keep their digits.
+func (f jsonFlag) read(ctx context.Context, flag string, stdin io.Reader) (json.RawMessage, error) {
+	text, err := f.text(ctx, flag, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > f.max {
+		return nil, usagef("%s is over %s; put large data where the graph can fetch it", f.name, size(f.max))
+	}
+	if at := invalidUTF8(text); at >= 0 {
+		return nil, usagef("%s is not UTF-8 at %s", f.name, position(text, at))
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, usagef("%s is empty; it takes JSON, for instance '{}'", f.name)
+	}
+	var value json.RawMessage
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, f.notJSON(text, err)
+	}
+	value = bytes.TrimSpace(value)
+	if f.object && value[0] != '{' {
+		return nil, usagef(`%s is %s; it takes an object, for instance '{"order_id":"o-7"}'`, f.name, kindOf(value))
+	}
+	return value, nil
+}
+
+// text fetches the value's text, bounded.
+func (f jsonFlag) text(ctx context.Context, value string, stdin io.Reader) ([]byte, error) {
+	path, isFile := strings.CutPrefix(value, "@")
+	switch {
+	case value == "-":
+		text, err := readBounded(ctx, stdin, f.max)
+		if err != nil {
+			return nil, fmt.Errorf("%s from standard input: %w", f.name, err)
+		}
+		return text, nil
+	case isFile && path == "":
+		return nil, usagef("%s @ names no file: use @FILE", f.name)
+	case isFile:
+		return f.fromFile(ctx, path)
+	default:
+		return []byte(value), nil
+	}
+}
+
+func (f jsonFlag) fromFile(ctx context.Context, path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, f.fileError(path, err)
+	}
+	defer file.Close()
+	text, err := readBounded(ctx, file, f.max)
+	if err != nil {
+		return nil, f.fileError(path, err)
+	}
+	return text, nil
+}
+
+func (f jsonFlag) fileError(path string, err error) error {
+	if errors.Is(err, errInterrupted) {
+		return err
+	}
+	var detail *fs.PathError
+	reason := err
+	if errors.As(err, &detail) {
+		reason = detail.Err
+	}
+	return &usageError{message: fmt.Sprintf("%s: cannot read the file %s: %v", f.name, quoted(path), reason), err: err}
+}
+
+// readBounded reads at most one byte more than most, so that the caller sees an excess. It gives up when ctx ends:
+// standard input may never come to an end.
+func readBounded(ctx context.Context, r io.Reader, most int) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+		done <- result{text, err}
+	}()
+	select {
+	case got := <-done:
+		return got.text, got.err
+	case <-ctx.Done():
+		return nil, &interrupt{message: "interrupted"}
+	}
+}
+
+// notJSON says where the text stops being JSON, and what would help in the usual case of forgotten quotes.
+func (f jsonFlag) notJSON(text []byte, err error) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return &usageError{message: fmt.Sprintf("%s is not JSON: %v", f.name, err), err: err}
+	}
+	at := int(syntax.Offset) - 1
+	if strings.HasPrefix(syntax.Error(), "unexpected end") {
+		at = len(text)
+	}
+	message := fmt.Sprintf("%s is not JSON at %s: %v", f.name, position(text, at), syntax)
+	switch {
+	case !isWord(text):
+	case f.object:
+		message += `; it takes an object, for instance '{"order_id":"o-7"}'`
+	default:
+		message += `; a string needs its quotes: ` + shellQuote(`"`+string(text)+`"`)
+	}
+	return &usageError{message: message, err: err}
+}
+
+// kindOf names a JSON value's kind.
+func kindOf(text json.RawMessage) string {
+	switch text[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}
+
+// isWord reports whether text looks like a string whose quotes were forgotten, or eaten by the shell.
+func isWord(text []byte) bool {
+	letter, _ := utf8.DecodeRune(text)
+	return unicode.IsLetter(letter) && len(text) <= 40 && !bytes.ContainsAny(text, "\"'\\{}[]") && clean(string(text)) == string(text)
+}
+
+// position shows a byte offset as people count: lines and characters from 1.
+func position(text []byte, at int) string {
+	at = max(0, min(at, len(text)))
+	line := bytes.Count(text[:at], []byte("\n")) + 1
+	start := bytes.LastIndexByte(text[:at], '\n') + 1
+	return fmt.Sprintf("line %d column %d", line, utf8.RuneCount(text[start:at])+1)
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 if there is none.
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// size shows a bound.
+func size(n int) string {
+	if n >= 1<<20 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// rootAbout is what --help says first; %[1]s is the program.
+const rootAbout = `Superstep runs graphs as durable runs on a Temporal server: a run survives crashes of its workers, waits for
+people as long as it takes, and continues where it stopped.
+
+A first run:
+  %[1]s run refund --thread r-7 --input '{"order_id":"o-7"}' --follow
+  %[1]s resume r-7 q-41c9 --value true
+  %[1]s show r-7`
+
+// rootExits is the end of the root's help.
+const rootExits = `
+Exit codes:
+  0    done; run --follow: the run finished
+  1    the run failed
+  2    usage or bad input; nothing was changed
+  3    the run waits for an answer
+  4    not found
+  5    the answer was refused: already answered, expired, or not yours
+  6    no server, or no worker with that graph
+  7    the run was cancelled
+  130  Ctrl-C; a followed run goes on
+Commands that only look (show, list, state, history) exit 0 when there was something to look at.
+`
+
+// The groups of commands in the root's help.
+const (
+	groupRuns    = "runs"
+	groupLook    = "look"
+	groupOperate = "operate"
+)
+
+// rootCommand builds the commands.
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           a.program,
+		Short:         "Run graphs durably",
+		Long:          fmt.Sprintf(rootAbout, a.program),
+		SilenceErrors: true, // run reports them, in one line
+		SilenceUsage:  true,
+		Args:          a.unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + rootExits + "{{end}}")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.Flags().SortFlags = false
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.StringVarP(&a.output, "output", "o", a.output, "`FORMAT`: text for people, json for programs")
+	a.conn.register(flags)
+	root.AddGroup(
+		&cobra.Group{ID: groupRuns, Title: "Runs and answers:"},
+		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupOperate, Title: "Operate:"})
+	root.AddCommand(
+		a.runCommand(), a.resumeCommand(), a.retryCommand(), a.cancelCommand(),
+		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.graphCommand(),
+		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
+	root.SetCompletionCommandGroupID(groupOperate)
+	root.SetHelpCommandGroupID(groupOperate)
+	return root
+}
+
+// unknownCommand refuses words that are no command, and names the one that may have been meant.
+func (a *app) unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("there is no command %s", quoted(args[0]))
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("%s", message)
+}
+
+// command describes one command; build makes the cobra command of it.
+type command struct {
+	use, short, about string
+	group             string
+	// example are command lines without the program's name.
+	example []string
+	// args are the names of the positional arguments; the last ones, in brackets, may be missing.
+	args []string
+	// complete are the possible values of the first argument.
+	complete []string
+	run      func(cmd *cobra.Command, args []string) error
+}
+
+func (a *app) build(c command) *cobra.Command {
+	lines := make([]string, len(c.example))
+	for i, line := range c.example {
+		lines[i] = "  " + a.program + " " + line
+	}
+	return &cobra.Command{
+		Use:       c.use,
+		Short:     c.short,
+		Long:      strings.TrimSpace(c.short + ".\n\n" + c.about),
+		Example:   strings.Join(lines, "\n"),
+		GroupID:   c.group,
+		Args:      positional(c.args),
+		ValidArgs: c.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.checkOutput(); err != nil {
+				return err
+			}
+			if err := c.run(cmd, args); err != nil {
+				return commandError{err}
+			}
+			return nil
+		},
+	}
+}
+
+// positional checks the number of arguments and says which one is missing or too much.
+func positional(names []string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return usagef("unexpected argument %s", quoted(args[len(names)]))
+		}
+		for _, name := range names[len(args):] {
+			if !strings.HasPrefix(name, "[") {
+				return usagef("%s is missing", name)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+)
+
+// testApp returns a command line whose world is the script's.
+func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	a = newApp(strings.NewReader(stdin), stdout, stderr, nil)
+	a.program = "superstep"
+	a.env = environment{"TEMPORAL_CONFIG_FILE": t.TempDir() + "/none.toml"}
+	a.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	a.newID = func() string { return "x7k2mq9h" }
+	a.userName = func() string { return "ann" }
+	a.backend.dial = s.dial
+	a.backend.service = func(client.Client, string) (service, error) { return s, nil }
+	return a, stdout, stderr
+}
+
+// TestScreens plays the command lines in testdata/screens. The directives:
+//
+//	service          the replies of the server from here on, as JSON by method; its parts are kept until replaced
+//	cmd [calls] [graphs=(a,b)]   a command line, and below it what comes from standard input; shows both outputs, the
+//	                             exit code, and with calls what the server was asked
+func TestScreens(t *testing.T) {
+	datadriven.Walk(t, "testdata/screens", func(t *testing.T, path string) {
+		s := &script{replies: map[string]reply{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "service":
+				if err := json.Unmarshal([]byte(d.Input), &s.replies); err != nil {
+					d.Fatalf(t, "the script: %v", err)
+				}
+				return ""
+			case "cmd":
+				return playCommand(t, d, s)
+			default:
+				d.Fatalf(t, "no such directive")
+				return ""
+			}
+		})
+	})
+}
+
+// playCommand runs one command line and returns what the user sees.
+func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
+	line, stdin, _ := strings.Cut(d.Input, "\n")
+	args := words(t, line)
+	if args[0] != "superstep" {
+		d.Fatalf(t, "command lines begin with superstep")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.asked, s.interrupt = nil, cancel
+	a, stdout, stderr := testApp(t, s, stdin)
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "graphs" {
+			for _, name := range arg.Vals {
+				a.graphs = append(a.graphs, superstep.Runnable(drawn{name}))
+			}
+		}
+	}
+	code := a.run(ctx, args[1:])
+	checkStderr(t, d, stderr.String(), code)
+	checkNext(t, d, stdout.String())
+	var out strings.Builder
+	out.WriteString(stdout.String())
+	for line := range strings.Lines(stderr.String()) {
+		out.WriteString("stderr: " + line)
+	}
+	fmt.Fprintf(&out, "exit %d\n", code)
+	if d.HasArg("calls") {
+		for _, call := range s.asked {
+			fmt.Fprintf(&out, "call %s\n", call)
+		}
+	}
+	return out.String()
+}
+
+// checkStderr holds every command line to at most one line of complaint, and to none when nothing is wrong.
+func checkStderr(t *testing.T, d *datadriven.TestData, stderr string, code int) {
+	if n := strings.Count(stderr, "\n"); n > 1 || n == 1 && code == ExitOK {
+		t.Errorf("%s: %d lines on stderr, exit %d", d.Pos, n, code)
+	}
+}
+
+// checkNext holds every printed command to what it promises: it can be typed. It is typed against a server that
+// knows nothing; all that counts is that the command line itself is right.
+func checkNext(t *testing.T, d *datadriven.TestData, stdout string) {
+	for line := range strings.Lines(stdout) {
+		next, ok := strings.CutPrefix(line, "Next: ")
+		if !ok {
+			continue
+		}
+		a, _, stderr := testApp(t, &script{replies: map[string]reply{}}, "")
+		if code := a.run(t.Context(), words(t, next)[1:]); code == ExitUsage {
+			t.Errorf("%s: the next command %q is refused: %s", d.Pos, next, stderr)
+		}
+	}
+}
+
+// words splits a command line as a shell does.
+func words(t *testing.T, line string) []string {
+	var (
+		all    []string
+		word   strings.Builder
+		quote  rune
+		inWord bool
+		plain  bool // the next character has no meaning
+	)
+	for _, r := range strings.TrimSpace(line) + " " {
+		switch {
+		case plain:
+			word.WriteRune(r)
+			plain = false
+		case quote == 0 && r == '\\':
+			plain, inWord = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == ' ':
+			if inWord {
+				all = append(all, word.String())
+			}
+			word.Reset()
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		t.Fatalf("unbalanced quotes: %s", line)
+	}
+	return slices.Clip(all)
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// script is a service that replies what a test wrote down, by method name, and notes what it was asked.
+type script struct {
+	replies map[string]reply
+	asked   []string
+	// interrupt plays Ctrl-C.
+	interrupt func()
+}
+
+// reply is what one method does.
+type reply struct {
+	View     json.RawMessage      `json:"view"`
+	Progress []superstep.Progress `json:"progress"`
+	Error    *scriptedError       `json:"error"`
+	// Interrupt plays Ctrl-C while the call is under way.
+	Interrupt bool `json:"interrupt"`
+	// Closed makes the connection close instead.
+	Refused bool `json:"refused"`
+}
+
+// scriptedError is a [superstep.Error] as text.
+type scriptedError struct {
+	Kind, Message, Do, Thread, Question, Cause string
+}
+
+func (e *scriptedError) err() error {
+	for _, exit := range exits {
+		if exit.name == e.Kind {
+			known := &superstep.Error{
+				Kind: exit.kind, Message: e.Message, Do: e.Do, Thread: e.Thread, Question: e.Question,
+			}
+			if e.Cause != "" {
+				known.Cause = errors.New(e.Cause)
+			}
+			return known
+		}
+	}
+	return errors.New(e.Message)
+}
+
+// play replies to one call.
+func play[View any](ctx context.Context, s *script, method string, request any, on func(superstep.Progress)) (View, error) {
+	var view View
+	text, err := json.Marshal(request)
+	if err != nil {
+		return view, err
+	}
+	s.asked = append(s.asked, method+" "+string(text))
+	r, ok := s.replies[method]
+	if !ok {
+		return view, fmt.Errorf("the script has no %s", method)
+	}
+	for _, p := range r.Progress {
+		on(p)
+	}
+	if r.Interrupt {
+		s.interrupt()
+		<-ctx.Done()
+		return view, fmt.Errorf("rpc: %w", ctx.Err())
+	}
+	if r.Error != nil {
+		return view, r.Error.err()
+	}
+	if r.View == nil {
+		return view, nil
+	}
+	return view, json.Unmarshal(r.View, &view)
+}
+
+func (s *script) Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Start", req, nil)
+}
+
+func (s *script) Follow(ctx context.Context, thread string, on func(superstep.Progress)) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Follow", thread, on)
+}
+
+func (s *script) List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error) {
+	return play[[]superstep.ThreadView](ctx, s, "List", q, nil)
+}
+
+func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Show", thread, nil)
+}
+
+func (s *script) State(ctx context.Context, thread string) (superstep.StateView, error) {
+	return play[superstep.StateView](ctx, s, "State", thread, nil)
+}
+
+func (s *script) History(ctx context.Context, thread string) ([]superstep.CheckpointView, error) {
+	return play[[]superstep.CheckpointView](ctx, s, "History", thread, nil)
+}
+
+func (s *script) Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error) {
+	return play[superstep.ResumeReply](ctx, s, "Resume", req, nil)
+}
+
+func (s *script) Retry(ctx context.Context, thread string) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Retry", thread, nil)
+}
+
+func (s *script) Cancel(ctx context.Context, thread, reason string) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Cancel", []string{thread, reason}, nil)
+}
+
+func (s *script) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
+	return play[*pregel.Spec](ctx, s, "GraphSpec", name, nil)
+}
+
+// dial plays the connection.
+func (s *script) dial(_ context.Context, opts client.Options) (client.Client, error) {
+	if s.replies["dial"].Refused {
+		return nil, dialError(opts, errors.New("connection refused"))
+	}
+	return closable{}, nil
+}
+
+// closable is a connection that nothing is sent over.
+type closable struct{ client.Client }
+
+func (closable) Close() {}
+
+// drawn is a compiled-in graph.
+type drawn struct{ name string }
+
+func (d drawn) Name() string { return d.name }
+
+func (d drawn) Adapter() *graphadapter.Graph {
+	return &graphadapter.Graph{Spec: &pregel.Spec{
+		Version: pregel.SpecVersion, Name: d.name,
+		Nodes: []pregel.NodeSpec{{Name: "work"}},
+		Edges: []pregel.Edge{{From: pregel.Start, To: "work"}, {From: "work", To: pregel.End}},
+	}}
+}
+
+// environment is an environment of a test's own: nothing of the machine's.
+type environment map[string]string
+
+func (e environment) Environ() []string {
+	var all []string
+	for k, v := range e {
+		all = append(all, k+"="+v)
+	}
+	return all
+}
+
+func (e environment) LookupEnv(name string) (string, bool) {
+	v, ok := e[name]
+	return v, ok
+}

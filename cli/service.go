@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// service is what the commands ask of a server: the methods of [superstep.Client]. Tests script it.
+type service interface {
+	Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error)
+	Follow(ctx context.Context, thread string, on func(superstep.Progress)) (superstep.ThreadView, error)
+	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
+	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
+	State(ctx context.Context, thread string) (superstep.StateView, error)
+	History(ctx context.Context, thread string) ([]superstep.CheckpointView, error)
+	Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error)
+	Retry(ctx context.Context, thread string) (superstep.ThreadView, error)
+	Cancel(ctx context.Context, thread, reason string) (superstep.ThreadView, error)
+	GraphSpec(ctx context.Context, name string) (*pregel.Spec, error)
+}
+
+// taskRunner is a worker: the methods of [superstep.Worker].
+type taskRunner interface {
+	Run(ctx context.Context) error
+}
+
+// backend makes the two sides of a connection. Tests replace its parts.
+type backend struct {
+	dial      func(ctx context.Context, opts client.Options) (client.Client, error)
+	service   func(c client.Client, taskQueue string) (service, error)
+	newWorker func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error)
+}
+
+// temporalBackend is the one that talks to a Temporal server.
+func temporalBackend() backend {
+	return backend{
+		dial: dial,
+		service: func(c client.Client, taskQueue string) (service, error) {
+			return superstep.NewClient(c, superstep.ClientConfig{TaskQueue: taskQueue})
+		},
+		newWorker: func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error) {
+			return superstep.NewWorker(c, cfg)
+		},
+	}
+}
+
+// withService connects, calls do and disconnects. A call that Ctrl-C ended is reported as that.
+func (a *app) withService(ctx context.Context, do func(svc service) error) error {
+	opts, err := a.clientOptions()
+	if err != nil {
+		return err
+	}
+	opts.Logger = silentLogger()
+	c, err := a.backend.dial(ctx, opts)
+	if err != nil {
+		return interrupted(ctx, err, "interrupted")
+	}
+	defer c.Close()
+	svc, err := a.backend.service(c, a.conn.taskQueue)
+	if err != nil {
+		return err
+	}
+	return interrupted(ctx, do(svc), "interrupted")
+}

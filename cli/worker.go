@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.uber.org/zap"
+
+	"superstep.dev"
+)
+
+// workerFlags are the flags of worker.
+type workerFlags struct {
+	metricsAddr, readyFile       string
+	logFormat, logLevel          string
+	drainTimeout, connectTimeout time.Duration
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	var f workerFlags
+	cmd := a.build(command{
+		use: "worker", short: "Serve this program's graphs", group: groupOperate,
+		about: `Takes tasks until SIGTERM or Ctrl-C, then drains: no new tasks, and running ones may finish up to
+--drain-timeout. What is not finished then runs again on another worker. A second signal stops at once.`,
+		example: []string{
+			"worker",
+			"worker --address temporal:7233 --metrics-addr 0.0.0.0:9090 --log-format json",
+			"worker --ready-file /tmp/worker.ready --drain-timeout 2m",
+		},
+		run: func(cmd *cobra.Command, _ []string) error {
+			return a.work(cmd.Context(), f)
+		},
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve /metrics and /healthz at `HOST:PORT` (default: not at all)")
+	flags.StringVar(&f.readyFile, "ready-file", "", "`FILE` to write the pid to while tasks are taken")
+	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
+	flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
+	flags.StringVar(&f.logFormat, "log-format", "console", "`FORMAT`: console or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
+	return cmd
+}
+
+// check refuses flags before anything is opened.
+func (f *workerFlags) check() error {
+	if f.drainTimeout <= 0 {
+		return usagef("--drain-timeout %v is not above 0", f.drainTimeout)
+	}
+	if f.connectTimeout <= 0 {
+		return usagef("--connect-timeout %v is not above 0", f.connectTimeout)
+	}
+	return nil
+}
+
+// work serves the graphs until ctx ends.
+func (a *app) work(ctx context.Context, f workerFlags) error {
+	if len(a.graphs) == 0 {
+		return usagef("this program has no graphs to serve: build one with cli.Main(yourgraph.Graph())")
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	opts, err := a.clientOptions()
+	if err != nil {
+		return err
+	}
+	logger, err := newLogger(redactingWriter{a, a.stderr}, f.logFormat, f.logLevel)
+	if err != nil {
+		return err
+	}
+	opts.Logger = newTemporalLogger(logger.Named("temporal"))
+	ops, err := startOperations(f.metricsAddr, logger)
+	if err != nil {
+		return err
+	}
+	defer ops.close()
+	opts.MetricsHandler = ops.metrics
+	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: logger}.connect(ctx, opts)
+	if err != nil {
+		return interrupted(ctx, err, "stopped before the worker was ready")
+	}
+	defer c.Close()
+	return a.serve(ctx, c, f, ops, logger)
+}
+
+// serve runs the worker over a connection and tells the world when it is ready and when it has drained.
+func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *operations, logger *zap.Logger) error {
+	ready := readyFile(f.readyFile)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, err := a.backend.newWorker(c, superstep.WorkerConfig{
+		Graphs:    a.graphs,
+		TaskQueue: a.conn.taskQueue,
+		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout, DisableRegistrationAliasing: true},
+		Logger:    logger,
+		OnReady: func() {
+			if err := ready.write(os.Getpid()); err != nil {
+				cancel(err) // whoever waits for the file would wait for ever
+				return
+			}
+			ops.health.set(healthReady)
+			a.showReady(ops.addr())
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("the worker cannot be set up: %w", err)
+	}
+	drain := newDrain(ctx, a.now, func() {
+		ops.health.set(healthDraining)
+		ready.remove(os.Getpid())
+		logger.Info("draining: no new tasks", zap.Duration("at_most", f.drainTimeout))
+	})
+	err = w.Run(ctx)
+	drained, took := drain.end()
+	ready.remove(os.Getpid())
+	var unwritten *readyFileError
+	switch {
+	case errors.As(context.Cause(ctx), &unwritten):
+		return unwritten
+	case err != nil && !drained:
+		return fmt.Errorf("the worker stopped: %w", err)
+	case !drained:
+		return errors.New("the worker stopped by itself")
+	}
+	a.showDrained(took, f.drainTimeout)
+	return nil
+}
+
+// workerEvent is what a worker tells programs.
+type workerEvent struct {
+	Event     string   `json:"event"`
+	PID       int      `json:"pid"`
+	Graphs    []string `json:"graphs,omitempty"`
+	TaskQueue string   `json:"task_queue,omitempty"`
+	Metrics   string   `json:"metrics,omitempty"`
+	TookMS    int64    `json:"took_ms,omitempty"`
+	TimedOut  bool     `json:"timed_out,omitempty"`
+}
+
+func (a *app) showReady(metrics string) {
+	e := workerEvent{Event: "ready", PID: os.Getpid(), Graphs: a.graphNames(), TaskQueue: a.conn.taskQueue, Metrics: metrics}
+	if a.json() {
+		a.writeJSONLine(e) // a failed write is kept by stdout
+		return
+	}
+	if metrics != "" {
+		metrics = "  metrics " + metrics
+	}
+	a.printf("worker ready  graphs %s  task queue %s  pid %d%s\n", list(e.Graphs), clean(e.TaskQueue), e.PID, metrics)
+}
+
+// showDrained says whether running tasks could finish. The SDK does not report it; a drain as long as it was allowed
+// to be means that they could not.
+func (a *app) showDrained(took, allowed time.Duration) {
+	e := workerEvent{Event: "drained", PID: os.Getpid(), TookMS: took.Milliseconds(), TimedOut: took >= allowed}
+	switch {
+	case a.json():
+		a.writeJSONLine(e) // a failed write is kept by stdout
+	case e.TimedOut:
+		a.printf("worker stopped  pid %d  tasks still ran after %v; they run again on another worker\n", e.PID, allowed)
+	default:
+		a.printf("worker drained  pid %d  in %s\n", e.PID, shortDuration(took))
+	}
+}
