@@ -1,0 +1,176 @@
+package superstep
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// What the messages reducer takes as removals, as LangGraph stores them.
+const (
+	removeRole  = "remove"
+	removeAllID = "__remove_all__"
+)
+
+// Messages is a state field that holds a conversation (LangGraph's add_messages, reducer "messages/v1"): a message
+// whose id is already there replaces the old one in its place, any other is appended.
+type Messages struct {
+	read  *stored[[]Message]
+	local *change[[]messageChange]
+}
+
+// messageChange is one element of an update: a message, or a removal by id.
+type messageChange struct {
+	message Message
+	remove  string
+}
+
+// MarshalJSON returns what the reducer takes.
+func (m messageChange) MarshalJSON() ([]byte, error) {
+	if m.remove != "" {
+		return encodeJSON(map[string]string{"role": removeRole, "id": m.remove})
+	}
+	return encodeJSON(m.message)
+}
+
+// Get returns the messages with this node's own writes. The slice is the caller's. A stored value that is not a list
+// of messages, and the removal of a message that is not there, fail the task with a *[StateError] after the node
+// returned.
+func (c Messages) Get() []Message {
+	if c.local == nil {
+		return slices.Clone(c.read.get())
+	}
+	raw, err := c.folded()
+	var out []Message
+	if err == nil {
+		err = decodeJSON(raw, &out)
+	}
+	if err != nil && c.read != nil {
+		c.read.scope.fail(&StateError{Graph: c.read.scope.graph, Node: c.read.scope.node, Field: c.read.field,
+			Type: "superstep.Messages", Cause: err})
+	}
+	return out
+}
+
+// Last returns the last message, and false when there is none.
+func (c Messages) Last() (Message, bool) {
+	all := c.Get()
+	if len(all) == 0 {
+		return Message{}, false
+	}
+	return all[len(all)-1], true
+}
+
+// Append writes messages. One without an id gets a random UUID.
+func (c *Messages) Append(messages ...Message) {
+	if len(messages) == 0 {
+		return
+	}
+	update := make([]messageChange, len(messages))
+	for i, m := range messages {
+		if m.ID == "" {
+			m.ID = uuid.NewString()
+		}
+		update[i].message = m
+	}
+	c.write(update)
+}
+
+// Remove deletes the message with that id. Removing a message that is not there is an error of the run.
+func (c *Messages) Remove(id string) { c.write([]messageChange{{remove: id}}) }
+
+// Clear deletes every message written so far. Those that siblings write later in task order stay.
+func (c *Messages) Clear() { c.write([]messageChange{{remove: removeAllID}}) }
+
+func (c *Messages) write(update []messageChange) {
+	c.local = &change[[]messageChange]{before: c.local, value: update}
+}
+
+// IsZero reports whether the field was neither read nor written; the json option omitzero follows it.
+func (c Messages) IsZero() bool { return c.read == nil && c.local == nil }
+
+// String returns one line for each message: its role and its text.
+func (c Messages) String() string {
+	var out []byte
+	for i, m := range c.Get() {
+		if i > 0 {
+			out = append(out, '\n')
+		}
+		out = fmt.Appendf(out, "%s: %s", m.Role, m.Content)
+	}
+	return string(out)
+}
+
+// MarshalJSON returns the messages with this node's own writes; it is never null.
+func (c Messages) MarshalJSON() ([]byte, error) { return c.encode() }
+
+// UnmarshalJSON appends the messages of a JSON array.
+func (c *Messages) UnmarshalJSON(data []byte) error {
+	var messages []Message
+	if err := decodeJSON(data, &messages); err != nil {
+		return err
+	}
+	c.Append(messages...)
+	return nil
+}
+
+func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
+	t := reflect.TypeFor[[]Message]()
+	return declaration{
+		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: "messages/v1"},
+		value: t, update: t,
+		check: func(raw pregel.Value) error { return checkMessages(raw) },
+	}, o.none()
+}
+
+func (c *Messages) bind(s *scope, field string, raw pregel.Value) {
+	*c = Messages{read: &stored[[]Message]{raw: raw, field: field, scope: s}}
+}
+
+func (c *Messages) load() { c.read.get() }
+
+// written keeps one write for each call: the order of a removal and a later message with its id matters.
+func (c *Messages) written() ([]pregel.Write, error) {
+	changes := c.local.inOrder()
+	out := make([]pregel.Write, len(changes))
+	for i, w := range changes {
+		raw, err := encodeJSON(w.value)
+		if err != nil {
+			return nil, err
+		}
+		out[i].Value = raw
+	}
+	return out, nil
+}
+
+// folded applies the changes with the engine's own reducer: the node sees what the run will see.
+func (c Messages) folded() (pregel.Value, error) {
+	writes, err := c.written()
+	if err != nil {
+		return nil, err
+	}
+	updates := make([]pregel.Value, len(writes))
+	for i, w := range writes {
+		updates[i] = w.Value
+	}
+	var current pregel.Value
+	if c.read != nil {
+		current = c.read.raw
+	}
+	reducer, _ := pregel.Builtin("messages/v1")
+	return reducer.Reduce(current, updates)
+}
+
+func (c Messages) encode() (pregel.Value, error) {
+	switch {
+	case c.local != nil:
+		return c.folded()
+	case c.read != nil:
+		return c.read.raw, nil
+	}
+	return pregel.Value("[]"), nil
+}

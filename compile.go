@@ -1,0 +1,205 @@
+package superstep
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// compiler turns a builder into a graph and collects what is wrong with it.
+type compiler struct {
+	*builder
+	options compileOptions
+	// at is the place of the Compile call.
+	at   string
+	errs []error
+	// nodeSet holds the names of the nodes, byName the position of the first node of a name.
+	nodeSet map[string]bool
+	byName  map[string]int
+
+	channels channelSet
+}
+
+// compile applies LangGraph's compile-time rules. Unreachable nodes are allowed.
+func (b *builder) compile(opts []CompileOption, at string) (*graphadapter.Graph, error) {
+	c := &compiler{builder: b, at: at, nodeSet: map[string]bool{}, byName: map[string]int{}}
+	for _, o := range opts {
+		o.applyCompile(&c.options)
+	}
+	if problem := pregel.CheckName(b.graph); problem != "" {
+		c.fail("", b.call, "%s", problem)
+	}
+	c.checkNodes()
+	c.addChannels()
+	c.checkEdges()
+	c.checkJoins()
+	c.checkBranches()
+	c.checkInterrupts()
+	c.checkEffects()
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	return c.assemble()
+}
+
+func (c *compiler) fail(node, call, format string, args ...any) {
+	c.errs = append(c.errs, &CompileError{Graph: c.graph, Node: node, Call: call, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *compiler) checkNodes() {
+	for i, n := range c.nodes {
+		if problem := checkNodeName(n.name); problem != "" {
+			c.fail(n.name, n.call, "%s", problem)
+		}
+		if first, twice := c.byName[n.name]; twice {
+			c.fail(n.name, n.call, "it is already added at %s", c.nodes[first].call)
+			continue
+		}
+		c.byName[n.name] = i
+		c.nodeSet[n.name] = true
+		switch {
+		case n.subgraph && (n.sub == nil || reflect.ValueOf(n.sub).Kind() == reflect.Pointer && reflect.ValueOf(n.sub).IsNil()):
+			c.fail(n.name, n.call, "its subgraph is nil")
+		case !n.subgraph && n.run == nil:
+			c.fail(n.name, n.call, "its function is nil")
+		}
+		c.checkNodeOptions(n)
+	}
+}
+
+func checkNodeName(name string) string {
+	if name == All {
+		return fmt.Sprintf("the name %q is reserved: it stands for every node", name)
+	}
+	return pregel.CheckName(name)
+}
+
+func (c *compiler) checkNodeOptions(n nodeDecl) {
+	o := n.options
+	if o.run < 0 || o.idle < 0 {
+		c.fail(n.name, n.call, "a timeout must not be negative: 0 means no bound")
+	}
+	for _, p := range o.retry {
+		if p.MaxAttempts < 0 || p.BackoffFactor < 0 || p.MaxInterval < 0 {
+			c.fail(n.name, n.call, "a retry policy's MaxAttempts, BackoffFactor and MaxInterval must not be negative: 0 means the default")
+		}
+	}
+	if !n.subgraph {
+		if o.memory != nil {
+			c.fail(n.name, n.call, "WithMemory is for subgraphs")
+		}
+		return
+	}
+	if o.run > 0 || o.idle > 0 || o.taskQueue != "" {
+		c.fail(n.name, n.call, "WithTimeout and WithTaskQueue are for functions: give them to the nodes of the subgraph")
+	}
+	if len(o.retry) > 1 || len(o.retry) == 1 && o.retry[0].RetryOn != nil {
+		c.fail(n.name, n.call, "a subgraph takes one retry policy, without RetryOn: give others to the nodes of the subgraph")
+	}
+	if m := o.memory; m != nil && *m != SubgraphMemoryRun && *m != SubgraphMemoryThread && *m != SubgraphMemoryNone {
+		c.fail(n.name, n.call, "unknown subgraph memory %q", *m)
+	}
+}
+
+// source says what is wrong with a name as the beginning of an edge.
+func (c *compiler) source(name string, startToo bool) string {
+	switch {
+	case name == End:
+		return "nothing can follow the end of the graph"
+	case name == Start && startToo, c.nodeSet[name]:
+		return ""
+	case name == Start:
+		return "the start of the graph cannot be one of a join's sources"
+	}
+	return fmt.Sprintf("there is no node %q%s", name, didYouMean(name, c.nodeSet))
+}
+
+// target says what is wrong with a name as the end of an edge.
+func (c *compiler) target(name string) string {
+	switch {
+	case name == Start:
+		return "the start of the graph cannot be a target"
+	case name == End, c.nodeSet[name]:
+		return ""
+	}
+	return fmt.Sprintf("there is no node %q%s", name, didYouMean(name, c.nodeSet))
+}
+
+func (c *compiler) checkEdges() {
+	entry := false
+	for _, e := range c.edges {
+		entry = entry || e.from == Start
+		if problem := c.source(e.from, true); problem != "" {
+			c.fail("", e.call, "the edge from %q to %q: %s", e.from, e.to, problem)
+		}
+		if problem := c.target(e.to); problem != "" {
+			c.fail("", e.call, "the edge from %q to %q: %s", e.from, e.to, problem)
+		}
+		c.checkReachedByEdge(e.to, e.call)
+	}
+	for _, b := range c.branches {
+		entry = entry || b.from == Start
+	}
+	if !entry {
+		c.fail("", c.at, "it has no entry: add an edge from superstep.Start to its first node")
+	}
+}
+
+// checkReachedByEdge refuses an edge to a node that only a Send can give its input.
+func (c *compiler) checkReachedByEdge(to, call string) {
+	at, ok := c.byName[to]
+	if ok && c.nodes[at].reads == nil {
+		c.fail(to, call, "an edge leads to it, but its input is a Send's argument: route to it with superstep.Send")
+	}
+}
+
+func (c *compiler) checkJoins() {
+	for _, j := range c.joins {
+		if len(j.from) == 0 {
+			c.fail("", j.call, "the join to %q has no sources", j.to)
+		}
+		seen := map[string]bool{}
+		for _, from := range j.from {
+			if problem := c.source(from, false); problem != "" {
+				c.fail("", j.call, "the join to %q: %s", j.to, problem)
+			}
+			if seen[from] {
+				c.fail("", j.call, "the join to %q names its source %q twice", j.to, from)
+			}
+			seen[from] = true
+		}
+		if problem := c.target(j.to); problem != "" {
+			c.fail("", j.call, "the join to %q: %s", j.to, problem)
+		}
+		c.checkReachedByEdge(j.to, j.call)
+	}
+}
+
+func (c *compiler) checkBranches() {
+	for _, b := range c.branches {
+		if b.route == nil {
+			c.fail("", b.call, "the conditional edge from %q has no routing function", b.from)
+		}
+		if problem := c.source(b.from, true); problem != "" {
+			c.fail("", b.call, "the conditional edge from %q: %s", b.from, problem)
+		}
+		for _, to := range b.targets {
+			if problem := c.target(to); problem != "" {
+				c.fail("", b.call, "the conditional edge from %q: %s", b.from, problem)
+			}
+		}
+	}
+}
+
+func (c *compiler) checkInterrupts() {
+	for _, list := range [][]string{c.options.before, c.options.after} {
+		for _, name := range list {
+			if name != All && !c.nodeSet[name] {
+				c.fail("", c.at, "the breakpoint at %q: there is no such node%s", name, didYouMean(name, c.nodeSet))
+			}
+		}
+	}
+}

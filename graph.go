@@ -1,0 +1,55 @@
+package superstep
+
+import (
+	"context"
+	"reflect"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Graph is a compiled graph whose results are of type Out: for a [StateGraph], its state. It is read-only and safe for
+// concurrent use.
+type Graph[Out any] struct{ adapter *graphadapter.Graph }
+
+// Name returns the graph's name.
+func (g *Graph[Out]) Name() string { return g.adapter.Spec.Name }
+
+// Adapter returns the graph without its types: what workers, runtimes and tools take. It must not be changed.
+func (g *Graph[Out]) Adapter() *graphadapter.Graph { return g.adapter }
+
+// Invoke runs the graph in this process, without a thread: nothing is kept, so a question cannot be answered. Use a
+// thread for that. Input is a state struct (or one of the type given to [WithInput]) of which the written fields count,
+// JSON text as json.RawMessage or []byte, or anything that encodes as a JSON object of the input's fields.
+//
+// Errors are those of [Thread.Wait].
+func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (Result[Out], error) {
+	o := runOptionsOf(opts)
+	run, err := newStart(g.adapter, "", input, o)
+	if err != nil {
+		return Result[Out]{}, err
+	}
+	view, events := ThreadView{Graph: g.Name()}, newTrace()
+	ended, err := g.adapter.Invoke(ctx, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
+	concludeView(&view, ended, err)
+	events.complete(&view)
+	return resultOf[Out](view, err)
+}
+
+// Thread returns the thread of that id on a runtime. It begins with its first run. An id has at most 200 bytes.
+func (g *Graph[Out]) Thread(rt Runtime, id string) *Thread[Out] {
+	return &Thread[Out]{graph: g.adapter, runtime: rt, id: id}
+}
+
+// decodeOutput fills a result from the output channels, and checks that every one of them decodes.
+func decodeOutput[Out any](graph string, values map[string]pregel.Value) (Out, error) {
+	var out Out
+	t := reflect.TypeFor[Out]()
+	if !isState(t) {
+		return out, nil
+	}
+	sc, s := newScope(graph, ""), schemaOf(t)
+	s.bind(&out, sc, values)
+	s.load(&out)
+	return out, sc.failure()
+}

@@ -1,0 +1,170 @@
+package superstep
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// inputCheck returns a check of JSON input for a graph that accepts these channels: each known, given once, and of the
+// channel's type. Its errors are *[Error]s of kind [ErrBadInput] in one line that names every field at fault.
+func inputCheck(graph string, fields []schemaField) func(pregel.Value) error {
+	byName := make(map[string]*schemaField, len(fields))
+	known := make(map[string]bool, len(fields))
+	for i := range fields {
+		byName[fields[i].name] = &fields[i]
+		known[fields[i].name] = true
+	}
+	return func(raw pregel.Value) error {
+		var problems []string
+		seen := map[string]bool{}
+		err := eachMember(raw, func(name string, v pregel.Value) {
+			f, ok := byName[name]
+			switch {
+			case !ok:
+				problems = append(problems, fmt.Sprintf("unknown field %q%s", name, didYouMean(name, known)))
+			case seen[name]:
+				problems = append(problems, fmt.Sprintf("field %q is given twice", name))
+			default:
+				if err := f.check(v); err != nil {
+					problems = append(problems, fieldProblem(name, err))
+				}
+			}
+			seen[name] = true
+		})
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		if len(problems) == 0 {
+			return nil
+		}
+		return &Error{Kind: ErrBadInput, Graph: graph,
+			Message: fmt.Sprintf("bad input for graph %q: %s", graph, strings.Join(problems, "; "))}
+	}
+}
+
+func fieldProblem(name string, err error) string {
+	var m *misfit
+	if errors.As(err, &m) && m.path != "" {
+		name += "." + m.path
+	}
+	return fmt.Sprintf("field %q: %v", name, err)
+}
+
+// eachMember calls on for each member of a JSON object, in order, the same name twice included.
+func eachMember(raw pregel.Value, on func(name string, v pregel.Value)) error {
+	if kindOf(raw) != '{' {
+		return fmt.Errorf("expected a JSON object, found %s", found(raw))
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return notJSON(err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return notJSON(err)
+		}
+		var v pregel.Value
+		if err := d.Decode(&v); err != nil {
+			return notJSON(err)
+		}
+		on(fmt.Sprint(name), v)
+	}
+	if _, err := d.Token(); err != nil {
+		return notJSON(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something after the JSON object")
+	}
+	return nil
+}
+
+func notJSON(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("it is not JSON: %w", err)
+}
+
+// encodeInput turns what a caller gives as input into JSON: JSON text as it is, a state struct by what was written to
+// it, anything else by encoding/json. Nil is no input.
+func encodeInput(graph string, input any) (pregel.Value, error) {
+	switch in := input.(type) {
+	case nil:
+		return nil, nil
+	case json.RawMessage:
+		return in, nil
+	case []byte:
+		return in, nil
+	}
+	raw, err := encodeInputStruct(input)
+	if err != nil {
+		return nil, &Error{Kind: ErrBadInput, Graph: graph, Message: fmt.Sprintf("bad input for graph %q", graph), Cause: err}
+	}
+	return raw, nil
+}
+
+func encodeInputStruct(input any) (pregel.Value, error) {
+	v := reflect.ValueOf(input)
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if !v.IsValid() || !isState(v.Type()) {
+		return encodeJSON(input)
+	}
+	at := reflect.New(v.Type())
+	at.Elem().Set(v)
+	return schemaOf(v.Type()).update(at.Interface())
+}
+
+// update returns what was written to the struct that state points to as one JSON object of updates.
+func (s *schema) update(state any) (pregel.Value, error) {
+	v := reflect.ValueOf(state).Elem()
+	out := pregel.Value("{")
+	for i := range s.fields {
+		f := &s.fields[i]
+		writes, err := f.channelAt(v).written()
+		if err != nil {
+			return nil, &StateError{Field: f.name, Type: typeName(f.value), Write: true, Cause: err}
+		}
+		if len(writes) == 0 {
+			continue
+		}
+		one, err := f.asOne(writes)
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.name, err)
+		}
+		out = appendMember(out, f.name, one)
+	}
+	return append(out, '}'), nil
+}
+
+// asOne folds several updates of a field into one that has the same effect.
+func (f *schemaField) asOne(writes []pregel.Write) (pregel.Value, error) {
+	if writes[0].Overwrite {
+		return nil, errors.New("input cannot overwrite: append, add or put instead, or update the thread's state")
+	}
+	if len(writes) == 1 {
+		return writes[0].Value, nil
+	}
+	updates := make([]pregel.Value, len(writes))
+	for i, w := range writes {
+		updates[i] = w.Value
+	}
+	if f.reducer != nil {
+		return f.reducer.Reduce(nil, updates)
+	}
+	name := f.spec.Reducer
+	if name == "messages/v1" {
+		name = "append/v1" // removals stay in the list: they concern what the thread has
+	}
+	reducer, _ := pregel.Builtin(name)
+	return reducer.Reduce(nil, updates)
+}

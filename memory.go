@@ -1,0 +1,228 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Memory is a [Runtime] that keeps threads in this process, for tests and for graphs that need no durability. It is
+// safe for concurrent use. Runs go on in the background until they wait or end; what a state call asks of a thread
+// that runs is answered when it stops.
+type Memory struct {
+	driver *graphadapter.Memory
+
+	mu      sync.Mutex
+	threads map[string]*memoryThread
+}
+
+// NewMemory returns a Memory without threads.
+func NewMemory() *Memory {
+	return &Memory{driver: graphadapter.NewMemory(), threads: map[string]*memoryThread{}}
+}
+
+// memoryThread is one thread. Its fields below mu are of the newest run.
+type memoryThread struct {
+	id    string
+	graph string
+
+	mu      sync.Mutex
+	view    ThreadView
+	cause   error
+	options StartRequest
+	open    []pregel.Question
+	trace   trace
+	cancel  context.CancelCauseFunc
+	// done is closed when the newest run stopped; nil before the first.
+	done chan struct{}
+}
+
+// thread returns the thread of that id, which belongs to one graph.
+func (m *Memory) thread(g *graphadapter.Graph, id string) (*memoryThread, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, ok := m.threads[id]
+	if !ok {
+		t = &memoryThread{id: id, graph: g.Spec.Name, trace: newTrace()}
+		m.threads[id] = t
+	}
+	if t.graph != g.Spec.Name {
+		return nil, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: id,
+			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", id, t.graph, g.Spec.Name)}
+	}
+	return t, nil
+}
+
+func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartRequest) (ThreadView, error) {
+	t, err := m.thread(g, r.Thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.view.Status == StatusRunning {
+		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
+	}
+	if r.Input == nil && t.done == nil {
+		return t.view, t.refuse(ErrBadInput, "it has not begun: give it input")
+	}
+	t.options = r
+	return t.begin(ctx, m, g, pregel.Input{Value: r.Input}), nil
+}
+
+// begin starts a run in the background; t.mu is held.
+func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input) ThreadView {
+	before := t.view
+	runs := t.trace.runs + 1
+	t.trace.runs = runs
+	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning, RunID: fmt.Sprintf("run-%d", runs), Started: time.Now()}
+	t.cause, t.open = nil, nil
+	done := make(chan struct{})
+	t.done = done
+	// The run outlives the call that began it, as on any runtime.
+	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	t.cancel = cancel
+	opts := engineOptions(t.options, t.observe)
+	go func() {
+		defer close(done)
+		defer cancel(nil)
+		ended, err := m.driver.Thread(g, t.id).Run(runCtx, in, opts)
+		t.stopped(before, ended, err)
+	}()
+	return t.view
+}
+
+func (t *memoryThread) observe(e pregel.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trace.observe(e)
+}
+
+// stopped records how the run stopped. One that had nothing to do leaves the thread as it was.
+func (t *memoryThread) stopped(before ThreadView, ended graphadapter.RunResult, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var empty *pregel.EmptyInputError
+	if errors.As(err, &empty) {
+		t.view = before
+		t.cause = &Error{Kind: ErrBadInput, Graph: t.graph, Thread: t.id, Message: "there is nothing to continue: give it input", Cause: err}
+		return
+	}
+	concludeView(&t.view, ended, err)
+	t.trace.complete(&t.view)
+	t.open, t.cause = ended.Questions, err
+	t.view.Closed = time.Now()
+	if t.view.Status == StatusWaiting || t.view.Status == StatusStopped {
+		t.view.Closed = time.Time{}
+	}
+}
+
+// errCancelled is the cause of a cancelled run's context.
+type errCancelled struct{ reason string }
+
+func (e *errCancelled) Error() string { return e.reason }
+
+// concludeView says how a run ended.
+func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
+	v.Output = ended.Output
+	for _, q := range ended.Questions {
+		v.Questions = append(v.Questions, Question{ID: q.ID, Value: q.Value, Schema: q.Schema})
+	}
+	var cancelled *errCancelled
+	switch {
+	case errors.As(err, &cancelled), errors.Is(err, context.Canceled):
+		v.Status, v.Error = StatusCancelled, err.Error()
+	case err != nil:
+		v.Status, v.Error = StatusFailed, err.Error()
+	case len(ended.Questions) > 0:
+		v.Status = StatusWaiting
+	case ended.Breakpoint:
+		v.Status = StatusStopped
+	default:
+		v.Status = StatusFinished
+	}
+}
+
+// settle waits until no run is under way and returns with t.mu held. With an error t.mu is not held.
+func (t *memoryThread) settle(ctx context.Context) error {
+	for {
+		t.mu.Lock()
+		done := t.done
+		if done == nil {
+			t.mu.Unlock()
+			return t.refuse(ErrNotFound, "it has never run")
+		}
+		if t.view.Status != StatusRunning {
+			return nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
+	t, err := m.thread(g, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	if err := t.settle(ctx); err != nil {
+		return ThreadView{}, err
+	}
+	defer t.mu.Unlock()
+	return t.view, t.cause
+}
+
+func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
+	t, err := m.thread(g, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.done == nil:
+		return t.view, t.refuse(ErrNotFound, "it has never run")
+	case t.view.Status == StatusRunning:
+		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
+	case t.view.Status != StatusFailed && t.view.Status != StatusCancelled:
+		return t.view, t.refuse(ErrNotFailed, "its run is "+string(t.view.Status))
+	}
+	return t.begin(ctx, m, g, pregel.Input{}), nil
+}
+
+func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {
+	t, err := m.thread(g, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	if reason == "" {
+		reason = "no reason given"
+	}
+	t.mu.Lock()
+	if t.view.Status == StatusRunning {
+		t.cancel(&errCancelled{reason})
+	}
+	t.mu.Unlock()
+	if err := t.settle(ctx); err != nil {
+		return ThreadView{}, err
+	}
+	defer t.mu.Unlock()
+	if t.view.Status == StatusWaiting || t.view.Status == StatusStopped {
+		t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
+		t.cause, t.open = &errCancelled{reason}, nil
+	}
+	return t.view, nil
+}
+
+func (t *memoryThread) refuse(kind error, why string) error {
+	return &Error{Kind: kind, Graph: t.graph, Thread: t.id, Message: fmt.Sprintf("thread %q: %s", t.id, why)}
+}

@@ -1,0 +1,88 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
+	t, err := m.thread(g, thread)
+	if err != nil {
+		return err
+	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
+	defer t.mu.Unlock()
+	byID, err := t.match(a)
+	if err != nil {
+		return err
+	}
+	t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: byID}})
+	return nil
+}
+
+// match finds the open question of each answer and checks the answers: all fit or none is taken.
+func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
+	if len(t.open) == 0 {
+		return nil, t.refuse(ErrAnswerRefused, "no question is open")
+	}
+	if a.byID == nil {
+		if len(t.open) > 1 {
+			return nil, t.refuse(ErrBadInput, fmt.Sprintf("%d questions are open: answer by id, one of %s", len(t.open), t.openIDs()))
+		}
+		a.byID = map[string]json.RawMessage{t.open[0].ID: a.only}
+	}
+	if len(a.byID) == 0 {
+		return nil, t.refuse(ErrBadInput, "there is no answer: open are "+t.openIDs())
+	}
+	out := make(map[string]pregel.Value, len(a.byID))
+	for _, id := range slices.Sorted(maps.Keys(a.byID)) {
+		q, err := t.question(id)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out[q.ID]; twice {
+			return nil, t.refuse(ErrBadInput, fmt.Sprintf("question %s is answered twice", q.ID))
+		}
+		if err := graphadapter.CheckAnswer(q, a.byID[id]); err != nil {
+			return nil, &Error{Kind: ErrBadInput, Graph: t.graph, Thread: t.id, Question: q.ID,
+				Message: fmt.Sprintf("thread %q", t.id), Cause: err}
+		}
+		out[q.ID] = a.byID[id]
+	}
+	return out, nil
+}
+
+// question finds an open question by its id or an unambiguous beginning of it.
+func (t *memoryThread) question(id string) (pregel.Question, error) {
+	var found []pregel.Question
+	for _, q := range t.open {
+		if q.ID == id {
+			return q, nil
+		}
+		if id != "" && strings.HasPrefix(q.ID, id) {
+			found = append(found, q)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return pregel.Question{}, &Error{Kind: ErrAnswerRefused, Graph: t.graph, Thread: t.id, Question: id,
+		Message: fmt.Sprintf("thread %q: no open question has the id %q: open are %s", t.id, id, t.openIDs())}
+}
+
+func (t *memoryThread) openIDs() string {
+	ids := make([]string, len(t.open))
+	for i, q := range t.open {
+		ids[i] = q.ID
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,111 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// nodeFunc makes the untyped function of a node that reads In and writes S.
+func nodeFunc[S, In any](r *router, node func(context.Context, In) (Command[S], error)) graphadapter.NodeFunc {
+	return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
+		sc := newScope(r.graph, r.node)
+		input, err := readInput[In](sc, in, isStateOf[In, S]())
+		if err != nil {
+			return pregel.Command{}, graphadapter.Permanent(err)
+		}
+		command, err := node(ctx, input)
+		if err := sc.with(err); err != nil {
+			return pregel.Command{}, err
+		}
+		return encodeCommand(r, sc, &command)
+	}
+}
+
+// isStateOf reports whether In is read from the state: the state type itself or another struct of channels.
+func isStateOf[In, S any]() bool {
+	t := reflect.TypeFor[In]()
+	return t == reflect.TypeFor[S]() || isState(t)
+}
+
+// with returns the node's own error together with what failed unseen while it read its state.
+func (s *scope) with(err error) error {
+	failure := s.failure()
+	switch {
+	case failure == nil:
+		return err
+	case err != nil:
+		failure = fmt.Errorf("%w (then the node returned: %w)", failure, err)
+	}
+	return graphadapter.Permanent(failure) // the stored value will not change
+}
+
+// readInput makes a node's input from the state, or from a Send's argument.
+func readInput[In any](sc *scope, in graphadapter.Input, fromState bool) (In, error) {
+	var out In
+	if !fromState {
+		if in.Arg == nil {
+			return out, fmt.Errorf("its input %s is the argument of a Send, but it was reached without one: "+
+				"route to it with superstep.Send", typeName(reflect.TypeFor[In]()))
+		}
+		if err := decodeJSON(in.Arg, &out); err != nil {
+			return out, inputError[In](sc, err)
+		}
+		return out, nil
+	}
+	values := map[string]pregel.Value(in.State)
+	if in.Arg != nil {
+		values = nil
+		if kindOf(in.Arg) != '{' {
+			return out, inputError[In](sc, errors.New("the argument of the Send is "+found(in.Arg)+", not an object"))
+		}
+		if err := json.Unmarshal(in.Arg, &values); err != nil {
+			return out, inputError[In](sc, err)
+		}
+	}
+	schemaOf(reflect.TypeFor[In]()).bind(&out, sc, values)
+	return out, nil
+}
+
+func inputError[In any](sc *scope, cause error) error {
+	return &StateError{Graph: sc.graph, Node: sc.node, Type: typeName(reflect.TypeFor[In]()), Cause: cause}
+}
+
+func encodeCommand[S any](r *router, sc *scope, c *Command[S]) (pregel.Command, error) {
+	var out pregel.Command
+	var err error
+	if out.Update, err = schemaOf(reflect.TypeFor[S]()).collect(&c.Update, sc); err != nil {
+		return pregel.Command{}, graphadapter.Permanent(err)
+	}
+	if out.Goto, err = r.resolve(c.Goto); err != nil {
+		return pregel.Command{}, err
+	}
+	if c.Parent == nil {
+		return out, nil
+	}
+	if len(out.Update) > 0 || len(out.Goto) > 0 {
+		return pregel.Command{}, graphadapter.Permanent(errors.New("a command with Parent must have neither Update nor " +
+			"Goto: the subgraph ends with it"))
+	}
+	out.Parent, err = r.parent(c.Parent)
+	return out, err
+}
+
+// branchFunc makes the untyped function of a conditional edge.
+func branchFunc[S any](r *router, route func(context.Context, S) ([]Target, error)) graphadapter.BranchFunc {
+	return func(ctx context.Context, state graphadapter.State) ([]pregel.Target, error) {
+		var s S
+		sc := newScope(r.graph, r.node)
+		schemaOf(reflect.TypeFor[S]()).bind(&s, sc, state)
+		targets, err := route(ctx, s)
+		if err := sc.with(err); err != nil {
+			return nil, err
+		}
+		return r.resolve(targets)
+	}
+}

@@ -1,0 +1,149 @@
+package superstep
+
+import (
+	"reflect"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default.
+type RetryPolicy struct {
+	// InitialInterval is the wait before the second attempt; 0.5 s. Negative means none.
+	InitialInterval time.Duration
+	// BackoffFactor multiplies the wait after each attempt; 2.
+	BackoffFactor float64
+	// MaxInterval bounds the wait; 128 s.
+	MaxInterval time.Duration
+	// MaxAttempts counts all attempts, the first included; 3.
+	MaxAttempts int
+	// NoJitter leaves out the random 0 to 1 s added to each wait.
+	NoJitter bool
+	// RetryOn decides by the error; nil retries every error that is not permanent.
+	RetryOn func(error) bool
+}
+
+// Durability says when a run's progress is stored.
+type Durability string
+
+const (
+	// DurabilitySync stores each task's writes before the next superstep: the default.
+	DurabilitySync = Durability(graphadapter.DurabilitySync)
+	// DurabilityAsync stores supersteps in the background.
+	DurabilityAsync = Durability(graphadapter.DurabilityAsync)
+	// DurabilityExit stores only the end of a run: its history is one checkpoint.
+	DurabilityExit = Durability(graphadapter.DurabilityExit)
+)
+
+// SubgraphMemory says how long a subgraph remembers its state.
+type SubgraphMemory string
+
+const (
+	// SubgraphMemoryRun keeps it for one run of the subgraph's node, across interrupts: the default.
+	SubgraphMemoryRun = SubgraphMemory(pregel.MemoryRun)
+	// SubgraphMemoryThread keeps it between runs of the node, for the life of the thread.
+	SubgraphMemoryThread = SubgraphMemory(pregel.MemoryThread)
+	// SubgraphMemoryNone keeps nothing: after an interrupt the subgraph starts again from its input.
+	SubgraphMemoryNone = SubgraphMemory(pregel.MemoryNone)
+)
+
+// NodeOption shapes one node.
+type NodeOption interface{ applyNode(*nodeOptions) }
+
+type nodeOptions struct {
+	retry     []RetryPolicy
+	run, idle time.Duration
+	late      bool
+	taskQueue string
+	memory    *SubgraphMemory
+}
+
+type nodeOption func(*nodeOptions)
+
+func (o nodeOption) applyNode(n *nodeOptions) { o(n) }
+
+// WithRetry repeats failed attempts of the node. Given several times, the first policy whose RetryOn takes the error
+// decides. A subgraph node is run again at once, as a whole, at most MaxAttempts times; it takes one policy, without
+// RetryOn.
+func WithRetry(p RetryPolicy) NodeOption {
+	return nodeOption(func(n *nodeOptions) { n.retry = append(n.retry, p) })
+}
+
+// WithTimeout bounds one attempt of the node: run is its whole duration, idle the time without progress (a write, an
+// emitted value, a finished Task or Effect, a heartbeat). 0 means no bound. An attempt out of time fails, and its
+// context is cancelled.
+func WithTimeout(run, idle time.Duration) NodeOption {
+	return nodeOption(func(n *nodeOptions) { n.run, n.idle = run, idle })
+}
+
+// WithDefer holds the node back until nothing else is left to run.
+func WithDefer() NodeOption { return nodeOption(func(n *nodeOptions) { n.late = true }) }
+
+// WithTaskQueue runs the node's tasks on the workers of that Temporal task queue. In memory it changes nothing.
+func WithTaskQueue(queue string) NodeOption {
+	return nodeOption(func(n *nodeOptions) { n.taskQueue = queue })
+}
+
+// WithMemory says how long a subgraph node remembers its state. It is for AddSubgraph only.
+func WithMemory(m SubgraphMemory) NodeOption {
+	return nodeOption(func(n *nodeOptions) { n.memory = &m })
+}
+
+// CompileOption shapes a graph when it is compiled.
+type CompileOption interface{ applyCompile(*compileOptions) }
+
+type compileOptions struct {
+	before, after []string
+	input, output reflect.Type
+}
+
+type compileOption func(*compileOptions)
+
+func (o compileOption) applyCompile(c *compileOptions) { o(c) }
+
+// WithInterruptBefore stops every run before one of the nodes runs, or before each with [All]. The run goes on when it
+// is invoked without input.
+func WithInterruptBefore(nodes ...string) CompileOption {
+	return compileOption(func(c *compileOptions) { c.before = append(c.before, nodes...) })
+}
+
+// WithInterruptAfter stops every run after one of the nodes ran, or after each with [All].
+func WithInterruptAfter(nodes ...string) CompileOption {
+	return compileOption(func(c *compileOptions) { c.after = append(c.after, nodes...) })
+}
+
+// WithInput makes the fields of In, a struct of channels, the graph's input, instead of all state fields. A field that
+// the state does not have becomes a channel that only nodes made with AddInputNode read.
+func WithInput[In any]() CompileOption {
+	return compileOption(func(c *compileOptions) { c.input = reflect.TypeFor[In]() })
+}
+
+// WithOutput makes the fields of Out, a struct of channels, the graph's output, instead of all state fields. Results
+// are still of the state's type; fields outside Out are unset in them.
+func WithOutput[Out any]() CompileOption {
+	return compileOption(func(c *compileOptions) { c.output = reflect.TypeFor[Out]() })
+}
+
+// RunOption shapes one run.
+type RunOption interface{ applyRun(*runOptions) }
+
+type runOptions struct {
+	durability     Durability
+	recursionLimit int
+}
+
+type runOption func(*runOptions)
+
+func (o runOption) applyRun(r *runOptions) { o(r) }
+
+// WithDurability says when the run's progress is stored.
+func WithDurability(d Durability) RunOption {
+	return runOption(func(r *runOptions) { r.durability = d })
+}
+
+// WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
+// next, so a chain of N nodes needs N+1. The default is 10,007 (LangGraph's).
+func WithRecursionLimit(n int) RunOption {
+	return runOption(func(r *runOptions) { r.recursionLimit = n })
+}

@@ -1,0 +1,137 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"superstep.dev/graphadapter"
+)
+
+// Thread is a named run of a graph that remembers its state between runs. It is a handle: making one does nothing, and
+// two handles with the same id on the same runtime are the same thread. It is safe for concurrent use.
+//
+// Calls return an [*Error] when they are refused, with a sentinel such as [ErrBadInput] or [ErrRunning], and a
+// [*RunError] when the run failed or was cancelled.
+type Thread[Out any] struct {
+	graph   *graphadapter.Graph
+	runtime Runtime
+	id      string
+}
+
+// ThreadState is a thread's state at one checkpoint. State has every field that has a value, not only the output.
+type ThreadState[Out any] struct {
+	StateView
+	State Out
+}
+
+// ID returns the thread's id.
+func (t *Thread[Out]) ID() string { return t.id }
+
+// Start begins a run and returns when the runtime has accepted it. Input is as for [Graph.Invoke]; it abandons
+// questions that are still open. Nil input goes on where the thread stands: behind a breakpoint, or after a failure.
+// It is refused with [ErrRunning] while a run is under way.
+func (t *Thread[Out]) Start(ctx context.Context, input any, opts ...RunOption) error {
+	if t.id == "" {
+		return &Error{Kind: ErrBadInput, Graph: t.graph.Spec.Name, Message: "the thread id is empty"}
+	}
+	r, err := newStart(t.graph, t.id, input, runOptionsOf(opts))
+	if err != nil {
+		return err
+	}
+	_, err = t.runtime.startRun(ctx, t.graph, r)
+	return err
+}
+
+// Wait returns when the thread's run waits for answers, stopped at a breakpoint, or ended. The end of ctx ends only
+// the waiting. Without any run it returns [ErrNotFound]. An output that does not fit Out is a *[StateError].
+func (t *Thread[Out]) Wait(ctx context.Context) (Result[Out], error) {
+	return resultOf[Out](t.runtime.waitRun(ctx, t.graph, t.id))
+}
+
+// Invoke is Start and Wait.
+func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (Result[Out], error) {
+	if err := t.Start(ctx, input, opts...); err != nil {
+		return Result[Out]{}, err
+	}
+	return t.Wait(ctx)
+}
+
+// Resume answers the one open question and waits as Wait does. With several open it is refused with [ErrBadInput],
+// with none with [ErrAnswerRefused]; an answer that does not have the type that the node asked for is [ErrBadInput]
+// and changes nothing.
+func (t *Thread[Out]) Resume(ctx context.Context, answer any) (Result[Out], error) {
+	raw, err := t.encodeAnswer("", answer)
+	if err != nil {
+		return Result[Out]{}, err
+	}
+	return t.resume(ctx, answers{only: raw})
+}
+
+// ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
+// refusals are those of Resume.
+func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any) (Result[Out], error) {
+	a := answers{byID: make(map[string]json.RawMessage, len(byID))}
+	for id, answer := range byID {
+		raw, err := t.encodeAnswer(id, answer)
+		if err != nil {
+			return Result[Out]{}, err
+		}
+		a.byID[id] = raw
+	}
+	return t.resume(ctx, a)
+}
+
+func (t *Thread[Out]) resume(ctx context.Context, a answers) (Result[Out], error) {
+	if err := t.runtime.resumeRun(ctx, t.graph, t.id, a); err != nil {
+		return Result[Out]{}, err
+	}
+	return t.Wait(ctx)
+}
+
+func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, error) {
+	raw, err := encodeJSON(answer)
+	if err != nil {
+		return nil, &Error{Kind: ErrBadInput, Graph: t.graph.Spec.Name, Thread: t.id, Question: id,
+			Message: "the answer does not encode as JSON", Cause: err}
+	}
+	return raw, nil
+}
+
+// State returns the thread's state now.
+func (t *Thread[Out]) State(ctx context.Context) (ThreadState[Out], error) { return t.StateAt(ctx, "") }
+
+// StateAt returns the thread's state at a checkpoint of its history.
+func (t *Thread[Out]) StateAt(ctx context.Context, checkpoint string) (ThreadState[Out], error) {
+	view, err := t.runtime.threadState(ctx, t.graph, t.id, checkpoint)
+	if err != nil {
+		return ThreadState[Out]{}, err
+	}
+	out := ThreadState[Out]{StateView: view}
+	out.State, err = decodeOutput[Out](t.graph.Spec.Name, view.Values)
+	return out, err
+}
+
+// History returns the thread's checkpoints, newest first.
+func (t *Thread[Out]) History(ctx context.Context) ([]CheckpointView, error) {
+	return t.runtime.threadHistory(ctx, t.graph, t.id)
+}
+
+// Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
+// again. It is refused with [ErrNotFailed] when the thread's run did not fail and was not cancelled.
+func (t *Thread[Out]) Retry(ctx context.Context) (Result[Out], error) {
+	if _, err := t.runtime.retryRun(ctx, t.graph, t.id); err != nil {
+		return Result[Out]{}, err
+	}
+	return t.Wait(ctx)
+}
+
+// Cancel ends the thread's run and returns when it has ended; a run that already ended stays as it is. The reason is
+// kept with the run. The thread may be continued with Retry or new input.
+func (t *Thread[Out]) Cancel(ctx context.Context, reason string) error {
+	_, err := t.runtime.cancelRun(ctx, t.graph, t.id, reason)
+	return err
+}
+
+// String returns the graph's and the thread's name.
+func (t *Thread[Out]) String() string { return fmt.Sprintf("%s/%s", t.graph.Spec.Name, t.id) }
