@@ -78,7 +78,8 @@ func (t *TaskRun) resolve(b pregel.Branch, target pregel.Target) (string, error)
 	node := target.Node
 	switch {
 	case target.Send && node == pregel.End:
-		return "", &pregel.InvalidUpdateError{Graph: t.info.Graph, Message: "Cannot send a packet to the END node"}
+		return "", fmt.Errorf("branch %d of node %q of graph %q: %w", b.Ordinal, b.From, t.info.Graph,
+			&pregel.InvalidUpdateError{Graph: t.info.Graph, Message: "Cannot send a packet to the END node"})
 	case target.Send:
 	case b.Labels != nil:
 		labelled, ok := b.Labels[node]

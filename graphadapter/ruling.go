@@ -116,7 +116,7 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 }
 
 func orNull(v pregel.Value) pregel.Value {
-	if v == nil {
+	if len(v) == 0 {
 		return pregel.Null
 	}
 	return v

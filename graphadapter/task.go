@@ -64,8 +64,9 @@ type TaskRun struct {
 	parent *TaskRun
 	asked  atomic.Bool // a question was asked in this scope, or in one within it
 
-	countMu sync.Mutex
-	counts  map[string]int
+	countMu    sync.Mutex
+	counts     map[string]int
+	unfinished map[string]string // effect calls that ended with an error: keys by name and parameters
 }
 
 type taskKey struct{}

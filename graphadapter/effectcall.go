@@ -1,0 +1,263 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// effectCall is one call of an effect on its way through the protocol.
+type effectCall struct {
+	t               *TaskRun
+	effect          Effect
+	timeout, settle time.Duration
+	entry           ledger.Entry
+	recorded        bool // entry is in the journal
+
+	// What the outside said last: the status, its receipt, how we came to ask, and what a person should know.
+	finding  ledger.Finding
+	receipt  pregel.Value
+	evidence string
+	reason   string
+}
+
+func (c *effectCall) prepare(params pregel.Value) (err error) {
+	effect, ok := c.t.graph.Effects[c.entry.Name]
+	if !ok || effect.Do == nil {
+		return ErrNotRegistered
+	}
+	c.effect = effect
+	if c.entry.Params, err = compact(params); err != nil {
+		return fmt.Errorf("the parameters are not JSON: %w", err)
+	}
+	if c.entry.ParamsHash, err = ParamsHash(c.entry.Params); err != nil {
+		return err
+	}
+	if c.timeout <= 0 {
+		c.timeout = DefaultCallTimeout
+	}
+	if c.settle == 0 {
+		c.settle = DefaultSettleTime
+	}
+	c.settle = max(c.settle, 0)
+	return nil
+}
+
+// once is Effect for the calls of one key, one at a time.
+func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
+	unlock, err := c.t.lock(ctx, c.entry.Key)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if recorded, ok := c.t.journal.Entry(c.entry.Key); ok {
+		if err := recorded.SameParams(c.entry.ParamsHash); err != nil {
+			return nil, c.failed("compare with the ledger", err)
+		}
+		c.entry, c.recorded = recorded, true
+	}
+	return c.run(ctx)
+}
+
+// run follows the table until there is a receipt, an error, or an open question.
+func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
+	for {
+		var recorded *ledger.Entry
+		if c.recorded {
+			recorded = &c.entry
+		}
+		var err error
+		switch ledger.Decide(c.effect.Target, recorded, c.t.info.Suspect, c.finding) {
+		case ledger.ActionUse:
+			return c.entry.Result, nil
+		case ledger.ActionLookUp:
+			c.evidence = "lookup after crash"
+			err = c.lookUp(ctx)
+		case ledger.ActionWaitSettle:
+			err = c.lookUpSettled(ctx)
+		case ledger.ActionAccept:
+			err = c.commit(ctx, c.receipt, c.evidence)
+		case ledger.ActionCall:
+			err = c.call(ctx)
+		default:
+			err = c.askPerson(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// call records the intent, makes the call and records the receipt.
+func (c *effectCall) call(ctx context.Context) error {
+	entry, err := c.entry.Send()
+	if err != nil {
+		return c.failed("call", err)
+	}
+	if err := c.record(ctx, entry); err != nil {
+		return c.failed("record the intent (nothing was called)", err)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	receipt, err := c.do(ctx)
+	if err != nil {
+		return c.unanswered(ctx, c.failed("call", err))
+	}
+	if receipt, err = compact(receipt); err != nil {
+		return c.failed("call", fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if err := c.check(receipt); err != nil {
+		c.found(Finding{Status: ledger.FindingPartial, Receipt: receipt, Note: "the receipt of the call does not fit: " + err.Error()})
+		return nil
+	}
+	return c.commit(ctx, receipt, "")
+}
+
+// unanswered decides what an error of Do leaves in the journal. Do may have failed before or after the target wrote,
+// so the intent stays; only the target's own word takes it away.
+func (c *effectCall) unanswered(ctx context.Context, failure error) error {
+	if !IsPermanent(failure) || c.effect.Target != ledger.TargetKeyed || c.effect.Lookup == nil {
+		return failure
+	}
+	c.evidence = "lookup after a final error"
+	if err := c.lookUp(ctx); err != nil {
+		return errors.Join(failure, err)
+	}
+	switch c.finding {
+	case ledger.FindingCommitted:
+		return nil // it is there all the same: accept it
+	case ledger.FindingNotFound:
+		entry, err := c.entry.Refuse(bounded(failure.Error()))
+		if err == nil {
+			err = c.t.recordDone(ctx, entry)
+		}
+		return errors.Join(failure, err)
+	}
+	return failure
+}
+
+// lookUp asks the target and keeps what it says.
+func (c *effectCall) lookUp(ctx context.Context) error {
+	if c.effect.Lookup == nil {
+		c.found(Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"})
+		return nil
+	}
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	f, err := c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
+	if err != nil {
+		return c.failed("look up", c.late(ctx, err))
+	}
+	if f.Receipt, err = compact(f.Receipt); err != nil {
+		return c.failed("look up", fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if f.Status == ledger.FindingCommitted {
+		if err := c.check(f.Receipt); err != nil {
+			f = Finding{Status: ledger.FindingPartial, Receipt: f.Receipt, Note: "the receipt that was found does not fit: " + err.Error()}
+		}
+	}
+	c.found(f)
+	return nil
+}
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen.
+func (c *effectCall) lookUpSettled(ctx context.Context) error {
+	wait := c.deadline() + c.settle
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		return c.failed("wait for an earlier call", fmt.Errorf("an earlier call may need %v to show (call timeout plus "+
+			"settle time), but the attempt ends before: raise the node's run timeout above that", wait))
+	}
+	defer c.t.idle.hold()()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingNotFound {
+		c.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+func (c *effectCall) found(f Finding) {
+	c.finding, c.receipt, c.reason = f.Status, f.Receipt, f.Note
+	if c.finding == ledger.FindingNone {
+		c.finding = ledger.FindingUnknown
+	}
+}
+
+func (c *effectCall) check(receipt pregel.Value) error {
+	if c.effect.Check == nil {
+		return nil
+	}
+	return c.effect.Check(c.entry.Params, receipt)
+}
+
+func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	receipt, err := c.effect.Do(ctx, c.entry.Key, c.entry.Params)
+	if err != nil {
+		return nil, c.late(ctx, err)
+	}
+	return receipt, nil
+}
+
+// deadline is how long one call to the target may take: within the lease, no other attempt can have started.
+func (c *effectCall) deadline() time.Duration {
+	if lease := c.t.env.Lease; lease > 0 {
+		return min(c.timeout, lease)
+	}
+	return c.timeout
+}
+
+var errNoAnswer = errors.New("no answer in time")
+
+func (c *effectCall) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.deadline(), errNoAnswer)
+}
+
+// late adds to an error of Do or Lookup that its time was over.
+func (c *effectCall) late(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errNoAnswer {
+		return fmt.Errorf("no answer within %v: %w", c.deadline(), err)
+	}
+	return err
+}
+
+func (c *effectCall) commit(ctx context.Context, receipt pregel.Value, evidence string) error {
+	entry, err := c.entry.Commit(receipt, evidence)
+	if err == nil {
+		err = c.t.recordDone(ctx, entry)
+	}
+	if err != nil {
+		return c.failed("record the receipt", err)
+	}
+	c.entry, c.recorded = entry, true
+	return nil
+}
+
+func (c *effectCall) record(ctx context.Context, entry ledger.Entry) error {
+	if err := c.t.Journal().Record(ctx, entry); err != nil {
+		return err
+	}
+	c.entry, c.recorded = entry, true
+	return nil
+}
+
+func (c *effectCall) failed(op string, err error) error {
+	return &EffectError{
+		Graph: c.t.info.Graph, Node: c.t.info.Node, Thread: c.t.info.Thread,
+		Effect: c.entry.Name, Key: c.entry.Key, Op: op, Err: err,
+	}
+}
