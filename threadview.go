@@ -90,11 +90,19 @@ type CheckpointView struct {
 	Next       []string `json:"next"`
 }
 
+// The states of a [Progress].
+const (
+	ProgressStarted = "started"
+	ProgressOK      = "ok"
+	ProgressFailed  = "failed"
+	ProgressWaiting = "waiting"
+)
+
 // Progress is one line of a followed run.
 type Progress struct {
 	Step int    `json:"step"`
 	Node string `json:"node"`
-	// State is "started", "ok", "failed", "waiting", "retrying".
+	// State is one of the Progress… constants.
 	State    string        `json:"state"`
 	Attempt  int           `json:"attempt,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
@@ -141,18 +149,3 @@ type ResumeReply struct {
 	// Accepted is false when the same question had been answered before with the same request id.
 	Accepted bool `json:"accepted"`
 }
-
-// The methods of Client that the command line uses, in short (all return typed errors, see errors.go):
-//
-//	NewClient(c client.Client, cfg ClientConfig) (*Client, error)         ClientConfig{TaskQueue string, Logger}
-//	(*Client) Start(ctx, StartRequest) (ThreadView, error)                admits the input on a worker, then starts
-//	(*Client) Follow(ctx, thread string, on func(Progress)) (ThreadView, error)   returns when the run waits, stops or ends
-//	(*Client) Wait(ctx, thread) (ThreadView, error)
-//	(*Client) List(ctx, ListQuery) ([]ThreadView, error)                  ListQuery{Graph string, Status Status, Limit int}
-//	(*Client) Show(ctx, thread) (ThreadView, error)
-//	(*Client) State(ctx, thread) (StateView, error)
-//	(*Client) History(ctx, thread) ([]CheckpointView, error)              newest first
-//	(*Client) Resume(ctx, ResumeRequest) (ResumeReply, error)
-//	(*Client) Retry(ctx, thread) (ThreadView, error)
-//	(*Client) Cancel(ctx, thread, reason string) (ThreadView, error)
-//	(*Client) GraphSpec(ctx, name) (*pregel.Spec, error)                  from a worker that serves it

@@ -21,6 +21,9 @@ func (r *run) closing() Closing {
 	if len(c.Lines) > closingLines {
 		c.Lines = c.Lines[len(c.Lines)-closingLines:]
 	}
+	if r.failure != nil {
+		c.Failure = pregel.AsNodeError(r.in.Graph, "", r.failure)
+	}
 	state, err := r.program.EncodeThread(r.thread)
 	switch {
 	case err != nil:

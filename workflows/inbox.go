@@ -21,29 +21,45 @@ const (
 
 // inbox notes what arrived for the main coroutine.
 type inbox struct {
+	invoke   *InvokeRequest
 	updates  []ResumeRequest
 	signals  []ResumeRequest
 	answered []Answered
 	refused  []Refused
 }
 
-func (b *inbox) waiting() bool { return len(b.updates)+len(b.signals) > 0 }
+func (b *inbox) waiting() bool { return b.invoke != nil || len(b.updates)+len(b.signals) > 0 }
 
 // take empties the inbox into an engine input: updates first, then signals, each in their order. A bare resume only
 // passes a breakpoint.
 func (b *inbox) take() pregel.Input {
 	in := pregel.Input{}
+	if b.invoke != nil {
+		in = b.invoke.Input
+		b.invoke = nil
+	}
 	for _, req := range append(b.updates, b.signals...) {
-		if req.Question == "" {
-			continue
+		for _, a := range req.answers() {
+			if in.Resume == nil {
+				in.Resume = &pregel.Resume{}
+			}
+			in.Resume.Answers = append(in.Resume.Answers, a)
 		}
-		if in.Resume == nil {
-			in.Resume = &pregel.Resume{}
-		}
-		in.Resume.Answers = append(in.Resume.Answers, pregel.Answer{QuestionID: req.Question, Value: req.Value, By: req.By})
 	}
 	b.updates, b.signals = nil, nil
 	return in
+}
+
+// answers are the request's answers, none for a bare resume.
+func (req *ResumeRequest) answers() []pregel.Answer {
+	out := make([]pregel.Answer, 0, len(req.Answers)+1)
+	for _, a := range req.Answers {
+		out = append(out, pregel.Answer{QuestionID: a.QuestionID, Value: a.Value, By: req.By})
+	}
+	if req.Question != "" {
+		out = append(out, pregel.Answer{QuestionID: req.Question, Value: req.Value, By: req.By})
+	}
+	return out
 }
 
 // note keeps who answered what, the latest of them.
@@ -70,6 +86,13 @@ func (r *run) handle(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
+	err = workflow.SetUpdateHandlerWithOptions(ctx, UpdateInvoke, r.onInvoke, workflow.UpdateHandlerOptions{
+		Validator:   func(_ workflow.Context, req InvokeRequest) error { return r.invokeRefusal() },
+		Description: "Gives a waiting run new input; open questions are abandoned.",
+	})
+	if err != nil {
+		return err
+	}
 	workflow.Go(ctx, r.receiveSignals)
 	return r.handleQueries(ctx)
 }
@@ -83,6 +106,20 @@ func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, er
 	node := r.accept(ctx, req)
 	r.inbox.updates = append(r.inbox.updates, req)
 	return ResumeReply{Question: req.Question, Node: node}, nil
+}
+
+// onInvoke takes in new input for a run that waits.
+func (r *run) onInvoke(_ workflow.Context, req InvokeRequest) error {
+	r.inbox.invoke = &req
+	return nil
+}
+
+// invokeRefusal says why a run cannot take new input now.
+func (r *run) invokeRefusal() error {
+	if (r.status == StatusWaiting || r.status == StatusStopped) && !r.inbox.waiting() {
+		return nil
+	}
+	return refuse(ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
 }
 
 // receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
@@ -114,58 +151,87 @@ func clip(s string) string {
 	return s
 }
 
-// accept notes an answer as given, and returns the node that asked.
+// accept notes a request's answers as given, and returns the node that asked the last of them.
 func (r *run) accept(ctx workflow.Context, req ResumeRequest) string {
-	if req.Question == "" {
-		return ""
-	}
 	node := ""
-	for _, q := range r.program.OpenQuestions(r.thread) {
-		if q.ID == req.Question {
-			node = q.Node
+	for _, a := range req.answers() {
+		for _, q := range r.program.OpenQuestions(r.thread) {
+			if q.ID == a.QuestionID {
+				node = q.Node
+			}
 		}
+		r.inbox.note(Answered{Question: a.QuestionID, Node: node, RequestID: req.ID, By: req.By, At: workflow.Now(ctx)})
 	}
-	r.inbox.note(Answered{Question: req.Question, Node: node, RequestID: req.ID, By: req.By, At: workflow.Now(ctx)})
 	return node
 }
 
 // repeated finds a request that was taken before under the same id: it gets the same outcome again.
 func (r *run) repeated(req ResumeRequest) (Answered, bool) {
-	for _, a := range r.inbox.answered {
-		if req.ID != "" && a.RequestID == req.ID && a.Question == req.Question {
-			return a, true
+	if req.ID == "" {
+		return Answered{}, false
+	}
+	for _, given := range req.answers() {
+		for _, a := range r.inbox.answered {
+			if a.RequestID == req.ID && a.Question == given.QuestionID {
+				return a, true
+			}
 		}
 	}
 	return Answered{}, false
 }
 
-// refusal says why an answer cannot be taken; nil means it can. It changes nothing.
+// refusal says why a request cannot be taken; nil means it can. It changes nothing.
 func (r *run) refusal(req ResumeRequest) error {
-	if len(req.Value) > maxAnswerBytes || len(req.By) > maxNameBytes || len(req.ID) > maxNameBytes ||
-		len(req.Question) > maxNameBytes {
-		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", maxAnswerBytes, maxNameBytes)
+	answers := req.answers()
+	if err := bounded(req, answers); err != nil {
+		return err
 	}
 	if _, ok := r.repeated(req); ok {
 		return nil
 	}
-	if req.Question == "" {
+	if len(answers) == 0 {
 		if r.status == StatusStopped && !r.inbox.waiting() {
 			return nil
 		}
 		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
 	}
+	open := r.program.OpenQuestions(r.thread)
+	for _, a := range answers {
+		if err := r.answerRefusal(open, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bounded(req ResumeRequest, answers []pregel.Answer) error {
+	size := 0
+	for _, a := range answers {
+		size += len(a.Value)
+		if len(a.QuestionID) > maxNameBytes {
+			size += maxAnswerBytes
+		}
+	}
+	if size > maxAnswerBytes || len(req.By) > maxNameBytes || len(req.ID) > maxNameBytes || len(answers) > maxAnswered {
+		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", maxAnswerBytes, maxNameBytes)
+	}
+	return nil
+}
+
+// answerRefusal says why one answer cannot be taken.
+func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) error {
 	for _, a := range r.inbox.answered {
-		if a.Question == req.Question {
-			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", req.Question, byWhom(a.By),
+		if a.Question == given.QuestionID {
+			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
 				a.At.UTC().Format(time.RFC3339))
 		}
 	}
-	for _, q := range r.program.OpenQuestions(r.thread) {
-		if q.ID == req.Question {
-			return checkAnswer(q.Question, req.Value)
+	for _, q := range open {
+		if q.ID == given.QuestionID {
+			return checkAnswer(q.Question, given.Value)
 		}
 	}
-	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", req.Question)
+	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
 }
 
 func byWhom(name string) string {

@@ -13,6 +13,8 @@ const (
 	DeskWorkflow  = "superstep.desk"
 
 	UpdateResume = "resume"
+	// UpdateInvoke gives a waiting run something new to do: input, or nothing to go on where it stands.
+	UpdateInvoke = "invoke"
 	SignalResume = "resume"
 
 	QueryState   = "state"
@@ -48,7 +50,7 @@ const (
 	ErrTypeUnknownQuestion = "superstep.UnknownQuestion"
 	ErrTypeAnswered        = "superstep.AlreadyAnswered"
 	ErrTypeBadAnswer       = "superstep.BadAnswer"
-	ErrTypeClosing         = "superstep.RunEnding"
+	ErrTypeBusy            = "superstep.RunBusy"
 )
 
 // GraphInput is the input of a graph's run. Everything that a run must know of its past is in it, so that a run can be
@@ -82,12 +84,14 @@ type GraphResult struct {
 
 // Closing is what a run leaves to the next run of its thread. One event holds it: the run's last.
 type Closing struct {
-	Step     int          `json:"step"`
-	Spec     *pregel.Spec `json:"spec"`
-	State    pregel.Value `json:"state,omitempty"`
-	Error    string       `json:"error,omitempty"`
-	Answered []Answered   `json:"answered,omitempty"`
-	Lines    []Line       `json:"lines,omitempty"`
+	Step  int          `json:"step"`
+	Spec  *pregel.Spec `json:"spec"`
+	State pregel.Value `json:"state,omitempty"`
+	Error string       `json:"error,omitempty"`
+	// Failure is why the run failed, nil when it did not.
+	Failure  *pregel.NodeError `json:"failure,omitempty"`
+	Answered []Answered        `json:"answered,omitempty"`
+	Lines    []Line            `json:"lines,omitempty"`
 }
 
 // ResumeRequest answers a question, as the argument of the update or the signal.
@@ -95,8 +99,10 @@ type ResumeRequest struct {
 	// ID makes the request idempotent.
 	ID       string       `json:"id"`
 	Question string       `json:"question"`
-	Value    pregel.Value `json:"value"`
+	Value    pregel.Value `json:"value,omitempty"`
 	By       string       `json:"by,omitempty"`
+	// Answers answer several questions at once, all or none, instead of Question and Value.
+	Answers []pregel.Answer `json:"answers,omitempty"`
 }
 
 // ResumeReply is the outcome of an accepted answer.
@@ -105,6 +111,12 @@ type ResumeReply struct {
 	Node     string `json:"node"`
 	// Repeated says that this very request had been taken before.
 	Repeated bool `json:"repeated,omitempty"`
+}
+
+// InvokeRequest is the argument of UpdateInvoke.
+type InvokeRequest struct {
+	ID    string       `json:"id"`
+	Input pregel.Input `json:"input"`
 }
 
 // Answered is a question that got its answer.
@@ -124,6 +136,8 @@ type State struct {
 	Running  []string        `json:"running,omitempty"`
 	// Questions wait for an answer.
 	Questions []pregel.OpenQuestion `json:"questions,omitempty"`
+	// Answered are the latest answers taken.
+	Answered []Answered `json:"answered,omitempty"`
 	// Refused are the latest answers by signal that were not taken, with the reason: a signal gets no reply.
 	Refused []Refused `json:"refused,omitempty"`
 	// Ledgers are what the tasks of the newest superstep did outside.

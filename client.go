@@ -1,0 +1,149 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"superstep.dev/internal/history"
+	"superstep.dev/workflows"
+)
+
+// DefaultTaskQueue is the task queue of clients and workers that name none.
+const DefaultTaskQueue = "superstep"
+
+// defaultNamespace is Temporal's.
+const defaultNamespace = "default"
+
+// ClientConfig says where a [Client]'s runs go. The zero value works with a client of the default namespace.
+type ClientConfig struct {
+	// TaskQueue is that of the workers that serve the graphs; "" means DefaultTaskQueue.
+	TaskQueue string
+	// Namespace must be the one that the Temporal client was made with; "" means "default".
+	Namespace string
+	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default.
+	DataConverter converter.DataConverter
+	// Identity names this client in histories; "" leaves it to the server.
+	Identity string
+}
+
+// Client starts, reads and answers threads on a Temporal server. It is safe for concurrent use. Its methods return an
+// [*Error] that says what to do; none of them changes anything when it fails before it is accepted.
+type Client struct {
+	temporal client.Client
+	cfg      ClientConfig
+	tail     history.Tail
+
+	attributesOnce sync.Mutex
+	attributes     *bool
+}
+
+// NewClient returns a client on a Temporal connection, which stays the caller's to close.
+func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
+	if c == nil {
+		return nil, &Error{Kind: ErrBadInput, Message: "a Client needs a Temporal client: dial one first"}
+	}
+	if cfg.TaskQueue == "" {
+		cfg.TaskQueue = DefaultTaskQueue
+	}
+	if cfg.Namespace == "" {
+		cfg.Namespace = defaultNamespace
+	}
+	if cfg.DataConverter == nil {
+		cfg.DataConverter = converter.GetDefaultDataConverter()
+	}
+	return &Client{temporal: c, cfg: cfg, tail: history.Tail{
+		Service: c.WorkflowService(), Namespace: cfg.Namespace, Converter: cfg.DataConverter,
+	}}, nil
+}
+
+// hasAttributes reports whether the namespace has the custom search attributes: a run that sets one that is missing
+// would not start. It asks once.
+func (c *Client) hasAttributes(ctx context.Context) (bool, error) {
+	c.attributesOnce.Lock()
+	defer c.attributesOnce.Unlock()
+	if c.attributes != nil {
+		return *c.attributes, nil
+	}
+	known, err := c.temporal.OperatorService().ListSearchAttributes(ctx,
+		&operatorservice.ListSearchAttributesRequest{Namespace: c.cfg.Namespace})
+	var denied *serviceerror.PermissionDenied
+	var missing *serviceerror.Unimplemented
+	if errors.As(err, &denied) || errors.As(err, &missing) {
+		err = nil // a server that hides them is served without
+	}
+	if err != nil {
+		return false, c.explain(err, "", "")
+	}
+	has := true
+	for _, name := range []string{workflows.AttributeGraph, workflows.AttributeStatus, workflows.AttributeNodes,
+		workflows.AttributeQuestions, workflows.AttributeParent} {
+		has = has && known.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_UNSPECIFIED
+	}
+	c.attributes = &has
+	return has, nil
+}
+
+// The bounds of calls that a worker answers. After a worker was lost some take 8 to 14 seconds until another one has
+// them, so nothing gives up earlier.
+const (
+	answerTimeout = 20 * time.Second
+	probeTimeout  = 4 * time.Second
+)
+
+// explain turns a Temporal error into one that says what to do.
+func (c *Client) explain(err error, graph, thread string) error {
+	var (
+		already     *Error
+		notFound    *serviceerror.NotFound
+		unavailable *serviceerror.Unavailable
+		tooLarge    *serviceerror.InvalidArgument
+	)
+	e := &Error{Graph: graph, Thread: thread, Cause: err}
+	switch {
+	case errors.As(err, &already):
+		return err
+	case errors.As(err, &notFound):
+		e.Kind, e.Cause = ErrNotFound, nil
+		e.Message, e.Do = "there is no thread "+quote(thread), "List the threads there are: superstep list"
+	case errors.As(err, &unavailable):
+		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: go run ./devserver"
+	case errors.As(err, &tooLarge):
+		e.Kind, e.Message = ErrBadInput, "the server refused the request"
+	case errors.Is(err, context.Canceled):
+		return err
+	default:
+		e.Kind, e.Message = ErrNoServer, "the call failed"
+	}
+	return e
+}
+
+// explainQuery does the same for a call that a worker has to answer.
+func (c *Client) explainQuery(err error, graph, thread string) error {
+	var (
+		failed   *serviceerror.QueryFailed
+		noPoller *serviceerror.FailedPrecondition
+		deadline *serviceerror.DeadlineExceeded
+		refused  *serviceerror.Canceled
+	)
+	switch {
+	case errors.As(err, &failed):
+		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: err,
+			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
+	case errors.As(err, &noPoller), errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+		return c.noWorker(graph, thread)
+	}
+	return c.explain(err, graph, thread)
+}
+
+func (c *Client) noWorker(graph, thread string) error {
+	return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
+		Message: "no worker answers on task queue " + quote(c.cfg.TaskQueue), Do: "Start one: superstep worker"}
+}

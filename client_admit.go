@@ -1,0 +1,105 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// deskPrefix begins the workflow ids of desks, one per task queue.
+const deskPrefix = "superstep.desk/"
+
+// admitTries is how many workers are asked before a graph counts as unknown: during a rollout some may not have it yet.
+const admitTries = 3
+
+// GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
+func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
+	reply, err := c.admit(ctx, workflows.AdmitRequest{Graph: name, WithSpec: true})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Spec, nil
+}
+
+// admit asks a worker whether it serves a graph and takes an input.
+func (c *Client) admit(ctx context.Context, req workflows.AdmitRequest) (workflows.AdmitReply, error) {
+	var reply workflows.AdmitReply
+	for range admitTries {
+		if err := c.askDesk(ctx, req, &reply); err != nil {
+			return reply, err
+		}
+		if reply.Known {
+			break
+		}
+	}
+	switch {
+	case !reply.Known:
+		return reply, &Error{Kind: ErrNoWorker, Graph: req.Graph,
+			Message: fmt.Sprintf("no worker on task queue %q serves the graph %q; it serves %s", c.cfg.TaskQueue, req.Graph,
+				orNone(reply.Serves)), Do: "Check the name, or start a worker with that graph"}
+	case reply.Problem != "":
+		return reply, &Error{Kind: ErrBadInput, Graph: req.Graph, Message: reply.Problem}
+	}
+	return reply, nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// askDesk queries the task queue's desk, opening it first if there is none.
+func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply *workflows.AdmitReply) error {
+	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := c.somebodyPolls(bounded, req.Graph); err != nil {
+		return err
+	}
+	id := deskPrefix + c.cfg.TaskQueue
+	value, err := c.temporal.QueryWorkflow(bounded, id, "", workflows.QueryAdmit, req)
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		if err = c.openDesk(bounded, id); err == nil {
+			value, err = c.temporal.QueryWorkflow(bounded, id, "", workflows.QueryAdmit, req)
+		}
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return c.explainQuery(err, req.Graph, "")
+	}
+	*reply = workflows.AdmitReply{}
+	return value.Get(reply)
+}
+
+// somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes):
+// otherwise the wait for a reply would be in vain.
+func (c *Client) somebodyPolls(ctx context.Context, graph string) error {
+	queue, err := c.temporal.DescribeTaskQueue(ctx, c.cfg.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return c.explain(err, graph, "")
+	}
+	if len(queue.GetPollers()) == 0 {
+		return c.noWorker(graph, "")
+	}
+	return nil
+}
+
+func (c *Client) openDesk(ctx context.Context, id string) error {
+	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, workflows.DeskWorkflow)
+	return err
+}

@@ -1,0 +1,82 @@
+package superstep
+
+import (
+	"context"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/history"
+	"superstep.dev/workflows"
+)
+
+// Follow reports a thread's newest run from its beginning, task by task, and returns when the run waits for answers,
+// stands at a breakpoint, or has ended. The end of ctx ends only the following. Errors: ErrNotFound, ErrNoServer.
+func (c *Client) Follow(ctx context.Context, thread string, on func(Progress)) (ThreadView, error) {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	report := func(s history.Step) {
+		for _, p := range progressOf(s) {
+			on(p)
+		}
+	}
+	if _, err := c.tail.Run(ctx, thread, last.runID, report, func() (bool, error) { return c.standsStill(ctx, last) }); err != nil {
+		if ctx.Err() != nil {
+			return ThreadView{}, ctx.Err()
+		}
+		return ThreadView{}, c.explain(err, last.graph, thread)
+	}
+	return c.Show(ctx, thread)
+}
+
+// Wait is Follow without the reports.
+func (c *Client) Wait(ctx context.Context, thread string) (ThreadView, error) {
+	return c.Follow(ctx, thread, func(Progress) {})
+}
+
+// standsStill asks the run itself: between two of its steps its history looks the same as when it waits.
+func (c *Client) standsStill(ctx context.Context, last *lastRun) (bool, error) {
+	var s workflows.State
+	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
+		return false, err
+	}
+	return s.Status != workflows.StatusRunning, nil
+}
+
+// progressOf turns one step of a history into lines for people: a task that asked several questions gives several.
+func progressOf(s history.Step) []Progress {
+	p := Progress{Step: s.Request.Task.Step, Node: s.Request.Task.Node, State: ProgressStarted, Attempt: int(s.Attempt),
+		Duration: time.Duration(s.Took)}
+	if s.Started {
+		return []Progress{p}
+	}
+	if s.Outcome == nil {
+		p.State, p.Error = ProgressFailed, s.Failure
+		return []Progress{p}
+	}
+	p.State, p.Next = ProgressOK, chosen(s.Outcome)
+	for _, v := range s.Outcome.Custom {
+		p.Notes = append(p.Notes, v)
+	}
+	if len(s.Outcome.Questions) == 0 {
+		return []Progress{p}
+	}
+	var out []Progress
+	for _, q := range s.Outcome.Questions {
+		asks := p
+		asks.State = ProgressWaiting
+		asks.Question = &Question{ID: q.ID, Node: p.Node, Step: p.Step, Value: q.Value, Schema: q.Schema}
+		out = append(out, asks)
+	}
+	return out
+}
+
+// chosen are the nodes that branches or a command picked; those of plain edges go without saying.
+func chosen(o *pregel.Outcome) []string {
+	var out []string
+	for _, t := range append(o.Goto, o.Routes...) {
+		out = append(out, t.Node)
+	}
+	return out
+}

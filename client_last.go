@@ -1,0 +1,151 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	commonpb "go.temporal.io/api/common/v1"
+
+	"superstep.dev/workflows"
+)
+
+// lastRun is a thread's newest execution.
+type lastRun struct {
+	thread, graph, runID string
+	open                 bool
+	status               enumspb.WorkflowExecutionStatus
+	started              time.Time
+	described            *workflowservice.DescribeWorkflowExecutionResponse
+}
+
+// lastRun returns the thread's newest execution, nil when there is none.
+func (c *Client) lastRun(ctx context.Context, thread string) (*lastRun, error) {
+	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, "")
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.explain(err, "", thread)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	if info.GetType().GetName() != workflows.GraphWorkflow {
+		return nil, &Error{Kind: ErrNotFound, Thread: thread, Message: fmt.Sprintf("workflow %q is no thread", thread)}
+	}
+	return &lastRun{
+		thread: thread, graph: c.graphOf(info), runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
+		open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
+		started: info.GetStartTime().AsTime(), described: described,
+	}, nil
+}
+
+// theLastRun is lastRun for a thread that must exist.
+func (c *Client) theLastRun(ctx context.Context, thread string) (*lastRun, error) {
+	last, err := c.lastRun(ctx, thread)
+	if err == nil && last == nil {
+		err = &Error{Kind: ErrNotFound, Thread: thread, Message: "there is no thread " + quote(thread),
+			Do: "List the threads there are: superstep list"}
+	}
+	return last, err
+}
+
+func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
+	var graph string
+	if p, ok := info.GetMemo().GetFields()[memoGraph]; ok {
+		if err := c.cfg.DataConverter.FromPayload(p, &graph); err != nil {
+			return ""
+		}
+	}
+	return graph
+}
+
+// carryOver puts what the last run left into the input of the next.
+func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.GraphInput) error {
+	left, _, err := c.left(ctx, last)
+	if err != nil {
+		return err
+	}
+	if left.State == nil && left.Closing.Error != "" {
+		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread cannot be continued: " + left.Closing.Error}
+	}
+	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
+	in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	return nil
+}
+
+// left returns what a closed run left behind, from its last event; one that was ended from outside said nothing, and
+// is asked through a worker. The message is why the run failed, "" if it did not.
+func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.GraphResult, message string, err error) {
+	event, err := c.closingEvent(ctx, last)
+	if err != nil {
+		return result, "", c.explain(err, last.graph, last.thread)
+	}
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		return result, "", c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return result, "cancelled", c.decode(event.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &result)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+		return result, failure.GetMessage(), c.decode(failureDetails(failure), &result)
+	}
+	message = "ended from outside"
+	if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED {
+		message = "terminated: " + event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
+	}
+	result.Graph = last.graph
+	err = c.query(ctx, last, workflows.QueryHandoff, &result.Closing)
+	return result, message, err
+}
+
+func failureDetails(f *failurepb.Failure) *commonpb.Payloads {
+	return f.GetApplicationFailureInfo().GetDetails()
+}
+
+func (c *Client) decode(payloads *commonpb.Payloads, into any) error {
+	if payloads == nil {
+		return nil
+	}
+	if err := c.cfg.DataConverter.FromPayloads(payloads, into); err != nil {
+		return &Error{Kind: ErrBadInput, Message: "a stored payload cannot be read (is its codec configured?)", Cause: err}
+	}
+	return nil
+}
+
+func (c *Client) closingEvent(ctx context.Context, last *lastRun) (*historypb.HistoryEvent, error) {
+	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
+		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+	})
+	if err != nil {
+		return nil, err
+	}
+	events := page.GetHistory().GetEvents()
+	if len(events) == 0 {
+		return nil, fmt.Errorf("run %s has no closing event", last.runID)
+	}
+	return events[len(events)-1], nil
+}
+
+// query asks a worker about a run, open or closed.
+func (c *Client) query(ctx context.Context, last *lastRun, name string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name)
+	if err != nil {
+		return c.explainQuery(err, last.graph, last.thread)
+	}
+	if err := value.Get(into); err != nil {
+		return &Error{Kind: ErrBadInput, Thread: last.thread, Message: "a worker's reply cannot be read", Cause: err}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package superstep
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"superstep.dev/workflows"
+)
+
+// ListQuery selects threads.
+type ListQuery struct {
+	// Graph and Status select; "" means any.
+	Graph  string
+	Status Status
+	// Limit is the most threads to return; 0 means 100.
+	Limit int
+}
+
+const (
+	defaultList = 100
+	listPage    = 200
+	// listPages bounds the pages read for one call: with a filter that only this client can apply, most may not match.
+	listPages = 50
+)
+
+// List returns threads, those started last first, each with its newest run. The server's index is a moment behind.
+// Errors: ErrNoServer, ErrBadInput.
+func (c *Client) List(ctx context.Context, q ListQuery) ([]ThreadView, error) {
+	if q.Limit <= 0 {
+		q.Limit = defaultList
+	}
+	filter, err := c.filter(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	out := []ThreadView{}
+	var token []byte
+	for range listPages {
+		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: c.cfg.Namespace, PageSize: listPage, NextPageToken: token, Query: filter,
+		})
+		if err != nil {
+			return nil, c.explain(err, q.Graph, "")
+		}
+		for _, info := range page.GetExecutions() {
+			id := info.GetExecution().GetWorkflowId()
+			v := c.listed(info)
+			if seen[id] || q.Graph != "" && v.Graph != q.Graph {
+				continue
+			}
+			seen[id] = true
+			if q.Status != "" && v.Status != q.Status {
+				continue
+			}
+			if out = append(out, v); len(out) == q.Limit {
+				return out, nil
+			}
+		}
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			break
+		}
+	}
+	return out, nil
+}
+
+// filter lets the server's index do what it can. The status is left to the client: an older run of a thread must not
+// stand in for its newest.
+func (c *Client) filter(ctx context.Context, q ListQuery) (string, error) {
+	filter := fmt.Sprintf("WorkflowType = '%s'", workflows.GraphWorkflow)
+	has, err := c.hasAttributes(ctx)
+	if err != nil {
+		return "", err
+	}
+	if has && q.Graph != "" {
+		filter += fmt.Sprintf(" AND %s = '%s'", workflows.AttributeGraph, strings.ReplaceAll(q.Graph, "'", "''"))
+	}
+	return filter, nil
+}
+
+func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
+	v := ThreadView{
+		Thread: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(), Graph: c.graphOf(info),
+		Status: statusOf(info.GetStatus()), Started: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
+		HistoryBytes: info.GetHistorySizeBytes(),
+	}
+	if info.GetCloseTime() != nil {
+		v.Closed = info.GetCloseTime().AsTime()
+	}
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		attribute(c, info, workflows.AttributeStatus, &v.Status)
+		attribute(c, info, workflows.AttributeNodes, &v.Nodes)
+	}
+	return v
+}
+
+// attribute reads a search attribute if the run has it.
+func attribute(c *Client, info *workflowpb.WorkflowExecutionInfo, name string, into any) {
+	if p, ok := info.GetSearchAttributes().GetIndexedFields()[name]; ok {
+		// An attribute of another type than ours says nothing.
+		_ = c.cfg.DataConverter.FromPayload(p, into)
+	}
+}

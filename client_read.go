@@ -1,0 +1,189 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// Show returns what is known of a thread: where it stands, its open questions, what it did outside, and why it makes
+// no progress if it does not. For an open run it asks a worker, and makes do without when none answers.
+//
+// Errors: ErrNotFound, ErrNoServer.
+func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	v := c.viewOf(last)
+	if !last.open {
+		return v, c.addClosed(ctx, last, &v)
+	}
+	v.Problem, err = c.problem(ctx, last)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	probe, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var state workflows.State
+	if err := c.query(probe, last, workflows.QueryState, &state); err == nil {
+		addState(&v, state)
+	} else if v.Problem == "" {
+		v.Problem = err.Error()
+	}
+	return v, nil
+}
+
+func (c *Client) viewOf(last *lastRun) ThreadView {
+	info := last.described.GetWorkflowExecutionInfo()
+	v := ThreadView{
+		Thread: last.thread, Graph: last.graph, RunID: last.runID, Status: statusOf(last.status),
+		Started: last.started, Events: info.GetHistoryLength(), HistoryBytes: info.GetHistorySizeBytes(),
+	}
+	if info.GetCloseTime() != nil {
+		v.Closed = info.GetCloseTime().AsTime()
+	}
+	return v
+}
+
+func statusOf(s enumspb.WorkflowExecutionStatus) Status {
+	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return StatusFinished
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return StatusCancelled
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return StatusTerminated
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return StatusFailed
+	default:
+		return StatusRunning
+	}
+}
+
+// addClosed adds what a closed run's last event says, and when it will be gone.
+func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) error {
+	if retention, err := c.retention(ctx); err == nil {
+		v.Expires = v.Closed.Add(retention)
+	}
+	left, message, err := c.left(ctx, last)
+	if err != nil && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED {
+		return err
+	}
+	v.Step, v.Output, v.Error = left.Step, left.Output, message
+	v.Effects = effectsOfState(left.Spec, left.State)
+	return nil
+}
+
+// effectsOfState reads the ledgers that a closed run left on record.
+func effectsOfState(spec *pregel.Spec, state pregel.Value) []EffectView {
+	if spec == nil || state == nil {
+		return nil
+	}
+	program, err := pregel.Compile(spec, unreadable(spec))
+	if err != nil {
+		return nil
+	}
+	thread, err := program.DecodeThread(state)
+	if err != nil {
+		return nil
+	}
+	return effectsOf(program.Ledgers(thread))
+}
+
+func effectsOf(ledgers []pregel.TaskLedger) []EffectView {
+	var out []EffectView
+	for _, l := range ledgers {
+		entries, err := graphadapter.DecodeLedger(l.Ledger)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			out = append(out, effectView(l.Node, e))
+		}
+	}
+	return out
+}
+
+func (c *Client) retention(ctx context.Context) (time.Duration, error) {
+	ns, err := c.describeNamespace(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
+}
+
+func addState(v *ThreadView, s workflows.State) {
+	v.Status = Status(s.Status)
+	v.Step = s.Snapshot.Step
+	v.Questions = questionsOf(s.Questions)
+	v.Effects = effectsOf(s.Ledgers)
+	v.Nodes = s.Running
+	for _, q := range v.Questions {
+		if !slices.Contains(v.Nodes, q.Node) {
+			v.Nodes = append(v.Nodes, q.Node)
+		}
+	}
+}
+
+func questionsOf(open []pregel.OpenQuestion) []Question {
+	var out []Question
+	for _, q := range open {
+		out = append(out, Question{ID: q.ID, Node: q.Node, Step: q.Step, Value: q.Value, Schema: q.Schema})
+	}
+	return out
+}
+
+// State returns a thread's values, what runs next, and its open questions, of an open run or a closed one. A worker
+// answers. Errors: ErrNotFound, ErrNoWorker, ErrNoServer.
+func (c *Client) State(ctx context.Context, thread string) (StateView, error) {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return StateView{}, err
+	}
+	var s workflows.State
+	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
+		return StateView{}, err
+	}
+	v := stateView(thread, last.graph, &s.Snapshot)
+	v.Status, v.Questions = Status(s.Status), questionsOf(s.Questions)
+	if !last.open {
+		v.Status = statusOf(last.status)
+	}
+	return v, nil
+}
+
+func stateView(thread, graph string, s *pregel.Snapshot) StateView {
+	v := StateView{Thread: thread, Graph: graph, Checkpoint: s.Checkpoint, Source: string(s.Source), Step: s.Step,
+		Values: make(map[string]json.RawMessage, len(s.Values)), Next: s.Next}
+	for name, value := range s.Values {
+		v.Values[name] = value
+	}
+	return v
+}
+
+// History returns the thread's latest checkpoints, newest first, at most 1,000. A worker answers. Errors: ErrNotFound,
+// ErrNoWorker, ErrNoServer.
+func (c *Client) History(ctx context.Context, thread string) ([]CheckpointView, error) {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return nil, err
+	}
+	var lines []workflows.Line
+	if err := c.query(ctx, last, workflows.QueryHistory, &lines); err != nil {
+		return nil, err
+	}
+	out := make([]CheckpointView, 0, len(lines))
+	for _, l := range slices.Backward(lines) {
+		out = append(out, CheckpointView{Step: l.Step, Checkpoint: l.Checkpoint, Parent: l.Parent, Source: string(l.Source),
+			Ran: l.Ran, Wrote: l.Wrote, Next: l.Next})
+	}
+	return out, nil
+}

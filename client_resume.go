@@ -1,0 +1,198 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// Resume answers a question of a waiting thread, and returns when the answer is stored and taken. Without a question
+// it answers the only one that is open, or lets the run pass the breakpoint at which it stands.
+//
+// Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
+// or the question was answered before; ErrNoWorker when no worker answers: then the answer is not stored (Signal
+// stores it without one).
+func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, error) {
+	last, err := c.theLastRun(ctx, req.Thread)
+	if err != nil {
+		return ResumeReply{}, err
+	}
+	if !last.open {
+		return ResumeReply{}, c.notAsking(ctx, last, req)
+	}
+	if req.ID == "" {
+		req.ID = uuid.NewString()
+	}
+	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By}
+	if req.Signal {
+		return c.resumeBySignal(ctx, last, wire)
+	}
+	if wire.Question, err = c.resolveQuestion(ctx, last, req); err != nil {
+		return ResumeReply{}, err
+	}
+	var reply workflows.ResumeReply
+	if err := c.update(ctx, req.Thread, last.runID, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
+		return ResumeReply{}, err
+	}
+	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated}, nil
+}
+
+// resumeBySignal needs the whole id: there may be no worker to ask what is open.
+func (c *Client) resumeBySignal(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (ResumeReply, error) {
+	if req.Question == "" {
+		return ResumeReply{}, &Error{Kind: ErrBadInput, Thread: last.thread, Message: "an answer by signal names its question"}
+	}
+	if err := c.temporal.SignalWorkflow(ctx, last.thread, last.runID, workflows.SignalResume, req); err != nil {
+		return ResumeReply{}, c.explain(err, last.graph, last.thread)
+	}
+	return ResumeReply{Thread: last.thread, Question: req.Question, Accepted: true}, nil
+}
+
+// notAsking says why a closed run takes no answer.
+func (c *Client) notAsking(_ context.Context, last *lastRun, req ResumeRequest) error {
+	e := &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: req.Question,
+		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, statusOf(last.status)),
+		Do:      "Look at it: superstep show " + last.thread}
+	return e
+}
+
+// resolveQuestion turns what the caller named into a question's id.
+func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req ResumeRequest) (string, error) {
+	var s workflows.State
+	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
+		return "", err
+	}
+	e := &Error{Graph: last.graph, Thread: last.thread, Question: req.Question}
+	matches := matching(s.Questions, req.Question)
+	switch {
+	case len(matches) == 1:
+		return matches[0], nil
+	case len(matches) > 1:
+		e.Kind, e.Message = ErrBadInput, fmt.Sprintf("several questions are open (%s)", strings.Join(matches, ", "))
+		e.Do = "Name one of them"
+		return "", e
+	case req.Question == "" && s.Status == workflows.StatusStopped:
+		return "", nil
+	case req.Question == "":
+		e.Kind, e.Message = ErrAnswerRefused, fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, s.Status)
+		e.Do = "Look at it: superstep show " + last.thread
+		return "", e
+	}
+	for _, a := range s.Answered {
+		if strings.HasPrefix(a.Question, req.Question) {
+			return a.Question, nil // the run says by whom and when, or repeats the same request's outcome
+		}
+	}
+	e.Kind, e.Message = ErrNotFound, fmt.Sprintf("thread %q has no question %q", last.thread, req.Question)
+	e.Do = "See what is open: superstep show " + last.thread
+	return "", e
+}
+
+func matching(open []pregel.OpenQuestion, prefix string) []string {
+	var out []string
+	for _, q := range open {
+		if q.ID == prefix {
+			return []string{q.ID}
+		}
+		if strings.HasPrefix(q.ID, prefix) {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
+
+// update sends an update and repeats it under the same id while the run cannot take it for the moment: a worker was
+// lost, or the run is between two workflow tasks.
+func (c *Client) update(ctx context.Context, thread, runID, id, name string, arg, reply any) error {
+	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for {
+		err := c.updateOnce(bounded, thread, runID, id, name, arg, reply)
+		if err == nil || !passing(err) {
+			return c.explainUpdate(ctx, err, thread)
+		}
+		select {
+		case <-bounded.Done():
+			return c.explainUpdate(ctx, err, thread)
+		case <-time.After(updatePause):
+		}
+	}
+}
+
+// updatePause keeps repeated updates from spinning; nothing that succeeds ever waits for it.
+const updatePause = 200 * time.Millisecond
+
+func (c *Client) updateOnce(ctx context.Context, thread, runID, id, name string, arg, reply any) error {
+	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: thread, RunID: runID, UpdateID: id, UpdateName: name, Args: []any{arg},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, reply)
+}
+
+// passing reports whether an update may be taken a moment later.
+func passing(err error) bool {
+	var (
+		notReady *serviceerror.WorkflowNotReady
+		aborted  *serviceerror.Aborted
+		busy     *serviceerror.ResourceExhausted
+	)
+	return errors.As(err, &notReady) || errors.As(err, &aborted) || errors.As(err, &busy)
+}
+
+func (c *Client) explainUpdate(ctx context.Context, err error, thread string) error {
+	if err == nil {
+		return nil
+	}
+	var refused *temporal.ApplicationError
+	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	e := &Error{Thread: thread}
+	switch {
+	case errors.As(err, &refused):
+		e.Message = refused.Message()
+		e.Kind = map[string]error{
+			workflows.ErrTypeAnswered: ErrAnswerRefused, workflows.ErrTypeBadAnswer: ErrBadInput,
+			workflows.ErrTypeUnknownQuestion: ErrNotFound, workflows.ErrTypeBusy: ErrRunning,
+		}[refused.Type()]
+		if e.Kind == nil {
+			e.Kind = ErrAnswerRefused
+		}
+		return e
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
+		noWorker := &Error{Kind: ErrNoWorker, Thread: thread, Message: "no worker took the message, and it is not stored",
+			Do: "Start a worker and send it again, or store an answer without one: superstep resume --signal"}
+		return noWorker
+	}
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		return &Error{Kind: ErrAnswerRefused, Thread: thread, Message: fmt.Sprintf("the run of thread %q has just ended", thread),
+			Do: "Look at it: superstep show " + thread}
+	}
+	return c.explain(err, "", thread)
+}
+
+// closedStatuses says which ends of a run a retry can go on from.
+func canRetry(s enumspb.WorkflowExecutionStatus) bool {
+	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+		enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return true
+	}
+	return false
+}

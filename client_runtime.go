@@ -1,0 +1,137 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// A Client is a Runtime: threads on Temporal.
+var _ Runtime = (*Client)(nil)
+
+func (c *Client) startRun(ctx context.Context, _ *graphadapter.Graph, r StartRequest) (ThreadView, error) {
+	if r.Input == nil {
+		last, err := c.lastRun(ctx, r.Thread)
+		if err != nil {
+			return ThreadView{}, err
+		}
+		if last != nil && canRetry(last.status) {
+			return c.Retry(ctx, r.Thread)
+		}
+	}
+	return c.Start(ctx, r)
+}
+
+func (c *Client) waitRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
+	v, err := c.Wait(ctx, thread)
+	if err != nil {
+		return v, err
+	}
+	if v.Status == StatusFailed || v.Status == StatusCancelled || v.Status == StatusTerminated {
+		return v, c.failureOf(ctx, v)
+	}
+	return v, nil
+}
+
+// failureOf returns a failed run's cause as far as its last event tells.
+func (c *Client) failureOf(ctx context.Context, v ThreadView) error {
+	last, err := c.theLastRun(ctx, v.Thread)
+	if err != nil {
+		return err
+	}
+	left, _, err := c.left(ctx, last)
+	if err != nil || left.Failure == nil {
+		return nil
+	}
+	return left.Failure
+}
+
+func (c *Client) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
+	if a.only != nil {
+		_, err := c.Resume(ctx, ResumeRequest{Thread: thread, Value: a.only})
+		return err
+	}
+	return c.resumeMany(ctx, thread, a.byID)
+}
+
+// resumeMany answers several questions at once, all or none.
+func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]json.RawMessage) error {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return err
+	}
+	if !last.open {
+		return c.notAsking(ctx, last, ResumeRequest{Thread: thread})
+	}
+	req := workflows.ResumeRequest{ID: uuid.NewString()}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		req.Answers = append(req.Answers, pregel.Answer{QuestionID: id, Value: byID[id]})
+	}
+	return c.update(ctx, thread, last.runID, req.ID, workflows.UpdateResume, req, nil)
+}
+
+func (c *Client) threadState(ctx context.Context, g *graphadapter.Graph, thread, checkpoint string) (StateView, error) {
+	if checkpoint == "" {
+		return c.State(ctx, thread)
+	}
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return StateView{}, err
+	}
+	past, err := c.checkpoints(ctx, g, last)
+	if err != nil {
+		return StateView{}, err
+	}
+	for _, s := range past {
+		if s.Checkpoint == checkpoint {
+			v := stateView(thread, last.graph, s)
+			v.Status = statusOf(last.status)
+			return v, nil
+		}
+	}
+	return StateView{}, &Error{Kind: ErrNotFound, Graph: last.graph, Thread: thread,
+		Message: "the thread's last run has no checkpoint " + quote(checkpoint), Do: "List them: superstep history " + thread}
+}
+
+// checkpoints replays a run and returns its checkpoints, oldest first.
+func (c *Client) checkpoints(ctx context.Context, g *graphadapter.Graph, last *lastRun) ([]*pregel.Snapshot, error) {
+	program, err := g.Program()
+	if err != nil {
+		return nil, err
+	}
+	var past []*pregel.Snapshot
+	sink := func(e pregel.Event) {
+		if e.Kind != pregel.EventCheckpoint || e.Namespace != "" {
+			return
+		}
+		if s, err := program.Snapshot(pregel.NewThread(), e.Checkpoint, false); err == nil {
+			past = append(past, s)
+		}
+	}
+	graphs := workflows.NewGraphs([]*graphadapter.Graph{g}, sink)
+	err = c.tail.Replay(ctx, last.thread, last.runID, func(r worker.WorkflowRegistry) { graphs.Register(r) })
+	if err != nil {
+		return nil, c.explain(err, last.graph, last.thread)
+	}
+	return past, nil
+}
+
+func (c *Client) threadHistory(ctx context.Context, _ *graphadapter.Graph, thread string) ([]CheckpointView, error) {
+	return c.History(ctx, thread)
+}
+
+func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {
+	return c.Retry(ctx, thread)
+}
+
+func (c *Client) cancelRun(ctx context.Context, _ *graphadapter.Graph, thread, reason string) (ThreadView, error) {
+	return c.Cancel(ctx, thread, reason)
+}

@@ -1,0 +1,186 @@
+package superstep
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// maxInputBytes bounds a run's input: with the thread's state it has to fit one event of 2 MiB.
+const maxInputBytes = 1 << 20
+
+// workflowTaskTimeout is how long a lost worker keeps a run's workflow task; the default of 10 s would be most of the
+// time that a recovery takes.
+const workflowTaskTimeout = 3 * time.Second
+
+// memoGraph is the memo field that names a run's graph.
+const memoGraph = "graph"
+
+// Start begins a run of a thread: of a new one, or of one whose last run has ended, which then goes on from its state.
+// A worker checks the input first; nothing is started when it does not fit.
+//
+// Errors: ErrBadInput; ErrRunning when the thread's run is open; ErrNoWorker when no worker serves the graph;
+// ErrNoServer.
+func (c *Client) Start(ctx context.Context, req StartRequest) (ThreadView, error) {
+	if req.Thread == "" {
+		req.Thread = newThreadID(req.Graph)
+	}
+	if err := checkStart(req); err != nil {
+		return ThreadView{}, err
+	}
+	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: req.Graph, Input: req.Input}); err != nil {
+		return ThreadView{}, err
+	}
+	in := workflows.GraphInput{Graph: req.Graph, Input: pregel.Input{Value: req.Input}}
+	return c.begin(ctx, req, in)
+}
+
+func newThreadID(graph string) string { return graph + "-" + uuid.NewString()[:8] }
+
+func checkStart(req StartRequest) error {
+	e := &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread}
+	switch {
+	case len(req.Thread) > maxThreadID:
+		e.Message = fmt.Sprintf("a thread id has at most %d bytes, this one has %d", maxThreadID, len(req.Thread))
+	case strings.HasPrefix(req.Thread, deskPrefix):
+		e.Message = fmt.Sprintf("thread ids that start with %q are taken", deskPrefix)
+	case len(req.Input) > maxInputBytes:
+		e.Message = fmt.Sprintf("the input has %d bytes, at most %d can be stored", len(req.Input), maxInputBytes)
+		e.Do = "Keep the large value outside and give a reference to it"
+	case req.Input != nil && !json.Valid(req.Input):
+		e.Message = "the input is not JSON"
+	case req.Durability != "" && req.Durability != DurabilitySync && req.Durability != DurabilityAsync && req.Durability != DurabilityExit:
+		e.Message = fmt.Sprintf("unknown durability %q: there are sync, async and exit", req.Durability)
+	default:
+		return nil
+	}
+	return e
+}
+
+// begin continues the thread's last run, or starts its first one.
+func (c *Client) begin(ctx context.Context, req StartRequest, in workflows.GraphInput) (ThreadView, error) {
+	last, err := c.lastRun(ctx, req.Thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	switch {
+	case last == nil && req.Input == nil:
+		return ThreadView{}, &Error{Kind: ErrNotFound, Graph: req.Graph, Thread: req.Thread,
+			Message: fmt.Sprintf("there is no thread %q to continue", req.Thread), Do: "Give it input to begin it"}
+	case last == nil:
+	case last.graph != req.Graph:
+		return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread,
+			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
+	case last.open:
+		return c.beginOpen(ctx, req, last)
+	default:
+		if err := c.carryOver(ctx, last, &in); err != nil {
+			return ThreadView{}, err
+		}
+	}
+	return c.launch(ctx, req, in, last)
+}
+
+// beginOpen gives a run that waits its new input; one that is under way refuses.
+func (c *Client) beginOpen(ctx context.Context, req StartRequest, last *lastRun) (ThreadView, error) {
+	id := uuid.NewString()
+	err := c.update(ctx, req.Thread, last.runID, id, workflows.UpdateInvoke,
+		workflows.InvokeRequest{ID: id, Input: pregel.Input{Value: req.Input}}, nil)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: last.runID, Started: last.started}, nil
+}
+
+// launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
+// the same run only one succeeds, and the same start sent twice is one.
+func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.GraphInput, last *lastRun) (ThreadView, error) {
+	has, err := c.hasAttributes(ctx)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	in.Attributes = has
+	in.Durability = graphadapter.Durability(req.Durability)
+	in.Options = pregel.Options{RecursionLimit: req.RecursionLimit}
+	start, err := c.startRequest(req.Thread, in, last)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &already) || err == nil && !reply.GetStarted() {
+		return ThreadView{}, &Error{Kind: ErrRunning, Graph: req.Graph, Thread: req.Thread,
+			Message: fmt.Sprintf("somebody else has just continued thread %q", req.Thread), Do: "Look at it: superstep show " + req.Thread}
+	}
+	if err != nil {
+		return ThreadView{}, c.explain(err, req.Graph, req.Thread)
+	}
+	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: reply.GetRunId(), Started: time.Now()}, nil
+}
+
+func (c *Client) startRequest(thread string, in workflows.GraphInput, last *lastRun) (*workflowservice.StartWorkflowExecutionRequest, error) {
+	input, err := c.cfg.DataConverter.ToPayloads(in)
+	if err != nil {
+		return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
+	}
+	name, err := converterPayload(c, in.Graph)
+	if err != nil {
+		return nil, err
+	}
+	start := &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: c.cfg.Namespace, WorkflowId: thread, Identity: c.cfg.Identity,
+		WorkflowType: &commonpb.WorkflowType{Name: workflows.GraphWorkflow},
+		TaskQueue:    &taskqueuepb.TaskQueue{Name: c.cfg.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:        input, RequestId: uuid.NewString(), WorkflowTaskTimeout: durationpb.New(workflowTaskTimeout),
+		// A thread that is not known to have run must really be new.
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		Memo:                     &commonpb.Memo{Fields: map[string]*commonpb.Payload{memoGraph: name}},
+	}
+	if last != nil {
+		start.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+		sum := sha256.Sum256([]byte("continue\n" + last.runID))
+		start.RequestId = hex.EncodeToString(sum[:16])
+	}
+	if in.Attributes {
+		start.SearchAttributes = &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
+			workflows.AttributeGraph:  keyword(in.Graph),
+			workflows.AttributeStatus: keyword(workflows.StatusRunning),
+		}}
+	}
+	return start, nil
+}
+
+func converterPayload(c *Client, value string) (*commonpb.Payload, error) {
+	p, err := c.cfg.DataConverter.ToPayload(value)
+	if err != nil {
+		return nil, &Error{Kind: ErrBadInput, Message: "the graph's name cannot be encoded", Cause: err}
+	}
+	return p, nil
+}
+
+// keyword is a search attribute's value; those are never encoded by a codec.
+func keyword(value string) *commonpb.Payload {
+	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")},
+		Data: []byte(strconv.Quote(value))}
+}
+
+func quote(s string) string { return strconv.Quote(s) }

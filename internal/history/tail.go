@@ -1,0 +1,168 @@
+// Package history reads what happened in a run from its event history: step by step while it runs, and its past
+// checkpoints by replaying the workflow itself.
+package history
+
+import (
+	"context"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Tail follows one run's history. It long-polls: nothing is asked while nothing happens.
+type Tail struct {
+	Service   workflowservice.WorkflowServiceClient
+	Namespace string
+	Converter converter.DataConverter
+}
+
+// Step is one task of a run that ended, or with Started one that began.
+type Step struct {
+	Request graphadapter.NodeRequest
+	Started bool
+	// Outcome is set when the task ended with one; Failure says why it ended without.
+	Outcome *pregel.Outcome
+	Failure string
+	Attempt int32
+	Took    int64 // nanoseconds from the last attempt's start
+}
+
+// Run reads events from the beginning of the run and reports its tasks. It returns the run's closing event once the run
+// has ended, or nil when the run stands still: no task is under way, its worker has said all it had to say, and waits
+// confirms it.
+func (t *Tail) Run(ctx context.Context, workflowID, runID string, on func(Step), waits func() (bool, error)) (*historypb.HistoryEvent, error) {
+	f := fold{tail: t, on: on, tasks: map[int64]*task{}}
+	var token []byte
+	for {
+		page, err := t.Service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: t.Namespace, NextPageToken: token, WaitNewEvent: true,
+			Execution:              &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+			HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, event := range page.GetHistory().GetEvents() {
+			if err := f.take(event); err != nil {
+				return nil, err
+			}
+		}
+		token = page.GetNextPageToken()
+		switch {
+		case f.closed != nil:
+			return f.closed, nil
+		case f.idle():
+			if confirmed, err := waits(); err != nil || confirmed {
+				return nil, err
+			}
+		}
+		if token == nil {
+			return nil, fmt.Errorf("the history of run %s ended without a closing event", runID)
+		}
+	}
+}
+
+// task is an activity that was scheduled.
+type task struct {
+	request graphadapter.NodeRequest
+	attempt int32
+	began   int64
+}
+
+// fold is what the events read so far add up to.
+type fold struct {
+	tail   *Tail
+	on     func(Step)
+	tasks  map[int64]*task
+	thinks bool // a workflow task is scheduled
+	spoke  bool // a workflow task has completed
+	closed *historypb.HistoryEvent
+}
+
+func (f *fold) idle() bool { return f.spoke && !f.thinks && len(f.tasks) == 0 }
+
+func (f *fold) take(e *historypb.HistoryEvent) error {
+	switch e.EventType {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		f.thinks = true
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		f.thinks, f.spoke = false, true
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		return f.scheduled(e)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		a := e.GetActivityTaskStartedEventAttributes()
+		if known, ok := f.tasks[a.GetScheduledEventId()]; ok {
+			known.attempt, known.began = a.GetAttempt(), e.GetEventTime().AsTime().UnixNano()
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		var outcome pregel.Outcome
+		if err := f.decode(a.GetResult(), &outcome); err != nil {
+			return err
+		}
+		f.ended(e, a.GetScheduledEventId(), Step{Outcome: &outcome})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		f.ended(e, a.GetScheduledEventId(), Step{Failure: a.GetFailure().GetMessage()})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := e.GetActivityTaskTimedOutEventAttributes()
+		f.ended(e, a.GetScheduledEventId(), Step{Failure: a.GetFailure().GetMessage()})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		f.ended(e, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), Step{Failure: "cancelled"})
+	default:
+		if closing(e.EventType) {
+			f.closed = e
+		}
+	}
+	return nil
+}
+
+func (f *fold) scheduled(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskScheduledEventAttributes()
+	known := &task{}
+	if err := f.decode(a.GetInput(), &known.request); err != nil {
+		return err
+	}
+	f.tasks[e.GetEventId()] = known
+	f.on(Step{Request: known.request, Started: true})
+	return nil
+}
+
+func (f *fold) ended(e *historypb.HistoryEvent, scheduled int64, s Step) {
+	known, ok := f.tasks[scheduled]
+	if !ok {
+		return
+	}
+	delete(f.tasks, scheduled)
+	s.Request, s.Attempt = known.request, known.attempt
+	if known.began > 0 {
+		s.Took = e.GetEventTime().AsTime().UnixNano() - known.began
+	}
+	f.on(s)
+}
+
+func (f *fold) decode(payloads *commonpb.Payloads, into any) error {
+	if err := f.tail.Converter.FromPayloads(payloads, into); err != nil {
+		return fmt.Errorf("a payload of the run's history cannot be read (is its codec configured?): %w", err)
+	}
+	return nil
+}
+
+// closing reports whether an event is a run's last.
+func closing(t enumspb.EventType) bool {
+	switch t {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package superstep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.uber.org/zap"
+
+	"superstep.dev/activities"
+	"superstep.dev/graphadapter"
+	"superstep.dev/workflows"
+)
+
+// stickyTimeout is how long a lost worker's runs wait for it before any other takes them. The SDK's 5 s are most of a
+// recovery on a stock server.
+const stickyTimeout = time.Second
+
+// pollers is how many long polls a worker keeps open for each kind of task: a server's queue has four partitions by
+// default, and with fewer pollers than that a task may wait for one to come round.
+const pollers = 5
+
+// WorkerConfig is what a [Worker] serves and how.
+type WorkerConfig struct {
+	// Graphs are served; their names must differ.
+	Graphs []Runnable
+	// TaskQueue is where the worker takes its tasks from; "" means DefaultTaskQueue.
+	TaskQueue string
+	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
+	// five pollers, and 30 s of WorkerStopTimeout to drain.
+	Options worker.Options
+	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
+	// of the Temporal client.
+	Logger *zap.Logger
+	// OnReady is called once the worker polls; it may be nil.
+	OnReady func()
+}
+
+// Worker serves graphs: it runs their workflows and their nodes. It holds no state that matters: any worker can be
+// stopped or killed at any time, and another one goes on.
+type Worker struct {
+	worker worker.Worker
+	cfg    WorkerConfig
+	fatal  chan error
+}
+
+// NewWorker returns a worker on a Temporal connection, which stays the caller's to close.
+func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
+	if cfg.TaskQueue == "" {
+		cfg.TaskQueue = DefaultTaskQueue
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	w := &Worker{cfg: cfg, fatal: make(chan error, 1)}
+	w.worker = worker.New(c, cfg.TaskQueue, w.options())
+	if err := Register(w.worker, c, cfg.Graphs...); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Worker) options() worker.Options {
+	o := w.cfg.Options
+	if o.StickyScheduleToStartTimeout == 0 {
+		o.StickyScheduleToStartTimeout = stickyTimeout
+	}
+	if o.WorkerStopTimeout == 0 {
+		o.WorkerStopTimeout = 30 * time.Second
+	}
+	if o.MaxConcurrentWorkflowTaskPollers == 0 && o.WorkflowTaskPollerBehavior == nil {
+		o.MaxConcurrentWorkflowTaskPollers = pollers
+	}
+	if o.MaxConcurrentActivityTaskPollers == 0 && o.ActivityTaskPollerBehavior == nil {
+		o.MaxConcurrentActivityTaskPollers = pollers
+	}
+	o.DisableRegistrationAliasing = true
+	inform := o.OnFatalError
+	o.OnFatalError = func(err error) {
+		if inform != nil {
+			inform(err)
+		}
+		select {
+		case w.fatal <- err:
+		default:
+		}
+	}
+	return o
+}
+
+// Register registers graphs on a Temporal worker of your own: their workflow, and its one dynamic activity for their
+// nodes. The client must be the worker's.
+func Register(r worker.Registry, c client.Client, graphs ...Runnable) error {
+	adapters, err := adaptersOf(graphs)
+	if err != nil {
+		return err
+	}
+	workflows.NewGraphs(adapters, nil).Register(r)
+	activities.NewNodes(c, adapters).Register(r)
+	return nil
+}
+
+func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
+	if len(graphs) == 0 {
+		return nil, &Error{Kind: ErrBadInput, Message: "a worker needs a graph to serve: give it one"}
+	}
+	seen := map[string]bool{}
+	var out []*graphadapter.Graph
+	for _, g := range graphs {
+		if seen[g.Name()] {
+			return nil, &Error{Kind: ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("the graph name %q is used twice", g.Name())}
+		}
+		seen[g.Name()] = true
+		if _, err := g.Adapter().Program(); err != nil {
+			return nil, &Error{Kind: ErrBadInput, Graph: g.Name(), Message: "the graph cannot be served", Cause: err}
+		}
+		out = append(out, g.Adapter())
+	}
+	return out, nil
+}
+
+// Run polls until ctx is done, then takes no new tasks, lets those that run finish for at most
+// Options.WorkerStopTimeout, and returns nil. A task that does not make it is taken over by another worker. An error
+// means that the server would not have the worker.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.worker.Start(); err != nil {
+		return &Error{Kind: ErrNoServer, Message: "the worker could not start", Cause: err, Do: "Check the server and the namespace"}
+	}
+	names := make([]string, len(w.cfg.Graphs))
+	for i, g := range w.cfg.Graphs {
+		names[i] = g.Name()
+	}
+	w.cfg.Logger.Info("worker polls", zap.Strings("graphs", names), zap.String("task_queue", w.cfg.TaskQueue))
+	if w.cfg.OnReady != nil {
+		w.cfg.OnReady()
+	}
+	var fatal error
+	select {
+	case <-ctx.Done():
+	case fatal = <-w.fatal:
+	}
+	w.worker.Stop()
+	w.cfg.Logger.Info("worker drained")
+	if fatal != nil {
+		return &Error{Kind: ErrNoServer, Message: "the worker stopped", Cause: fatal}
+	}
+	return nil
+}
