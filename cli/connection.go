@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -122,15 +121,21 @@ func (f *connectionFlags) apply(p *envconfig.ClientConfigProfile) error {
 	return nil
 }
 
+// tomlPlace finds the place in a TOML parser's message.
+var tomlPlace = regexp.MustCompile(`toml: line (\d+)(?: \(last key ("[^"]*")\))?`)
+
 // configError explains a configuration that cannot be read. A parser's own message may quote the file, and the file
 // may hold an API key: only the place is passed on.
 func configError(err error) error {
-	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
-		return usagef("the configuration file is not TOML at line %d, at or after the key %q",
-			syntax.Position.Line, syntax.LastKey)
+	place := tomlPlace.FindStringSubmatch(err.Error())
+	switch {
+	case place == nil:
+		return &usageError{message: fmt.Sprintf("the connection's settings: %v", err), err: err}
+	case place[2] == "":
+		return usagef("the configuration file is not right at line %s", place[1])
+	default:
+		return usagef("the configuration file is not right at line %s, at or after the key %s", place[1], place[2])
 	}
-	return &usageError{message: fmt.Sprintf("the connection's settings: %v", err), err: err}
 }
 
 // checkAddress refuses an address without a port, as it would only be noticed by a timeout. Names with a scheme are

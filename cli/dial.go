@@ -75,8 +75,11 @@ type shortCause struct{ error }
 // Error implements error.
 func (c shortCause) Error() string {
 	text := c.error.Error()
-	for _, layer := range []string{"failed reaching server: ", "connection error: desc = ", "transport: ", "authentication handshake failed: "} {
+	for _, layer := range []string{"failed reaching server: ", "transport: ", "authentication handshake failed: "} {
 		text = strings.Replace(text, layer, "", 1)
+	}
+	if _, reason, ok := strings.Cut(text, "desc = "); ok {
+		text = reason
 	}
 	return strings.Trim(text, `"`)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // drawings are the values of graph --format.
-var drawings = []string{"text", "mermaid", "dot"}
+var drawings = []string{superstep.DrawText, superstep.DrawMermaid, superstep.DrawDOT}
 
 func (a *app) graphCommand() *cobra.Command {
 	var format string
@@ -27,7 +27,7 @@ func (a *app) graphCommand() *cobra.Command {
 			return a.drawGraph(cmd.Context(), args[0], format)
 		},
 	})
-	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: "+strings.Join(drawings, ", "))
+	cmd.Flags().StringVar(&format, "format", superstep.DrawText, "`FORMAT`: "+strings.Join(drawings, ", "))
 	return cmd
 }
 

@@ -51,16 +51,47 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		open, err := a.chooseQuestion(ctx, svc, &req, f)
+		if f.signal { // there may be no worker to ask what is open, so the answer goes as it is
+			if err := a.needValue(f, req.Thread, superstep.Question{ID: first(req.Question, "QUESTION")}); err != nil {
+				return err
+			}
+			return a.answer(ctx, svc, req, nil)
+		}
+		view, err := svc.Show(ctx, req.Thread)
 		if err != nil {
 			return err
 		}
-		reply, err := svc.Resume(ctx, req)
-		if err != nil {
+		if view.Status == superstep.StatusStopped && req.Question == "" && !f.valued {
+			return a.goOn(ctx, svc, view)
+		}
+		if err := a.chooseQuestion(view, &req, f); err != nil {
 			return err
 		}
-		return a.showReply(reply, req, open)
+		return a.answer(ctx, svc, req, answerable(view))
 	})
+}
+
+// goOn continues a run that stopped at a breakpoint: a start without input.
+func (a *app) goOn(ctx context.Context, svc service, stopped superstep.ThreadView) error {
+	view, err := svc.Start(ctx, superstep.StartRequest{Graph: stopped.Graph, Thread: stopped.Thread})
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		return a.writeJSON(view)
+	}
+	a.printf("resumed  %s\n", clean(stopped.Thread))
+	a.next([]string{"show", stopped.Thread})
+	return nil
+}
+
+// answer sends the answer; open are the questions that were open before it.
+func (a *app) answer(ctx context.Context, svc service, req superstep.ResumeRequest, open []superstep.Question) error {
+	reply, err := svc.Resume(ctx, req)
+	if err != nil {
+		return err
+	}
+	return a.showReply(reply, req, open)
 }
 
 func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (superstep.ResumeRequest, error) {
@@ -81,34 +112,31 @@ func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (
 	return req, err
 }
 
-// chooseQuestion settles which question is meant and returns the open ones. A signal is sent when there may be no
-// worker to ask, so it goes as it is. What is not open is left to the server, which knows what became of it.
-func (a *app) chooseQuestion(ctx context.Context, svc service, req *superstep.ResumeRequest,
-	f resumeFlags) ([]superstep.Question, error) {
-	if req.Signal {
-		return nil, a.needValue(f, req.Thread, superstep.Question{ID: first(req.Question, "QUESTION")})
-	}
-	view, err := svc.Show(ctx, req.Thread)
-	if err != nil {
-		return nil, err
-	}
-	open := a.toDo(view)
-	meant := matching(open, req.Question)
+// chooseQuestion settles which question is meant. What is not open is left to the server, which knows what became of
+// it.
+func (a *app) chooseQuestion(view superstep.ThreadView, req *superstep.ResumeRequest, f resumeFlags) error {
+	meant := matching(answerable(view), req.Question)
 	switch {
 	case len(meant) > 1 && req.Question == "":
-		return nil, usagef("thread %s asks %d questions; name one of %s", req.Thread, len(meant), questionIDs(meant))
+		return usagef("thread %s asks %d questions; name one of %s", req.Thread, len(meant), questionIDs(meant))
 	case len(meant) > 1:
-		return nil, usagef("%s begins %d questions: %s", req.Question, len(meant), questionIDs(meant))
+		return usagef("%s begins %d questions: %s", req.Question, len(meant), questionIDs(meant))
 	case len(meant) == 1:
 		req.Question = meant[0].ID
-		return open, a.needValue(f, req.Thread, meant[0])
-	case view.Status == superstep.StatusStopped && req.Question == "":
-		return open, nil
+		return a.needValue(f, req.Thread, meant[0])
 	case req.Question == "" && view.Status != superstep.StatusWaiting:
-		return nil, notWaiting(view)
+		return a.notWaiting(view)
 	default:
-		return open, a.needValue(f, req.Thread, superstep.Question{ID: first(req.Question, "QUESTION")})
+		return a.needValue(f, req.Thread, superstep.Question{ID: first(req.Question, "QUESTION")})
 	}
+}
+
+// answerable returns the questions of a thread that can be answered now.
+func answerable(view superstep.ThreadView) []superstep.Question {
+	if view.Status == superstep.StatusRunning || view.Status == superstep.StatusWaiting {
+		return view.Questions
+	}
+	return nil
 }
 
 // matching returns the questions that an id or the start of one can mean; a whole id means that question only.
@@ -138,11 +166,16 @@ func (a *app) needValue(f resumeFlags, thread string, q superstep.Question) erro
 }
 
 // notWaiting refuses an answer to a thread that asks nothing.
-func notWaiting(view superstep.ThreadView) error {
-	return &superstep.Error{
+func (a *app) notWaiting(view superstep.ThreadView) error {
+	e := &superstep.Error{
 		Kind: superstep.ErrAnswerRefused, Thread: view.Thread, Graph: view.Graph,
 		Message: fmt.Sprintf("thread %s asks nothing: its run is %s", view.Thread, view.Status),
 	}
+	if view.Status == superstep.StatusStopped {
+		e.Message = fmt.Sprintf("thread %s asks nothing: its run stopped at a breakpoint", view.Thread)
+		e.Do = "Let it go on: " + a.commandLine("resume", view.Thread)
+	}
+	return e
 }
 
 func (a *app) showReply(reply superstep.ResumeReply, req superstep.ResumeRequest, open []superstep.Question) error {
@@ -153,10 +186,8 @@ func (a *app) showReply(reply superstep.ResumeReply, req superstep.ResumeRequest
 	switch {
 	case req.Signal:
 		a.printf("sent      %s\n", what)
-	case !reply.Accepted && what != "":
+	case !reply.Accepted:
 		a.printf("accepted  %s before, with the same request\n", what)
-	case what == "":
-		a.printf("resumed   %s\n", clean(req.Thread))
 	default:
 		a.printf("accepted  %s%s\n", what, continues(reply.Node))
 	}

@@ -11,7 +11,9 @@ import (
 )
 
 // durabilities are the values of --durability.
-var durabilities = []string{"sync", "async", "exit"}
+var durabilities = []string{
+	string(superstep.DurabilitySync), string(superstep.DurabilityAsync), string(superstep.DurabilityExit),
+}
 
 // runFlags are the flags of run.
 type runFlags struct {
@@ -40,7 +42,7 @@ again from where it ended. With --follow every finished step is shown until the 
 	flags.SortFlags = false
 	flags.StringVar(&f.thread, "thread", "", "thread `ID`, at most 200 bytes (default: the graph's name and a random part)")
 	flags.StringVar(&f.input, "input", "{}", "input as a `JSON` object, @FILE, or - for standard input; at most 1 MiB")
-	flags.StringVar(&f.durability, "durability", "sync", "`WHEN` progress is stored: sync, async or exit")
+	flags.StringVar(&f.durability, "durability", durabilities[0], "`WHEN` progress is stored: sync, async or exit")
 	flags.IntVar(&f.recursionLimit, "recursion-limit", 0, "at most `N` supersteps (default 10007)")
 	flags.BoolVar(&f.follow, "follow", false, "show the run until it waits or ends")
 	return cmd

@@ -26,7 +26,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 	a.newID = func() string { return "x7k2mq9h" }
 	a.userName = func() string { return "ann" }
 	a.backend.dial = s.dial
-	a.backend.service = func(client.Client, string) (service, error) { return s, nil }
+	a.backend.service = func(client.Client, superstep.ClientConfig) (service, error) { return s, nil }
 	return a, stdout, stderr
 }
 

@@ -31,7 +31,7 @@ type taskRunner interface {
 // backend makes the two sides of a connection. Tests replace its parts.
 type backend struct {
 	dial      func(ctx context.Context, opts client.Options) (client.Client, error)
-	service   func(c client.Client, taskQueue string) (service, error)
+	service   func(c client.Client, cfg superstep.ClientConfig) (service, error)
 	newWorker func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error)
 }
 
@@ -39,8 +39,8 @@ type backend struct {
 func temporalBackend() backend {
 	return backend{
 		dial: dial,
-		service: func(c client.Client, taskQueue string) (service, error) {
-			return superstep.NewClient(c, superstep.ClientConfig{TaskQueue: taskQueue})
+		service: func(c client.Client, cfg superstep.ClientConfig) (service, error) {
+			return superstep.NewClient(c, cfg)
 		},
 		newWorker: func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error) {
 			return superstep.NewWorker(c, cfg)
@@ -60,7 +60,7 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return interrupted(ctx, err, "interrupted")
 	}
 	defer c.Close()
-	svc, err := a.backend.service(c, a.conn.taskQueue)
+	svc, err := a.backend.service(c, superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace})
 	if err != nil {
 		return err
 	}

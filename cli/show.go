@@ -60,15 +60,7 @@ func (a *app) showThread(view superstep.ThreadView) error {
 		a.printf("\noutput\n")
 		a.showValues(view.Output)
 	}
-	a.next(nextOf(view.Thread, view.Status, a.toDo(view)))
-	return nil
-}
-
-// toDo returns the questions that Next may point at: none while they cannot be answered.
-func (a *app) toDo(view superstep.ThreadView) []superstep.Question {
-	if view.Status == superstep.StatusRunning || view.Status == superstep.StatusWaiting {
-		return view.Questions
-	}
+	a.next(nextOf(view.Thread, view.Status, answerable(view)))
 	return nil
 }
 

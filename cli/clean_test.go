@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+)
+
+func TestClean(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                     "",
+		"plain":                "plain",
+		"  a \n\t b  ":         "a b",
+		"a\u00a0b":             "a b",
+		"\x1b[31mred\x1b[0m":   `\u001b[31mred\u001b[0m`,
+		"a\u202eb":             `a\u202eb`, // would turn the reading direction
+		"bell\a":               `bell\u0007`,
+		"\xff":                 `\ufffd`,
+		"日本語 ü 👩‍👩‍👧":          "日本語 ü 👩‍👩‍👧",
+		"a\u2028b":             "a b",
+		"\u009b31mC1 sequence": `\u009b31mC1 sequence`,
+	} {
+		require.Equal(t, want, clean(text))
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a \x1b b")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := clean(text)
+		require.True(t, utf8.ValidString(got))
+		require.Equal(t, got, clean(got), "cleaning twice changes nothing")
+		require.False(t, strings.ContainsFunc(got, unicode.IsControl))
+		require.False(t, strings.Contains(got, "  "))
+	})
+}
+
+func TestShorten(t *testing.T) {
+	require.Equal(t, "äöü", shorten("äöü", 3))
+	require.Equal(t, "äö…", shorten("äöüß", 3))
+}
+
+func TestShortDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0ms",
+		0:            "0ms",
+		31*time.Millisecond + 499*time.Nanosecond: "31ms",
+		999 * time.Millisecond:                    "999ms",
+		999600 * time.Microsecond:                 "1.0s",
+		1234 * time.Millisecond:                   "1.2s",
+		9949 * time.Millisecond:                   "9.9s",
+		9951 * time.Millisecond:                   "10s",
+		59499 * time.Millisecond:                  "59s",
+		59501 * time.Millisecond:                  "1m00s",
+		185 * time.Second:                         "3m05s",
+		2*time.Hour + 7*time.Minute:               "2h07m",
+		47*time.Hour + 59*time.Minute:             "47h59m",
+		12*24*time.Hour + time.Hour:               "12d",
+	} {
+		require.Equal(t, want, shortDuration(d), d.String())
+	}
+}
+
+func TestThreadIDs(t *testing.T) {
+	for _, good := range []string{"r", "r-7", "job/report-3", "it's me", "日本", strings.Repeat("x", 200)} {
+		require.NoError(t, checkThread(good), good)
+	}
+	for _, bad := range []string{"", "-r", "a\nb", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 201), strings.Repeat("ä", 101)} {
+		require.ErrorIs(t, checkThread(bad), superstep.ErrBadInput, bad)
+	}
+}
+
+func TestNewThread(t *testing.T) {
+	a := &app{newID: randomID}
+	seen := map[string]bool{}
+	for range 1000 {
+		id := a.newThread("refund")
+		require.Regexp(t, `^refund-[b-z2-9]{8}$`, id)
+		require.False(t, seen[id])
+		seen[id] = true
+	}
+	require.NoError(t, checkThread(a.newThread(strings.Repeat("ä", 100))))
+	for _, bad := range []string{"", "a.b", "-a", "a\tb", "\xff", strings.Repeat("x", 201)} {
+		require.ErrorIs(t, checkGraphName(bad), superstep.ErrBadInput, bad)
+	}
+}

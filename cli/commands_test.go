@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+)
+
+// TestExamples types every example of the help: none may be refused.
+func TestExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"order.json", "answer.json"} {
+		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o600))
+	}
+	for _, cmd := range (&app{program: "superstep"}).rootCommand().Commands() {
+		if cmd.Name() == "worker" || cmd.Name() == "healthcheck" {
+			continue // they listen and dial; they have tests of their own
+		}
+		require.NotEmpty(t, cmd.Example, cmd.Name())
+		for line := range strings.Lines(cmd.Example) {
+			line, _, _ = strings.Cut(line, " | ")
+			line, _, _ = strings.Cut(line, " < ")
+			args := words(t, line)
+			require.Equal(t, "superstep", args[0])
+			a, _, stderr := testApp(t, &script{}, "{}")
+			require.NotEqual(t, ExitUsage, a.run(t.Context(), args[1:]), "%s: %s", line, stderr)
+		}
+	}
+}
+
+func TestEveryCommandTeaches(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		require.NotEmpty(t, cmd.Short, cmd.CommandPath())
+		require.NotEmpty(t, cmd.Long, cmd.CommandPath())
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit((&app{program: "superstep"}).rootCommand())
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		a, stdout, _ := testApp(t, &script{}, "")
+		require.Equal(t, ExitOK, a.run(t.Context(), []string{"completion", shell}))
+		require.Contains(t, stdout.String(), "superstep")
+	}
+	a, stdout, _ := testApp(t, &script{}, "")
+	a.graphs = []superstep.Runnable{drawn{"refund"}, drawn{"report"}}
+	require.Equal(t, ExitOK, a.run(t.Context(), []string{"__complete", "run", "ref"}))
+	require.Contains(t, stdout.String(), "refund\n")
+	require.NotContains(t, stdout.String(), "report")
+}
+
+func TestDrawing(t *testing.T) {
+	for _, format := range drawings {
+		a, stdout, stderr := testApp(t, &script{}, "")
+		a.graphs = []superstep.Runnable{drawn{"refund"}}
+		require.Equal(t, ExitOK, a.run(t.Context(), []string{"graph", "refund", "--format", format}), stderr)
+		require.Contains(t, stdout.String(), "work")
+		require.False(t, strings.HasSuffix(stdout.String(), "\n\n"))
+	}
+}
+
+func TestLostOutput(t *testing.T) {
+	var stderr bytes.Buffer
+	a := newApp(strings.NewReader(""), failing{}, &stderr, nil)
+	require.Equal(t, ExitFailed, a.run(t.Context(), []string{"version"}))
+	require.Equal(t, "writing the output: broken\n", stderr.String())
+}
+
+func TestVersion(t *testing.T) {
+	build := &debug.BuildInfo{
+		Main: debug.Module{Path: "example.com/app", Version: "v1.2.3"},
+		Deps: []*debug.Module{
+			{Path: "superstep.dev", Version: "v0.4.0"}, {Path: "go.temporal.io/sdk", Version: "v1.50.0"},
+		},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}},
+	}
+	v := versionOf("app", build)
+	require.Equal(t, []string{"app", "v1.2.3", "v0.4.0", "v1.50.0", "abc"},
+		[]string{v.Program, v.Version, v.Superstep, v.Temporal, v.Revision})
+	build.Main.Path = modulePath
+	require.Equal(t, "v1.2.3", versionOf("superstep", build).Version)
+	require.Equal(t, "(unknown)", versionOf("app", nil).Superstep)
+}

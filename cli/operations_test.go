@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"superstep.dev"
+)
+
+// get asks a running worker.
+func get(t *testing.T, o *operations, path string) (code int, body string) {
+	resp, err := http.Get("http://" + o.addr() + path)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(text)
+}
+
+func TestHealth(t *testing.T) {
+	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	require.NoError(t, err)
+	defer o.close()
+	check := func(wantState string, wantCode, wantExit int) {
+		t.Helper()
+		code, body := get(t, o, "/healthz")
+		require.Equal(t, wantCode, code)
+		require.Equal(t, wantState+"\n", body)
+		a, stdout, _ := testApp(t, &script{}, "")
+		require.Equal(t, wantExit, a.run(t.Context(), []string{"healthcheck", "--addr", o.addr()}))
+		require.Equal(t, wantState+"\n", stdout.String())
+	}
+	check("starting", 503, ExitFailed)
+	o.health.set(healthReady)
+	check("ready", 200, ExitOK)
+	o.health.set(healthDraining)
+	check("draining", 503, ExitFailed)
+	o.health.set(healthReady)
+	check("draining", 503, ExitFailed)
+}
+
+func TestHealthcheckOfNobody(t *testing.T) {
+	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	require.NoError(t, err)
+	addr := o.addr()
+	o.close()
+	a, _, stderr := testApp(t, &script{}, "")
+	require.Equal(t, ExitFailed, a.run(t.Context(), []string{"healthcheck", "--addr", addr}))
+	require.Contains(t, stderr.String(), "no worker answers at "+addr)
+}
+
+func TestMetrics(t *testing.T) {
+	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	require.NoError(t, err)
+	defer o.close()
+	tagged := o.metrics.WithTags(map[string]string{"namespace": "default"})
+	tagged.Counter("temporal_request").Inc(3)
+	tagged.Gauge("temporal_num_pollers").Update(5)
+	tagged.Timer("temporal_request_latency").Record(20 * time.Millisecond)
+	require.NoError(t, o.source.scope.Close()) // reports at once instead of within its interval
+	code, body := get(t, o, "/metrics")
+	require.Equal(t, 200, code)
+	for _, line := range []string{
+		`temporal_request_total{namespace="default"} 3`,
+		`temporal_num_pollers{namespace="default"} 5`,
+		`temporal_request_latency_seconds_bucket{namespace="default",le="0.02"} 1`,
+		`process_cpu_seconds_total`,
+		`go_goroutines`,
+	} {
+		require.Contains(t, body, line)
+	}
+	code, _ = get(t, o, "/")
+	require.Equal(t, 404, code)
+}
+
+func TestOperationsOff(t *testing.T) {
+	o, err := startOperations("", zap.NewNop())
+	require.NoError(t, err)
+	require.Empty(t, o.addr())
+	o.metrics.Counter("temporal_request").Inc(1)
+	o.close()
+}
+
+func TestOperationsAddressTaken(t *testing.T) {
+	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	require.NoError(t, err)
+	defer o.close()
+	_, err = startOperations(o.addr(), zap.NewNop())
+	require.ErrorContains(t, err, "--metrics-addr")
+	_, err = startOperations("nowhere", zap.NewNop())
+	require.ErrorIs(t, err, superstep.ErrBadInput)
+}
