@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -32,6 +33,9 @@ func ParamsHash(v pregel.Value) (string, error) {
 
 // spellOut returns v with the numbers that a double would round written as objects of their digits.
 func spellOut(v pregel.Value) (pregel.Value, error) {
+	if !json.Valid(v) {
+		return nil, errors.New("it is not one JSON value")
+	}
 	dec := json.NewDecoder(bytes.NewReader(v))
 	dec.UseNumber()
 	var decoded any
