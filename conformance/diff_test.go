@@ -38,6 +38,7 @@ func TestErrorTypes(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("wrapped: %w", &pregel.InvalidUpdateError{}), `{"type":"InvalidUpdateError"}`},
+		{&pregel.InvalidUpdateError{Cause: errors.New("the reducer's")}, `{"type":"Error"}`},
 		{&pregel.RecursionError{}, `{"type":"GraphRecursionError"}`},
 		{&pregel.EmptyInputError{}, `{"type":"EmptyInputError"}`},
 		{&pregel.MultipleInterruptsError{}, `{"type":"MultipleInterruptsError"}`},

@@ -41,6 +41,8 @@ func errorType(err error) string {
 		compile   *pregel.CompileError
 	)
 	switch {
+	case errors.As(err, &invalid) && invalid.Cause != nil:
+		return typeOther // a reducer's own error, which LangGraph lets through as it is
 	case errors.As(err, &invalid):
 		return typeInvalidUpdate
 	case errors.As(err, &recursion):
