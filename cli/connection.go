@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+
+	"superstep.dev"
 )
 
-// The defaults of a connection.
-const (
-	defaultAddress   = "127.0.0.1:7233"
-	defaultTaskQueue = "superstep"
-)
+// defaultAddress is where a server on this machine listens.
+const defaultAddress = "127.0.0.1:7233"
 
 // connectionFlags are the flags that say which server, and which workers behind it. There is none for a secret:
 // command lines are visible to everybody on the machine.
@@ -35,7 +34,7 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 	set.SortFlags = false
 	set.StringVar(&f.address, "address", "", "server, `HOST:PORT` (TEMPORAL_ADDRESS; default "+defaultAddress+")")
 	set.StringVar(&f.namespace, "namespace", "", "`NAME` of the namespace (TEMPORAL_NAMESPACE; default default)")
-	set.StringVar(&f.taskQueue, "task-queue", defaultTaskQueue, "`NAME` of the workers' task queue")
+	set.StringVar(&f.taskQueue, "task-queue", superstep.DefaultTaskQueue, "`NAME` of the workers' task queue")
 	set.StringVar(&f.apiKeyFile, "api-key-file", "", "`FILE` with the API key (or TEMPORAL_API_KEY)")
 	set.StringVar(&f.tlsCert, "tls-cert", "", "client certificate, PEM `FILE`")
 	set.StringVar(&f.tlsKey, "tls-key", "", "key of the client certificate, PEM `FILE`")

@@ -54,18 +54,16 @@ func (s *followScreen) show(p superstep.Progress) {
 // describe returns the state column and what follows it.
 func describe(p superstep.Progress) (state, tail string, worth bool) {
 	switch p.State {
-	case "ok":
+	case superstep.ProgressOK:
 		return fmt.Sprintf("ok%6s", shortDuration(p.Duration)), arrow(p.Next), true
-	case "failed":
+	case superstep.ProgressFailed:
 		return "FAILED", clean(p.Error), true
-	case "waiting":
+	case superstep.ProgressWaiting:
 		if p.Question == nil {
 			return "WAITING", "", true
 		}
 		return "WAITING", questionLine(*p.Question), true
-	case "retrying":
-		return "retrying", join(fmt.Sprintf("attempt %d failed", max(p.Attempt, 1)), clean(p.Error)), true
-	case "started":
+	case superstep.ProgressStarted:
 		// A first start is followed by its end; a later one explains why the run took so long.
 		return "started", fmt.Sprintf("attempt %d", p.Attempt), p.Attempt > 1
 	default:

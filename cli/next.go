@@ -35,7 +35,7 @@ func nextOf(thread string, status superstep.Status, questions []superstep.Questi
 		return []string{"resume", thread, q.ID, "--value", sampleAnswer(q.Schema)}
 	case status == superstep.StatusStopped:
 		return []string{"resume", thread}
-	case status == superstep.StatusFailed:
+	case status == superstep.StatusFailed, status == superstep.StatusTerminated:
 		return []string{"retry", thread}
 	case status == superstep.StatusRunning, status == superstep.StatusWaiting:
 		return []string{"show", thread}

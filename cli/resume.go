@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -51,38 +50,18 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		if f.signal { // there may be no worker to ask what is open, so the answer goes as it is
-			if err := a.needValue(f, req.Thread, superstep.Question{ID: first(req.Question, "QUESTION")}); err != nil {
-				return err
-			}
-			return a.answer(ctx, svc, req, nil)
+		if f.signal {
+			return a.answer(ctx, svc, req, nil) // there may be no worker to ask what is open
 		}
 		view, err := svc.Show(ctx, req.Thread)
 		if err != nil {
 			return err
-		}
-		if view.Status == superstep.StatusStopped && req.Question == "" && !f.valued {
-			return a.goOn(ctx, svc, view)
 		}
 		if err := a.chooseQuestion(view, &req, f); err != nil {
 			return err
 		}
 		return a.answer(ctx, svc, req, answerable(view))
 	})
-}
-
-// goOn continues a run that stopped at a breakpoint: a start without input.
-func (a *app) goOn(ctx context.Context, svc service, stopped superstep.ThreadView) error {
-	view, err := svc.Start(ctx, superstep.StartRequest{Graph: stopped.Graph, Thread: stopped.Thread})
-	if err != nil {
-		return err
-	}
-	if a.json() {
-		return a.writeJSON(view)
-	}
-	a.printf("resumed  %s\n", clean(stopped.Thread))
-	a.next([]string{"show", stopped.Thread})
-	return nil
 }
 
 // answer sends the answer; open are the questions that were open before it.
@@ -104,7 +83,13 @@ func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (
 	if len(req.Question) > maxThreadID || strings.ContainsFunc(req.Question, notPrintable) {
 		return req, usagef("%s cannot be a question's id", quoted(req.Question))
 	}
+	if f.signal && req.Question == "" {
+		return req, usagef("--signal needs the QUESTION: there may be no worker to ask which one is open")
+	}
 	if !f.valued {
+		if f.signal {
+			return req, a.needValue(f, req, superstep.Question{ID: req.Question})
+		}
 		return req, nil
 	}
 	value, err := jsonFlag{name: "--value", max: maxAnswer}.read(ctx, f.value, a.stdin)
@@ -112,10 +97,11 @@ func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (
 	return req, err
 }
 
-// chooseQuestion settles which question is meant. What is not open is left to the server, which knows what became of
-// it.
+// chooseQuestion settles which question is meant, as far as the open ones are known; the rest is left to the server,
+// which also knows what became of the others.
 func (a *app) chooseQuestion(view superstep.ThreadView, req *superstep.ResumeRequest, f resumeFlags) error {
-	meant := matching(answerable(view), req.Question)
+	open := answerable(view)
+	meant := matching(open, req.Question)
 	switch {
 	case len(meant) > 1 && req.Question == "":
 		return usagef("thread %s asks %d questions; name one of %s", req.Thread, len(meant), questionIDs(meant))
@@ -123,11 +109,13 @@ func (a *app) chooseQuestion(view superstep.ThreadView, req *superstep.ResumeReq
 		return usagef("%s begins %d questions: %s", req.Question, len(meant), questionIDs(meant))
 	case len(meant) == 1:
 		req.Question = meant[0].ID
-		return a.needValue(f, req.Thread, meant[0])
-	case req.Question == "" && view.Status != superstep.StatusWaiting:
-		return a.notWaiting(view)
+		return a.needValue(f, *req, meant[0])
+	case view.Status == superstep.StatusStopped && f.valued:
+		return usagef("thread %s stopped at a breakpoint, which takes no value: %s", req.Thread, a.commandLine("resume", req.Thread))
+	case req.Question != "":
+		return a.needValue(f, *req, superstep.Question{ID: req.Question})
 	default:
-		return a.needValue(f, req.Thread, superstep.Question{ID: first(req.Question, "QUESTION")})
+		return nil
 	}
 }
 
@@ -154,28 +142,15 @@ func matching(open []superstep.Question, id string) []superstep.Question {
 }
 
 // needValue refuses a question without an answer, and shows the answer's form.
-func (a *app) needValue(f resumeFlags, thread string, q superstep.Question) error {
+func (a *app) needValue(f resumeFlags, req superstep.ResumeRequest, q superstep.Question) error {
 	if f.valued {
 		return nil
 	}
-	line := []string{"resume", thread, q.ID, "--value", sampleAnswer(q.Schema)}
+	line := []string{"resume", req.Thread, q.ID, "--value", sampleAnswer(q.Schema)}
 	if f.signal {
 		line = append(line, "--signal")
 	}
 	return usagef("--value is missing: %s", a.commandLine(line...))
-}
-
-// notWaiting refuses an answer to a thread that asks nothing.
-func (a *app) notWaiting(view superstep.ThreadView) error {
-	e := &superstep.Error{
-		Kind: superstep.ErrAnswerRefused, Thread: view.Thread, Graph: view.Graph,
-		Message: fmt.Sprintf("thread %s asks nothing: its run is %s", view.Thread, view.Status),
-	}
-	if view.Status == superstep.StatusStopped {
-		e.Message = fmt.Sprintf("thread %s asks nothing: its run stopped at a breakpoint", view.Thread)
-		e.Do = "Let it go on: " + a.commandLine("resume", view.Thread)
-	}
-	return e
 }
 
 func (a *app) showReply(reply superstep.ResumeReply, req superstep.ResumeRequest, open []superstep.Question) error {
@@ -186,6 +161,8 @@ func (a *app) showReply(reply superstep.ResumeReply, req superstep.ResumeRequest
 	switch {
 	case req.Signal:
 		a.printf("sent      %s\n", what)
+	case what == "":
+		a.printf("resumed   %s\n", clean(req.Thread))
 	case !reply.Accepted:
 		a.printf("accepted  %s before, with the same request\n", what)
 	default:

@@ -98,7 +98,7 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *op
 	w, err := a.backend.newWorker(c, superstep.WorkerConfig{
 		Graphs:    a.graphs,
 		TaskQueue: a.conn.taskQueue,
-		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout, DisableRegistrationAliasing: true},
+		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout},
 		Logger:    logger,
 		OnReady: func() {
 			if err := ready.write(os.Getpid()); err != nil {
@@ -110,7 +110,7 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *op
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("the worker cannot be set up: %w", err)
+		return fmt.Errorf("worker: %w", err)
 	}
 	drain := newDrain(ctx, a.now, func() {
 		ops.health.set(healthDraining)
@@ -125,7 +125,7 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *op
 	case errors.As(context.Cause(ctx), &unwritten):
 		return unwritten
 	case err != nil && !drained:
-		return fmt.Errorf("the worker stopped: %w", err)
+		return fmt.Errorf("worker: %w", err)
 	case !drained:
 		return errors.New("the worker stopped by itself")
 	}

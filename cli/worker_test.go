@@ -151,7 +151,7 @@ func TestWorkerFails(t *testing.T) {
 		return &superstep.Error{Kind: superstep.ErrNoServer, Message: "namespace gone"}
 	}, "--log-level", "error")
 	require.Equal(t, ExitUnreachable, code)
-	require.Equal(t, "the worker stopped: namespace gone\n", stderr)
+	require.Equal(t, "worker: namespace gone\n", stderr)
 
 	_, code, _, stderr = workWith(t, t.Context(), func(context.Context, func()) error { return nil }, "--log-level", "error")
 	require.Equal(t, ExitFailed, code)
@@ -171,7 +171,7 @@ func TestWorkerCannotBeSetUp(t *testing.T) {
 		return nil, errors.New("two graphs named refund")
 	}
 	require.Equal(t, ExitFailed, a.run(t.Context(), []string{"worker"}))
-	require.Equal(t, "the worker cannot be set up: two graphs named refund\n", stderr.String())
+	require.Equal(t, "worker: two graphs named refund\n", stderr.String())
 }
 
 func TestReadyFileOfAnother(t *testing.T) {
