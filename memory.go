@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ func NewMemory() *Memory {
 type memoryThread struct {
 	id    string
 	graph string
+	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
+	spec *pregel.Spec
 
 	mu      sync.Mutex
 	view    ThreadView
@@ -42,24 +45,36 @@ type memoryThread struct {
 	done chan struct{}
 }
 
-// thread returns the thread of that id, which belongs to one graph.
-func (m *Memory) thread(g *graphadapter.Graph, id string) (*memoryThread, error) {
+// thread returns the thread of that id, which belongs to one graph; the first run makes it.
+func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryThread, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, ok := m.threads[id]
 	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, trace: newTrace()}
+		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: newTrace()}
+		if !first {
+			return nil, t.refuse(ErrNotFound, "it has never run")
+		}
 		m.threads[id] = t
 	}
 	if t.graph != g.Spec.Name {
 		return nil, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: id,
 			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", id, t.graph, g.Spec.Name)}
 	}
+	if t.spec != g.Spec && !reflect.DeepEqual(t.spec, g.Spec) {
+		return nil, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: id,
+			Message: fmt.Sprintf("thread %q began with another version of graph %q", id, t.graph),
+			Do:      "Use another thread id, or a new Memory."}
+	}
 	return t, nil
 }
 
 func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartRequest) (ThreadView, error) {
-	t, err := m.thread(g, r.Thread)
+	t, err := m.thread(g, r.Thread, r.Input != nil)
+	if errors.Is(err, ErrNotFound) {
+		return ThreadView{}, &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread,
+			Message: fmt.Sprintf("thread %q has not begun: give it input", r.Thread)}
+	}
 	if err != nil {
 		return ThreadView{}, err
 	}
@@ -67,9 +82,6 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 	defer t.mu.Unlock()
 	if t.view.Status == StatusRunning {
 		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
-	}
-	if r.Input == nil && t.done == nil {
-		return t.view, t.refuse(ErrBadInput, "it has not begun: give it input")
 	}
 	t.options = r
 	return t.begin(ctx, m, g, pregel.Input{Value: r.Input}), nil
@@ -153,7 +165,7 @@ func (t *memoryThread) settle(ctx context.Context) error {
 	for {
 		t.mu.Lock()
 		done := t.done
-		if done == nil {
+		if done == nil { // its first run is about to begin
 			t.mu.Unlock()
 			return t.refuse(ErrNotFound, "it has never run")
 		}
@@ -170,7 +182,7 @@ func (t *memoryThread) settle(ctx context.Context) error {
 }
 
 func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
-	t, err := m.thread(g, thread)
+	t, err := m.thread(g, thread, false)
 	if err != nil {
 		return ThreadView{}, err
 	}
@@ -182,17 +194,17 @@ func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread stri
 }
 
 func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
-	t, err := m.thread(g, thread)
+	t, err := m.thread(g, thread, false)
 	if err != nil {
 		return ThreadView{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.done == nil:
-		return t.view, t.refuse(ErrNotFound, "it has never run")
 	case t.view.Status == StatusRunning:
 		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
+	case t.done == nil:
+		return t.view, t.refuse(ErrNotFound, "it has never run")
 	case t.view.Status != StatusFailed && t.view.Status != StatusCancelled:
 		return t.view, t.refuse(ErrNotFailed, "its run is "+string(t.view.Status))
 	}
@@ -200,7 +212,7 @@ func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread str
 }
 
 func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {
-	t, err := m.thread(g, thread)
+	t, err := m.thread(g, thread, false)
 	if err != nil {
 		return ThreadView{}, err
 	}

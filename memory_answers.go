@@ -13,7 +13,7 @@ import (
 )
 
 func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
-	t, err := m.thread(g, thread)
+	t, err := m.thread(g, thread, false)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (t *trace) complete(v *ThreadView) {
 }
 
 func (m *Memory) threadState(ctx context.Context, g *graphadapter.Graph, thread, checkpoint string) (StateView, error) {
-	t, err := m.thread(g, thread)
+	t, err := m.thread(g, thread, false)
 	if err != nil {
 		return StateView{}, err
 	}
@@ -90,9 +90,6 @@ func (m *Memory) threadState(ctx context.Context, g *graphadapter.Graph, thread,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.done == nil {
-		return StateView{}, t.refuse(ErrNotFound, "it has never run")
-	}
 	out := StateView{Thread: thread, Graph: t.graph, Status: t.view.Status, Checkpoint: snapshot.Checkpoint,
 		Source: string(snapshot.Source), Step: snapshot.Step, Values: snapshot.Values, Next: snapshot.Next}
 	if checkpoint == "" {
@@ -111,7 +108,7 @@ func (t *memoryThread) stateError(checkpoint string, err error) error {
 }
 
 func (m *Memory) threadHistory(ctx context.Context, g *graphadapter.Graph, thread string) ([]CheckpointView, error) {
-	t, err := m.thread(g, thread)
+	t, err := m.thread(g, thread, false)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +118,6 @@ func (m *Memory) threadHistory(ctx context.Context, g *graphadapter.Graph, threa
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.done == nil {
-		return nil, t.refuse(ErrNotFound, "it has never run")
-	}
 	out := make([]CheckpointView, len(snapshots))
 	for i, s := range snapshots {
 		led := t.trace.of[s.Checkpoint]

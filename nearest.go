@@ -10,9 +10,9 @@ import (
 // didYouMean completes a message about an unknown name with the known name that looks most like it, or with all of
 // them when there are few and none does.
 func didYouMean(name string, known map[string]bool) string {
-	best, least := "", len(name)/3+2
+	best, least := "", max(1, len(name)/3)+1
 	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least && d < len(name) {
 			best, least = k, d
 		}
 	}
@@ -40,22 +40,26 @@ func quotedList(names map[string]bool) string {
 	return strings.Join(sorted, ", ") + more
 }
 
-// distance is the Levenshtein distance in bytes.
+// distance is the number of bytes to insert, delete, replace or swap with their neighbour to turn a into b.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	older, old := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range old {
+		old[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		row := make([]int, len(b)+1)
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+			change := old[j]
+			if a[i] != b[j] {
+				change++
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+			row[j+1] = min(old[j+1]+1, row[j]+1, change)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
 		}
+		older, old = old, row
 	}
-	return row[len(b)]
+	return old[len(b)]
 }

@@ -68,7 +68,7 @@ func readInput[In any](sc *scope, in graphadapter.Input, fromState bool) (In, er
 			return out, inputError[In](sc, err)
 		}
 	}
-	schemaOf(reflect.TypeFor[In]()).bind(&out, sc, values)
+	schemaFor[In]().bind(&out, sc, values)
 	return out, nil
 }
 
@@ -79,7 +79,7 @@ func inputError[In any](sc *scope, cause error) error {
 func encodeCommand[S any](r *router, sc *scope, c *Command[S]) (pregel.Command, error) {
 	var out pregel.Command
 	var err error
-	if out.Update, err = schemaOf(reflect.TypeFor[S]()).collect(&c.Update, sc); err != nil {
+	if out.Update, err = schemaFor[S]().collect(&c.Update, sc); err != nil {
 		return pregel.Command{}, graphadapter.Permanent(err)
 	}
 	if out.Goto, err = r.resolve(c.Goto); err != nil {
@@ -101,7 +101,7 @@ func branchFunc[S any](r *router, route func(context.Context, S) ([]Target, erro
 	return func(ctx context.Context, state graphadapter.State) ([]pregel.Target, error) {
 		var s S
 		sc := newScope(r.graph, r.node)
-		schemaOf(reflect.TypeFor[S]()).bind(&s, sc, state)
+		schemaFor[S]().bind(&s, sc, state)
 		targets, err := route(ctx, s)
 		if err := sc.with(err); err != nil {
 			return nil, err

@@ -226,5 +226,8 @@ func (c Reduced[T, R]) encode() (pregel.Value, error) {
 	case c.read != nil:
 		return c.read.raw, nil
 	}
-	return encodeJSON(c.Get())
+	if zero := (reducerOf[T, R]{}).Zero(); zero != nil {
+		return zero, nil
+	}
+	return pregel.Null, nil
 }

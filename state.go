@@ -47,6 +47,9 @@ func schemaOf(t reflect.Type) *schema {
 	return known.(*schema)
 }
 
+// schemaFor is schemaOf for a type that is known.
+func schemaFor[S any]() *schema { return schemaOf(reflect.TypeFor[S]()) }
+
 func (s *schema) problem(format string, args ...any) {
 	s.problems = append(s.problems, fmt.Sprintf(format, args...))
 }

@@ -2,7 +2,6 @@ package superstep
 
 import (
 	"context"
-	"reflect"
 
 	"superstep.dev/graphadapter"
 )
@@ -68,7 +67,7 @@ type Runnable interface {
 // NewStateGraph returns an empty graph. The name is part of stored data and of activity names: it is not empty, has at
 // most 100 bytes and none of the characters . | : / !
 func NewStateGraph[S any](name string) *StateGraph[S] {
-	return &StateGraph[S]{builder{graph: name, call: calledAt(), state: schemaOf(reflect.TypeFor[S]())}}
+	return &StateGraph[S]{builder{graph: name, call: calledAt(), state: schemaFor[S]()}}
 }
 
 // AddNode adds a node: a function of the state that returns it with what it writes. Only the fields that it wrote
@@ -104,7 +103,7 @@ func (g *StateGraph[S]) AddCommandNode(name string, node func(context.Context, S
 func AddInputNode[S, In any](g *StateGraph[S], name string, node func(context.Context, In) (Command[S], error), opts ...NodeOption) {
 	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts)}
 	if isStateOf[In, S]() {
-		d.reads = schemaOf(reflect.TypeFor[In]())
+		d.reads = schemaFor[In]()
 	}
 	if node != nil {
 		d.run = func(r *router) graphadapter.NodeFunc { return nodeFunc(r, node) }

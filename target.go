@@ -93,7 +93,7 @@ type ParentCommand struct {
 // ToParent ends the run of this subgraph with a command to its parent graph, whose state type is P: the parent takes
 // it as if the node that runs the subgraph had returned it. What the subgraph wrote in this superstep is dropped.
 func ToParent[P any](update P, to []Target) *ParentCommand {
-	s := schemaOf(reflect.TypeFor[P]())
+	s := schemaFor[P]()
 	if len(s.problems) > 0 {
 		return &ParentCommand{err: fmt.Errorf("the update for the parent graph cannot be used: %s", s.problems[0])}
 	}

@@ -1,0 +1,467 @@
+package superstep
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+type order struct {
+	ID    string   `json:"id"`
+	Items []string `json:"items,omitempty"`
+}
+
+type longest struct{}
+
+func (longest) Name() string { return "test.longest/v1" }
+
+func (longest) Reduce(current, update string) (string, error) {
+	if update == "boom" {
+		return "", assert.AnError
+	}
+	if len(update) > len(current) {
+		return update, nil
+	}
+	return current, nil
+}
+
+// appendItems changes its argument's backing array where there is room, as a careless reducer would.
+type appendItems struct{}
+
+func (appendItems) Name() string { return "test.items/v1" }
+
+func (appendItems) Reduce(current, update []string) ([]string, error) {
+	return append(current, update...), nil
+}
+
+type allChannels struct {
+	Value     Value[int64]                   `json:"value"`
+	Order     Value[order]                   `json:"order"`
+	List      List[string]                   `json:"list"`
+	Sum       Sum[int64]                     `json:"sum"`
+	Map       Map[int]                       `json:"map"`
+	Messages  Messages                       `json:"messages"`
+	Longest   Reduced[string, longest]       `json:"longest"`
+	Any       AnyValue[string]               `json:"any"`
+	Ephemeral Ephemeral[string]              `json:"ephemeral"`
+	Untracked Untracked[bool]                `json:"untracked"`
+	Topic     Topic[int]                     `json:"topic"`
+	Items     Reduced[[]string, appendItems] `json:"items"`
+}
+
+// bound returns a state as a task reads it.
+func bound(t *testing.T, values string) (allChannels, *scope) {
+	t.Helper()
+	var raw map[string]pregel.Value
+	require.NoError(t, json.Unmarshal([]byte(values), &raw))
+	var s allChannels
+	sc := newScope("g", "n")
+	schemaFor[allChannels]().bind(&s, sc, raw)
+	return s, sc
+}
+
+// writesOf returns what was written, in a form that is easy to compare.
+func writesOf(t *testing.T, s allChannels) []string {
+	t.Helper()
+	writes, err := schemaFor[allChannels]().collect(&s, newScope("g", "n"))
+	require.NoError(t, err)
+	var out []string
+	for _, w := range writes {
+		line := fmt.Sprintf("%s=%s", w.Channel, w.Value)
+		if w.Overwrite {
+			line = fmt.Sprintf("%s:=%s", w.Channel, w.Value)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestChannelsReadTheirZeroValueWhenNothingIsThere(t *testing.T) {
+	var s allChannels
+	assert.Zero(t, s.Value.Get())
+	assert.False(t, s.Value.IsSet())
+	assert.Empty(t, s.List.Get())
+	assert.Zero(t, s.Sum.Get())
+	assert.NotNil(t, s.Map.Get())
+	assert.Empty(t, s.Messages.Get())
+	assert.Empty(t, s.Longest.Get())
+	assert.Empty(t, s.Topic.Get())
+	_, ok := s.Messages.Last()
+	assert.False(t, ok)
+	assert.Empty(t, writesOf(t, s))
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"value":null,"order":null,"list":[],"sum":0,"map":{},"messages":[],"longest":"","any":null,
+		"ephemeral":null,"untracked":null,"topic":[],"items":[]}`, string(text))
+	assert.Equal(t, "unset", s.Value.String())
+}
+
+func TestChannelsReadWhatTheTaskWasGiven(t *testing.T) {
+	s, sc := bound(t, `{"value":9007199254740993,"order":{"id":"o-1"},"list":["a"],"sum":-9223372036854775808,
+		"map":{"k":1},"messages":[{"id":"m","role":"user","content":"hi"}],"longest":"abc","any":"x","ephemeral":"e",
+		"untracked":false,"topic":[1,2]}`)
+	assert.Equal(t, int64(9007199254740993), s.Value.Get(), "a float64 would round it")
+	assert.True(t, s.Value.IsSet())
+	assert.Equal(t, order{ID: "o-1"}, s.Order.Get())
+	assert.Equal(t, []string{"a"}, s.List.Get())
+	assert.Equal(t, int64(math.MinInt64), s.Sum.Get())
+	assert.Equal(t, map[string]int{"k": 1}, s.Map.Get())
+	last, ok := s.Messages.Last()
+	assert.True(t, ok)
+	assert.Equal(t, Message{ID: "m", Role: RoleUser, Content: Text("hi")}, last)
+	assert.Equal(t, "abc", s.Longest.Get())
+	assert.Equal(t, "x", s.Any.Get())
+	assert.Equal(t, "e", s.Ephemeral.Get())
+	assert.True(t, s.Untracked.IsSet())
+	assert.Equal(t, []int{1, 2}, s.Topic.Get())
+	assert.NoError(t, sc.failure())
+	assert.Empty(t, writesOf(t, s), "reading writes nothing")
+}
+
+func TestChannelsShowTheNodeItsOwnWrites(t *testing.T) {
+	s, sc := bound(t, `{"value":1,"list":["a"],"sum":10,"map":{"k":1,"l":2},"longest":"abc","topic":[1],
+		"messages":[{"id":"m","role":"user","content":"hi"}],"items":["x"]}`)
+	s.Value.Set(2)
+	s.Value.Set(3)
+	s.List.Append("b", "c")
+	s.List.Append()
+	s.List.Append("d")
+	s.Sum.Add(5)
+	s.Sum.Add(-1)
+	s.Map.Put("k", 7)
+	s.Map.Put("m", 8)
+	s.Longest.Write("abcde")
+	s.Longest.Write("x")
+	s.Topic.Publish(2, 3)
+	s.Messages.Append(Message{ID: "n", Role: RoleAssistant, Content: Text("hello")})
+	s.Messages.Remove("m")
+	s.Items.Write([]string{"y"})
+
+	assert.Equal(t, int64(3), s.Value.Get())
+	assert.Equal(t, []string{"a", "b", "c", "d"}, s.List.Get())
+	assert.Equal(t, int64(14), s.Sum.Get())
+	assert.Equal(t, map[string]int{"k": 7, "l": 2, "m": 8}, s.Map.Get())
+	assert.Equal(t, "abcde", s.Longest.Get())
+	assert.Equal(t, []int{1, 2, 3}, s.Topic.Get())
+	assert.Equal(t, "assistant: hello", s.Messages.String())
+	assert.Equal(t, []string{"x", "y"}, s.Items.Get())
+	assert.NoError(t, sc.failure())
+	assert.Equal(t, []string{
+		`value=3`, // one write, of the last value
+		`list=["b","c","d"]`,
+		`sum=5`, `sum=-1`,
+		`map={"k":7,"m":8}`,
+		`messages=[{"id":"n","role":"assistant","content":"hello"}]`,
+		`messages=[{"id":"m","role":"remove"}]`,
+		`longest="abcde"`, `longest="x"`,
+		`topic=[2,3]`,
+		`items=["y"]`,
+	}, writesOf(t, s), "in field order, then in call order")
+}
+
+func TestOverwriteDropsEarlierWritesAndTakesInLaterOnes(t *testing.T) {
+	s, _ := bound(t, `{"list":["a"],"sum":10,"map":{"k":1},"longest":"abcdef"}`)
+	s.List.Append("lost")
+	s.List.Overwrite([]string{"b"})
+	s.List.Append("c")
+	s.Sum.Add(100)
+	s.Sum.Overwrite(1)
+	s.Sum.Add(2)
+	s.Map.Put("lost", 1)
+	s.Map.Overwrite(map[string]int{"x": 1})
+	s.Map.Put("y", 2)
+	s.Longest.Write("much longer")
+	s.Longest.Overwrite("ab")
+	s.Longest.Write("abc")
+
+	assert.Equal(t, []string{"b", "c"}, s.List.Get())
+	assert.Equal(t, int64(3), s.Sum.Get())
+	assert.Equal(t, map[string]int{"x": 1, "y": 2}, s.Map.Get())
+	assert.Equal(t, "abc", s.Longest.Get())
+	assert.Equal(t, []string{`list:=["b","c"]`, `sum:=3`, `map:={"x":1,"y":2}`, `longest:="abc"`}, writesOf(t, s))
+
+	s.List.Overwrite(nil)
+	s.Map.Overwrite(nil)
+	assert.Equal(t, []string{`list:=[]`, `sum:=3`, `map:={}`, `longest:="abc"`}, writesOf(t, s), "empty, never null")
+}
+
+func TestCopiesOfAStateDoNotSeeEachOthersWrites(t *testing.T) {
+	s, _ := bound(t, `{"list":["a"]}`)
+	s.List.Append("b")
+	left, right := s, s
+	left.List.Append("left")
+	left.Value.Set(1)
+	right.List.Append("right")
+	right.Value.Set(2)
+	assert.Equal(t, []string{"a", "b"}, s.List.Get())
+	assert.Equal(t, []string{"a", "b", "left"}, left.List.Get())
+	assert.Equal(t, []string{"a", "b", "right"}, right.List.Get())
+	assert.False(t, s.Value.IsSet())
+	assert.Equal(t, int64(1), left.Value.Get())
+	assert.Equal(t, int64(2), right.Value.Get())
+}
+
+func TestWhatGetReturnsBelongsToTheCaller(t *testing.T) {
+	s, _ := bound(t, `{"list":["a","b"],"map":{"k":1},"topic":[1],"messages":[{"id":"m","role":"user","content":"hi"}]}`)
+	s.List.Get()[0] = "changed"
+	_ = append(s.List.Get()[:1], "changed")
+	s.Map.Get()["k"] = 99
+	s.Topic.Get()[0] = 99
+	s.Messages.Get()[0].Role = "changed"
+	assert.Equal(t, []string{"a", "b"}, s.List.Get())
+	assert.Equal(t, map[string]int{"k": 1}, s.Map.Get())
+	assert.Equal(t, []int{1}, s.Topic.Get())
+	assert.Equal(t, "user: hi", s.Messages.String())
+}
+
+func TestAppendedAndOverwrittenSlicesAreCopied(t *testing.T) {
+	var s allChannels
+	in := []string{"a"}
+	s.List.Append(in...)
+	in[0] = "changed"
+	assert.Equal(t, []string{"a"}, s.List.Get())
+	m := map[string]int{"k": 1}
+	s.Map.Overwrite(m)
+	m["k"] = 2
+	assert.Equal(t, map[string]int{"k": 1}, s.Map.Get())
+}
+
+func TestTasksThatReadTheSameStateShareNothing(t *testing.T) {
+	raw := map[string]pregel.Value{
+		"order": pregel.Value(`{"id":"o","items":["a","b"]}`), "list": pregel.Value(`["a"]`), "items": pregel.Value(`["x"]`),
+	}
+	var states [8]allChannels
+	for i := range states {
+		schemaFor[allChannels]().bind(&states[i], newScope("g", "n"), raw)
+	}
+	var wg sync.WaitGroup
+	for i := range states {
+		wg.Go(func() {
+			s := states[i]
+			s.Order.Get().Items[0] = fmt.Sprint("changed by ", i)
+			s.List.Append("b")
+			s.Items.Write([]string{"y"})
+			assert.Equal(t, []string{"a", "b"}, s.List.Get())
+			assert.Equal(t, []string{"x", "y"}, s.Items.Get())
+		})
+	}
+	wg.Wait()
+	var fresh allChannels
+	schemaFor[allChannels]().bind(&fresh, newScope("g", "n"), raw)
+	assert.Equal(t, []string{"a", "b"}, fresh.Order.Get().Items)
+	assert.Equal(t, `{"id":"o","items":["a","b"]}`, string(raw["order"]))
+}
+
+func TestGoroutinesOfOneNodeMayRead(t *testing.T) {
+	s, sc := bound(t, `{"list":["a"],"order":{"id":"o"},"longest":"x","value":"wrong"}`)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			assert.Equal(t, []string{"a"}, s.List.Get())
+			assert.Equal(t, "o", s.Order.Get().ID)
+			assert.Zero(t, s.Value.Get())
+		})
+	}
+	wg.Wait()
+	assert.Error(t, sc.failure())
+}
+
+func TestUndecodableValuesAreReportedToTheTask(t *testing.T) {
+	s, sc := bound(t, `{"value":"a lot","list":"not a list"}`)
+	assert.NoError(t, sc.failure(), "decoded only when read")
+	assert.Zero(t, s.Value.Get())
+	assert.Empty(t, s.List.Get())
+	var wrong *StateError
+	require.ErrorAs(t, sc.failure(), &wrong)
+	assert.Equal(t, "value", wrong.Field, "the first one")
+	assert.Equal(t, "int64", wrong.Type)
+	assert.Equal(t, "g", wrong.Graph)
+	assert.Equal(t, "n", wrong.Node)
+	assert.EqualError(t, wrong, `cannot read field "value" as int64: cannot unmarshal string into Go value of type int64. `+
+		`If the type changed, migrate the thread or give the field a new name`)
+}
+
+func TestALocalReducerErrorIsReportedToTheTask(t *testing.T) {
+	s, sc := bound(t, `{"longest":"abc"}`)
+	s.Longest.Write("boom")
+	assert.Empty(t, s.Longest.Get())
+	assert.ErrorIs(t, sc.failure(), assert.AnError)
+}
+
+func TestRemovingAnUnknownMessageIsReportedToTheTask(t *testing.T) {
+	s, sc := bound(t, `{"messages":[]}`)
+	s.Messages.Remove("nobody")
+	assert.Empty(t, s.Messages.Get())
+	assert.ErrorContains(t, sc.failure(), `cannot remove the message "nobody"`)
+}
+
+func TestUnencodableWritesNameTheField(t *testing.T) {
+	type state struct {
+		Rate Sum[float64]      `json:"rate"`
+		Call Value[func()]     `json:"call"`
+		Any  List[chan string] `json:"any"`
+	}
+	tests := map[string]struct {
+		write func(*state)
+		field string
+	}{
+		"not a number": {func(s *state) { s.Rate.Add(math.NaN()) }, "rate"},
+		"a function":   {func(s *state) { s.Call.Set(func() {}) }, "call"},
+		"a channel":    {func(s *state) { s.Any.Append(nil, make(chan string)) }, "any"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s state
+			test.write(&s)
+			_, err := schemaFor[state]().collect(&s, newScope("g", "n"))
+			var wrong *StateError
+			require.ErrorAs(t, err, &wrong)
+			assert.Equal(t, test.field, wrong.Field)
+			assert.True(t, wrong.Write)
+			assert.ErrorContains(t, err, "does not encode as JSON")
+		})
+	}
+}
+
+func TestNullIsAValueAndUnsetIsNot(t *testing.T) {
+	s, _ := bound(t, `{"order":null}`)
+	assert.True(t, s.Order.IsSet())
+	assert.False(t, s.Order.IsZero())
+	assert.True(t, s.Value.IsZero())
+
+	type state struct {
+		P Value[*int] `json:"p,omitzero"`
+		Q Value[*int] `json:"q,omitzero"`
+		L List[int]   `json:"l,omitzero"`
+	}
+	var n state
+	n.P.Set(nil)
+	text, err := json.Marshal(n)
+	require.NoError(t, err)
+	assert.Equal(t, `{"p":null}`, string(text))
+}
+
+func TestNumbersInsideAnAnyStayExact(t *testing.T) {
+	type state struct {
+		Any Value[any] `json:"any"`
+	}
+	var s state
+	schemaFor[state]().bind(&s, newScope("g", "n"), map[string]pregel.Value{"any": pregel.Value(`{"n":9007199254740993}`)})
+	assert.Equal(t, json.Number("9007199254740993"), s.Any.Get().(map[string]any)["n"])
+}
+
+func TestStatesRoundTripThroughJSON(t *testing.T) {
+	in := `{"value":4,"order":{"id":"o"},"list":["a"],"sum":2,"map":{"k":1},"messages":[{"id":"m","role":"user","content":"hi"}],` +
+		`"longest":"abc","any":"x","ephemeral":"e","untracked":true,"topic":[1],"items":["x"]}`
+	var s allChannels
+	require.NoError(t, json.Unmarshal([]byte(in), &s))
+	out, err := json.Marshal(s)
+	require.NoError(t, err)
+	assert.JSONEq(t, in, string(out))
+	assert.Len(t, writesOf(t, s), 12, "unmarshalling writes")
+	assert.Equal(t, "[a]", s.List.String())
+	assert.Equal(t, "map[k:1]", s.Map.String())
+	assert.Equal(t, "2", s.Sum.String())
+	assert.Equal(t, "[1]", s.Topic.String())
+	assert.Equal(t, "abc", s.Longest.String())
+	assert.Equal(t, "4", s.Value.String())
+}
+
+func TestUnmarshallingRefusesWhatDoesNotFit(t *testing.T) {
+	for _, field := range []string{"value", "list", "sum", "map", "messages", "longest", "topic"} {
+		t.Run(field, func(t *testing.T) {
+			var s allChannels
+			assert.Error(t, json.Unmarshal([]byte(`{"`+field+`":true}`), &s))
+		})
+	}
+}
+
+func TestMessagesGetIDsWhenTheyHaveNone(t *testing.T) {
+	var m Messages
+	m.Append(Message{Role: RoleUser, Content: Text("a")}, Message{Role: RoleUser, Content: Text("b")})
+	all := m.Get()
+	require.Len(t, all, 2)
+	assert.NotEmpty(t, all[0].ID)
+	assert.NotEqual(t, all[0].ID, all[1].ID)
+	assert.Equal(t, all, m.Get(), "the ids stay")
+	m.Clear()
+	assert.Empty(t, m.Get())
+	m.Append(Message{ID: "x", Role: RoleUser, Content: Text("c")})
+	m.Append(Message{ID: "x", Role: RoleUser, Content: Text("d")})
+	assert.Equal(t, "user: d", m.String(), "the same id replaces")
+}
+
+func TestMessagesKeepTheShapesOfTheModelAPIs(t *testing.T) {
+	tests := map[string]string{
+		"text":        `{"id":"1","role":"user","content":"a < b & c"}`,
+		"tool calls":  `{"id":"1","role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
+		"tool result": `{"id":"1","role":"tool","content":"42","tool_call_id":"c1"}`,
+		"image":       `{"id":"1","role":"user","content":[{"text":"see","type":"text"},{"image_url":{"url":"u"},"type":"image_url"}]}`,
+		"tool use":    `{"id":"1","role":"assistant","content":[{"id":"t","input":{"n":9007199254740993},"name":"f","type":"tool_use"}]}`,
+		"no parts":    `{"id":"1","role":"user","content":[]}`,
+		"named":       `{"id":"1","role":"user","content":"x","name":"ann"}`,
+	}
+	for name, in := range tests {
+		t.Run(name, func(t *testing.T) {
+			var m Message
+			require.NoError(t, json.Unmarshal([]byte(in), &m))
+			out, err := encodeJSON(m)
+			require.NoError(t, err)
+			assert.Equal(t, in, string(out))
+		})
+	}
+	var m Message
+	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null}`), &m))
+	assert.Equal(t, "", m.Content.String())
+	assert.Error(t, json.Unmarshal([]byte(`{"role":"user","content":5}`), &m))
+	assert.ErrorContains(t, json.Unmarshal([]byte(`{"role":"user","content":[{"text":"x"}]}`), &m), "needs a type")
+	parts := Content{Parts: []Part{{Type: "text", Text: "a"}, {Type: "image"}, {Type: "text", Text: "b"}}}
+	assert.Equal(t, "a\nb", parts.String())
+}
+
+func TestReducersOfUsersRunInTheEngine(t *testing.T) {
+	r := reducerOf[string, longest]{}
+	assert.Equal(t, pregel.Value(`""`), r.Zero())
+	out, err := r.Reduce(pregel.Value(`"ab"`), []pregel.Value{pregel.Value(`"a"`), pregel.Value(`"abc"`)})
+	require.NoError(t, err)
+	assert.Equal(t, `"abc"`, string(out))
+	out, err = r.Reduce(nil, []pregel.Value{pregel.Value(`"a"`)})
+	require.NoError(t, err)
+	assert.Equal(t, `"a"`, string(out), "the first update of a channel without a value is taken as it is")
+	_, err = r.Reduce(pregel.Value(`1`), nil)
+	assert.ErrorContains(t, err, "cannot read the current value as string")
+	_, err = r.Reduce(pregel.Value(`""`), []pregel.Value{pregel.Value(`1`)})
+	assert.ErrorContains(t, err, "cannot read the update the number 1 as string")
+	_, err = r.Reduce(pregel.Value(`""`), []pregel.Value{pregel.Value(`"boom"`)})
+	assert.ErrorIs(t, err, assert.AnError)
+}
+
+func BenchmarkBindReadCollect(b *testing.B) {
+	var list []string
+	for range 100 {
+		list = append(list, "an entry of the log")
+	}
+	raw, err := encodeJSON(list)
+	require.NoError(b, err)
+	values := map[string]pregel.Value{"list": raw, "value": pregel.Value("4"), "sum": pregel.Value("2")}
+	s := schemaFor[allChannels]()
+	b.ReportAllocs()
+	for b.Loop() {
+		var state allChannels
+		s.bind(&state, newScope("g", "n"), values)
+		state.Sum.Add(state.Value.Get())
+		state.List.Append("one more")
+		writes, err := s.collect(&state, newScope("g", "n"))
+		if err != nil || !slices.ContainsFunc(writes, func(w pregel.Write) bool { return w.Channel == "sum" }) {
+			b.Fatal(err)
+		}
+	}
+}
