@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +56,9 @@ func checkSchema(raw pregel.Value) error {
 	return nil
 }
 
+// anyType lists every type: the schema package takes a pointer to a type without any for null alone.
+var anyType = []string{"null", "boolean", "number", "string", "array", "object"}
+
 var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -75,7 +79,7 @@ func ownSchemas(t reflect.Type, own map[reflect.Type]*jsonschema.Schema, seen ma
 		own[t] = &jsonschema.Schema{Type: "number"}
 		return
 	case t.Kind() != reflect.Pointer && pointer.Implements(jsonUnmarshaler):
-		own[t] = &jsonschema.Schema{}
+		own[t] = &jsonschema.Schema{Types: slices.Clone(anyType)}
 		return
 	case t.Kind() != reflect.Pointer && pointer.Implements(textUnmarshaler):
 		own[t] = &jsonschema.Schema{Type: "string"}

@@ -75,8 +75,11 @@ type Effect[P, R any] struct {
 
 // AnyEffect is an [*Effect] of any type.
 type AnyEffect interface {
-	// untyped returns the effect on JSON values, or what is wrong with its declaration.
-	untyped() (graphadapter.Effect, error)
+	effectName() string
+	// problem says what is wrong with the declaration.
+	problem() error
+	// adapter returns the effect on JSON values; there must be no problem.
+	adapter() graphadapter.Effect
 }
 
 // CallOption shapes one [Effect.Call].
@@ -141,10 +144,14 @@ func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, er
 	return receipt, nil
 }
 
-func (e *Effect[P, R]) untyped() (graphadapter.Effect, error) {
-	if err := e.validate(); err != nil {
-		return graphadapter.Effect{}, err
+func (e *Effect[P, R]) effectName() string {
+	if e == nil {
+		return ""
 	}
+	return e.Name
+}
+
+func (e *Effect[P, R]) adapter() graphadapter.Effect {
 	out := graphadapter.Effect{Name: e.Name, Target: ledger.Target(e.Target), Do: untypedDo(e.Do)}
 	if e.Lookup != nil {
 		out.Lookup = untypedLookup(e.Lookup)
@@ -167,10 +174,10 @@ func (e *Effect[P, R]) untyped() (graphadapter.Effect, error) {
 			return compensate(ctx, key, p, r)
 		}
 	}
-	return out, nil
+	return out
 }
 
-func (e *Effect[P, R]) validate() error {
+func (e *Effect[P, R]) problem() error {
 	switch {
 	case e == nil:
 		return errors.New("the effect is nil")
