@@ -72,9 +72,9 @@ func (a *app) showList(views []superstep.ThreadView, q superstep.ListQuery) erro
 		a.printf("no threads\n")
 		return nil
 	}
-	t := newTable("THREAD", "GRAPH", "STATUS", "STEP", "AT", "STARTED", "NOTE")
+	t := newTable("THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
 	for _, v := range views {
-		t.row(v.Thread, v.Graph, string(v.Status), fmt.Sprint(v.Step), list(v.Nodes), a.ago(v.Started), note(v))
+		t.row(v.Thread, v.Graph, string(v.Status), list(v.Nodes), a.ago(v.Started), note(v))
 	}
 	if err := t.writeTo(a.stdout, ""); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (a *app) showState(view superstep.StateView) error {
 	if err := a.showQuestions(view.Questions); err != nil {
 		return err
 	}
-	a.next(nextOf(view.Thread, view.Status, view.Questions))
+	a.nextAfterLook(view.Thread, view.Status, view.Questions)
 	return nil
 }
 

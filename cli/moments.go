@@ -32,7 +32,11 @@ func (a *app) ago(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return shortDuration(a.now().Sub(t)) + " ago"
+	since := a.now().Sub(t)
+	if since < time.Second { // or ahead: two machines, two clocks
+		return "just now"
+	}
+	return shortDuration(since) + " ago"
 }
 
 // moment shows t on the reader's clock.

@@ -26,6 +26,13 @@ func (a *app) next(args []string) {
 	}
 }
 
+// nextAfterLook prints what to type next after a look at a thread: not the same look again.
+func (a *app) nextAfterLook(thread string, status superstep.Status, questions []superstep.Question) {
+	if next := nextOf(thread, status, questions); len(next) > 0 && next[0] != "show" {
+		a.next(next)
+	}
+}
+
 // nextOf returns the command that takes a thread further, nil when there is nothing to do. A run in progress needs
 // only to be looked at.
 func nextOf(thread string, status superstep.Status, questions []superstep.Question) []string {

@@ -60,7 +60,7 @@ func (a *app) showThread(view superstep.ThreadView) error {
 		a.printf("\noutput\n")
 		a.showValues(view.Output)
 	}
-	a.next(nextOf(view.Thread, view.Status, answerable(view)))
+	a.nextAfterLook(view.Thread, view.Status, answerable(view))
 	return nil
 }
 
