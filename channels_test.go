@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,29 +16,6 @@ import (
 type order struct {
 	ID    string   `json:"id"`
 	Items []string `json:"items,omitempty"`
-}
-
-type longest struct{}
-
-func (longest) Name() string { return "test.longest/v1" }
-
-func (longest) Reduce(current, update string) (string, error) {
-	if update == "boom" {
-		return "", assert.AnError
-	}
-	if len(update) > len(current) {
-		return update, nil
-	}
-	return current, nil
-}
-
-// appendItems changes its argument's backing array where there is room, as a careless reducer would.
-type appendItems struct{}
-
-func (appendItems) Name() string { return "test.items/v1" }
-
-func (appendItems) Reduce(current, update []string) ([]string, error) {
-	return append(current, update...), nil
 }
 
 type allChannels struct {
@@ -193,87 +169,6 @@ func TestOverwriteDropsEarlierWritesAndTakesInLaterOnes(t *testing.T) {
 	assert.Equal(t, []string{`list:=[]`, `sum:=3`, `map:={}`, `longest:="abc"`}, writesOf(t, s), "empty, never null")
 }
 
-func TestCopiesOfAStateDoNotSeeEachOthersWrites(t *testing.T) {
-	s, _ := bound(t, `{"list":["a"]}`)
-	s.List.Append("b")
-	left, right := s, s
-	left.List.Append("left")
-	left.Value.Set(1)
-	right.List.Append("right")
-	right.Value.Set(2)
-	assert.Equal(t, []string{"a", "b"}, s.List.Get())
-	assert.Equal(t, []string{"a", "b", "left"}, left.List.Get())
-	assert.Equal(t, []string{"a", "b", "right"}, right.List.Get())
-	assert.False(t, s.Value.IsSet())
-	assert.Equal(t, int64(1), left.Value.Get())
-	assert.Equal(t, int64(2), right.Value.Get())
-}
-
-func TestWhatGetReturnsBelongsToTheCaller(t *testing.T) {
-	s, _ := bound(t, `{"list":["a","b"],"map":{"k":1},"topic":[1],"messages":[{"id":"m","role":"user","content":"hi"}]}`)
-	s.List.Get()[0] = "changed"
-	_ = append(s.List.Get()[:1], "changed")
-	s.Map.Get()["k"] = 99
-	s.Topic.Get()[0] = 99
-	s.Messages.Get()[0].Role = "changed"
-	assert.Equal(t, []string{"a", "b"}, s.List.Get())
-	assert.Equal(t, map[string]int{"k": 1}, s.Map.Get())
-	assert.Equal(t, []int{1}, s.Topic.Get())
-	assert.Equal(t, "user: hi", s.Messages.String())
-}
-
-func TestAppendedAndOverwrittenSlicesAreCopied(t *testing.T) {
-	var s allChannels
-	in := []string{"a"}
-	s.List.Append(in...)
-	in[0] = "changed"
-	assert.Equal(t, []string{"a"}, s.List.Get())
-	m := map[string]int{"k": 1}
-	s.Map.Overwrite(m)
-	m["k"] = 2
-	assert.Equal(t, map[string]int{"k": 1}, s.Map.Get())
-}
-
-func TestTasksThatReadTheSameStateShareNothing(t *testing.T) {
-	raw := map[string]pregel.Value{
-		"order": pregel.Value(`{"id":"o","items":["a","b"]}`), "list": pregel.Value(`["a"]`), "items": pregel.Value(`["x"]`),
-	}
-	var states [8]allChannels
-	for i := range states {
-		schemaFor[allChannels]().bind(&states[i], newScope("g", "n"), raw)
-	}
-	var wg sync.WaitGroup
-	for i := range states {
-		wg.Go(func() {
-			s := states[i]
-			s.Order.Get().Items[0] = fmt.Sprint("changed by ", i)
-			s.List.Append("b")
-			s.Items.Write([]string{"y"})
-			assert.Equal(t, []string{"a", "b"}, s.List.Get())
-			assert.Equal(t, []string{"x", "y"}, s.Items.Get())
-		})
-	}
-	wg.Wait()
-	var fresh allChannels
-	schemaFor[allChannels]().bind(&fresh, newScope("g", "n"), raw)
-	assert.Equal(t, []string{"a", "b"}, fresh.Order.Get().Items)
-	assert.Equal(t, `{"id":"o","items":["a","b"]}`, string(raw["order"]))
-}
-
-func TestGoroutinesOfOneNodeMayRead(t *testing.T) {
-	s, sc := bound(t, `{"list":["a"],"order":{"id":"o"},"longest":"x","value":"wrong"}`)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			assert.Equal(t, []string{"a"}, s.List.Get())
-			assert.Equal(t, "o", s.Order.Get().ID)
-			assert.Zero(t, s.Value.Get())
-		})
-	}
-	wg.Wait()
-	assert.Error(t, sc.failure())
-}
-
 func TestUndecodableValuesAreReportedToTheTask(t *testing.T) {
 	s, sc := bound(t, `{"value":"a lot","list":"not a list"}`)
 	assert.NoError(t, sc.failure(), "decoded only when read")
@@ -287,20 +182,6 @@ func TestUndecodableValuesAreReportedToTheTask(t *testing.T) {
 	assert.Equal(t, "n", wrong.Node)
 	assert.EqualError(t, wrong, `cannot read field "value" as int64: cannot unmarshal string into Go value of type int64. `+
 		`If the type changed, migrate the thread or give the field a new name`)
-}
-
-func TestALocalReducerErrorIsReportedToTheTask(t *testing.T) {
-	s, sc := bound(t, `{"longest":"abc"}`)
-	s.Longest.Write("boom")
-	assert.Empty(t, s.Longest.Get())
-	assert.ErrorIs(t, sc.failure(), assert.AnError)
-}
-
-func TestRemovingAnUnknownMessageIsReportedToTheTask(t *testing.T) {
-	s, sc := bound(t, `{"messages":[]}`)
-	s.Messages.Remove("nobody")
-	assert.Empty(t, s.Messages.Get())
-	assert.ErrorContains(t, sc.failure(), `cannot remove the message "nobody"`)
 }
 
 func TestUnencodableWritesNameTheField(t *testing.T) {
@@ -375,6 +256,30 @@ func TestStatesRoundTripThroughJSON(t *testing.T) {
 	assert.Equal(t, "4", s.Value.String())
 }
 
+func TestMarshallingShowsWhatWasReadAndWritten(t *testing.T) {
+	in := `{"value":4,"order":{"id":"o","future":1},"list":["a"],"sum":2,"map":{"k":1},"longest":"abc","topic":[1],` +
+		`"messages":[{"id":"m","role":"user","content":"hi","future":1}]}`
+	s, _ := bound(t, in)
+	raw, err := schemaFor[allChannels]().object(&s)
+	require.NoError(t, err)
+	assert.JSONEq(t, in, string(raw), "what was read is handed on as it is, unknown fields included")
+
+	s.List.Append("b")
+	s.Sum.Add(1)
+	s.Map.Put("l", 2)
+	s.Topic.Publish(2)
+	s.Messages.Remove("m")
+	s.Longest.Write("abcd")
+	raw, err = schemaFor[allChannels]().object(&s)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"value":4,"order":{"id":"o","future":1},"list":["a","b"],"sum":3,"map":{"k":1,"l":2},`+
+		`"longest":"abcd","topic":[1,2],"messages":[]}`, string(raw))
+
+	s.Longest.Write("boom")
+	_, err = schemaFor[allChannels]().object(&s)
+	assert.ErrorIs(t, err, assert.AnError)
+}
+
 func TestUnmarshallingRefusesWhatDoesNotFit(t *testing.T) {
 	for _, field := range []string{"value", "list", "sum", "map", "messages", "longest", "topic"} {
 		t.Run(field, func(t *testing.T) {
@@ -382,66 +287,6 @@ func TestUnmarshallingRefusesWhatDoesNotFit(t *testing.T) {
 			assert.Error(t, json.Unmarshal([]byte(`{"`+field+`":true}`), &s))
 		})
 	}
-}
-
-func TestMessagesGetIDsWhenTheyHaveNone(t *testing.T) {
-	var m Messages
-	m.Append(Message{Role: RoleUser, Content: Text("a")}, Message{Role: RoleUser, Content: Text("b")})
-	all := m.Get()
-	require.Len(t, all, 2)
-	assert.NotEmpty(t, all[0].ID)
-	assert.NotEqual(t, all[0].ID, all[1].ID)
-	assert.Equal(t, all, m.Get(), "the ids stay")
-	m.Clear()
-	assert.Empty(t, m.Get())
-	m.Append(Message{ID: "x", Role: RoleUser, Content: Text("c")})
-	m.Append(Message{ID: "x", Role: RoleUser, Content: Text("d")})
-	assert.Equal(t, "user: d", m.String(), "the same id replaces")
-}
-
-func TestMessagesKeepTheShapesOfTheModelAPIs(t *testing.T) {
-	tests := map[string]string{
-		"text":        `{"id":"1","role":"user","content":"a < b & c"}`,
-		"tool calls":  `{"id":"1","role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
-		"tool result": `{"id":"1","role":"tool","content":"42","tool_call_id":"c1"}`,
-		"image":       `{"id":"1","role":"user","content":[{"text":"see","type":"text"},{"image_url":{"url":"u"},"type":"image_url"}]}`,
-		"tool use":    `{"id":"1","role":"assistant","content":[{"id":"t","input":{"n":9007199254740993},"name":"f","type":"tool_use"}]}`,
-		"no parts":    `{"id":"1","role":"user","content":[]}`,
-		"named":       `{"id":"1","role":"user","content":"x","name":"ann"}`,
-	}
-	for name, in := range tests {
-		t.Run(name, func(t *testing.T) {
-			var m Message
-			require.NoError(t, json.Unmarshal([]byte(in), &m))
-			out, err := encodeJSON(m)
-			require.NoError(t, err)
-			assert.Equal(t, in, string(out))
-		})
-	}
-	var m Message
-	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null}`), &m))
-	assert.Equal(t, "", m.Content.String())
-	assert.Error(t, json.Unmarshal([]byte(`{"role":"user","content":5}`), &m))
-	assert.ErrorContains(t, json.Unmarshal([]byte(`{"role":"user","content":[{"text":"x"}]}`), &m), "needs a type")
-	parts := Content{Parts: []Part{{Type: "text", Text: "a"}, {Type: "image"}, {Type: "text", Text: "b"}}}
-	assert.Equal(t, "a\nb", parts.String())
-}
-
-func TestReducersOfUsersRunInTheEngine(t *testing.T) {
-	r := reducerOf[string, longest]{}
-	assert.Equal(t, pregel.Value(`""`), r.Zero())
-	out, err := r.Reduce(pregel.Value(`"ab"`), []pregel.Value{pregel.Value(`"a"`), pregel.Value(`"abc"`)})
-	require.NoError(t, err)
-	assert.Equal(t, `"abc"`, string(out))
-	out, err = r.Reduce(nil, []pregel.Value{pregel.Value(`"a"`)})
-	require.NoError(t, err)
-	assert.Equal(t, `"a"`, string(out), "the first update of a channel without a value is taken as it is")
-	_, err = r.Reduce(pregel.Value(`1`), nil)
-	assert.ErrorContains(t, err, "cannot read the current value as string")
-	_, err = r.Reduce(pregel.Value(`""`), []pregel.Value{pregel.Value(`1`)})
-	assert.ErrorContains(t, err, "cannot read the update the number 1 as string")
-	_, err = r.Reduce(pregel.Value(`""`), []pregel.Value{pregel.Value(`"boom"`)})
-	assert.ErrorIs(t, err, assert.AnError)
 }
 
 func BenchmarkBindReadCollect(b *testing.B) {

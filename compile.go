@@ -61,13 +61,19 @@ func (c *compiler) checkNodes() {
 		c.byName[n.name] = i
 		c.nodeSet[n.name] = true
 		switch {
-		case n.subgraph && (n.sub == nil || reflect.ValueOf(n.sub).Kind() == reflect.Pointer && reflect.ValueOf(n.sub).IsNil()):
+		case n.subgraph && isNil(n.sub):
 			c.fail(n.name, n.call, "its subgraph is nil")
 		case !n.subgraph && n.run == nil:
 			c.fail(n.name, n.call, "its function is nil")
 		}
 		c.checkNodeOptions(n)
 	}
+}
+
+// isNil also sees a nil *Graph in the interface.
+func isNil(r Runnable) bool {
+	v := reflect.ValueOf(r)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func checkNodeName(name string) string {
@@ -84,7 +90,8 @@ func (c *compiler) checkNodeOptions(n nodeDecl) {
 	}
 	for _, p := range o.retry {
 		if p.MaxAttempts < 0 || p.BackoffFactor < 0 || p.MaxInterval < 0 {
-			c.fail(n.name, n.call, "a retry policy's MaxAttempts, BackoffFactor and MaxInterval must not be negative: 0 means the default")
+			c.fail(n.name, n.call, "a retry policy's MaxAttempts, BackoffFactor and MaxInterval must not be negative: "+
+				"0 means the default")
 		}
 	}
 	if !n.subgraph {
@@ -94,10 +101,12 @@ func (c *compiler) checkNodeOptions(n nodeDecl) {
 		return
 	}
 	if o.run > 0 || o.idle > 0 || o.taskQueue != "" {
-		c.fail(n.name, n.call, "WithTimeout and WithTaskQueue are for functions: give them to the nodes of the subgraph")
+		c.fail(n.name, n.call, "WithTimeout and WithTaskQueue are for functions: "+
+			"give them to the nodes of the subgraph")
 	}
 	if len(o.retry) > 1 || len(o.retry) == 1 && o.retry[0].RetryOn != nil {
-		c.fail(n.name, n.call, "a subgraph takes one retry policy, without RetryOn: give others to the nodes of the subgraph")
+		c.fail(n.name, n.call, "a subgraph takes one retry policy, without RetryOn: "+
+			"give others to the nodes of the subgraph")
 	}
 	if m := o.memory; m != nil && *m != SubgraphMemoryRun && *m != SubgraphMemoryThread && *m != SubgraphMemoryNone {
 		c.fail(n.name, n.call, "unknown subgraph memory %q", *m)

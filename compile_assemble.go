@@ -111,7 +111,8 @@ func (c *compiler) assembleEdges(g *graphadapter.Graph) {
 func (c *compiler) assembleBranches(g *graphadapter.Graph) {
 	ordinals := map[string]int{}
 	for _, b := range c.branches {
-		g.Spec.Branches = append(g.Spec.Branches, pregel.Branch{From: b.from, Ordinal: ordinals[b.from], Targets: b.targets})
+		g.Spec.Branches = append(g.Spec.Branches,
+			pregel.Branch{From: b.from, Ordinal: ordinals[b.from], Targets: b.targets})
 		ordinals[b.from]++
 		r := c.router(b.from)
 		if len(b.targets) > 0 {

@@ -19,8 +19,8 @@ type channelSet struct {
 // addChannels merges the state's channels with those of the input and output schemas and of the nodes' own inputs. The
 // state comes first: what it declares is what the graph has.
 func (c *compiler) addChannels() {
-	c.channels = channelSet{byName: map[string]int{}, reducers: map[string]pregel.Reducer{}, kinds: map[string]reflect.Type{}}
-	c.channels.input, c.channels.output = c.state, c.state
+	c.channels = channelSet{byName: map[string]int{}, input: c.state, output: c.state,
+		reducers: map[string]pregel.Reducer{}, kinds: map[string]reflect.Type{}}
 	c.addSchema(c.state, "", c.call)
 	if c.options.input != nil {
 		c.channels.input = schemaOf(c.options.input)
@@ -62,8 +62,8 @@ func (c *compiler) checkSame(have, other schemaField, node, call string) {
 		return
 	}
 	if other.spec.Kind != pregel.KindLast && !sameRule(have.spec, other.spec) {
-		c.fail(node, call, "%s and %s share the channel %q with different update rules (%s and %s): declare the second as superstep.Value",
-			have.path, other.path, have.name, ruleName(have.spec), ruleName(other.spec))
+		c.fail(node, call, "%s and %s share the channel %q with different update rules (%s and %s): "+
+			"declare the second as superstep.Value", have.path, other.path, have.name, ruleName(have.spec), ruleName(other.spec))
 	}
 }
 
@@ -93,7 +93,8 @@ func (c *compiler) claimReducer(r pregel.Reducer, where, node, call string) bool
 		t = custom.implementation()
 	}
 	if other, taken := c.channels.kinds[name]; taken && other != t {
-		c.fail(node, call, "%s uses the reducer name %q for %s, which is already that of %s", where, name, typeName(t), typeName(other))
+		c.fail(node, call, "%s uses the reducer name %q for %s, which is already that of %s",
+			where, name, typeName(t), typeName(other))
 		return false
 	}
 	c.channels.kinds[name] = t

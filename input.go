@@ -106,7 +106,8 @@ func encodeInput(graph string, input any) (pregel.Value, error) {
 	}
 	raw, err := encodeInputStruct(input)
 	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Graph: graph, Message: fmt.Sprintf("bad input for graph %q", graph), Cause: err}
+		return nil, &Error{Kind: ErrBadInput, Graph: graph, Cause: err,
+			Message: fmt.Sprintf("bad input for graph %q", graph)}
 	}
 	return raw, nil
 }

@@ -90,9 +90,9 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 // begin starts a run in the background; t.mu is held.
 func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input) ThreadView {
 	before := t.view
-	runs := t.trace.runs + 1
-	t.trace.runs = runs
-	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning, RunID: fmt.Sprintf("run-%d", runs), Started: time.Now()}
+	t.trace.runs++
+	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
+		RunID: fmt.Sprintf("run-%d", t.trace.runs), Started: time.Now()}
 	t.cause, t.open = nil, nil
 	done := make(chan struct{})
 	t.done = done
@@ -122,7 +122,8 @@ func (t *memoryThread) stopped(before ThreadView, ended graphadapter.RunResult, 
 	var empty *pregel.EmptyInputError
 	if errors.As(err, &empty) {
 		t.view = before
-		t.cause = &Error{Kind: ErrBadInput, Graph: t.graph, Thread: t.id, Message: "there is nothing to continue: give it input", Cause: err}
+		t.cause = &Error{Kind: ErrBadInput, Graph: t.graph, Thread: t.id, Cause: err,
+			Message: fmt.Sprintf("thread %q", t.id)}
 		return
 	}
 	concludeView(&t.view, ended, err)

@@ -36,7 +36,8 @@ func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
 	}
 	if a.byID == nil {
 		if len(t.open) > 1 {
-			return nil, t.refuse(ErrBadInput, fmt.Sprintf("%d questions are open: answer by id, one of %s", len(t.open), t.openIDs()))
+			return nil, t.refuse(ErrBadInput,
+				fmt.Sprintf("%d questions are open: answer by id, one of %s", len(t.open), t.openIDs()))
 		}
 		a.byID = map[string]json.RawMessage{t.open[0].ID: a.only}
 	}

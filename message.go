@@ -176,7 +176,8 @@ func checkMessages(raw []byte) error {
 			return &misfit{path: fmt.Sprint(i), expected: "a message with role and content", found: found(one)}
 		}
 		if err := decodeJSON(one, &m); err != nil {
-			return &misfit{path: fmt.Sprint(i), reason: "it is not a message: " + strings.TrimPrefix(err.Error(), "json: ")}
+			reason := "it is not a message: " + strings.TrimPrefix(err.Error(), "json: ")
+			return &misfit{path: fmt.Sprint(i), reason: reason}
 		}
 		if m.Role == "" {
 			return &misfit{path: fmt.Sprint(i), reason: `the message needs a role, such as "user"`}

@@ -176,7 +176,8 @@ func (c *Reduced[T, R]) UnmarshalJSON(data []byte) error {
 func (c *Reduced[T, R]) declare(name string, o fieldOptions) (declaration, error) {
 	reducer := reducerOf[T, R]{}
 	if t := reflect.TypeFor[R](); t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
-		return declaration{}, fmt.Errorf("the reducer %s has no usable zero value: use a type without fields", typeName(t))
+		return declaration{}, fmt.Errorf("the reducer %s has no usable zero value: use a type without fields",
+			typeName(t))
 	}
 	if !reducerName.MatchString(reducer.Name()) {
 		return declaration{}, fmt.Errorf("the reducer %s has the name %q: it needs a version, such as \"longest/v1\"",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -41,14 +42,15 @@ const maxThreadID = 200
 // newStart checks and encodes what a run begins with.
 func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (StartRequest, error) {
 	refuse := func(format string, args ...any) (StartRequest, error) {
-		return StartRequest{}, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: thread, Message: fmt.Sprintf(format, args...)}
+		return StartRequest{}, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: thread,
+			Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case len(thread) > maxThreadID:
 		return refuse("the thread id has %d bytes, the most is %d", len(thread), maxThreadID)
 	case o.recursionLimit < 0:
 		return refuse("the recursion limit %d is negative: 0 means the default", o.recursionLimit)
-	case o.durability != "" && o.durability != DurabilitySync && o.durability != DurabilityAsync && o.durability != DurabilityExit:
+	case !slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, o.durability):
 		return refuse("unknown durability %q: there are sync, async and exit", o.durability)
 	}
 	raw, err := encodeInput(g.Spec.Name, input)
@@ -60,7 +62,8 @@ func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (St
 			return StartRequest{}, err
 		}
 	}
-	return StartRequest{Graph: g.Spec.Name, Thread: thread, Input: raw, Durability: o.durability, RecursionLimit: o.recursionLimit}, nil
+	return StartRequest{Graph: g.Spec.Name, Thread: thread, Input: raw, Durability: o.durability,
+		RecursionLimit: o.recursionLimit}, nil
 }
 
 func runOptionsOf(opts []RunOption) (out runOptions) {

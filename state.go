@@ -147,7 +147,8 @@ func fieldOptionsOf(f reflect.StructField) (o fieldOptions, err error) {
 		case "unguarded":
 			o.unguarded = true
 		default:
-			return o, fmt.Errorf("the tag superstep:%q has the unknown word %q: there are accumulate and unguarded", tag, word)
+			return o, fmt.Errorf("the tag superstep:%q has the unknown word %q: there are accumulate and unguarded",
+				tag, word)
 		}
 	}
 	return o, nil

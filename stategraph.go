@@ -89,7 +89,9 @@ func (g *StateGraph[S]) AddNode(name string, node func(context.Context, S) (S, e
 }
 
 // AddCommandNode adds a node that also chooses where to go; see [Command]. Its targets need no edge.
-func (g *StateGraph[S]) AddCommandNode(name string, node func(context.Context, S) (Command[S], error), opts ...NodeOption) {
+func (g *StateGraph[S]) AddCommandNode(
+	name string, node func(context.Context, S) (Command[S], error), opts ...NodeOption,
+) {
 	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts), reads: g.b.state}
 	if node != nil {
 		d.run = func(r *router) graphadapter.NodeFunc { return nodeFunc(r, node) }
@@ -100,7 +102,9 @@ func (g *StateGraph[S]) AddCommandNode(name string, node func(context.Context, S
 // AddInputNode adds a node with an input of its own. In is one of two things: a struct of channels, read from the
 // state, whose fields that the state does not have become private channels, written by such nodes and not part of
 // the graph's input and output; or any other type, the argument of the [Send] that reaches the node.
-func AddInputNode[S, In any](g *StateGraph[S], name string, node func(context.Context, In) (Command[S], error), opts ...NodeOption) {
+func AddInputNode[S, In any](
+	g *StateGraph[S], name string, node func(context.Context, In) (Command[S], error), opts ...NodeOption,
+) {
 	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts)}
 	if isStateOf[In, S]() {
 		d.reads = schemaFor[In]()
@@ -134,7 +138,9 @@ func (g *StateGraph[S]) AddJoin(from []string, to string) {
 // nothing follows. A target that is not declared, or not in the graph, fails the task with a *[TargetError].
 //
 // route runs in from's task: its errors and retries are the node's. From Start it chooses the entry.
-func (g *StateGraph[S]) AddConditionalEdges(from string, route func(context.Context, S) ([]Target, error), targets ...string) {
+func (g *StateGraph[S]) AddConditionalEdges(
+	from string, route func(context.Context, S) ([]Target, error), targets ...string,
+) {
 	d := branchDecl{from: from, call: calledAt(), targets: append([]string(nil), targets...)}
 	if route != nil {
 		d.route = func(r *router) graphadapter.BranchFunc { return branchFunc(r, route) }

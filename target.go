@@ -130,7 +130,8 @@ func (r *router) resolve(targets []Target) ([]pregel.Target, error) {
 }
 
 func (r *router) argError(t Target) error {
-	return graphadapter.Permanent(fmt.Errorf("the argument of the Send to %q does not encode as JSON: %w", t.node, t.err))
+	return graphadapter.Permanent(
+		fmt.Errorf("the argument of the Send to %q does not encode as JSON: %w", t.node, t.err))
 }
 
 func (r *router) problem(t Target) string {
