@@ -135,10 +135,10 @@ func (t *memoryThread) stopped(before ThreadView, ended graphadapter.RunResult, 
 	}
 }
 
-// errCancelled is the cause of a cancelled run's context.
-type errCancelled struct{ reason string }
+// cancelledError is the cause of a cancelled run's context.
+type cancelledError struct{ reason string }
 
-func (e *errCancelled) Error() string { return e.reason }
+func (e *cancelledError) Error() string { return e.reason }
 
 // concludeView says how a run ended.
 func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
@@ -146,7 +146,7 @@ func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	for _, q := range ended.Questions {
 		v.Questions = append(v.Questions, Question{ID: q.ID, Value: q.Value, Schema: q.Schema})
 	}
-	var cancelled *errCancelled
+	var cancelled *cancelledError
 	switch {
 	case errors.As(err, &cancelled), errors.Is(err, context.Canceled):
 		v.Status, v.Error = StatusCancelled, err.Error()
@@ -222,7 +222,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, r
 	}
 	t.mu.Lock()
 	if t.view.Status == StatusRunning {
-		t.cancel(&errCancelled{reason})
+		t.cancel(&cancelledError{reason})
 	}
 	t.mu.Unlock()
 	if err := t.settle(ctx); err != nil {
@@ -231,7 +231,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, r
 	defer t.mu.Unlock()
 	if t.view.Status == StatusWaiting || t.view.Status == StatusStopped {
 		t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
-		t.cause, t.open = &errCancelled{reason}, nil
+		t.cause, t.open = &cancelledError{reason}, nil
 	}
 	return t.view, nil
 }
