@@ -28,7 +28,7 @@ type reply struct {
 	Error    *scriptedError       `json:"error"`
 	// Interrupt plays Ctrl-C while the call is under way.
 	Interrupt bool `json:"interrupt"`
-	// Closed makes the connection close instead.
+	// Refused, under "dial", means that nobody listens.
 	Refused bool `json:"refused"`
 }
 
