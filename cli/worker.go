@@ -120,17 +120,23 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *op
 	err = w.Run(ctx)
 	drained, took := drain.end()
 	ready.remove(os.Getpid())
+	if !drained {
+		return stoppedEarly(err)
+	}
 	var unwritten *readyFileError
-	switch {
-	case errors.As(context.Cause(ctx), &unwritten):
+	if errors.As(context.Cause(ctx), &unwritten) {
 		return unwritten
-	case err != nil && !drained:
-		return fmt.Errorf("worker: %w", err)
-	case !drained:
-		return errors.New("the worker stopped by itself")
 	}
 	a.showDrained(took, f.drainTimeout)
 	return nil
+}
+
+// stoppedEarly is the error of a worker that ended although nobody asked it to.
+func stoppedEarly(err error) error {
+	if err == nil {
+		return errors.New("the worker stopped by itself")
+	}
+	return fmt.Errorf("worker: %w", err)
 }
 
 // workerEvent is what a worker tells programs.
