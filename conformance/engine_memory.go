@@ -52,27 +52,44 @@ func pending(s *pregel.Snapshot, node string) (*pregel.Snapshot, error) {
 }
 
 func (m *memoryThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
-	if len(at.subgraph) > 0 {
+	t := m.store.Thread(m.graph, at.thread)
+	if len(at.subgraph) == 0 {
+		return t.History(ctx)
+	}
+	nested, ok := any(t).(nestedThread)
+	if !ok {
 		return nil, &UnsupportedError{Engine: "memory", What: "list the history of a subgraph"}
 	}
-	return m.store.Thread(m.graph, at.thread).History(ctx)
+	return nested.SubgraphHistory(ctx, at.subgraph)
 }
 
 func (m *memoryThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
+	t := any(m.store.Thread(m.graph, at.thread))
 	if len(at.subgraph) > 0 {
-		return &UnsupportedError{Engine: "memory", What: "update the state of a subgraph"}
+		nested, ok := t.(nestedThread)
+		if !ok {
+			return &UnsupportedError{Engine: "memory", What: "update the state of a subgraph"}
+		}
+		_, err := nested.UpdateSubgraph(ctx, at.checkpoint, at.subgraph, u)
+		return err
 	}
-	t, ok := any(m.store.Thread(m.graph, at.thread)).(stateUpdater)
+	editable, ok := t.(editableThread)
 	if !ok {
 		return &UnsupportedError{Engine: "memory", What: "update states"}
 	}
-	_, err := t.UpdateState(ctx, at.checkpoint, u)
+	_, err := editable.UpdateState(ctx, at.checkpoint, u)
 	return err
 }
 
-func (*memoryThreads) close() error { return nil }
-
-// stateUpdater is a thread whose state can be edited.
-type stateUpdater interface {
+// editableThread is a thread whose state can be edited from outside.
+type editableThread interface {
 	UpdateState(ctx context.Context, checkpoint string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
 }
+
+// nestedThread is a thread whose pending subgraphs can be looked into and edited, by the path of their nodes.
+type nestedThread interface {
+	UpdateSubgraph(ctx context.Context, checkpoint string, path []string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
+	SubgraphHistory(ctx context.Context, path []string) ([]*pregel.Snapshot, error)
+}
+
+func (*memoryThreads) close() error { return nil }

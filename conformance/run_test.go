@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// stubEngine answers every run by a function, and has one empty thread.
+type stubEngine func(in pregel.Input, opts graphadapter.RunOptions) error
+
+func (s stubEngine) open(context.Context, *graphadapter.Graph) (threads, error) {
+	return stubThreads{s}, nil
+}
+
+type stubThreads struct{ answer stubEngine }
+
+func (s stubThreads) run(_ context.Context, _ string, in pregel.Input, opts graphadapter.RunOptions) error {
+	return s.answer(in, opts)
+}
+
+func (s stubThreads) runOnce(_ context.Context, in pregel.Input, opts graphadapter.RunOptions) error {
+	return s.answer(in, opts)
+}
+
+func (stubThreads) state(context.Context, place) (*pregel.Snapshot, error) {
+	return &pregel.Snapshot{Tasks: []pregel.TaskSnapshot{{Name: "a", Questions: []pregel.Question{
+		{ID: "q-1", Value: pregel.Value(`"text"`)}, {ID: "q-2", Value: pregel.Value(`{"b": 1, "a": 2}`)},
+	}}}}, nil
+}
+
+func (stubThreads) history(context.Context, place) ([]*pregel.Snapshot, error) {
+	return []*pregel.Snapshot{{Checkpoint: "c-2"}, {Checkpoint: "c-1"}}, nil
+}
+
+func (stubThreads) update(context.Context, place, graphadapter.StateUpdate) error {
+	return &UnsupportedError{Engine: "stub", What: "update states"}
+}
+
+func (stubThreads) close() error { return nil }
+
+// runStub runs a case of one action and one expected result on an engine.
+func runStub(t *testing.T, action, expect string, answer stubEngine) (*difference, error) {
+	t.Helper()
+	text := []byte(`{"name": "n", "graph": {"channels": {"log": {"kind": "append"}},
+		"nodes": [{"name": "a", "script": []}], "edges": [["__start__", "a"]]},
+		"actions": [` + action + `], "expect": [` + expect + `]}`)
+	doc, err := decodeCase(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runCase(t.Context(), answer, doc, text)
+}
+
+func TestInputs(t *testing.T) {
+	const hex = "0123456789abcdef0123456789abcdef"
+	for _, c := range []struct{ action, want string }{
+		{`{"invoke": null}`, `{}`},
+		{`{"invoke": {"log": [1]}}`, `{"value":{"log":[1]}}`},
+		{`{"resume": {"x": 1}}`, `{"resume":{"scalar":{"x":1},"ask_again":true}}`},
+		{`{"resume": false}`, `{"resume":{"scalar":false,"ask_again":true}}`},
+		{`{"resume": {"` + hex + `": 1}}`, `{"resume":{"by_id":{"` + hex + `":1},"ask_again":true}}`},
+		{`{"resume": {"` + hex + `": 1, "x": 2}}`, `{"resume":{"scalar":{"` + hex + `":1,"x":2},"ask_again":true}}`},
+		{`{"resume_map": {"text": 1, "{\"a\":2,\"b\":1}": 2, "other": 3}}`, `{"resume":{"by_id":{"q-1":1,"q-2":2},"ask_again":true}}`},
+		{`{"command": {"update": {"log": {"__overwrite__": []}}, "goto": ["a", {"send": "a", "arg": 1}]}}`,
+			`{"control":{"update":[{"channel":"log","value":[],"overwrite":true}],"goto":[{"node":"a"},{"node":"a","send":true,"arg":1}]}}`},
+	} {
+		var got pregel.Input
+		if _, err := runStub(t, c.action, `{}`, func(in pregel.Input, _ graphadapter.RunOptions) error {
+			got = in
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if text := string(marshal(t, got)); text != c.want {
+			t.Errorf("%s: %s, want %s", c.action, text, c.want)
+		}
+	}
+}
+
+func TestRunOptions(t *testing.T) {
+	var got graphadapter.RunOptions
+	keep := func(_ pregel.Input, opts graphadapter.RunOptions) error { got = opts; return nil }
+	if _, err := runStub(t, `{"invoke": {}, "from_checkpoint": 1, "interrupt_before": "*", "durability": "exit"}`, `{}`, keep); err != nil {
+		t.Fatal(err)
+	}
+	if got.Checkpoint != "c-1" || got.RecursionLimit != 25 || got.InterruptBefore[0] != "*" || got.InterruptAfter != nil ||
+		got.Durability != graphadapter.DurabilityExit {
+		t.Errorf("options %+v", got)
+	}
+	if _, err := runStub(t, `{"invoke": {}, "from_checkpoint": 2}`, `{}`, keep); err == nil ||
+		!strings.Contains(err.Error(), "from_checkpoint is 2, but the history has 2 checkpoints") {
+		t.Errorf("a checkpoint that is not there: %v", err)
+	}
+}
+
+func TestResults(t *testing.T) {
+	asks := func(_ pregel.Input, opts graphadapter.RunOptions) error {
+		opts.Observer(pregel.Event{Kind: pregel.EventInterrupt, Task: &pregel.Task{Node: "a"},
+			Questions: []pregel.Question{{Value: pregel.Value(`"q"`)}}})
+		return nil
+	}
+	for _, c := range []struct {
+		name, expect string
+		answer       stubEngine
+	}{
+		{"questions", `{"stream": [["updates", {"__interrupt__": ["q"]}]], "interrupts": ["q"], "output": null, "runs": {}}`, asks},
+		{"failure", `{"stream": [["updates", {"__interrupt__": ["q"]}]], "error": {"type": "NodeFailure", "message": "m"}, "runs": {}}`,
+			func(in pregel.Input, opts graphadapter.RunOptions) error {
+				return errors.Join(asks(in, opts), &pregel.NodeError{Type: "NodeFailure", Message: "m"})
+			}},
+		{"values", `{"stream": [["values", {"log": [1]}], ["values", {"log": [2]}]], "output": {"log": [2]}, "runs": {}}`,
+			func(_ pregel.Input, opts graphadapter.RunOptions) error {
+				for _, v := range []string{"[1]", "[2]"} {
+					opts.Observer(pregel.Event{Kind: pregel.EventValues, Values: map[string]pregel.Value{"log": pregel.Value(v)}})
+				}
+				return nil
+			}},
+	} {
+		if d, err := runStub(t, `{"invoke": {}}`, c.expect, c.answer); d != nil || err != nil {
+			t.Errorf("%s: %v, %v", c.name, d, err)
+		}
+	}
+}
+
+func TestUnsupportedIsNoAnswer(t *testing.T) {
+	_, err := runStub(t, `{"update_state": {"values": null}}`, `{"error": {"type": "Error"}}`, nil)
+	var unsupported *UnsupportedError
+	if !errors.As(err, &unsupported) {
+		t.Errorf("got %v, want the *UnsupportedError, not a result", err)
+	}
+}
+
+func TestPanicOfAnEngineFailsTheCase(t *testing.T) {
+	_, err := runStub(t, `{"invoke": {}}`, `{}`, func(pregel.Input, graphadapter.RunOptions) error { panic("lost") })
+	if err == nil || !strings.Contains(err.Error(), "lost") || !strings.Contains(err.Error(), "run_test.go:") {
+		t.Errorf("got %v, want what panicked and where", err)
+	}
+}
+
+func TestCompileErrorMustCome(t *testing.T) {
+	d, err := runStub(t, `{"invoke": {}}`, `{"error": {"type": "CompileError"}}`, nil)
+	if err != nil || d == nil || d.String() != `expect[0].error: want {"type":"CompileError"}, got nothing` {
+		t.Errorf("a graph that compiles although it must not: %v, %v", d, err)
+	}
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
