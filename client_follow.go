@@ -56,9 +56,7 @@ func progressOf(s history.Step) []Progress {
 		return []Progress{p}
 	}
 	p.State, p.Next = ProgressOK, chosen(s.Outcome)
-	for _, v := range s.Outcome.Custom {
-		p.Notes = append(p.Notes, v)
-	}
+	p.Notes = append(p.Notes, s.Outcome.Custom...)
 	if len(s.Outcome.Questions) == 0 {
 		return []Progress{p}
 	}

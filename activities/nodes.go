@@ -98,7 +98,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	})
 	release()
 	if err != nil {
-		return pregel.Outcome{}, e.ended(ctx, held, err)
+		return pregel.Outcome{}, e.ended(ctx, held, outcome.Custom, err)
 	}
 	return e.sized(outcome)
 }
@@ -110,7 +110,7 @@ func (e *execution) suspect() bool {
 }
 
 // ended turns an attempt's error into the activity's.
-func (e *execution) ended(ctx, held context.Context, err error) error {
+func (e *execution) ended(ctx, held context.Context, emitted []pregel.Value, err error) error {
 	var unserved *graphadapter.UnservedError
 	switch {
 	case errors.As(err, &unserved):
@@ -124,7 +124,7 @@ func (e *execution) ended(ctx, held context.Context, err error) error {
 	}
 	wait, again := graphadapter.RetryAfter(e.policies(), e.owner.attempt(), err)
 	if !again {
-		return e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err))
+		return e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err), emitted...)
 	}
 	if err := e.owner.countFailure(ctx); err != nil {
 		return temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded", graphadapter.NodeStoppedType, err)
@@ -135,11 +135,11 @@ func (e *execution) ended(ctx, held context.Context, err error) error {
 	})
 }
 
-// failed ends the task for good; its ledger goes along.
-func (e *execution) failed(failure *pregel.NodeError) error {
+// failed ends the task for good; its ledger goes along, and what it emitted.
+func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Value) error {
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{
-			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Ledger: e.owner.ledger()}},
+			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Custom: emitted, Ledger: e.owner.ledger()}},
 		})
 }
 

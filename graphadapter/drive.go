@@ -53,9 +53,12 @@ func runTask(ctx context.Context, g *Graph, thread string, task *pregel.Task) pr
 	if err != nil {
 		return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
 	}
+	var emitted []pregel.Value // of failed attempts too: what was streamed is not taken back
 	for attempt := 1; ; attempt++ {
 		outcome, err := RunAttempt(ctx, g, task, Env{Thread: thread, Attempt: attempt, Journal: journal})
+		emitted = append(emitted, outcome.Custom...)
 		if err == nil {
+			outcome.Custom = emitted
 			return outcome
 		}
 		wait, again := RetryAfter(g.retries(task), attempt, err)
@@ -63,7 +66,7 @@ func runTask(ctx context.Context, g *Graph, thread string, task *pregel.Task) pr
 			continue
 		}
 		stored, _ := EncodeLedger(journal.Entries())
-		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored}
+		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored, Custom: emitted}
 	}
 }
 

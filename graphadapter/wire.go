@@ -21,6 +21,7 @@ type NodeRequest struct {
 // NodeFailure is the detail of the application error with which a node's activity gives up.
 type NodeFailure struct {
 	Error  pregel.NodeError `json:"error"`
+	Custom []pregel.Value   `json:"custom,omitempty"`
 	Ledger pregel.Value     `json:"ledger,omitempty"`
 }
 

@@ -13,15 +13,18 @@ import (
 // Graphs are the graphs that a worker serves, and the workflows over them.
 type Graphs struct {
 	byName map[string]*graphadapter.Graph
+	// reducers are each graph's custom reducers, its subgraphs' included.
+	reducers map[string]map[string]pregel.Reducer
 	// sink is told of every event of a run; nil in workers. A replay of a past run uses it to read what happened.
 	sink pregel.Observer
 }
 
 // NewGraphs returns the workflows over these graphs. sink is told of every event of every run, and may be nil.
 func NewGraphs(graphs []*graphadapter.Graph, sink pregel.Observer) *Graphs {
-	g := &Graphs{byName: make(map[string]*graphadapter.Graph, len(graphs)), sink: sink}
+	g := &Graphs{byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}, sink: sink}
 	for _, graph := range graphs {
 		g.byName[graph.Spec.Name] = graph
+		g.reducers[graph.Spec.Name] = graph.AllReducers()
 	}
 	return g
 }
@@ -42,7 +45,7 @@ func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
 	if in.Spec == nil {
 		in.Spec = recordSpec(ctx, graph)
 	}
-	program, err := pregel.Compile(in.Spec, graph.AllReducers())
+	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
 	if err != nil {
 		panic(fmt.Sprintf("this worker cannot run the graph %q as the run began with it: %v", in.Graph, err))
 	}

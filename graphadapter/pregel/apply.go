@@ -73,6 +73,16 @@ func (p *Program) writes(at int, c Command, routes []Target) []channelWrite {
 // apply runs one superstep's writes on a copy of c: section 3 of the semantics. parts must be in apply order. When it
 // fails nothing was applied.
 func (p *Program) apply(c *Checkpoint, parts []applied) (*Checkpoint, error) {
+	return p.applyParts(c, parts, false)
+}
+
+// preview is apply as a snapshot of pending writes sees it: nothing counts as updated, so channels that live for one
+// superstep are empty again (LangGraph's read-only apply).
+func (p *Program) preview(c *Checkpoint, parts []applied) (*Checkpoint, error) {
+	return p.applyParts(c, parts, true)
+}
+
+func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Checkpoint, error) {
 	n := c.next()
 	ran := p.ran(parts)
 	n.ran = ran
@@ -93,6 +103,9 @@ func (p *Program) apply(c *Checkpoint, parts []applied) (*Checkpoint, error) {
 			return nil, err
 		}
 		p.touch(n, ch, changed, version, updated)
+	}
+	if readOnly {
+		clear(updated)
 	}
 	if len(ran) > 0 {
 		p.pass(n, version, updated)

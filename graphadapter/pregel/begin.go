@@ -11,6 +11,7 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 		l.rec = &Record{Checkpoint: l.prog.emptyCheckpoint(), tasks: map[string]*TaskRecord{}}
 	}
 	l.work = l.prog.loaded(l.rec.Checkpoint)
+	l.prog.forgetUntracked(l.rec)
 	l.step = l.rec.Checkpoint.Step + 1
 	l.stop = l.step + l.opts.RecursionLimit + 1
 	fresh := l.work.fresh()
@@ -76,6 +77,18 @@ func (p *Program) loaded(c *Checkpoint) *Checkpoint {
 		}
 	}
 	return n
+}
+
+// forgetUntracked drops what finished tasks of an earlier run wrote to untracked channels.
+func (p *Program) forgetUntracked(r *Record) {
+	for i := range p.state {
+		if p.channels[i].rule == ruleUntracked {
+			for _, path := range sortedKeys(r.tasks) {
+				*r.tasks[path] = *p.tracked(r.tasks[path])
+			}
+			return
+		}
+	}
 }
 
 // applyControl applies the control writes that wait on the loaded checkpoint. They clear nothing.

@@ -81,7 +81,7 @@ func (p *Program) recordOut(r *Record) *recordJSON {
 	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
 	for _, path := range sortedKeys(r.tasks) {
 		t := r.tasks[path]
-		stored := &taskRecordJSON{TaskRecord: *t}
+		stored := &taskRecordJSON{TaskRecord: *p.tracked(t)}
 		if t.child != nil {
 			if sub := p.nodes[p.nodeAt[t.Node]].sub; sub != nil {
 				stored.Child = sub.recordOut(t.child)

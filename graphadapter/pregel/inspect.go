@@ -12,13 +12,15 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 		return &Snapshot{Step: emptyStep, Values: map[string]Value{}, Next: []string{}, Tasks: []TaskSnapshot{}}, nil
 	}
 	l := &Loop{prog: p, rec: r, work: p.loaded(r.Checkpoint)}
+	planned := p.plan(l.work, false)
+	// Control writes show in the values, not in what comes next.
 	if err := l.applyControl(); err != nil {
 		return nil, err
 	}
 	out := &Snapshot{Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
 		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
 	shown := l.work
-	for _, task := range p.plan(l.work, false) {
+	for _, task := range planned {
 		rec, known := r.tasks[task.Path]
 		if !known {
 			rec = &TaskRecord{Node: task.Node}
@@ -36,11 +38,11 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 		}
 		out.Tasks = append(out.Tasks, ts)
 		if newest && rec.Done {
-			l.tasks = append(l.tasks, &taskRun{task: task, rec: rec})
+			l.tasks = append(l.tasks, &taskRun{task: task, rec: p.tracked(rec)})
 		}
 	}
 	if len(l.tasks) > 0 {
-		applied, err := p.apply(l.work, l.parts())
+		applied, err := p.preview(l.work, l.parts())
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +50,18 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	}
 	out.Values = p.values(shown, nil)
 	return out, nil
+}
+
+// tracked is a finished task's record without writes to untracked channels: those are in no checkpoint.
+func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
+	kept := *rec
+	kept.Update = nil
+	for _, w := range rec.Update {
+		if at, ok := p.index[w.Channel]; ok && (at >= p.state || p.channels[at].rule != ruleUntracked) {
+			kept.Update = append(kept.Update, w)
+		}
+	}
+	return &kept
 }
 
 // Made returns the nodes whose writes made a record's checkpoint, and the state channels that they wrote. It is known
