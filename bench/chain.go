@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev"
+	"superstep.dev/workflows"
+)
+
+const (
+	chainNodes  = 200
+	chainRounds = 7
+	barChain    = 1.15
+)
+
+// The two sides' task queues. Each has a worker of its own in this process, with the same options.
+const (
+	graphQueue = "bench-graph"
+	plainQueue = "bench-plain"
+)
+
+// chainWorkerOptions are those of Superstep's workers, given to both sides.
+func chainWorkerOptions() worker.Options {
+	return worker.Options{
+		StickyScheduleToStartTimeout:     time.Second,
+		MaxConcurrentWorkflowTaskPollers: 5,
+		MaxConcurrentActivityTaskPollers: 5,
+		WorkerStopTimeout:                time.Second,
+		DisableRegistrationAliasing:      true,
+	}
+}
+
+// chain compares what a step costs with what Temporal alone takes for it.
+func chain(ctx context.Context, b *bench) ([]figure, error) {
+	s, err := b.startServer(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer temporal.Close()
+	runs := &chainRuns{temporal: temporal}
+	stop, err := runs.serve()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	graph, plain, err := runs.alternate(ctx, b.repeat(chainRounds))
+	if err != nil {
+		return nil, err
+	}
+	return []figure{chainFigure(graph, plain)}, s.stop()
+}
+
+// chainRuns starts runs of either side.
+type chainRuns struct {
+	temporal client.Client
+	client   *superstep.Client
+}
+
+// serve starts both sides' workers.
+func (c *chainRuns) serve() (stop func(), err error) {
+	if c.client, err = superstep.NewClient(c.temporal, superstep.ClientConfig{TaskQueue: graphQueue}); err != nil {
+		return nil, err
+	}
+	graph := worker.New(c.temporal, graphQueue, chainWorkerOptions())
+	if err := superstep.Register(graph, c.temporal, chainGraph()); err != nil {
+		return nil, err
+	}
+	plain := worker.New(c.temporal, plainQueue, chainWorkerOptions())
+	registerPlain(plain)
+	if err := errors.Join(graph.Start(), plain.Start()); err != nil {
+		return nil, err
+	}
+	return func() {
+		graph.Stop()
+		plain.Stop()
+	}, nil
+}
+
+// alternate runs both sides in turn, after one run of each that does not count. Who goes first alternates as well.
+func (c *chainRuns) alternate(ctx context.Context, rounds int) (graph, plain trips, err error) {
+	sides := []struct {
+		run func(context.Context) (trip, error)
+		out *trips
+	}{{c.runGraph, &graph}, {c.runPlain, &plain}}
+	for round := range rounds + 1 {
+		for i := range sides {
+			side := sides[(round+i)%len(sides)]
+			t, err := side.run(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			if round > 0 {
+				*side.out = append(*side.out, t)
+			}
+		}
+	}
+	return graph, plain, nil
+}
+
+// runGraph starts the graph as users do, and waits for its workflow to close.
+func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
+	began := time.Now()
+	id := "chain-" + uuid.NewString()
+	view, err := c.client.Start(ctx, superstep.StartRequest{Graph: chainName, Thread: id, Input: []byte(`{"note":"` + chainNote + `"}`)})
+	if err != nil {
+		return trip{}, err
+	}
+	var result workflows.GraphResult
+	if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
+		return trip{}, err
+	}
+	if result.Step != chainNodes {
+		return trip{}, fmt.Errorf("the graph ran %d steps of %d", result.Step, chainNodes)
+	}
+	return readTrip(ctx, c.temporal, id, view.RunID, time.Since(began))
+}
+
+// runPlain does the same with the hand-written workflow.
+func (c *chainRuns) runPlain(ctx context.Context) (trip, error) {
+	began := time.Now()
+	id := "plain-" + uuid.NewString()
+	run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: plainQueue, WorkflowTaskTimeout: 3 * time.Second,
+	}, plainWorkflow, chainNodes, chainNote)
+	if err != nil {
+		return trip{}, err
+	}
+	if err := run.Get(ctx, nil); err != nil {
+		return trip{}, err
+	}
+	return readTrip(ctx, c.temporal, id, run.GetRunID(), time.Since(began))
+}
+
+func chainFigure(graph, plain trips) figure {
+	ratio := graph.of(trip.ran).over(plain.of(trip.ran))
+	f := figure{
+		Name: "chain", Compares: fmt.Sprintf("%d no-op nodes in sync mode / %d no-op activities by hand, start to close in the history",
+			chainNodes, chainNodes),
+		Value: ratio.median(), Unit: "x", Bar: barChain, Rounds: ratio, Details: map[string]sample{},
+	}
+	for _, q := range tripQuantities {
+		g, p := graph.of(q.of), plain.of(q.of)
+		f.Details["graph, "+q.name], f.Details["plain, "+q.name] = g, p
+		f.Notes = append(f.Notes, fmt.Sprintf("%-16s %8.4g against %8.4g   %.3f x", q.name, g.median(), p.median(), g.over(p).median()))
+	}
+	return f
+}

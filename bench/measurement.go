@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+)
+
+// measurement produces one or more figures.
+type measurement struct {
+	name, about string
+	take        func(context.Context, *bench) ([]figure, error)
+}
+
+// measurements are all there are, in the order in which they are taken.
+var measurements = []measurement{
+	{"engine/step", "one superstep of the pure engine: a node that loops on itself over three channels", engineStep},
+	{"engine/sends", "10,000 Sends in one superstep of the pure engine, and what twice as many cost", engineSends},
+	{"chain", "200 no-op nodes through Superstep against 200 no-op activities of a hand-written workflow", chain},
+	{"recovery", "from the kill of the worker that runs a node to the node's next start, on stock server settings", recovery},
+}
+
+// choose returns the measurements whose name matches; nil matches all.
+func choose(run *regexp.Regexp) []measurement {
+	var out []measurement
+	for _, m := range measurements {
+		if run == nil || run.MatchString(m.name) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// bench is what measurements share: the command line, and the devserver's binary once somebody needed it.
+type bench struct {
+	options
+	notes   io.Writer // for people; figures go to stdout
+	binary  string
+	tempDir string
+	servers []*server
+}
+
+// close stops what was started.
+func (b *bench) close() error {
+	var err error
+	for _, s := range b.servers {
+		err = errors.Join(err, s.stop())
+	}
+	return errors.Join(err, b.removeTemp())
+}

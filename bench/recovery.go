@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"superstep.dev"
+)
+
+const (
+	recoveryName = "recovery"
+	// workTime is how long the node works that is killed: several heartbeats, so that kills come before and after.
+	workTime = 2 * time.Second
+	// recoveryPatience bounds the wait for anything a worker does.
+	recoveryPatience = time.Minute
+	barRecovery      = 4.0 // s
+)
+
+// recovery kills the worker that runs a node, again and again, while a second one is there to go on.
+func recovery(ctx context.Context, b *bench) ([]figure, error) {
+	s, err := b.startServer(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer temporal.Close()
+	c, err := superstep.NewClient(temporal, superstep.ClientConfig{})
+	if err != nil {
+		return nil, err
+	}
+	crew := newCrew(s.address)
+	defer crew.end()
+	var nodes, steps sample
+	for i := range b.kills {
+		k, err := killOnce(ctx, c, crew, fmt.Sprintf("recovery-%d", i+1))
+		if err != nil {
+			return nil, fmt.Errorf("kill %d: %w", i+1, err)
+		}
+		nodes, steps = append(nodes, k.node().Seconds()), append(steps, k.step().Seconds())
+	}
+	return recoveryFigures(nodes, steps), s.stop()
+}
+
+func recoveryFigures(nodes, steps sample) []figure {
+	return []figure{
+		{
+			Name: "recovery", Compares: "kill of a worker inside a node -> the node's next start, p95",
+			Value: nodes.percentile(95), Unit: "s", Bar: barRecovery, Rounds: nodes, Notes: []string{percentiles(nodes)},
+		},
+		{
+			Name: "recovery to superstep", Compares: "kill of a worker inside a node -> the next superstep, less the node's own time, p95",
+			Value: steps.percentile(95), Unit: "s", Rounds: steps, Notes: []string{percentiles(steps)},
+		},
+	}
+}
+
+func percentiles(s sample) string {
+	return fmt.Sprintf("p50 %.2f   p95 %.2f   max %.2f", s.median(), s.percentile(95), s.max())
+}
+
+// kill is one kill and what followed.
+type kill struct {
+	at, again, next time.Time
+}
+
+// node is how long the node stood still.
+func (k kill) node() time.Duration { return k.again.Sub(k.at) }
+
+// step is how long the next superstep took to start, without the time that the node itself takes.
+func (k kill) step() time.Duration { return k.next.Sub(k.at) - workTime }
+
+// killOnce runs a thread, kills the worker of its first node at a random moment inside it, and watches who goes on.
+func killOnce(ctx context.Context, c *superstep.Client, crew *crew, thread string) (kill, error) {
+	var k kill
+	if err := crew.fill(ctx); err != nil {
+		return k, err
+	}
+	if _, err := c.Start(ctx, superstep.StartRequest{Graph: recoveryName, Thread: thread, Input: []byte(`{"note":"go"}`)}); err != nil {
+		return k, err
+	}
+	first, err := crew.await(ctx, thread, workNode)
+	if err != nil {
+		return k, err
+	}
+	// Not at the very end: a result that is on its way to the server when the worker dies is no lost node.
+	moment := first.at().Add(time.Duration(rand.Float64() * 0.95 * float64(workTime)))
+	if err := pause(ctx, time.Until(moment)); err != nil {
+		return k, err
+	}
+	if k.at, err = crew.kill(first.PID); err != nil {
+		return k, err
+	}
+	again, err := crew.await(ctx, thread, workNode)
+	if err != nil {
+		return k, err
+	}
+	next, err := crew.await(ctx, thread, nextNode)
+	k.again, k.next = again.at(), next.at()
+	return k, err
+}
+
+func pause(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
