@@ -1,0 +1,80 @@
+package testserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// The environment by which one server, and one binary, serve several test processes.
+const (
+	// EnvAddress holds the host:port of a server that is already there.
+	EnvAddress = "SUPERSTEP_TEST_ADDRESS"
+	// EnvBinary holds the path of a devserver binary, so that nobody builds it again.
+	EnvBinary = "SUPERSTEP_TEST_DEVSERVER"
+)
+
+// devserverModule is the server's Go module. Only a workspace that has its source builds it.
+const devserverModule = "superstep.dev/devserver"
+
+// ErrNoSource says that this process is not inside the workspace that holds the server's source, so that it cannot
+// build a server.
+var ErrNoSource = errors.New("the source of " + devserverModule + " is not in this workspace")
+
+// binary builds the devserver once per process.
+var binary = sync.OnceValues(func() (string, error) { return Binary(os.Stderr) })
+
+// Binary returns the path of a devserver binary: that of EnvBinary, or bin/devserver of the workspace after building
+// it there, which takes a second when nothing changed. It is built without the race detector whatever the tests run
+// with: the server would be many times slower. Before building it says on log how long that may take.
+func Binary(log io.Writer) (string, error) {
+	if path := os.Getenv(EnvBinary); path != "" {
+		return path, nil
+	}
+	source, err := moduleSource()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(filepath.Dir(source), "bin", "devserver")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", fmt.Errorf("make a place for the server's binary: %w", err)
+	}
+	unlock, err := lockFile(path + ".lock")
+	if err != nil {
+		return "", fmt.Errorf("wait for another build of the server: %w", err)
+	}
+	defer unlock()
+	fmt.Fprintln(log, "compiling the Temporal server: four to seven minutes the first time")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = source
+	build.Env = append(os.Environ(), "GOFLAGS="+withoutRace(os.Getenv("GOFLAGS")))
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the Temporal server: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// moduleSource returns the directory of the server's module.
+func moduleSource() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{if .Main}}{{.Dir}}{{end}}", devserverModule).Output()
+	dir := strings.TrimSpace(string(out))
+	if err != nil || dir == "" {
+		return "", ErrNoSource
+	}
+	return dir, nil
+}
+
+func withoutRace(flags string) string {
+	var kept []string
+	for _, f := range strings.Fields(flags) {
+		if f != "-race" && f != "-race=true" {
+			kept = append(kept, f)
+		}
+	}
+	return strings.Join(kept, " ")
+}
