@@ -112,7 +112,7 @@ func (c *Client) explain(err error, graph, thread string) error {
 		return err
 	case errors.As(err, &notFound):
 		e.Kind, e.Cause = ErrNotFound, nil
-		e.Message, e.Do = "there is no thread "+quote(thread), "List the threads there are: superstep list"
+		e.Message, e.Do, e.Command = "there is no thread "+quote(thread), "List the threads there are", []string{"list"}
 	case errors.As(err, &unavailable):
 		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: go run ./devserver"
 	case errors.As(err, &tooLarge):
@@ -145,5 +145,5 @@ func (c *Client) explainQuery(err error, graph, thread string) error {
 
 func (c *Client) noWorker(graph, thread string) error {
 	return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
-		Message: "no worker answers on task queue " + quote(c.cfg.TaskQueue), Do: "Start one: superstep worker"}
+		Message: "no worker answers on task queue " + quote(c.cfg.TaskQueue), Do: "Start one", Command: []string{"worker"}}
 }

@@ -25,7 +25,7 @@ func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 		status := statusOf(last.status)
 		return ThreadView{}, &Error{Kind: ErrNotFailed, Graph: last.graph, Thread: thread,
 			Message: fmt.Sprintf("thread %q has nothing to retry: its run is %s", thread, status),
-			Do:      "Look at it: superstep show " + thread}
+			Do:      "Look at it", Command: []string{"show", thread}}
 	}
 	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
 		return ThreadView{}, err

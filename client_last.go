@@ -53,7 +53,7 @@ func (c *Client) theLastRun(ctx context.Context, thread string) (*lastRun, error
 	last, err := c.lastRun(ctx, thread)
 	if err == nil && last == nil {
 		err = &Error{Kind: ErrNotFound, Thread: thread, Message: "there is no thread " + quote(thread),
-			Do: "List the threads there are: superstep list"}
+			Do: "List the threads there are", Command: []string{"list"}}
 	}
 	return last, err
 }

@@ -63,7 +63,7 @@ func (c *Client) resumeBySignal(ctx context.Context, last *lastRun, req workflow
 func (c *Client) notAsking(_ context.Context, last *lastRun, req ResumeRequest) error {
 	e := &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: req.Question,
 		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, statusOf(last.status)),
-		Do:      "Look at it: superstep show " + last.thread}
+		Do:      "Look at it", Command: []string{"show", last.thread}}
 	return e
 }
 
@@ -86,7 +86,7 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req ResumeR
 		return "", nil
 	case req.Question == "":
 		e.Kind, e.Message = ErrAnswerRefused, fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, s.Status)
-		e.Do = "Look at it: superstep show " + last.thread
+		e.Do, e.Command = "Look at it", []string{"show", last.thread}
 		return "", e
 	}
 	for _, a := range s.Answered {
@@ -95,7 +95,7 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req ResumeR
 		}
 	}
 	e.Kind, e.Message = ErrNotFound, fmt.Sprintf("thread %q has no question %q", last.thread, req.Question)
-	e.Do = "See what is open: superstep show " + last.thread
+	e.Do, e.Command = "See what is open", []string{"show", last.thread}
 	return "", e
 }
 
@@ -176,13 +176,13 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 		return ctx.Err()
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
 		noWorker := &Error{Kind: ErrNoWorker, Thread: thread, Message: "no worker took the message, and it is not stored",
-			Do: "Start a worker and send it again, or store an answer without one: superstep resume --signal"}
+			Do: "Start a worker and send it again; resume --signal stores an answer without one", Command: []string{"worker"}}
 		return noWorker
 	}
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
 		return &Error{Kind: ErrAnswerRefused, Thread: thread, Message: fmt.Sprintf("the run of thread %q has just ended", thread),
-			Do: "Look at it: superstep show " + thread}
+			Do: "Look at it", Command: []string{"show", thread}}
 	}
 	return c.explain(err, "", thread)
 }

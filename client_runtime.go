@@ -98,7 +98,7 @@ func (c *Client) threadState(ctx context.Context, g *graphadapter.Graph, thread,
 		}
 	}
 	return StateView{}, &Error{Kind: ErrNotFound, Graph: last.graph, Thread: thread,
-		Message: "the thread's last run has no checkpoint " + quote(checkpoint), Do: "List them: superstep history " + thread}
+		Message: "the thread's last run has no checkpoint " + quote(checkpoint), Do: "List them", Command: []string{"history", thread}}
 }
 
 // checkpoints replays a run and returns its checkpoints, oldest first.

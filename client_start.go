@@ -128,7 +128,7 @@ func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.Grap
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) || err == nil && !reply.GetStarted() {
 		return ThreadView{}, &Error{Kind: ErrRunning, Graph: req.Graph, Thread: req.Thread,
-			Message: fmt.Sprintf("somebody else has just continued thread %q", req.Thread), Do: "Look at it: superstep show " + req.Thread}
+			Message: fmt.Sprintf("somebody else has just continued thread %q", req.Thread), Do: "Look at it", Command: []string{"show", req.Thread}}
 	}
 	if err != nil {
 		return ThreadView{}, c.explain(err, req.Graph, req.Thread)

@@ -30,8 +30,10 @@ type Error struct {
 	Kind error
 	// Graph, Thread, Node and Question are those concerned, as far as known.
 	Graph, Thread, Node, Question string
-	// Message says what is wrong; Do says what to do next, as a sentence or a command line.
+	// Message says what is wrong; Do says what to do next, in words.
 	Message, Do string
+	// Command is what to type for that: the arguments of the superstep command, nil if there is none.
+	Command []string
 	// Cause is the underlying error, nil if there is none.
 	Cause error
 }
@@ -45,6 +47,9 @@ func (e *Error) Error() string {
 	}
 	if e.Do != "" {
 		b.WriteString(". " + e.Do)
+	}
+	if len(e.Command) > 0 {
+		b.WriteString(": superstep " + strings.Join(e.Command, " "))
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"superstep.dev"
 )
@@ -64,6 +65,7 @@ type errorView struct {
 	Kind     string `json:"kind"`
 	Message  string `json:"message"`
 	Do       string `json:"do,omitempty"`
+	Command  string `json:"command,omitempty"`
 	Graph    string `json:"graph,omitempty"`
 	Thread   string `json:"thread,omitempty"`
 	Node     string `json:"node,omitempty"`
@@ -104,15 +106,22 @@ func (a *app) report(err error) int {
 		return int(silent)
 	}
 	v := viewOf(err)
+	text := err.Error()
+	var known *superstep.Error
+	if errors.As(err, &known) && len(known.Command) > 0 {
+		// The command as it can be typed here: this program's name, this connection.
+		v.Command = a.commandLine(known.Command...)
+		text = strings.Replace(text, "superstep "+strings.Join(known.Command, " "), v.Command, 1)
+	}
 	if !a.json() {
-		fmt.Fprintln(a.stderr, a.redact(clean(err.Error())))
+		fmt.Fprintln(a.stderr, a.redact(clean(text)))
 		return v.Exit
 	}
 	v.Message = a.redact(v.Message)
-	text, encodeErr := json.Marshal(map[string]errorView{"error": v})
+	encoded, encodeErr := json.Marshal(map[string]errorView{"error": v})
 	if encodeErr != nil {
-		text = fmt.Appendf(nil, `{"error":{"kind":"failed","exit":%d}}`, v.Exit)
+		encoded = fmt.Appendf(nil, `{"error":{"kind":"failed","exit":%d}}`, v.Exit)
 	}
-	fmt.Fprintf(a.stderr, "%s\n", text)
+	fmt.Fprintf(a.stderr, "%s\n", encoded)
 	return v.Exit
 }

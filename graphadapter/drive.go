@@ -66,6 +66,10 @@ func runTask(ctx context.Context, g *Graph, thread string, task *pregel.Task) pr
 			continue
 		}
 		stored, _ := EncodeLedger(journal.Entries())
+		if ctx.Err() != nil {
+			cancelled := &pregel.NodeError{Type: "Cancelled", Message: "cancelled", Graph: g.nameOf(task), Node: task.Node}
+			return pregel.Outcome{Error: cancelled, Ledger: stored, Custom: emitted}
+		}
 		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored, Custom: emitted}
 	}
 }

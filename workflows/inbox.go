@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -228,7 +229,10 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 	}
 	for _, q := range open {
 		if q.ID == given.QuestionID {
-			return checkAnswer(q.Question, given.Value)
+			if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
+				return refuse(ErrTypeBadAnswer, "%v", err)
+			}
+			return nil
 		}
 	}
 	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
