@@ -60,7 +60,7 @@ func (c *Client) theLastRun(ctx context.Context, thread string) (*lastRun, error
 
 func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 	var graph string
-	if p, ok := info.GetMemo().GetFields()[memoGraph]; ok {
+	if p, ok := info.GetMemo().GetFields()[workflows.MemoGraph]; ok {
 		if err := c.cfg.DataConverter.FromPayload(p, &graph); err != nil {
 			return ""
 		}

@@ -31,9 +31,6 @@ const maxInputBytes = 1 << 20
 // time that a recovery takes.
 const workflowTaskTimeout = 3 * time.Second
 
-// memoGraph is the memo field that names a run's graph.
-const memoGraph = "graph"
-
 // Start begins a run of a thread: of a new one, or of one whose last run has ended, which then goes on from its state.
 // A worker checks the input first; nothing is started when it does not fit.
 //
@@ -141,7 +138,7 @@ func (c *Client) startRequest(thread string, in workflows.GraphInput, last *last
 	if err != nil {
 		return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
 	}
-	name, err := converterPayload(c, in.Graph)
+	memo, err := c.memo(in)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +150,7 @@ func (c *Client) startRequest(thread string, in workflows.GraphInput, last *last
 		// A thread that is not known to have run must really be new.
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		Memo:                     &commonpb.Memo{Fields: map[string]*commonpb.Payload{memoGraph: name}},
+		Memo:                     memo,
 	}
 	if last != nil {
 		start.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -169,12 +166,25 @@ func (c *Client) startRequest(thread string, in workflows.GraphInput, last *last
 	return start, nil
 }
 
-func converterPayload(c *Client, value string) (*commonpb.Payload, error) {
-	p, err := c.cfg.DataConverter.ToPayload(value)
-	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Message: "the graph's name cannot be encoded", Cause: err}
+// memo names the graph, and the Spec when the run goes on with one; a new run notes the worker's itself.
+func (c *Client) memo(in workflows.GraphInput) (*commonpb.Memo, error) {
+	fields := map[string]string{workflows.MemoGraph: in.Graph}
+	if in.Spec != nil {
+		print, err := graphadapter.Fingerprint(in.Spec)
+		if err != nil {
+			return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Message: "the thread's graph cannot be read", Cause: err}
+		}
+		fields[workflows.MemoSpec] = print
 	}
-	return p, nil
+	memo := &commonpb.Memo{Fields: map[string]*commonpb.Payload{}}
+	for name, value := range fields {
+		p, err := c.cfg.DataConverter.ToPayload(value)
+		if err != nil {
+			return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Message: "the memo cannot be encoded", Cause: err}
+		}
+		memo.Fields[name] = p
+	}
+	return memo, nil
 }
 
 // keyword is a search attribute's value; those are never encoded by a codec.

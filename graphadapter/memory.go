@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"superstep.dev/graphadapter/pregel"
@@ -20,6 +21,7 @@ func NewMemory() *Memory { return &Memory{threads: map[string]*history{}} }
 // history is one thread's state and its past.
 type history struct {
 	busy    chan struct{} // holds a token while a run is under way
+	print   string        // the fingerprint of the graph that the thread runs, "" before the first run
 	thread  *pregel.Thread
 	records []*pregel.Record // the root graph's, oldest first
 }
@@ -62,6 +64,9 @@ func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (Run
 		return RunResult{}, err
 	}
 	defer release()
+	if err := t.history.belongs(t.graph, t.id); err != nil {
+		return RunResult{}, err
+	}
 	thread, replay, err := t.history.from(t.id, opts.Checkpoint)
 	if err != nil {
 		return RunResult{}, err
@@ -107,6 +112,9 @@ func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot
 		return nil, err
 	}
 	defer release()
+	if err := t.history.belongs(t.graph, t.id); err != nil {
+		return nil, err
+	}
 	if checkpoint == "" {
 		return program.Snapshot(t.history.thread, t.history.thread.Head, true)
 	}
@@ -128,6 +136,9 @@ func (t *Thread) History(ctx context.Context) ([]*pregel.Snapshot, error) {
 		return nil, err
 	}
 	defer release()
+	if err := t.history.belongs(t.graph, t.id); err != nil {
+		return nil, err
+	}
 	records := t.history.records
 	out := make([]*pregel.Snapshot, 0, len(records))
 	for i := len(records) - 1; i >= 0; i-- {
@@ -138,6 +149,21 @@ func (t *Thread) History(ctx context.Context) ([]*pregel.Snapshot, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// belongs refuses a thread whose checkpoints were made by another graph: nothing could read them.
+func (h *history) belongs(g *Graph, id string) error {
+	print, err := Fingerprint(g.Spec)
+	if err != nil {
+		return err
+	}
+	if h.print == "" {
+		h.print = print
+	}
+	if h.print != print {
+		return fmt.Errorf("thread %q was begun with another graph than this %q: use another thread id", id, g.Spec.Name)
+	}
+	return nil
 }
 
 func (h *history) acquire(ctx context.Context) (release func(), err error) {

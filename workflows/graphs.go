@@ -59,5 +59,10 @@ func recordSpec(ctx workflow.Context, graph *graphadapter.Graph) *pregel.Spec {
 	if err := recorded.Get(&spec); err != nil {
 		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", graph.Spec.Name, err))
 	}
+	if print, err := graphadapter.Fingerprint(&spec); err == nil {
+		if err := workflow.UpsertMemo(ctx, map[string]any{MemoSpec: print}); err != nil {
+			workflow.GetLogger(ctx).Warn("the spec's fingerprint is not in the memo", "error", err)
+		}
+	}
 	return &spec
 }

@@ -26,6 +26,12 @@ const (
 	QueryAdmit = "admit"
 )
 
+// The memo fields of a run: its graph's name, and the fingerprint of the Spec that it goes on with.
+const (
+	MemoGraph = "graph"
+	MemoSpec  = "spec"
+)
+
 // The custom search attributes. A server that lacks them is served without.
 const (
 	AttributeGraph     = "SuperstepGraph"
