@@ -1,0 +1,53 @@
+# The commands of the project. Only Go is needed; the race detector also wants a C compiler.
+GO ?= go
+BIN := bin
+FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
+
+.PHONY: help demo dev test check tools build bench clean
+
+help:
+	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
+	@echo 'make dev     the same processes, up until Ctrl-C'
+	@echo 'make test    formatting, vet, linters, determinism, and every test against a real server'
+	@echo 'make bench   figures as ratios, as a table and as JSON'
+	@echo 'make build   the commands, in ./bin'
+	@echo '($(FIRST))'
+
+demo:
+	@$(GO) run ./examples/refund/demo
+
+dev:
+	@$(GO) run ./examples/refund/dev
+
+# Tests run with the race detector on our own code. The server is another process, built without it, started once for
+# the whole run.
+test: check
+	@echo '== tests ($(FIRST))'
+	$(GO) run ./internal/testserver/run -- $(GO) test -race -timeout 25m ./...
+	@echo '== tests of the embedded server'
+	cd devserver && $(GO) test -timeout 15m .
+
+check: tools
+	@echo '== formatting, vet, staticcheck, workflowcheck'
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(BIN)/staticcheck ./...
+	$(BIN)/workflowcheck -show-pos -config workflowcheck.config.yaml ./workflows/... ./graphadapter/pregel/... ./graphadapter/ledger/...
+
+tools:
+	@mkdir -p $(BIN)
+	@cd tools && GOWORK=off $(GO) build -o ../$(BIN)/ honnef.co/go/tools/cmd/staticcheck go.temporal.io/sdk/contrib/tools/workflowcheck
+
+build:
+	@echo '== build ($(FIRST))'
+	@mkdir -p $(BIN)
+	$(GO) build -o $(BIN)/devserver ./devserver
+	$(GO) build -o $(BIN)/payments ./examples/refund/payments/cmd
+	$(GO) build -o $(BIN)/worker ./worker
+	$(GO) build -o $(BIN)/superstep ./cmd/superstep
+
+bench:
+	$(GO) run ./bench
+
+clean:
+	rm -rf $(BIN) .demo .dev bench/results
