@@ -48,7 +48,7 @@ func chain(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	defer temporal.Close()
-	runs := &chainRuns{temporal: temporal}
+	runs := &chainRuns{temporal: temporal, server: s.process}
 	stop, err := runs.serve()
 	if err != nil {
 		return nil, err
@@ -65,6 +65,7 @@ func chain(ctx context.Context, b *bench) ([]figure, error) {
 type chainRuns struct {
 	temporal client.Client
 	client   *superstep.Client
+	server   *process
 }
 
 // serve starts both sides' workers.
@@ -110,36 +111,46 @@ func (c *chainRuns) alternate(ctx context.Context, rounds int) (graph, plain tri
 
 // runGraph starts the graph as users do, and waits for its workflow to close.
 func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
-	began := time.Now()
 	id := "chain-" + uuid.NewString()
-	view, err := c.client.Start(ctx, superstep.StartRequest{Graph: chainName, Thread: id, Input: []byte(`{"note":"` + chainNote + `"}`)})
-	if err != nil {
-		return trip{}, err
-	}
-	var result workflows.GraphResult
-	if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
-		return trip{}, err
-	}
-	if result.Step != chainNodes {
-		return trip{}, fmt.Errorf("the graph ran %d steps of %d", result.Step, chainNodes)
-	}
-	return readTrip(ctx, c.temporal, id, view.RunID, time.Since(began))
+	return c.travel(ctx, id, func() (runID string, err error) {
+		view, err := startThread(ctx, c.client, chainName, id)
+		if err != nil {
+			return "", err
+		}
+		var result workflows.GraphResult
+		if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
+			return "", err
+		}
+		if result.Step != chainNodes {
+			return "", fmt.Errorf("the graph ran %d steps of %d", result.Step, chainNodes)
+		}
+		return view.RunID, nil
+	})
 }
 
 // runPlain does the same with the hand-written workflow.
 func (c *chainRuns) runPlain(ctx context.Context) (trip, error) {
-	began := time.Now()
 	id := "plain-" + uuid.NewString()
-	run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: plainQueue, WorkflowTaskTimeout: 3 * time.Second,
-	}, plainWorkflow, chainNodes, chainNote)
+	return c.travel(ctx, id, func() (runID string, err error) {
+		run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: id, TaskQueue: plainQueue, WorkflowTaskTimeout: 3 * time.Second,
+		}, plainWorkflow, chainNodes, chainNote)
+		if err != nil {
+			return "", err
+		}
+		return run.GetRunID(), run.Get(ctx, nil)
+	})
+}
+
+// travel measures one run from outside, and then reads its history.
+func (c *chainRuns) travel(ctx context.Context, id string, run func() (runID string, err error)) (trip, error) {
+	began, server, own := time.Now(), c.server.cpu(), ownCPU()
+	runID, err := run()
 	if err != nil {
 		return trip{}, err
 	}
-	if err := run.Get(ctx, nil); err != nil {
-		return trip{}, err
-	}
-	return readTrip(ctx, c.temporal, id, run.GetRunID(), time.Since(began))
+	t := trip{wall: time.Since(began), serverCPU: c.server.cpu() - server, workerCPU: milliseconds(ownCPU() - own)}
+	return t, t.read(ctx, c.temporal, id, runID)
 }
 
 func chainFigure(graph, plain trips) figure {

@@ -9,7 +9,7 @@ import (
 
 const (
 	chainName = "chain"
-	// chainNote is the whole state of the graph, and the whole input of the hand-written activities.
+	// chainNote is the whole state of a graph, and the whole input of the hand-written activities.
 	chainNote = "a few words that every step reads"
 )
 

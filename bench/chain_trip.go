@@ -14,15 +14,29 @@ type trip struct {
 	started, closed time.Time
 	wall            time.Duration
 	events, bytes   int
+	scheduled       []time.Time // the steps' activities
+	serverCPU       float64     // ms
+	workerCPU       float64     // ms, of this process
 }
 
 type trips []trip
 
 func (t trip) ran() float64        { return milliseconds(t.closed.Sub(t.started)) }
 func (t trip) perStep() float64    { return t.ran() / chainNodes }
+func (t trip) onServer() float64   { return t.serverCPU / chainNodes }
+func (t trip) onWorker() float64   { return t.workerCPU / chainNodes }
 func (t trip) waited() float64     { return milliseconds(t.wall) }
 func (t trip) eventCount() float64 { return float64(t.events) }
 func (t trip) kilobytes() float64  { return float64(t.bytes) / 1024 }
+
+// usualStep is the median time from one step to the next: a machine that was busy for a moment does not show in it.
+func (t trip) usualStep() float64 {
+	var steps sample
+	for i := 1; i < len(t.scheduled); i++ {
+		steps = append(steps, milliseconds(t.scheduled[i].Sub(t.scheduled[i-1])))
+	}
+	return steps.median()
+}
 
 // tripQuantities are what is told of both sides, beside the ratio.
 var tripQuantities = []struct {
@@ -30,6 +44,9 @@ var tripQuantities = []struct {
 	of   func(trip) float64
 }{
 	{"ms a step", trip.perStep},
+	{"ms median step", trip.usualStep},
+	{"ms CPU, worker", trip.onWorker},
+	{"ms CPU, server", trip.onServer},
 	{"ms wall clock", trip.waited},
 	{"events", trip.eventCount},
 	{"KiB of history", trip.kilobytes},
@@ -43,18 +60,19 @@ func (t trips) of(quantity func(trip) float64) sample {
 	return out
 }
 
-// readTrip reads a closed run's history.
-func readTrip(ctx context.Context, c client.Client, id, runID string, wall time.Duration) (trip, error) {
-	t := trip{wall: wall}
+// read takes in a closed run's history.
+func (t *trip) read(ctx context.Context, c client.Client, id, runID string) error {
 	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		if err != nil {
-			return t, err
+			return err
 		}
 		t.events++
 		t.bytes += e.Size()
 		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+			t.scheduled = append(t.scheduled, e.GetEventTime().AsTime())
 		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 			t.started = e.GetEventTime().AsTime()
 		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
@@ -62,7 +80,7 @@ func readTrip(ctx context.Context, c client.Client, id, runID string, wall time.
 		}
 	}
 	if t.closed.IsZero() {
-		return t, fmt.Errorf("run %s did not complete", id)
+		return fmt.Errorf("run %s did not complete", id)
 	}
-	return t, nil
+	return nil
 }

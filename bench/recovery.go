@@ -80,7 +80,7 @@ func killOnce(ctx context.Context, c *superstep.Client, crew *crew, thread strin
 	if err := crew.fill(ctx); err != nil {
 		return k, err
 	}
-	if _, err := c.Start(ctx, superstep.StartRequest{Graph: recoveryName, Thread: thread, Input: []byte(`{"note":"go"}`)}); err != nil {
+	if _, err := startThread(ctx, c, recoveryName, thread); err != nil {
 		return k, err
 	}
 	first, err := crew.await(ctx, thread, workNode)
@@ -102,13 +102,4 @@ func killOnce(ctx context.Context, c *superstep.Client, crew *crew, thread strin
 	next, err := crew.await(ctx, thread, nextNode)
 	k.again, k.next = again.at(), next.at()
 	return k, err
-}
-
-func pause(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

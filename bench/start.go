@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"superstep.dev"
+)
+
+// startPatience is how long a worker that has just begun to poll may take to be seen by the server.
+const startPatience = 15 * time.Second
+
+// startThread starts a run as users do, and waits for the first worker if it has to.
+func startThread(ctx context.Context, c *superstep.Client, graph, thread string) (superstep.ThreadView, error) {
+	req := superstep.StartRequest{Graph: graph, Thread: thread, Input: fmt.Appendf(nil, `{"note":%q}`, chainNote)}
+	deadline := time.Now().Add(startPatience)
+	for {
+		view, err := c.Start(ctx, req)
+		if !errors.Is(err, superstep.ErrNoWorker) || time.Now().After(deadline) {
+			return view, err
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return view, err
+		}
+	}
+}
+
+// pause waits, unless ctx ends first.
+func pause(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
