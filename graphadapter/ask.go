@@ -69,7 +69,7 @@ func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 		ordinal = len(a.ordinals)
 		a.ordinals[q.ID] = ordinal
 	}
-	if answer, ok := a.answers[q.ID]; ok {
+	if answer, ok := a.answerTo(q); ok {
 		answer.Value = orNull(answer.Value)
 		return answer, nil
 	}

@@ -27,6 +27,8 @@ type Env struct {
 	// Lease is how long after a stored record this attempt is certain not to be replaced: one outside call must end
 	// within it. 0 means no bound.
 	Lease time.Duration
+	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
+	Asked Asked
 }
 
 // abandonAfter is how long a node may go on after its context is done before the attempt ends without it.

@@ -1,0 +1,20 @@
+package graphadapter
+
+import "superstep.dev/graphadapter/pregel"
+
+// Asked is called for each question that a task asks and has no answer to, in the order in which they are asked. With
+// true the question is answered by the value as if it had been before the task ran; with false it waits. It is called
+// with the task locked, so it must not call into it.
+//
+// A node under test has to be answered while it runs: its question's id, by which answers are given, is not known
+// before it asks.
+type Asked func(q pregel.Question) (answer pregel.Value, answered bool)
+
+// answerTo returns the answer to a question; a.mu is held.
+func (a *attempt) answerTo(q pregel.Question) (pregel.Answer, bool) {
+	if answer, ok := a.answers[q.ID]; ok || a.env.Asked == nil {
+		return answer, ok
+	}
+	value, ok := a.env.Asked(q)
+	return pregel.Answer{QuestionID: q.ID, Value: value}, ok
+}
