@@ -78,24 +78,30 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 		return err
 	}
 	v.Step, v.Output, v.Error = left.Step, left.Output, message
-	v.Effects = effectsOfState(left.Spec, left.State)
-	return nil
+	if left.Spec == nil || left.State == nil {
+		return nil
+	}
+	return addLeft(left, v)
 }
 
-// effectsOfState reads the ledgers that a closed run left on record.
-func effectsOfState(spec *pregel.Spec, state pregel.Value) []EffectView {
-	if spec == nil || state == nil {
-		return nil
+// addLeft adds what the state that a closed run left tells.
+func addLeft(left workflows.GraphResult, v *ThreadView) error {
+	unread := func(err error) error {
+		return &Error{Kind: ErrBadInput, Graph: v.Graph, Thread: v.Thread, Message: "the thread's stored state cannot be read", Cause: err}
 	}
-	program, err := pregel.Compile(spec, unreadable(spec))
+	program, err := pregel.Compile(left.Spec, unreadable(left.Spec))
 	if err != nil {
-		return nil
+		return unread(err)
 	}
-	thread, err := program.DecodeThread(state)
+	thread, err := program.DecodeThread(left.State)
 	if err != nil {
-		return nil
+		return unread(err)
 	}
-	return effectsOf(program.Ledgers(thread))
+	v.Effects = effectsOf(program.Ledgers(thread))
+	if v.Output == nil && v.Status == StatusFinished {
+		v.Output = program.Output(thread)
+	}
+	return nil
 }
 
 func effectsOf(ledgers []pregel.TaskLedger) []EffectView {

@@ -11,7 +11,8 @@ import (
 
 // Bounds of a run's last event: the server refuses a payload of 2 MiB.
 const (
-	maxClosingState = 1800 << 10
+	maxClosingState = 1600 << 10
+	maxOutput       = 64 << 10
 	closingLines    = 200
 )
 
@@ -48,7 +49,8 @@ func (r *run) step() int {
 func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 	r.status = StatusFinished
 	r.show(ctx)
-	return &GraphResult{Graph: r.in.Graph, Output: r.loop.Output(), Closing: r.closing()}, nil
+	result := r.result()
+	return &result, nil
 }
 
 // failed ends the run so that it can be continued: every sibling has ended and its writes are in the state, and answers
@@ -59,21 +61,31 @@ func (r *run) failed(ctx workflow.Context) error {
 		fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure), errorType(r.failure),
 		temporal.ApplicationErrorOptions{
 			NonRetryable: true,
-			Details:      []any{GraphResult{Graph: r.in.Graph, Output: r.loopOutput(), Closing: r.closing()}},
+			Details:      []any{r.result()},
 		})
 }
 
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
 	r.keepAnswers(ctx)
-	return temporal.NewCanceledError(GraphResult{Graph: r.in.Graph, Output: r.loopOutput(), Closing: r.closing()})
+	return temporal.NewCanceledError(r.result())
 }
 
-func (r *run) loopOutput() map[string]pregel.Value {
+// result is what the run's last event holds. The output is part of the state; a small one is repeated for readers that
+// know nothing of states.
+func (r *run) result() GraphResult {
+	result := GraphResult{Graph: r.in.Graph, Closing: r.closing()}
 	if r.loop == nil {
-		return nil
+		return result
 	}
-	return r.loop.Output()
+	size := 0
+	for _, name := range workflow.DeterministicKeys(r.loop.Output()) {
+		size += len(name) + len(r.loop.Output()[name])
+	}
+	if size <= maxOutput {
+		result.Output = r.loop.Output()
+	}
+	return result
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.

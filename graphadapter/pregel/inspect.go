@@ -64,6 +64,14 @@ func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
 	return &kept
 }
 
+// Output returns the output channels of a thread's newest checkpoint; nil before the first.
+func (p *Program) Output(t *Thread) map[string]Value {
+	if t.Head == nil {
+		return nil
+	}
+	return p.values(t.Head.Checkpoint, p.outputs)
+}
+
 // Made returns the nodes whose writes made a record's checkpoint, and the state channels that they wrote. It is known
 // in the process that made it; a stored checkpoint has forgotten it.
 func (p *Program) Made(r *Record) (ran, wrote []string) {
