@@ -99,10 +99,15 @@ func (r *run) runTasks(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	for {
 		r.tasks.add(r.loop.Ready())
-		if ctx.Err() == nil {
+		full := historyFull(ctx)
+		if ctx.Err() == nil && full == nil {
 			r.schedule(ctx)
 		}
 		if r.tasks.running == 0 {
+			if len(r.tasks.queue) > 0 && full != nil {
+				r.failure = full
+				return
+			}
 			break
 		}
 		_ = workflow.Await(wait, func() bool { return len(r.results) > 0 })

@@ -1,0 +1,34 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+// The server terminates a run at 51,200 events or 50 MiB of history, without a word to the run. Before that the run
+// ends itself, with its state, so that a retry goes on in a new history.
+const (
+	maxEvents       = 45_000
+	maxHistoryBytes = 44 << 20
+)
+
+// HistoryFullError says that a run's history is full. Nothing is lost: a retry of the thread goes on from there.
+type HistoryFullError struct {
+	Events, Bytes int
+}
+
+func (e *HistoryFullError) Error() string {
+	return fmt.Sprintf("the run's history is full (%d events, %d bytes): retry the thread, it goes on where it stands",
+		e.Events, e.Bytes)
+}
+
+// historyFull returns a *HistoryFullError when the run must not grow any more.
+func historyFull(ctx workflow.Context) error {
+	info := workflow.GetInfo(ctx)
+	events, bytes := info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
+	if events > maxEvents || bytes > maxHistoryBytes {
+		return &HistoryFullError{Events: events, Bytes: bytes}
+	}
+	return nil
+}
