@@ -98,6 +98,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 	// A disconnected context: the wait for running tasks outlasts the cancellation that ends them.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	for {
+		r.answerRunning(ctx)
 		r.tasks.add(r.loop.Ready())
 		full := historyFull(ctx)
 		if ctx.Err() == nil && full == nil {
@@ -110,10 +111,22 @@ func (r *run) runTasks(ctx workflow.Context) {
 			}
 			break
 		}
-		_ = workflow.Await(wait, func() bool { return len(r.results) > 0 })
+		_ = workflow.Await(wait, func() bool { return len(r.results) > 0 || r.inbox.hasAnswers() && ctx.Err() == nil })
 		r.deliver()
 	}
 	r.failure = r.loop.Err()
+}
+
+// answerRunning gives answers that arrived to the tasks that asked, while siblings are still under way: nobody's
+// approval waits for somebody else's long task.
+func (r *run) answerRunning(ctx workflow.Context) {
+	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || !r.inbox.hasAnswers() {
+		return
+	}
+	if err := r.loop.Resume(r.inbox.take().Resume); err != nil {
+		// Only a scalar can be ambiguous, and what arrives here names its question.
+		workflow.GetLogger(ctx).Error("accepted answers could not be given", "error", err)
+	}
 }
 
 // wait holds the run until an answer arrives or the run is cancelled. No worker is occupied while it waits.

@@ -31,6 +31,16 @@ type inbox struct {
 
 func (b *inbox) waiting() bool { return b.invoke != nil || len(b.updates)+len(b.signals) > 0 }
 
+// hasAnswers reports whether answers arrived, as opposed to new input or a bare resume.
+func (b *inbox) hasAnswers() bool {
+	for _, req := range append(b.updates[:len(b.updates):len(b.updates)], b.signals...) {
+		if len(req.answers()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // take empties the inbox into an engine input: updates first, then signals, each in their order. A bare resume only
 // passes a breakpoint.
 func (b *inbox) take() pregel.Input {

@@ -111,17 +111,22 @@ func (p *Program) openWithin(t *Thread, rec *TaskRecord, nodes []string) []Quest
 func (l *Loop) retryChild(tr *taskRun, err error) {
 	tr.attempts++
 	if tr.attempts < l.prog.nodes[tr.task.node].spec.Attempts {
-		resume := true
-		saved := l.resuming
-		l.resuming = &resume
-		l.startChild(tr)
-		l.resuming = saved
+		l.continueChild(tr)
 		return
 	}
 	tr.child, tr.err = nil, err
 	l.end(tr)
 	tr.rec.Error = AsNodeError(l.prog.Spec.Name, tr.task.Node, err)
 	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: tr.rec.Error})
+}
+
+// continueChild runs a subgraph's task on from its own newest checkpoint.
+func (l *Loop) continueChild(tr *taskRun) {
+	resume := true
+	saved := l.resuming
+	l.resuming = &resume
+	l.startChild(tr)
+	l.resuming = saved
 }
 
 // childDone ends a subgraph's task, after its branches when the node has some.
