@@ -2,7 +2,6 @@ package testserver
 
 import (
 	"crypto/rand"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -49,9 +48,6 @@ func Queue(t testing.TB) string {
 		}
 		return r
 	}, t.Name())
-	const most = 80 // a long name helps nobody, and thread ids are bounded
-	if len(name) > most {
-		name = name[:most]
-	}
-	return fmt.Sprintf("%s-%s", name, strings.ToLower(rand.Text()[:8]))
+	const most = 80 // thread ids are bounded, and a longer name helps nobody
+	return strings.ToValidUTF8(name[:min(len(name), most)], "") + "-" + strings.ToLower(rand.Text()[:8])
 }

@@ -1,0 +1,219 @@
+package graphtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"superstep.dev"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// ErrCrashed is what everything returns in an attempt that [CrashAfterSend] cut off.
+var ErrCrashed = errors.New("graphtest: the attempt was cut off here, as by a crash: call graphtest.Again")
+
+// kit is one task under test: what its attempts share.
+type kit struct {
+	t        testing.TB
+	settings settings
+	graph    *graphadapter.Graph
+	journal  *graphadapter.MemoryJournal
+
+	mu      sync.Mutex
+	answers map[string]json.RawMessage // by question id
+	crashed map[string]bool            // effects whose crash is over
+}
+
+func newKit(t testing.TB, s settings) (*kit, error) {
+	s.info = defaults(t, s.info)
+	g, err := oneNode(s.info.Graph, s.info.Node)
+	if err != nil {
+		return nil, fmt.Errorf("the task's names cannot be used: %w", err)
+	}
+	journal, err := graphadapter.NewMemoryJournal(nil)
+	if err != nil {
+		return nil, err
+	}
+	k := &kit{t: t, settings: s, journal: journal, answers: map[string]json.RawMessage{}, crashed: map[string]bool{}}
+	k.graph = &graphadapter.Graph{Spec: g.Spec, Nodes: g.Nodes, Effects: make(map[string]graphadapter.Effect, len(s.effects))}
+	for name, e := range s.effects {
+		k.graph.Effects[name] = k.watched(e)
+	}
+	return k, nil
+}
+
+// attempt is one execution of the task.
+type attempt struct {
+	kit    *kit
+	info   superstep.TaskInfo
+	opened chan context.Context // gets the node's context
+	ending chan struct{}        // closed to end the node
+	ended  chan struct{}        // closed when it has
+	err    error                // why it ended; set before ended is closed
+	cancel context.CancelCauseFunc
+	once   sync.Once
+
+	mu      sync.Mutex
+	dead    bool // whatever still happens has no effect
+	asked   []superstep.Question
+	emitted []json.RawMessage
+	calls   []made
+}
+
+// made is one call of an effect.
+type made struct {
+	op          Op
+	effect, key string
+	params      json.RawMessage
+}
+
+// attempt starts an execution and returns the context that its node got.
+func (k *kit) attempt(number int, suspect bool) (context.Context, error) {
+	a := &attempt{kit: k, info: k.settings.info, opened: make(chan context.Context, 1), ending: make(chan struct{}),
+		ended: make(chan struct{})}
+	a.info.Attempt = number
+	ctx, cancel := context.WithCancelCause(context.WithValue(k.t.Context(), attemptKey{}, a))
+	a.cancel = cancel
+	k.t.Cleanup(func() { a.end() })
+	go func() {
+		defer close(a.ended)
+		_, a.err = graphadapter.RunAttempt(ctx, k.graph, a.task(), graphadapter.Env{
+			Thread: a.info.Thread, Attempt: number, Suspect: suspect, Journal: journal{k.journal, a},
+			Emit: a.emit, Asked: a.ask,
+		})
+	}()
+	select {
+	case opened := <-a.opened:
+		return opened, nil
+	case <-a.ended:
+		return nil, fmt.Errorf("the node's context could not be made: %w", a.err)
+	}
+}
+
+func (a *attempt) task() *pregel.Task {
+	return &pregel.Task{Namespace: a.info.Namespace, Step: a.info.Step, Path: a.info.Path, Node: a.info.Node, StepsLeft: a.info.StepsLeft}
+}
+
+// end ends the execution as the node's return does, and reports whether it had crashed before.
+func (a *attempt) end() (crashed bool) {
+	a.once.Do(func() {
+		close(a.ending)
+		<-a.ended
+		a.cancel(nil)
+	})
+	return !a.alive()
+}
+
+// die ends the execution as a crash does.
+func (a *attempt) die() {
+	a.mu.Lock()
+	a.dead = true
+	a.mu.Unlock()
+	a.cancel(ErrCrashed)
+}
+
+func (a *attempt) alive() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.dead
+}
+
+// emit keeps an emitted value.
+func (a *attempt) emit(v pregel.Value) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.dead {
+		a.emitted = append(a.emitted, v)
+	}
+}
+
+// ask answers a question with the answer that it had before, or else with the next one.
+func (a *attempt) ask(q pregel.Question) (pregel.Value, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead {
+		return nil, false
+	}
+	a.asked = append(a.asked, superstep.Question{ID: q.ID, Node: a.info.Node, Step: a.info.Step, Value: q.Value, Schema: q.Schema})
+	return a.kit.answer(q.ID)
+}
+
+func (k *kit) answer(question string) (pregel.Value, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	answer, ok := k.answers[question]
+	if !ok && len(k.settings.answers) > 0 {
+		answer, ok = k.settings.answers[0], true
+		k.settings.answers = k.settings.answers[1:]
+		k.answers[question] = answer
+	}
+	return answer, ok
+}
+
+// watched is an effect whose calls are kept, and which crashes where it was told to.
+func (k *kit) watched(e graphadapter.Effect) graphadapter.Effect {
+	do, lookup := e.Do, e.Lookup
+	e.Do = func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {
+		a := attemptOf(ctx)
+		if err := a.calling(OpDo, e.Name, key, params); err != nil {
+			return nil, err
+		}
+		receipt, err := do(ctx, key, params)
+		if k.crashesNow(e.Name) {
+			a.die()
+			return nil, ErrCrashed
+		}
+		return receipt, err
+	}
+	if lookup == nil {
+		return e
+	}
+	e.Lookup = func(ctx context.Context, key string, params pregel.Value) (graphadapter.Finding, error) {
+		if err := attemptOf(ctx).calling(OpLookup, e.Name, key, params); err != nil {
+			return graphadapter.Finding{}, err
+		}
+		return lookup(ctx, key, params)
+	}
+	return e
+}
+
+// crashesNow reports, once for each effect, that its crash comes.
+func (k *kit) crashesNow(effect string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.settings.crashes[effect] || k.crashed[effect] {
+		return false
+	}
+	k.crashed[effect] = true
+	return true
+}
+
+// calling keeps a call that is about to be made; a crashed attempt makes none.
+func (a *attempt) calling(op Op, effect, key string, params pregel.Value) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead {
+		return ErrCrashed
+	}
+	a.calls = append(a.calls, made{op: op, effect: effect, key: key, params: params})
+	return nil
+}
+
+// journal is the task's journal as one attempt reaches it: after a crash it is out of reach.
+type journal struct {
+	*graphadapter.MemoryJournal
+	a *attempt
+}
+
+// Record implements graphadapter.Journal.
+func (j journal) Record(ctx context.Context, e ledger.Entry) error {
+	if !j.a.alive() {
+		return fmt.Errorf("%w (%w)", ErrCrashed, graphadapter.ErrFenced)
+	}
+	return j.MemoryJournal.Record(ctx, e)
+}

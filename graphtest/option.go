@@ -1,0 +1,145 @@
+package graphtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"superstep.dev"
+	"superstep.dev/graphadapter"
+)
+
+// Option shapes a [Context].
+type Option interface{ apply(*settings) error }
+
+type option func(*settings) error
+
+func (o option) apply(s *settings) error { return o(s) }
+
+// settings are what the options say.
+type settings struct {
+	info    superstep.TaskInfo
+	answers []json.RawMessage
+	effects map[string]graphadapter.Effect
+	// stubbed and crashes are names of effects: those with a stand-in, and those after whose first call the attempt is
+	// cut off.
+	stubbed, crashes map[string]bool
+}
+
+// register adds an effect. A stand-in wins over the effect itself, whichever option comes first.
+func (s *settings) register(e superstep.AnyEffect, standIn bool) error {
+	effects, err := untyped(e)
+	if err != nil {
+		return err
+	}
+	for name, effect := range effects {
+		if standIn || !s.stubbed[name] {
+			s.effects[name] = effect
+		}
+		s.stubbed[name] = s.stubbed[name] || standIn
+	}
+	return nil
+}
+
+// Answer answers the node's questions: the first option answers the question that is asked first, and so on. The
+// answer is any value that encodes as JSON, and is held to the question's schema as any answer is. A question without
+// an answer leaves the node waiting, as it does in a run: [superstep.Interrupt] returns [superstep.ErrInterrupted].
+func Answer(v any) Option {
+	return option(func(s *settings) error {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("the answer, a %T, does not encode as JSON: %w", v, err)
+		}
+		s.answers = append(s.answers, raw)
+		return nil
+	})
+}
+
+// Info says for which task the node runs. Fields that are zero keep their defaults.
+func Info(i superstep.TaskInfo) Option {
+	return option(func(s *settings) error {
+		s.info = i
+		return nil
+	})
+}
+
+// Effects registers effects as they are, as AddEffect does on a graph: their own Do and Lookup are called. An effect
+// that is named by no option cannot be called.
+func Effects(effects ...superstep.AnyEffect) Option {
+	return option(func(s *settings) error {
+		for _, e := range effects {
+			if err := s.register(e, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Stub registers an effect with do instead of its own Do. What do returned a receipt for is what Lookup finds from
+// then on, as with a target that keeps every write; use [StubLookup] for one that tells something else. An effect
+// without a Lookup stays without. Check stays the effect's own.
+func Stub[P, R any](e *superstep.Effect[P, R], do func(ctx context.Context, key string, p P) (R, error)) Option {
+	outside := &target[P, R]{do: do, written: map[string]R{}}
+	if e == nil || do == nil || e.Lookup == nil {
+		return StubLookup(e, do, nil)
+	}
+	return StubLookup(e, outside.call, outside.lookup)
+}
+
+// StubLookup is [Stub] with a Lookup of the test's own.
+func StubLookup[P, R any](e *superstep.Effect[P, R], do func(ctx context.Context, key string, p P) (R, error),
+	lookup func(ctx context.Context, key string, p P) (superstep.Finding[R], error)) Option {
+	return option(func(s *settings) error {
+		if e == nil || do == nil {
+			return errors.New("a stub needs an effect, and a function to stand in for its Do")
+		}
+		double := *e
+		double.Do, double.Lookup = do, lookup
+		return s.register(&double, true)
+	})
+}
+
+// CrashAfterSend cuts the attempt off as a crash does, right after the first Do of the effect: the target has the
+// write, and nobody was told. [superstep.Effect.Call] returns [ErrCrashed], the context ends, and whatever the node
+// still does with it has no effect any more. [Again] is the attempt that takes over. The effect's own functions are
+// used unless it is stubbed too.
+func CrashAfterSend[P, R any](e *superstep.Effect[P, R]) Option {
+	return option(func(s *settings) error {
+		if e == nil {
+			return errors.New("a crash needs an effect after which it comes")
+		}
+		s.crashes[e.Name] = true
+		return s.register(e, false)
+	})
+}
+
+// target stands in for the outside of one effect: it keeps every write under its key.
+type target[P, R any] struct {
+	do func(context.Context, string, P) (R, error)
+
+	mu      sync.Mutex
+	written map[string]R
+}
+
+func (t *target[P, R]) call(ctx context.Context, key string, p P) (R, error) {
+	receipt, err := t.do(ctx, key, p)
+	if err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.written[key] = receipt
+	}
+	return receipt, err
+}
+
+func (t *target[P, R]) lookup(_ context.Context, key string, _ P) (superstep.Finding[R], error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	receipt, ok := t.written[key]
+	if !ok {
+		return superstep.Finding[R]{Status: superstep.FindingNotFound}, nil
+	}
+	return superstep.Finding[R]{Status: superstep.FindingCommitted, Receipt: receipt}, nil
+}
