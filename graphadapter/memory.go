@@ -23,11 +23,12 @@ type history struct {
 	busy    chan struct{} // holds a token while a run is under way
 	print   string        // the fingerprint of the graph that the thread runs, "" before the first run
 	thread  *pregel.Thread
-	records []*pregel.Record // the root graph's, oldest first
+	records []*pregel.Record            // the root graph's, oldest first
+	within  map[string][]*pregel.Record // the subgraphs', by namespace
 }
 
 func newHistory() *history {
-	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread()}
+	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), within: map[string][]*pregel.Record{}}
 }
 
 // Thread returns the thread of that id, which begins with its first run.
@@ -76,9 +77,12 @@ func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (Run
 	if err != nil {
 		return RunResult{}, err
 	}
-	t.history.thread = thread
 	err = drive(ctx, t.graph, t.id, loop)
 	keeper.close()
+	// A replay that made no checkpoint leaves the thread where it was: the newest checkpoint is its state.
+	if old := t.history.thread.Head; old == nil || thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
+		t.history.thread = thread
+	}
 	if err != nil {
 		return RunResult{}, err
 	}
@@ -90,6 +94,9 @@ func (g *Graph) Invoke(ctx context.Context, in pregel.Input, opts RunOptions) (R
 	program, err := g.Program()
 	if err != nil {
 		return RunResult{}, err
+	}
+	if in.Resume != nil {
+		return RunResult{}, fmt.Errorf("graph %q: an answer needs a thread: without one nothing was kept to continue", g.Spec.Name)
 	}
 	loop, err := program.Start(pregel.NewThread(), in, opts.engine(), false, opts.Observer)
 	if err != nil {
@@ -211,6 +218,9 @@ func (h *history) keeper(thread *pregel.Thread, opts RunOptions) *keeper {
 func (k *keeper) observe(e pregel.Event) {
 	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && k.opts.Durability != DurabilityExit {
 		k.history.records = append(k.history.records, e.Checkpoint)
+	}
+	if e.Kind == pregel.EventCheckpoint && e.Namespace != "" {
+		k.history.within[e.Namespace] = append(k.history.within[e.Namespace], e.Checkpoint)
 	}
 	if k.opts.Observer != nil {
 		k.opts.Observer(e)

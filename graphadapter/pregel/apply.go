@@ -37,7 +37,7 @@ func (p *Program) group(writes ...[]channelWrite) grouped {
 func (p *Program) stateWrites(out []channelWrite, writes []Write) []channelWrite {
 	for _, w := range writes {
 		if at, ok := p.index[w.Channel]; ok && at < p.state {
-			out = append(out, channelWrite{at, update{value: w.Value, overwrite: w.Overwrite}})
+			out = append(out, channelWrite{at, update{value: orNull(w.Value), overwrite: w.Overwrite}})
 		}
 	}
 	return out
@@ -47,7 +47,7 @@ func (p *Program) stateWrites(out []channelWrite, writes []Write) []channelWrite
 func (p *Program) targets(out []channelWrite, targets []Target) []channelWrite {
 	for _, t := range targets {
 		if t.Send {
-			out = append(out, channelWrite{p.tasks, update{send: &Send{Node: t.Node, Arg: t.Arg}}})
+			out = append(out, channelWrite{p.tasks, update{send: &Send{Node: t.Node, Arg: orNull(t.Arg)}}})
 			continue
 		}
 		if at, ok := p.nodeAt[t.Node]; ok && at > 0 {

@@ -39,7 +39,8 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 		return &EmptyInputError{Graph: l.prog.Spec.Name}
 	}
 	if l.root == l {
-		l.resuming = &continues
+		again := continues && !l.replaying // a replay's subgraphs take their input anew
+		l.resuming = &again
 	} else if resuming != nil {
 		l.resuming = resuming
 	}
@@ -170,7 +171,11 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 	var c Command
 	for i := range p.state {
 		if v, ok := fields[p.channels[i].name]; ok && p.inputs[i] {
-			c.Update = append(c.Update, Write{Channel: p.channels[i].name, Value: v})
+			w := Write{Channel: p.channels[i].name, Value: v}
+			if inner, ok := overwritten(v); ok && p.channels[i].rule == ruleReduce {
+				w.Value, w.Overwrite = inner, true
+			}
+			c.Update = append(c.Update, w)
 		}
 	}
 	return c, nil
@@ -226,4 +231,17 @@ func (p *Program) give(t *Thread, a Answer) {
 		}
 		return true
 	})
+}
+
+// overwritten returns what an input value {"__overwrite__": v} sets its channel to.
+func overwritten(v Value) (Value, bool) {
+	if len(v) == 0 || v[0] != '{' {
+		return nil, false
+	}
+	var fields map[string]Value
+	if err := json.Unmarshal(v, &fields); err != nil || len(fields) != 1 {
+		return nil, false
+	}
+	inner, ok := fields["__overwrite__"]
+	return inner, ok
 }

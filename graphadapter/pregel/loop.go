@@ -1,5 +1,7 @@
 package pregel
 
+import "maps"
+
 // Status is where a [Loop] stands.
 type Status int
 
@@ -213,6 +215,8 @@ func (l *Loop) start(tr *taskRun) {
 		tr.cached = true
 		l.end(tr)
 		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
+	case n.sub != nil && !l.askAgain && len(tr.rec.Questions) > 0 && !l.prog.hasNews(l.thread, tr.rec, l.nodes):
+		l.end(tr)
 	case n.sub != nil:
 		l.startChild(tr)
 	case !l.askAgain && len(tr.rec.open()) > 0:
@@ -401,6 +405,9 @@ func (l *Loop) save(source Source) {
 	l.thread.seq++
 	l.prog.seal(l.work, parent, l.namespace, source, l.step, l.thread.seq)
 	l.rec = &Record{Checkpoint: l.work, tasks: map[string]*TaskRecord{}}
+	if l.root == l && len(l.thread.memory) > 0 {
+		l.rec.memory = maps.Clone(l.thread.memory)
+	}
 	l.keep(l.rec)
 	l.emit(Event{Kind: EventCheckpoint, Checkpoint: l.rec})
 	l.step++

@@ -34,11 +34,12 @@ func reduceMessages(current Value, updates []Value) (Value, error) {
 }
 
 func addMessages(left, right Value) (Value, error) {
-	old, err := parseMessages(left, 0)
+	taken := map[string]bool{}
+	old, err := parseMessages(left, 0, taken)
 	if err != nil {
 		return nil, err
 	}
-	added, err := parseMessages(right, len(old))
+	added, err := parseMessages(right, len(old), taken)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func addMessages(left, right Value) (Value, error) {
 	return encodeMessages(old, removed)
 }
 
-func parseMessages(v Value, place int) ([]message, error) {
+func parseMessages(v Value, place int, taken map[string]bool) ([]message, error) {
 	if !isList(v) {
 		v = joinLists(Value("[" + string(v) + "]"))
 	}
@@ -80,16 +81,17 @@ func parseMessages(v Value, place int) ([]message, error) {
 	}
 	out := make([]message, 0, len(raws))
 	for i, raw := range raws {
-		m, err := parseMessage(raw, place+i)
+		m, err := parseMessage(raw, place+i, taken)
 		if err != nil {
 			return nil, err
 		}
+		taken[m.id] = true
 		out = append(out, m)
 	}
 	return out, nil
 }
 
-func parseMessage(raw Value, place int) (message, error) {
+func parseMessage(raw Value, place int, taken map[string]bool) (message, error) {
 	var head struct {
 		ID   *string `json:"id"`
 		Role string  `json:"role"`
@@ -103,8 +105,7 @@ func parseMessage(raw Value, place int) (message, error) {
 	if head.ID != nil && *head.ID != "" {
 		return message{id: *head.ID, remove: head.Role == "remove", raw: raw}, nil
 	}
-	sum := sha256.Sum256(append([]byte(strconv.Itoa(place)+":"), raw...))
-	id := "m-" + hex.EncodeToString(sum[:8])
+	id := messageID(raw, place, taken)
 	var fields map[string]Value
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return message{}, err
@@ -112,6 +113,17 @@ func parseMessage(raw Value, place int) (message, error) {
 	fields["id"] = Value(strconv.Quote(id))
 	withID, err := json.Marshal(fields)
 	return message{id: id, raw: withID}, err
+}
+
+// messageID makes up an id that no message has: after a removal a later message can have the place and the content of
+// an earlier one.
+func messageID(raw Value, place int, taken map[string]bool) string {
+	for try := 0; ; try++ {
+		sum := sha256.Sum256(append([]byte(strconv.Itoa(place)+":"+strconv.Itoa(try)+":"), raw...))
+		if id := "m-" + hex.EncodeToString(sum[:8]); !taken[id] {
+			return id
+		}
+	}
 }
 
 func encodeMessages(messages []message, removed map[string]bool) (Value, error) {

@@ -120,13 +120,13 @@ func (l *Loop) retryChild(tr *taskRun, err error) {
 	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: tr.rec.Error})
 }
 
-// continueChild runs a subgraph's task on from its own newest checkpoint.
+// continueChild runs a subgraph's task on from its own newest checkpoint. Its tasks that got no answer go on waiting.
 func (l *Loop) continueChild(tr *taskRun) {
 	resume := true
-	saved := l.resuming
-	l.resuming = &resume
+	resuming, askAgain := l.resuming, l.askAgain
+	l.resuming, l.askAgain = &resume, false
 	l.startChild(tr)
-	l.resuming = saved
+	l.resuming, l.askAgain = resuming, askAgain
 }
 
 // childDone ends a subgraph's task, after its branches when the node has some.

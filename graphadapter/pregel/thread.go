@@ -10,6 +10,7 @@ type Thread struct {
 
 	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
 	seq    int
+	forked bool // Head is not the newest checkpoint: an edit begins a branch
 }
 
 // NewThread returns the state of a thread that never ran.
@@ -18,9 +19,13 @@ func NewThread() *Thread { return &Thread{memory: map[string]*Record{}} }
 // At returns a thread that starts from an earlier record of this one, for replays and forks: later checkpoints get
 // higher sequence numbers than any of t. Both threads may then go on independently.
 func (t *Thread) At(r *Record) *Thread {
-	fork := &Thread{Head: r.clone(), memory: make(map[string]*Record, len(t.memory)), seq: t.seq}
-	for _, key := range sortedKeys(t.memory) {
-		fork.memory[key] = t.memory[key].clone()
+	remembered := r.memory
+	if remembered == nil { // a record that was stored has forgotten what was remembered then
+		remembered = t.memory
+	}
+	fork := &Thread{Head: r.clone(), memory: make(map[string]*Record, len(remembered)), seq: t.seq, forked: r.Checkpoint.Seq < t.seq}
+	for _, key := range sortedKeys(remembered) {
+		fork.memory[key] = remembered[key].clone()
 	}
 	return fork
 }
@@ -30,10 +35,11 @@ type Record struct {
 	Checkpoint *Checkpoint
 	control    []Command
 	tasks      map[string]*TaskRecord
+	memory     map[string]*Record // the root's: what its subgraphs remembered when this was made
 }
 
 func (r *Record) clone() *Record {
-	c := &Record{Checkpoint: r.Checkpoint, control: r.control, tasks: make(map[string]*TaskRecord, len(r.tasks))}
+	c := &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, tasks: make(map[string]*TaskRecord, len(r.tasks))}
 	for _, path := range sortedKeys(r.tasks) {
 		t := *r.tasks[path]
 		if t.child != nil {

@@ -20,6 +20,14 @@ var (
 // IsNull reports whether v is an explicit null.
 func IsNull(v Value) bool { return string(v) == "null" }
 
+// orNull returns v, and null for no value: that is what becomes of it on its way through JSON.
+func orNull(v Value) Value {
+	if v == nil {
+		return Null
+	}
+	return v
+}
+
 // isList reports whether v is a JSON array.
 func isList(v Value) bool { return len(v) > 0 && v[0] == '[' }
 

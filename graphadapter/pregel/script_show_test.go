@@ -1,0 +1,288 @@
+package pregel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// observe shows an event as one line, behind the namespace when it is a subgraph's.
+func (s *session) observe(e pregel.Event) {
+	if e.Namespace != "" {
+		fmt.Fprintf(&s.out, "[%s] ", e.Namespace)
+	}
+	s.out.WriteString(s.eventText(e))
+	s.out.WriteByte('\n')
+	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+		s.records = append(s.records, e.Checkpoint)
+	}
+}
+
+func (s *session) eventText(e pregel.Event) string {
+	path := ""
+	if e.Task != nil {
+		path = " " + e.Task.Path
+	}
+	switch e.Kind {
+	case pregel.EventTaskStart:
+		return "start" + path
+	case pregel.EventUpdate:
+		if e.Cached {
+			return "update" + path + writesText(e.Writes) + " (finished before)"
+		}
+		return "update" + path + writesText(e.Writes)
+	case pregel.EventTaskEnd:
+		return "end" + path + endText(e)
+	case pregel.EventValues:
+		return "values " + valuesText(e.Values)
+	case pregel.EventInterrupt:
+		if e.Task == nil {
+			return "breakpoint"
+		}
+		return "interrupt" + path + questionsText(e.Questions)
+	case pregel.EventCustom:
+		return "custom" + path + " " + string(e.Value)
+	case pregel.EventCheckpoint:
+		return s.savedText(e)
+	}
+	return string(e.Kind)
+}
+
+// savedText shows a checkpoint: its number in the thread when it is the root's, its step and source, and what is next.
+func (s *session) savedText(e pregel.Event) string {
+	number := ""
+	if e.Namespace == "" {
+		number = fmt.Sprintf(" #%d", len(s.records))
+	}
+	c := e.Checkpoint.Checkpoint
+	return fmt.Sprintf("saved%s step %d (%s) next [%s]", number, c.Step, c.Source, strings.Join(s.programAt(e.Nodes).Next(e.Checkpoint), " "))
+}
+
+// programAt is the program of the subgraph that the nodes lead to.
+func (s *session) programAt(nodes []string) *pregel.Program {
+	p := s.program
+	for _, node := range nodes {
+		for _, n := range p.Spec.Nodes {
+			if n.Name == node {
+				p, _ = p.Subgraph([]string{n.Subgraph})
+			}
+		}
+	}
+	return p
+}
+
+func endText(e pregel.Event) string {
+	switch {
+	case e.Error != nil:
+		return fmt.Sprintf(" fails %s: %s", e.Error.Type, e.Error.Message)
+	case len(e.Questions) > 0:
+		return " asks" + questionsText(e.Questions)
+	}
+	return writesText(e.Writes)
+}
+
+func writesText(writes []pregel.Write) string {
+	out := ""
+	for _, w := range writes {
+		sign := "="
+		if w.Overwrite {
+			sign = ":="
+		}
+		out += " " + w.Channel + sign + string(w.Value)
+	}
+	return out
+}
+
+func questionsText(questions []pregel.Question) string {
+	out := ""
+	for _, q := range questions {
+		out += " " + q.ID + "=" + string(q.Value)
+	}
+	return out
+}
+
+func valuesText(values map[string]pregel.Value) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, name+"="+string(values[name]))
+	}
+	return "{" + strings.Join(out, " ") + "}"
+}
+
+// showStatus takes in the tasks that the loop hands out and shows where it stands.
+func (s *session) showStatus() {
+	s.takeReady()
+	switch s.loop.Status() {
+	case pregel.StatusRunning:
+		fmt.Fprintf(&s.out, "running: %s\n", strings.Join(s.open, " "))
+	case pregel.StatusDone:
+		fmt.Fprintf(&s.out, "done\n")
+	case pregel.StatusWaiting:
+		s.out.WriteString("waiting:")
+		for _, q := range s.program.OpenQuestions(s.thread) {
+			fmt.Fprintf(&s.out, " %s", q.ID)
+		}
+		s.out.WriteByte('\n')
+	case pregel.StatusBreakpoint:
+		s.out.WriteString("stopped\n")
+	case pregel.StatusFailed:
+		fmt.Fprintf(&s.out, "failed: %v\n", s.loop.Err())
+	default:
+		fmt.Fprintf(&s.out, "status %d\n", s.loop.Status())
+	}
+}
+
+// show answers the directives that change nothing.
+func (s *session) show(d *datadriven.TestData) error {
+	switch d.Cmd {
+	case "ready":
+		s.showReady()
+	case "state":
+		return s.showState(d)
+	case "history":
+		s.showHistory()
+	case "checkpoint":
+		return s.showCheckpoint()
+	case "questions":
+		for _, q := range s.program.OpenQuestions(s.thread) {
+			fmt.Fprintf(&s.out, "%s of %s at step %d: %s\n", q.ID, q.Node, q.Step, q.Value)
+		}
+	case "output":
+		fmt.Fprintf(&s.out, "%s\n", valuesText(s.loop.Output()))
+	case "ledgers":
+		for _, l := range s.program.Ledgers(s.thread) {
+			fmt.Fprintf(&s.out, "%s at step %d: %s\n", l.Node, l.Step, l.Ledger)
+		}
+	default:
+		return fmt.Errorf("there is no directive %q", d.Cmd)
+	}
+	return nil
+}
+
+func (s *session) showReady() {
+	for _, name := range s.open {
+		t := s.tasks[name]
+		fmt.Fprintf(&s.out, "%s: node %s step %d state %s", name, t.Node, t.Step, valuesText(t.State))
+		if t.IsSend() {
+			fmt.Fprintf(&s.out, " arg %s", t.Arg)
+		}
+		for _, a := range t.Answers {
+			fmt.Fprintf(&s.out, " answer %s=%s", a.QuestionID, a.Value)
+		}
+		if t.Ledger != nil {
+			fmt.Fprintf(&s.out, " ledger %s", t.Ledger)
+		}
+		if t.RouteOnly {
+			fmt.Fprintf(&s.out, " routes only after%s", writesText(t.Done.Update))
+		}
+		fmt.Fprintf(&s.out, " left %d key %s\n", t.StepsLeft, t.Key())
+	}
+}
+
+func (s *session) showState(d *datadriven.TestData) error {
+	record, newest := s.thread.Head, true
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "at" {
+			record, newest = s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))], false
+		}
+	}
+	snapshot, err := s.program.Snapshot(s.thread, record, newest)
+	if err != nil {
+		return err
+	}
+	s.showSnapshot(snapshot, "")
+	return nil
+}
+
+func (s *session) showSnapshot(snapshot *pregel.Snapshot, indent string) {
+	fmt.Fprintf(&s.out, "%sstep %d %s next [%s]\n", indent, snapshot.Step, valuesText(snapshot.Values), strings.Join(snapshot.Next, " "))
+	for _, task := range snapshot.Tasks {
+		fmt.Fprintf(&s.out, "%s  %s", indent, task.Path)
+		if task.Done {
+			s.out.WriteString(" finished")
+		}
+		if len(task.Questions) > 0 {
+			s.out.WriteString(" asked" + questionsText(task.Questions))
+		}
+		if task.Error != nil {
+			s.out.WriteString(" failed " + task.Error.Type)
+		}
+		s.out.WriteByte('\n')
+		if task.State != nil {
+			s.showSnapshot(task.State, indent+"    ")
+		}
+	}
+}
+
+// showHistory lists the root graph's checkpoints, with the number of each one's parent.
+func (s *session) showHistory() {
+	at := map[string]int{}
+	for i, r := range s.records {
+		c := r.Checkpoint
+		parent := "none"
+		if n, ok := at[c.Parent]; ok {
+			parent = fmt.Sprintf("#%d", n)
+		}
+		at[c.ID] = i
+		branch := ""
+		if c.Branch != "" {
+			branch = " branch " + c.Branch
+		}
+		fmt.Fprintf(&s.out, "#%d step %d (%s) parent %s seq %d%s next [%s]\n", i, c.Step, c.Source, parent, c.Seq, branch,
+			strings.Join(s.program.Next(r), " "))
+	}
+}
+
+// showCheckpoint shows what the newest checkpoint stores: values with versions, and what each node has seen.
+func (s *session) showCheckpoint() error {
+	stored, err := s.program.EncodeThread(s.thread)
+	if err != nil {
+		return err
+	}
+	var thread struct {
+		Head struct {
+			Checkpoint struct {
+				Values   map[string]json.RawMessage
+				Sends    []json.RawMessage
+				Joins    map[string][]string
+				Finished []string
+				Versions map[string]int64
+				Seen     map[string]map[string]int64
+				Updated  []string
+			}
+		}
+	}
+	if err := json.Unmarshal(stored, &thread); err != nil {
+		return err
+	}
+	c := thread.Head.Checkpoint
+	for _, name := range slices.Sorted(maps.Keys(c.Versions)) {
+		value := "empty"
+		switch {
+		case c.Values[name] != nil:
+			value = string(c.Values[name])
+		case c.Joins[name] != nil:
+			value = fmt.Sprint(c.Joins[name])
+		case name == "__pregel_tasks" && len(c.Sends) > 0:
+			value = fmt.Sprintf("%s", c.Sends)
+		}
+		marks := ""
+		if slices.Contains(c.Finished, name) {
+			marks += " finished"
+		}
+		if slices.Contains(c.Updated, name) {
+			marks += " updated"
+		}
+		fmt.Fprintf(&s.out, "%s v%d = %s%s\n", name, c.Versions[name], value, marks)
+	}
+	for _, node := range slices.Sorted(maps.Keys(c.Seen)) {
+		fmt.Fprintf(&s.out, "%s has seen %v\n", node, c.Seen[node])
+	}
+	return nil
+}
