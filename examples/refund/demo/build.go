@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/processes/stack"
+)
+
+// build builds the programs, and says before it begins how long that may take.
+func build(ctx context.Context, out *screen, set *processes.Set, root, dir string) (stack.Programs, error) {
+	out.begin("Building %s (first time 4 to 7 min: the Temporal server) …", strings.Join(stack.Names, ", "))
+	began := time.Now()
+	stop := out.clock(began)
+	programs, err := stack.Build(ctx, set, root, dir, nil)
+	stop()
+	if err != nil {
+		out.line("")
+		return stack.Programs{}, err
+	}
+	out.line(" done in %s", spent(time.Since(began)))
+	return programs, nil
+}
+
+// spent prints how long something took that takes seconds or minutes.
+func spent(d time.Duration) string {
+	d = d.Round(time.Second)
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"superstep.dev/cli"
+	"superstep.dev/examples/refund"
+	"superstep.dev/examples/refund/payments"
+)
+
+// request is the first scene: a run begins, and waits for a person.
+func (d *demo) request(ctx context.Context) (err error) {
+	// Above the limit whatever that is: the demo invites to change it.
+	d.order, err = d.pay.PutOrder(ctx, payments.Order{ID: "o-1042", Amount: refund.DefaultLimit + 15_000, Customer: "Ada Berg"})
+	if err != nil {
+		return err
+	}
+	d.line("\n1. Somebody asks for a refund. The graph (a person is asked above %s):", money(refund.DefaultLimit))
+	if err := d.stack.Draw(ctx, d.indented()); err != nil {
+		return err
+	}
+	input, err := json.Marshal(map[string]string{"order_id": d.order.ID})
+	if err != nil {
+		return err
+	}
+	if err := d.superstep(ctx, cli.ExitWaiting, "run", "refund", "--thread", thread, "--input", string(input), "--follow"); err != nil {
+		return err
+	}
+	view, err := d.runs.Show(ctx, thread)
+	if err != nil {
+		return err
+	}
+	if len(view.Questions) != 1 {
+		return fmt.Errorf("the run asks %d questions, not one", len(view.Questions))
+	}
+	d.question, d.runID = view.Questions[0], view.RunID
+	return nil
+}
+
+// answer is the second scene: a person answers. Before that the payments service is told to commit the refund and to
+// leave the request without a reply, which is when the worker will be killed.
+func (d *demo) answer(ctx context.Context) (yes bool, err error) {
+	d.line("\n2. The run waits; no process is held. A person answers:")
+	var text string
+	if err := json.Unmarshal(d.question.Value, &text); err != nil {
+		return false, fmt.Errorf("read the question: %w", err)
+	}
+	if yes, err = askPerson(ctx, d.screen, text); err != nil {
+		return false, err
+	}
+	if yes {
+		if err := d.pay.SetFaults(ctx, payments.Faults{Path: payments.PathRefunds, HangAfterCommit: 1}); err != nil {
+			return false, err
+		}
+	}
+	return yes, d.superstep(ctx, cli.ExitOK, "resume", thread, d.question.ID, "--value", fmt.Sprint(yes))
+}
+
+// shellLine is a command line as one types it.
+func shellLine(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if strings.ContainsAny(arg, ` "{}`) {
+			words[i] = "'" + arg + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// money prints cents as people write them.
+func money(cents int64) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

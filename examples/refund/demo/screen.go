@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// indent is what the output of commands and of the run has in front.
+const indent = "     "
+
+// screen is where the demo shows. What is written to it is complete lines, apart from begin and the clock.
+type screen struct {
+	out   io.Writer
+	width int // of the terminal, 0 without one
+	begun int // characters of the line that begin began
+}
+
+func newScreen(file *os.File) *screen {
+	s := &screen{out: file}
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && term.IsTerminal(int(file.Fd())) {
+		s.width = width
+	}
+	return s
+}
+
+// line writes a line. It has no error: a demo that nobody sees has nobody to tell.
+func (s *screen) line(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// step writes an indented line.
+func (s *screen) step(format string, args ...any) { s.line(indent+format, args...) }
+
+// begin writes the beginning of a line.
+func (s *screen) begin(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.begun = utf8.RuneCountInString(text)
+	fmt.Fprint(s.out, text)
+}
+
+// clock shows behind the beginning of a line how much time has passed, until stop. It is for terminals that have
+// room for it.
+func (s *screen) clock(since time.Time) (stop func()) {
+	const room = 8
+	if s.width < s.begun+room {
+		return func() {}
+	}
+	done, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.tick(since, done)
+	}()
+	return func() {
+		close(done)
+		<-gone
+	}
+}
+
+// tick shows the time once a second, and takes it back in the end.
+func (s *screen) tick(since time.Time, done <-chan struct{}) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	shown := 0
+	erase := func() { fmt.Fprint(s.out, strings.Repeat("\b \b", shown)) }
+	defer func() { erase() }()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			erase()
+			text := " " + spent(time.Since(since))
+			shown = len(text)
+			fmt.Fprint(s.out, text)
+		}
+	}
+}
+
+// indented returns a writer for the output of commands.
+func (s *screen) indented() *indented { return &indented{to: s} }
+
+// indented writes whole lines, each with the indent in front.
+type indented struct {
+	to   *screen
+	mu   sync.Mutex
+	rest []byte
+}
+
+// Write implements io.Writer.
+func (w *indented) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, text...)
+	for {
+		line, rest, ended := bytes.Cut(w.rest, []byte("\n"))
+		if !ended {
+			return len(text), nil
+		}
+		w.to.step("%s", line)
+		w.rest = rest
+	}
+}
+
+// Flush writes a last line that has no end.
+func (w *indented) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) > 0 {
+		w.to.step("%s", w.rest)
+		w.rest = nil
+	}
+}

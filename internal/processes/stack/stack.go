@@ -1,0 +1,143 @@
+// Package stack builds this repository's programs and runs them together: the Temporal development server, the
+// payments service of the refund example, and workers that serve the example's graph.
+package stack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"superstep.dev/internal/processes"
+)
+
+// The addresses that the programs take unless they are taken.
+const (
+	DefaultAddress  = "127.0.0.1:7233"
+	DefaultWebUI    = "127.0.0.1:8233"
+	DefaultPayments = "127.0.0.1:8090"
+)
+
+// Config says where and how the programs run.
+type Config struct {
+	// Dir holds their databases and ready files; it must exist. Databases that are there are used again.
+	Dir string
+	// AnyPort takes free ports even where the usual ones are free.
+	AnyPort bool
+	// Env is added to the workers' environment: "REFUND_LIMIT=5000".
+	Env []string
+	// Drain is how long a worker that is stopped lets running tasks finish.
+	Drain time.Duration
+	// Output returns who gets the output of a process besides its log; nil is nobody.
+	Output func(name string) io.Writer
+}
+
+// Stack is the programs that run together. Its set stops them.
+type Stack struct {
+	// Address is the Temporal server's host:port, WebUI and Payments are URLs.
+	Address, WebUI, Payments string
+
+	set      *processes.Set
+	programs Programs
+	cfg      Config
+	workers  int
+}
+
+// Start starts the Temporal server and the payments service in set, and returns once both serve.
+func Start(ctx context.Context, set *processes.Set, programs Programs, cfg Config) (*Stack, error) {
+	s := &Stack{set: set, programs: programs, cfg: cfg}
+	// The programs of this stack go where it says, not where a configuration of this machine does.
+	if err := os.WriteFile(s.file("temporal.toml"), nil, 0o600); err != nil {
+		return nil, fmt.Errorf("make an empty configuration for the programs: %w", err)
+	}
+	if err := s.startServer(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.startPayments(ctx)
+}
+
+// announced is the line by which the devserver says that it serves, and where.
+var announced = regexp.MustCompile(`^devserver (\S+) +web UI (\S+)`)
+
+func (s *Stack) startServer(ctx context.Context) error {
+	p, err := s.start(ctx, processes.Command{
+		Name: "devserver", Path: s.programs.Devserver,
+		Args: []string{"--db", s.file("superstep.db"), "--port", s.port(DefaultAddress), "--ui-port", s.port(DefaultWebUI),
+			"--ready-file", s.file("devserver.ready")},
+		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: 20 * time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	s.Address, s.WebUI = p.Said()[0], p.Said()[3]
+	return nil
+}
+
+func (s *Stack) startPayments(ctx context.Context) error {
+	p, err := s.start(ctx, processes.Command{
+		Name: "payments", Path: s.programs.Payments,
+		Args: []string{"--addr", "127.0.0.1:" + s.port(DefaultPayments), "--db", s.file("payments.db"),
+			"--ready-file", s.file("payments.ready")},
+		ReadyFile: s.file("payments.ready"),
+	})
+	if err != nil {
+		return err
+	}
+	s.Payments = "http://" + p.Said()[0]
+	return nil
+}
+
+// Worker starts one more worker, worker-1 first, and returns once it takes tasks.
+func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
+	s.workers++
+	name := fmt.Sprintf("worker-%d", s.workers)
+	return s.start(ctx, processes.Command{
+		Name: name, Path: s.programs.Worker,
+		Args: []string{"worker", "--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
+		Env:  append(s.env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
+		StopWithin: s.cfg.Drain + 10*time.Second,
+	})
+}
+
+// Superstep runs the command line against the stack and returns its exit code. out gets what it writes.
+func (s *Stack) Superstep(ctx context.Context, out io.Writer, args ...string) (exit int, err error) {
+	return s.set.Run(ctx, processes.Command{
+		Name: "superstep", Path: s.programs.Superstep, Args: args, Env: s.env(), Output: out,
+	})
+}
+
+// Draw writes the drawing of the graph that the workers serve.
+func (s *Stack) Draw(ctx context.Context, out io.Writer) error {
+	code, err := s.set.Run(ctx, processes.Command{
+		Name: "graph", Path: s.programs.Worker, Args: []string{"graph", "refund"}, Env: s.env(), Output: out,
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("the worker does not draw its graph:\n%s", s.set.Tail("graph", shownLines))
+	}
+	return err
+}
+
+func (s *Stack) start(ctx context.Context, c processes.Command) (*processes.Process, error) {
+	if s.cfg.Output != nil {
+		c.Output = s.cfg.Output(c.Name)
+	}
+	return s.set.Start(ctx, c)
+}
+
+func (s *Stack) file(name string) string { return filepath.Join(s.cfg.Dir, name) }
+
+// env is this process's environment, with this stack's addresses in place of any other Temporal connection's.
+func (s *Stack) env() []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "TEMPORAL_") && !strings.HasPrefix(pair, "PAYMENTS_URL=") {
+			env = append(env, pair)
+		}
+	}
+	return append(env, "TEMPORAL_ADDRESS="+s.Address, "TEMPORAL_NAMESPACE=default",
+		"TEMPORAL_CONFIG_FILE="+s.file("temporal.toml"), "PAYMENTS_URL="+s.Payments)
+}
