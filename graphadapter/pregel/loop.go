@@ -215,7 +215,7 @@ func (l *Loop) start(tr *taskRun) {
 		tr.cached = true
 		l.end(tr)
 		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
-	case n.sub != nil && !l.askAgain && len(tr.rec.Questions) > 0 && !l.prog.hasNews(l.thread, tr.rec, l.nodes):
+	case n.sub != nil && !l.askAgain && l.childWaits(tr):
 		l.end(tr)
 	case n.sub != nil:
 		l.startChild(tr)

@@ -106,6 +106,12 @@ func (p *Program) openWithin(t *Thread, rec *TaskRecord, nodes []string) []Quest
 	return out
 }
 
+// childWaits reports whether a subgraph's task asked, and got no answer since.
+func (l *Loop) childWaits(tr *taskRun) bool {
+	return len(tr.rec.Questions) > 0 && len(l.prog.openWithin(l.thread, tr.rec, l.nodes)) > 0 &&
+		!l.prog.hasNews(l.thread, tr.rec, l.nodes)
+}
+
 // retryChild runs a failed subgraph on from where it failed, as often as its node allows: its finished tasks do not
 // run again.
 func (l *Loop) retryChild(tr *taskRun, err error) {
