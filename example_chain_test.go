@@ -65,8 +65,7 @@ func ExampleStateGraph_Compile() {
 		Amount int64 `json:"amount"`
 	}
 	_, err := superstep.NewStateGraph[State]("refund").Compile()
-	var mistakes interface{ Unwrap() []error }
-	mistakes = err.(interface{ Unwrap() []error })
+	mistakes := err.(interface{ Unwrap() []error })
 	for _, mistake := range mistakes.Unwrap() {
 		fmt.Println(mistake.(*superstep.CompileError).Message)
 	}

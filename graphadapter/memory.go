@@ -56,18 +56,11 @@ type Thread struct {
 // Errors: *pregel.NodeError, *pregel.RecursionError, *pregel.InvalidUpdateError, *pregel.EmptyInputError,
 // *pregel.MultipleInterruptsError, *pregel.NoCheckpointError, or the cause of ctx.
 func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (RunResult, error) {
-	program, err := t.graph.Program()
-	if err != nil {
-		return RunResult{}, err
-	}
-	release, err := t.history.acquire(ctx)
+	program, release, err := t.open(ctx)
 	if err != nil {
 		return RunResult{}, err
 	}
 	defer release()
-	if err := t.history.belongs(t.graph, t.id); err != nil {
-		return RunResult{}, err
-	}
 	thread, replay, err := t.history.from(t.id, opts.Checkpoint)
 	if err != nil {
 		return RunResult{}, err
@@ -110,18 +103,11 @@ func (g *Graph) Invoke(ctx context.Context, in pregel.Input, opts RunOptions) (R
 
 // State returns the thread's state: of the newest checkpoint when checkpoint is "", else of that one.
 func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot, error) {
-	program, err := t.graph.Program()
-	if err != nil {
-		return nil, err
-	}
-	release, err := t.history.acquire(ctx)
+	program, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if err := t.history.belongs(t.graph, t.id); err != nil {
-		return nil, err
-	}
 	if checkpoint == "" {
 		return program.Snapshot(t.history.thread, t.history.thread.Head, true)
 	}
@@ -134,18 +120,11 @@ func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot
 
 // History returns the thread's checkpoints, newest first.
 func (t *Thread) History(ctx context.Context) ([]*pregel.Snapshot, error) {
-	program, err := t.graph.Program()
-	if err != nil {
-		return nil, err
-	}
-	release, err := t.history.acquire(ctx)
+	program, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if err := t.history.belongs(t.graph, t.id); err != nil {
-		return nil, err
-	}
 	records := t.history.records
 	out := make([]*pregel.Snapshot, 0, len(records))
 	for i := len(records) - 1; i >= 0; i-- {
@@ -171,6 +150,23 @@ func (h *history) belongs(g *Graph, id string) error {
 		return fmt.Errorf("thread %q was begun with another graph than this %q: use another thread id", id, g.Spec.Name)
 	}
 	return nil
+}
+
+// open takes the thread for one call, and compiles its graph.
+func (t *Thread) open(ctx context.Context) (*pregel.Program, func(), error) {
+	program, err := t.graph.Program()
+	if err != nil {
+		return nil, nil, err
+	}
+	release, err := t.history.acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.history.belongs(t.graph, t.id); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return program, release, nil
 }
 
 func (h *history) acquire(ctx context.Context) (release func(), err error) {

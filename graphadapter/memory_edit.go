@@ -18,11 +18,7 @@ func (t *Thread) UpdateState(ctx context.Context, checkpoint string, updates ...
 
 // UpdateSubgraph is UpdateState for the subgraph that waits in the tasks of the nodes of that path.
 func (t *Thread) UpdateSubgraph(ctx context.Context, checkpoint string, path []string, updates ...StateUpdate) (*pregel.Snapshot, error) {
-	program, err := t.graph.Program()
-	if err != nil {
-		return nil, err
-	}
-	release, err := t.history.acquire(ctx)
+	program, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +71,7 @@ func (t *Thread) edit(ctx context.Context, program *pregel.Program, thread *preg
 // SubgraphHistory returns the checkpoints of the subgraph that waits in the tasks of the nodes of that path, newest
 // first.
 func (t *Thread) SubgraphHistory(ctx context.Context, path []string) ([]*pregel.Snapshot, error) {
-	program, err := t.graph.Program()
-	if err != nil {
-		return nil, err
-	}
-	release, err := t.history.acquire(ctx)
+	program, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 //	graph, subgraph NAME    declare a graph line by line; see declare
 //	invoke [limit=N] [before=(…)] [after=(…)] [at=#N]    JSON input; at runs again from the thread's Nth checkpoint
 //	continue, control, resume [scalar] [again], answer   go on; see the directives' methods
+//	edit [as=NODE] [at=#N] [in=(…)]    write from outside as if a node had returned it, a subgraph's in a path of nodes
 //	reply                   answers while the superstep is under way
 //	ready                   the tasks that are handed out
 //	deliver, run            outcomes, one task a line; see outcomeOf
@@ -87,6 +88,8 @@ func (s *session) do(d *datadriven.TestData) error {
 			return err
 		}
 		return s.program.Answer(s.thread, &pregel.Resume{ByID: answers})
+	case "edit":
+		return s.edit(d)
 	case "reply":
 		return s.reply(d.Input)
 	case "deliver":
