@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"time"
 )
 
 const (
-	engineRounds = 15
+	engineRounds = 21
 	loopSteps    = 20_000
 	fewSends     = 10_000
 	manySends    = 2 * fewSends
+	// sendsRuns is how many wide runs a round takes the mean of: garbage is collected every few of them, and whoever
+	// runs then pays for the others.
+	sendsRuns = 10
 )
 
 // The engine's bars.
@@ -27,62 +28,61 @@ func engineStep(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var steps sample
+	var rounds costs
 	for range b.repeat(engineRounds) {
-		took, err := timed(ctx, func() error { return runLoop(program, loopSteps) })
+		c, err := costOf(ctx, func() error { return runLoop(program, loopSteps) })
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, float64(took.Nanoseconds())/1e3/loopSteps)
+		rounds = append(rounds, c.over(loopSteps*1e-3)) // in µs
 	}
 	return []figure{{
 		Name: "engine/step", Compares: fmt.Sprintf("one superstep of a node that loops on itself, mean of %d", loopSteps),
-		Value: steps.median(), Unit: "µs", Bar: barStep, Rounds: steps,
+		Value: rounds.elapsed().median(), Unit: "µs", Bar: barStep, Rounds: rounds.elapsed(), Notes: []string{rounds.note("µs")},
 	}}, nil
 }
 
-// engineSends measures a wide superstep of the engine alone, and how its cost grows.
+// engineSends measures a wide superstep of the engine alone, and how its cost grows. Both sides of a round make the
+// same number of Sends in all, and who goes first alternates.
 func engineSends(ctx context.Context, b *bench) ([]figure, error) {
 	program, err := sendsProgram()
 	if err != nil {
 		return nil, err
 	}
-	var few, many sample
-	a, z := makeSends(fewSends), makeSends(manySends)
-	for range b.repeat(engineRounds) {
-		once, err := timed(ctx, func() error { return runSends(program, a) })
-		if err != nil {
-			return nil, err
+	sides := []struct {
+		count, runs int
+		out         costs
+	}{{count: fewSends, runs: 2 * sendsRuns}, {count: manySends, runs: sendsRuns}}
+	for round := range b.repeat(engineRounds) {
+		for i := range sides {
+			side := &sides[(round+i)%len(sides)]
+			sends := makeSends(side.count)
+			c, err := costOf(ctx, func() error { return repeat(side.runs, func() error { return runSends(program, sends) }) })
+			if err != nil {
+				return nil, err
+			}
+			side.out = append(side.out, c.over(float64(side.runs)))
 		}
-		twice, err := timed(ctx, func() error { return runSends(program, z) })
-		if err != nil {
-			return nil, err
-		}
-		few, many = append(few, milliseconds(once)), append(many, milliseconds(twice))
 	}
-	growth := many.over(few)
+	few, many := sides[0].out, sides[1].out
+	growth := many.cpu().over(few.cpu())
 	return []figure{
 		{
 			Name: "engine/sends", Compares: fmt.Sprintf("%d Sends in one superstep", fewSends),
-			Value: few.median(), Unit: "ms", Bar: barSends, Rounds: few,
+			Value: few.elapsed().median(), Unit: "ms", Bar: barSends, Rounds: few.elapsed(), Notes: []string{few.note("ms")},
 		},
 		{
-			Name: "engine/sends growth", Compares: fmt.Sprintf("%d Sends in one superstep / %d", manySends, fewSends),
-			Value: growth.median(), Unit: "x", Bar: barGrowth, Rounds: growth,
-			Details: map[string]sample{fmt.Sprintf("%d sends, ms", manySends): many},
+			Name: "engine/sends growth", Compares: fmt.Sprintf("processor time of %d Sends in one superstep / of %d", manySends, fewSends),
+			Value: growth.median(), Unit: "x", Bar: barGrowth, Rounds: growth, Notes: []string{many.note("ms")},
 		},
 	}, nil
 }
 
-// timed measures f on a clean heap: garbage of an earlier round is not its cost, its own is.
-func timed(ctx context.Context, f func() error) (time.Duration, error) {
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
+func repeat(n int, f func() error) error {
+	for range n {
+		if err := f(); err != nil {
+			return err
+		}
 	}
-	runtime.GC()
-	began := time.Now()
-	err := f()
-	return time.Since(began), err
+	return nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

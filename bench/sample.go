@@ -42,12 +42,3 @@ func (s sample) over(base sample) sample {
 	}
 	return out
 }
-
-// each returns the sample with f applied to every value.
-func (s sample) each(f func(float64) float64) sample {
-	out := make(sample, len(s))
-	for i, v := range s {
-		out[i] = f(v)
-	}
-	return out
-}
