@@ -22,6 +22,10 @@ func (g *Graph[Out]) Adapter() *graphadapter.Graph { return g.adapter }
 // thread for that. Input is a state struct (or one of the type given to [WithInput]) of which the written fields count,
 // JSON text as json.RawMessage or []byte, or anything that encodes as a JSON object of the input's fields.
 //
+// Inside a node (with the context that the node was given) the graph is part of the node's task: its questions are the
+// task's, so Invoke returns [ErrInterrupted] for the node to pass on while one is open; its effects are recorded with
+// the task; and once it has finished it is not run again when the node is. Options have no meaning there.
+//
 // Errors are those of [Thread.Wait].
 func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (Result[Out], error) {
 	o := runOptionsOf(opts)
@@ -29,11 +33,22 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	if err != nil {
 		return Result[Out]{}, err
 	}
+	if _, inside := graphadapter.TaskFrom(ctx); inside {
+		return g.invokeNested(ctx, run)
+	}
 	view, events := ThreadView{Graph: g.Name()}, newTrace()
 	ended, err := g.adapter.Invoke(ctx, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
 	concludeView(&view, ended, err)
 	events.complete(&view)
 	return resultOf[Out](view, err)
+}
+
+func (g *Graph[Out]) invokeNested(ctx context.Context, run StartRequest) (Result[Out], error) {
+	output, err := graphadapter.InvokeNested(ctx, g.adapter, run.Input)
+	if err != nil {
+		return Result[Out]{}, err
+	}
+	return resultOf[Out](ThreadView{Graph: g.Name(), Status: StatusFinished, Output: output}, nil)
 }
 
 // Thread returns the thread of that id on a runtime. It begins with its first run. An id has at most 200 bytes.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -15,6 +16,7 @@ type builder struct {
 	doc      *caseDoc
 	counters *counters
 	built    map[string]*built
+	calls    sync.Mutex
 	open     []string // the graphs being built, to refuse one that contains itself
 }
 
@@ -36,6 +38,17 @@ const rootName = "root"
 func buildCase(doc *caseDoc, c *counters) (*built, error) {
 	b := &builder{doc: doc, counters: c, built: map[string]*built{}}
 	return b.graph(rootName, "", doc.Graph)
+}
+
+// called returns a graph that a script calls. Scripts run in parallel.
+func (b *builder) called(name string) (*graphadapter.Graph, error) {
+	b.calls.Lock()
+	defer b.calls.Unlock()
+	g, err := b.child(name)
+	if err != nil {
+		return nil, err
+	}
+	return g.graph, nil
 }
 
 // child builds a graph of the case's graphs.
@@ -156,7 +169,7 @@ func (b *builder) addNode(g *built, prefix string, doc *nodeDoc) error {
 				return err
 			}
 		}
-		node.Run = (&nodeScript{steps: steps, name: prefix + doc.Name, kinds: g.kinds, counters: b.counters}).run
+		node.Run = (&nodeScript{steps: steps, name: prefix + doc.Name, kinds: g.kinds, counters: b.counters, graphs: b}).run
 		if doc.Retry != nil {
 			node.Retry = []graphadapter.RetryPolicy{{MaxAttempts: doc.Retry.MaxAttempts, InitialInterval: -1, NoJitter: true}}
 		}
@@ -192,7 +205,7 @@ func (b *builder) addBranch(g *built, prefix string, doc *branchDoc) error {
 		From: doc.From, Ordinal: len(spec.BranchesOf(doc.From)), Labels: doc.Paths.labels, Targets: doc.Paths.targets,
 	})
 	node := g.graph.Nodes[doc.From]
-	script := &branchScript{steps: steps, name: "the branch of " + prefix + doc.From, counters: b.counters}
+	script := &branchScript{steps: steps, name: "the branch of " + prefix + doc.From, counters: b.counters, graphs: b}
 	node.Branches = append(node.Branches, script.run)
 	g.graph.Nodes[doc.From] = node
 	return nil

@@ -15,6 +15,7 @@ type nodeScript struct {
 	name     string
 	kinds    map[string]pregel.Kind
 	counters *counters
+	graphs   *builder
 }
 
 func (n *nodeScript) run(ctx context.Context, input graphadapter.Input) (pregel.Command, error) {
@@ -23,7 +24,7 @@ func (n *nodeScript) run(ctx context.Context, input graphadapter.Input) (pregel.
 	if err != nil {
 		return pregel.Command{}, err
 	}
-	f := newFrame(ctx, taskHost{}, value)
+	f := newFrame(ctx, taskHost{n.graphs}, value)
 	if err := n.steps.run(f, n.name); err != nil {
 		return pregel.Command{}, report(n.counters, err)
 	}
@@ -54,6 +55,7 @@ type branchScript struct {
 	steps    script
 	name     string
 	counters *counters
+	graphs   *builder
 }
 
 func (b *branchScript) run(ctx context.Context, state graphadapter.State) ([]pregel.Target, error) {
@@ -61,7 +63,7 @@ func (b *branchScript) run(ctx context.Context, state graphadapter.State) ([]pre
 	if err != nil {
 		return nil, err
 	}
-	f := newFrame(ctx, taskHost{}, value)
+	f := newFrame(ctx, taskHost{b.graphs}, value)
 	if err := b.steps.run(f, b.name); err != nil {
 		return nil, report(b.counters, err)
 	}

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/pregel"
 )
 
 // taskHost lets scripts use the task that their context belongs to.
-type taskHost struct{}
+type taskHost struct{ graphs *builder }
 
 func (taskHost) ask(ctx context.Context, question any) (any, error) {
 	task, ok := graphadapter.TaskFrom(ctx)
@@ -31,18 +29,14 @@ func (taskHost) emit(ctx context.Context, value any) error {
 	return task.Emit(encode(value))
 }
 
-func (taskHost) call(ctx context.Context, graph string, input any) (any, error) {
-	output, err := invokeNested(ctx, graph, encode(input))
+func (h taskHost) call(ctx context.Context, graph string, input any) (any, error) {
+	called, err := h.graphs.called(graph)
+	if err != nil {
+		return nil, err
+	}
+	output, err := graphadapter.InvokeNested(ctx, called, encode(input))
 	if err != nil {
 		return nil, err
 	}
 	return object(output), nil
-}
-
-// errNoNested says that the driver cannot run a graph inside a task.
-var errNoNested = errors.New("the driver cannot run a graph from a node's code")
-
-// invokeNested runs a subgraph inside the task that ctx belongs to.
-func invokeNested(context.Context, string, pregel.Value) (map[string]pregel.Value, error) {
-	return nil, errNoNested
 }

@@ -26,13 +26,13 @@ type delivery struct {
 
 // drive runs a loop's tasks, all of a superstep at once, until the run ends. When ctx is done it waits for the tasks
 // that run, keeps what finished, and returns the cause.
-func drive(ctx context.Context, g *Graph, thread string, loop *pregel.Loop) error {
+func drive(ctx context.Context, loop *pregel.Loop, run func(context.Context, *pregel.Task) pregel.Outcome) error {
 	done := make(chan delivery)
 	running := 0
 	for {
 		for _, task := range loop.Ready() {
 			running++
-			go func() { done <- delivery{task, runTask(ctx, g, thread, task)} }()
+			go func() { done <- delivery{task, run(ctx, task)} }()
 		}
 		if running == 0 {
 			break
@@ -47,25 +47,32 @@ func drive(ctx context.Context, g *Graph, thread string, loop *pregel.Loop) erro
 	return loop.Err()
 }
 
-// runTask runs one task to its outcome: attempt by attempt, as the node's retry policy says.
-func runTask(ctx context.Context, g *Graph, thread string, task *pregel.Task) pregel.Outcome {
-	journal, err := NewMemoryJournal(task.Ledger)
-	if err != nil {
-		return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
+// inMemory runs the tasks of a thread of this process.
+func inMemory(g *Graph, thread string) func(context.Context, *pregel.Task) pregel.Outcome {
+	return func(ctx context.Context, task *pregel.Task) pregel.Outcome {
+		journal, err := NewMemoryJournal(task.Ledger)
+		if err != nil {
+			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
+		}
+		return runTask(ctx, g, task, Env{Thread: thread, Journal: journal})
 	}
+}
+
+// runTask runs one task to its outcome: attempt by attempt, as the node's retry policy says.
+func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.Outcome {
 	var emitted []pregel.Value // of failed attempts too: what was streamed is not taken back
-	for attempt := 1; ; attempt++ {
-		outcome, err := RunAttempt(ctx, g, task, Env{Thread: thread, Attempt: attempt, Journal: journal})
+	for env.Attempt = 1; ; env.Attempt++ {
+		outcome, err := RunAttempt(ctx, g, task, env)
 		emitted = append(emitted, outcome.Custom...)
 		if err == nil {
 			outcome.Custom = emitted
 			return outcome
 		}
-		wait, again := RetryAfter(g.retries(task), attempt, err)
+		wait, again := RetryAfter(g.retries(task), env.Attempt, err)
 		if again && ctx.Err() == nil && pause(ctx, wait) {
 			continue
 		}
-		stored, _ := EncodeLedger(journal.Entries())
+		stored, _ := EncodeLedger(env.Journal.Entries())
 		if ctx.Err() != nil {
 			cancelled := &pregel.NodeError{Type: "Cancelled", Message: "cancelled", Graph: g.nameOf(task), Node: task.Node}
 			return pregel.Outcome{Error: cancelled, Ledger: stored, Custom: emitted}

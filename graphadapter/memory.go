@@ -70,7 +70,7 @@ func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (Run
 	if err != nil {
 		return RunResult{}, err
 	}
-	err = drive(ctx, t.graph, t.id, loop)
+	err = drive(ctx, loop, inMemory(t.graph, t.id))
 	keeper.close()
 	// A replay that made no checkpoint leaves the thread where it was: the newest checkpoint is its state.
 	if old := t.history.thread.Head; old == nil || thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
@@ -95,7 +95,7 @@ func (g *Graph) Invoke(ctx context.Context, in pregel.Input, opts RunOptions) (R
 	if err != nil {
 		return RunResult{}, err
 	}
-	if err := drive(ctx, g, "", loop); err != nil {
+	if err := drive(ctx, loop, inMemory(g, "")); err != nil {
 		return RunResult{}, err
 	}
 	return resultOf(program, loop)

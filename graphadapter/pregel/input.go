@@ -31,4 +31,7 @@ type Options struct {
 	// InterruptBefore and InterruptAfter replace the Spec's breakpoints when not nil.
 	InterruptBefore []string `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string `json:"interrupt_after,omitempty"`
+	// Namespace is that of the run's root graph; "" except for a graph called from a node's code, whose tasks must not
+	// have the names of its caller's.
+	Namespace string `json:"-"`
 }

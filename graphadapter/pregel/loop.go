@@ -75,7 +75,7 @@ type taskRun struct {
 // Start begins a run of a thread. replay says that thread.Head was chosen by its id instead of being the newest: then
 // the tasks after it run again, on a branch of their own. Errors leave the thread as it was.
 func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, observe Observer) (*Loop, error) {
-	l := &Loop{prog: p, thread: thread, opts: opts, observe: observe, rec: thread.Head, before: p.before, after: p.after}
+	l := &Loop{prog: p, thread: thread, opts: opts, observe: observe, rec: thread.Head, before: p.before, after: p.after, namespace: opts.Namespace}
 	l.root = l
 	l.keep = func(r *Record) { thread.Head = r }
 	if opts.InterruptBefore != nil {

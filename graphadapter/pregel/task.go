@@ -123,6 +123,9 @@ type Task struct {
 // IsSend reports whether the task was made by a Send.
 func (t *Task) IsSend() bool { return t.Arg != nil }
 
+// Space is the namespace of what runs inside the task.
+func (t *Task) Space() string { return childNamespace(t) }
+
 // Key names the task within its thread: the same on every attempt, resume and retry, another one in every superstep,
 // namespace and branch.
 func (t *Task) Key() string {

@@ -1,0 +1,245 @@
+package pregel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// player plays a world to its end: it answers every question, goes on after every failure, and keeps what it saw.
+type player struct {
+	world   world
+	program *pregel.Program
+	thread  *pregel.Thread
+	events  []string
+	ran     map[string]int // outcomes by task
+	done    map[string]int // those with which it finished
+	last    pregel.Status
+
+	// pick chooses which of n open tasks ends next.
+	pick func(n int) int
+	// stored stores the thread and reads it back before every run.
+	stored bool
+	// crash decides whether the process is lost now, with the outcomes of the tasks that have not ended.
+	crash func() bool
+}
+
+// The bounds of a play: random graphs loop.
+const (
+	maxRuns  = 8
+	maxSteps = 9
+)
+
+func (p *player) play(t *rapid.T) {
+	var err error
+	if p.program, err = pregel.Compile(p.world.spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.thread, p.ran = pregel.NewThread(), map[string]int{}
+	p.done = map[string]int{}
+	in := pregel.Input{Value: pregel.Value(`{"log":["in"]}`)}
+	for range maxRuns {
+		if p.stored {
+			p.storeAndRead(t)
+		}
+		crashed, err := p.run(in)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case crashed:
+			p.storeAndRead(t)
+			in = pregel.Input{}
+		case p.last == pregel.StatusWaiting:
+			in = pregel.Input{Resume: p.answers()}
+		case p.last == pregel.StatusFailed:
+			in = pregel.Input{}
+		default:
+			return
+		}
+	}
+}
+
+// run is one run of the thread; it reports whether the process was lost.
+func (p *player) run(in pregel.Input) (crashed bool, err error) {
+	loop, err := p.program.Start(p.thread, in, pregel.Options{RecursionLimit: maxSteps}, false, p.observe)
+	if err != nil {
+		return false, err
+	}
+	open := loop.Ready()
+	for len(open) > 0 {
+		if p.crash() {
+			return true, nil
+		}
+		at := p.pick(len(open))
+		task := open[at]
+		open = slices.Delete(open, at, at+1)
+		key := task.Key()
+		outcome := p.world.outcome(task, p.ran[key])
+		p.ran[key]++
+		if outcome.Error == nil && len(outcome.Questions) == 0 {
+			p.done[key]++
+		}
+		loop.Deliver(task, outcome)
+		open = append(open, loop.Ready()...)
+	}
+	p.last = loop.Status()
+	p.events = append(p.events, fmt.Sprintf("end of run: %d %v", loop.Status(), loop.Err()))
+	return false, nil
+}
+
+// answers answers every open question.
+func (p *player) answers() *pregel.Resume {
+	r := &pregel.Resume{ByID: map[string]pregel.Value{}}
+	for _, q := range p.program.OpenQuestions(p.thread) {
+		r.ByID[q.ID] = pregel.Value(`"yes"`)
+	}
+	return r
+}
+
+func (p *player) storeAndRead(t *rapid.T) {
+	stored, err := p.program.EncodeThread(p.thread)
+	if err == nil {
+		p.thread, err = p.program.DecodeThread(stored)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *player) observe(e pregel.Event) {
+	text := fmt.Sprintf("%s %d %s", e.Namespace, e.Step, e.Kind)
+	if e.Task != nil {
+		text += " " + e.Task.Path
+	}
+	if e.Checkpoint != nil {
+		text += " " + string(e.Checkpoint.Checkpoint.Source) + " " + e.Checkpoint.Checkpoint.Digest
+	}
+	p.events = append(p.events, text+valuesText(e.Values)+writesText(e.Writes)+questionsText(e.Questions)+string(e.Value))
+}
+
+// state is the thread as stored. Checkpoints are numbered as they come, which for parallel subgraphs is a matter of
+// time, so a comparison leaves the numbers out when asked to.
+func (p *player) state(t *rapid.T, numbers bool) string {
+	stored, err := p.program.EncodeThread(p.thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if numbers {
+		return string(stored)
+	}
+	var v any
+	if err := json.Unmarshal(stored, &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(withoutNumbers(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func withoutNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"id", "parent", "seq", "interrupt_seen"} {
+			if _, number := v[key].(string); number || key != "id" {
+				delete(v, key)
+			}
+		}
+		for key := range v {
+			v[key] = withoutNumbers(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNumbers(v[i])
+		}
+	}
+	return v
+}
+
+func first(int) int { return 0 }
+func never() bool   { return false }
+
+// TestDeliveryOrderDecidesNothing: whatever order tasks end in, the thread, the events and every digest are the same.
+func TestDeliveryOrderDecidesNothing(t *testing.T) {
+	for _, subgraphs := range []bool{false, true} {
+		t.Run(fmt.Sprintf("subgraphs=%v", subgraphs), rapid.MakeCheck(func(t *rapid.T) {
+			w := drawWorld(t, subgraphs)
+			inOrder := &player{world: w, pick: first, crash: never}
+			inOrder.play(t)
+			shuffled := &player{world: w, crash: never, pick: func(n int) int {
+				return rapid.IntRange(0, n-1).Draw(t, "next to end")
+			}}
+			shuffled.play(t)
+			compare(t, "the thread", inOrder.state(t, !subgraphs), shuffled.state(t, !subgraphs))
+			slices.Sort(inOrder.events)
+			slices.Sort(shuffled.events)
+			compare(t, "the events", strings.Join(inOrder.events, "\n"), strings.Join(shuffled.events, "\n"))
+		}))
+	}
+}
+
+// TestStoringChangesNothing: a thread that is stored and read back before every run goes on exactly as one that is not.
+func TestStoringChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
+		kept := &player{world: w, pick: first, crash: never}
+		kept.play(t)
+		stored := &player{world: w, pick: first, crash: never, stored: true}
+		stored.play(t)
+		compare(t, "the events", strings.Join(kept.events, "\n"), strings.Join(stored.events, "\n"))
+		compare(t, "the thread", kept.state(t, true), stored.state(t, true))
+	})
+}
+
+// TestCrashesChangeNothing: a process may be lost at any time with whatever runs. The thread, stored as it is then and
+// continued, comes to the same end by the same digests, and no finished task runs again.
+func TestCrashesChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
+		whole := &player{world: w, pick: first, crash: never}
+		whole.play(t)
+		if whole.last != pregel.StatusDone {
+			t.Skip("it comes to no end")
+		}
+		crashes := 0
+		broken := &player{world: w, pick: first, crash: func() bool {
+			if crashes < 3 && rapid.IntRange(0, 3).Draw(t, "crash") == 0 {
+				crashes++
+				return true
+			}
+			return false
+		}}
+		broken.play(t)
+		if broken.last != pregel.StatusDone {
+			t.Skip("it comes to no end in as many runs")
+		}
+		compare(t, "the thread", whole.state(t, false), broken.state(t, false))
+		if memoryNone(w) {
+			return // it starts again from its input by design
+		}
+		for key, n := range broken.done {
+			if n > 1 {
+				t.Fatalf("task %s finished %d times", key, n)
+			}
+		}
+	})
+}
+
+func memoryNone(w world) bool {
+	inner, ok := w.spec.Subgraphs["inner"]
+	return ok && inner.Memory == pregel.MemoryNone
+}
+
+func compare(t *rapid.T, what, want, got string) {
+	t.Helper()
+	if want != got {
+		t.Fatalf("%s differs:\n%s\n---\n%s", what, want, got)
+	}
+}
