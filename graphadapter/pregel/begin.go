@@ -12,6 +12,9 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 	}
 	l.work = l.prog.loaded(l.rec.Checkpoint)
 	l.prog.forgetUntracked(l.rec)
+	if l.outer != nil {
+		l.work.Branch = l.outer.work.Branch // a subgraph's tasks have keys of their own on each line of the thread
+	}
 	l.step = l.rec.Checkpoint.Step + 1
 	l.stop = l.step + l.opts.RecursionLimit + 1
 	fresh := l.work.fresh()

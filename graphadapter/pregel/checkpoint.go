@@ -77,36 +77,37 @@ func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
 // seal gives a new checkpoint its identity. The digest covers the parent's digest and every value that changed, so that
 // a changed reducer or engine is noticed at the next activity id instead of corrupting the run.
 func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, step, seq int) {
-	h := sha256.New()
+	text := make([]byte, 0, 512)
 	put := func(s string) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
-		h.Write(size[:])
-		h.Write([]byte(s))
+		text = binary.AppendUvarint(text, uint64(len(s)))
+		text = append(text, s...)
 	}
 	put(parent.Digest)
 	put(namespace)
 	put(string(source))
-	put(strconv.Itoa(step))
+	text = binary.AppendVarint(text, int64(step))
 	put(c.Branch)
 	for i := range c.versions {
 		if c.versions[i] == parent.versions[i] {
 			continue
 		}
 		put(p.channels[i].name)
-		put(string(c.cells[i].value))
+		text = binary.AppendUvarint(text, uint64(len(c.cells[i].value)))
+		text = append(text, c.cells[i].value...)
 		for _, s := range c.cells[i].sends {
 			put(s.Node)
-			put(string(s.Arg))
+			text = binary.AppendUvarint(text, uint64(len(s.Arg)))
+			text = append(text, s.Arg...)
 		}
 		for _, source := range c.cells[i].seen {
-			put(strconv.Itoa(source))
+			text = binary.AppendUvarint(text, uint64(source))
 		}
 	}
-	c.Digest = hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(text)
+	c.Digest = hex.EncodeToString(sum[:])
+	// Lines of a thread that could repeat each other have a branch each, so the digest tells all checkpoints apart.
+	c.ID = "c-" + c.Digest[:10]
 	c.Parent, c.Source, c.Step, c.Seq = parent.ID, source, step, seq
-	id := sha256.Sum256([]byte(namespace + "\n" + c.Digest + "\n" + strconv.Itoa(seq)))
-	c.ID = "c-" + hex.EncodeToString(id[:5])
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -431,6 +431,9 @@ func taskList(runs []*taskRun) []*Task {
 
 // taskEvent reports a task with its record's writes.
 func (l *Loop) taskEvent(kind EventKind, tr *taskRun) {
+	if l.observe == nil {
+		return
+	}
 	e := Event{Kind: kind, Task: tr.task}
 	if kind != EventTaskStart {
 		e.Writes = tr.rec.Update
