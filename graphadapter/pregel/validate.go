@@ -94,6 +94,11 @@ func (c *checker) checkChannels() {
 }
 
 func (c *checker) checkNodes() {
+	for _, name := range sortedKeys(c.spec.Subgraphs) {
+		if c.spec.Subgraphs[name] == nil {
+			c.fail("", "the subgraph %q is empty", name)
+		}
+	}
 	for _, n := range c.spec.Nodes {
 		if problem := CheckName(n.Name); problem != "" {
 			c.fail(n.Name, "%s", problem)
