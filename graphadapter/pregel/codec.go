@@ -70,7 +70,7 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 		t.Head = p.recordIn(in.Head)
 	}
 	for _, key := range sortedKeys(in.Memory) {
-		if sub, ok := p.byMemoryKey(key); ok {
+		if sub, ok := p.byMemoryKey(key); ok && in.Memory[key] != nil {
 			t.memory[key] = sub.recordIn(in.Memory[key])
 		}
 	}
@@ -95,6 +95,9 @@ func (p *Program) recordOut(r *Record) *recordJSON {
 func (p *Program) recordIn(in *recordJSON) *Record {
 	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, tasks: map[string]*TaskRecord{}}
 	for _, path := range sortedKeys(in.Tasks) {
+		if in.Tasks[path] == nil {
+			continue
+		}
 		t := in.Tasks[path].TaskRecord
 		if at, ok := p.nodeAt[t.Node]; ok && in.Tasks[path].Child != nil && p.nodes[at].sub != nil {
 			t.child = p.nodes[at].sub.recordIn(in.Tasks[path].Child)

@@ -52,6 +52,9 @@ type breakpoints struct {
 // Compile checks a Spec and compiles it. reducers are looked up by name before the engine's own. The error joins a
 // *CompileError for each mistake, or is a *SpecVersionError or *UnknownReducerError.
 func Compile(spec *Spec, reducers map[string]Reducer) (*Program, error) {
+	if spec == nil {
+		return nil, &CompileError{Message: "there is no spec of it"}
+	}
 	if spec.Version > SpecVersion {
 		return nil, &SpecVersionError{Graph: spec.Name, Got: spec.Version, Most: SpecVersion}
 	}
