@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -86,6 +87,34 @@ func importsOf(file string) ([]string, error) {
 		out = append(out, name)
 	}
 	return out, nil
+}
+
+// usesOf returns what the files of a directory, tests left out, use of a package.
+func usesOf(t *testing.T, dir, pkg string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok {
+				if name, ok := selector.X.(*ast.Ident); ok && name.Name == pkg {
+					out = append(out, selector.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	return out
 }
 
 // standard reports whether a package is the standard library's: no other import path begins without a dot in its
