@@ -20,7 +20,8 @@ type guard struct {
 }
 
 // guarding reads "hold GROUP" and "release GROUP", and at the end of its input kills what it still holds. Signals that
-// are meant for the program leave it alone: it ends right after it.
+// are meant for the program leave it alone: it ends right after it. (kill is spelt as POSIX has it; some shells take no
+// other spelling for groups.)
 const guarding = `trap '' HUP INT TERM
 held=
 while read -r word group; do
@@ -29,7 +30,7 @@ while read -r word group; do
 	held=$rest
 	[ "$word" = release ] || held="$held $group"
 done
-for one in $held; do kill -9 -- "-$one" 2>/dev/null; done
+for one in $held; do kill -s KILL -- "-$one" 2>/dev/null; done
 :`
 
 func newGuard() (*guard, error) {

@@ -12,7 +12,7 @@ import (
 
 // build builds the programs, and says before it begins how long that may take.
 func build(ctx context.Context, out *screen, set *processes.Set, root, dir string) (stack.Programs, error) {
-	out.begin("Building %s (first time 4 to 7 min: the Temporal server) …", strings.Join(stack.Names, ", "))
+	out.begin("Building %s (first time 4 to 7 min: Temporal) …", strings.Join(stack.Names, ", "))
 	began := time.Now()
 	stop := out.clock(began)
 	programs, err := stack.Build(ctx, set, root, dir, nil)

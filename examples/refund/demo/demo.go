@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -60,8 +61,8 @@ func open(ctx context.Context, out *screen, set *processes.Set, programs stack.P
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
-	d.line("devserver %s   web UI %s   payments %s   worker #1 pid %d", s.Address, s.WebUI,
-		s.Payments[len("http://"):], d.worker.PID())
+	d.line("devserver %s   web UI %s   payments %s", s.Address, s.WebUI, strings.TrimPrefix(s.Payments, "http://"))
+	d.line("worker #1 pid %d", d.worker.PID())
 	return d, nil
 }
 

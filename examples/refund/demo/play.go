@@ -33,6 +33,14 @@ func play(ctx context.Context, out *screen, s settings) (verdict string, err err
 			out.line("note: %v", slow)
 		}
 	}()
+	verdict, err = playIn(ctx, out, set, root, dir, s)
+	if err != nil && ctx.Err() != nil {
+		return "", context.Cause(ctx) // the rest is what came of it
+	}
+	return verdict, err
+}
+
+func playIn(ctx context.Context, out *screen, set *processes.Set, root, dir string, s settings) (verdict string, err error) {
 	programs, err := build(ctx, out, set, root, dir)
 	if err != nil {
 		return "", err
@@ -63,7 +71,7 @@ func makeDir(root, parent string) (string, error) {
 // tidy removes the directory, or shows where the logs are and how they end.
 func tidy(out *screen, dir, logs string, err error) error {
 	var signal *processes.SignalError
-	if err == nil || errors.As(err, &signal) {
+	if err == nil || errors.As(err, &signal) || errors.Is(err, errNoAnswer) {
 		if removed := os.RemoveAll(dir); removed != nil {
 			return errors.Join(err, fmt.Errorf("remove the directory of the demo: %w", removed))
 		}

@@ -35,6 +35,7 @@ func askPerson(ctx context.Context, out *screen, question string) (yes bool, err
 			return false, context.Cause(ctx)
 		case line, more := <-lines:
 			if !more {
+				out.line("")
 				return false, errNoAnswer
 			}
 			if yes, clear := readAnswer(line); clear {

@@ -49,7 +49,7 @@ func (d *demo) report(ctx context.Context, c crash) (verdict string, err error) 
 	again, once := ran(a.tasks)
 	d.step("%-17s %s", "ran again", again)
 	d.step("%-17s %s", "ran once", once)
-	d.line("Try next: make dev (the same to play with) · DefaultLimit in examples/refund/refund.go, and this again")
+	d.line("Try next: make dev (the same, to play with) · edit DefaultLimit in examples/refund/refund.go")
 	return "exactly one refund", a.exactlyOne(d.order)
 }
 
@@ -93,7 +93,7 @@ func (a account) exactlyOne(order payments.Order) error {
 func recovery(a account, c crash) string {
 	for _, t := range a.tasks {
 		if t.began.After(c.killed) {
-			return fmt.Sprintf("%s until attempt %d of %s began, %s until the run had finished",
+			return fmt.Sprintf("%s until attempt %d of %s began, %s until the run ended",
 				seconds(t.began.Sub(c.killed)), t.attempt, t.node, seconds(a.view.Closed.Sub(c.killed)))
 		}
 	}

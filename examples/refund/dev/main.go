@@ -66,6 +66,9 @@ func stay(ctx context.Context, out io.Writer, s settings) error {
 	if s.dir == "" {
 		s.dir = filepath.Join(root, ".dev")
 	}
+	if s.dir, err = filepath.Abs(s.dir); err != nil {
+		return fmt.Errorf("find the directory for databases and logs: %w", err)
+	}
 	logs := filepath.Join(s.dir, "logs")
 	if err := os.RemoveAll(logs); err != nil { // those of the last time
 		return fmt.Errorf("remove old logs: %w", err)

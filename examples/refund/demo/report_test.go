@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/internal/processes"
+)
+
+func TestExactlyOne(t *testing.T) {
+	order := payments.Order{ID: "o-1", Amount: 100}
+	paid := payments.Receipt{ID: "rf-1", Amount: 100}
+	moment := time.Now()
+	good := func() account {
+		return account{refunds: []payments.Receipt{paid}, traffic: payments.Traffic{Committed: 1},
+			view: superstep.ThreadView{Status: superstep.StatusFinished,
+				Output: map[string]json.RawMessage{"receipt": json.RawMessage(`{"id":"rf-1"}`)}}}
+	}
+	require.NoError(t, good().exactlyOne(order))
+	for name, change := range map[string]func(*account){
+		"no refund":                 func(a *account) { a.refunds, a.traffic.Committed = nil, 0 },
+		"two refunds":               func(a *account) { a.refunds, a.traffic.Committed = []payments.Receipt{paid, paid}, 2 },
+		"one more of another order": func(a *account) { a.traffic.Committed = 2 },
+		"another amount":            func(a *account) { a.refunds[0].Amount = 99 },
+		"reversed":                  func(a *account) { a.refunds[0].ReversedAt = &moment },
+		"another receipt":           func(a *account) { a.view.Output["receipt"] = json.RawMessage(`{"id":"rf-2"}`) },
+		"no receipt":                func(a *account) { a.view.Output = nil },
+		"not finished":              func(a *account) { a.view.Status = superstep.StatusRunning },
+	} {
+		a := good()
+		change(&a)
+		require.Error(t, a.exactlyOne(order), name)
+	}
+}
+
+func TestConclude(t *testing.T) {
+	require.Equal(t, 0, conclude("fine", nil))
+	require.Equal(t, 1, conclude("", errors.New("broken")))
+	require.Equal(t, 143, conclude("", &processes.SignalError{Signal: "terminated", Number: 15}))
+}
+
+func TestRan(t *testing.T) {
+	again, once := ran([]execution{{node: "a", attempt: 1}, {node: "q", attempt: 1, asked: true}, {node: "q", attempt: 1},
+		{node: "b", attempt: 3}})
+	require.Equal(t, "b (attempt 3)", again)
+	require.Equal(t, "a, q (and once to ask)", once)
+	again, once = ran(nil)
+	require.Equal(t, "nothing nothing", again+" "+once)
+}
+
+func TestRecovered(t *testing.T) {
+	before := ledger.Entry{State: ledger.StateIntent, Attempts: 1}
+	after := ledger.Entry{State: ledger.StateCommitted, Attempts: 1, Evidence: "lookup after crash", Result: json.RawMessage(`{"id":"rf-1"}`)}
+	text, err := recovered(2, before, after)
+	require.NoError(t, err)
+	require.Equal(t, "attempt 2: intent → lookup after crash → committed rf-1; not sent again", text)
+	after.Attempts, after.Evidence = 2, ""
+	text, err = recovered(2, before, after)
+	require.NoError(t, err)
+	require.Equal(t, "attempt 2: intent → sent → committed rf-1; sent 2 times", text)
+}
+
+func TestReadAnswer(t *testing.T) {
+	for line, want := range map[string][2]bool{"": {true, true}, " Y ": {true, true}, "yes": {true, true}, "n": {false, true},
+		"NO": {false, true}, "perhaps": {false, false}} {
+		yes, clear := readAnswer(line)
+		require.Equal(t, want, [2]bool{yes, clear}, line)
+	}
+}
