@@ -43,12 +43,12 @@ func chain(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := s.dial(ctx)
+	temporal, err := dial(ctx, s.address)
 	if err != nil {
 		return nil, err
 	}
 	defer temporal.Close()
-	runs := &chainRuns{temporal: temporal, server: s.process}
+	runs := &chainRuns{temporal: temporal, server: s.process.PID()}
 	stop, err := runs.serve()
 	if err != nil {
 		return nil, err
@@ -58,14 +58,14 @@ func chain(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{chainFigure(graph, plain)}, s.stop()
+	return []figure{chainFigure(graph, plain)}, s.process.Stop()
 }
 
 // chainRuns starts runs of either side.
 type chainRuns struct {
 	temporal client.Client
 	client   *superstep.Client
-	server   *process
+	server   int // its process
 }
 
 // serve starts both sides' workers.
@@ -144,12 +144,12 @@ func (c *chainRuns) runPlain(ctx context.Context) (trip, error) {
 
 // travel measures one run from outside, and then reads its history.
 func (c *chainRuns) travel(ctx context.Context, id string, run func() (runID string, err error)) (trip, error) {
-	began, server, own := time.Now(), c.server.cpu(), ownCPU()
+	began, server, own := time.Now(), cpuOf(c.server), ownCPU()
 	runID, err := run()
 	if err != nil {
 		return trip{}, err
 	}
-	t := trip{wall: time.Since(began), serverCPU: c.server.cpu() - server, workerCPU: milliseconds(ownCPU() - own)}
+	t := trip{wall: time.Since(began), serverCPU: cpuOf(c.server) - server, workerCPU: milliseconds(ownCPU() - own)}
 	return t, t.read(ctx, c.temporal, id, runID)
 }
 

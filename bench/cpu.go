@@ -6,26 +6,15 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 )
-
-// ownCPU is the processor time that this process has used, all threads together: unlike elapsed time it does not grow
-// when others keep the machine busy.
-func ownCPU() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // tick is the unit of Linux's processor times.
 const tick = 10 * time.Millisecond
 
-// cpu is the processor time that a running child has used, as far as the system tells: NaN milliseconds if not.
-func (p *process) cpu() float64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+// cpuOf is the processor time that a running process has used, in milliseconds; NaN where the system does not tell.
+func cpuOf(pid int) float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return math.NaN()
 	}

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"path/filepath"
+
+	"superstep.dev/internal/processes"
 )
 
 // The exit codes: 1 is a bar that was missed, 2 a measurement that could not be made.
@@ -31,17 +32,15 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		return exitBroken // the flag package has said why
+		return exitBroken // it has been printed
 	}
-	chosen := choose(o.run)
 	if o.list {
-		printList(stdout, chosen)
+		printList(stdout, choose(o.selected))
 		return 0
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := processes.UntilSignal(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	missed, err := measure(ctx, o, chosen, stdout, stderr)
+	missed, err := run(ctx, o, stdout, stderr)
 	switch {
 	case err != nil:
 		fmt.Fprintln(stderr, "bench:", err)
@@ -52,22 +51,40 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// measure takes the chosen measurements, prints their figures as they come, and returns how many missed their bar.
-func measure(ctx context.Context, o options, chosen []measurement, stdout, stderr io.Writer) (missed int, err error) {
-	if len(chosen) == 0 {
-		return 0, fmt.Errorf("no measurement matches -run %s: --list names them", o.run)
+// run makes what measurements need, and takes it away after them.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (missed int, err error) {
+	dir, err := os.MkdirTemp("", "superstep-bench")
+	if err != nil {
+		return 0, err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	set, ctx, err := processes.New(ctx, filepath.Join(dir, "logs"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, set.Stop()) }()
 	stopProfile, err := startProfile(o.profile)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, stopProfile()) }()
-	b := &bench{options: o, notes: stderr}
-	defer func() { err = errors.Join(err, b.close()) }()
-	r := newReport(o)
+	b := &bench{options: o, notes: stderr, processes: set, dir: dir}
+	return b.measure(ctx, stdout)
+}
+
+// measure takes the chosen measurements, prints their figures as they come, and returns how many missed their bar.
+func (b *bench) measure(ctx context.Context, stdout io.Writer) (missed int, err error) {
+	chosen := choose(b.selected)
+	if len(chosen) == 0 {
+		return 0, fmt.Errorf("no measurement matches -run %s: --list names them", b.selected)
+	}
+	r := newReport(b.options)
 	printHead(stdout)
 	for _, m := range chosen {
 		figures, err := m.take(ctx, b)
+		if ctx.Err() != nil {
+			return 0, fmt.Errorf("%s: %w", m.name, context.Cause(ctx))
+		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -75,5 +92,5 @@ func measure(ctx context.Context, o options, chosen []measurement, stdout, stder
 		printFigures(stdout, figures)
 	}
 	printSummary(stdout, r.Figures)
-	return count(r.Figures, figure.missed), r.write(o.json)
+	return count(r.Figures, figure.missed), r.write(b.json)
 }

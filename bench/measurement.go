@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"regexp"
+
+	"superstep.dev/internal/processes"
 )
 
 // measurement produces one or more figures.
@@ -32,20 +33,10 @@ func choose(run *regexp.Regexp) []measurement {
 	return out
 }
 
-// bench is what measurements share: the command line, and the devserver's binary once somebody needed it.
+// bench is what measurements share.
 type bench struct {
 	options
-	notes   io.Writer // for people; figures go to stdout
-	binary  string
-	tempDir string
-	servers []*server
-}
-
-// close stops what was started.
-func (b *bench) close() error {
-	var err error
-	for _, s := range b.servers {
-		err = errors.Join(err, s.stop())
-	}
-	return errors.Join(err, b.removeTemp())
+	notes     io.Writer // for people; figures go to stdout
+	processes *processes.Set
+	dir       string // for databases; it goes with the bench
 }

@@ -12,7 +12,7 @@ import (
 
 // options are the command line.
 type options struct {
-	run       *regexp.Regexp
+	selected  *regexp.Regexp
 	json      string
 	rounds    int
 	kills     int
@@ -25,7 +25,7 @@ const help = `Measure what Superstep costs and how fast it recovers, and hold th
 
 usage: go run ./bench [flags]
 
-  go run ./bench                           everything, about six minutes
+  go run ./bench                           everything, about four minutes
   go run ./bench -run engine               the engine alone, without a server: seconds
   go run ./bench -run chain -rounds 3      a quick look at the cost of a step
   go run ./bench -run recovery -kills 5    a quick look at a lost worker
@@ -49,7 +49,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		f.PrintDefaults()
 	}
 	f.Func("run", "take only the measurements whose name matches the `regexp`", func(s string) (err error) {
-		o.run, err = regexp.Compile(s)
+		o.selected, err = regexp.Compile(s)
 		return err
 	})
 	f.StringVar(&o.json, "json", filepath.Join("bench", "results", "latest.json"), "write all samples to this `file`; empty writes none")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -24,7 +25,7 @@ func recovery(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := s.dial(ctx)
+	temporal, err := dial(ctx, s.address)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +34,7 @@ func recovery(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	crew := newCrew(s.address)
-	defer crew.end()
+	crew := newCrew(b.processes, s.address)
 	var nodes, steps sample
 	for i := range b.kills {
 		k, err := killOnce(ctx, c, crew, fmt.Sprintf("recovery-%d", i+1))
@@ -43,7 +43,7 @@ func recovery(ctx context.Context, b *bench) ([]figure, error) {
 		}
 		nodes, steps = append(nodes, k.node().Seconds()), append(steps, k.step().Seconds())
 	}
-	return recoveryFigures(nodes, steps), s.stop()
+	return recoveryFigures(nodes, steps), errors.Join(crew.end(), s.process.Stop())
 }
 
 func recoveryFigures(nodes, steps sample) []figure {

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"time"
+
+	"superstep.dev/internal/processes"
 )
 
 // crewSize is how many workers there are when one is killed.
@@ -26,25 +26,48 @@ type notice struct {
 
 func (n notice) at() time.Time { return time.Unix(0, n.At) }
 
+// notices passes on the lines of one worker.
+type notices struct {
+	to   chan<- notice
+	rest []byte // of a line that has not ended
+}
+
+// Write implements io.Writer.
+func (n *notices) Write(text []byte) (int, error) {
+	n.rest = append(n.rest, text...)
+	for {
+		line, rest, whole := bytes.Cut(n.rest, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		n.rest = rest
+		var one notice
+		if json.Unmarshal(line, &one) == nil {
+			n.to <- one
+		}
+	}
+}
+
 // crew are the worker processes.
 type crew struct {
+	set     *processes.Set
 	address string
-	workers map[int]*process
+	workers map[int]*processes.Process
 	notices chan notice
 }
 
-func newCrew(address string) *crew {
-	return &crew{address: address, workers: map[int]*process{}, notices: make(chan notice, 100)}
+func newCrew(set *processes.Set, address string) *crew {
+	return &crew{set: set, address: address, workers: map[int]*processes.Process{}, notices: make(chan notice, 100)}
 }
 
 // fill starts the workers that are missing, and returns when they poll.
 func (c *crew) fill(ctx context.Context) error {
 	for len(c.workers) < crewSize {
-		pid, err := c.start()
+		p, err := c.start(ctx)
 		if err != nil {
 			return err
 		}
-		polls := func(n notice) bool { return n.PID == pid && n.Node == "" }
+		polls := func(n notice) bool { return n.PID == p.PID() && n.Node == "" }
 		if _, err := c.next(ctx, polls); err != nil {
 			return fmt.Errorf("the worker does not poll: %w", err)
 		}
@@ -53,38 +76,18 @@ func (c *crew) fill(ctx context.Context) error {
 }
 
 // start starts this very program as a worker.
-func (c *crew) start() (pid int, err error) {
+func (c *crew) start(ctx context.Context) (*processes.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	// A pipe of our own: the process's would be closed with it, and a last line might be lost.
-	lines, write, err := os.Pipe()
-	if err != nil {
-		return 0, err
+	p, err := c.set.Start(ctx, processes.Command{
+		Name: "worker", Path: self, Args: []string{workerCommand, c.address}, Output: &notices{to: c.notices},
+	})
+	if err == nil {
+		c.workers[p.PID()] = p
 	}
-	cmd := exec.Command(self, workerCommand, c.address)
-	cmd.Stdout, cmd.Stderr = write, os.Stderr
-	p, err := spawn(cmd)
-	_ = write.Close() // the child has its own
-	if err != nil {
-		_ = lines.Close()
-		return 0, err
-	}
-	c.workers[cmd.Process.Pid] = p
-	go c.read(lines)
-	return cmd.Process.Pid, nil
-}
-
-// read passes on what a worker writes, until it has ended.
-func (c *crew) read(lines io.ReadCloser) {
-	defer func() { _ = lines.Close() }()
-	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
-		var n notice
-		if json.Unmarshal(scanner.Bytes(), &n) == nil {
-			c.notices <- n
-		}
-	}
+	return p, err
 }
 
 // await returns the next start of a thread's node.
@@ -108,7 +111,7 @@ func (c *crew) next(ctx context.Context, wanted func(notice) bool) (notice, erro
 		case <-late:
 			return notice{}, fmt.Errorf("nothing happened for %v", recoveryPatience)
 		case <-ctx.Done():
-			return notice{}, ctx.Err()
+			return notice{}, context.Cause(ctx)
 		}
 	}
 }
@@ -116,21 +119,20 @@ func (c *crew) next(ctx context.Context, wanted func(notice) bool) (notice, erro
 // kill ends a worker with SIGKILL and returns when.
 func (c *crew) kill(pid int) (time.Time, error) {
 	p, ok := c.workers[pid]
-	if !ok || !p.running() {
-		return time.Time{}, errors.New("the worker that ran the node has ended by itself")
+	if !ok {
+		return time.Time{}, errors.New("the node ran on a worker that was killed before")
 	}
-	at := time.Now()
-	err := p.kill()
-	<-p.exited
 	delete(c.workers, pid)
-	return at, err
+	at := time.Now()
+	return at, p.Kill()
 }
 
-// end kills every worker.
-func (c *crew) end() {
+// end kills every worker that is left.
+func (c *crew) end() error {
+	var failed []error
 	for pid, p := range c.workers {
-		_ = p.kill()
-		<-p.exited
+		failed = append(failed, p.Kill())
 		delete(c.workers, pid)
 	}
+	return errors.Join(failed...)
 }

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/processes/stack"
 )
 
 // How long the devserver may take. A start is a matter of one to three seconds on an idle machine.
@@ -24,17 +23,16 @@ const (
 // server is a devserver on a database file of its own.
 type server struct {
 	address string
-	process *process
-	stderr  bytes.Buffer // to be read once the process has exited
+	process *processes.Process
 }
 
-// startServer starts a devserver; stock leaves Temporal's settings as they are. It stops with the bench.
+// startServer starts a devserver; stock leaves Temporal's settings as they are.
 func (b *bench) startServer(ctx context.Context, stock bool) (*server, error) {
 	binary, err := b.devserverBinary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(b.tempDir, "server")
+	dir, err := os.MkdirTemp(b.dir, "server")
 	if err != nil {
 		return nil, err
 	}
@@ -43,41 +41,43 @@ func (b *bench) startServer(ctx context.Context, stock bool) (*server, error) {
 	if stock {
 		args = append(args, "--stock")
 	}
-	s := &server{}
-	cmd := exec.Command(binary, args...)
-	cmd.Stderr = &s.stderr
-	if s.process, err = spawn(cmd); err != nil {
-		return nil, fmt.Errorf("start the devserver: %w", err)
+	p, err := b.processes.Start(ctx, processes.Command{
+		Name: "devserver", Path: binary, Args: args, Dir: dir, ReadyFile: ready, ReadyWithin: serverStart, StopWithin: serverStop,
+	})
+	if err != nil {
+		return nil, err
 	}
-	b.servers = append(b.servers, s)
-	s.address, err = s.awaitReady(ctx, ready)
-	return s, err
+	return &server{address: p.Said()[0], process: p}, nil
 }
 
-// awaitReady waits for the ready file and returns the address in it.
-func (s *server) awaitReady(ctx context.Context, path string) (string, error) {
-	deadline := time.After(serverStart)
-	for {
-		address, err := os.ReadFile(path)
-		if err == nil {
-			return strings.TrimSpace(string(address)), nil
+// devserverBinary returns the devserver to use, which it builds when none was given.
+func (b *bench) devserverBinary(ctx context.Context) (string, error) {
+	if b.devserver == "" {
+		built, err := b.buildDevserver(ctx)
+		if err != nil {
+			return "", err
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-s.process.exited:
-			return "", fmt.Errorf("the devserver ended before it was ready: %s", bytes.TrimSpace(s.stderr.Bytes()))
-		case <-deadline:
-			return "", fmt.Errorf("the devserver was not ready after %v", serverStart)
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
+		b.devserver = built
 	}
+	return filepath.Abs(b.devserver)
 }
 
-func (s *server) stop() error { return s.process.stop(serverStop) }
-
-// dial connects to the server.
-func (s *server) dial(ctx context.Context) (client.Client, error) { return dial(ctx, s.address) }
+// buildDevserver compiles the devserver beside the results, where the next run finds it up to date.
+func (b *bench) buildDevserver(ctx context.Context) (string, error) {
+	root, err := stack.Root(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%w; or give -devserver", err)
+	}
+	fmt.Fprintln(b.notes, "building the devserver; the first time this compiles a Temporal server, which takes four to seven minutes")
+	binary := filepath.Join(root, "bench", "results", "devserver")
+	code, err := b.processes.Run(ctx, processes.Command{
+		Name: "build", Path: "go", Args: []string{"build", "-o", binary, "."}, Dir: filepath.Join(root, "devserver"),
+	})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("go build failed:\n%s", b.processes.Tail("build", 40))
+	}
+	return binary, err
+}
 
 func dial(ctx context.Context, address string) (client.Client, error) {
 	return client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}})
@@ -92,51 +92,3 @@ func (silent) Debug(string, ...any) {}
 func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
-
-// devserverBinary returns the devserver to use, which it builds when none was given.
-func (b *bench) devserverBinary(ctx context.Context) (string, error) {
-	if b.tempDir == "" {
-		dir, err := os.MkdirTemp("", "superstep-bench")
-		if err != nil {
-			return "", err
-		}
-		b.tempDir = dir
-	}
-	if b.binary != "" {
-		return b.binary, nil
-	}
-	if b.devserver != "" {
-		b.binary = b.devserver
-		return b.binary, nil
-	}
-	built, err := buildDevserver(ctx, b)
-	if err != nil {
-		return "", err
-	}
-	b.binary = built
-	return built, nil
-}
-
-// buildDevserver compiles the devserver beside the results, where the next run finds it up to date.
-func buildDevserver(ctx context.Context, b *bench) (string, error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "superstep.dev").Output()
-	if err != nil {
-		return "", errors.New("the devserver's source was not found: run this inside the repository, or give -devserver")
-	}
-	dir := strings.TrimSpace(string(root))
-	binary := filepath.Join(dir, "bench", "results", "devserver")
-	fmt.Fprintln(b.notes, "building the devserver; the first time this compiles a Temporal server, which takes four to seven minutes")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	build.Dir = filepath.Join(dir, "devserver")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the devserver: %w\n%s", err, bytes.TrimSpace(out))
-	}
-	return binary, nil
-}
-
-func (b *bench) removeTemp() error {
-	if b.tempDir == "" {
-		return nil
-	}
-	return os.RemoveAll(b.tempDir)
-}
