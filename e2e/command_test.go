@@ -1,0 +1,68 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ended is how one command line ended.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+// running is a command line under way.
+type running struct {
+	r              *rig
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// superstep runs one command line to its end, with the connection to the rig's server and task queue added.
+func (r *rig) superstep(args ...string) ended {
+	r.t.Helper()
+	return r.begun(args...).end()
+}
+
+// begun starts one command line.
+func (r *rig) begun(args ...string) *running {
+	r.t.Helper()
+	return r.begunWith(append(args, "--address", r.address, "--task-queue", r.queue)...)
+}
+
+func (r *rig) begunWith(args ...string) *running {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	r.t.Cleanup(cancel)
+	p := &running{r: r, cmd: exec.CommandContext(ctx, r.binary(superstepCommand), args...)}
+	p.cmd.Env = environment()
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	require.NoError(r.t, p.cmd.Start())
+	return p
+}
+
+// interrupt is Ctrl-C.
+func (p *running) interrupt() {
+	p.r.t.Helper()
+	require.NoError(p.r.t, p.cmd.Process.Signal(syscall.SIGINT))
+}
+
+func (p *running) end() ended {
+	_ = p.cmd.Wait() // how it ended is in ProcessState
+	return ended{code: p.cmd.ProcessState.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String()}
+}
+
+// exits wants an exit code, and of a command that says what is wrong, that it does so in one line.
+func (r *rig) exits(code int, e ended) ended {
+	r.t.Helper()
+	require.Equal(r.t, code, e.code, "stdout:\n%s\nstderr:\n%s", e.stdout, e.stderr)
+	if e.stderr != "" {
+		require.Equal(r.t, 1, strings.Count(e.stderr, "\n"), "stderr is one line: %q", e.stderr)
+	}
+	return e
+}

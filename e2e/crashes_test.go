@@ -1,0 +1,239 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/testserver"
+)
+
+// The promise of the project: the worker dies with the refund committed and unanswered, another one takes over, asks
+// by the key, and does not send it again.
+func TestWorkerKilledInsideAnActivity(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{HangAfterCommit: 1}))
+	first := r.refundWorker("worker-1")
+	thread := r.begin("refund", map[string]string{"order_id": "o-11"})
+	r.until("the money moved", func() bool { return r.traffic().Refunds.Committed == 1 })
+	r.refundWorker("worker-2")
+	r.kill(first)
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, payments.KeyTraffic{Requests: 1, Lookups: 1, Committed: 1}, r.refundedOnce("o-11", 4_200))
+	require.Equal(t, int64(1), r.traffic().Notifications.Committed)
+	require.Equal(t, []string{"paid 42.00", "refunded rf-1", "customer told"}, value[[]string](r, thread, "log"))
+}
+
+// The same when it is the payments service that dies, and comes back on its file.
+func TestPaymentsKilledAfterTheCommit(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	r.refundWorker("worker")
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{HangAfterCommit: 1}))
+	thread := r.begin("refund", map[string]string{"order_id": "o-11"})
+	r.until("the money moved", func() bool { return r.traffic().Refunds.Committed == 1 })
+	r.restartPayments()
+	r.wait(thread, superstep.StatusFinished)
+	traffic := r.refundedOnce("o-11", 4_200)
+	require.Equal(t, int64(1), traffic.Requests)
+	require.GreaterOrEqual(t, traffic.Lookups, int64(1))
+}
+
+// A worker that dies in the middle of a workflow task, between two supersteps, leaves nothing undone and nothing done
+// twice: another one decides the same.
+func TestWorkerKilledInsideAWorkflowTask(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker-1")
+	r.put("kill-second")
+	r.put("kill-third")
+	thread := testserver.Queue(t)
+	r.again("reduces", thread, r.steered())
+	r.graphsWorker("worker-2")
+	r.graphsWorker("worker-3")
+	r.wait(thread, superstep.StatusFinished)
+	for _, node := range []string{"first", "second", "third"} {
+		require.Equal(t, 1, r.ran(node), node)
+	}
+	require.NoFileExists(t, filepath.Join(r.dir, "kill-second"))
+	require.NoFileExists(t, filepath.Join(r.dir, "kill-third"))
+	require.Equal(t, filepath.Join(r.dir, "third"), value[string](r, thread, "best"))
+}
+
+// A worker is killed as soon as the history shows that a node has finished: while its superstep is applied and the next
+// one begins.
+func TestWorkerKilledAtEveryBoundary(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	worker := r.refundWorker("worker-0")
+	for i, node := range []string{"read_order", "calculate", "commit_refund"} {
+		order := r.order(i, 1_000)
+		thread := r.begin("refund", map[string]string{"order_id": order})
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		killed := false
+		_, err := r.client.Follow(ctx, thread, func(p superstep.Progress) {
+			if p.Node != node || p.State != superstep.ProgressOK || killed {
+				return
+			}
+			killed = true
+			r.kill(worker)
+			worker = r.refundWorker(fmt.Sprintf("worker-%d", i+1))
+		})
+		cancel()
+		require.NoError(t, err)
+		require.True(t, killed)
+		r.wait(thread, superstep.StatusFinished)
+		require.Equal(t, int64(1), r.refundedOnce(order, 1_000).Requests)
+		require.Equal(t, []string{"paid 10.00", "refunded " + fmt.Sprintf("rf-%d", i+1), "customer told"}, value[[]string](r, thread, "log"))
+	}
+}
+
+// Many runs, and workers that are killed at any moment: every run finishes, and every refund is there once.
+func TestWorkersKilledAtRandom(t *testing.T) {
+	const runs, kills = 24, 6
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	r := newRig(t)
+	r.payments()
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{SlowMS: 100}))
+	workers := []*processes.Process{r.refundWorker("worker-1"), r.refundWorker("worker-2")}
+	threads := make([]string, runs)
+	for i := range threads {
+		threads[i] = r.begin("refund", map[string]string{"order_id": r.order(i, int64(1_000+i))})
+		if i%(runs/kills) != 0 {
+			continue
+		}
+		// Not a wait for anything: the moment of the kill is what is random.
+		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+		victim := random.IntN(len(workers))
+		r.kill(workers[victim])
+		workers[victim] = r.refundWorker(fmt.Sprintf("worker-%d", 3+i))
+	}
+	for i, thread := range threads {
+		r.wait(thread, superstep.StatusFinished)
+		traffic := r.refundedOnce(fmt.Sprintf("e2e-%d", i), int64(1_000+i))
+		require.Equal(t, int64(1), traffic.Committed)
+		log := value[[]string](r, thread, "log")
+		require.Len(t, log, 3, "%v", log)
+	}
+	require.Equal(t, int64(runs), r.traffic().Notifications.Committed)
+}
+
+// On SIGTERM a worker takes nothing new, lets what runs finish, and exits 0. The run goes on elsewhere.
+func TestWorkerDrains(t *testing.T) {
+	r := newRig(t)
+	pid := make(chan int, 1)
+	code := r.runProgram("drained", pid)
+	thread := r.begin("pair", r.steered())
+	r.until("the node runs", func() bool { return r.ran("shaky") == 1 })
+	require.NoError(t, syscall.Kill(<-pid, syscall.SIGTERM))
+	r.until("the worker drains", func() bool { return !exists(r.work(), "drained.ready") })
+	r.graphsWorker("next")
+	r.put("go")
+	require.Equal(t, 0, <-code)
+	require.Contains(t, r.set.Tail("drained", 1), "worker drained")
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, []int{1, 1, 1}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
+}
+
+// A node that takes down every worker that runs it is not allowed to go on like that: after ten a person is asked.
+func TestTenLostWorkersAsk(t *testing.T) {
+	r := newRig(t)
+	ctx, stop := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for ctx.Err() == nil { // as a service manager does
+			_, _ = r.set.Run(ctx, r.program("restarted")) // it ends as the node makes it
+		}
+	}()
+	t.Cleanup(func() { stop(); <-gone })
+	r.until("a worker is there", func() bool {
+		_, err := r.client.GraphSpec(t.Context(), "deadly")
+		return err == nil
+	})
+	thread := r.begin("deadly", r.steered())
+	q := r.asked(thread)
+	require.Equal(t, "deadly", q.Node)
+	require.Contains(t, string(q.Value), "10 workers in a row were lost")
+	require.Equal(t, 10, r.ran("deadly"))
+	r.put("behave")
+	_, err := r.answer(thread, q.ID, true)
+	require.NoError(t, err)
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, 11, r.ran("deadly"))
+}
+
+// The server is killed with runs in every state, and started again on its file: they all go on.
+func TestServerKilledAndRestarted(t *testing.T) {
+	t.Parallel()
+	server := testserver.Start(t, testserver.Options{})
+	r := newRigAt(t, server.Address())
+	r.payments()
+	r.refundWorker("worker")
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{SlowMS: 2_000}))
+	waiting := r.begin("refund", map[string]string{"order_id": "o-7"})
+	q := r.asked(waiting)
+	paying := r.begin("refund", map[string]string{"order_id": "o-11"})
+	r.until("the refund is on its way", func() bool { return r.traffic().Refunds.Requests == 1 })
+
+	require.NoError(t, server.Kill())
+	r.exits(6, r.superstep("show", waiting))
+	require.NoError(t, server.Restart())
+
+	r.wait(paying, superstep.StatusFinished)
+	r.refundedOnce("o-11", 4_200)
+	r.untilAnswered(waiting, q.ID, true)
+	r.wait(waiting, superstep.StatusFinished)
+	require.Equal(t, int64(1), r.refundedOnce("o-7", 25_000).Requests)
+}
+
+// restartPayments kills the payments service and starts it again on its file and its address.
+func (r *rig) restartPayments() {
+	r.t.Helper()
+	r.kill(r.service)
+	r.startPayments(r.moneyURL[len("http://"):])
+}
+
+// runProgram runs a worker of the graphs of these tests to its end, and tells its pid and its exit code.
+func (r *rig) runProgram(name string, pid chan<- int) <-chan int {
+	r.t.Helper()
+	code := make(chan int, 1)
+	go func() {
+		c, err := r.set.Run(context.WithoutCancel(r.t.Context()), r.telling(r.program(name)))
+		if err != nil {
+			c = -1
+		}
+		code <- c
+	}()
+	r.until("the worker is ready", func() bool { return exists(r.work(), name+".ready") })
+	r.awaitPoller()
+	pid <- r.readyPID(name)
+	return code
+}
+
+// untilAnswered answers a question; right after a server's start nobody may be there to take the answer.
+func (r *rig) untilAnswered(thread, question string, value any) {
+	r.t.Helper()
+	var last error
+	r.until("the answer is taken", func() bool {
+		_, last = r.answer(thread, question, value)
+		return last == nil
+	})
+}
+
+// work is a state that only says where the rig's files are.
+func (r *rig) work() (s work) {
+	s.Dir.Set(r.dir)
+	return s
+}

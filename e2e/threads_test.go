@@ -1,0 +1,130 @@
+package e2e_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/internal/testserver"
+)
+
+// A thread remembers: each run of it goes on from where the last one ended.
+func TestAFinishedThreadGoesOn(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	thread := testserver.Queue(t)
+	for _, note := range []string{"a", "b", "c"} {
+		r.again("adds", thread, map[string]string{"note": note})
+		r.wait(thread, superstep.StatusFinished)
+	}
+	require.Equal(t, []string{"a", "b", "c"}, value[[]string](r, thread, "log"))
+	history, err := r.client.History(t.Context(), thread)
+	require.NoError(t, err)
+	require.Len(t, history, 9, "three checkpoints a run: its input, what it begins with, what it wrote")
+}
+
+// Of several that continue a thread at the same moment, only one begins a run: what one wrote is never lost to another.
+func TestOneContinuerWins(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	thread := testserver.Queue(t)
+	r.again("adds", thread, map[string]string{"note": "0"})
+	r.wait(thread, superstep.StatusFinished)
+
+	begun := map[string]bool{}
+	for range 5 {
+		runs, errs := r.continueAtOnce(thread, 2)
+		r.wait(thread, superstep.StatusFinished)
+		won := len(begun)
+		for i, err := range errs {
+			if err != nil {
+				require.ErrorIs(t, err, superstep.ErrRunning)
+				continue
+			}
+			begun[runs[i]] = true
+		}
+		require.Greater(t, len(begun), won, "nobody won")
+		// One that came after the other one's run was over begins a run of its own.
+		require.Len(t, value[[]string](r, thread, "log"), 1+len(begun))
+	}
+}
+
+// continueAtOnce gives a thread new input several times at once, and returns the ids of the runs that were begun.
+func (r *rig) continueAtOnce(thread string, times int) (runs []string, errs []error) {
+	r.t.Helper()
+	runs, errs = make([]string, times), make([]error, times)
+	input := encode(r.t, map[string]string{"note": "x"})
+	var all sync.WaitGroup
+	for i := range times {
+		all.Go(func() {
+			view, err := r.client.Start(r.t.Context(), superstep.StartRequest{Graph: "adds", Thread: thread, Input: input})
+			runs[i], errs[i] = view.RunID, err
+		})
+	}
+	all.Wait()
+	return runs, errs
+}
+
+func TestRetryRunsOnlyWhatDidNotFinish(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	r.put("go")
+	r.put("broken")
+	thread := r.begin("pair", r.steered())
+	view := r.wait(thread, superstep.StatusFailed)
+	require.Contains(t, view.Error, "it is broken")
+	require.Equal(t, []int{1, 1, 0}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
+
+	_, err := r.client.Retry(t.Context(), thread)
+	require.NoError(t, err)
+	r.wait(thread, superstep.StatusFailed) // and once more
+	r.remove("broken")
+	_, err = r.client.Retry(t.Context(), thread)
+	require.NoError(t, err)
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, []int{1, 3, 1}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
+	require.ElementsMatch(t, []string{"steady", "shaky", "after"}, value[[]string](r, thread, "log"))
+	_, err = r.client.Retry(t.Context(), thread)
+	require.ErrorIs(t, err, superstep.ErrNotFailed)
+}
+
+// A cancelled run waits for its tasks, keeps what they did, and can be continued.
+func TestCancelKeepsWhatFinished(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	thread := r.begin("pair", r.steered())
+	r.until("both nodes ran", func() bool { return r.ran("shaky") == 1 && r.ran("steady") == 1 })
+	out := r.exits(0, r.superstep("cancel", thread, "--reason", "changed my mind"))
+	require.Contains(t, out.stdout, "cancelled")
+	r.wait(thread, superstep.StatusCancelled)
+
+	r.put("go")
+	r.exits(0, r.superstep("retry", thread))
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, []int{1, 2, 1}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
+	require.ElementsMatch(t, []string{"steady", "shaky", "after"}, value[[]string](r, thread, "log"))
+}
+
+// The typed thread says the same over Temporal as in memory.
+func TestTypedThread(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	r.put("go")
+	r.put("broken")
+	thread := pair().Thread(r.client, testserver.Queue(t))
+	_, err := thread.Invoke(t.Context(), r.steered())
+	var failed *superstep.RunError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, "shaky", failed.Node)
+	r.remove("broken")
+	result, err := thread.Retry(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"steady", "shaky", "after"}, result.Output.Log.Get())
+	past, err := thread.History(t.Context())
+	require.NoError(t, err)
+	before, err := thread.StateAt(t.Context(), past[1].Checkpoint)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"steady", "shaky"}, before.State.Log.Get())
+}
