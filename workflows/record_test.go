@@ -1,0 +1,117 @@
+package workflows_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// update records the histories anew. Do that only for changes that no run in flight survives, and say so.
+var update = flag.Bool("update", false, "record the histories in testdata/histories anew")
+
+const histories = "testdata/histories"
+
+// TestRecord records real runs, one of each kind, as they are to be replayed by every later version.
+func TestRecord(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update to record")
+	}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			r := newRig(t)
+			r.work(s.graph())
+			s.onServer(r, s.name)
+			r.record(s.name, s.name)
+		})
+	}
+	t.Run("failure", func(t *testing.T) {
+		r := newRig(t)
+		r.work(failingGraph())
+		run := r.start("failure", workflows.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+		closingOf(t, run.Get(r.ctx, nil))
+		r.record("failure", "failure")
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		r := newRig(t)
+		r.work(approvalGraph())
+		run := r.start("cancelled", workflows.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+		s := r.asks("cancelled", 3)
+		r.signal("cancelled", workflows.ResumeRequest{ID: "s", Question: "no question", Value: pregel.Value(`"x"`)})
+		if _, err := r.update("cancelled", workflows.ResumeRequest{ID: "u", Question: questionOf(t, s, "three").ID, Value: pregel.Value(`"yes"`)}); err != nil {
+			t.Fatal(err)
+		}
+		r.asks("cancelled", 2)
+		if err := r.client.CancelWorkflow(r.ctx, "cancelled", ""); err != nil {
+			t.Fatal(err)
+		}
+		closingOf(t, run.Get(r.ctx, nil))
+		r.record("cancelled", "cancelled")
+	})
+}
+
+// record writes the history of a thread's newest run.
+func (r *rig) record(thread, name string) {
+	r.t.Helper()
+	h := r.history(thread)
+	for _, e := range h.Events {
+		// A worker's own queue is named after its host, which is nobody's business.
+		if a := e.GetWorkflowTaskScheduledEventAttributes(); a.GetTaskQueue().GetNormalName() != "" {
+			a.TaskQueue.Name = "sticky"
+		}
+	}
+	text, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(h)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, text, "", " "); err != nil {
+		r.t.Fatal(err)
+	}
+	pretty.WriteByte('\n')
+	if err := os.MkdirAll(histories, 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(histories, name+".json"), pretty.Bytes(), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) history(thread string) *historypb.History {
+	r.t.Helper()
+	all := &historypb.History{}
+	events := r.client.GetWorkflowHistory(r.ctx, thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all.Events = append(all.Events, e)
+	}
+	return all
+}
+
+// recorded reads a recorded history.
+func recorded(t *testing.T, name string) *historypb.History {
+	t.Helper()
+	f, err := os.Open(filepath.Join(histories, name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

@@ -1,0 +1,222 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/activities"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// patience bounds every wait of a test for something that takes milliseconds: a worker that was stopped is missed for
+// seconds.
+const patience = 60 * time.Second
+
+// silent keeps the SDK's log lines out of the tests' output.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
+
+var _ log.Logger = silent{}
+
+// rig is a client of the test server and a task queue of the test's own.
+type rig struct {
+	t      *testing.T
+	ctx    context.Context
+	client client.Client
+	queue  string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	c, err := client.Dial(client.Options{HostPort: testserver.Address(t), Identity: "test", Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	return &rig{t: t, ctx: ctx, client: c, queue: testserver.Queue(t)}
+}
+
+// work starts a worker that serves graphs. It ends with the test, or when stop is called.
+func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
+	r.t.Helper()
+	w := worker.New(r.client, r.queue, worker.Options{
+		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience,
+	})
+	workflows.NewGraphs(graphs, nil).Register(w)
+	activities.NewNodes(r.client, graphs).Register(w)
+	if err := w.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	running := true
+	stop = func() {
+		if running {
+			running = false
+			w.Stop()
+		}
+	}
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// start starts a run of a thread.
+func (r *rig) start(thread string, in workflows.GraphInput) client.WorkflowRun {
+	r.t.Helper()
+	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
+		ID: thread, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, workflows.GraphWorkflow, in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return run
+}
+
+// finished waits for a run's result.
+func (r *rig) finished(run client.WorkflowRun) *workflows.GraphResult {
+	r.t.Helper()
+	var result workflows.GraphResult
+	if err := run.Get(r.ctx, &result); err != nil {
+		r.t.Fatalf("thread %s: %v", run.GetID(), err)
+	}
+	return &result
+}
+
+// state queries a thread's newest run.
+func (r *rig) state(thread string) (workflows.State, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
+	defer cancel()
+	var s workflows.State
+	v, err := r.client.QueryWorkflow(ctx, thread, "", workflows.QueryState)
+	if err == nil {
+		err = v.Get(&s)
+	}
+	return s, err
+}
+
+// until waits until a thread's state is as wanted, and returns it.
+func (r *rig) until(thread, what string, wanted func(workflows.State) bool) workflows.State {
+	r.t.Helper()
+	var last workflows.State
+	var lastErr error
+	await(r.t, what, func() bool {
+		last, lastErr = r.state(thread)
+		return lastErr == nil && wanted(last)
+	}, func() any { return map[string]any{"state": last, "error": lastErr} })
+	return last
+}
+
+// asks waits until a thread waits with that many open questions.
+func (r *rig) asks(thread string, n int) workflows.State {
+	r.t.Helper()
+	return r.until(thread, "the questions", func(s workflows.State) bool {
+		return s.Status == workflows.StatusWaiting && len(s.Questions) == n
+	})
+}
+
+// await waits for a condition; seen is shown when it does not come.
+func await(t *testing.T, what string, condition func() bool, seen func() any) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			text, _ := json.Marshal(seen())
+			t.Fatalf("%s did not come within %v; last seen: %s", what, patience, text)
+		}
+	}
+}
+
+// update answers by update and returns the reply.
+func (r *rig) update(thread string, req workflows.ResumeRequest) (workflows.ResumeReply, error) {
+	var reply workflows.ResumeReply
+	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
+		WorkflowID: thread, UpdateID: req.ID, UpdateName: workflows.UpdateResume, Args: []any{req},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(r.ctx, &reply)
+	}
+	return reply, err
+}
+
+// signal answers by signal.
+func (r *rig) signal(thread string, req workflows.ResumeRequest) {
+	r.t.Helper()
+	if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalResume, req); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// lines queries a thread's history.
+func (r *rig) lines(thread string) []workflows.Line {
+	r.t.Helper()
+	var out []workflows.Line
+	v, err := r.client.QueryWorkflow(r.ctx, thread, "", workflows.QueryHistory)
+	if err == nil {
+		err = v.Get(&out)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+// questionOf returns the open question of a node.
+func questionOf(t *testing.T, s workflows.State, node string) pregel.OpenQuestion {
+	t.Helper()
+	for _, q := range s.Questions {
+		if q.Node == node {
+			return q
+		}
+	}
+	t.Fatalf("node %s has no open question: %+v", node, s.Questions)
+	return pregel.OpenQuestion{}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// errorKind is the type of the application error within err, "" for any other error.
+func errorKind(err error) string {
+	var typed interface{ Type() string }
+	if errors.As(err, &typed) {
+		return typed.Type()
+	}
+	return ""
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(uncachedEnv) != "" {
+		worker.SetStickyWorkflowCacheSize(0)
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,182 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// scenario is a thread's whole life: a graph, and its input run after run.
+type scenario struct {
+	name   string
+	graph  func() *graphadapter.Graph
+	inputs []string
+	// fails says that the last run fails the first time and is then continued.
+	fails bool
+}
+
+var scenarios = []scenario{
+	{name: "chain", graph: chainGraph, inputs: []string{`{"log":["in"]}`}},
+	{name: "again", graph: chainGraph, inputs: []string{`{"log":["once"]}`, `{"log":["again"]}`}},
+	{name: "fan-out", graph: fanOutGraph, inputs: []string{`{"log":["in"]}`}},
+	{name: "questions", graph: approvalGraph, inputs: []string{`{}`}},
+	{name: "failed", graph: failingGraph, inputs: []string{`{}`}, fails: true},
+	{name: "retried", graph: retryGraph, inputs: []string{`{}`}},
+	{name: "nested", graph: nestedGraph, inputs: []string{`{"log":["in"]}`, `{}`}},
+	{name: "reducing", graph: func() *graphadapter.Graph { return reducingGraph(longer) }, inputs: []string{`{}`}},
+}
+
+// answerTo is what everybody answers to a question.
+func answerTo(q pregel.Question) pregel.Value {
+	return pregel.Value(fmt.Sprintf("%q", "yes to "+strings.Trim(string(q.Value), `"`)))
+}
+
+// past is what can be compared of a thread: how it ended and how it got there.
+type past struct {
+	output string
+	lines  []workflows.Line
+}
+
+// TestSameAsMemory: a thread on the server comes to the same end by the same checkpoints, ids and digests included, as
+// in memory. Answers come by update and by signal in turn.
+func TestSameAsMemory(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.work(s.graph())
+			thread := testserver.Queue(t)
+			got, want := s.onServer(r, thread), s.inMemory(t, thread)
+			if got.output != want.output {
+				t.Errorf("the output is\n%s, in memory it is\n%s", got.output, want.output)
+			}
+			if got, want := asJSON(t, got.lines), asJSON(t, want.lines); got != want {
+				t.Errorf("the checkpoints are\n%s, in memory they are\n%s", got, want)
+			}
+		})
+	}
+}
+
+// uncachedEnv tells the test process to keep no workflow between tasks.
+const uncachedEnv = "SUPERSTEP_TEST_UNCACHED"
+
+// TestSameAsMemoryWithoutCache runs that again in a process that keeps no workflow between tasks, so that every task
+// replays the run from its beginning. The cache is the process's, so it takes a process of its own.
+func TestSameAsMemoryWithoutCache(t *testing.T) {
+	if os.Getenv(uncachedEnv) != "" {
+		t.Skip("this is that process")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSameAsMemory$", "-test.timeout", "5m")
+	cmd.Env = append(os.Environ(), uncachedEnv+"=1", testserver.EnvAddress+"="+testserver.Address(t))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("without a cache: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "PASS") {
+		t.Fatalf("it ran nothing:\n%s", out)
+	}
+}
+
+// onServer lives the thread's life on the server.
+func (s scenario) onServer(r *rig, thread string) past {
+	r.t.Helper()
+	in := workflows.GraphInput{Graph: s.graph().Spec.Name}
+	var result *workflows.GraphResult
+	for i, input := range s.inputs {
+		if i > 0 {
+			in = next(in.Graph, result.Closing)
+		}
+		in.Input = pregel.Input{Value: pregel.Value(input)}
+		run := r.start(thread, in)
+		if s.fails && i == len(s.inputs)-1 {
+			in = next(in.Graph, closingOf(r.t, run.Get(r.ctx, nil)))
+			in.Suspect = true
+			run = r.start(thread, in)
+		}
+		r.answerAll(thread, run.GetRunID())
+		result = r.finished(run)
+	}
+	return past{asJSON(r.t, result.Output), r.lines(thread)}
+}
+
+// next is the input of a run that continues a thread from what its last run left.
+func next(graph string, left workflows.Closing) workflows.GraphInput {
+	return workflows.GraphInput{Graph: graph, Spec: left.Spec, State: left.State, Answered: left.Answered, Lines: left.Lines}
+}
+
+// answerAll answers a run's questions until it has ended, by update and by signal in turn.
+func (r *rig) answerAll(thread, runID string) {
+	r.t.Helper()
+	given := map[string]bool{}
+	await(r.t, "the run's end", func() bool {
+		s, err := r.state(thread)
+		if err != nil {
+			return false
+		}
+		for _, q := range s.Questions {
+			if given[q.ID] {
+				continue
+			}
+			given[q.ID] = true
+			req := workflows.ResumeRequest{ID: "r-" + q.ID, Question: q.ID, Value: answerTo(q.Question), By: "somebody"}
+			if len(given)%2 == 0 {
+				r.signal(thread, req)
+			} else if _, err := r.update(thread, req); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		return s.Status == workflows.StatusFinished
+	}, func() any { s, err := r.state(thread); return []any{s, err, runID} })
+}
+
+// inMemory lives the same life in memory.
+func (s scenario) inMemory(t *testing.T, thread string) past {
+	t.Helper()
+	g := s.graph()
+	program, err := g.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []workflows.Line
+	opts := graphadapter.RunOptions{Observer: func(e pregel.Event) {
+		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+			lines = append(lines, lineOf(program, e.Checkpoint))
+		}
+	}}
+	memory := graphadapter.NewMemory().Thread(g, thread)
+	var result graphadapter.RunResult
+	for _, input := range s.inputs {
+		in := pregel.Input{Value: pregel.Value(input)}
+		for {
+			result, err = memory.Run(context.Background(), in, opts)
+			if err == nil && len(result.Questions) == 0 {
+				break
+			}
+			in = pregel.Input{}
+			if err == nil {
+				in.Resume = &pregel.Resume{}
+			} else if !s.fails {
+				t.Fatal(err)
+			}
+			for _, q := range slices.Backward(result.Questions) { // in whatever order
+				in.Resume.Answers = append(in.Resume.Answers, pregel.Answer{QuestionID: q.ID, Value: answerTo(q), By: "somebody"})
+			}
+		}
+	}
+	return past{asJSON(t, result.Output), lines}
+}
+
+func lineOf(p *pregel.Program, r *pregel.Record) workflows.Line {
+	ran, wrote := p.Made(r)
+	c := r.Checkpoint
+	return workflows.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source, Ran: ran, Wrote: wrote, Next: p.Next(r)}
+}
