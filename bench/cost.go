@@ -11,11 +11,6 @@ import (
 // time of all threads, which the garbage collector's share is part of.
 type cost struct{ elapsed, cpu float64 }
 
-func (c *cost) add(other cost) {
-	c.elapsed += other.elapsed
-	c.cpu += other.cpu
-}
-
 func (c cost) over(n float64) cost { return cost{c.elapsed / n, c.cpu / n} }
 
 // costOf measures f, beginning with a clean heap: the garbage of earlier rounds is not its cost, its own is.
