@@ -13,11 +13,9 @@ help:
 	@echo 'make build   the commands, in ./bin'
 	@echo '($(FIRST))'
 
-demo:
-	@$(GO) run ./examples/refund/demo
-
-dev:
-	@$(GO) run ./examples/refund/dev
+# Built and run, not "go run": that one does not pass on the signal that ends it.
+demo dev:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/refund/$@ && exec $(BIN)/$@
 
 # Tests run with the race detector on our own code. The server is another process, built without it, started once for
 # the whole run.

@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -38,7 +39,9 @@ func (c *Client) Wait(ctx context.Context, thread string) (ThreadView, error) {
 // standsStill asks the run itself: between two of its steps its history looks the same as when it waits.
 func (c *Client) standsStill(ctx context.Context, last *lastRun) (bool, error) {
 	var s workflows.State
-	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
+	if err := c.query(ctx, last, workflows.QueryState, &s); errors.Is(err, ErrNoWorker) {
+		return false, nil // a worker was lost just now; the next one has more to tell
+	} else if err != nil {
 		return false, err
 	}
 	return s.Status != workflows.StatusRunning, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -35,6 +36,7 @@ func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
 	var state workflows.State
 	if err := c.query(probe, last, workflows.QueryState, &state); err == nil {
 		addState(&v, state)
+		v.Effects = append(v.Effects, c.effectsUnderWay(last)...)
 	} else if v.Problem == "" {
 		v.Problem = err.Error()
 	}
@@ -104,6 +106,20 @@ func addLeft(left workflows.GraphResult, v *ThreadView) error {
 	return nil
 }
 
+// effectsUnderWay reads the ledgers that the tasks under way have stored with their heartbeats.
+func (c *Client) effectsUnderWay(last *lastRun) []EffectView {
+	var out []EffectView
+	for _, a := range last.described.GetPendingActivities() {
+		var kept graphadapter.NodeProgress
+		if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
+			continue
+		}
+		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
+		out = append(out, effectsOf([]pregel.TaskLedger{{Node: node, Ledger: kept.Ledger}})...)
+	}
+	return out
+}
+
 func effectsOf(ledgers []pregel.TaskLedger) []EffectView {
 	var out []EffectView
 	for _, l := range ledgers {
@@ -128,7 +144,7 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 
 func addState(v *ThreadView, s workflows.State) {
 	v.Status = Status(s.Status)
-	v.Step = s.Snapshot.Step
+	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions = questionsOf(s.Questions)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running

@@ -64,7 +64,7 @@ type execution struct {
 
 func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
 	info := activity.GetInfo(ctx)
-	var kept progress
+	var kept graphadapter.NodeProgress
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &kept); err != nil {
 			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)

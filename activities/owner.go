@@ -17,16 +17,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// progress is what one execution of a task leaves to the next: the details of its heartbeats.
-type progress struct {
-	// Ledger is what the task did outside.
-	Ledger pregel.Value `json:"ledger,omitempty"`
-	// Failures counts the attempts that the node's retry policy has seen.
-	Failures int `json:"failures,omitempty"`
-	// Accounted is the last activity attempt whose end is known: those after it were lost with their worker.
-	Accounted int32 `json:"accounted,omitempty"`
-}
-
 // owner is the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and
 // carries the newest progress, so a later one never takes back what an earlier one stored. The SDK's own throttled
 // heartbeats are never mixed in.
@@ -38,13 +28,13 @@ type owner struct {
 	journal  *graphadapter.MemoryJournal
 	sending  sync.Mutex // one heartbeat at a time
 	mu       sync.Mutex
-	progress progress
+	progress graphadapter.NodeProgress
 	acked    time.Time // when the server last confirmed a heartbeat
 	lostWhy  error     // why the task is no longer ours
 	cancel   context.CancelCauseFunc
 }
 
-func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept progress) (*owner, error) {
+func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
 	journal, err := graphadapter.NewMemoryJournal(kept.Ledger)
 	if err != nil {
 		return nil, err
@@ -117,7 +107,7 @@ func (o *owner) send(ctx context.Context) error {
 }
 
 // details is what a heartbeat carries: in exit mode only life, no record.
-func (o *owner) details() progress {
+func (o *owner) details() graphadapter.NodeProgress {
 	p := o.progress
 	p.Ledger = nil
 	if o.mode != graphadapter.DurabilityExit {

@@ -18,6 +18,16 @@ type NodeRequest struct {
 	LedgerBytes int `json:"ledger_bytes"`
 }
 
+// NodeProgress is what one execution of a task leaves to the next: the details of its heartbeats.
+type NodeProgress struct {
+	// Ledger is what the task did outside.
+	Ledger pregel.Value `json:"ledger,omitempty"`
+	// Failures counts the attempts that the node's retry policy has seen.
+	Failures int `json:"failures,omitempty"`
+	// Accounted is the last activity attempt whose end is known: those after it were lost with their worker.
+	Accounted int32 `json:"accounted,omitempty"`
+}
+
 // NodeFailure is the detail of the application error with which a node's activity gives up.
 type NodeFailure struct {
 	Error  pregel.NodeError `json:"error"`
