@@ -1,0 +1,146 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/processes/stack"
+	"superstep.dev/internal/testserver"
+)
+
+// commands returns the shell commands that a document tells its readers to run, without their comments.
+func commands(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var out []string
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		for line := range strings.Lines(block[1]) {
+			command, _, _ := strings.Cut(line, "  #")
+			if command = strings.TrimSpace(command); command != "" {
+				out = append(out, command)
+			}
+		}
+	}
+	for _, inline := range regexp.MustCompile("`((?:go run|make|sh) [^`]+)`").FindAllStringSubmatch(string(text), -1) {
+		out = append(out, inline[1])
+	}
+	return out
+}
+
+// elsewhere are the documented commands that other tests run, with the file that does.
+var elsewhere = map[string]string{
+	"make demo":            "../examples/refund/demo/main_test.go",
+	"make dev":             "../examples/refund/dev/main_test.go",
+	"make test":            "../.ci/run",
+	"make bench":           "../bench/engine_test.go",
+	"go run ./devserver":   "../devserver/process_test.go",
+	"go run ./conformance": "../conformance/conformance_test.go",
+	"sh deploy/create-secret.sh && docker compose up": "../deploy/compose_test.go",
+}
+
+// TestEveryCommandIsRun fails when a document names a command that nothing runs.
+func TestEveryCommandIsRun(t *testing.T) {
+	documents, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	for _, document := range append(documents, "../README.md") {
+		for _, command := range commands(t, document) {
+			if strings.HasPrefix(command, "go run ./conformance conformance/testdata") {
+				command = "go run ./conformance"
+			}
+			if by, ok := elsewhere[command]; ok {
+				_, err := os.Stat(by)
+				require.NoError(t, err, "%s: %q is said to be run by %s", document, command, by)
+				continue
+			}
+			require.Contains(t, firstSteps(t), command, "%s: nothing runs this command", document)
+		}
+	}
+}
+
+// firstSteps are the README's commands on the example: a server, the payments service, a worker, and a run.
+func firstSteps(t *testing.T) []string {
+	var out []string
+	for _, command := range commands(t, "../README.md") {
+		if strings.HasPrefix(command, "go run ./examples") || strings.HasPrefix(command, "go run ./worker") ||
+			strings.HasPrefix(command, "go run ./starter") {
+			out = append(out, command)
+		}
+	}
+	return out
+}
+
+// TestFirstSteps runs the README's commands as they stand, on free ports: the addresses come from the environment.
+func TestFirstSteps(t *testing.T) {
+	steps := firstSteps(t)
+	require.Len(t, steps, 5)
+	address := testserver.Start(t, testserver.Options{}).Address() // its own: the README's thread ids are anybody's
+	dir := t.TempDir()
+	set, ctx, err := processes.New(t.Context(), filepath.Join(dir, "logs"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, set.Stop()) })
+	root, err := stack.Root(ctx)
+	require.NoError(t, err)
+
+	payments := filepath.Join(dir, "payments")
+	background(t, ctx, set, root, steps[0], nil, payments, "--addr", "127.0.0.1:0", "--db", filepath.Join(dir, "p.db"), "--ready-file", payments)
+	at, err := os.ReadFile(payments)
+	require.NoError(t, err)
+	env := []string{"TEMPORAL_ADDRESS=" + address, "PAYMENTS_URL=http://" + strings.TrimSpace(string(at))}
+	queue := testserver.Queue(t)
+	worker := filepath.Join(dir, "worker")
+	background(t, ctx, set, root, steps[1], env, worker, "--task-queue", queue, "--ready-file", worker)
+
+	for _, want := range []struct {
+		step, output string
+		exit         int
+	}{
+		{steps[2], "WAITING", 3}, {steps[3], "accepted", 0}, {steps[4], "CHECKPOINT", 0},
+	} {
+		output, exit := run(t, root, want.step, append(env, "QUEUE="+queue))
+		require.Equal(t, want.exit, exit, "%s\n%s", want.step, output)
+		require.Contains(t, output, want.output, want.step)
+	}
+}
+
+// background starts a documented command that stays up: the program that go run would build, with the arguments that
+// are documented and those that keep this test from using the usual ports.
+func background(t *testing.T, ctx context.Context, set *processes.Set, root, command string, env []string, ready string, more ...string) {
+	t.Helper()
+	words := strings.Fields(command)
+	program := filepath.Join(t.TempDir(), "program")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, words[2])
+	build.Dir = root
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	_, err = set.Start(ctx, processes.Command{Name: filepath.Base(words[2]), Path: program, Args: append(words[3:], more...),
+		Env: append(os.Environ(), env...), Dir: root, ReadyFile: ready})
+	require.NoError(t, err)
+}
+
+// run runs a documented command in a shell, on the test's task queue.
+func run(t *testing.T, root, command string, env []string) (output string, exit int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "./starter", "./starter --task-queue \"$QUEUE\"", 1))
+	cmd.Dir, cmd.Env = root, append(os.Environ(), env...)
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	_ = cmd.Run() // the exit code says it all
+	// go run reports the program's own code in its last line.
+	if m := regexp.MustCompile(`exit status (\d+)`).FindStringSubmatch(text.String()); m != nil {
+		for _, digit := range m[1] {
+			exit = exit*10 + int(digit-'0')
+		}
+		return text.String(), exit
+	}
+	return text.String(), cmd.ProcessState.ExitCode()
+}
