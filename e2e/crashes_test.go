@@ -18,13 +18,22 @@ import (
 )
 
 // The promise of the project: the worker dies with the refund committed and unanswered, another one takes over, asks
-// by the key, and does not send it again.
+// by the key, and does not send it again. It holds however seldom progress is stored.
 func TestWorkerKilledInsideAnActivity(t *testing.T) {
-	r := newRig(t)
+	for _, durability := range []superstep.Durability{superstep.DurabilitySync, superstep.DurabilityAsync, superstep.DurabilityExit} {
+		t.Run(string(durability), func(t *testing.T) { killedInsideAnActivity(newRig(t), durability) })
+	}
+}
+
+func killedInsideAnActivity(r *rig, durability superstep.Durability) {
+	t := r.t
 	r.payments()
 	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{HangAfterCommit: 1}))
 	first := r.refundWorker("worker-1")
-	thread := r.begin("refund", map[string]string{"order_id": "o-11"})
+	thread := testserver.Queue(t)
+	_, err := r.client.Start(t.Context(), superstep.StartRequest{Graph: "refund", Thread: thread, Durability: durability,
+		Input: encode(t, map[string]string{"order_id": "o-11"})})
+	require.NoError(t, err)
 	r.until("the money moved", func() bool { return r.traffic().Refunds.Committed == 1 })
 	r.refundWorker("worker-2")
 	r.kill(first)
