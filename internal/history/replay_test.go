@@ -1,0 +1,191 @@
+package history_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// approvals is a chain into two questions side by side and a node after them.
+func approvals() *graphadapter.Graph {
+	return graph(map[string]graphadapter.Node{
+		"draft": says("draft"), "boss": asks("boss"), "legal": asks("legal"), "file": says("file"),
+	}, []string{"draft", "boss", "legal", "file"},
+		[2]string{pregel.Start, "draft"}, [2]string{"draft", "boss"}, [2]string{"draft", "legal"}, [2]string{"boss", "file"}, [2]string{"legal", "file"})
+}
+
+// checkpoint is what two ways of reading a run's past have to agree on.
+type checkpoint struct {
+	workflows.Line
+	Values map[string]pregel.Value
+}
+
+// replayed reads the run's checkpoints by replaying it.
+func (r *rig) replayed(runID string) []checkpoint {
+	r.t.Helper()
+	program, err := r.graph.Program()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []checkpoint
+	graphs := workflows.NewGraphs([]*graphadapter.Graph{r.graph}, checkpoints(program, &out))
+	err = r.tail.Replay(r.ctx, r.thread, runID, func(w worker.WorkflowRegistry) { graphs.Register(w) })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out
+}
+
+// checkpoints notes the root graph's checkpoints.
+func checkpoints(p *pregel.Program, into *[]checkpoint) pregel.Observer {
+	return func(e pregel.Event) {
+		if e.Kind != pregel.EventCheckpoint || e.Namespace != "" {
+			return
+		}
+		ran, wrote := p.Made(e.Checkpoint)
+		c := e.Checkpoint.Checkpoint
+		s, err := p.Snapshot(pregel.NewThread(), e.Checkpoint, false)
+		if err != nil {
+			return
+		}
+		*into = append(*into, checkpoint{workflows.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source,
+			Ran: ran, Wrote: wrote, Next: p.Next(e.Checkpoint)}, s.Values})
+	}
+}
+
+// agree compares the replayed past with what the run itself says now.
+func (r *rig) agree(runID string, min int) {
+	r.t.Helper()
+	got := r.replayed(runID)
+	if len(got) < min {
+		r.t.Fatalf("the replay found %d checkpoints, want at least %d", len(got), min)
+	}
+	var lines []workflows.Line
+	v, err := r.temporal.QueryWorkflow(r.ctx, r.thread, runID, workflows.QueryHistory)
+	if err == nil {
+		err = v.Get(&lines)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	replayed := make([]workflows.Line, len(got))
+	for i := range got {
+		replayed[i] = got[i].Line
+	}
+	// A run that continues a thread lists the checkpoints of the runs before it as well.
+	lines = lines[len(lines)-len(replayed):]
+	if got, want := text(r.t, replayed), text(r.t, lines); got != want {
+		r.t.Errorf("replayed, the run's checkpoints are\n%s, it says they are\n%s", got, want)
+	}
+	state, err := r.State(r.ctx, r.thread)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	last := got[len(got)-1]
+	if state.Checkpoint != last.Checkpoint || state.Step != last.Step {
+		r.t.Errorf("the replay ends at %s, step %d; the run stands at %s, step %d", last.Checkpoint, last.Step, state.Checkpoint, state.Step)
+	}
+	if len(state.Questions) == 0 && text(r.t, last.Values) != text(r.t, state.Values) {
+		r.t.Errorf("the replayed values are %s, the run's %s", text(r.t, last.Values), text(r.t, state.Values))
+	}
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// TestTheReaderSeesWhatTheRunSaw: while a run waits, after a signal, after an update and after its end, the past read
+// by replaying is the past that the run itself knows.
+func TestTheReaderSeesWhatTheRunSaw(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, approvals())
+	runID := r.begin(`{"log":["in"]}`)
+	waiting := r.rest()
+	if len(waiting.Questions) != 2 {
+		t.Fatalf("the run asks %+v", waiting.Questions)
+	}
+	r.agree(runID, 3)
+	bySignal, byUpdate := waiting.Questions[0], waiting.Questions[1]
+	if _, err := r.Resume(r.ctx, superstep.ResumeRequest{Thread: r.thread, Question: bySignal.ID, Value: []byte(`"signal"`), Signal: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Resume(r.ctx, superstep.ResumeRequest{Thread: r.thread, Question: byUpdate.ID, Value: []byte(`"update"`)}); err != nil {
+		t.Fatal(err)
+	}
+	done := r.rest()
+	if done.Status != superstep.StatusFinished {
+		t.Fatalf("the run is %s", done.Status)
+	}
+	r.agree(runID, 5)
+	again := r.begin(`{"log":["again"]}`)
+	r.rest()
+	r.agree(again, 3)
+	r.inMemory(append(r.replayed(runID), r.replayed(again)...))
+}
+
+// inMemory holds the values of each checkpoint to those that the same thread has in memory.
+func (r *rig) inMemory(past []checkpoint) {
+	r.t.Helper()
+	thread := graphadapter.NewMemory().Thread(r.graph, r.thread)
+	in := pregel.Input{Value: pregel.Value(`{"log":["in"]}`)}
+	result, err := thread.Run(r.ctx, in, graphadapter.RunOptions{})
+	if err == nil {
+		in = pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{
+			result.Questions[0].ID: pregel.Value(`"signal"`), result.Questions[1].ID: pregel.Value(`"update"`)}}}
+		_, err = thread.Run(r.ctx, in, graphadapter.RunOptions{})
+	}
+	if err == nil {
+		_, err = thread.Run(r.ctx, pregel.Input{Value: pregel.Value(`{"log":["again"]}`)}, graphadapter.RunOptions{})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	snapshots, err := thread.History(r.ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.Reverse(snapshots)
+	if len(snapshots) != len(past) {
+		r.t.Fatalf("in memory there are %d checkpoints, replayed %d", len(snapshots), len(past))
+	}
+	for i, s := range snapshots {
+		if s.Checkpoint != past[i].Checkpoint || text(r.t, s.Values) != text(r.t, past[i].Values) {
+			r.t.Errorf("checkpoint %d is %s %s, in memory %s %s", i, past[i].Checkpoint, text(r.t, past[i].Values), s.Checkpoint, text(r.t, s.Values))
+		}
+	}
+}
+
+// TestARunOfAnotherGraphCannotBeRead: the error names the run and the thread.
+func TestARunOfAnotherGraphCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, approvals())
+	runID := r.begin(`{}`)
+	r.rest()
+	other := graph(map[string]graphadapter.Node{"a": says("a")}, []string{"a"}, [2]string{pregel.Start, "a"})
+	other.Spec.Name = "other"
+	graphs := workflows.NewGraphs([]*graphadapter.Graph{other}, nil)
+	err := r.tail.Replay(r.ctx, r.thread, runID, func(w worker.WorkflowRegistry) { graphs.Register(w) })
+	if err == nil || !strings.Contains(err.Error(), r.thread) || !strings.Contains(err.Error(), runID) {
+		t.Errorf("without its graph the run reads as %v", err)
+	}
+	_, err = r.tail.All(r.ctx, r.thread+"-nobody", "")
+	var missing *serviceerror.NotFound
+	if !errors.As(err, &missing) {
+		t.Errorf("a thread that does not exist reads as %v", err)
+	}
+}
