@@ -93,7 +93,7 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		return result, "", c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return result, "cancelled", c.decode(event.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &result)
+		return result, c.cancelReason(ctx, last), c.decode(event.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &result)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		return result, failure.GetMessage(), c.decode(failureDetails(failure), &result)

@@ -6,6 +6,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -38,17 +39,42 @@ func (c *Client) problem(ctx context.Context, last *lastRun) (string, error) {
 	return "", nil
 }
 
-// lastTaskFailure returns why the run's workflow task fails, from the newest page of its history.
-func (c *Client) lastTaskFailure(ctx context.Context, last *lastRun) (string, error) {
+// cancelReason returns what was said when a cancelled run was cancelled.
+func (c *Client) cancelReason(ctx context.Context, last *lastRun) string {
+	const unsaid = "cancelled"
+	events, err := c.newestEvents(ctx, last)
+	if err != nil {
+		return unsaid // the run is cancelled all the same
+	}
+	for _, e := range events {
+		if reason := e.GetWorkflowExecutionCancelRequestedEventAttributes().GetCause(); reason != "" {
+			return reason
+		}
+	}
+	return unsaid
+}
+
+// newestEvents are a run's last events, newest first.
+func (c *Client) newestEvents(ctx context.Context, last *lastRun) ([]*historypb.HistoryEvent, error) {
 	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
 		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: c.cfg.Namespace, MaximumPageSize: 20,
+			Namespace: c.cfg.Namespace, MaximumPageSize: newestPage,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
 		})
+	return page.GetHistory().GetEvents(), err
+}
+
+// newestPage is enough to find what just happened: a cancelled run ends a few events after the request, plus those of
+// the tasks that were under way.
+const newestPage = 200
+
+// lastTaskFailure returns why the run's workflow task fails, from the newest page of its history.
+func (c *Client) lastTaskFailure(ctx context.Context, last *lastRun) (string, error) {
+	events, err := c.newestEvents(ctx, last)
 	if err != nil {
 		return "", err
 	}
-	for _, e := range page.GetHistory().GetEvents() {
+	for _, e := range events {
 		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
 			return e.GetWorkflowTaskFailedEventAttributes().GetFailure().GetMessage(), nil
 		}

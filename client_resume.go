@@ -35,17 +35,44 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 		req.ID = uuid.NewString()
 	}
 	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By}
+	if err := checkAnswerSize(last, wire); err != nil {
+		return ResumeReply{}, err
+	}
 	if req.Signal {
 		return c.resumeBySignal(ctx, last, wire)
 	}
-	if wire.Question, err = c.resolveQuestion(ctx, last, req); err != nil {
-		return ResumeReply{}, err
+	before, err := c.resolveQuestion(ctx, last, &wire)
+	if err != nil || before != nil {
+		return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
 	}
 	var reply workflows.ResumeReply
 	if err := c.update(ctx, req.Thread, last.runID, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
 		return ResumeReply{}, err
 	}
 	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated}, nil
+}
+
+// maxAnswerBytes bounds what one request answers; the run refuses more too, but a larger message may not reach it.
+const maxAnswerBytes = 256 << 10
+
+func checkAnswerSize(last *lastRun, req workflows.ResumeRequest) error {
+	size := len(req.Value)
+	for _, a := range req.Answers {
+		size += len(a.Value)
+	}
+	if size <= maxAnswerBytes {
+		return nil
+	}
+	return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Question: req.Question,
+		Message: fmt.Sprintf("the answer has %d bytes, at most %d can be taken", size, maxAnswerBytes),
+		Do:      "Keep the large value outside and answer with a reference to it"}
+}
+
+func nodeOf(a *workflows.Answered) string {
+	if a == nil {
+		return ""
+	}
+	return a.Node
 }
 
 // resumeBySignal needs the whole id: there may be no worker to ask what is open.
@@ -67,36 +94,45 @@ func (c *Client) notAsking(_ context.Context, last *lastRun, req ResumeRequest) 
 	return e
 }
 
-// resolveQuestion turns what the caller named into a question's id.
-func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req ResumeRequest) (string, error) {
+// resolveQuestion turns what the caller named into a question's id. It returns the answer that this very request gave
+// before, if it did.
+func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workflows.ResumeRequest) (*workflows.Answered, error) {
 	var s workflows.State
 	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
-		return "", err
+		return nil, err
+	}
+	for _, a := range s.Answered {
+		if a.RequestID == req.ID {
+			req.Question = a.Question
+			return &a, nil
+		}
 	}
 	e := &Error{Graph: last.graph, Thread: last.thread, Question: req.Question}
 	matches := matching(s.Questions, req.Question)
 	switch {
 	case len(matches) == 1:
-		return matches[0], nil
+		req.Question = matches[0]
+		return nil, nil
 	case len(matches) > 1:
 		e.Kind, e.Message = ErrBadInput, fmt.Sprintf("several questions are open (%s)", strings.Join(matches, ", "))
 		e.Do = "Name one of them"
-		return "", e
+		return nil, e
 	case req.Question == "" && s.Status == workflows.StatusStopped:
-		return "", nil
+		return nil, nil
 	case req.Question == "":
 		e.Kind, e.Message = ErrAnswerRefused, fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, s.Status)
 		e.Do, e.Command = "Look at it", []string{"show", last.thread}
-		return "", e
+		return nil, e
 	}
 	for _, a := range s.Answered {
 		if strings.HasPrefix(a.Question, req.Question) {
-			return a.Question, nil // the run says by whom and when, or repeats the same request's outcome
+			req.Question = a.Question
+			return nil, nil // the run says by whom and when
 		}
 	}
 	e.Kind, e.Message = ErrNotFound, fmt.Sprintf("thread %q has no question %q", last.thread, req.Question)
 	e.Do, e.Command = "See what is open", []string{"show", last.thread}
-	return "", e
+	return nil, e
 }
 
 func matching(open []pregel.OpenQuestion, prefix string) []string {

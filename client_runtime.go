@@ -75,6 +75,9 @@ func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		req.Answers = append(req.Answers, pregel.Answer{QuestionID: id, Value: byID[id]})
 	}
+	if err := checkAnswerSize(last, req); err != nil {
+		return err
+	}
 	return c.update(ctx, thread, last.runID, req.ID, workflows.UpdateResume, req, nil)
 }
 

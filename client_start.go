@@ -117,13 +117,18 @@ func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.Grap
 	in.Attributes = has
 	in.Durability = graphadapter.Durability(req.Durability)
 	in.Options = pregel.Options{RecursionLimit: req.RecursionLimit}
-	start, err := c.startRequest(req.Thread, in, last)
+	call := uuid.NewString()
+	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {
 		return ThreadView{}, err
 	}
 	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
+	ours := err == nil && reply.GetStarted()
+	if ours && last != nil {
+		ours, err = c.startedBy(ctx, req.Thread, reply.GetRunId(), call)
+	}
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &already) || err == nil && !reply.GetStarted() {
+	if errors.As(err, &already) || err == nil && !ours {
 		return ThreadView{}, &Error{Kind: ErrRunning, Graph: req.Graph, Thread: req.Thread,
 			Message: fmt.Sprintf("somebody else has just continued thread %q", req.Thread), Do: "Look at it", Command: []string{"show", req.Thread}}
 	}
@@ -133,12 +138,26 @@ func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.Grap
 	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: reply.GetRunId(), Started: time.Now()}, nil
 }
 
-func (c *Client) startRequest(thread string, in workflows.GraphInput, last *lastRun) (*workflowservice.StartWorkflowExecutionRequest, error) {
+// startedBy reports whether this very call started a run. To the server two calls with one request id are one call made
+// twice, and both are told that they started it.
+func (c *Client) startedBy(ctx context.Context, thread, runID, call string) (bool, error) {
+	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, runID)
+	if err != nil {
+		return false, err
+	}
+	var by string
+	if p, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[workflows.MemoStart]; ok {
+		err = c.cfg.DataConverter.FromPayload(p, &by)
+	}
+	return by == call, err
+}
+
+func (c *Client) startRequest(thread string, in workflows.GraphInput, last *lastRun, call string) (*workflowservice.StartWorkflowExecutionRequest, error) {
 	input, err := c.cfg.DataConverter.ToPayloads(in)
 	if err != nil {
 		return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
 	}
-	memo, err := c.memo(in)
+	memo, err := c.memo(in, call)
 	if err != nil {
 		return nil, err
 	}
@@ -167,8 +186,8 @@ func (c *Client) startRequest(thread string, in workflows.GraphInput, last *last
 }
 
 // memo names the graph, and the Spec when the run goes on with one; a new run notes the worker's itself.
-func (c *Client) memo(in workflows.GraphInput) (*commonpb.Memo, error) {
-	fields := map[string]string{workflows.MemoGraph: in.Graph}
+func (c *Client) memo(in workflows.GraphInput, call string) (*commonpb.Memo, error) {
+	fields := map[string]string{workflows.MemoGraph: in.Graph, workflows.MemoStart: call}
 	if in.Spec != nil {
 		print, err := graphadapter.Fingerprint(in.Spec)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
@@ -34,13 +35,14 @@ type WorkerConfig struct {
 	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
 	// of the Temporal client.
 	Logger *zap.Logger
-	// OnReady is called once the worker polls; it may be nil.
+	// OnReady is called once the worker polls and the server knows of a worker on the queue; it may be nil.
 	OnReady func()
 }
 
 // Worker serves graphs: it runs their workflows and their nodes. It holds no state that matters: any worker can be
 // stopped or killed at any time, and another one goes on.
 type Worker struct {
+	client client.Client
 	worker worker.Worker
 	cfg    WorkerConfig
 	fatal  chan error
@@ -54,7 +56,7 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
-	w := &Worker{cfg: cfg, fatal: make(chan error, 1)}
+	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())
 	if err := Register(w.worker, c, cfg.Graphs...); err != nil {
 		return nil, err
@@ -102,6 +104,28 @@ func Register(r worker.Registry, c client.Client, graphs ...Runnable) error {
 	return nil
 }
 
+// seenWithin bounds the wait for the server to notice a poller: it does at the first poll.
+const seenWithin = 10 * time.Second
+
+// awaitSeen waits until the server knows of a poller on the queue: a client that asks before is told that there is none.
+func (w *Worker) awaitSeen(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, seenWithin)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		queue, err := w.client.DescribeTaskQueue(ctx, w.cfg.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+		if err == nil && len(queue.GetPollers()) > 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
 	if len(graphs) == 0 {
 		return nil, &Error{Kind: ErrBadInput, Message: "a worker needs a graph to serve: give it one"}
@@ -132,6 +156,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for i, g := range w.cfg.Graphs {
 		names[i] = g.Name()
 	}
+	w.awaitSeen(ctx)
 	w.cfg.Logger.Info("worker polls", zap.Strings("graphs", names), zap.String("task_queue", w.cfg.TaskQueue))
 	if w.cfg.OnReady != nil {
 		w.cfg.OnReady()

@@ -118,7 +118,7 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Value, err
 	case errors.Is(err, graphadapter.ErrFenced):
 		return temporal.NewApplicationError("another execution took this task over", graphadapter.NodeStoppedType)
 	case held.Err() != nil && isCancelled(context.Cause(held)):
-		return temporal.NewCanceledError(graphadapter.NodeCancelled{Ledger: e.owner.ledger()})
+		return e.cancelled(ctx)
 	case ctx.Err() != nil:
 		return temporal.NewApplicationError("this worker stops; another one takes the task over", graphadapter.NodeStoppedType)
 	}
@@ -133,6 +133,16 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Value, err
 		// 0 would mean the activity's own interval.
 		NextRetryDelay: max(wait, time.Millisecond), Cause: err,
 	})
+}
+
+// cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of
+// our own, so it would report a failure: the end is reported without it.
+func (e *execution) cancelled(ctx context.Context) error {
+	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Ledger: e.owner.ledger()})
+	if err := e.owner.client.CompleteActivity(ctx, e.info.TaskToken, nil, stopped); err != nil {
+		return stopped
+	}
+	return activity.ErrResultPending
 }
 
 // failed ends the task for good; its ledger goes along, and what it emitted.

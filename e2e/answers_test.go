@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,8 +34,11 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	reply, err := r.client.Resume(t.Context(), first)
 	require.NoError(t, err)
 	require.Equal(t, superstep.ResumeReply{Thread: thread, Question: number.ID, Node: "number", Accepted: true}, reply)
-	_, err = r.client.Resume(t.Context(), first)
+	reply, err = r.client.Resume(t.Context(), first)
 	require.NoError(t, err, "the same request sent twice is one")
+	require.Equal(t, superstep.ResumeReply{Thread: thread, Question: number.ID, Node: "number"}, reply)
+	_, err = r.answer(thread, colour.ID, strings.Repeat("x", 2<<20))
+	require.ErrorIs(t, err, superstep.ErrBadInput, "refused before it is sent")
 	_, err = r.answer(thread, number.ID, 4)
 	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
 	require.ErrorContains(t, err, "answered by ann at ")

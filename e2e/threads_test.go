@@ -43,6 +43,7 @@ func TestOneContinuerWins(t *testing.T) {
 				require.ErrorIs(t, err, superstep.ErrRunning)
 				continue
 			}
+			require.False(t, begun[runs[i]], "two were told that they began the same run")
 			begun[runs[i]] = true
 		}
 		require.Greater(t, len(begun), won, "nobody won")
@@ -98,7 +99,7 @@ func TestCancelKeepsWhatFinished(t *testing.T) {
 	r.until("both nodes ran", func() bool { return r.ran("shaky") == 1 && r.ran("steady") == 1 })
 	out := r.exits(0, r.superstep("cancel", thread, "--reason", "changed my mind"))
 	require.Contains(t, out.stdout, "cancelled")
-	r.wait(thread, superstep.StatusCancelled)
+	require.Equal(t, "changed my mind", r.wait(thread, superstep.StatusCancelled).Error)
 
 	r.put("go")
 	r.exits(0, r.superstep("retry", thread))

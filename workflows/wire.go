@@ -26,10 +26,12 @@ const (
 	QueryAdmit = "admit"
 )
 
-// The memo fields of a run: its graph's name, and the fingerprint of the Spec that it goes on with.
+// The memo fields of a run: its graph's name, the fingerprint of the Spec that it goes on with, and who started it.
 const (
 	MemoGraph = "graph"
 	MemoSpec  = "spec"
+	// MemoStart tells the one call that started a run from others that tried.
+	MemoStart = "start"
 )
 
 // The custom search attributes. A server that lacks them is served without.
