@@ -139,6 +139,7 @@ func activityID(task *pregel.Task) string {
 
 func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.NodeRequest {
 	sent := *task
+	sent.Digest = "" // the activity's id has what it is for
 	if task.IsSend() && len(task.Branches) == 0 {
 		sent.State = nil // a Send's node sees its argument only
 	}
@@ -158,8 +159,10 @@ func requestSize(req graphadapter.NodeRequest) int {
 	for _, a := range req.Task.Answers {
 		size += len(a.Value) + len(a.QuestionID)
 	}
-	if done, err := json.Marshal(req.Task.Done); err == nil {
-		size += len(done)
+	if req.Task.RouteOnly {
+		if done, err := json.Marshal(req.Task.Done); err == nil {
+			size += len(done)
+		}
 	}
 	return size
 }

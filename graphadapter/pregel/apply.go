@@ -14,23 +14,39 @@ type channelWrite struct {
 	update  update
 }
 
-// grouped are the writes of a superstep by channel, order being that of the first write to each.
-type grouped struct {
-	by    [][]update
-	order []int
+// channelUpdates are the writes of a superstep to one channel.
+type channelUpdates struct {
+	channel int
+	updates []update
 }
 
-func (p *Program) group(writes ...[]channelWrite) grouped {
-	g := grouped{by: make([][]update, len(p.channels))}
-	for _, task := range writes {
-		for _, w := range task {
-			if len(g.by[w.channel]) == 0 {
-				g.order = append(g.order, w.channel)
+// group sorts the writes of a superstep by channel, in the order of the first write to each. They share one array: a
+// superstep may have ten thousand of them.
+func (p *Program) group(parts []applied) []channelUpdates {
+	place := make([]int32, len(p.channels)) // in the result, from 1
+	var counts []int
+	total := 0
+	for _, part := range parts {
+		for _, w := range part.writes {
+			if place[w.channel] == 0 {
+				counts = append(counts, 0)
+				place[w.channel] = int32(len(counts))
 			}
-			g.by[w.channel] = append(g.by[w.channel], w.update)
+			counts[place[w.channel]-1]++
+		}
+		total += len(part.writes)
+	}
+	out, all := make([]channelUpdates, len(counts)), make([]update, total)
+	for i, n := range counts {
+		out[i].updates, all = all[:0:n], all[n:]
+	}
+	for _, part := range parts {
+		for _, w := range part.writes {
+			g := &out[place[w.channel]-1]
+			g.channel, g.updates = w.channel, append(g.updates, w.update)
 		}
 	}
-	return g
+	return out
 }
 
 // stateWrites resolves writes to state channels; unknown keys are dropped, as in LangGraph.
@@ -45,9 +61,14 @@ func (p *Program) stateWrites(out []channelWrite, writes []Write) []channelWrite
 
 // targets resolves where control goes; [End] and unknown nodes are dropped, as in LangGraph.
 func (p *Program) targets(out []channelWrite, targets []Target) []channelWrite {
-	for _, t := range targets {
+	var sends []Send
+	for i, t := range targets {
 		if t.Send {
-			out = append(out, channelWrite{p.tasks, update{send: &Send{Node: t.Node, Arg: orNull(t.Arg)}}})
+			if len(sends) == cap(sends) {
+				sends = make([]Send, 0, len(targets)-i)
+			}
+			sends = append(sends, Send{Node: t.Node, Arg: orNull(t.Arg)})
+			out = append(out, channelWrite{p.tasks, update{send: &sends[len(sends)-1]}})
 			continue
 		}
 		if at, ok := p.nodeAt[t.Node]; ok && at > 0 {
@@ -58,10 +79,9 @@ func (p *Program) targets(out []channelWrite, targets []Target) []channelWrite {
 }
 
 // writes are everything that a finished task writes, in LangGraph's order: its state, its command's targets, its
-// edges and joins, its branches' routes. Targets of a command add to the edges.
-func (p *Program) writes(at int, c Command, routes []Target) []channelWrite {
+// edges and joins, its branches' routes. Targets of a command add to the edges. They are appended to out.
+func (p *Program) writes(out []channelWrite, at int, c *Command, routes []Target) []channelWrite {
 	n := &p.nodes[at]
-	out := make([]channelWrite, 0, len(c.Update)+len(c.Goto)+len(n.static)+len(routes))
 	out = p.stateWrites(out, c.Update)
 	out = p.targets(out, c.Goto)
 	for _, s := range n.static {
@@ -92,17 +112,12 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 	version := c.top + 1
 	p.consume(n, ran, version)
 	updated := make([]bool, len(p.channels))
-	writes := make([][]channelWrite, len(parts))
-	for i, part := range parts {
-		writes[i] = part.writes
-	}
-	g := p.group(writes...)
-	for _, ch := range g.order {
-		changed, err := p.channels[ch].apply(p.Spec.Name, &n.cells[ch], g.by[ch])
+	for _, g := range p.group(parts) {
+		changed, err := p.channels[g.channel].apply(p.Spec.Name, &n.cells[g.channel], g.updates)
 		if err != nil {
 			return nil, err
 		}
-		p.touch(n, ch, changed, version, updated)
+		p.touch(n, g.channel, changed, version, updated)
 	}
 	if readOnly {
 		clear(updated)
@@ -188,9 +203,13 @@ func (p *Program) finish(c *Checkpoint, version int64, updated []bool) {
 	}
 }
 
-// inOrder sorts a superstep's tasks for applying.
+// inOrder returns a superstep's tasks sorted for applying.
 func (p *Program) inOrder(tasks []*taskRun) []*taskRun {
+	byOrder := func(a, b *taskRun) int { return p.less(a.task, b.task) }
+	if slices.IsSortedFunc(tasks, byOrder) {
+		return tasks
+	}
 	sorted := slices.Clone(tasks)
-	slices.SortStableFunc(sorted, func(a, b *taskRun) int { return p.less(a.task, b.task) })
+	slices.SortStableFunc(sorted, byOrder)
 	return sorted
 }

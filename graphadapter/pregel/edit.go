@@ -120,7 +120,7 @@ func (e *Edit) applied(routes []Target) (*Checkpoint, error) {
 		return e.finished()
 	}
 	c := Command{Update: e.values}
-	writes := e.prog.writes(e.node, c, routes)
+	writes := e.prog.writes(nil, e.node, &c, routes)
 	if e.node == 0 {
 		writes = e.prog.fromInput(writes)
 	}
@@ -148,7 +148,7 @@ func (e *Edit) finished() (*Checkpoint, error) {
 	for _, tr := range e.prog.inOrder(l.tasks) {
 		part := applied{node: tr.task.node}
 		if tr.rec.Done {
-			part.writes = e.prog.writes(tr.task.node, tr.rec.Command, tr.rec.Routes)
+			part.writes = e.prog.writes(nil, tr.task.node, &tr.rec.Command, tr.rec.Routes)
 		}
 		parts = append(parts, part)
 	}
@@ -171,13 +171,12 @@ func (p *Program) applyEdit(c *Checkpoint, writes []channelWrite) (*Checkpoint, 
 	n := c.next()
 	version := c.top + 1
 	updated := make([]bool, len(p.channels))
-	g := p.group(writes)
-	for _, ch := range g.order {
-		changed, err := p.channels[ch].apply(p.Spec.Name, &n.cells[ch], g.by[ch])
+	for _, g := range p.group([]applied{{writes: writes}}) {
+		changed, err := p.channels[g.channel].apply(p.Spec.Name, &n.cells[g.channel], g.updates)
 		if err != nil {
 			return nil, err
 		}
-		p.touch(n, ch, changed, version, updated)
+		p.touch(n, g.channel, changed, version, updated)
 	}
 	p.pass(n, version, updated)
 	p.finish(n, version, updated)

@@ -55,7 +55,8 @@ type Loop struct {
 	open       int  // tasks that have not ended
 	starting   bool // tick is not through yet
 	pool       []Answer
-	output     map[string]Value
+	shown      *Checkpoint      // whose output channels were last shown
+	output     map[string]Value // those of shown, once somebody asked
 }
 
 // taskRun is one task of the current superstep.
@@ -109,7 +110,12 @@ func (l *Loop) Status() Status { return l.status }
 func (l *Loop) Err() error { return l.err }
 
 // Output returns the output channels as last shown; nil when the run never had any.
-func (l *Loop) Output() map[string]Value { return l.output }
+func (l *Loop) Output() map[string]Value {
+	if l.output == nil && l.shown != nil {
+		l.output = l.prog.values(l.shown, l.prog.outputs)
+	}
+	return l.output
+}
 
 // Step returns the superstep that runs, or would run next.
 func (l *Loop) Step() int { return l.step }
@@ -161,16 +167,17 @@ func (l *Loop) tick() {
 		l.status = StatusDone
 		return
 	}
-	if l.news() && l.before.hit(planned) {
+	if l.before.some && l.news() && l.before.hit(planned) {
 		l.hold()
 		return
 	}
 	l.tasks = make([]*taskRun, len(planned))
 	runs := make([]taskRun, len(planned))
+	unknown := l.unknown(planned)
 	for i, t := range planned {
 		l.place(t)
 		tr := &runs[i]
-		tr.task, tr.rec, t.run = t, l.record(t), tr
+		tr.task, tr.rec, t.run = t, l.record(t, &unknown[i]), tr
 		t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
 		l.tasks[i] = tr
 		l.taskEvent(EventTaskStart, tr)
@@ -196,14 +203,22 @@ func (l *Loop) place(t *Task) {
 	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
 }
 
+// unknown returns a record for each task, and room for all of them.
+func (l *Loop) unknown(planned []*Task) []TaskRecord {
+	if len(l.rec.tasks) == 0 {
+		l.rec.tasks = make(map[string]*TaskRecord, len(planned))
+	}
+	return make([]TaskRecord, len(planned))
+}
+
 // record returns what is known of a task of the current checkpoint, and begins to know it.
-func (l *Loop) record(t *Task) *TaskRecord {
+func (l *Loop) record(t *Task, unknown *TaskRecord) *TaskRecord {
 	if rec, ok := l.rec.tasks[t.Path]; ok {
 		return rec
 	}
-	rec := &TaskRecord{Node: t.Node}
-	l.rec.tasks[t.Path] = rec
-	return rec
+	unknown.Node = t.Node
+	l.rec.tasks[t.Path] = unknown
+	return unknown
 }
 
 // start runs a task: not at all when it is already finished or still waits for its answer, in place when it has no
@@ -307,7 +322,7 @@ func (l *Loop) afterTick() {
 	l.work, l.replaying = next, false
 	l.save(SourceLoop)
 	l.resuming, l.askAgain = nil, true
-	if l.newsSince(next) && l.after.hit(taskList(l.tasks)) {
+	if l.after.some && l.newsSince(next) && l.after.hit(taskList(l.tasks)) {
 		l.hold()
 	}
 }
@@ -339,10 +354,16 @@ func (l *Loop) showFinished() {
 
 // parts are the finished tasks' writes in apply order.
 func (l *Loop) parts() []applied {
-	var parts []applied
+	size := 0
+	for _, tr := range l.tasks {
+		size += len(tr.rec.Update) + len(tr.rec.Goto) + len(tr.rec.Routes) + len(l.prog.nodes[tr.task.node].static)
+	}
+	parts, all := make([]applied, 0, len(l.tasks)), make([]channelWrite, 0, size)
 	for _, tr := range l.prog.inOrder(l.tasks) {
 		if tr.rec.Done {
-			parts = append(parts, applied{tr.task.node, l.prog.writes(tr.task.node, tr.rec.Command, tr.rec.Routes)})
+			from := len(all)
+			all = l.prog.writes(all, tr.task.node, &tr.rec.Command, tr.rec.Routes)
+			parts = append(parts, applied{tr.task.node, all[from:len(all):len(all)]})
 		}
 	}
 	return parts
@@ -364,8 +385,10 @@ func (l *Loop) showValues(c *Checkpoint) {
 }
 
 func (l *Loop) values(c *Checkpoint) {
-	l.output = l.prog.values(c, l.prog.outputs)
-	l.emit(Event{Kind: EventValues, Values: l.output})
+	l.shown, l.output = c, nil
+	if l.observe != nil {
+		l.emit(Event{Kind: EventValues, Values: l.Output()})
+	}
 }
 
 // news reports whether any channel changed since the last resume: only then does a breakpoint fire.

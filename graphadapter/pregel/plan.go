@@ -2,30 +2,42 @@ package pregel
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 )
 
 // plan returns the tasks that a checkpoint leads to: pending Sends in order, then triggered nodes. For execution
 // (hint) only the nodes woken by the last superstep's channels are looked at, in order of name; for inspection all
 // nodes in declaration order. That is LangGraph's rule, and visible to users.
 func (p *Program) plan(c *Checkpoint, hint bool) []*Task {
-	var tasks []*Task
 	full := p.reader(c)
-	for i, s := range c.cells[p.tasks].sends {
-		at, known := p.nodeAt[s.Node]
-		if !known || at == 0 {
-			continue // LangGraph drops packets to unknown nodes
-		}
-		t := &Task{Path: s.Node + ":" + itoa(i), Node: s.Node, Arg: s.Arg, node: at, Branches: p.nodes[at].branches}
-		t.State = full()
-		tasks = append(tasks, t)
-	}
+	tasks := p.sent(c.cells[p.tasks].sends, full)
 	for _, at := range p.candidates(c, hint) {
 		if p.triggered(c, at) {
 			tasks = append(tasks, p.pull(c, at, full))
 		}
 	}
 	return tasks
+}
+
+// sent returns the tasks of pending Sends.
+func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
+	if len(sends) == 0 {
+		return nil
+	}
+	out, all := make([]*Task, 0, len(sends)), make([]Task, len(sends))
+	var path []byte
+	for i, s := range sends {
+		at, known := p.nodeAt[s.Node]
+		if !known || at == 0 {
+			continue // LangGraph drops packets to unknown nodes
+		}
+		path = strconv.AppendInt(append(append(path[:0], s.Node...), ':'), int64(i), 10)
+		t := &all[i]
+		t.Path, t.Node, t.Arg, t.node, t.send, t.Branches = string(path), s.Node, s.Arg, at, i, p.nodes[at].branches
+		t.State = full()
+		out = append(out, t)
+	}
+	return out
 }
 
 // reader returns a function that builds the full state once, when first needed.
@@ -92,9 +104,8 @@ func (p *Program) Read(state map[string]Value, writes []Write) (map[string]Value
 	for i := range p.state {
 		c.cells[i].value = state[p.channels[i].name]
 	}
-	updates := p.group(p.stateWrites(nil, writes))
-	for _, ch := range updates.order {
-		if err := p.applyTo(c, ch, updates.by[ch]); err != nil {
+	for _, g := range p.group([]applied{{writes: p.stateWrites(nil, writes)}}) {
+		if err := p.applyTo(c, g.channel, g.updates); err != nil {
 			return nil, err
 		}
 	}
@@ -116,16 +127,8 @@ func (p *Program) less(a, b *Task) int {
 		}
 		return -1
 	case a.IsSend():
-		return sendIndex(a) - sendIndex(b)
+		return a.send - b.send
 	default:
 		return p.rank[a.node] - p.rank[b.node]
 	}
-}
-
-func sendIndex(t *Task) int {
-	n := 0
-	for _, r := range t.Path[strings.LastIndexByte(t.Path, ':')+1:] {
-		n = n*10 + int(r-'0')
-	}
-	return n
 }

@@ -46,6 +46,7 @@ type staticWrite struct {
 // breakpoints is a compiled interrupt list.
 type breakpoints struct {
 	all   bool
+	some  bool // it holds anything at all
 	nodes []bool
 }
 
@@ -208,7 +209,7 @@ func (p *Program) selection(names []string) []bool {
 }
 
 func (p *Program) breakpoints(names []string) breakpoints {
-	b := breakpoints{nodes: make([]bool, len(p.nodes))}
+	b := breakpoints{some: len(names) > 0, nodes: make([]bool, len(p.nodes))}
 	for _, name := range names {
 		if name == All {
 			b.all = true

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"strconv"
 )
 
 // Reducer folds the updates of one superstep into a channel's value. It must be pure: it runs inside workflow code and
@@ -73,6 +74,9 @@ func appendLists(current Value, updates []Value) (Value, error) {
 // sumNumbers adds exactly: integers of any size stay integers; as soon as one operand has a fraction or an exponent
 // the sum is a float64.
 func sumNumbers(current Value, updates []Value) (Value, error) {
+	if total, ok := sumSmall(current, updates); ok {
+		return strconv.AppendInt(nil, total, 10), nil
+	}
 	total, float, isFloat := new(big.Int), 0.0, false
 	for _, v := range append([]Value{current}, updates...) {
 		n, f, integer, err := number(v)
@@ -92,6 +96,43 @@ func sumNumbers(current Value, updates []Value) (Value, error) {
 	return json.Marshal(whole + float)
 }
 
+// sumSmall adds integers that are far from overflowing, which nearly all are.
+func sumSmall(current Value, updates []Value) (total int64, ok bool) {
+	const bound = 1 << 62
+	if total, ok = smallInteger(current); !ok {
+		return 0, false
+	}
+	for _, u := range updates {
+		n, ok := smallInteger(u)
+		if !ok || total > bound || total < -bound {
+			return 0, false
+		}
+		total += n
+	}
+	return total, true
+}
+
+// smallInteger reads an integer of at most 18 characters.
+func smallInteger(v Value) (n int64, ok bool) {
+	digits := v
+	if len(v) > 1 && v[0] == '-' {
+		digits = v[1:]
+	}
+	if len(digits) == 0 || len(v) > 18 {
+		return 0, false
+	}
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(d-'0')
+	}
+	if len(digits) < len(v) {
+		n = -n
+	}
+	return n, true
+}
+
 func maxNumber(current Value, updates []Value) (Value, error) {
 	best := current
 	for _, u := range updates {
@@ -107,6 +148,11 @@ func maxNumber(current Value, updates []Value) (Value, error) {
 }
 
 func lessNumber(a, b Value) (bool, error) {
+	if an, ok := smallInteger(a); ok {
+		if bn, ok := smallInteger(b); ok {
+			return an < bn, nil
+		}
+	}
 	an, af, aInt, err := number(a)
 	if err != nil {
 		return false, err

@@ -154,8 +154,9 @@ func (l *Loop) childDone(tr *taskRun, result Command) {
 // outputWrites are a finished subgraph's output as its node's update.
 func (l *Loop) outputWrites() []Write {
 	var out []Write
+	output := l.Output()
 	for i := range l.prog.state {
-		if v, ok := l.output[l.prog.channels[i].name]; ok {
+		if v, ok := output[l.prog.channels[i].name]; ok {
 			out = append(out, Write{Channel: l.prog.channels[i].name, Value: v})
 		}
 	}

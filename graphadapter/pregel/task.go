@@ -97,8 +97,8 @@ type Task struct {
 	Node string `json:"node"`
 	// Branch tells apart the lines of a thread that was forked; "" for the first.
 	Branch string `json:"branch,omitempty"`
-	// Digest is the checkpoint's digest, in hex.
-	Digest string `json:"digest"`
+	// Digest is the checkpoint's digest, in hex; a task on its way to where it runs goes without.
+	Digest string `json:"digest,omitempty"`
 	// State holds the channels that have a value: all that the node reads, or all of them when the node has branches.
 	State map[string]Value `json:"state,omitempty"`
 	// Arg is the Send's argument; nil for a task triggered by edges.
@@ -118,6 +118,7 @@ type Task struct {
 	loop *Loop
 	run  *taskRun
 	node int
+	send int // a Send's place among those of its superstep
 }
 
 // IsSend reports whether the task was made by a Send.
