@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -22,9 +23,10 @@ const (
 
 // lostWorkers returns the question to ask when too many workers were lost in a row on this task.
 func (e *execution) lostWorkers() (*pregel.Question, verdict) {
-	id := e.lostWorkersID()
-	for _, a := range e.req.Task.Answers {
-		if a.QuestionID == id && string(a.Value) == "false" {
+	answers := e.req.Task.Answers
+	for before := range answers {
+		id := e.lostWorkersID(before)
+		if slices.ContainsFunc(answers, func(a pregel.Answer) bool { return a.QuestionID == id && string(a.Value) == "false" }) {
 			return nil, givenUp
 		}
 	}
@@ -33,11 +35,12 @@ func (e *execution) lostWorkers() (*pregel.Question, verdict) {
 	}
 	text, _ := pregelString(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",
 		lostWorkersBound, e.req.Task.Node, e.req.Thread))
-	return &pregel.Question{ID: id, Key: "superstep.lost-workers", Value: text, Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
+	return &pregel.Question{ID: e.lostWorkersID(len(answers)), Key: "superstep.lost-workers", Value: text, Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
 }
 
-// lostWorkersID differs each time the question comes up on one task: after "run it again" it may come up once more.
-func (e *execution) lostWorkersID() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\nlost-workers\n%d", e.req.Thread, e.req.Task.Key(), len(e.req.Task.Answers)))
+// lostWorkersID is that of the question asked after so many answers. It differs each time the question comes up on one
+// task: after "run it again" it may come up once more.
+func (e *execution) lostWorkersID(answers int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\nlost-workers\n%d", e.req.Thread, e.req.Task.Key(), answers))
 	return "q-" + hex.EncodeToString(sum[:4])
 }
