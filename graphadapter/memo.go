@@ -80,6 +80,9 @@ func (t *TaskRun) memo(ctx context.Context, key, name string, call MemoFunc) (pr
 	if e, ok := t.journal.Entry(key); ok && e.State == ledger.StateCommitted {
 		return e.Result, nil
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // cancelled or fenced: too late to begin a call
+	}
 	inner := t.within(key)
 	v, err := call(inner.in(ctx))
 	if err != nil {
