@@ -1,0 +1,182 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// failureOf waits for a run's failure and returns what it says of the node.
+func (r *rig) failureOf(run client.WorkflowRun) *pregel.NodeError {
+	r.t.Helper()
+	var failed *temporal.ApplicationError
+	err := run.Get(r.ctx, nil)
+	if !errors.As(err, &failed) {
+		r.t.Fatalf("the run ended with %v, want a failure", err)
+	}
+	var result workflows.GraphResult
+	if err := failed.Details(&result); err != nil || result.Failure == nil {
+		r.t.Fatalf("the run failed without a reason: %v", err)
+	}
+	return result.Failure
+}
+
+// TestRetriesAreCountedAcrossWorkers: the node's policy counts its attempts, whoever makes them, and gives up after
+// the last.
+func TestRetriesAreCountedAcrossWorkers(t *testing.T) {
+	t.Parallel()
+	r, attempts := newRig(t), &seen[string]{}
+	failed := make(chan struct{}, 9)
+	worker := func(name string) *graphadapter.Graph {
+		return one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			attempts.add(fmt.Sprintf("%d by %s", task.Info().Attempt, name))
+			failed <- struct{}{}
+			return pregel.Command{}, errors.New("not today")
+		}, graphadapter.RetryPolicy{InitialInterval: time.Second, BackoffFactor: 1, NoJitter: true, MaxAttempts: 3})
+	}
+	_, stop := r.work(worker("first"))
+	run := r.start(workflows.GraphInput{Graph: "one"})
+	<-failed
+	stop()
+	r.work(worker("second"))
+	failure := r.failureOf(run)
+	if failure.Message != "not today" || failure.Node != "work" || failure.Graph != "one" {
+		t.Errorf("the failure is %+v", failure)
+	}
+	if got := attempts.list(); !reflect.DeepEqual(got, []string{"1 by first", "2 by second", "3 by second"}) {
+		t.Errorf("the attempts were %v", got)
+	}
+	if n := r.events(run, enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED); n != 1 {
+		t.Errorf("three attempts took %d activities", n)
+	}
+}
+
+// TestARepeatedAttemptFindsItsLedger: what a failed attempt did is there for the next, on another worker too.
+func TestARepeatedAttemptFindsItsLedger(t *testing.T) {
+	t.Parallel()
+	r, calls := newRig(t), &seen[string]{}
+	attempts := &seen[int]{}
+	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		if err := memo(ctx, task, "paid", calls); err != nil {
+			return pregel.Command{}, err
+		}
+		if attempts.add(task.Info().Attempt) < 3 {
+			return pregel.Command{}, errors.New("after paying")
+		}
+		return logs("done"), nil
+	}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true}))
+	r.log(r.start(workflows.GraphInput{Graph: "one"}))
+	if made := calls.list(); len(made) != 1 {
+		t.Errorf("over %d attempts the call was made %d times", len(attempts.list()), len(made))
+	}
+}
+
+// TestAResultTooLargeToStoreFailsTheNode, with the size and what to do; sent all the same, it would be repeated for
+// ever.
+func TestAResultTooLargeToStoreFailsTheNode(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+		return logs(strings.Repeat("x", 2<<20)), nil
+	}))
+	failure := r.failureOf(r.start(workflows.GraphInput{Graph: "one"}))
+	if failure.Type != "PayloadTooLarge" || failure.Node != "work" || !strings.Contains(failure.Message, "write a reference") {
+		t.Errorf("the failure is %+v", failure)
+	}
+}
+
+// TestALedgerTooLargeForItsHeartbeatsFailsTheNode.
+func TestALedgerTooLargeForItsHeartbeatsFailsTheNode(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		_, err := task.Memo(ctx, "large", "", func(context.Context) (pregel.Value, error) {
+			return pregel.Value(`"` + strings.Repeat("x", 200<<10) + `"`), nil
+		})
+		return logs("done"), err
+	}))
+	failure := r.failureOf(r.start(workflows.GraphInput{Graph: "one"}))
+	if !strings.Contains(failure.Message, "at most 131072 fit its heartbeats") {
+		t.Errorf("the failure is %+v", failure)
+	}
+}
+
+// TestAnUnservedNodeWaitsForItsWorker: giving a task back is no attempt of the node.
+func TestAnUnservedNodeWaitsForItsWorker(t *testing.T) {
+	t.Parallel()
+	r, infos := newRig(t), &seen[graphadapter.Info]{}
+	whole := one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		infos.add(task.Info())
+		return logs("served"), nil
+	}, graphadapter.RetryPolicy{MaxAttempts: 1})
+	older := &graphadapter.Graph{Spec: whole.Spec, Nodes: map[string]graphadapter.Node{}}
+	_, stop := r.work(older)
+	run := r.start(workflows.GraphInput{Graph: "one"})
+	r.pending(run, "the task given back", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
+		for _, a := range d.GetPendingActivities() {
+			if a.GetLastFailure().GetApplicationFailureInfo().GetType() == graphadapter.NodeUnservedType {
+				return strings.Contains(a.GetLastFailure().GetMessage(), `does not serve node "work"`)
+			}
+		}
+		return false
+	})
+	stop()
+	r.work(whole)
+	if log := r.log(run); log != `["served"]` {
+		t.Errorf("the run ended with %s", log)
+	}
+	if all := infos.list(); len(all) != 1 || all[0].Attempt != 1 {
+		t.Errorf("the node was run as %+v", all)
+	}
+}
+
+// TestATaskThatKeepsLosingItsWorkersAsksAPerson, who may say no.
+func TestATaskThatKeepsLosingItsWorkersAsksAPerson(t *testing.T) {
+	t.Parallel()
+	for answer, ends := range map[string]string{"true": `["done"]`, "false": "given up after 10 lost workers in a row"} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			r, calls := newRig(t), &seen[string]{}
+			l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+				return logs("done"), memo(ctx, task, "paid", calls)
+			}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true, MaxAttempts: 100}))
+			// What cannot be recorded is not known to have ended: to the next execution its worker was lost.
+			l.cutOff(status.Error(codes.InvalidArgument, "no line"))
+			run := r.start(workflows.GraphInput{Graph: "one"})
+			q := r.question(run)
+			if !strings.Contains(string(q.Value), "10 workers in a row") || q.Node != "work" {
+				t.Errorf("the question is %+v", q)
+			}
+			l.cutOff(nil)
+			err := r.client.SignalWorkflow(r.ctx, run.GetID(), "", workflows.SignalResume,
+				workflows.ResumeRequest{ID: "a", Question: q.ID, Value: pregel.Value(answer)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer == "true" {
+				if log := r.log(run); log != ends {
+					t.Errorf("the run ended with %s", log)
+				}
+				return
+			}
+			if failure := r.failureOf(run); failure.Type != "LostWorkers" || failure.Message != ends {
+				t.Errorf("the failure is %+v", failure)
+			}
+		})
+	}
+}

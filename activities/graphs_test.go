@@ -1,0 +1,60 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// nodeFunc is a node that gets its task.
+type nodeFunc func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error)
+
+// one is a graph whose only node runs fn.
+func one(fn nodeFunc, retry ...graphadapter.RetryPolicy) *graphadapter.Graph {
+	return &graphadapter.Graph{
+		Spec: &pregel.Spec{
+			Version: pregel.SpecVersion, Name: "one",
+			Channels: []pregel.ChannelSpec{{Name: "log", Kind: pregel.KindReduce, Reducer: "append/v1"}},
+			Nodes:    []pregel.NodeSpec{{Name: "work"}},
+			Edges:    []pregel.Edge{{From: pregel.Start, To: "work"}},
+		},
+		Nodes: map[string]graphadapter.Node{"work": {Retry: retry, Run: run(fn)}},
+	}
+}
+
+func run(fn nodeFunc) graphadapter.NodeFunc {
+	return func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		task, _ := graphadapter.TaskFrom(ctx)
+		return fn(ctx, task)
+	}
+}
+
+func logs(words ...string) pregel.Command {
+	text, err := json.Marshal(words)
+	if err != nil {
+		panic(err)
+	}
+	return pregel.Command{Update: []pregel.Write{{Channel: "log", Value: text}}}
+}
+
+// seen collects what executions of a node tell a test.
+type seen[T any] struct {
+	mu  sync.Mutex
+	all []T
+}
+
+func (s *seen[T]) add(v T) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, v)
+	return len(s.all)
+}
+
+func (s *seen[T]) list() []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]T(nil), s.all...)
+}

@@ -1,0 +1,197 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// memo makes a memoised call that returns its name.
+func memo(ctx context.Context, task *graphadapter.TaskRun, name string, calls *seen[string]) error {
+	_, err := task.Memo(ctx, name, "", func(context.Context) (pregel.Value, error) {
+		calls.add(name)
+		return pregel.Value(`"` + name + `"`), nil
+	})
+	return err
+}
+
+// TestHeartbeatsAreSentForWhatMustLast: a short node sends none, a memoised call sends one in sync mode, which waits
+// until it is stored, and none at once in the others.
+func TestHeartbeatsAreSentForWhatMustLast(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode  graphadapter.Durability
+		calls int
+		want  int
+	}{
+		{graphadapter.DurabilitySync, 0, 0},
+		{graphadapter.DurabilitySync, 2, 2},
+		{"", 1, 1},
+		{graphadapter.DurabilityAsync, 2, 0},
+		{graphadapter.DurabilityExit, 2, 0},
+	} {
+		r, calls := newRig(t), &seen[string]{}
+		l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			for range c.calls {
+				if err := memo(ctx, task, "call", calls); err != nil {
+					return pregel.Command{}, err
+				}
+			}
+			return logs("done"), nil
+		}))
+		if log := r.log(r.start(workflows.GraphInput{Graph: "one", Durability: c.mode})); log != `["done"]` {
+			t.Errorf("%s: the run ended with %s", c.mode, log)
+		}
+		if got := l.count(); got != c.want || len(calls.list()) != c.calls {
+			t.Errorf("in mode %q %d calls sent %d heartbeats, want %d", c.mode, len(calls.list()), got, c.want)
+		}
+	}
+}
+
+// TestALongNodeBeats: from a third of the timeout on. What it did goes along, except in exit mode, which keeps nothing.
+func TestALongNodeBeats(t *testing.T) {
+	t.Parallel()
+	for mode, kept := range map[graphadapter.Durability]bool{
+		graphadapter.DurabilitySync: true, graphadapter.DurabilityAsync: true, graphadapter.DurabilityExit: false,
+	} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			r, calls := newRig(t), &seen[string]{}
+			release := make(chan struct{})
+			l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+				if err := memo(ctx, task, "paid", calls); err != nil {
+					return pregel.Command{}, err
+				}
+				<-release
+				return logs("done"), nil
+			}))
+			run := r.start(workflows.GraphInput{Graph: "one", Durability: mode})
+			await(t, "a heartbeat", func() bool { return l.count() > 1 }, func() any { return l.count() })
+			close(release)
+			r.log(run)
+			var progress graphadapter.NodeProgress
+			last := l.beats[len(l.beats)-1]
+			if err := converter.GetDefaultDataConverter().FromPayloads(last.GetDetails(), &progress); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(progress.Ledger), "paid") != kept {
+				t.Errorf("the heartbeat carried %s", progress.Ledger)
+			}
+		})
+	}
+}
+
+// TestCancellationReachesTheNode: its context ends, and what it did outside is in the run's last event.
+func TestCancellationReachesTheNode(t *testing.T) {
+	t.Parallel()
+	r, calls := newRig(t), &seen[string]{}
+	started, causes := make(chan struct{}), make(chan error, 1)
+	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		if err := memo(ctx, task, "paid", calls); err != nil {
+			return pregel.Command{}, err
+		}
+		close(started)
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return pregel.Command{}, context.Cause(ctx)
+	}))
+	run := r.start(workflows.GraphInput{Graph: "one"})
+	<-started
+	if err := r.client.CancelWorkflow(r.ctx, run.GetID(), ""); err != nil {
+		t.Fatal(err)
+	}
+	var cancelled *temporal.CanceledError
+	if err := run.Get(r.ctx, nil); !errors.As(err, &cancelled) {
+		t.Fatalf("the run ended with %v", err)
+	}
+	if cause := <-causes; !errors.As(cause, new(*temporal.CanceledError)) {
+		t.Errorf("the node was told %v", cause)
+	}
+	var result workflows.GraphResult
+	if err := cancelled.Details(&result); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(result.State), "paid") {
+		t.Errorf("what the task did is not in the state %s", result.State)
+	}
+}
+
+// TestAFencedExecutionStops: once its task has gone to somebody else it starts no new call and can record nothing.
+func TestAFencedExecutionStops(t *testing.T) {
+	t.Parallel()
+	r, calls := newRig(t), &seen[string]{}
+	started, after := make(chan struct{}), make(chan []error, 1)
+	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		close(started)
+		<-ctx.Done()
+		// A node that goes on with its context makes no call; one that goes on without it cannot record what it made.
+		after <- []error{context.Cause(ctx), memo(ctx, task, "late", calls), memo(context.WithoutCancel(ctx), task, "careless", calls)}
+		return logs("lost"), nil
+	}))
+	run := r.start(workflows.GraphInput{Graph: "one"})
+	<-started
+	d, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := d.GetPendingActivities()[0].GetActivityId()
+	err = r.client.CompleteActivityByID(r.ctx, "default", run.GetID(), "", id, pregel.Outcome{Command: logs("somebody else")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := <-after
+	for i, err := range told {
+		if !errors.Is(err, graphadapter.ErrFenced) {
+			t.Errorf("answer %d to the fenced execution is %v", i, err)
+		}
+	}
+	if made := calls.list(); slices.Contains(made, "late") {
+		t.Errorf("after the fence it made the calls %v", made)
+	}
+	if log := r.log(run); log != `["somebody else"]` {
+		t.Errorf("the run ended with %s", log)
+	}
+}
+
+// TestALostLineStopsTheNode: a worker that cannot reach the server gives its task up, and another execution takes it
+// over, which knows that it is not the first. To the node's retry policy it is no attempt.
+func TestALostLineStopsTheNode(t *testing.T) {
+	t.Parallel()
+	r, infos := newRig(t), &seen[graphadapter.Info]{}
+	causes := make(chan error, 1)
+	started := make(chan struct{})
+	g := one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		if infos.add(task.Info()) > 1 {
+			return logs("done"), nil
+		}
+		close(started)
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return pregel.Command{}, context.Cause(ctx)
+	}, graphadapter.RetryPolicy{MaxAttempts: 1})
+	l, _ := r.work(g)
+	l.cutOff(status.Error(codes.Unavailable, "no line"))
+	run := r.start(workflows.GraphInput{Graph: "one"})
+	<-started
+	if cause := <-causes; !errors.Is(cause, graphadapter.ErrFenced) {
+		t.Errorf("the node was told %v", cause)
+	}
+	if log := r.log(run); log != `["done"]` {
+		t.Errorf("the run ended with %s", log)
+	}
+	all := infos.list()
+	if len(all) != 2 || all[0].Suspect || !all[1].Suspect || all[1].Attempt != 1 {
+		t.Errorf("the executions were %+v", all)
+	}
+}

@@ -1,0 +1,200 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
+
+	"superstep.dev/activities"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// patience bounds every wait of a test.
+const patience = 60 * time.Second
+
+// silent keeps the SDK's log lines out of the tests' output.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
+
+// line is the connection of one worker to the server: it counts heartbeats, and can be cut.
+type line struct {
+	mu    sync.Mutex
+	beats []*workflowservice.RecordActivityTaskHeartbeatRequest
+	cut   error
+	heard chan struct{} // closed at the first heartbeat
+}
+
+func newLine() *line { return &line{heard: make(chan struct{})} }
+
+// intercept is the line's part in a call of the server.
+func (l *line) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if beat, ok := req.(*workflowservice.RecordActivityTaskHeartbeatRequest); ok {
+		l.mu.Lock()
+		l.beats = append(l.beats, beat)
+		if len(l.beats) == 1 {
+			close(l.heard)
+		}
+		cut := l.cut
+		l.mu.Unlock()
+		if cut != nil {
+			return cut
+		}
+	}
+	return call(ctx, method, req, reply, conn, opts...)
+}
+
+// cutOff makes heartbeats fail from now on.
+func (l *line) cutOff(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = err
+}
+
+func (l *line) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.beats)
+}
+
+// rig is a client of the test server and a task queue of the test's own.
+type rig struct {
+	t      *testing.T
+	ctx    context.Context
+	client client.Client
+	queue  string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	t.Cleanup(cancel)
+	r := &rig{t: t, ctx: ctx, queue: testserver.Queue(t)}
+	r.client = r.dial(newLine())
+	return r
+}
+
+func (r *rig) dial(l *line) client.Client {
+	r.t.Helper()
+	c, err := client.Dial(client.Options{HostPort: testserver.Address(r.t), Logger: silent{},
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(l.intercept)}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(c.Close)
+	return c
+}
+
+// work starts a worker on a line of its own. It ends with the test, or when stop is called; then it first waits for
+// what it runs.
+func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
+	r.t.Helper()
+	l = newLine()
+	c := r.dial(l)
+	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second})
+	workflows.NewGraphs(graphs, nil).Register(w)
+	activities.NewNodes(c, graphs).Register(w)
+	if err := w.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	var once sync.Once
+	stop = func() { once.Do(w.Stop) }
+	r.t.Cleanup(stop)
+	return l, stop
+}
+
+// start starts a run of a new thread.
+func (r *rig) start(in workflows.GraphInput) client.WorkflowRun {
+	r.t.Helper()
+	if in.Input.Value == nil {
+		in.Input = pregel.Input{Value: pregel.Value(`{}`)}
+	}
+	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
+		ID: testserver.Queue(r.t), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
+	}, workflows.GraphWorkflow, in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return run
+}
+
+// log waits for a run's end and returns what its nodes wrote.
+func (r *rig) log(run client.WorkflowRun) string {
+	r.t.Helper()
+	var result workflows.GraphResult
+	if err := run.Get(r.ctx, &result); err != nil {
+		r.t.Fatal(err)
+	}
+	return string(result.Output["log"])
+}
+
+// pending waits for a pending activity of a run that is as wanted.
+func (r *rig) pending(run client.WorkflowRun, what string, wanted func(*workflowservice.DescribeWorkflowExecutionResponse) bool) *workflowservice.DescribeWorkflowExecutionResponse {
+	r.t.Helper()
+	var last *workflowservice.DescribeWorkflowExecutionResponse
+	await(r.t, what, func() bool {
+		described, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), run.GetRunID())
+		last = described
+		return err == nil && wanted(described)
+	}, func() any { return last })
+	return last
+}
+
+// question waits for a run's question.
+func (r *rig) question(run client.WorkflowRun) pregel.OpenQuestion {
+	r.t.Helper()
+	var s workflows.State
+	await(r.t, "the question", func() bool {
+		v, err := r.client.QueryWorkflow(r.ctx, run.GetID(), run.GetRunID(), workflows.QueryState)
+		return err == nil && v.Get(&s) == nil && len(s.Questions) > 0
+	}, func() any { return s })
+	return s.Questions[0]
+}
+
+// events counts the run's events of a type.
+func (r *rig) events(run client.WorkflowRun, kind enumspb.EventType) int {
+	r.t.Helper()
+	n := 0
+	history := r.client.GetWorkflowHistory(r.ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if e.GetEventType() == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits for a condition; seen is shown when it does not come.
+func await(t *testing.T, what string, condition func() bool, seen func() any) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			text, _ := json.Marshal(seen())
+			t.Fatalf("%s did not come within %v; last seen: %s", what, patience, text)
+		}
+	}
+}
