@@ -48,8 +48,13 @@ func (a *app) cancelCommand() *cobra.Command {
 
 // showCancelled tells a run that is over from one whose nodes are still stopping.
 func (a *app) showCancelled(view superstep.ThreadView) error {
-	if view.Status == superstep.StatusCancelled {
+	switch view.Status {
+	case superstep.StatusCancelled:
 		a.printf("cancelled  %s\n", clean(view.Thread))
+		a.next([]string{"retry", view.Thread})
+		return nil
+	case superstep.StatusFinished, superstep.StatusFailed, superstep.StatusTerminated:
+		a.printf("nothing to cancel  %s is %s\n", clean(view.Thread), view.Status)
 		return nil
 	}
 	a.printf("cancelling  %s  still %s\n", clean(view.Thread), view.Status)

@@ -59,20 +59,6 @@ type Loop struct {
 	output     map[string]Value // those of shown, once somebody asked
 }
 
-// taskRun is one task of the current superstep.
-type taskRun struct {
-	task     *Task
-	rec      *TaskRecord
-	child    *Loop
-	attempts int
-	running  bool
-	ended    bool
-	held     bool // its subgraph stopped at a breakpoint
-	cached   bool
-	err      error
-	parent   *Command
-}
-
 // Start begins a run of a thread. replay says that thread.Head was chosen by its id instead of being the newest: then
 // the tasks after it run again, on a branch of their own. Errors leave the thread as it was.
 func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, observe Observer) (*Loop, error) {
@@ -189,113 +175,6 @@ func (l *Loop) tick() {
 	l.starting = false
 }
 
-// end counts a task as ended.
-func (l *Loop) end(tr *taskRun) {
-	if !tr.ended {
-		tr.ended, tr.running = true, false
-		l.open--
-	}
-}
-
-// place completes a planned task with where it stands.
-func (l *Loop) place(t *Task) {
-	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
-	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
-}
-
-// unknown returns a record for each task, and room for all of them.
-func (l *Loop) unknown(planned []*Task) []TaskRecord {
-	if len(l.rec.tasks) == 0 {
-		l.rec.tasks = make(map[string]*TaskRecord, len(planned))
-	}
-	return make([]TaskRecord, len(planned))
-}
-
-// record returns what is known of a task of the current checkpoint, and begins to know it.
-func (l *Loop) record(t *Task, unknown *TaskRecord) *TaskRecord {
-	if rec, ok := l.rec.tasks[t.Path]; ok {
-		return rec
-	}
-	unknown.Node = t.Node
-	l.rec.tasks[t.Path] = unknown
-	return unknown
-}
-
-// start runs a task: not at all when it is already finished or still waits for its answer, in place when it has no
-// function to call, as a nested loop when it is a subgraph, else by handing it out.
-func (l *Loop) start(tr *taskRun) {
-	n := &l.prog.nodes[tr.task.node]
-	switch {
-	case tr.rec.Done:
-		tr.cached = true
-		l.end(tr)
-		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
-	case n.sub != nil && !l.askAgain && l.childWaits(tr):
-		l.end(tr)
-	case n.sub != nil:
-		l.startChild(tr)
-	case !l.askAgain && len(tr.rec.open()) > 0:
-		l.end(tr)
-	case tr.task.node == 0:
-		l.startEntry(tr)
-	default:
-		l.handOut(tr)
-	}
-}
-
-func (l *Loop) handOut(tr *taskRun) {
-	tr.running = true
-	l.root.queue = append(l.root.queue, tr.task)
-}
-
-// startEntry copies the input into the state. It is a task of its own (LangGraph's hidden __start__), handed out only
-// when the entry has branches.
-func (l *Loop) startEntry(tr *taskRun) {
-	command, err := l.prog.entryCommand(l.work.cells[l.prog.start].value)
-	if err != nil {
-		tr.err = err
-		l.end(tr)
-		return
-	}
-	if len(tr.task.Branches) > 0 {
-		tr.task.RouteOnly, tr.task.Done = true, command
-		l.handOut(tr)
-		return
-	}
-	l.finish(tr, Outcome{Command: command})
-}
-
-// finish takes in a task's outcome.
-func (l *Loop) finish(tr *taskRun, o Outcome) {
-	l.end(tr)
-	if o.Ledger != nil {
-		tr.rec.Ledger = o.Ledger
-	}
-	for _, v := range o.Custom {
-		l.emit(Event{Kind: EventCustom, Task: tr.task, Value: v})
-	}
-	switch {
-	case o.Error != nil:
-		tr.rec.Error, tr.err = o.Error, o.Error
-		l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: o.Error})
-	case len(o.Questions) > 0:
-		l.ask(tr, o.Questions)
-	case o.Parent != nil:
-		tr.parent = o.Parent
-	default:
-		tr.rec.Done, tr.rec.Command, tr.rec.Routes = true, o.Command, o.Routes
-		l.taskEvent(EventUpdate, tr)
-		l.taskEvent(EventTaskEnd, tr)
-	}
-}
-
-// ask notes a task's questions.
-func (l *Loop) ask(tr *taskRun, questions []Question) {
-	tr.rec.Questions = questions
-	l.emit(Event{Kind: EventInterrupt, Task: tr.task, Questions: questions})
-	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Questions: questions})
-}
-
 // afterTick ends a superstep whose tasks have all ended: it is applied whole, or not at all.
 func (l *Loop) afterTick() {
 	for _, tr := range l.tasks {
@@ -344,14 +223,6 @@ func (l *Loop) waits() bool {
 	return asked || held
 }
 
-// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet.
-func (l *Loop) showFinished() {
-	preview, err := l.prog.apply(l.work, l.parts())
-	if err == nil {
-		l.showValues(preview)
-	}
-}
-
 // parts are the finished tasks' writes in apply order.
 func (l *Loop) parts() []applied {
 	size := 0
@@ -367,28 +238,6 @@ func (l *Loop) parts() []applied {
 		}
 	}
 	return parts
-}
-
-// showValues shows the output channels if this superstep's tasks wrote one.
-func (l *Loop) showValues(c *Checkpoint) {
-	for _, tr := range l.tasks {
-		if !tr.rec.Done {
-			continue
-		}
-		for _, w := range tr.rec.Update {
-			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] {
-				l.values(c)
-				return
-			}
-		}
-	}
-}
-
-func (l *Loop) values(c *Checkpoint) {
-	l.shown, l.output = c, nil
-	if l.observe != nil {
-		l.emit(Event{Kind: EventValues, Values: l.Output()})
-	}
 }
 
 // news reports whether any channel changed since the last resume: only then does a breakpoint fire.
@@ -436,39 +285,10 @@ func (l *Loop) save(source Source) {
 	l.step++
 }
 
-// answers are those of a task's own record, and those kept for a subgraph that remembers nothing.
-func (l *Loop) answers(rec *TaskRecord) []Answer {
-	if len(l.pool) == 0 {
-		return rec.Answers
-	}
-	return append(rec.Answers[:len(rec.Answers):len(rec.Answers)], l.pool...)
-}
-
 func taskList(runs []*taskRun) []*Task {
 	tasks := make([]*Task, len(runs))
 	for i, tr := range runs {
 		tasks[i] = tr.task
 	}
 	return tasks
-}
-
-// taskEvent reports a task with its record's writes.
-func (l *Loop) taskEvent(kind EventKind, tr *taskRun) {
-	if l.observe == nil {
-		return
-	}
-	e := Event{Kind: kind, Task: tr.task}
-	if kind != EventTaskStart {
-		e.Writes = tr.rec.Update
-	}
-	l.emit(e)
-}
-
-// emit tells the observer; the hidden entry is no news to anyone.
-func (l *Loop) emit(e Event) {
-	if l.observe == nil || e.Task != nil && e.Task.node == 0 {
-		return
-	}
-	e.Namespace, e.Nodes, e.Step = l.namespace, l.nodes, l.step
-	l.observe(e)
 }

@@ -1,0 +1,130 @@
+package pregel
+
+// taskRun is one task of the current superstep.
+type taskRun struct {
+	task     *Task
+	rec      *TaskRecord
+	child    *Loop
+	attempts int
+	running  bool
+	ended    bool
+	held     bool // its subgraph stopped at a breakpoint
+	cached   bool
+	err      error
+	parent   *Command
+}
+
+// end counts a task as ended.
+func (l *Loop) end(tr *taskRun) {
+	if !tr.ended {
+		tr.ended, tr.running = true, false
+		l.open--
+	}
+}
+
+// place completes a planned task with where it stands.
+func (l *Loop) place(t *Task) {
+	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
+	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
+}
+
+// unknown returns a record for each task, and room for all of them.
+func (l *Loop) unknown(planned []*Task) []TaskRecord {
+	if len(l.rec.tasks) == 0 {
+		l.rec.tasks = make(map[string]*TaskRecord, len(planned))
+	}
+	return make([]TaskRecord, len(planned))
+}
+
+// record returns what is known of a task of the current checkpoint, and begins to know it.
+func (l *Loop) record(t *Task, unknown *TaskRecord) *TaskRecord {
+	if rec, ok := l.rec.tasks[t.Path]; ok {
+		return rec
+	}
+	unknown.Node = t.Node
+	l.rec.tasks[t.Path] = unknown
+	return unknown
+}
+
+// start runs a task: not at all when it is already finished or still waits for its answer, in place when it has no
+// function to call, as a nested loop when it is a subgraph, else by handing it out.
+func (l *Loop) start(tr *taskRun) {
+	n := &l.prog.nodes[tr.task.node]
+	switch {
+	case tr.rec.Done:
+		tr.cached = true
+		l.end(tr)
+		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
+	case n.sub != nil && !l.askAgain && l.childWaits(tr):
+		l.end(tr)
+	case n.sub != nil:
+		l.startChild(tr)
+	case !l.askAgain && len(tr.rec.open()) > 0:
+		l.end(tr)
+	case tr.task.node == 0:
+		l.startEntry(tr)
+	default:
+		l.handOut(tr)
+	}
+}
+
+func (l *Loop) handOut(tr *taskRun) {
+	tr.running = true
+	l.root.queue = append(l.root.queue, tr.task)
+}
+
+// startEntry copies the input into the state. It is a task of its own (LangGraph's hidden __start__), handed out only
+// when the entry has branches.
+func (l *Loop) startEntry(tr *taskRun) {
+	command, err := l.prog.entryCommand(l.work.cells[l.prog.start].value)
+	if err != nil {
+		tr.err = err
+		l.end(tr)
+		return
+	}
+	if len(tr.task.Branches) > 0 {
+		tr.task.RouteOnly, tr.task.Done = true, command
+		l.handOut(tr)
+		return
+	}
+	l.finish(tr, Outcome{Command: command})
+}
+
+// finish takes in a task's outcome.
+func (l *Loop) finish(tr *taskRun, o Outcome) {
+	l.end(tr)
+	if o.Ledger != nil {
+		tr.rec.Ledger = o.Ledger
+	}
+	for _, v := range o.Custom {
+		l.emit(Event{Kind: EventCustom, Task: tr.task, Value: v})
+	}
+	switch {
+	case o.Error != nil:
+		tr.rec.Error, tr.err = o.Error, o.Error
+		l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: o.Error})
+	case len(o.Questions) > 0:
+		l.ask(tr, o.Questions)
+	case o.Parent != nil:
+		tr.parent = o.Parent
+	default:
+		tr.rec.Done, tr.rec.Command, tr.rec.Routes = true, o.Command, o.Routes
+		l.taskEvent(EventUpdate, tr)
+		l.taskEvent(EventTaskEnd, tr)
+	}
+}
+
+// ask notes a task's questions.
+func (l *Loop) ask(tr *taskRun, questions []Question) {
+	tr.rec.Questions = questions
+	l.emit(Event{Kind: EventInterrupt, Task: tr.task, Questions: questions})
+	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Questions: questions})
+}
+
+// answers are those of a task's own record, and those kept for a subgraph that remembers nothing.
+func (l *Loop) answers(rec *TaskRecord) []Answer {
+	if len(l.pool) == 0 {
+		return rec.Answers
+	}
+	return append(rec.Answers[:len(rec.Answers):len(rec.Answers)], l.pool...)
+}

@@ -1,0 +1,52 @@
+package pregel
+
+// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet.
+func (l *Loop) showFinished() {
+	preview, err := l.prog.apply(l.work, l.parts())
+	if err == nil {
+		l.showValues(preview)
+	}
+}
+
+// showValues shows the output channels if this superstep's tasks wrote one.
+func (l *Loop) showValues(c *Checkpoint) {
+	for _, tr := range l.tasks {
+		if !tr.rec.Done {
+			continue
+		}
+		for _, w := range tr.rec.Update {
+			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] {
+				l.values(c)
+				return
+			}
+		}
+	}
+}
+
+func (l *Loop) values(c *Checkpoint) {
+	l.shown, l.output = c, nil
+	if l.observe != nil {
+		l.emit(Event{Kind: EventValues, Values: l.Output()})
+	}
+}
+
+// taskEvent reports a task with its record's writes.
+func (l *Loop) taskEvent(kind EventKind, tr *taskRun) {
+	if l.observe == nil {
+		return
+	}
+	e := Event{Kind: kind, Task: tr.task}
+	if kind != EventTaskStart {
+		e.Writes = tr.rec.Update
+	}
+	l.emit(e)
+}
+
+// emit tells the observer; the hidden entry is no news to anyone.
+func (l *Loop) emit(e Event) {
+	if l.observe == nil || e.Task != nil && e.Task.node == 0 {
+		return
+	}
+	e.Namespace, e.Nodes, e.Step = l.namespace, l.nodes, l.step
+	l.observe(e)
+}
