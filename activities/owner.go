@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -221,6 +220,3 @@ func (o *owner) countUnserved(ctx context.Context) error {
 	o.mu.Unlock()
 	return o.send(ctx)
 }
-
-// pregelString encodes text as a JSON value.
-func pregelString(s string) (pregel.Value, error) { return json.Marshal(s) }
