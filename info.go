@@ -22,7 +22,7 @@ type TaskInfo struct {
 	Step int
 	// Attempt counts the attempts of this task, from 1.
 	Attempt int
-	// StepsLeft counts the supersteps that may still run before the recursion limit, this one included.
+	// StepsLeft counts the supersteps that may still run after this one before the recursion limit.
 	StepsLeft int
 	// Namespace and Path place the task in its thread: the subgraph it runs in, "" for none, and its place in the
 	// superstep, which tells the tasks of several Sends to one node apart.

@@ -120,6 +120,8 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Value, err
 	case held.Err() != nil && isCancelled(context.Cause(held)):
 		return e.cancelled(ctx)
 	case ctx.Err() != nil:
+		// Not a lost worker; if this cannot be recorded any more it counts as one.
+		_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
 		return temporal.NewApplicationError("this worker stops; another one takes the task over", graphadapter.NodeStoppedType)
 	}
 	wait, again := graphadapter.RetryAfter(e.policies(), e.owner.attempt(), err)
@@ -155,7 +157,7 @@ func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Value) e
 
 // unserved gives the task back, for a worker that has its function.
 func (e *execution) unserved(ctx context.Context, err error) error {
-	if recorded := e.owner.countUnserved(ctx); recorded != nil {
+	if recorded := e.owner.countGivenBack(ctx); recorded != nil {
 		err = errors.Join(err, recorded)
 	}
 	return temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)

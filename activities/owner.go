@@ -28,8 +28,9 @@ type owner struct {
 	sending  sync.Mutex // one heartbeat at a time
 	mu       sync.Mutex
 	progress graphadapter.NodeProgress
-	acked    time.Time // when the server last confirmed a heartbeat
-	lostWhy  error     // why the task is no longer ours
+	began    time.Time   // when the execution began, which is a heartbeat to the server
+	expiry   *time.Timer // ends the node's context before the server gives the task away
+	lostWhy  error       // why the task is no longer ours
 	cancel   context.CancelCauseFunc
 }
 
@@ -39,7 +40,7 @@ func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest,
 		return nil, err
 	}
 	return &owner{client: c, info: info, mode: req.Durability, most: req.LedgerBytes, journal: journal, progress: kept,
-		acked: time.Now()}, nil
+		began: time.Now()}, nil
 }
 
 // hold beats until released, from a third of the heartbeat timeout on: a short node pays nothing. The returned context
@@ -48,6 +49,9 @@ func (o *owner) hold(ctx context.Context) (held context.Context, release func())
 	held, cancel := context.WithCancelCause(ctx)
 	o.mu.Lock()
 	o.cancel = cancel
+	if o.info.HeartbeatTimeout > 0 {
+		o.expiry = time.AfterFunc(o.leaseFrom(o.began), func() { o.lose(graphadapter.ErrFenced) })
+	}
 	o.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
@@ -57,7 +61,18 @@ func (o *owner) hold(ctx context.Context) (held context.Context, release func())
 	return held, func() {
 		cancel(nil)
 		<-ended
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.expiry != nil {
+			o.expiry.Stop()
+		}
 	}
+}
+
+// leaseFrom is how long the task is certainly ours after a heartbeat that was sent at that time. The server gives the
+// task away one timeout after it stored the last one; the node stops a tenth of it before.
+func (o *owner) leaseFrom(sent time.Time) time.Duration {
+	return o.info.HeartbeatTimeout*9/10 - time.Since(sent)
 }
 
 func (o *owner) beat(ctx context.Context) {
@@ -72,15 +87,8 @@ func (o *owner) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		if err := o.send(ctx); err != nil {
-			o.mu.Lock()
-			silent := time.Since(o.acked)
-			o.mu.Unlock()
-			// The server gives the task away one timeout after the last heartbeat it stored: stop before it does.
-			if silent > timeout*9/10 {
-				o.lose(graphadapter.ErrFenced)
-			}
+			// One that fails is followed by the next; without any that succeeds the lease runs out.
+			_ = o.send(ctx)
 		}
 	}
 }
@@ -101,8 +109,9 @@ func (o *owner) send(ctx context.Context) error {
 	}
 	sendCtx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
+	sent := time.Now()
 	err := o.client.RecordActivityHeartbeat(sendCtx, o.info.TaskToken, details)
-	return o.heard(err)
+	return o.heard(sent, err)
 }
 
 // details is what a heartbeat carries: in exit mode only life, no record.
@@ -117,13 +126,15 @@ func (o *owner) details() graphadapter.NodeProgress {
 
 // heard reads the server's reply to a heartbeat. Cancelled, paused and reset mean: stored, now stop. Not found means
 // that another execution owns the task, or that the run is over.
-func (o *owner) heard(err error) error {
+func (o *owner) heard(sent time.Time, err error) error {
 	var gone *serviceerror.NotFound
 	switch {
 	case err == nil:
 		o.mu.Lock()
-		o.acked = time.Now()
-		o.mu.Unlock()
+		defer o.mu.Unlock()
+		if o.expiry != nil && o.lostWhy == nil {
+			o.expiry.Reset(o.leaseFrom(sent))
+		}
 		return nil
 	case isCancelled(err), errors.Is(err, activity.ErrActivityPaused), errors.Is(err, activity.ErrActivityReset):
 		o.lose(err)
@@ -213,8 +224,8 @@ func (o *owner) countFailure(ctx context.Context) error {
 	return o.send(ctx)
 }
 
-// countUnserved records that this worker gave the task back.
-func (o *owner) countUnserved(ctx context.Context) error {
+// countGivenBack records that this worker gave the task back: it does not serve it, or it stops.
+func (o *owner) countGivenBack(ctx context.Context) error {
 	o.mu.Lock()
 	o.progress.Accounted = o.info.Attempt
 	o.mu.Unlock()

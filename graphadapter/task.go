@@ -32,7 +32,7 @@ type Info struct {
 	Step                    int
 	// Attempt counts the executions of this task that the node's retry policy sees, from 1.
 	Attempt int
-	// StepsLeft counts the supersteps that may still run in this run, this one included.
+	// StepsLeft counts the supersteps that may still run in this run after this one.
 	StepsLeft int
 	// Suspect says that an earlier execution of this task may have acted outside without a trace: effects look up
 	// before they call.

@@ -130,6 +130,9 @@ func (l *Loop) continueRun() {
 func (l *Loop) fork() {
 	source := l.rec.Checkpoint.Source
 	if source == SourceUpdate || source == SourceFork {
+		if len(l.rec.tasks) > 0 || l.thread.forked {
+			l.work.Branch = "b" + itoa(l.thread.seq+1) // its tasks ran before, and must not be taken for these
+		}
 		l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control, tasks: map[string]*TaskRecord{}}
 		l.keep(l.rec)
 		return
@@ -184,8 +187,8 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 	return c, nil
 }
 
-// Answer puts answers on record without running anything: the next run finds them. A scalar needs exactly one task
-// that waits without any answer yet, else the error is *MultipleInterruptsError; unknown ids answer nothing.
+// Answer puts answers on record without running anything: the next run finds them. With several open a
+// scalar is a *MultipleInterruptsError; unknown ids answer nothing.
 func (p *Program) Answer(t *Thread, r *Resume) error {
 	if t.Head == nil {
 		return nil
@@ -207,18 +210,16 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 }
 
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
-	var ids []string
-	for _, path := range sortedKeys(t.Head.tasks) {
-		rec := t.Head.tasks[path]
-		if open := rec.open(); len(open) > 0 && len(rec.Answers) == 0 {
-			ids = append(ids, open[0].ID)
+	open := p.OpenQuestions(t)
+	if len(open) > 1 {
+		ambiguous := &MultipleInterruptsError{Graph: p.Spec.Name}
+		for _, q := range open {
+			ambiguous.IDs = append(ambiguous.IDs, q.ID)
 		}
+		return ambiguous
 	}
-	if len(ids) > 1 {
-		return &MultipleInterruptsError{Graph: p.Spec.Name, IDs: ids}
-	}
-	if open := p.OpenQuestions(t); len(open) > 0 {
-		p.give(t, Answer{QuestionID: open[0].ID, Value: r.Scalar, By: r.By})
+	for _, q := range open {
+		p.give(t, Answer{QuestionID: q.ID, Value: r.Scalar, By: r.By})
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func (l *Loop) showValues(c *Checkpoint) {
 			continue
 		}
 		for _, w := range tr.rec.Update {
-			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] {
+			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] &&
+				l.prog.channels[at].available(&c.cells[at]) {
 				l.values(c)
 				return
 			}

@@ -1,10 +1,18 @@
 package pregel
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // startChild runs a subgraph's task as a nested loop.
 func (l *Loop) startChild(tr *taskRun) {
 	sub := l.prog.nodes[tr.task.node].sub
+	if sub.Spec.Memory == MemoryThread && l.runsTwice(tr) {
+		l.failChild(tr, &InvalidUpdateError{Graph: l.prog.Spec.Name, Message: fmt.Sprintf("node %q runs a subgraph that "+
+			"remembers, and runs twice in one superstep: both would write the same memory", tr.task.Node)})
+		return
+	}
 	child := &Loop{
 		prog: sub, thread: l.thread, observe: l.observe, root: l.root, before: sub.before, after: sub.after,
 		opts:      Options{RecursionLimit: l.opts.RecursionLimit},
@@ -24,6 +32,19 @@ func (l *Loop) startChild(tr *taskRun) {
 		child.tick()
 	}
 	child.settle()
+}
+
+// runsTwice reports whether an earlier task of the superstep is of the same node.
+func (l *Loop) runsTwice(tr *taskRun) bool {
+	for _, other := range l.tasks {
+		if other == tr {
+			return false
+		}
+		if other.task.node == tr.task.node {
+			return true
+		}
+	}
+	return false
 }
 
 // attach says where a child's records live, by how long the subgraph remembers.
@@ -120,6 +141,11 @@ func (l *Loop) retryChild(tr *taskRun, err error) {
 		l.continueChild(tr)
 		return
 	}
+	l.failChild(tr, err)
+}
+
+// failChild ends a subgraph's task with an error.
+func (l *Loop) failChild(tr *taskRun, err error) {
 	tr.child, tr.err = nil, err
 	l.end(tr)
 	tr.rec.Error = AsNodeError(l.prog.Spec.Name, tr.task.Node, err)

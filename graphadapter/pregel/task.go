@@ -112,7 +112,7 @@ type Task struct {
 	// RouteOnly asks to evaluate only the branches: Done is what the node (a subgraph) already returned.
 	RouteOnly bool    `json:"route_only,omitempty"`
 	Done      Command `json:"done,omitzero"`
-	// StepsLeft counts the supersteps that may still run in this run, this one included.
+	// StepsLeft counts the supersteps that may still run in this run after this one.
 	StepsLeft int `json:"steps_left"`
 
 	loop *Loop
