@@ -129,3 +129,24 @@ func TestTypedThread(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"steady", "shaky"}, before.State.Log.Get())
 }
+
+// A run that was ended from outside said nothing at its end. A worker reads its state from its history, and the thread
+// goes on.
+func TestTerminatedThreadIsRetried(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	r.refundWorker("worker")
+	thread := r.begin("refund", map[string]string{"order_id": "o-7"})
+	q := r.asked(thread)
+	require.NoError(t, r.temporal.TerminateWorkflow(t.Context(), thread, "", "somebody's mistake"))
+	view := r.wait(thread, superstep.StatusTerminated)
+	require.Contains(t, view.Error, "somebody's mistake")
+
+	r.exits(0, r.superstep("retry", thread))
+	again := r.asked(thread)
+	require.Equal(t, q.ID, again.ID, "the same question of the same task")
+	_, err := r.answer(thread, again.ID, true)
+	require.NoError(t, err)
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, int64(1), r.refundedOnce("o-7", 25_000).Requests)
+}
