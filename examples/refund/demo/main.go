@@ -44,6 +44,12 @@ func run(args []string) (exit int) {
 	return conclude(play(ctx, newScreen(os.Stdout), s))
 }
 
+// errDeclined ends a demo in which a person said no. Nothing went wrong, but 0 stands for exactly one refund.
+var errDeclined = errors.New("no refund, as answered")
+
+// exitDeclined is the exit code of that.
+const exitDeclined = 3
+
 // conclude prints the last line and returns the exit code.
 func conclude(verdict string, err error) int {
 	var signal *processes.SignalError
@@ -51,6 +57,9 @@ func conclude(verdict string, err error) int {
 	case err == nil:
 		fmt.Println("demo: OK, " + verdict)
 		return 0
+	case errors.Is(err, errDeclined):
+		fmt.Printf("demo: %v\n", errDeclined)
+		return exitDeclined
 	case errors.As(err, &signal):
 		fmt.Printf("\ndemo: %v; nothing of it is left\n", signal)
 		return signal.Exit()

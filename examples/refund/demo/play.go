@@ -71,7 +71,7 @@ func makeDir(root, parent string) (string, error) {
 // tidy removes the directory, or shows where the logs are and how they end.
 func tidy(out *screen, dir, logs string, err error) error {
 	var signal *processes.SignalError
-	if err == nil || errors.As(err, &signal) || errors.Is(err, errNoAnswer) {
+	if err == nil || errors.As(err, &signal) || errors.Is(err, errNoAnswer) || errors.Is(err, errDeclined) {
 		if removed := os.RemoveAll(dir); removed != nil {
 			return errors.Join(err, fmt.Errorf("remove the directory of the demo: %w", removed))
 		}

@@ -157,5 +157,5 @@ func (d *demo) declined(ctx context.Context) (verdict string, err error) {
 		return "", fmt.Errorf("the run is %s and the payments service has %s of order %s for %s; the answer was no",
 			a.view.Status, plural(int64(len(a.refunds)), "refund"), d.order.ID, plural(a.traffic.Requests, "request"))
 	}
-	return "no refund, as answered", nil
+	return "", errDeclined
 }

@@ -23,9 +23,16 @@ type screen struct {
 	begun int // characters of the line that begin began
 }
 
+// usualWidth is that of a terminal that does not say.
+const usualWidth = 80
+
 func newScreen(file *os.File) *screen {
 	s := &screen{out: file}
-	if width, _, err := term.GetSize(int(file.Fd())); err == nil && term.IsTerminal(int(file.Fd())) {
+	if !term.IsTerminal(int(file.Fd())) {
+		return s
+	}
+	s.width = usualWidth
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 { // 0: nobody told the terminal its size
 		s.width = width
 	}
 	return s
