@@ -187,8 +187,8 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 	return c, nil
 }
 
-// Answer puts answers on record without running anything: the next run finds them. With several open a
-// scalar is a *MultipleInterruptsError; unknown ids answer nothing.
+// Answer puts answers on record without running anything: the next run finds them. A scalar that
+// several tasks wait for is a *MultipleInterruptsError; unknown ids answer nothing.
 func (p *Program) Answer(t *Thread, r *Resume) error {
 	if t.Head == nil {
 		return nil
@@ -209,17 +209,21 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 	return nil
 }
 
+// answerScalar gives a value to the first open question. LangGraph counts the root's tasks that wait without any answer
+// yet, a subgraph as one: with more than one of them the value is ambiguous. Runtimes are stricter.
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
-	open := p.OpenQuestions(t)
-	if len(open) > 1 {
-		ambiguous := &MultipleInterruptsError{Graph: p.Spec.Name}
-		for _, q := range open {
-			ambiguous.IDs = append(ambiguous.IDs, q.ID)
+	var ids []string
+	for _, path := range sortedKeys(t.Head.tasks) {
+		rec := t.Head.tasks[path]
+		if open := rec.open(); len(open) > 0 && len(rec.Answers) == 0 {
+			ids = append(ids, open[0].ID)
 		}
-		return ambiguous
 	}
-	for _, q := range open {
-		p.give(t, Answer{QuestionID: q.ID, Value: r.Scalar, By: r.By})
+	if len(ids) > 1 {
+		return &MultipleInterruptsError{Graph: p.Spec.Name, IDs: ids}
+	}
+	if open := p.OpenQuestions(t); len(open) > 0 {
+		p.give(t, Answer{QuestionID: open[0].ID, Value: r.Scalar, By: r.By})
 	}
 	return nil
 }

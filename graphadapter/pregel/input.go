@@ -5,13 +5,14 @@ package pregel
 type Input struct {
 	// Value is new input: a JSON object of the graph's input channels. The empty object is input too.
 	Value Value `json:"value,omitempty"`
-	// Resume answers open questions. A scalar only while exactly one question is open.
+	// Resume answers open questions.
 	Resume *Resume `json:"resume,omitempty"`
 	// Control writes and routes from outside; it adds to what the thread was about to do.
 	Control *Command `json:"control,omitempty"`
 }
 
-// Resume answers questions: one Scalar, or values by question id (any subset; unknown ids answer nothing).
+// Resume answers questions: one Scalar, or values by question id (any subset; unknown ids answer nothing). A Scalar
+// follows LangGraph's rule, which lets it through while one task of the root waits; give ids where it matters.
 type Resume struct {
 	Scalar Value            `json:"scalar,omitempty"`
 	ByID   map[string]Value `json:"by_id,omitempty"`
