@@ -126,6 +126,11 @@ func TestOversized(t *testing.T) {
 	require.Contains(t, out.stdout, "at most")
 	require.Contains(t, r.wait(thread, superstep.StatusFailed).Error, "2500")
 
+	// Each node's result fits; what the third one would have to read does not.
+	view := r.wait(r.begin("piles", map[string]int{"size": 1_200_000}), superstep.StatusFailed)
+	require.Contains(t, view.Error, "what the node reads has 2400")
+	require.Contains(t, view.Error, "three")
+
 	asking := r.begin("asks", map[string]string{})
 	for _, q := range r.wait(asking, superstep.StatusWaiting).Questions {
 		if q.Node == "colour" {

@@ -24,7 +24,7 @@ type work struct {
 
 // graphs are what this binary serves as a program.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), asks()}
+	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), asks()}
 }
 
 // adds notes its input: a thread's runs add up.
@@ -115,6 +115,21 @@ func large() *superstep.Graph[work] {
 		s.Note.Set(strings.Repeat("x", s.Size.Get()))
 		return s, nil
 	})
+}
+
+// piles has three nodes that each add a value of a wanted size to one list.
+func piles() *superstep.Graph[work] {
+	g := superstep.NewStateGraph[work]("piles")
+	before := superstep.Start
+	for _, name := range []string{"one", "two", "three"} {
+		g.AddNode(name, func(_ context.Context, s work) (work, error) {
+			s.Log.Append(strings.Repeat("x", s.Size.Get()))
+			return s, nil
+		})
+		g.AddEdge(before, name)
+		before = name
+	}
+	return g.MustCompile()
 }
 
 // asks asks two things at once, of different types.

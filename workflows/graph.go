@@ -104,7 +104,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 		if ctx.Err() == nil && full == nil {
 			r.schedule(ctx)
 		}
-		if r.tasks.running == 0 {
+		if r.tasks.running == 0 && len(r.results) == 0 {
 			if len(r.tasks.queue) > 0 && full != nil {
 				r.failure = full
 				return

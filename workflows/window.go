@@ -17,6 +17,8 @@ import (
 const (
 	maxPending      = 500
 	maxPendingBytes = 3 << 20
+	// The server takes 2 MiB of input for one activity; some room is left for what a codec adds.
+	maxRequestBytes = 1900 << 10
 	// Heartbeat details of all pending activities live in the run's mutable state, of which 4 MiB are safe to fill.
 	maxDetailBytes = 4 << 20
 	maxLedgerBytes = 128 << 10
@@ -54,18 +56,30 @@ func (w *window) add(tasks []*pregel.Task) { w.queue = append(w.queue, tasks...)
 func (r *run) schedule(ctx workflow.Context) {
 	w := &r.tasks
 	for len(w.queue) > 0 && w.running < maxPending {
-		req := r.request(ctx, w.queue[0])
+		task := w.queue[0]
+		req := r.request(ctx, task)
 		size := requestSize(req)
-		if w.running > 0 && w.bytes+size > maxPendingBytes {
+		if w.running > 0 && w.bytes+size > maxPendingBytes && size <= maxRequestBytes {
 			return
 		}
-		task := w.queue[0]
 		w.queue = w.queue[1:]
+		w.order++
+		if size > maxRequestBytes {
+			r.results = append(r.results, result{w.order, task, r.tooLarge(task, size)})
+			continue
+		}
 		w.running++
 		w.bytes += size
-		w.order++
 		r.execute(ctx, task, req, size, w.order)
 	}
+}
+
+// tooLarge fails a task whose input the server would refuse: sent all the same, it would make the run's worker try for
+// ever.
+func (r *run) tooLarge(task *pregel.Task, size int) pregel.Outcome {
+	return pregel.Outcome{Error: &pregel.NodeError{Type: "PayloadTooLarge", Graph: r.in.Graph, Node: task.Node,
+		Message: fmt.Sprintf("what the node reads has %d bytes, at most %d can be sent to it: keep large values outside and "+
+			"references in the state, or let the node read less of it", size, maxRequestBytes)}}
 }
 
 // execute starts a task's activity; its result is noted when it arrives.
