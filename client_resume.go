@@ -223,7 +223,7 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 	return c.explain(err, "", thread)
 }
 
-// closedStatuses says which ends of a run a retry can go on from.
+// canRetry says which ends of a run a retry can go on from.
 func canRetry(s enumspb.WorkflowExecutionStatus) bool {
 	switch s {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,

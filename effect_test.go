@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -265,4 +266,36 @@ func TestAPersonRulesAboutAnEffect(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "rf-9", got.Output.Receipt.Get())
 	assert.Equal(t, 1, p.calls)
+}
+
+// A call's bounds come from its options: Do gets a deadline that is the call's, not the default.
+func TestCallOptions(t *testing.T) {
+	var left time.Duration
+	e := &Effect[string, string]{Name: "outside", Target: TargetKeyed,
+		Do: func(ctx context.Context, _, _ string) (string, error) {
+			deadline, ok := ctx.Deadline()
+			require.True(t, ok)
+			left = time.Until(deadline)
+			return "done", nil
+		}}
+	type state struct {
+		Done Value[string] `json:"done"`
+	}
+	g := NewStateGraph[state]("calls")
+	g.AddEffect(e)
+	g.AddNode("call", func(ctx context.Context, s state) (state, error) {
+		done, err := e.Call(ctx, "x", WithCallTimeout(time.Hour), WithSettleTime(-1))
+		s.Done.Set(done)
+		return s, err
+	})
+	g.AddEdge(Start, "call")
+	result, err := g.MustCompile().Invoke(t.Context(), map[string]any{})
+	require.NoError(t, err)
+	require.Equal(t, "done", result.Output.Done.Get())
+	require.Greater(t, left, graphadapter.DefaultCallTimeout)
+	require.LessOrEqual(t, left, time.Hour)
+
+	var o callOptions
+	WithSettleTime(time.Minute).applyCall(&o)
+	require.Equal(t, time.Minute, o.Settle)
 }

@@ -27,18 +27,10 @@ type Client struct {
 	http *http.Client
 }
 
-// A ClientOption changes how a Client calls.
-type ClientOption func(*Client)
-
-// WithTransport sends the calls through rt instead of [http.DefaultTransport].
-func WithTransport(rt http.RoundTripper) ClientOption {
-	return func(c *Client) { c.http.Transport = rt }
-}
-
 // NewClient returns a client of the service at baseURL, such as
 // http://127.0.0.1:8090. It makes no call. A URL without scheme http or https,
 // or without host, is an error.
-func NewClient(baseURL string, options ...ClientOption) (*Client, error) {
+func NewClient(baseURL string) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil {
 		return nil, fmt.Errorf("payments: base URL: %w", err)
@@ -48,14 +40,10 @@ func NewClient(baseURL string, options ...ClientOption) (*Client, error) {
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/")
 	base.RawQuery, base.Fragment = "", ""
-	c := &Client{base: base, http: &http.Client{
+	return &Client{base: base, http: &http.Client{
 		// A redirected write would be sent twice, or somewhere else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	for _, option := range options {
-		option(c)
-	}
-	return c, nil
+	}}, nil
 }
 
 // Order reads an order. An unknown one is [ErrNotFound].
