@@ -28,11 +28,11 @@ type RetryPolicy struct {
 type Durability string
 
 const (
-	// DurabilitySync stores each task's writes before the next superstep: the default.
+	// DurabilitySync stores the record of each Task and Effect before the node goes on: the default.
 	DurabilitySync = Durability(graphadapter.DurabilitySync)
-	// DurabilityAsync stores supersteps in the background.
+	// DurabilityAsync stores those records in the background; after a lost worker effects are looked up.
 	DurabilityAsync = Durability(graphadapter.DurabilityAsync)
-	// DurabilityExit stores only the end of a run: its history is one checkpoint.
+	// DurabilityExit stores those records with the task's end; in memory a run's history is one checkpoint.
 	DurabilityExit = Durability(graphadapter.DurabilityExit)
 )
 

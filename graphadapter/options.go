@@ -2,15 +2,16 @@ package graphadapter
 
 import "superstep.dev/graphadapter/pregel"
 
-// Durability says when a run's progress is durable; see the modes.
+// Durability says when a run's progress is durable. On Temporal a finished task is an event in every mode; the mode
+// decides about what a task does while it runs: its memoised calls and effects. In memory it decides about checkpoints.
 type Durability string
 
 const (
-	// DurabilitySync stores each task's writes before the next superstep: the default.
+	// DurabilitySync stores each call's record before the node goes on, and each checkpoint as it is made: the default.
 	DurabilitySync Durability = "sync"
-	// DurabilityAsync stores supersteps in the background.
+	// DurabilityAsync stores records with the next heartbeat; after a lost worker effects are looked up.
 	DurabilityAsync Durability = "async"
-	// DurabilityExit stores only the end of a run: its history is one checkpoint.
+	// DurabilityExit stores records with the task's end; in memory a run's history is one checkpoint.
 	DurabilityExit Durability = "exit"
 )
 

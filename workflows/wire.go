@@ -92,8 +92,10 @@ type GraphResult struct {
 
 // Closing is what a run leaves to the next run of its thread. One event holds it: the run's last.
 type Closing struct {
-	Step  int          `json:"step"`
-	Spec  *pregel.Spec `json:"spec"`
+	Step int          `json:"step"`
+	Spec *pregel.Spec `json:"spec"`
+	// State is the thread\'s state as pregel.Program.EncodeThread wrote it; nil when it does not fit (1,600 KiB), and
+	// then Error says so.
 	State pregel.Value `json:"state,omitempty"`
 	Error string       `json:"error,omitempty"`
 	// Failure is why the run failed, nil when it did not.
