@@ -59,7 +59,11 @@ func progressOf(s history.Step) []Progress {
 		return []Progress{p}
 	}
 	p.State, p.Next = ProgressOK, chosen(s.Outcome)
-	p.Notes = append(p.Notes, s.Outcome.Custom...)
+	for _, e := range s.Outcome.Emitted {
+		if e.Kind == pregel.EmissionCustom {
+			p.Notes = append(p.Notes, e.Value)
+		}
+	}
 	if len(s.Outcome.Questions) == 0 {
 		return []Progress{p}
 	}

@@ -104,10 +104,6 @@ func (c *compiler) checkNodeOptions(n nodeDecl) {
 		c.fail(n.name, n.call, "WithTimeout and WithTaskQueue are for functions: "+
 			"give them to the nodes of the subgraph")
 	}
-	if len(o.retry) > 1 || len(o.retry) == 1 && o.retry[0].RetryOn != nil {
-		c.fail(n.name, n.call, "a subgraph takes one retry policy, without RetryOn: "+
-			"give others to the nodes of the subgraph")
-	}
 	if m := o.memory; m != nil && *m != SubgraphMemoryRun && *m != SubgraphMemoryThread && *m != SubgraphMemoryNone {
 		c.fail(n.name, n.call, "unknown subgraph memory %q", *m)
 	}

@@ -57,7 +57,7 @@ func (c *compiler) assembleNodes(g *graphadapter.Graph) {
 		}
 		if n.subgraph {
 			c.assembleSubgraph(g, n, &spec)
-			g.Nodes[n.name] = graphadapter.Node{}
+			g.Nodes[n.name] = graphadapter.Node{Retry: retryPolicies(o.retry)}
 		} else {
 			g.Nodes[n.name] = graphadapter.Node{Run: n.run(c.router(n.name)), Retry: retryPolicies(o.retry),
 				RunTimeout: o.run, IdleTimeout: o.idle}
@@ -69,18 +69,13 @@ func (c *compiler) assembleNodes(g *graphadapter.Graph) {
 // assembleSubgraph nests the other graph under the node's name. The nested Spec is a copy, because the same graph may
 // be used elsewhere with another memory.
 func (c *compiler) assembleSubgraph(g *graphadapter.Graph, n nodeDecl, spec *pregel.NodeSpec) {
-	const defaultAttempts = 3 // of a retry policy, as for functions
 	sub := n.sub.Adapter()
 	nested := *sub.Spec
 	if m := n.options.memory; m != nil {
 		nested.Memory = pregel.Memory(*m)
 	}
 	spec.Subgraph = n.name
-	if len(n.options.retry) == 1 {
-		if spec.Attempts = n.options.retry[0].MaxAttempts; spec.Attempts == 0 {
-			spec.Attempts = defaultAttempts
-		}
-	}
+	spec.Retried = len(n.options.retry) > 0
 	if g.Spec.Subgraphs == nil {
 		g.Spec.Subgraphs = map[string]*pregel.Spec{}
 	}

@@ -63,7 +63,7 @@ func TestCompileMakesTheSpec(t *testing.T) {
 		Nodes: []pregel.NodeSpec{
 			{Name: "a", Reads: []string{"log", "n"}, Defer: true, TaskQueue: "gpu", RunTimeout: 60_000, IdleTimeout: 1_000},
 			{Name: "b", Reads: []string{"n", "secret"}},
-			{Name: "c", Reads: []string{"log", "n"}, Subgraph: "c", Attempts: 3},
+			{Name: "c", Reads: []string{"log", "n"}, Subgraph: "c", Retried: true},
 		},
 		Edges: []pregel.Edge{{From: "__start__", To: "a"}},
 		Joins: []pregel.Join{{From: []string{"a", "b"}, To: "c"}},

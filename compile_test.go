@@ -116,13 +116,6 @@ func TestCompileReportsEveryMistakeWithItsPlace(t *testing.T) {
 			},
 			node: "sub", want: "WithTimeout and WithTaskQueue are for functions",
 		},
-		"retry by error of a subgraph": {
-			build: func(g graph) string {
-				g.AddSubgraph("sub", small(), superstep.WithRetry(superstep.RetryPolicy{RetryOn: func(error) bool { return true }}))
-				return before(here())
-			},
-			node: "sub", want: "a subgraph takes one retry policy, without RetryOn",
-		},
 		"negative timeout": {
 			build: func(g graph) string { g.AddNode("t", pass, superstep.WithTimeout(-1, 0)); return here() },
 			node:  "t", want: "a timeout must not be negative",

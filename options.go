@@ -64,8 +64,7 @@ type nodeOption func(*nodeOptions)
 func (o nodeOption) applyNode(n *nodeOptions) { o(n) }
 
 // WithRetry repeats failed attempts of the node. Given several times, the first policy whose RetryOn takes the error
-// decides. A subgraph node is run again at once, as a whole, at most MaxAttempts times; it takes one policy, without
-// RetryOn.
+// decides. A subgraph node runs on from where its subgraph failed; RetryOn is then given a *[NodeError].
 func WithRetry(p RetryPolicy) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.retry = append(n.retry, p) })
 }

@@ -3,6 +3,8 @@ package superstep
 import (
 	"encoding/json"
 	"time"
+
+	"superstep.dev/graphadapter/pregel"
 )
 
 // Status is where a thread stands.
@@ -75,8 +77,22 @@ type StateView struct {
 	Source     string                     `json:"source"`
 	Step       int                        `json:"step"`
 	Values     map[string]json.RawMessage `json:"values"`
+	Parent     string                     `json:"parent,omitempty"`
 	Next       []string                   `json:"next"`
+	Tasks      []TaskView                 `json:"tasks,omitempty"`
 	Questions  []Question                 `json:"questions,omitempty"`
+}
+
+// TaskView is one task that a checkpoint leads to.
+type TaskView struct {
+	Node string `json:"node"`
+	Path string `json:"path"`
+	// Done says that it has finished, although its superstep has not.
+	Done      bool              `json:"done,omitempty"`
+	Questions []Question        `json:"questions,omitempty"`
+	Error     *pregel.NodeError `json:"error,omitempty"`
+	// State is the state of the task's subgraph, while it has one and it was asked for.
+	State *StateView `json:"state,omitempty"`
 }
 
 // CheckpointView is one line of a thread's history.
@@ -88,6 +104,8 @@ type CheckpointView struct {
 	Ran        []string `json:"ran"`
 	Wrote      []string `json:"wrote"`
 	Next       []string `json:"next"`
+	// Values are the channels that have a value there, when they were asked for.
+	Values map[string]json.RawMessage `json:"values,omitempty"`
 }
 
 // The states of a [Progress].
@@ -112,19 +130,6 @@ type Progress struct {
 	Notes    []json.RawMessage `json:"notes,omitempty"`
 	Question *Question         `json:"question,omitempty"`
 	Error    string            `json:"error,omitempty"`
-}
-
-// StartRequest asks for a new run of a thread.
-type StartRequest struct {
-	Graph string
-	// Thread is the thread's id, at most 200 bytes; "" makes one.
-	Thread string
-	// Input is a JSON object of the graph's input channels.
-	Input json.RawMessage
-	// Durability is "sync" (default), "async" or "exit".
-	Durability Durability
-	// RecursionLimit bounds the supersteps of the run; 0 means the default of 10,007 (LangGraph's).
-	RecursionLimit int
 }
 
 // ResumeRequest answers one question of a thread.

@@ -98,7 +98,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	})
 	release()
 	if err != nil {
-		return pregel.Outcome{}, e.ended(ctx, held, outcome.Custom, err)
+		return pregel.Outcome{}, e.ended(ctx, held, outcome.Emitted, err)
 	}
 	return e.sized(outcome)
 }
@@ -110,7 +110,7 @@ func (e *execution) suspect() bool {
 }
 
 // ended turns an attempt's error into the activity's.
-func (e *execution) ended(ctx, held context.Context, emitted []pregel.Value, err error) error {
+func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) error {
 	var unserved *graphadapter.UnservedError
 	switch {
 	case errors.As(err, &unserved):
@@ -148,10 +148,10 @@ func (e *execution) cancelled(ctx context.Context) error {
 }
 
 // failed ends the task for good; its ledger goes along, and what it emitted.
-func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Value) error {
+func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{
-			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Custom: emitted, Ledger: e.owner.ledger()}},
+			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Emitted: emitted, Ledger: e.owner.ledger()}},
 		})
 }
 

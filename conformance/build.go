@@ -156,7 +156,7 @@ func (b *builder) addNode(g *built, prefix string, doc *nodeDoc) error {
 			return err
 		}
 		if doc.Retry != nil {
-			spec.Attempts = doc.Retry.MaxAttempts
+			spec.Retried = true
 		}
 	} else {
 		calls := map[string]bool{}

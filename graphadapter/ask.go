@@ -117,7 +117,7 @@ func (t *TaskRun) Emit(v pregel.Value) error {
 	}
 	t.idle.progress()
 	if t.env.Emit != nil {
-		t.env.Emit(v)
+		t.env.Emit(pregel.Emission{Value: v})
 	}
 	return nil
 }
@@ -133,12 +133,12 @@ func (a *attempt) keep(v pregel.Value) error {
 		return ErrFenced
 	case len(v) > MaxEmittedValue:
 		return limit("bytes in one emitted value", MaxEmittedValue)
-	case len(a.custom) == MaxEmitted:
+	case len(a.emitted) == MaxEmitted:
 		return limit("emitted values in one attempt", MaxEmitted)
-	case a.customBytes+len(v) > MaxEmittedTotal:
+	case a.emittedBytes+len(v) > MaxEmittedTotal:
 		return limit("emitted bytes in one attempt", MaxEmittedTotal)
 	}
-	a.custom = append(a.custom, v)
-	a.customBytes += len(v)
+	a.emitted = append(a.emitted, pregel.Emission{Value: v})
+	a.emittedBytes += len(v)
 	return nil
 }

@@ -38,7 +38,7 @@ func TestTaskWaitsOnceItAsked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if len(out.Questions) != 1 || out.Update != nil || len(out.Custom) != 1 {
+		if len(out.Questions) != 1 || out.Update != nil || len(out.Emitted) != 1 {
 			t.Errorf("%s: outcome %+v", name, out)
 		}
 	}
@@ -210,10 +210,10 @@ func TestEmitIsBounded(t *testing.T) {
 				}
 			}
 		}))
-		out, err := attemptOf(t, g, Env{Emit: func(pregel.Value) { live++ }})
+		out, err := attemptOf(t, g, Env{Emit: func(pregel.Emission) { live++ }})
 		var over *EmitLimitError
-		if !errors.As(err, &over) || over.Limit != c.limit || live != c.kept || len(out.Custom) != c.kept {
-			t.Errorf("%s: %d live, %d kept, %v", c.name, live, len(out.Custom), err)
+		if !errors.As(err, &over) || over.Limit != c.limit || live != c.kept || len(out.Emitted) != c.kept {
+			t.Errorf("%s: %d live, %d kept, %v", c.name, live, len(out.Emitted), err)
 		}
 	}
 }

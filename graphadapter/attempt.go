@@ -22,16 +22,16 @@ type attempt struct {
 
 	emitting sync.Mutex // held while a value is emitted, so that values leave in the order in which they are kept
 
-	mu          sync.Mutex
-	closed      bool
-	fenced      bool
-	questions   []pregel.Question
-	ordinals    map[string]int // of the questions by id
-	custom      []pregel.Value
-	customBytes int
-	running     int           // futures that have not ended
-	settled     chan struct{} // closed when running falls to 0; nil while nobody waits
-	locks       map[string]chan struct{}
+	mu           sync.Mutex
+	closed       bool
+	fenced       bool
+	questions    []pregel.Question
+	ordinals     map[string]int // of the questions by id
+	emitted      []pregel.Emission
+	emittedBytes int
+	running      int           // futures that have not ended
+	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
+	locks        map[string]chan struct{}
 }
 
 func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {

@@ -60,12 +60,16 @@ func inMemory(g *Graph, thread string) func(context.Context, *pregel.Task) prege
 
 // runTask runs one task to its outcome: attempt by attempt, as the node's retry policy says.
 func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.Outcome {
-	var emitted []pregel.Value // of failed attempts too: what was streamed is not taken back
+	if task.Retry != nil {
+		wait, again := RetryAfter(g.retries(task), task.Attempt, task.Retry)
+		return pregel.Outcome{Again: again && pause(ctx, wait)}
+	}
+	var emitted []pregel.Emission // of failed attempts too: what was streamed is not taken back
 	for env.Attempt = 1; ; env.Attempt++ {
 		outcome, err := RunAttempt(ctx, g, task, env)
-		emitted = append(emitted, outcome.Custom...)
+		emitted = append(emitted, outcome.Emitted...)
 		if err == nil {
-			outcome.Custom = emitted
+			outcome.Emitted = emitted
 			return outcome
 		}
 		wait, again := RetryAfter(g.retries(task), env.Attempt, err)
@@ -75,9 +79,9 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 		stored, _ := EncodeLedger(env.Journal.Entries())
 		if ctx.Err() != nil {
 			cancelled := &pregel.NodeError{Type: "Cancelled", Message: "cancelled", Graph: g.nameOf(task), Node: task.Node}
-			return pregel.Outcome{Error: cancelled, Ledger: stored, Custom: emitted}
+			return pregel.Outcome{Error: cancelled, Ledger: stored, Emitted: emitted}
 		}
-		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored, Custom: emitted}
+		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored, Emitted: emitted}
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 type Env struct {
 	// Thread is the thread's id.
 	Thread string
+	// Context is the run's context value; nil for none.
+	Context pregel.Value
 	// Attempt counts the attempts that the node's retry policy sees, from 1.
 	Attempt int
 	// Suspect says that an earlier execution may have acted outside without a trace in the journal.
@@ -21,7 +23,7 @@ type Env struct {
 	// Journal keeps the task's memoised calls and effects; nil means the task's own ledger, in memory.
 	Journal Journal
 	// Emit is given each emitted value as it comes, in order, one at a time; nil keeps them for the outcome alone.
-	Emit func(pregel.Value)
+	Emit func(pregel.Emission)
 	// Beat is called when the node says that it makes progress; it may be nil.
 	Beat func()
 	// Lease is how long after a stored record this attempt is certain not to be replaced: one outside call must end
@@ -38,7 +40,7 @@ const abandonAfter = 5 * time.Second
 // then the task's branches on its state with its own writes applied.
 //
 // With a nil error the outcome is complete: finished, or waiting if the node asked a question, whatever else it
-// returned. With an error the outcome carries only Custom and Ledger. The error is
+// returned. With an error the outcome carries only Emitted and Ledger. The error is
 //   - an [*UnservedError] when this process does not have the node: nothing ran;
 //   - [ErrFenced] when another execution took over;
 //   - ctx's cause when ctx ended before the node did;
@@ -133,7 +135,7 @@ func (t *TaskRun) nodeState() State {
 func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outcome, error) {
 	t.mu.Lock()
 	fenced, questions := t.fenced, slices.Clone(t.questions)
-	out := pregel.Outcome{Custom: slices.Clone(t.custom)}
+	out := pregel.Outcome{Emitted: slices.Clone(t.emitted)}
 	t.mu.Unlock()
 	stored, err := EncodeLedger(t.journal.Entries())
 	if err != nil {

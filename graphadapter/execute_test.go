@@ -32,7 +32,7 @@ func TestAttemptReturnsWhatTheNodeDid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := pregel.Outcome{Custom: []pregel.Value{pregel.Value(`{"at":1}`)}, Command: pregel.Command{
+	want := pregel.Outcome{Emitted: []pregel.Emission{{Value: pregel.Value(`{"at":1}`)}}, Command: pregel.Command{
 		Update: []pregel.Write{write("amount", "1")},
 		Goto:   []pregel.Target{{Node: "other", Send: true, Arg: pregel.Null}}, // a Send of nothing sends null
 	}}
@@ -250,7 +250,7 @@ func TestLeftBehindNodeCanDoNothing(t *testing.T) {
 			results <- err
 			return nil
 		})}
-		if _, err := attemptOf(t, g, Env{Emit: func(pregel.Value) { emitted++ }}); err == nil {
+		if _, err := attemptOf(t, g, Env{Emit: func(pregel.Emission) { emitted++ }}); err == nil {
 			t.Fatal("no error")
 		}
 		for range 4 {

@@ -56,7 +56,14 @@ type Node struct {
 	// IdleTimeout bounds the time an attempt goes without progress (a write, an emitted value, a finished Task or
 	// Effect, a heartbeat); 0 means no bound.
 	IdleTimeout time.Duration
+	// Cache keeps what the node returned for an input; nil never does.
+	Cache *CachePolicy
+	// Handle is the function of an error handler (pregel.NodeSpec.Handler), which has no Run.
+	Handle HandlerFunc
 }
+
+// HandlerFunc is an error handler: it takes over for a task that has failed for good, with that task's input.
+type HandlerFunc func(ctx context.Context, input Input, failure *pregel.NodeError) (pregel.Command, error)
 
 // Graph is a Spec and the Go functions it names. Build it once, then share it: it is read-only.
 type Graph struct {
@@ -70,6 +77,8 @@ type Graph struct {
 	// CheckInput refuses input that does not fit the graph's input type, with an error that names the field. Nil
 	// accepts any JSON object.
 	CheckInput func(pregel.Value) error
+	// Cache is where nodes with a CachePolicy keep their results; nil means a cache of this process's own.
+	Cache Cache
 	// Effects are the declared writes by name, for reconciliation after their node is gone.
 	Effects map[string]Effect
 

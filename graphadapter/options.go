@@ -1,6 +1,10 @@
 package graphadapter
 
-import "superstep.dev/graphadapter/pregel"
+import (
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
 
 // Durability says when a run's progress is durable. On Temporal a finished task is an event in every mode; the mode
 // decides about what a task does while it runs: its memoised calls and effects. In memory it decides about checkpoints.
@@ -21,6 +25,14 @@ type RunOptions struct {
 	Durability Durability
 	// Checkpoint names the checkpoint to start from; "" means the newest.
 	Checkpoint string
+	// MaxConcurrency bounds the tasks that run at once; 0 means no bound.
+	MaxConcurrency int
+	// StepTimeout bounds a superstep's wall clock; 0 means no bound. A superstep out of time fails the run with
+	// [*StepTimeoutError]; what had finished is kept.
+	StepTimeout time.Duration
+	// Context is a value that every node and branch of the run can read (LangGraph's run-scoped context), subgraphs
+	// included; nil for none. It is no part of the state.
+	Context pregel.Value
 	// Observer is told what happens; nil is cheapest.
 	Observer pregel.Observer
 }
@@ -33,12 +45,22 @@ type RunResult struct {
 	Questions []pregel.Question
 	// Breakpoint says that the run stopped at a static interrupt.
 	Breakpoint bool
+	// Drained is why the run was asked to stop, "" when it was not.
+	Drained string
 }
 
 // StateUpdate is one write to a thread's state from outside, as if a node had returned it.
+//
+// LangGraph's pseudo nodes are nodes here too: pregel.End finishes what was about to run, pregel.AsInput takes Input as
+// new input of the graph, and pregel.AsCopy makes a sibling of the checkpoint, onto which the update's Copied are
+// applied.
 type StateUpdate struct {
 	// Values is the update; nil routes on without writing.
-	Values []pregel.Write
-	// AsNode is the node whose edges and branches decide what comes next; "" infers it, pregel.End finishes.
-	AsNode string
+	Values []pregel.Write `json:"values,omitempty"`
+	// AsNode is the node whose edges and branches decide what comes next; "" infers it.
+	AsNode string `json:"as_node,omitempty"`
+	// Input is the input, for pregel.AsInput.
+	Input pregel.Value `json:"input,omitempty"`
+	// Copied are updates on top of the copy, for pregel.AsCopy.
+	Copied []StateUpdate `json:"copied,omitempty"`
 }

@@ -31,6 +31,22 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("node %q of graph %q ran longer than %v (its run timeout)", e.Node, e.Graph, e.Limit)
 }
 
+// StepTimeoutError says that a superstep took longer than the run allows. What its finished tasks wrote is kept; the
+// thread can be continued.
+type StepTimeoutError struct {
+	Graph string
+	Step  int
+	Limit time.Duration
+}
+
+func (e *StepTimeoutError) Error() string {
+	return fmt.Sprintf("superstep %d of graph %q ran longer than %v (the run's step timeout): continue the thread, finished "+
+		"tasks do not run again", e.Step, e.Graph, e.Limit)
+}
+
+// ErrorType names the kind of failure in stored data.
+func (e *StepTimeoutError) ErrorType() string { return "StepTimeout" }
+
 // Timeout marks the error as a timeout, as in package net.
 func (e *TimeoutError) Timeout() bool { return true }
 

@@ -12,6 +12,8 @@ type NodeRequest struct {
 	// OriginalRunID is the workflow's first run id before any reset: when the activity's own differs, the run was
 	// reset, and earlier executions of this task may be missing from its record.
 	OriginalRunID string `json:"original_run_id"`
+	// Context is the run's context value; nil for none.
+	Context pregel.Value `json:"context,omitempty"`
 	// Suspect says that the thread continues a run that ended with this task perhaps under way.
 	Suspect bool `json:"suspect,omitempty"`
 	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.
@@ -30,9 +32,10 @@ type NodeProgress struct {
 
 // NodeFailure is the detail of the application error with which a node's activity gives up.
 type NodeFailure struct {
-	Error  pregel.NodeError `json:"error"`
-	Custom []pregel.Value   `json:"custom,omitempty"`
-	Ledger pregel.Value     `json:"ledger,omitempty"`
+	Error pregel.NodeError `json:"error"`
+	// Emitted is what all attempts streamed.
+	Emitted []pregel.Emission `json:"emitted,omitempty"`
+	Ledger  pregel.Value      `json:"ledger,omitempty"`
 }
 
 // NodeCancelled is the detail of the cancelled error with which a node's activity stops.

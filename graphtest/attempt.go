@@ -124,11 +124,11 @@ func (a *attempt) alive() bool {
 }
 
 // emit keeps an emitted value.
-func (a *attempt) emit(v pregel.Value) {
+func (a *attempt) emit(e pregel.Emission) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.dead {
-		a.emitted = append(a.emitted, v)
+		a.emitted = append(a.emitted, e.Value)
 	}
 }
 

@@ -17,7 +17,7 @@ func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
 	case errors.As(err, &application) && application.HasDetails() && application.Type() == graphadapter.NodeFailedType:
 		var failure graphadapter.NodeFailure
 		if application.Details(&failure) == nil {
-			return pregel.Outcome{Error: &failure.Error, Custom: failure.Custom, Ledger: failure.Ledger}
+			return pregel.Outcome{Error: &failure.Error, Emitted: failure.Emitted, Ledger: failure.Ledger}
 		}
 	case errors.As(err, &cancelled):
 		var stopped graphadapter.NodeCancelled

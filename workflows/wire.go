@@ -15,6 +15,10 @@ const (
 	UpdateResume = "resume"
 	// UpdateInvoke gives a waiting run something new to do: input, or nothing to go on where it stands.
 	UpdateInvoke = "invoke"
+	// UpdateState writes to the thread's state from outside, while the run waits.
+	UpdateState = "update_state"
+	// UpdateDrain asks a run to stop before its next superstep.
+	UpdateDrain  = "drain"
 	SignalResume = "resume"
 
 	QueryState   = "state"
@@ -59,6 +63,8 @@ const (
 	ErrTypeAnswered        = "superstep.AlreadyAnswered"
 	ErrTypeBadAnswer       = "superstep.BadAnswer"
 	ErrTypeBusy            = "superstep.RunBusy"
+	// ErrTypeBadUpdate: an update of the state cannot be applied; nothing was.
+	ErrTypeBadUpdate = "superstep.BadUpdate"
 )
 
 // GraphInput is the input of a graph's run. Everything that a run must know of its past is in it, so that a run can be
@@ -68,9 +74,21 @@ type GraphInput struct {
 	// Spec is the graph that the run goes on with; nil makes the run record that of the worker it starts on.
 	Spec *pregel.Spec `json:"spec,omitempty"`
 	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
-	State      pregel.Value            `json:"state,omitempty"`
-	Input      pregel.Input            `json:"input"`
-	Options    pregel.Options          `json:"options"`
+	State pregel.Value `json:"state,omitempty"`
+	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.
+	Replay bool `json:"replay,omitempty"`
+	// Edits are updates from outside, each a superstep of its own, of the graph at the path Within. A run with Edits
+	// applies them and does no more: it is finished when nothing is left to run, and otherwise stands still.
+	Edits   [][]graphadapter.StateUpdate `json:"edits,omitempty"`
+	Within  []string                     `json:"within,omitempty"`
+	Input   pregel.Input                 `json:"input"`
+	Options pregel.Options               `json:"options"`
+	// MaxConcurrency bounds the tasks under way at once; 0 means the window's own bound (500).
+	MaxConcurrency int `json:"max_concurrency,omitempty"`
+	// StepTimeout bounds a superstep's wall clock, in milliseconds; 0 means no bound.
+	StepTimeout int64 `json:"step_timeout_ms,omitempty"`
+	// Context is the run's context value; nil for none.
+	Context    pregel.Value            `json:"context,omitempty"`
 	Durability graphadapter.Durability `json:"durability,omitempty"`
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
@@ -81,6 +99,8 @@ type GraphInput struct {
 	Answered []Answered `json:"answered,omitempty"`
 	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
 	Lines []Line `json:"lines,omitempty"`
+	// Previous is the id of the thread's run before this one, "" for the first.
+	Previous string `json:"previous,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
@@ -127,6 +147,44 @@ type ResumeReply struct {
 type InvokeRequest struct {
 	ID    string       `json:"id"`
 	Input pregel.Input `json:"input"`
+	// State replaces the thread's state by an earlier one of its own, to run again from there; nil goes on from the newest.
+	State pregel.Value `json:"state,omitempty"`
+	// Settings are those of the run from now on; nil keeps what it has.
+	Settings *Settings `json:"settings,omitempty"`
+}
+
+// Settings shape a run: see the fields of the same names in GraphInput.
+type Settings struct {
+	Options        pregel.Options          `json:"options"`
+	Durability     graphadapter.Durability `json:"durability,omitempty"`
+	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
+	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
+	Context        pregel.Value            `json:"context,omitempty"`
+}
+
+// UpdateStateRequest is the argument of UpdateState.
+type UpdateStateRequest struct {
+	// ID makes the request idempotent.
+	ID string `json:"id"`
+	// State is an earlier state of the thread to update, as a branch; nil means the newest.
+	State pregel.Value `json:"state,omitempty"`
+	// Edits are the updates, each a superstep of its own, of the graph at the path Within.
+	Edits  [][]graphadapter.StateUpdate `json:"edits"`
+	Within []string                     `json:"within,omitempty"`
+}
+
+// UpdateStateReply is the outcome of an update.
+type UpdateStateReply struct {
+	// Checkpoint is the newest checkpoint now.
+	Checkpoint string `json:"checkpoint"`
+	// Next are the nodes that it leads to.
+	Next []string `json:"next"`
+}
+
+// DrainRequest is the argument of UpdateDrain.
+type DrainRequest struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
 }
 
 // Answered is a question that got its answer.
@@ -171,6 +229,8 @@ type Line struct {
 	Ran        []string      `json:"ran,omitempty"`
 	Wrote      []string      `json:"wrote,omitempty"`
 	Next       []string      `json:"next,omitempty"`
+	// Run is the id of the run that made it.
+	Run string `json:"run,omitempty"`
 }
 
 // AdmitRequest asks a desk about a graph.

@@ -69,6 +69,13 @@ func (e *ParentCommandError) Error() string {
 	return fmt.Sprintf("node %q of graph %q sent a command to the parent graph, but this graph has none", e.Node, e.Graph)
 }
 
+// DrainedError says that a run was asked to stop and did, between two supersteps. The thread can be continued.
+type DrainedError struct{ Graph, Reason string }
+
+func (e *DrainedError) Error() string {
+	return fmt.Sprintf("graph %q was drained: %s: continue the thread without input", e.Graph, e.Reason)
+}
+
 // NoCheckpointError says that a call names a checkpoint that the thread does not have.
 type NoCheckpointError struct{ Thread, Checkpoint string }
 

@@ -18,6 +18,10 @@ const (
 	EventInterrupt EventKind = "interrupt"
 	// EventCustom: Task emitted Value.
 	EventCustom EventKind = "custom"
+	// EventMessage: Task emitted Value, a message or a piece of one.
+	EventMessage EventKind = "message"
+	// EventReset: Task is at its attempt number Attempt; what its earlier attempts emitted is void.
+	EventReset EventKind = "reset"
 	// EventCheckpoint: Checkpoint was saved.
 	EventCheckpoint EventKind = "checkpoint"
 )
@@ -36,6 +40,7 @@ type Event struct {
 	Error      *NodeError
 	Value      Value
 	Cached     bool
+	Attempt    int
 	Checkpoint *Record
 }
 

@@ -15,6 +15,8 @@ const (
 	StatusWaiting
 	// StatusBreakpoint: a static interrupt holds the run.
 	StatusBreakpoint
+	// StatusDrained: the run was asked to stop, and has between two supersteps; Loop.Err says why.
+	StatusDrained
 	// StatusFailed: a task failed for good, or the superstep could not be applied; see Loop.Err.
 	StatusFailed
 	// statusParent: a node of a subgraph sent a command to the parent graph.
@@ -31,6 +33,7 @@ type Loop struct {
 	observe Observer
 	root    *Loop
 	queue   []*Task // the root's: tasks to hand out
+	drain   string  // the root's: why the run is to stop, "" when it is not
 
 	// Where this loop is nested; empty for the root.
 	namespace string
@@ -108,6 +111,14 @@ func (l *Loop) Step() int { return l.step }
 
 // Thread returns the thread that the loop drives.
 func (l *Loop) Thread() *Thread { return l.thread }
+
+// Drain asks the run to stop before its next superstep. The superstep under way ends and is saved; if nothing is left to
+// run then, the run simply ends. (Section 7.5 of the semantics.)
+func (l *Loop) Drain(reason string) {
+	if l.root.drain == "" {
+		l.root.drain = reason
+	}
+}
 
 // Ready returns the tasks to start now, each once, in task order.
 func (l *Loop) Ready() []*Task {

@@ -37,7 +37,7 @@ func drawWorld(t *rapid.T, subgraphs bool) world {
 		inner.Output = []string{"sum"}
 		w.spec.Subgraphs = map[string]*pregel.Spec{"inner": inner}
 		n := &w.spec.Nodes[0]
-		n.Subgraph, n.Attempts = "inner", rapid.IntRange(0, 2).Draw(t, "attempts")
+		n.Subgraph, n.Retried = "inner", rapid.Bool().Draw(t, "retried")
 	}
 	return w
 }
@@ -75,7 +75,7 @@ func (w world) outcome(t *pregel.Task, before int) pregel.Outcome {
 		return pregel.Outcome{Questions: []pregel.Question{{ID: "q-" + t.Key(), Value: pregel.Null}}}
 	}
 	text := pregel.Value(fmt.Sprintf("%q", t.Path))
-	o := pregel.Outcome{Custom: []pregel.Value{text}}
+	o := pregel.Outcome{Emitted: []pregel.Emission{{Value: text}}}
 	write := func(channel string, v pregel.Value, sides uint64) {
 		if dice(channel, sides) == 0 {
 			o.Update = append(o.Update, pregel.Write{Channel: channel, Value: v, Overwrite: dice("over "+channel, 15) == 0})

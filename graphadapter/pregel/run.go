@@ -11,6 +11,7 @@ type taskRun struct {
 	held     bool // its subgraph stopped at a breakpoint
 	cached   bool
 	err      error
+	failure  error // of the subgraph, while its node's retry policy is asked
 	parent   *Command
 }
 
@@ -92,12 +93,16 @@ func (l *Loop) startEntry(tr *taskRun) {
 
 // finish takes in a task's outcome.
 func (l *Loop) finish(tr *taskRun, o Outcome) {
+	if tr.task.Retry != nil {
+		l.retried(tr, o.Again)
+		return
+	}
 	l.end(tr)
 	if o.Ledger != nil {
 		tr.rec.Ledger = o.Ledger
 	}
-	for _, v := range o.Custom {
-		l.emit(Event{Kind: EventCustom, Task: tr.task, Value: v})
+	for _, e := range o.Emitted {
+		l.emission(tr, e)
 	}
 	switch {
 	case o.Error != nil:
@@ -112,6 +117,18 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 		l.taskEvent(EventUpdate, tr)
 		l.taskEvent(EventTaskEnd, tr)
 	}
+}
+
+// emission reports what a task streamed.
+func (l *Loop) emission(tr *taskRun, e Emission) {
+	event := Event{Kind: EventCustom, Task: tr.task, Value: e.Value}
+	switch e.Kind {
+	case EmissionMessage:
+		event.Kind = EventMessage
+	case EmissionReset:
+		event.Kind, event.Attempt = EventReset, e.Attempt
+	}
+	l.emit(event)
 }
 
 // ask notes a task's questions.

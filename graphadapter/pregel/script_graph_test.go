@@ -107,7 +107,7 @@ func (s *session) declareNode(spec *pregel.Spec, words []string) error {
 		case "queue":
 			n.TaskQueue = value
 		case "attempts":
-			n.Attempts = number(value)
+			n.Retried = number(value) > 1
 		case "runs":
 			sub, ok := s.subgraphs[value]
 			if !ok {

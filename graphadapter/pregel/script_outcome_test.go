@@ -39,7 +39,7 @@ func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
 		case word == "asks":
 			ask(&o, task, next())
 		case word == "emits":
-			o.Custom = append(o.Custom, pregel.Value(next()))
+			o.Emitted = append(o.Emitted, pregel.Emission{Value: pregel.Value(next())})
 		case word == "keeps":
 			o.Ledger = pregel.Value(next())
 		case word == "fails":

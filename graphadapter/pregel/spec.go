@@ -8,6 +8,9 @@ const SpecVersion = 1
 const (
 	Start = "__start__"
 	End   = "__end__"
+	// AsInput and AsCopy are the pseudo nodes of updates from outside: see Program.Edit.
+	AsInput = "__input__"
+	AsCopy  = "__copy__"
 	// All stands for every node in an interrupt list.
 	All = "*"
 )
@@ -83,9 +86,15 @@ type NodeSpec struct {
 	Defer bool `json:"defer,omitempty"`
 	// Subgraph names the graph in Spec.Subgraphs that this node runs.
 	Subgraph string `json:"subgraph,omitempty"`
-	// Attempts is how often a subgraph node may run in total; 0 and 1 mean once. (A function node's retry policy
-	// belongs to whoever runs the function.)
-	Attempts int `json:"attempts,omitempty"`
+	// Retried says that a subgraph node has a retry policy: when the subgraph fails, a task with Task.Retry asks whoever
+	// runs functions what the policy says. (A function node's policy is entirely the runner's business.)
+	Retried bool `json:"retried,omitempty"`
+	// ErrorHandler names the node that takes over when this one has failed for good: in the same superstep, with the
+	// failed task's input. This node's edges then do not fire, only what the handler writes and where it goes. Breakpoints
+	// and a run's end are no failures. (Section 7.4 of the semantics.)
+	ErrorHandler string `json:"error_handler,omitempty"`
+	// Handler says that the node is an error handler: no edge leads to it or from it.
+	Handler bool `json:"handler,omitempty"`
 	// TaskQueue pins the node's tasks to the workers of that queue; empty means the run's own queue.
 	TaskQueue string `json:"task_queue,omitempty"`
 	// RunTimeout and IdleTimeout bound one attempt of the node, in milliseconds; 0 means no bound.

@@ -133,15 +133,28 @@ func (l *Loop) childWaits(tr *taskRun) bool {
 		!l.prog.hasNews(l.thread, tr.rec, l.nodes)
 }
 
-// retryChild runs a failed subgraph on from where it failed, as often as its node allows: its finished tasks do not
-// run again.
+// retryChild asks the node's retry policy, if it has one, whether a failed subgraph is to be run on from where it
+// failed: its finished tasks do not run again.
 func (l *Loop) retryChild(tr *taskRun, err error) {
-	tr.attempts++
-	if tr.attempts < l.prog.nodes[tr.task.node].spec.Attempts {
-		l.continueChild(tr)
+	if !l.prog.nodes[tr.task.node].spec.Retried {
+		l.failChild(tr, err)
 		return
 	}
-	l.failChild(tr, err)
+	tr.attempts++
+	tr.child, tr.failure = nil, err
+	tr.task.Retry, tr.task.Attempt = AsNodeError(l.prog.Spec.Name, tr.task.Node, err), tr.attempts
+	l.handOut(tr)
+}
+
+// retried takes in what the retry policy says.
+func (l *Loop) retried(tr *taskRun, again bool) {
+	err := tr.failure
+	tr.running, tr.failure, tr.task.Retry, tr.task.Attempt = false, nil, nil, 0
+	if !again {
+		l.failChild(tr, err)
+		return
+	}
+	l.continueChild(tr)
 }
 
 // failChild ends a subgraph's task with an error.

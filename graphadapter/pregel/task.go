@@ -76,11 +76,37 @@ type Outcome struct {
 	Routes    []Target   `json:"routes,omitempty"`
 	Questions []Question `json:"questions,omitempty"`
 	Error     *NodeError `json:"error,omitempty"`
-	// Custom are the values the node emitted on the custom stream.
-	Custom []Value `json:"custom,omitempty"`
+	// Emitted is what the node streamed while it ran, failed attempts included, in order.
+	Emitted []Emission `json:"emitted,omitempty"`
+	// Cached says that the command came from a cache: the node did not run.
+	Cached bool `json:"cached,omitempty"`
+	// Drain asks the run to stop before its next superstep, with this reason.
+	Drain string `json:"drain,omitempty"`
+	// Again answers a task with Retry: the subgraph is to be run on.
+	Again bool `json:"again,omitempty"`
 	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
 	// when the same task runs again.
 	Ledger Value `json:"ledger,omitempty"`
+}
+
+// EmissionKind says what an [Emission] is.
+type EmissionKind string
+
+// The kinds of what a node streams.
+const (
+	// EmissionCustom: Value is a value of the node's own.
+	EmissionCustom EmissionKind = ""
+	// EmissionMessage: Value is a message, or a piece of one that has the id of the whole.
+	EmissionMessage EmissionKind = "message"
+	// EmissionReset: attempt Attempt begins; what the attempts before it emitted is void.
+	EmissionReset EmissionKind = "reset"
+)
+
+// Emission is one thing that a node streamed.
+type Emission struct {
+	Kind    EmissionKind `json:"kind,omitempty"`
+	Value   Value        `json:"value,omitempty"`
+	Attempt int          `json:"attempt,omitempty"`
 }
 
 // Task is one unit of work that a [Loop] hands out. It is read-only.
@@ -112,6 +138,13 @@ type Task struct {
 	// RouteOnly asks to evaluate only the branches: Done is what the node (a subgraph) already returned.
 	RouteOnly bool    `json:"route_only,omitempty"`
 	Done      Command `json:"done,omitzero"`
+	// Failure is set for an error handler's task: the failure that it handles. State and Arg are the failed task's.
+	Failure *NodeError `json:"failure,omitempty"`
+	// Retry is set when a subgraph's task has failed for the Attempt-th time and its node has a retry policy. Nothing is
+	// to run: the outcome's Again says that the policy wants the subgraph run on (after its wait), an Error that it does
+	// not.
+	Retry   *NodeError `json:"retry,omitempty"`
+	Attempt int        `json:"attempt,omitempty"`
 	// StepsLeft counts the supersteps that may still run in this run after this one.
 	StepsLeft int `json:"steps_left"`
 

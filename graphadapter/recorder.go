@@ -1,0 +1,16 @@
+package graphadapter
+
+import "superstep.dev/graphadapter/pregel"
+
+// Recorder is told of everything that happens to a thread, in order: by whoever drives the thread, or by a replay of a
+// run's history. at is the position in the run's history, 0 in memory; positions never fall.
+type Recorder interface {
+	// Began: the engine goes on with the thread, from its head, which holds what earlier invocations found out.
+	Began(at int64, p *pregel.Program, t *pregel.Thread, d Durability)
+	// Happened: the engine reported an event.
+	Happened(at int64, e pregel.Event)
+	// Edited: an update from outside made a record, of the root graph ("") or of the subgraph with that namespace.
+	Edited(at int64, namespace string, r *pregel.Record)
+	// Ended: the invocation stands still: finished, waiting, stopped or failed.
+	Ended(at int64, s pregel.Status)
+}
