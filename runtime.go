@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 
 	"superstep.dev/graphadapter"
@@ -29,6 +30,8 @@ type Runtime interface {
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// cancelRun ends the open run and returns when it has ended.
 	cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
+	// streamRun returns what the thread's runs stream.
+	streamRun(ctx context.Context, g *graphadapter.Graph, r StreamRequest) iter.Seq2[StreamPart, error]
 }
 
 // answers are replies to open questions: one without an id while exactly one question is open, else by id.
