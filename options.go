@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"time"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -23,18 +22,6 @@ type RetryPolicy struct {
 	// RetryOn decides by the error; nil retries every error that is not permanent.
 	RetryOn func(error) bool
 }
-
-// Durability says when a run's progress is stored.
-type Durability string
-
-const (
-	// DurabilitySync stores the record of each Task and Effect before the node goes on: the default.
-	DurabilitySync = Durability(graphadapter.DurabilitySync)
-	// DurabilityAsync stores those records in the background; after a lost worker effects are looked up.
-	DurabilityAsync = Durability(graphadapter.DurabilityAsync)
-	// DurabilityExit stores those records with the task's end; in memory a run's history is one checkpoint.
-	DurabilityExit = Durability(graphadapter.DurabilityExit)
-)
 
 // SubgraphMemory says how long a subgraph remembers its state.
 type SubgraphMemory string
@@ -122,27 +109,4 @@ func WithInput[In any]() CompileOption {
 // are still of the state's type; fields outside Out are unset in them.
 func WithOutput[Out any]() CompileOption {
 	return compileOption(func(c *compileOptions) { c.output = reflect.TypeFor[Out]() })
-}
-
-// RunOption shapes one run.
-type RunOption interface{ applyRun(*runOptions) }
-
-type runOptions struct {
-	durability     Durability
-	recursionLimit int
-}
-
-type runOption func(*runOptions)
-
-func (o runOption) applyRun(r *runOptions) { o(r) }
-
-// WithDurability says when the run's progress is stored.
-func WithDurability(d Durability) RunOption {
-	return runOption(func(r *runOptions) { r.durability = d })
-}
-
-// WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
-// next, so a chain of N nodes needs N+1. The default is 10,007 (LangGraph's).
-func WithRecursionLimit(n int) RunOption {
-	return runOption(func(r *runOptions) { r.recursionLimit = n })
 }

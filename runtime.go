@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/pregel"
 )
 
 // Runtime keeps and runs threads: [*Memory] in this process, or a Client on Temporal. The same test body runs on both.
@@ -44,42 +42,21 @@ const maxThreadID = 200
 
 // newStart checks and encodes what a run begins with.
 func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (StartRequest, error) {
-	refuse := func(format string, args ...any) (StartRequest, error) {
+	if len(thread) > maxThreadID {
 		return StartRequest{}, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: thread,
-			Message: fmt.Sprintf(format, args...)}
+			Message: fmt.Sprintf("the thread id has %d bytes, the most is %d", len(thread), maxThreadID)}
 	}
-	switch {
-	case len(thread) > maxThreadID:
-		return refuse("the thread id has %d bytes, the most is %d", len(thread), maxThreadID)
-	case o.recursionLimit < 0:
-		return refuse("the recursion limit %d is negative: 0 means the default", o.recursionLimit)
-	case !slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, o.durability):
-		return refuse("unknown durability %q: there are sync, async and exit", o.durability)
-	}
-	raw, err := encodeInput(g.Spec.Name, input)
+	r, err := o.start(g.Spec, thread)
 	if err != nil {
 		return StartRequest{}, err
 	}
-	if raw != nil && g.CheckInput != nil {
-		if err := g.CheckInput(raw); err != nil {
+	if r.Input, err = encodeInput(g.Spec.Name, input); err != nil {
+		return StartRequest{}, err
+	}
+	if r.Input != nil && g.CheckInput != nil {
+		if err := g.CheckInput(r.Input); err != nil {
 			return StartRequest{}, err
 		}
 	}
-	return StartRequest{Graph: g.Spec.Name, Thread: thread, Input: raw, Durability: o.durability,
-		RecursionLimit: o.recursionLimit}, nil
-}
-
-func runOptionsOf(opts []RunOption) (out runOptions) {
-	for _, o := range opts {
-		o.applyRun(&out)
-	}
-	return out
-}
-
-func engineOptions(r StartRequest, observer pregel.Observer) graphadapter.RunOptions {
-	return graphadapter.RunOptions{
-		Options:    pregel.Options{RecursionLimit: r.RecursionLimit},
-		Durability: graphadapter.Durability(r.Durability),
-		Observer:   observer,
-	}
+	return r, nil
 }

@@ -1,0 +1,152 @@
+package superstep
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Durability says when a run's progress is stored.
+type Durability string
+
+const (
+	// DurabilitySync stores the record of each Task and Effect before the node goes on: the default.
+	DurabilitySync = Durability(graphadapter.DurabilitySync)
+	// DurabilityAsync stores those records in the background; after a lost worker effects are looked up.
+	DurabilityAsync = Durability(graphadapter.DurabilityAsync)
+	// DurabilityExit stores those records with the task's end; in memory a run's history is one checkpoint.
+	DurabilityExit = Durability(graphadapter.DurabilityExit)
+)
+
+// RunOption shapes one run: until the thread waits, stands still or has ended. The next run of the thread has options of
+// its own; answers and retries go on with those of the run that they continue.
+type RunOption interface{ applyRun(*runOptions) }
+
+type runOptions struct {
+	request StartRequest
+	// context is encoded with the request: an error then names graph and thread.
+	context any
+}
+
+type runOption func(*runOptions)
+
+func (o runOption) applyRun(r *runOptions) { o(r) }
+
+// WithDurability says when the run's progress is stored.
+func WithDurability(d Durability) RunOption {
+	return runOption(func(r *runOptions) { r.request.Durability = d })
+}
+
+// WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
+// next, so a chain of N nodes needs N+1. The default is 10,007 (LangGraph's).
+func WithRecursionLimit(n int) RunOption {
+	return runOption(func(r *runOptions) { r.request.RecursionLimit = n })
+}
+
+// WithMaxConcurrency bounds the tasks of the run that are under way at once; they begin in task order. 0, the default,
+// means no bound but the runtime's own.
+func WithMaxConcurrency(n int) RunOption {
+	return runOption(func(r *runOptions) { r.request.MaxConcurrency = n })
+}
+
+// WithStepTimeout bounds each superstep's wall clock, retries and their waits included; 0, the default, means no bound.
+// A superstep out of time fails the run with a [*RunError]: its tasks are cancelled, what its finished ones
+// wrote is kept, and the thread can be continued.
+func WithStepTimeout(d time.Duration) RunOption {
+	return runOption(func(r *runOptions) { r.request.StepTimeout = d })
+}
+
+// WithBreakpoints replaces the graph's own breakpoints ([WithInterruptBefore], [WithInterruptAfter]) for this run. Nil
+// keeps those of the graph, an empty list means none, and a list with [All] means every node.
+func WithBreakpoints(before, after []string) RunOption {
+	return runOption(func(r *runOptions) {
+		r.request.InterruptBefore, r.request.InterruptAfter = slices.Clone(before), slices.Clone(after)
+	})
+}
+
+// FromCheckpoint runs on from an earlier checkpoint of the thread instead of the newest one. What came after it runs
+// again, on a branch of its own, and stays in the thread's history.
+func FromCheckpoint(id string) RunOption {
+	return runOption(func(r *runOptions) { r.request.Checkpoint = id })
+}
+
+// WithContext gives every node and routing function of the run, those of subgraphs included, a value to read with
+// [RunContext]: who asks, which tenant, which model (LangGraph's run-scoped context). It encodes as JSON of at most
+// 64 KiB, because it goes along with every task. It is no part of the state: a later run of the thread, unless it is an
+// answer or a retry, has the context that it is given, or none. Nil gives none.
+func WithContext(v any) RunOption {
+	return runOption(func(r *runOptions) { r.context = v })
+}
+
+// maxRunContext bounds a run's context in bytes: each task carries a copy of it.
+const maxRunContext = 64 << 10
+
+func runOptionsOf(opts []RunOption) (out runOptions) {
+	for _, o := range opts {
+		o.applyRun(&out)
+	}
+	return out
+}
+
+// start returns the options as a request, without the input, or says which of them cannot be taken.
+func (o runOptions) start(spec *pregel.Spec, thread string) (StartRequest, error) {
+	r := o.request
+	r.Graph, r.Thread = spec.Name, thread
+	problem := o.problem(spec)
+	if problem == "" && o.context != nil {
+		raw, err := encodeJSON(o.context)
+		switch {
+		case err != nil:
+			problem = fmt.Sprintf("the run's context does not encode as JSON: %v", err)
+		case len(raw) > maxRunContext:
+			problem = fmt.Sprintf("the run's context has %d bytes, the most is %d: give a reference", len(raw), maxRunContext)
+		}
+		r.Context = json.RawMessage(raw)
+	}
+	if problem != "" {
+		return StartRequest{}, &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: problem}
+	}
+	return r, nil
+}
+
+func (o runOptions) problem(spec *pregel.Spec) string {
+	r := o.request
+	switch {
+	case r.RecursionLimit < 0:
+		return fmt.Sprintf("the recursion limit %d is negative: 0 means the default", r.RecursionLimit)
+	case r.MaxConcurrency < 0:
+		return fmt.Sprintf("the most tasks at once, %d, is negative: 0 means no bound", r.MaxConcurrency)
+	case r.StepTimeout < 0:
+		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
+	case !slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, r.Durability):
+		return fmt.Sprintf("unknown durability %q: there are sync, async and exit", r.Durability)
+	}
+	known := map[string]bool{}
+	for _, n := range spec.Nodes {
+		known[n.Name] = true
+	}
+	for _, name := range slices.Concat(r.InterruptBefore, r.InterruptAfter) {
+		if name != All && !known[name] {
+			return fmt.Sprintf("the breakpoint at %q: there is no such node%s", name, didYouMean(name, known))
+		}
+	}
+	return ""
+}
+
+// engineOptions are a request's options as the driver takes them.
+func engineOptions(r StartRequest, observer pregel.Observer) graphadapter.RunOptions {
+	return graphadapter.RunOptions{
+		Options: pregel.Options{RecursionLimit: r.RecursionLimit,
+			InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter},
+		Durability:     graphadapter.Durability(r.Durability),
+		Checkpoint:     r.Checkpoint,
+		MaxConcurrency: r.MaxConcurrency,
+		StepTimeout:    r.StepTimeout,
+		Context:        pregel.Value(r.Context),
+		Observer:       observer,
+	}
+}
