@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"go.temporal.io/sdk/worker"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -111,20 +110,33 @@ func (c *Client) checkpoints(ctx context.Context, g *graphadapter.Graph, last *l
 		return nil, err
 	}
 	var past []*pregel.Snapshot
-	sink := func(e pregel.Event) {
-		if e.Kind != pregel.EventCheckpoint || e.Namespace != "" {
-			return
-		}
-		if s, err := program.Snapshot(pregel.NewThread(), e.Checkpoint, false); err == nil {
+	sink := checkpointSink(func(r *pregel.Record) {
+		if s, err := program.Snapshot(pregel.NewThread(), r, false); err == nil {
 			past = append(past, s)
 		}
-	}
-	graphs := workflows.NewGraphs([]*graphadapter.Graph{g}, sink)
-	err = c.tail.Replay(ctx, last.thread, last.runID, func(r worker.WorkflowRegistry) { graphs.Register(r) })
-	if err != nil {
+	})
+	if err := c.tail.Replay(ctx, last.thread, last.runID, workflows.NewReader(g, sink)); err != nil {
 		return nil, c.explain(err, last.graph, last.thread)
 	}
 	return past, nil
+}
+
+// checkpointSink is told of the root graph's checkpoints.
+type checkpointSink func(*pregel.Record)
+
+func (checkpointSink) Began(int64, *pregel.Program, *pregel.Thread, graphadapter.Durability) {}
+func (checkpointSink) Ended(int64, pregel.Status)                                            {}
+
+func (s checkpointSink) Happened(_ int64, e pregel.Event) {
+	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+		s(e.Checkpoint)
+	}
+}
+
+func (s checkpointSink) Edited(_ int64, namespace string, r *pregel.Record) {
+	if namespace == "" {
+		s(r)
+	}
 }
 
 func (c *Client) threadHistory(ctx context.Context, _ *graphadapter.Graph, thread string) ([]CheckpointView, error) {

@@ -13,6 +13,7 @@ import (
 // run is one execution of the Graph workflow.
 type run struct {
 	in      GraphInput
+	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
 	thread  *pregel.Thread
 	loop    *pregel.Loop
@@ -31,7 +32,7 @@ type run struct {
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event.
 func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error) {
-	r := &run{in: in, status: StatusRunning}
+	r := &run{in: in, sink: g.sink, status: StatusRunning}
 	r.inbox.answered = in.Answered
 	r.lines.kept = in.Lines
 	r.program = g.program(ctx, &r.in)
@@ -41,13 +42,14 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	if err := r.handle(ctx); err != nil {
 		return nil, err
 	}
-	r.start(in.Input, r.observer(g.sink))
+	r.start(ctx, in.Input)
 	r.suspectStep = -1
 	if in.Suspect && r.loop != nil {
 		r.suspectStep = r.loop.Step()
 	}
 	for {
 		r.runTasks(ctx)
+		r.ended(ctx)
 		if ctx.Err() != nil {
 			return nil, r.cancelled(ctx)
 		}
@@ -61,7 +63,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 		if ctx.Err() != nil {
 			return nil, r.cancelled(ctx)
 		}
-		r.resume(g.sink)
+		r.start(ctx, r.inbox.take())
 	}
 }
 
@@ -80,12 +82,13 @@ func (r *run) open() error {
 }
 
 // start begins a run of the engine. An input that it refuses ends the workflow, with the thread as it was.
-func (r *run) start(in pregel.Input, observe pregel.Observer) {
+func (r *run) start(ctx workflow.Context, in pregel.Input) {
 	options := r.in.Options
 	if options.RecursionLimit == 0 {
 		options.RecursionLimit = graphadapter.DefaultRecursionLimit
 	}
-	r.loop, r.failure = r.program.Start(r.thread, in, options, false, observe)
+	r.began(ctx)
+	r.loop, r.failure = r.program.Start(r.thread, in, options, false, r.observer(ctx))
 	r.status = StatusRunning
 }
 
@@ -140,23 +143,6 @@ func (r *run) wait(ctx workflow.Context) {
 	r.status = StatusRunning
 	if ctx.Err() == nil {
 		r.show(ctx)
-	}
-}
-
-// resume goes on with what arrived while the run waited.
-func (r *run) resume(sink pregel.Observer) {
-	r.start(r.inbox.take(), r.observer(sink))
-}
-
-// observer notes the history's lines, and passes every event on to the sink.
-func (r *run) observer(sink pregel.Observer) pregel.Observer {
-	return func(e pregel.Event) {
-		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
-			r.lines.add(r.program, e.Checkpoint)
-		}
-		if sink != nil {
-			sink(e)
-		}
 	}
 }
 

@@ -15,12 +15,15 @@ type Graphs struct {
 	byName map[string]*graphadapter.Graph
 	// reducers are each graph's custom reducers, its subgraphs' included.
 	reducers map[string]map[string]pregel.Reducer
-	// sink is told of every event of a run; nil in workers. A replay of a past run uses it to read what happened.
-	sink pregel.Observer
+	// sink is told of everything that happens to a run's thread; nil in workers.
+	sink graphadapter.Recorder
+	// reader is set while a past run is read.
+	reader *Reader
 }
 
-// NewGraphs returns the workflows over these graphs. sink is told of every event of every run, and may be nil.
-func NewGraphs(graphs []*graphadapter.Graph, sink pregel.Observer) *Graphs {
+// NewGraphs returns the workflows over these graphs. sink is told of everything that happens to every run's thread, at
+// the id of the event with which the workflow task started; it is nil in workers. To read one past run see [NewReader].
+func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs {
 	g := &Graphs{byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}, sink: sink}
 	for _, graph := range graphs {
 		g.byName[graph.Spec.Name] = graph
@@ -38,12 +41,15 @@ func (g *Graphs) Register(r worker.WorkflowRegistry) {
 // program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes
 // the workflow task fail, which the server repeats on any worker: the run waits for a deploy, it does not fail.
 func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
+	if g.reader != nil {
+		return g.reader.program(ctx, in)
+	}
 	graph, ok := g.byName[in.Graph]
 	if !ok {
 		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
 	}
 	if in.Spec == nil {
-		in.Spec = recordSpec(ctx, graph)
+		in.Spec = recordSpec(ctx, in.Graph, graph.Spec)
 	}
 	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
 	if err != nil {
@@ -53,11 +59,11 @@ func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
 }
 
 // recordSpec makes the worker's Spec part of the run's history, so that a later deploy does not change the run.
-func recordSpec(ctx workflow.Context, graph *graphadapter.Graph) *pregel.Spec {
+func recordSpec(ctx workflow.Context, graph string, served *pregel.Spec) *pregel.Spec {
 	var spec pregel.Spec
-	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return graph.Spec })
+	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return served })
 	if err := recorded.Get(&spec); err != nil {
-		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", graph.Spec.Name, err))
+		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", graph, err))
 	}
 	if print, err := graphadapter.Fingerprint(&spec); err == nil {
 		if err := workflow.UpsertMemo(ctx, map[string]any{MemoSpec: print}); err != nil {

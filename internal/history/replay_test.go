@@ -2,13 +2,9 @@ package history_test
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"slices"
-	"strings"
 	"testing"
-
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
 	"superstep.dev/graphadapter"
@@ -38,29 +34,51 @@ func (r *rig) replayed(runID string) []checkpoint {
 		r.t.Fatal(err)
 	}
 	var out []checkpoint
-	graphs := workflows.NewGraphs([]*graphadapter.Graph{r.graph}, checkpoints(program, &out))
-	err = r.tail.Replay(r.ctx, r.thread, runID, func(w worker.WorkflowRegistry) { graphs.Register(w) })
+	err = r.tail.Replay(r.ctx, r.thread, runID, workflows.NewReader(r.graph, &seen{program: program, checkpoints: &out}))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return out
 }
 
-// checkpoints notes the root graph's checkpoints.
-func checkpoints(p *pregel.Program, into *[]checkpoint) pregel.Observer {
-	return func(e pregel.Event) {
-		if e.Kind != pregel.EventCheckpoint || e.Namespace != "" {
-			return
-		}
-		ran, wrote := p.Made(e.Checkpoint)
-		c := e.Checkpoint.Checkpoint
-		s, err := p.Snapshot(pregel.NewThread(), e.Checkpoint, false)
-		if err != nil {
-			return
-		}
-		*into = append(*into, checkpoint{workflows.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source,
-			Ran: ran, Wrote: wrote, Next: p.Next(e.Checkpoint)}, s.Values})
+// seen notes the root graph's checkpoints, and everything that it was told of as lines of text.
+type seen struct {
+	program     *pregel.Program
+	checkpoints *[]checkpoint
+	told        []string
+}
+
+func (s *seen) note(at int64, format string, args ...any) {
+	s.told = append(s.told, fmt.Sprintf("%d ", at)+fmt.Sprintf(format, args...))
+}
+
+func (s *seen) Began(at int64, _ *pregel.Program, t *pregel.Thread, d graphadapter.Durability) {
+	s.note(at, "began%s", d)
+}
+
+func (s *seen) Ended(at int64, status pregel.Status) { s.note(at, "ended %d", status) }
+
+func (s *seen) Edited(at int64, namespace string, r *pregel.Record) {
+	s.note(at, "edited %s %s", namespace, r.Checkpoint.ID)
+}
+
+func (s *seen) Happened(at int64, e pregel.Event) {
+	what := string(e.Kind)
+	if e.Task != nil {
+		what += " " + e.Task.Path
 	}
+	s.note(at, "%s", what)
+	if e.Kind != pregel.EventCheckpoint || e.Namespace != "" || s.checkpoints == nil {
+		return
+	}
+	ran, wrote := s.program.Made(e.Checkpoint)
+	c := e.Checkpoint.Checkpoint
+	shown, err := s.program.Snapshot(pregel.NewThread(), e.Checkpoint, false)
+	if err != nil {
+		return
+	}
+	*s.checkpoints = append(*s.checkpoints, checkpoint{workflows.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source,
+		Ran: ran, Wrote: wrote, Next: s.program.Next(e.Checkpoint)}, shown.Values})
 }
 
 // agree compares the replayed past with what the run itself says now.
@@ -167,25 +185,5 @@ func (r *rig) inMemory(past []checkpoint) {
 		if s.Checkpoint != past[i].Checkpoint || text(r.t, s.Values) != text(r.t, past[i].Values) {
 			r.t.Errorf("checkpoint %d is %s %s, in memory %s %s", i, past[i].Checkpoint, text(r.t, past[i].Values), s.Checkpoint, text(r.t, s.Values))
 		}
-	}
-}
-
-// TestARunOfAnotherGraphCannotBeRead: the error names the run and the thread.
-func TestARunOfAnotherGraphCannotBeRead(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, approvals())
-	runID := r.begin(`{}`)
-	r.rest()
-	other := graph(map[string]graphadapter.Node{"a": says("a")}, []string{"a"}, [2]string{pregel.Start, "a"})
-	other.Spec.Name = "other"
-	graphs := workflows.NewGraphs([]*graphadapter.Graph{other}, nil)
-	err := r.tail.Replay(r.ctx, r.thread, runID, func(w worker.WorkflowRegistry) { graphs.Register(w) })
-	if err == nil || !strings.Contains(err.Error(), r.thread) || !strings.Contains(err.Error(), runID) {
-		t.Errorf("without its graph the run reads as %v", err)
-	}
-	_, err = r.tail.All(r.ctx, r.thread+"-nobody", "")
-	var missing *serviceerror.NotFound
-	if !errors.As(err, &missing) {
-		t.Errorf("a thread that does not exist reads as %v", err)
 	}
 }

@@ -73,7 +73,11 @@ func newRig(t *testing.T, g *graphadapter.Graph) *rig {
 		t.Fatal(err)
 	}
 	return &rig{Client: reader, t: t, ctx: ctx, graph: g, temporal: c, thread: queue,
-		tail: history.Tail{Service: c.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}}
+		tail: newTail(c)}
+}
+
+func newTail(c client.Client) history.Tail {
+	return history.Tail{Service: c.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}
 }
 
 // begin starts a run of the thread and returns its id.

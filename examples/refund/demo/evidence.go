@@ -71,7 +71,7 @@ func (d *demo) executions(ctx context.Context) ([]execution, error) {
 	}
 	byID := map[int64]*execution{} // by the event that scheduled them
 	var ended []execution
-	for _, e := range recorded.GetEvents() {
+	for _, e := range recorded {
 		if a := e.GetActivityTaskScheduledEventAttributes(); a != nil {
 			var request graphadapter.NodeRequest
 			if err := d.decode(a.GetInput(), &request); err != nil {
