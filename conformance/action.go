@@ -54,6 +54,9 @@ const (
 	modeTasks   = "tasks"
 )
 
+// durabilities are the modes that a run can be asked for; "" is the engine's own.
+var durabilities = []string{"", "sync", "async", "exit"}
+
 // defaultModes are the modes of a run action that names none.
 var defaultModes = []string{modeValues, modeUpdates, modeCustom}
 
@@ -106,7 +109,7 @@ func (a *action) checkRun() error {
 	if a.Subgraph != nil {
 		return errors.New("a run action takes no subgraph")
 	}
-	if !slices.Contains([]string{"", "sync", "async", "exit"}, a.Durability) {
+	if !slices.Contains(durabilities, a.Durability) {
 		return fmt.Errorf("unknown durability %q", a.Durability)
 	}
 	for _, mode := range a.Modes {

@@ -30,14 +30,14 @@ type built struct {
 	nodes map[string]*built
 }
 
-// rootName is the root graph's name in the Spec; the graphs of a case use their own.
+// rootName is the root graph's name in the Spec where nothing else shares its runtime; the graphs of a case use their own.
 const rootName = "root"
 
-// buildCase builds the root graph of a case. The error is the case's fault; what only the engine can find wrong with
+// buildCase builds the root graph of a case under that name. The error is the case's fault; what only the engine can find wrong with
 // the graph is found by pregel.Compile.
-func buildCase(doc *caseDoc, c *counters) (*built, error) {
+func buildCase(doc *caseDoc, c *counters, name string) (*built, error) {
 	b := &builder{doc: doc, counters: c, built: map[string]*built{}}
-	return b.graph(rootName, "", doc.Graph)
+	return b.graph(name, "", doc.Graph)
 }
 
 // called returns a graph that a script calls. Scripts run in parallel.

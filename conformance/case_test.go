@@ -102,7 +102,7 @@ func TestBuildRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := buildCase(doc, &counters{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := buildCase(doc, &counters{}, rootName); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.graph, err, c.want)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // difference is the first place where an answer is not what the case expects.
@@ -17,6 +18,12 @@ type absent struct{}
 // String shows both sides, shortened.
 func (d *difference) String() string {
 	return fmt.Sprintf("%s: want %s, got %s", d.path, showSide(d.want), showSide(d.got))
+}
+
+// missing reports whether a whole result did not come.
+func (d *difference) missing() bool {
+	_, none := d.got.(absent)
+	return none && !strings.Contains(d.path, ".")
 }
 
 func showSide(v any) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -10,16 +11,22 @@ import (
 
 // engine is what is tested: something that keeps threads of graphs and runs them.
 type engine interface {
-	// open returns an empty store for the threads of one case's graph.
+	// serve makes the graphs of all cases known, before any is opened.
+	serve(ctx context.Context, graphs []*graphadapter.Graph) error
+	// open returns an empty store for the threads of one case's graph. It is safe for concurrent use.
 	open(ctx context.Context, g *graphadapter.Graph) (threads, error)
+	// parallel is how many cases at a time suit the engine.
+	parallel() int
+	// close ends what serve began.
+	close() error
 }
 
 // threads are the threads of one graph. close gives back what they hold.
 type threads interface {
-	// run runs a thread; what it streams goes to opts.Observer.
-	run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions) error
+	// run runs a thread; what it streams goes to the recorder.
+	run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error
 	// runOnce runs the graph without a thread: nothing is kept.
-	runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions) error
+	runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error
 	state(ctx context.Context, at place) (*pregel.Snapshot, error)
 	// history is newest first.
 	history(ctx context.Context, at place) ([]*pregel.Snapshot, error)
@@ -43,20 +50,16 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("the %s engine cannot %s", e.Engine, e.What)
 }
 
-// UnavailableError says that an engine is not part of this build.
-type UnavailableError struct{ Engine string }
+// The names of the engines.
+const (
+	engineMemory   = "memory"
+	engineTemporal = "temporal"
+)
 
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("the engine %q is not available in this build: use -engine memory", e.Engine)
-}
-
-// newEngine returns the engine of that name.
-func newEngine(name string) (engine, error) {
-	switch name {
-	case "memory":
-		return memoryEngine{}, nil
-	case "temporal":
-		return nil, &UnavailableError{Engine: name}
+// newEngine returns the engine that the flags ask for.
+func newEngine(s *settings, log io.Writer) (engine, error) {
+	if s.engine == engineTemporal {
+		return newTemporalEngine(s.address, log)
 	}
-	return nil, fmt.Errorf("there is no engine %q: the engines are memory and temporal", name)
+	return memoryEngine{}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -10,6 +11,13 @@ import (
 
 // memoryEngine is the in-process driver.
 type memoryEngine struct{}
+
+func (memoryEngine) serve(context.Context, []*graphadapter.Graph) error { return nil }
+
+// parallel is what keeps the processors busy while some scripts sleep.
+func (memoryEngine) parallel() int { return 2 * runtime.GOMAXPROCS(0) }
+
+func (memoryEngine) close() error { return nil }
 
 func (memoryEngine) open(_ context.Context, g *graphadapter.Graph) (threads, error) {
 	return &memoryThreads{graph: g, store: graphadapter.NewMemory()}, nil
@@ -20,12 +28,14 @@ type memoryThreads struct {
 	store *graphadapter.Memory
 }
 
-func (m *memoryThreads) run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions) error {
+func (m *memoryThreads) run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	opts.Observer = rec.observe
 	_, err := m.store.Thread(m.graph, thread).Run(ctx, in, opts)
 	return err
 }
 
-func (m *memoryThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions) error {
+func (m *memoryThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	opts.Observer = rec.observe
 	_, err := m.graph.Invoke(ctx, in, opts)
 	return err
 }

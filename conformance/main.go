@@ -11,24 +11,36 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
 )
 
-const usage = `Usage: go run ./conformance [-engine memory|temporal] [-run REGEXP] [-v] PATH...
+const usage = `Usage: go run ./conformance [flags] PATH...
 
 Runs recorded LangGraph traces against an engine. A PATH is a case file (.json), a file with one case a line (.jsonl),
-or a folder that is searched for both. A failing case prints one line: its name, where its answer first differs (a JSON
-path into the case's "expect"), what was wanted and what came. The last line is "N passed, N failed".
+or a folder that is searched for both. The last line says how many cases passed, and how many of them differ from
+LangGraph on purpose. For those the program holds results of our own (conformance/differences); docs/differences.md
+explains each, and -v prints the reason.
+
+A failing case prints one line: its name, where its answer first differs (a JSON path into the case's "expect"), what
+was wanted and what came.
 
 Flags:
-  -engine NAME   the engine to test: memory (the default), temporal
-  -run REGEXP    only the cases whose name matches
-  -v             print passing cases too
+  -engine NAME       the engine to test: memory (the default) runs in this process, temporal runs each case as workflows
+                     on a real Temporal server
+  -address H:P       the Temporal server to use; without it, and without SUPERSTEP_TEST_ADDRESS, the program starts one
+                     (built on first use, which takes minutes) and ends it again
+  -durability MODE   run every case in this mode (sync, async, exit) where it names none; exit keeps a shorter history,
+                     so cases that look at it fail there
+  -parallel N        how many cases run at a time
+  -run REGEXP        only the cases whose name matches
+  -v                 print passing cases too, and why those that differ on purpose do
 
-Exit status: 0 all passed, 1 some failed, 2 wrong usage.
+Exit status: 0 all passed or differ on purpose, 1 some failed, 2 wrong usage or no server.
 
-Example: run everything, then look at one case.
+Examples: run everything in this process, the same on Temporal, and look at one case.
   go run ./conformance ./conformance/testdata
+  go run ./conformance -engine temporal ./conformance/testdata
   go run ./conformance -v -run '^join-' ./conformance/testdata/cases
 
 testdata/FORMAT.md says what a case means.
@@ -49,10 +61,13 @@ func main() {
 
 // settings are the parsed flags.
 type settings struct {
-	engine  engine
-	only    *regexp.Regexp
-	verbose bool
-	paths   []string
+	engine     string
+	address    string
+	durability string
+	parallel   int
+	only       *regexp.Regexp
+	verbose    bool
+	paths      []string
 }
 
 // command is the whole program; it returns the exit status.
@@ -71,18 +86,29 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "conformance: %v\n", err)
 		return exitUsage
 	}
-	failed := 0
-	for i := range cases {
-		if ctx.Err() != nil {
-			fmt.Fprintln(stderr, "conformance: stopped")
-			return exitFailed
-		}
-		if !runOne(ctx, s, &cases[i], stdout) {
-			failed++
-		}
+	e, err := newEngine(s, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "conformance: %v\n", err)
+		return exitUsage
 	}
-	fmt.Fprintf(stdout, "%d passed, %d failed\n", len(cases)-failed, failed)
-	if failed > 0 {
+	defer func() {
+		if err := e.close(); err != nil {
+			fmt.Fprintf(stderr, "conformance: %v\n", err)
+		}
+	}()
+	trials := newTrials(cases, s.durability)
+	if err := e.serve(ctx, graphsOf(trials)); err != nil {
+		fmt.Fprintf(stderr, "conformance: %v\n", err)
+		return exitUsage
+	}
+	t := tally{verbose: s.verbose, out: stdout}
+	judgeAll(ctx, e, trials, s.parallel, t.note)
+	if ctx.Err() != nil {
+		fmt.Fprintln(stderr, "conformance: stopped")
+		return exitFailed
+	}
+	t.summary()
+	if t.failed > 0 {
 		return exitFailed
 	}
 	return 0
@@ -93,7 +119,10 @@ func parse(args []string) (*settings, error) {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
-	name := flags.String("engine", "memory", "")
+	flags.StringVar(&s.engine, "engine", engineMemory, "")
+	flags.StringVar(&s.address, "address", "", "")
+	flags.StringVar(&s.durability, "durability", "", "")
+	flags.IntVar(&s.parallel, "parallel", 0, "")
 	only := flags.String("run", "", "")
 	flags.BoolVar(&s.verbose, "v", false, "")
 	if err := flags.Parse(args); err != nil {
@@ -102,10 +131,10 @@ func parse(args []string) (*settings, error) {
 		}
 		return nil, fmt.Errorf("%w (-help shows the flags)", err)
 	}
-	var err error
-	if s.engine, err = newEngine(*name); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
+	var err error
 	if s.only, err = regexp.Compile(*only); err != nil {
 		return nil, fmt.Errorf("-run: %w", err)
 	}
@@ -113,6 +142,20 @@ func parse(args []string) (*settings, error) {
 		return nil, errors.New("name the cases to run, such as ./conformance/testdata (-help shows more)")
 	}
 	return s, nil
+}
+
+func (s *settings) check() error {
+	switch {
+	case s.engine != engineMemory && s.engine != engineTemporal:
+		return fmt.Errorf("there is no engine %q: the engines are memory and temporal", s.engine)
+	case s.address != "" && s.engine != engineTemporal:
+		return errors.New("-address needs -engine temporal")
+	case !slices.Contains(durabilities, s.durability):
+		return fmt.Errorf("-durability: there are sync, async and exit, not %q", s.durability)
+	case s.parallel < 0:
+		return fmt.Errorf("-parallel: at least 1, not %d", s.parallel)
+	}
+	return nil
 }
 
 // selectCases loads the cases and keeps those that -run asks for; how many it leaves out is said, never hidden.
@@ -134,36 +177,4 @@ func selectCases(s *settings, stderr io.Writer) ([]source, error) {
 		fmt.Fprintf(stderr, "conformance: -run leaves out %d of %d cases\n", left, len(all))
 	}
 	return kept, nil
-}
-
-// runOne runs one case, prints its line and returns whether it passed.
-func runOne(ctx context.Context, s *settings, c *source, stdout io.Writer) bool {
-	if why := verdict(ctx, s.engine, c); why != "" {
-		fmt.Fprintf(stdout, "FAIL %s: %s\n", c.name(), why)
-		return false
-	}
-	if s.verbose {
-		fmt.Fprintf(stdout, "ok   %s\n", c.name())
-	}
-	return true
-}
-
-// verdict says on one line why a case fails, "" if it passes.
-func verdict(ctx context.Context, e engine, c *source) string {
-	if c.err != nil {
-		return oneLine(c.err.Error())
-	}
-	d, err := runCase(ctx, e, c.doc, c.text)
-	switch {
-	case err != nil:
-		return oneLine(err.Error())
-	case d != nil:
-		return d.String()
-	}
-	return ""
-}
-
-// oneLine folds the line breaks of joined errors.
-func oneLine(text string) string {
-	return regexp.MustCompile(`\s*\n\s*`).ReplaceAllString(text, "; ")
 }

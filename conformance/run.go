@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -16,18 +16,38 @@ import (
 // caseTimeout bounds one case: an engine that hangs fails the case instead of the whole run.
 const caseTimeout = 30 * time.Second
 
-// run is one case being run.
+// run is one case being run: built once, then run on one engine.
 type run struct {
 	doc      *caseDoc
 	root     *built
 	counters *counters
 	normal   *normaliser
 	threads  threads
+	// refused is why the graph cannot be built, for cases about that; nil otherwise.
+	refused error
+	// states says which actions' states are wanted: where a trace has none there is none to compare.
+	states func(i int) bool
+	// durability is for the run actions that name none.
+	durability string
 }
 
-// runCase runs a case on an engine. It returns the first difference from what the case expects, nil if there is none.
-// The error says that the case itself could not be run to its end.
-func runCase(ctx context.Context, e engine, doc *caseDoc, text []byte) (d *difference, err error) {
+// newRun builds a case's graph under that name. text is the case as it stands in its file.
+func newRun(doc *caseDoc, text []byte, name string) (*run, error) {
+	r := &run{doc: doc, counters: &counters{}, states: func(int) bool { return true }}
+	var err error
+	if r.normal, err = newNormaliser(doc, text); err != nil {
+		return nil, err
+	}
+	if r.root, err = buildCase(doc, r.counters, name); err != nil {
+		return nil, fmt.Errorf("building the graph: %w", err)
+	}
+	_, r.refused = r.root.graph.Program()
+	return r, nil
+}
+
+// on runs the case on an engine and returns what it answered to each action. The error says that the case could not be
+// run to its end; the answers until then come with it.
+func (r *run) on(ctx context.Context, e engine) (answers []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	defer func() {
@@ -35,29 +55,24 @@ func runCase(ctx context.Context, e engine, doc *caseDoc, text []byte) (d *diffe
 			err = fmt.Errorf("the engine panicked: %v at %s", p, panicSite(debug.Stack()))
 		}
 	}()
-	r := &run{doc: doc, counters: &counters{}}
-	if r.normal, err = newNormaliser(doc, text); err != nil {
-		return nil, err
-	}
-	if r.root, err = buildCase(doc, r.counters); err != nil {
-		return nil, fmt.Errorf("building the graph: %w", err)
-	}
-	if _, err := pregel.Compile(r.root.graph.Spec, r.root.graph.Reducers); err != nil {
-		return r.check(0, map[string]any{"error": errorOf(err)})
+	if r.refused != nil {
+		return []any{map[string]any{"error": errorOf(r.refused)}}, nil
 	}
 	if r.threads, err = e.open(ctx, r.root.graph); err != nil {
 		return nil, fmt.Errorf("opening the engine: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.threads.close()) }()
-	if doc.expectsCompileError() {
-		return r.check(0, map[string]any{})
+	if r.doc.expectsCompileError() {
+		return []any{map[string]any{}}, nil
 	}
-	for i := range doc.Actions {
-		if d, err := r.act(ctx, i); d != nil || err != nil {
-			return d, err
+	for i := range r.doc.Actions {
+		answer, err := r.act(ctx, i)
+		if err != nil {
+			return answers, fmt.Errorf("action %d: %w", i, err)
 		}
+		answers = append(answers, answer)
 	}
-	return nil, nil
+	return answers, nil
 }
 
 // panicSite is the innermost frame of a panic's stack: the function that panicked.
@@ -71,46 +86,29 @@ func panicSite(stack []byte) string {
 	return site
 }
 
-// act executes one action and compares its result.
-func (r *run) act(ctx context.Context, i int) (*difference, error) {
+// act executes one action and returns its result, normalised.
+func (r *run) act(ctx context.Context, i int) (any, error) {
 	a := &r.doc.Actions[i]
 	r.counters.reset()
 	result, err := r.perform(ctx, a)
 	if err != nil {
-		return nil, fmt.Errorf("action %d: %w", i, err)
+		return nil, err
 	}
 	runs, fault := r.counters.taken()
 	if fault != nil {
-		return nil, fmt.Errorf("action %d: %w", i, fault)
+		return nil, fault
 	}
 	if a.isRun() {
 		result["runs"] = runs
 	}
-	if a.GetState == nil && !a.History && r.wantsState(i) {
+	if a.GetState == nil && !a.History && r.doc.checkpointed() && r.states(i) {
 		state, err := r.threads.state(ctx, place{thread: a.thread()})
 		if err != nil {
-			return nil, fmt.Errorf("action %d: reading the state after it: %w", i, err)
+			return nil, fmt.Errorf("reading the state after it: %w", err)
 		}
 		result["state"] = stateOf(state, false)
 	}
-	return r.check(i, result)
-}
-
-// wantsState reports whether the state after an action is to be compared.
-func (r *run) wantsState(i int) bool {
-	var result struct {
-		State json.RawMessage `json:"state"`
-	}
-	return json.Unmarshal(r.doc.Expect[i], &result) == nil && result.State != nil
-}
-
-// check compares a result with the expected one.
-func (r *run) check(i int, result map[string]any) (*difference, error) {
-	want, err := decodeValue(r.doc.Expect[i])
-	if err != nil {
-		return nil, fmt.Errorf("expect[%d]: %w", i, err)
-	}
-	return compare(fmt.Sprintf("expect[%d]", i), want, r.normal.value(result)), nil
+	return r.normal.value(result), nil
 }
 
 // perform executes an action and returns its result without what is read after it.
@@ -201,15 +199,15 @@ func (r *run) stream(ctx context.Context, a *action, at place) (map[string]any, 
 			RecursionLimit:  defaultRecursionLimit,
 			InterruptBefore: a.InterruptBefore, InterruptAfter: a.InterruptAfter,
 		},
-		Durability: graphadapter.Durability(a.Durability), Checkpoint: at.checkpoint, Observer: rec.observe,
+		Durability: graphadapter.Durability(cmp.Or(a.Durability, r.durability)), Checkpoint: at.checkpoint,
 	}
 	if a.RecursionLimit != nil {
 		opts.RecursionLimit = *a.RecursionLimit
 	}
 	if r.doc.checkpointed() {
-		err = r.threads.run(ctx, at.thread, in, opts)
+		err = r.threads.run(ctx, at.thread, in, opts, rec)
 	} else {
-		err = r.threads.runOnce(ctx, in, opts)
+		err = r.threads.runOnce(ctx, in, opts, rec)
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the run did not end within %v: %w", caseTimeout, ctx.Err())

@@ -14,18 +14,25 @@ import (
 // stubEngine answers every run by a function, and has one empty thread.
 type stubEngine func(in pregel.Input, opts graphadapter.RunOptions) error
 
+func (stubEngine) serve(context.Context, []*graphadapter.Graph) error { return nil }
+
+func (stubEngine) parallel() int { return 1 }
+
+func (stubEngine) close() error { return nil }
+
 func (s stubEngine) open(context.Context, *graphadapter.Graph) (threads, error) {
 	return stubThreads{s}, nil
 }
 
 type stubThreads struct{ answer stubEngine }
 
-func (s stubThreads) run(_ context.Context, _ string, in pregel.Input, opts graphadapter.RunOptions) error {
+func (s stubThreads) run(_ context.Context, _ string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	opts.Observer = rec.observe
 	return s.answer(in, opts)
 }
 
-func (s stubThreads) runOnce(_ context.Context, in pregel.Input, opts graphadapter.RunOptions) error {
-	return s.answer(in, opts)
+func (s stubThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	return s.run(ctx, "", in, opts, rec)
 }
 
 func (stubThreads) state(context.Context, place) (*pregel.Snapshot, error) {
@@ -45,17 +52,20 @@ func (stubThreads) update(context.Context, place, graphadapter.StateUpdate) erro
 func (stubThreads) close() error { return nil }
 
 // runStub runs a case of one action and one expected result on an engine.
-func runStub(t *testing.T, action, expect string, answer stubEngine) (*difference, error) {
+func runStub(t *testing.T, action, expect string, answer stubEngine) verdict {
 	t.Helper()
 	text := []byte(`{"name": "n", "graph": {"channels": {"log": {"kind": "append"}},
 		"nodes": [{"name": "a", "script": []}], "edges": [["__start__", "a"]]},
 		"actions": [` + action + `], "expect": [` + expect + `]}`)
-	doc, err := decodeCase(text)
-	if err != nil {
-		t.Fatal(err)
+	c := newSource("n.json", text)
+	if c.err != nil {
+		t.Fatal(c.err)
 	}
-	return runCase(t.Context(), answer, doc, text)
+	return newTrial(&c, rootName).judge(t.Context(), answer)
 }
+
+// incomplete is what the verdict says when an action could not be performed.
+const incomplete = "action 0: "
 
 func TestInputs(t *testing.T) {
 	const hex = "0123456789abcdef0123456789abcdef"
@@ -71,11 +81,12 @@ func TestInputs(t *testing.T) {
 			`{"control":{"update":[{"channel":"log","value":[],"overwrite":true}],"goto":[{"node":"a"},{"node":"a","send":true,"arg":1}]}}`},
 	} {
 		var got pregel.Input
-		if _, err := runStub(t, c.action, `{}`, func(in pregel.Input, _ graphadapter.RunOptions) error {
+		v := runStub(t, c.action, `{}`, func(in pregel.Input, _ graphadapter.RunOptions) error {
 			got = in
 			return nil
-		}); err != nil {
-			t.Fatal(err)
+		})
+		if strings.Contains(v.failure, incomplete) {
+			t.Fatal(v.failure)
 		}
 		if text := string(marshal(t, got)); text != c.want {
 			t.Errorf("%s: %s, want %s", c.action, text, c.want)
@@ -86,16 +97,17 @@ func TestInputs(t *testing.T) {
 func TestRunOptions(t *testing.T) {
 	var got graphadapter.RunOptions
 	keep := func(_ pregel.Input, opts graphadapter.RunOptions) error { got = opts; return nil }
-	if _, err := runStub(t, `{"invoke": {}, "from_checkpoint": 1, "interrupt_before": "*", "durability": "exit"}`, `{}`, keep); err != nil {
-		t.Fatal(err)
+	v := runStub(t, `{"invoke": {}, "from_checkpoint": 1, "interrupt_before": "*", "durability": "exit"}`, `{}`, keep)
+	if strings.Contains(v.failure, incomplete) {
+		t.Fatal(v.failure)
 	}
 	if got.Checkpoint != "c-1" || got.RecursionLimit != 25 || got.InterruptBefore[0] != "*" || got.InterruptAfter != nil ||
 		got.Durability != graphadapter.DurabilityExit {
 		t.Errorf("options %+v", got)
 	}
-	if _, err := runStub(t, `{"invoke": {}, "from_checkpoint": 2}`, `{}`, keep); err == nil ||
-		!strings.Contains(err.Error(), "from_checkpoint is 2, but the history has 2 checkpoints") {
-		t.Errorf("a checkpoint that is not there: %v", err)
+	v = runStub(t, `{"invoke": {}, "from_checkpoint": 2}`, `{}`, keep)
+	if !strings.Contains(v.failure, incomplete+"from_checkpoint is 2, but the history has 2 checkpoints") {
+		t.Errorf("a checkpoint that is not there: %v", v.failure)
 	}
 }
 
@@ -122,31 +134,30 @@ func TestResults(t *testing.T) {
 				return nil
 			}},
 	} {
-		if d, err := runStub(t, `{"invoke": {}}`, c.expect, c.answer); d != nil || err != nil {
-			t.Errorf("%s: %v, %v", c.name, d, err)
+		if v := runStub(t, `{"invoke": {}}`, c.expect, c.answer); v.failure != "" {
+			t.Errorf("%s: %s", c.name, v.failure)
 		}
 	}
 }
 
 func TestUnsupportedIsNoAnswer(t *testing.T) {
-	_, err := runStub(t, `{"update_state": {"values": null}}`, `{"error": {"type": "Error"}}`, nil)
-	var unsupported *UnsupportedError
-	if !errors.As(err, &unsupported) {
-		t.Errorf("got %v, want the *UnsupportedError, not a result", err)
+	v := runStub(t, `{"update_state": {"values": null}}`, `{"error": {"type": "Error"}}`, nil)
+	if v.failure != incomplete+(&UnsupportedError{Engine: "stub", What: "update states"}).Error() {
+		t.Errorf("got %q, want the *UnsupportedError, not a result", v.failure)
 	}
 }
 
 func TestPanicOfAnEngineFailsTheCase(t *testing.T) {
-	_, err := runStub(t, `{"invoke": {}}`, `{}`, func(pregel.Input, graphadapter.RunOptions) error { panic("lost") })
-	if err == nil || !strings.Contains(err.Error(), "lost") || !strings.Contains(err.Error(), "run_test.go:") {
-		t.Errorf("got %v, want what panicked and where", err)
+	v := runStub(t, `{"invoke": {}}`, `{}`, func(pregel.Input, graphadapter.RunOptions) error { panic("lost") })
+	if !strings.Contains(v.failure, "lost") || !strings.Contains(v.failure, "run_test.go:") {
+		t.Errorf("got %q, want what panicked and where", v.failure)
 	}
 }
 
 func TestCompileErrorMustCome(t *testing.T) {
-	d, err := runStub(t, `{"invoke": {}}`, `{"error": {"type": "CompileError"}}`, nil)
-	if err != nil || d == nil || d.String() != `expect[0].error: want {"type":"CompileError"}, got nothing` {
-		t.Errorf("a graph that compiles although it must not: %v, %v", d, err)
+	v := runStub(t, `{"invoke": {}}`, `{"error": {"type": "CompileError"}}`, nil)
+	if v.failure != `expect[0].error: want {"type":"CompileError"}, got nothing` {
+		t.Errorf("a graph that compiles although it must not: %q", v.failure)
 	}
 }
 

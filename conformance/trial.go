@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// trial is one case, ready to be run on an engine.
+type trial struct {
+	source *source
+	run    *run
+	// deviation is what we want instead of the case's own trace, nil where we follow it.
+	deviation *deviation
+	// broken is why the case cannot be run at all.
+	broken error
+}
+
+// verdict is what became of a trial.
+type verdict struct {
+	// failure says on one line why the case failed, "" when it did not.
+	failure string
+	// deviates says that the case did as we want, which is not what LangGraph does.
+	deviates bool
+	took     time.Duration
+}
+
+// newTrial builds a case's graph under that name.
+func newTrial(c *source, name string) *trial {
+	t := &trial{source: c, broken: c.err}
+	if t.broken != nil {
+		return t
+	}
+	all, err := deviations()
+	if err != nil {
+		t.broken = err
+		return t
+	}
+	t.deviation = all[c.name()]
+	if t.run, t.broken = newRun(c.doc, c.text, name); t.broken != nil {
+		return t
+	}
+	t.run.states = func(i int) bool {
+		return hasState(c.doc.Expect, i) || t.deviation != nil && hasState(t.deviation.Expect, i)
+	}
+	return t
+}
+
+// judge runs the trial on an engine.
+func (t *trial) judge(ctx context.Context, e engine) (v verdict) {
+	begun := time.Now()
+	defer func() { v.took = time.Since(begun) }()
+	if t.broken != nil {
+		return verdict{failure: oneLine(t.broken.Error())}
+	}
+	answers, err := t.run.on(ctx, e)
+	recorded, broken := t.differs(answers, t.source.doc.Expect)
+	switch {
+	case broken != nil:
+		return verdict{failure: oneLine(broken.Error())}
+	case t.deviation == nil:
+		return verdict{failure: failure(recorded, err)}
+	}
+	ours, broken := t.differs(answers, t.deviation.Expect)
+	switch {
+	case broken != nil:
+		return verdict{failure: oneLine(broken.Error())}
+	case ours != nil || err != nil:
+		return verdict{failure: failure(ours, err)}
+	case recorded == nil:
+		return verdict{failure: "it passes as LangGraph recorded it: differences/" + t.source.name() + ".json has no purpose any more"}
+	}
+	return verdict{deviates: true}
+}
+
+// failure is the first difference, or what kept the case from going on until there was one.
+func failure(d *difference, err error) string {
+	switch {
+	case d != nil && (err == nil || !d.missing()):
+		return d.String()
+	case err != nil:
+		return oneLine(err.Error())
+	}
+	return ""
+}
+
+// differs returns the first difference of answers from expected results, nil if there is none. A state that the results
+// do not show is not to be compared.
+func (t *trial) differs(answers []any, expect []json.RawMessage) (*difference, error) {
+	for i := range expect {
+		at := fmt.Sprintf("expect[%d]", i)
+		want, err := decodeValue(expect[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+		if i >= len(answers) {
+			return &difference{path: at, want: want, got: absent{}}, nil
+		}
+		got := answers[i]
+		if result, ok := got.(map[string]any); ok && !hasState(expect, i) && t.isStateBeside(i) {
+			got = without(result, "state")
+		}
+		if d := compare(at, want, got); d != nil {
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
+// isStateBeside reports whether an action's result shows the state beside what the action itself is about.
+func (t *trial) isStateBeside(i int) bool {
+	actions := t.source.doc.Actions
+	return i < len(actions) && actions[i].GetState == nil
+}
+
+func without(object map[string]any, key string) map[string]any {
+	out := make(map[string]any, len(object))
+	for k, v := range object {
+		if k != key {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// hasState reports whether an expected result shows a state.
+func hasState(expect []json.RawMessage, i int) bool {
+	var result struct {
+		State json.RawMessage `json:"state"`
+	}
+	return i < len(expect) && json.Unmarshal(expect[i], &result) == nil && result.State != nil
+}
+
+var lineBreaks = regexp.MustCompile(`\s*\n\s*`)
+
+// oneLine folds the line breaks of joined errors.
+func oneLine(text string) string { return lineBreaks.ReplaceAllString(strings.TrimSpace(text), "; ") }
