@@ -33,6 +33,9 @@ func (b *builder) compile(opts []CompileOption, at string) (*graphadapter.Graph,
 		c.fail("", b.call, "%s", problem)
 	}
 	c.checkNodes()
+	c.checkDefaults()
+	c.checkHandlers()
+	c.checkCache()
 	c.addChannels()
 	c.checkEdges()
 	c.checkJoins()
@@ -80,19 +83,19 @@ func checkNodeName(name string) string {
 	if name == All {
 		return fmt.Sprintf("the name %q is reserved: it stands for every node", name)
 	}
+	if problem := reservedForHandlers(name); problem != "" {
+		return problem
+	}
 	return pregel.CheckName(name)
 }
 
 func (c *compiler) checkNodeOptions(n nodeDecl) {
 	o := n.options
-	if o.run < 0 || o.idle < 0 {
-		c.fail(n.name, n.call, "a timeout must not be negative: 0 means no bound")
+	if problem := policyProblem(o); problem != "" {
+		c.fail(n.name, n.call, "%s", problem)
 	}
-	for _, p := range o.retry {
-		if p.MaxAttempts < 0 || p.BackoffFactor < 0 || p.MaxInterval < 0 {
-			c.fail(n.name, n.call, "a retry policy's MaxAttempts, BackoffFactor and MaxInterval must not be negative: "+
-				"0 means the default")
-		}
+	if problem := cacheProblem(n); problem != "" {
+		c.fail(n.name, n.call, "%s", problem)
 	}
 	if !n.subgraph {
 		if o.memory != nil {
@@ -107,6 +110,22 @@ func (c *compiler) checkNodeOptions(n nodeDecl) {
 	if m := o.memory; m != nil && *m != SubgraphMemoryRun && *m != SubgraphMemoryThread && *m != SubgraphMemoryNone {
 		c.fail(n.name, n.call, "unknown subgraph memory %q", *m)
 	}
+}
+
+// policyProblem says what is wrong with the bounds and policies of a node, or of all of them.
+func policyProblem(o nodeOptions) string {
+	if o.run < 0 || o.idle < 0 {
+		return "a timeout must not be negative: 0 means no bound"
+	}
+	for _, p := range o.retry {
+		if p.MaxAttempts < 0 || p.BackoffFactor < 0 || p.MaxInterval < 0 {
+			return "a retry policy's MaxAttempts, BackoffFactor and MaxInterval must not be negative: 0 means the default"
+		}
+	}
+	if o.cache != nil && o.cache.TTL < 0 {
+		return "a cached result's TTL must not be negative: 0 means no end"
+	}
+	return ""
 }
 
 // source says what is wrong with a name as the beginning of an edge.
@@ -196,6 +215,12 @@ func (c *compiler) checkBranches() {
 				c.fail("", b.call, "the conditional edge from %q: %s", b.from, problem)
 			}
 		}
+	}
+}
+
+func (c *compiler) checkCache() {
+	if c.options.cacheGiven && c.options.cache == nil {
+		c.fail("", c.at, "the cache of WithCacheBackend is nil")
 	}
 }
 

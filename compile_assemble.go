@@ -26,6 +26,9 @@ func (c *compiler) assemble() (*graphadapter.Graph, error) {
 		Reducers:   c.channels.reducers,
 		Effects:    map[string]graphadapter.Effect{},
 	}
+	if c.options.cache != nil {
+		g.Cache = cacheBackend{c.options.cache}
+	}
 	for _, f := range c.channels.fields {
 		g.Spec.Channels = append(g.Spec.Channels, f.spec)
 	}
@@ -46,21 +49,23 @@ func (c *compiler) assemble() (*graphadapter.Graph, error) {
 
 func (c *compiler) assembleNodes(g *graphadapter.Graph) {
 	for _, n := range c.nodes {
-		o := n.options
+		o := c.optionsOf(n)
+		handler := c.assembleHandler(g, n.name)
 		spec := pregel.NodeSpec{
-			Name:        n.name,
-			Reads:       c.channels.reads(n.reads),
-			Defer:       o.late,
-			TaskQueue:   o.taskQueue,
-			RunTimeout:  o.run.Milliseconds(),
-			IdleTimeout: o.idle.Milliseconds(),
+			Name:         n.name,
+			Reads:        c.channels.reads(n.reads),
+			Defer:        o.late,
+			ErrorHandler: handler,
+			TaskQueue:    o.taskQueue,
+			RunTimeout:   o.run.Milliseconds(),
+			IdleTimeout:  o.idle.Milliseconds(),
 		}
 		if n.subgraph {
 			c.assembleSubgraph(g, n, &spec)
-			g.Nodes[n.name] = graphadapter.Node{Retry: retryPolicies(o.retry)}
+			g.Nodes[n.name] = graphadapter.Node{Retry: retryPolicies(o.retry, true)}
 		} else {
-			g.Nodes[n.name] = graphadapter.Node{Run: n.run(c.router(n.name)), Retry: retryPolicies(o.retry),
-				RunTimeout: o.run, IdleTimeout: o.idle}
+			g.Nodes[n.name] = graphadapter.Node{Run: n.run(c.router(n.name)), Retry: retryPolicies(o.retry, false),
+				RunTimeout: o.run, IdleTimeout: o.idle, Cache: o.cachePolicy()}
 		}
 		g.Spec.Nodes = append(g.Spec.Nodes, spec)
 	}
@@ -75,7 +80,7 @@ func (c *compiler) assembleSubgraph(g *graphadapter.Graph, n nodeDecl, spec *pre
 		nested.Memory = pregel.Memory(*m)
 	}
 	spec.Subgraph = n.name
-	spec.Retried = len(n.options.retry) > 0
+	spec.Retried = len(c.optionsOf(n).retry) > 0
 	if g.Spec.Subgraphs == nil {
 		g.Spec.Subgraphs = map[string]*pregel.Spec{}
 	}
@@ -126,9 +131,19 @@ func (c *compiler) router(node string) *router {
 	return &router{graph: c.graph, node: node, known: c.nodeSet}
 }
 
-func retryPolicies(in []RetryPolicy) []graphadapter.RetryPolicy {
+// retryPolicies are policies as the adapter takes them. What failed in a subgraph comes as data, so its RetryOn is given
+// this package's kind of it.
+func retryPolicies(in []RetryPolicy, subgraph bool) []graphadapter.RetryPolicy {
 	var out []graphadapter.RetryPolicy
 	for _, p := range in {
+		if on := p.RetryOn; on != nil && subgraph {
+			p.RetryOn = func(err error) bool {
+				if failure, ok := nodeErrorOf(err); ok {
+					err = failure
+				}
+				return on(err)
+			}
+		}
 		out = append(out, graphadapter.RetryPolicy(p))
 	}
 	return out

@@ -35,6 +35,11 @@ func (c *compiler) addChannels() {
 			c.addSchema(n.reads, n.name, n.call)
 		}
 	}
+	for _, h := range c.handlers {
+		if h.reads != nil && h.reads != c.state {
+			c.addSchema(h.reads, handledNode(h), h.call)
+		}
+	}
 }
 
 func (c *compiler) addSchema(s *schema, node, call string) {

@@ -17,8 +17,8 @@ const (
 )
 
 // Draw returns a picture of a graph: text for a terminal, Mermaid for a web page, or DOT for Graphviz. Conditional
-// edges are dashed (⇢ in text); those that declare no target lead to "any". Ways that a node takes by a Command are not
-// part of a Spec and not shown. An unknown format is [ErrBadInput].
+// edges are dashed (⇢ in text); those that declare no target lead to "any". Error handlers and breakpoints are shown.
+// Ways that a node takes by a Command are not part of a Spec and not shown. An unknown format is [ErrBadInput].
 func Draw(spec *pregel.Spec, format string) (string, error) {
 	switch format {
 	case DrawText:
@@ -79,13 +79,37 @@ func shown(name string) string {
 	return name
 }
 
-// sources returns the entry and all nodes, in the order of the Spec.
+// sources returns the entry and all nodes but error handlers, in the order of the Spec.
 func sources(spec *pregel.Spec) []string {
 	out := []string{Start}
 	for _, n := range spec.Nodes {
-		out = append(out, n.Name)
+		if !n.Handler {
+			out = append(out, n.Name)
+		}
 	}
 	return out
+}
+
+// titleOf returns a node's name with what is special about it.
+func titleOf(spec *pregel.Spec, n pregel.NodeSpec) string {
+	var marks []string
+	if n.Defer {
+		marks = append(marks, "deferred")
+	}
+	if stopsAt(spec.InterruptBefore, n) {
+		marks = append(marks, "stops before")
+	}
+	if stopsAt(spec.InterruptAfter, n) {
+		marks = append(marks, "stops after")
+	}
+	if len(marks) == 0 {
+		return n.Name
+	}
+	return n.Name + " (" + strings.Join(marks, ", ") + ")"
+}
+
+func stopsAt(breakpoints []string, n pregel.NodeSpec) bool {
+	return !n.Handler && (slices.Contains(breakpoints, All) || slices.Contains(breakpoints, n.Name))
 }
 
 // pen writes one of the two graph languages. Ids are numbered: names may hold anything.
@@ -94,8 +118,10 @@ type pen struct {
 	next int
 	node func(id, name string, round bool) string
 	edge func(from, to string, dashed bool) string
-	open func(id, title string) string
-	end  string
+	// fault leads to an error handler.
+	fault func(from, to string) string
+	open  func(id, title string) string
+	end   string
 }
 
 func (p *pen) line(depth int, s string) {
@@ -118,11 +144,7 @@ func (p *pen) draw(spec *pregel.Spec, depth int) {
 	}
 	declare(Start, shown(Start), true)
 	for _, n := range spec.Nodes {
-		title := n.Name
-		if n.Defer {
-			title += " (deferred)"
-		}
-		declare(n.Name, title, false)
+		declare(n.Name, titleOf(spec, n), false)
 		if sub, ok := spec.Subgraphs[n.Subgraph]; ok {
 			cluster := p.id()
 			p.line(depth, p.open(cluster, n.Name+": "+sub.Name))
@@ -137,6 +159,11 @@ func (p *pen) draw(spec *pregel.Spec, depth int) {
 				declare(w.to, w.to, true)
 			}
 			p.line(depth, p.edge(ids[from], ids[w.to], w.conditional))
+		}
+	}
+	for _, n := range spec.Nodes {
+		if n.ErrorHandler != "" {
+			p.line(depth, p.fault(ids[n.Name], ids[n.ErrorHandler]))
 		}
 	}
 	for _, j := range spec.Joins {
@@ -164,8 +191,9 @@ func drawMermaid(spec *pregel.Spec) string {
 			}
 			return from + " --> " + to
 		},
-		open: func(id, title string) string { return "subgraph " + id + " [" + quote(title) + "]" },
-		end:  "end",
+		fault: func(from, to string) string { return from + " -. on error .-> " + to },
+		open:  func(id, title string) string { return "subgraph " + id + " [" + quote(title) + "]" },
+		end:   "end",
 	}
 	p.line(0, "flowchart TD")
 	p.draw(spec, 1)
@@ -190,8 +218,9 @@ func drawDOT(spec *pregel.Spec) string {
 			}
 			return from + " -> " + to + ";"
 		},
-		open: func(id, title string) string { return fmt.Sprintf("subgraph cluster_%s { label=%s;", id, quote(title)) },
-		end:  "}",
+		fault: func(from, to string) string { return from + " -> " + to + ` [style=dotted label="on error"];` },
+		open:  func(id, title string) string { return fmt.Sprintf("subgraph cluster_%s { label=%s;", id, quote(title)) },
+		end:   "}",
 	}
 	p.line(0, "digraph "+quote(spec.Name)+" {")
 	p.draw(spec, 1)

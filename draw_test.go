@@ -100,6 +100,23 @@ func TestDrawText(t *testing.T) {
 			},
 			"START → outer\nouter runs inner:\n  START → i\n",
 		},
+		"error handlers and breakpoints": {
+			&pregel.Spec{
+				Nodes: []pregel.NodeSpec{
+					{Name: "__error_handler__pay", Handler: true}, {Name: "pay", ErrorHandler: "__error_handler__pay"},
+					{Name: "__default_error_handler__", Handler: true},
+					{Name: "mail", ErrorHandler: "__default_error_handler__"},
+					{Name: "log", ErrorHandler: "__default_error_handler__"},
+				},
+				Edges:           edges("__start__", "pay", "pay", "mail", "mail", "log"),
+				InterruptBefore: []string{"mail", "pay"}, InterruptAfter: []string{"*"},
+			},
+			"START → pay → mail → log\n" +
+				"on error of pay: __error_handler__pay\n" +
+				"on error of mail, log: __default_error_handler__\n" +
+				"stops before pay, mail\n" +
+				"stops after pay, mail, log\n",
+		},
 		"a node that leads to itself": {
 			&pregel.Spec{Nodes: nodes("a"), Edges: edges("__start__", "a", "a", "a")},
 			"START → a\na → a\n",
@@ -117,8 +134,10 @@ func TestDrawText(t *testing.T) {
 func drawn(t *testing.T, format string) string {
 	t.Helper()
 	got, err := superstep.Draw(&pregel.Spec{
-		Name:      `g "1"`,
-		Nodes:     []pregel.NodeSpec{{Name: "a"}, {Name: `b"`, Defer: true}, {Name: "c", Subgraph: "s"}},
+		Name: `g "1"`,
+		Nodes: []pregel.NodeSpec{{Name: "h", Handler: true}, {Name: "a", ErrorHandler: "h"}, {Name: `b"`, Defer: true},
+			{Name: "c", Subgraph: "s"}},
+		InterruptBefore: []string{`b"`}, InterruptAfter: []string{"c"},
 		Edges:     edges("__start__", "a", "c", "__end__"),
 		Joins:     []pregel.Join{{From: []string{"a", `b"`}, To: "c"}},
 		Branches:  []pregel.Branch{{From: "a", Targets: []string{`b"`}}, {From: `b"`}},
@@ -131,48 +150,52 @@ func drawn(t *testing.T, format string) string {
 func TestDrawMermaid(t *testing.T) {
 	assert.Equal(t, `flowchart TD
   n1(["START"])
-  n2["a"]
-  n3["b#quot; (deferred)"]
-  n4["c"]
-  subgraph n5 ["c: sub"]
-    n6(["START"])
-    n7(["END"])
-    n6 --> n7
+  n2["h"]
+  n3["a"]
+  n4["b#quot; (deferred, stops before)"]
+  n5["c (stops after)"]
+  subgraph n6 ["c: sub"]
+    n7(["START"])
+    n8(["END"])
+    n7 --> n8
   end
-  n8(["END"])
-  n1 --> n2
-  n2 -.-> n3
-  n9(["any"])
-  n3 -.-> n9
-  n4 --> n8
-  n10(["all of"])
-  n2 --> n10
-  n3 --> n10
-  n10 --> n4
+  n9(["END"])
+  n1 --> n3
+  n3 -.-> n4
+  n10(["any"])
+  n4 -.-> n10
+  n5 --> n9
+  n3 -. on error .-> n2
+  n11(["all of"])
+  n3 --> n11
+  n4 --> n11
+  n11 --> n5
 `, drawn(t, superstep.DrawMermaid))
 }
 
 func TestDrawDOT(t *testing.T) {
 	assert.Equal(t, `digraph "g \"1\"" {
   n1 [label="START" shape=oval];
-  n2 [label="a" shape=box];
-  n3 [label="b\" (deferred)" shape=box];
-  n4 [label="c" shape=box];
-  subgraph cluster_n5 { label="c: sub";
-    n6 [label="START" shape=oval];
-    n7 [label="END" shape=oval];
-    n6 -> n7;
+  n2 [label="h" shape=box];
+  n3 [label="a" shape=box];
+  n4 [label="b\" (deferred, stops before)" shape=box];
+  n5 [label="c (stops after)" shape=box];
+  subgraph cluster_n6 { label="c: sub";
+    n7 [label="START" shape=oval];
+    n8 [label="END" shape=oval];
+    n7 -> n8;
   }
-  n8 [label="END" shape=oval];
-  n1 -> n2;
-  n2 -> n3 [style=dashed];
-  n9 [label="any" shape=oval];
-  n3 -> n9 [style=dashed];
-  n4 -> n8;
-  n10 [label="all of" shape=oval];
-  n2 -> n10;
-  n3 -> n10;
-  n10 -> n4;
+  n9 [label="END" shape=oval];
+  n1 -> n3;
+  n3 -> n4 [style=dashed];
+  n10 [label="any" shape=oval];
+  n4 -> n10 [style=dashed];
+  n5 -> n9;
+  n3 -> n2 [style=dotted label="on error"];
+  n11 [label="all of" shape=oval];
+  n3 -> n11;
+  n4 -> n11;
+  n11 -> n5;
 }
 `, drawn(t, superstep.DrawDOT))
 }

@@ -39,6 +39,7 @@ func textOf(out *strings.Builder, spec *pregel.Spec, indent string) {
 		d.into[j.To]++
 	}
 	d.all()
+	d.notes()
 	out.WriteString(d.String())
 	for _, n := range spec.Nodes {
 		if sub, ok := spec.Subgraphs[n.Subgraph]; ok {
@@ -58,10 +59,41 @@ func (d *textDrawing) all() {
 		d.drain()
 	}
 	for _, n := range d.spec.Nodes {
-		if !d.drawn[n.Name] && (len(d.ways[n.Name]) > 0 || !d.named[n.Name]) {
+		if !n.Handler && !d.drawn[n.Name] && (len(d.ways[n.Name]) > 0 || !d.named[n.Name]) {
 			d.queue = append(d.queue, n.Name)
 			d.drain()
 		}
+	}
+}
+
+// notes adds what the chains have no room for: error handlers, in the order of the nodes they belong to, and breakpoints.
+func (d *textDrawing) notes() {
+	var handlers []string
+	handled, before, after := map[string][]string{}, []string{}, []string{}
+	for _, n := range d.spec.Nodes {
+		if h := n.ErrorHandler; h != "" {
+			if handled[h] == nil {
+				handlers = append(handlers, h)
+			}
+			handled[h] = append(handled[h], n.Name)
+		}
+		if stopsAt(d.spec.InterruptBefore, n) {
+			before = append(before, n.Name)
+		}
+		if stopsAt(d.spec.InterruptAfter, n) {
+			after = append(after, n.Name)
+		}
+	}
+	for _, h := range handlers {
+		d.note("on error of ", handled[h], ": "+h)
+	}
+	d.note("stops before ", before, "")
+	d.note("stops after ", after, "")
+}
+
+func (d *textDrawing) note(what string, nodes []string, end string) {
+	if len(nodes) > 0 {
+		d.WriteString(d.indent + what + strings.Join(nodes, ", ") + end + "\n")
 	}
 }
 

@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"errors"
 	"reflect"
 	"time"
 
@@ -19,8 +20,15 @@ type RetryPolicy struct {
 	MaxAttempts int
 	// NoJitter leaves out the random 0 to 1 s added to each wait.
 	NoJitter bool
-	// RetryOn decides by the error; nil retries every error that is not permanent.
+	// RetryOn decides by the error; nil retries every error that is not permanent. [RetryIf] decides by its type.
 	RetryOn func(error) bool
+}
+
+// RetryIf is a [RetryPolicy]'s RetryOn for errors of one type, wrapped or not: RetryOn: superstep.RetryIf[*net.OpError].
+// What failed in a subgraph is data: tell those errors apart by the Type of a *[NodeError].
+func RetryIf[E error](err error) bool {
+	var wanted E
+	return errors.As(err, &wanted)
 }
 
 // SubgraphMemory says how long a subgraph remembers its state.
@@ -44,6 +52,7 @@ type nodeOptions struct {
 	late      bool
 	taskQueue string
 	memory    *SubgraphMemory
+	cache     *CachePolicy
 }
 
 type nodeOption func(*nodeOptions)
@@ -51,7 +60,8 @@ type nodeOption func(*nodeOptions)
 func (o nodeOption) applyNode(n *nodeOptions) { o(n) }
 
 // WithRetry repeats failed attempts of the node. Given several times, the first policy whose RetryOn takes the error
-// decides. A subgraph node runs on from where its subgraph failed; RetryOn is then given a *[NodeError].
+// decides. A subgraph node runs on from where its subgraph failed, so that what had finished in it does not run again;
+// RetryOn is then given a *[NodeError].
 func WithRetry(p RetryPolicy) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.retry = append(n.retry, p) })
 }
@@ -82,6 +92,8 @@ type CompileOption interface{ applyCompile(*compileOptions) }
 type compileOptions struct {
 	before, after []string
 	input, output reflect.Type
+	cache         Cache
+	cacheGiven    bool
 }
 
 type compileOption func(*compileOptions)

@@ -1,11 +1,6 @@
 package superstep
 
-import (
-	"errors"
-	"fmt"
-
-	"superstep.dev/graphadapter/pregel"
-)
+import "fmt"
 
 // Result is where a run stands when it no longer runs.
 type Result[Out any] struct {
@@ -26,7 +21,8 @@ type RunError struct {
 	Status Status
 	// Message says why.
 	Message string
-	// Cause is the failure, such as a *pregel.NodeError or *pregel.RecursionError, nil when only the message is known.
+	// Cause is the failure, such as a *pregel.RecursionError, nil when only the message is known. A node's failure is
+	// found with errors.As and a *NodeError.
 	Cause error
 }
 
@@ -48,6 +44,19 @@ func (e *RunError) Error() string {
 // Unwrap returns the cause.
 func (e *RunError) Unwrap() error { return e.Cause }
 
+// As finds the failure of a node as a *[NodeError].
+func (e *RunError) As(target any) bool {
+	into, ok := target.(**NodeError)
+	if !ok {
+		return false
+	}
+	failure, ok := nodeErrorOf(e.Cause)
+	if ok {
+		*into = failure
+	}
+	return ok
+}
+
 // resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
 func resultOf[Out any](view ThreadView, cause error) (Result[Out], error) {
 	r := Result[Out]{Status: view.Status, Questions: view.Questions}
@@ -65,8 +74,7 @@ func resultOf[Out any](view ThreadView, cause error) (Result[Out], error) {
 
 func runError(view ThreadView, cause error) *RunError {
 	e := &RunError{Graph: view.Graph, Thread: view.Thread, Status: view.Status, Message: view.Error, Cause: cause}
-	var node *pregel.NodeError
-	if errors.As(cause, &node) {
+	if node, ok := nodeErrorOf(cause); ok {
 		e.Node = node.Node
 	}
 	return e

@@ -127,7 +127,9 @@ func (o runOptions) problem(spec *pregel.Spec) string {
 	}
 	known := map[string]bool{}
 	for _, n := range spec.Nodes {
-		known[n.Name] = true
+		if !n.Handler {
+			known[n.Name] = true
+		}
 	}
 	for _, name := range slices.Concat(r.InterruptBefore, r.InterruptAfter) {
 		if name != All && !known[name] {

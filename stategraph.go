@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"reflect"
 
 	"superstep.dev/graphadapter"
 )
@@ -24,6 +25,8 @@ type builder struct {
 	joins    []joinDecl
 	branches []branchDecl
 	effects  []effectDecl
+	handlers []handlerDecl
+	defaults []defaultsDecl
 }
 
 type nodeDecl struct {
@@ -31,7 +34,8 @@ type nodeDecl struct {
 	options    nodeOptions
 	// run makes the node's function; nil for a subgraph, and for a nil function.
 	run func(*router) graphadapter.NodeFunc
-	// reads is what the node reads, nil when it only takes a Send's argument.
+	// input is what its function takes; reads is what of the state it reads, nil when it only takes a Send's argument.
+	input    reflect.Type
 	reads    *schema
 	sub      Runnable
 	subgraph bool
@@ -76,7 +80,7 @@ func NewStateGraph[S any](name string) *StateGraph[S] {
 // The function may be called again for the same task, after a crash, a retry or an answer: what it does to the outside
 // belongs in a Task or an Effect. An error fails the attempt; see [WithRetry].
 func (g *StateGraph[S]) AddNode(name string, node func(context.Context, S) (S, error), opts ...NodeOption) {
-	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts), reads: g.b.state}
+	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts), input: g.b.state.typ, reads: g.b.state}
 	if node != nil {
 		d.run = func(r *router) graphadapter.NodeFunc {
 			return nodeFunc(r, func(ctx context.Context, s S) (Command[S], error) {
@@ -92,7 +96,7 @@ func (g *StateGraph[S]) AddNode(name string, node func(context.Context, S) (S, e
 func (g *StateGraph[S]) AddCommandNode(
 	name string, node func(context.Context, S) (Command[S], error), opts ...NodeOption,
 ) {
-	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts), reads: g.b.state}
+	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts), input: g.b.state.typ, reads: g.b.state}
 	if node != nil {
 		d.run = func(r *router) graphadapter.NodeFunc { return nodeFunc(r, node) }
 	}
@@ -105,7 +109,7 @@ func (g *StateGraph[S]) AddCommandNode(
 func AddInputNode[S, In any](
 	g *StateGraph[S], name string, node func(context.Context, In) (Command[S], error), opts ...NodeOption,
 ) {
-	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts)}
+	d := nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts), input: reflect.TypeFor[In]()}
 	if isStateOf[In, S]() {
 		d.reads = schemaFor[In]()
 	}
@@ -120,7 +124,7 @@ func AddInputNode[S, In any](
 // reduced again with the subgraph's whole value (LangGraph's rule). See [WithMemory] for what it remembers.
 func (g *StateGraph[S]) AddSubgraph(name string, sub Runnable, opts ...NodeOption) {
 	g.b.nodes = append(g.b.nodes, nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts),
-		reads: g.b.state, sub: sub, subgraph: true})
+		input: g.b.state.typ, reads: g.b.state, sub: sub, subgraph: true})
 }
 
 // AddEdge makes to run after from. Start is the entry, and End as a target says that nothing follows.
@@ -177,6 +181,14 @@ func compileState[S any](b *builder, opts []CompileOption, call string) (*Graph[
 		return nil, err
 	}
 	return &Graph[S]{adapter: adapter}, nil
+}
+
+// SetNodeDefaults gives options to all nodes that lack them, whenever those are added: [WithRetry] and [WithTimeout],
+// which error handlers get too, and [WithCache]. Subgraph nodes take the retry policies only, and the nodes inside a
+// subgraph take nothing: its own graph has defaults of its own. For a default error handler see
+// [StateGraph.AddErrorHandler].
+func (g *StateGraph[S]) SetNodeDefaults(opts ...NodeOption) {
+	g.b.defaults = append(g.b.defaults, defaultsDecl{nodeOptionsOf(opts), calledAt()})
 }
 
 func nodeOptionsOf(opts []NodeOption) (out nodeOptions) {
