@@ -16,6 +16,7 @@ type attempt struct {
 	node    Node
 	task    *pregel.Task
 	env     Env
+	outer   *TaskRun // the task whose code called the graph that this task is of; nil for none
 	journal Journal
 	idle    *idleTimer
 	answers map[string]pregel.Answer
@@ -27,8 +28,10 @@ type attempt struct {
 	fenced       bool
 	questions    []pregel.Question
 	ordinals     map[string]int // of the questions by id
+	drain        string
 	emitted      []pregel.Emission
 	emittedBytes int
+	emittedCount int           // without resets
 	running      int           // futures that have not ended
 	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
 	locks        map[string]chan struct{}
@@ -40,12 +43,13 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 		return nil, err
 	}
 	a := &attempt{
-		graph: graph, node: node, task: task, env: env, journal: env.Journal,
+		graph: graph, node: node, task: task, env: env, outer: env.outer, journal: env.Journal,
 		answers: map[string]pregel.Answer{}, ordinals: map[string]int{}, locks: map[string]chan struct{}{},
 		info: Info{
 			Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
 			Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
-			Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, Suspect: env.Suspect,
+			Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
+			Suspect: env.Suspect,
 		},
 	}
 	for _, answer := range task.Answers {

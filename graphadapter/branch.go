@@ -26,9 +26,9 @@ func (e *RouteError) Error() string {
 }
 
 // route evaluates the task's branches in their order. A command to the parent graph ends this graph's run, so nothing
-// is routed here.
+// is routed here. Nor is anything behind an error handler, which says itself where to go.
 func (t *TaskRun) route(ctx context.Context, command pregel.Command) ([]pregel.Target, error) {
-	if len(t.task.Branches) == 0 || command.Parent != nil {
+	if len(t.task.Branches) == 0 || command.Parent != nil || t.task.Failure != nil {
 		return nil, nil
 	}
 	program, err := t.graph.Program()

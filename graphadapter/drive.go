@@ -2,8 +2,8 @@ package graphadapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -18,117 +18,100 @@ func (o RunOptions) engine() pregel.Options {
 	return o.Options
 }
 
+// driver runs the tasks of one loop.
+type driver struct {
+	loop *pregel.Loop
+	opts RunOptions
+	run  func(context.Context, *pregel.Task) pregel.Outcome
+
+	queue   []*pregel.Task // handed out and not yet started, in task order
+	running int
+	done    chan delivery
+	step    superstep
+}
+
 // delivery is one task's outcome on its way to the loop.
 type delivery struct {
 	task    *pregel.Task
 	outcome pregel.Outcome
 }
 
-// drive runs a loop's tasks, all of a superstep at once, until the run ends. When ctx is done it waits for the tasks
-// that run, keeps what finished, and returns the cause.
-func drive(ctx context.Context, loop *pregel.Loop, run func(context.Context, *pregel.Task) pregel.Outcome) error {
-	done := make(chan delivery)
-	running := 0
+// drive runs a loop's tasks, all of a superstep at once or as many as the options allow, until the run ends. When ctx is
+// done, or a superstep runs out of time, it starts no more, waits for the tasks that run, keeps what finished, and
+// returns the cause.
+func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts RunOptions,
+	run func(context.Context, *pregel.Task) pregel.Outcome) error {
+	d := &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
+	defer d.step.leave()
 	for {
-		for _, task := range loop.Ready() {
-			running++
-			go func() { done <- delivery{task, run(ctx, task)} }()
-		}
-		if running == 0 {
+		d.queue = append(d.queue, loop.Ready()...)
+		d.step.enter(ctx, loop.Step(), opts.StepTimeout)
+		d.start()
+		if d.running == 0 {
 			break
 		}
-		d := <-done
-		running--
-		loop.Deliver(d.task, d.outcome)
+		arrived := <-d.done
+		d.running--
+		loop.Deliver(arrived.task, arrived.outcome)
 	}
+	return d.end(ctx)
+}
+
+// start starts queued tasks in their order.
+func (d *driver) start() {
+	for len(d.queue) > 0 && (d.opts.MaxConcurrency <= 0 || d.running < d.opts.MaxConcurrency) {
+		task, ctx := d.queue[0], d.step.ctx
+		d.queue = d.queue[1:]
+		d.running++
+		go func() { d.done <- delivery{task, d.run(ctx, task)} }()
+	}
+}
+
+// end says why the run ended.
+func (d *driver) end(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return loop.Err()
+	err := d.loop.Err()
+	var drained *pregel.DrainedError
+	var node *pregel.NodeError
+	switch {
+	case errors.As(err, &drained):
+		return nil // an end that was asked for; see resultOf
+	case errors.As(err, &node) && node.Type == pregel.CancelledType && d.step.ctx.Err() != nil:
+		return context.Cause(d.step.ctx)
+	}
+	return err
 }
 
 // inMemory runs the tasks of a thread of this process.
-func inMemory(g *Graph, thread string) func(context.Context, *pregel.Task) pregel.Outcome {
+func inMemory(g *Graph, thread string, runContext pregel.Value) func(context.Context, *pregel.Task) pregel.Outcome {
 	return func(ctx context.Context, task *pregel.Task) pregel.Outcome {
 		journal, err := NewMemoryJournal(task.Ledger)
 		if err != nil {
 			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
 		}
-		return runTask(ctx, g, task, Env{Thread: thread, Journal: journal})
-	}
-}
-
-// runTask runs one task to its outcome: attempt by attempt, as the node's retry policy says.
-func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.Outcome {
-	if task.Retry != nil {
-		wait, again := RetryAfter(g.retries(task), task.Attempt, task.Retry)
-		return pregel.Outcome{Again: again && pause(ctx, wait)}
-	}
-	var emitted []pregel.Emission // of failed attempts too: what was streamed is not taken back
-	for env.Attempt = 1; ; env.Attempt++ {
-		outcome, err := RunAttempt(ctx, g, task, env)
-		emitted = append(emitted, outcome.Emitted...)
-		if err == nil {
-			outcome.Emitted = emitted
-			return outcome
-		}
-		wait, again := RetryAfter(g.retries(task), env.Attempt, err)
-		if again && ctx.Err() == nil && pause(ctx, wait) {
-			continue
-		}
-		stored, _ := EncodeLedger(env.Journal.Entries())
-		if ctx.Err() != nil {
-			cancelled := &pregel.NodeError{Type: "Cancelled", Message: "cancelled", Graph: g.nameOf(task), Node: task.Node}
-			return pregel.Outcome{Error: cancelled, Ledger: stored, Emitted: emitted}
-		}
-		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err), Ledger: stored, Emitted: emitted}
-	}
-}
-
-// retries are the retry policies of a task's node.
-func (g *Graph) retries(task *pregel.Task) []RetryPolicy {
-	sub, ok := g.Subgraph(task.Graph)
-	if !ok {
-		return nil
-	}
-	return sub.Nodes[task.Node].Retry
-}
-
-func (g *Graph) nameOf(task *pregel.Task) string {
-	if sub, ok := g.Subgraph(task.Graph); ok {
-		return sub.Spec.Name
-	}
-	return g.Spec.Name
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, wait time.Duration) bool {
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+		return runTask(ctx, g, task, Env{Thread: thread, Context: runContext, Journal: journal})
 	}
 }
 
 func resultOf(program *pregel.Program, loop *pregel.Loop) (RunResult, error) {
+	result := RunResult{Output: loop.Output()}
 	switch loop.Status() {
 	case pregel.StatusDone:
-		return RunResult{Output: loop.Output()}, nil
 	case pregel.StatusWaiting:
-		result := RunResult{Output: loop.Output()}
 		for _, q := range program.OpenQuestions(loop.Thread()) {
 			result.Questions = append(result.Questions, q.Question)
 		}
-		return result, nil
 	case pregel.StatusBreakpoint:
-		return RunResult{Output: loop.Output(), Breakpoint: true}, nil
+		result.Breakpoint = true
+	case pregel.StatusDrained:
+		var drained *pregel.DrainedError
+		if errors.As(loop.Err(), &drained) {
+			result.Drained = drained.Reason
+		}
 	default:
 		return RunResult{}, fmt.Errorf("superstep: the loop of graph %q ended in status %d", program.Spec.Name, loop.Status())
 	}
+	return result, nil
 }

@@ -3,9 +3,13 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -87,11 +91,14 @@ func TestRetriesAreThePolicys(t *testing.T) {
 	}}})
 	emitted := ""
 	_, err := g.Invoke(t.Context(), input(`{}`), RunOptions{Observer: func(e pregel.Event) {
-		if e.Kind == pregel.EventCustom {
+		switch e.Kind {
+		case pregel.EventCustom:
 			emitted += string(e.Value)
+		case pregel.EventReset:
+			emitted += "r"
 		}
 	}})
-	if err != nil || emitted != "123" || calls.Load() != 1 {
+	if err != nil || emitted != "1r2r3" || calls.Load() != 1 {
 		t.Errorf("the run ended with %v, emitted %s and made the call %d times", err, emitted, calls.Load())
 	}
 }
@@ -131,5 +138,165 @@ func TestAnUnservedNodeFailsInMemory(t *testing.T) {
 	var why *pregel.NodeError
 	if _, err := g.Invoke(t.Context(), input(`{}`), RunOptions{}); !errors.As(err, &why) || why.Node != "absent" {
 		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// TestMaxConcurrency: tasks start in their order, never more at once than allowed, and all of them run.
+func TestMaxConcurrency(t *testing.T) {
+	const most = 2
+	var mu sync.Mutex
+	var started []string
+	running, greatest := 0, 0
+	node := Node{Run: func(ctx context.Context, _ Input) (pregel.Command, error) {
+		task, _ := TaskFrom(ctx)
+		mu.Lock()
+		started = append(started, task.Info().Node)
+		running++
+		greatest = max(greatest, running)
+		mu.Unlock()
+		time.Sleep(time.Second) // of the bubble's clock
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return said(task.Info().Node), nil
+	}}
+	nodes := map[string]Node{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		nodes[name] = node
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		result, err := sideBySide(nodes).Invoke(t.Context(), input(`{}`), RunOptions{MaxConcurrency: most})
+		if err != nil || string(result.Output["log"]) != `["a","b","c","d","e"]` {
+			t.Errorf("the run ended with %+v, %v", result, err)
+		}
+		if took := time.Since(began); greatest != most || took != 3*time.Second {
+			t.Errorf("%d ran at once, and all of them took %v", greatest, took)
+		}
+		slices.Sort(started[:2]) // the two of a pair start together
+		slices.Sort(started[2:4])
+		if got := strings.Join(started, ""); got != "abcde" {
+			t.Errorf("they started in the order %s", got)
+		}
+	})
+}
+
+// TestStepTimeout: what is under way is cancelled and awaited, what waits for its turn is not started, what finished is
+// kept, and the thread can be continued.
+func TestStepTimeout(t *testing.T) {
+	for _, most := range []int{0, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			runs := map[string]int{}
+			count := func(name string) int {
+				mu.Lock()
+				defer mu.Unlock()
+				runs[name]++
+				return runs[name]
+			}
+			var cause error
+			slow := func(name string) Node {
+				return Node{Retry: []RetryPolicy{{}}, Run: func(ctx context.Context, _ Input) (pregel.Command, error) {
+					if count(name) > 1 {
+						return said(name), nil
+					}
+					<-ctx.Done()
+					mu.Lock()
+					defer mu.Unlock()
+					cause = context.Cause(ctx)
+					return pregel.Command{}, cause
+				}}
+			}
+			g := sideBySide(map[string]Node{"quick": {Run: func(context.Context, Input) (pregel.Command, error) {
+				count("quick")
+				return said("quick"), nil
+			}}, "slow": slow("slow"), "tardy": slow("tardy"), "x": slow("x")})
+			thread := NewMemory().Thread(g, "r-7")
+			opts := RunOptions{StepTimeout: time.Minute, MaxConcurrency: most}
+			_, err := thread.Run(t.Context(), input(`{}`), opts)
+			var late *StepTimeoutError
+			if !errors.As(err, &late) || late.Step != 1 || late.Graph != "side-by-side" || late.Limit != time.Minute || !errors.As(cause, &late) {
+				t.Fatalf("the run ended with %v, its nodes with %v", err, cause)
+			}
+			if most == 2 && runs["x"] != 0 {
+				t.Error("a task was started after the superstep's end")
+			}
+			mu.Lock()
+			runs["x"] = 1
+			mu.Unlock()
+			if log := mustRun(t, thread, pregel.Input{}, opts); log != `["quick","slow","tardy","x"]` || runs["quick"] != 1 {
+				t.Errorf("continued, it ended with %s; what had finished ran %d times", log, runs["quick"])
+			}
+		})
+	}
+}
+
+// TestStepTimeoutIsEachSuperstepsOwn, and a failure that came before it is the run's.
+func TestStepTimeoutIsEachSuperstepsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := oneNode(calling(func(_ context.Context, task *TaskRun) error {
+			time.Sleep(40 * time.Second)
+			if task.Info().Step == 4 {
+				return errors.New("boom")
+			}
+			return nil
+		}))
+		g.Spec.Edges = append(g.Spec.Edges, pregel.Edge{From: "pay", To: "pay"})
+		_, err := g.Invoke(t.Context(), input(`{}`), RunOptions{StepTimeout: time.Minute})
+		if err == nil || is[*StepTimeoutError](err) || !strings.Contains(err.Error(), "boom") {
+			t.Errorf("the run ended with %v", err)
+		}
+	})
+}
+
+// TestACancelledRunStartsNothing.
+func TestACancelledRunStartsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := sideBySide(map[string]Node{"a": {Run: func(context.Context, Input) (pregel.Command, error) { panic("it ran") }}})
+	if _, err := g.Invoke(ctx, input(`{}`), RunOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// TestTheRunsContextReachesEverything: nodes, branches, effects, error handlers and graphs that nodes call.
+func TestTheRunsContextReachesEverything(t *testing.T) {
+	const tenant = `{"tenant":"acme"}`
+	var mu sync.Mutex
+	var seen []string
+	see := func(ctx context.Context, who string) {
+		task, _ := TaskFrom(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, who+string(task.RunContext()))
+	}
+	inner := oneNode(func(ctx context.Context, _ Input) (pregel.Command, error) {
+		see(ctx, "inner")
+		return pregel.Command{}, nil
+	})
+	g := oneNode(func(ctx context.Context, _ Input) (pregel.Command, error) {
+		see(ctx, "node")
+		task, _ := TaskFrom(ctx)
+		if _, err := task.Effect(ctx, "pay", pregel.Value(`{}`), CallOptions{}); err != nil {
+			return pregel.Command{}, err
+		}
+		_, err := InvokeNested(ctx, inner, pregel.Value(`{"amount":1}`))
+		return pregel.Command{}, err
+	}, Effect{Name: "pay", Do: func(ctx context.Context, _ string, _ pregel.Value) (pregel.Value, error) {
+		see(ctx, "effect")
+		return pregel.Null, nil
+	}})
+	pay := g.Nodes["pay"]
+	pay.Branches = []BranchFunc{func(ctx context.Context, _ State) ([]pregel.Target, error) {
+		see(ctx, "branch")
+		return []pregel.Target{{Node: pregel.End}}, nil
+	}}
+	g.Nodes["pay"] = pay
+	g.Spec.Branches = []pregel.Branch{{From: "pay"}}
+	if _, err := g.Invoke(t.Context(), input(`{}`), RunOptions{Context: pregel.Value(tenant)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(seen, " "); got != "node"+tenant+" effect"+tenant+" inner"+tenant+" branch"+tenant {
+		t.Errorf("seen: %s", got)
 	}
 }

@@ -29,15 +29,20 @@ type Env struct {
 	// Lease is how long after a stored record this attempt is certain not to be replaced: one outside call must end
 	// within it. 0 means no bound.
 	Lease time.Duration
+	// Warn is told of what went wrong without harm to the task: a cache that cannot be used. Nil logs it.
+	Warn func(error)
 	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
 	Asked Asked
+
+	outer *TaskRun // the task whose code called the graph
 }
 
 // abandonAfter is how long a node may go on after its context is done before the attempt ends without it.
 const abandonAfter = 5 * time.Second
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
-// then the task's branches on its state with its own writes applied.
+// then the task's branches on its state with its own writes applied. A task with a Failure runs the node's error
+// handler, which has no branches. A task with Retry is not for RunAttempt: see [RetryAfter].
 //
 // With a nil error the outcome is complete: finished, or waiting if the node asked a question, whatever else it
 // returned. With an error the outcome carries only Emitted and Ledger. The error is
@@ -54,6 +59,7 @@ func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (preg
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
+	t.reset()
 	bounded, stop := t.bound(ctx)
 	defer stop()
 	done := make(chan result, 1)
@@ -107,7 +113,12 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 		return t.task.Done, nil
 	}
 	defer catch(&err)
-	command, err = t.node.Run(ctx, Input{State: t.nodeState(), Arg: t.task.Arg})
+	input := Input{State: t.nodeState(), Arg: t.task.Arg}
+	if t.task.Failure != nil {
+		command, err = t.node.Handle(ctx, input, t.task.Failure)
+	} else {
+		command, err = t.node.Run(ctx, input)
+	}
 	if err == nil && command.Parent != nil && (len(command.Update) > 0 || len(command.Goto) > 0) {
 		err = Permanent(fmt.Errorf("node %q of graph %q returned a command to the parent graph together with its own "+
 			"update or goto: return one or the other", t.info.Node, t.info.Graph))
@@ -116,10 +127,11 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 	return command, err
 }
 
-// nodeState is what the node reads. The task's state holds more when the node has branches, which read everything.
+// nodeState is what the node reads. The task's state holds more when the node has branches, which read everything, and
+// when an error handler reads less than the node that failed.
 func (t *TaskRun) nodeState() State {
 	spec, ok := t.graph.nodeSpec(t.task.Node)
-	if !ok || spec.Reads == nil || len(t.task.Branches) == 0 {
+	if !ok || spec.Reads == nil || len(t.task.Branches) == 0 && t.task.Failure == nil {
 		return t.task.State
 	}
 	state := make(State, len(spec.Reads))
@@ -134,7 +146,7 @@ func (t *TaskRun) nodeState() State {
 // conclude turns the node's result into the attempt's, in the order of what outweighs what.
 func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outcome, error) {
 	t.mu.Lock()
-	fenced, questions := t.fenced, slices.Clone(t.questions)
+	fenced, questions, drain := t.fenced, slices.Clone(t.questions), t.drain
 	out := pregel.Outcome{Emitted: slices.Clone(t.emitted)}
 	t.mu.Unlock()
 	stored, err := EncodeLedger(t.journal.Entries())
@@ -148,7 +160,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case fenced:
 		return out, fmt.Errorf("node %q of graph %q, thread %q: %w", t.info.Node, t.info.Graph, t.info.Thread, ErrFenced)
 	case len(questions) > 0 && (timedOut || !r.left):
-		out.Questions = questions
+		out.Questions, out.Drain = questions, drain
 		return out, nil
 	case timedOut:
 		return out, timeout
@@ -157,7 +169,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case r.err != nil:
 		return out, r.err
 	}
-	out.Command, out.Routes = r.outcome.Command, r.outcome.Routes
+	out.Command, out.Routes, out.Cached, out.Drain = r.outcome.Command, r.outcome.Routes, r.outcome.Cached, drain
 	return out, nil
 }
 
@@ -166,7 +178,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 type UnservedError struct {
 	// Graph is the graph's name, or the missing subgraph's path; Node is the node.
 	Graph, Node string
-	// Missing says what is not there: "subgraph", "node", "branch 1".
+	// Missing says what is not there: "subgraph", "node", "error handler", "branch 1".
 	Missing string
 }
 
@@ -177,17 +189,16 @@ func (e *UnservedError) Error() string {
 
 // serve finds the functions of a task: its graph, its node and all its branches, before anything runs.
 func (g *Graph) serve(task *pregel.Task) (*Graph, Node, error) {
-	graph := g
-	for i, name := range task.Graph {
-		sub, ok := graph.Subgraphs[name]
-		if !ok {
-			path := append([]string{g.Spec.Name}, task.Graph[:i+1]...)
-			return nil, Node{}, &UnservedError{Graph: joinPath(path), Node: task.Node, Missing: "subgraph"}
+	graph, node, err := g.declared(task)
+	switch {
+	case err != nil:
+		return nil, Node{}, err
+	case task.Failure != nil:
+		if node.Handle == nil {
+			return nil, Node{}, &UnservedError{Graph: graph.Spec.Name, Node: task.Node, Missing: "error handler"}
 		}
-		graph = sub
-	}
-	node, ok := graph.Nodes[task.Node]
-	if !ok || node.Run == nil && !task.RouteOnly {
+		return graph, node, nil // its branches are none: a handler says itself where to go
+	case node.Run == nil && !task.RouteOnly:
 		return nil, Node{}, &UnservedError{Graph: graph.Spec.Name, Node: task.Node, Missing: "node"}
 	}
 	for _, b := range task.Branches {
@@ -199,6 +210,31 @@ func (g *Graph) serve(task *pregel.Task) (*Graph, Node, error) {
 		}
 	}
 	return graph, node, nil
+}
+
+// declared finds a task's graph and node.
+func (g *Graph) declared(task *pregel.Task) (*Graph, Node, error) {
+	graph := g
+	for i, name := range task.Graph {
+		sub, ok := graph.Subgraphs[name]
+		if !ok {
+			path := append([]string{g.Spec.Name}, task.Graph[:i+1]...)
+			return nil, Node{}, &UnservedError{Graph: joinPath(path), Node: task.Node, Missing: "subgraph"}
+		}
+		graph = sub
+	}
+	node, ok := graph.Nodes[task.Node]
+	if !ok {
+		return nil, Node{}, &UnservedError{Graph: graph.Spec.Name, Node: task.Node, Missing: "node"}
+	}
+	return graph, node, nil
+}
+
+// RetryPolicies returns the retry policies of the task's node, or an [*UnservedError] when this process does not have
+// the node.
+func (g *Graph) RetryPolicies(task *pregel.Task) ([]RetryPolicy, error) {
+	_, node, err := g.declared(task)
+	return node.Retry, err
 }
 
 // nodeSpec returns the declaration of a node.

@@ -49,7 +49,7 @@ func (t *Thread) edit(ctx context.Context, program *pregel.Program, thread *preg
 	}
 	var routes []pregel.Target
 	if task := e.Task(); task != nil {
-		o := inMemory(t.graph, t.id)(ctx, task)
+		o := inMemory(t.graph, t.id, nil)(ctx, task)
 		if o.Error != nil {
 			return o.Error
 		}

@@ -15,7 +15,8 @@ const kindGraph ledger.Kind = "graph"
 // InvokeNested runs a graph inside the task that ctx belongs to, and returns its output. The graph is part of the task:
 // its questions are the task's, its effects and memoised calls are in the task's journal, and when the task runs again
 // the graph goes on where it stood; once finished it is not run again. It is known by its order among the task's calls
-// of graphs of that name.
+// of graphs of that name. It has the run's context value, what its nodes emit is emitted by the task, and a drain that
+// they ask for is the task's: the graph itself runs on.
 //
 // Errors: [ErrOutsideNode]; [ErrInterrupted] while it waits for an answer; otherwise what failed it.
 func InvokeNested(ctx context.Context, g *Graph, input pregel.Value) (map[string]pregel.Value, error) {
@@ -55,8 +56,9 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 	if err != nil {
 		return nil, err
 	}
-	err = drive(ctx, loop, func(ctx context.Context, task *pregel.Task) pregel.Outcome {
-		o := runTask(ctx, g, task, Env{Thread: t.info.Thread, Journal: t.Journal(), Suspect: t.info.Suspect})
+	err = drive(ctx, program, loop, RunOptions{}, func(ctx context.Context, task *pregel.Task) pregel.Outcome {
+		o := runTask(ctx, g, task, Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(),
+			Suspect: t.info.Suspect, Beat: t.Beat, Warn: t.env.Warn, outer: t})
 		o.Ledger = nil // it is the caller's journal, which the caller stores
 		return o
 	})

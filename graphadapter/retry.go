@@ -1,8 +1,10 @@
 package graphadapter
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -33,7 +35,10 @@ const maxMessage = 4 << 10
 // A [Permanent] error, a wait for an answer, a lost fence and an unserved node are never repeated. A nil RetryOn also
 // leaves out what is a mistake in the program, which a repetition does not mend: a panic, a call outside a node, an
 // effect used with other parameters or not registered, a route or an update that the graph does not have, an emit
-// limit. It matches everything else, timeouts included.
+// limit, a recursion limit. It matches everything else, timeouts included.
+//
+// A subgraph's failure is a *pregel.NodeError, of which the same holds by its type and its Final. A RetryOn that panics
+// says no to everything: it is logged, and the failure is final.
 func RetryAfter(policies []RetryPolicy, attempt int, err error) (wait time.Duration, again bool) {
 	return retryAfter(policies, attempt, err, func() time.Duration { return rand.N(maxJitter) })
 }
@@ -43,7 +48,11 @@ func retryAfter(policies []RetryPolicy, attempt int, err error, jitter func() ti
 		return 0, false
 	}
 	for _, p := range policies {
-		if !p.matches(err) {
+		matches, ok := p.matches(err)
+		if !ok {
+			return 0, false
+		}
+		if !matches {
 			continue
 		}
 		if attempt >= orDefault(p.MaxAttempts, defaultMaxAttempts) {
@@ -58,11 +67,21 @@ func retryAfter(policies []RetryPolicy, attempt int, err error, jitter func() ti
 	return 0, false
 }
 
-func (p *RetryPolicy) matches(err error) bool {
-	if p.RetryOn != nil {
-		return p.RetryOn(err)
+// matches asks the policy; ok is false when it has no answer because its RetryOn panicked.
+func (p *RetryPolicy) matches(err error) (matches, ok bool) {
+	if p.RetryOn == nil {
+		return !programMistake(err), true
 	}
-	return !programMistake(err)
+	var broken error
+	func() {
+		defer catch(&broken)
+		matches = p.RetryOn(err)
+	}()
+	if broken != nil {
+		slog.Error("superstep: the RetryOn of a retry policy panicked, so the failure that it was asked about is final",
+			"panic", broken, "failure", fmt.Sprint(err))
+	}
+	return matches, broken == nil
 }
 
 func (p *RetryPolicy) backoff(attempt int) time.Duration {
@@ -116,14 +135,36 @@ func IsPermanent(err error) bool {
 
 func neverRepeated(err error) bool {
 	var unserved *UnservedError
-	return IsPermanent(err) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrFenced) || errors.As(err, &unserved)
+	return IsPermanent(err) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrFenced) || errors.As(err, &unserved) ||
+		stoppedFromOutside(err)
 }
 
-// programMistake reports whether err is one of this package's own that tell of a wrong program or graph.
+// stoppedFromOutside reports whether err is the end of a subgraph that was cancelled, or given up by a person.
+func stoppedFromOutside(err error) bool {
+	var stored *pregel.NodeError
+	return errors.As(err, &stored) && (stored.Type == pregel.CancelledType || stored.Type == LostWorkersType)
+}
+
+// LostWorkersType is the type of the pregel.NodeError of a task that a person gave up because it kept losing its workers.
+const LostWorkersType = "LostWorkers"
+
+// programMistake reports whether err is one of this package's own that tell of a wrong program or graph, itself or as
+// the failure of a subgraph's node.
 func programMistake(err error) bool {
+	var stored *pregel.NodeError
+	if errors.As(err, &stored) && mistakeTypes[stored.Type] {
+		return true
+	}
 	return errors.Is(err, ErrOutsideNode) || errors.Is(err, ErrNotRegistered) ||
 		is[*PanicError](err) || is[*RouteError](err) || is[*AnswerError](err) || is[*EmitLimitError](err) ||
 		is[*ledger.ConflictError](err) || is[*ledger.TransitionError](err) || is[*pregel.InvalidUpdateError](err)
+}
+
+// mistakeTypes are the types of those errors once they are data, and those that only exist as data.
+var mistakeTypes = map[string]bool{
+	"Panic": true, "RouteError": true, "AnswerError": true, "EmitLimitError": true, "ConflictError": true,
+	"TransitionError": true, "InvalidUpdateError": true, "OutsideNode": true, "NotRegistered": true,
+	"EmptyInputError": true, "GraphRecursionError": true, "ParentCommand": true, "PayloadTooLarge": true,
 }
 
 func is[E error](err error) bool {
@@ -133,9 +174,11 @@ func is[E error](err error) bool {
 
 // FailureOf returns a final failure as data that survives this process. Type is what the error's ErrorType method
 // says, if it or an error that it wraps has one, else the name of the first Go type in its chain that is not a mere
-// wrapper, else "NodeFailure". The message is bounded to 4 KiB of valid UTF-8.
+// wrapper, else "NodeFailure". A context error that the node itself returned is "NodeCancelled" or "DeadlineExceeded".
+// The message is bounded to 4 KiB of valid UTF-8.
 func FailureOf(graph, node string, err error) *pregel.NodeError {
-	return &pregel.NodeError{Type: errorType(err), Message: bounded(fmt.Sprint(err)), Graph: graph, Node: node}
+	return &pregel.NodeError{Type: errorType(err), Message: bounded(fmt.Sprint(err)), Graph: graph, Node: node,
+		Final: IsPermanent(err)}
 }
 
 func errorType(err error) string {
@@ -149,8 +192,18 @@ func errorType(err error) string {
 		return named.ErrorType()
 	case errors.As(err, &stored):
 		return stored.Type
+	case errors.Is(err, ErrOutsideNode):
+		return "OutsideNode"
+	case errors.Is(err, ErrNotRegistered):
+		return "NotRegistered"
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
+		switch err {
+		case context.Canceled:
+			return "NodeCancelled" // by itself: a task stopped from outside is pregel.CancelledType
+		case context.DeadlineExceeded:
+			return "DeadlineExceeded"
+		}
 		t := reflect.TypeOf(err)
 		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
@@ -172,13 +225,15 @@ func wrapper(t reflect.Type) bool {
 }
 
 // bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
-func bounded(text string) string {
+func bounded(text string) string { return cutTo(text, maxMessage) }
+
+func cutTo(text string, most int) string {
 	const cut = " … (cut)"
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= maxMessage {
+	if len(text) <= most {
 		return text
 	}
-	end := maxMessage - len(cut)
+	end := most - len(cut)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -70,6 +70,19 @@ func TestRetryAfter(t *testing.T) {
 		{"not registered", []RetryPolicy{{}}, 1, &EffectError{Err: ErrNotRegistered}, no},
 		{"route", []RetryPolicy{{}}, 1, &RouteError{}, no},
 		{"update", []RetryPolicy{{}}, 1, &pregel.InvalidUpdateError{}, no},
+		{"cancelled by itself", []RetryPolicy{{}}, 1, context.Canceled, 500 * time.Millisecond},
+		{"a panicking predicate", []RetryPolicy{{RetryOn: func(error) bool { panic("boom") }}, {}}, 1, boom, no},
+		{"subgraph", []RetryPolicy{{}}, 1, &pregel.NodeError{Type: "declinedError"}, 500 * time.Millisecond},
+		{"subgraph, by type", []RetryPolicy{{RetryOn: isNodeError("Timeout")}}, 1, &pregel.NodeError{Type: "Timeout"}, 500 * time.Millisecond},
+		{"subgraph, by another type", []RetryPolicy{{RetryOn: isNodeError("Timeout")}}, 1, &pregel.NodeError{Type: "Panic"}, no},
+		{"subgraph, final", []RetryPolicy{{RetryOn: always}}, 1, FailureOf("g", "n", Permanent(boom)), no},
+		{"subgraph, panic", []RetryPolicy{{}}, 1, FailureOf("g", "n", &PanicError{}), no},
+		{"subgraph, not registered", []RetryPolicy{{}}, 1, FailureOf("g", "n", &EffectError{Err: ErrNotRegistered}), no},
+		{"subgraph, outside a node", []RetryPolicy{{}}, 1, FailureOf("g", "n", ErrOutsideNode), no},
+		{"subgraph, recursion", []RetryPolicy{{}}, 1, pregel.AsNodeError("g", "n", &pregel.RecursionError{}), no},
+		{"subgraph, recursion, if asked for", []RetryPolicy{{RetryOn: always}}, 1, pregel.AsNodeError("g", "n", &pregel.RecursionError{}), 500 * time.Millisecond},
+		{"subgraph, cancelled", []RetryPolicy{{RetryOn: always}}, 1, &pregel.NodeError{Type: pregel.CancelledType}, no},
+		{"subgraph, given up", []RetryPolicy{{RetryOn: always}}, 1, &pregel.NodeError{Type: LostWorkersType}, no},
 	} {
 		for _, jitter := range []time.Duration{0, 7 * time.Millisecond} {
 			for i := range c.policies {
@@ -80,6 +93,13 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("%s: wait %v, again %v; want %v", c.name, wait, again, c.wait)
 			}
 		}
+	}
+}
+
+func isNodeError(kind string) func(error) bool {
+	return func(err error) bool {
+		var failure *pregel.NodeError
+		return errors.As(err, &failure) && failure.Type == kind
 	}
 }
 
@@ -115,6 +135,9 @@ func TestFailureOf(t *testing.T) {
 		{finalError{}, "finalError"},
 		{fmt.Errorf("pay: %w", namedError{io.EOF}), "RateLimit"},
 		{&PanicError{Message: "boom"}, "Panic"},
+		{fmt.Errorf("call: %w", context.Canceled), "NodeCancelled"},
+		{context.DeadlineExceeded, "DeadlineExceeded"},
+		{&EffectError{Err: ErrNotRegistered}, "NotRegistered"},
 		{&TimeoutError{Kind: TimeoutIdle}, "Timeout"},
 		{&RouteError{}, "RouteError"},
 		{fmt.Errorf("inner: %w", &pregel.NodeError{Type: "Timeout"}), "Timeout"},
@@ -123,6 +146,9 @@ func TestFailureOf(t *testing.T) {
 		{nil, "NodeFailure"},
 	} {
 		got := FailureOf("refund", "pay", c.err)
+		if got.Final != IsPermanent(c.err) {
+			t.Errorf("%v is final: %v", fmt.Sprint(c.err), got.Final)
+		}
 		if got.Type != c.kind || got.Graph != "refund" || got.Node != "pay" || got.Message == "" {
 			t.Errorf("%v: %+v, want type %s", fmt.Sprint(c.err), got, c.kind)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,9 @@ type Info struct {
 	Attempt int
 	// StepsLeft counts the supersteps that may still run in this run after this one.
 	StepsLeft int
+	// LastStep says that this is the last superstep after which the run can still finish within its recursion limit
+	// (LangGraph's IsLastStep; StepsLeft is its RemainingSteps).
+	LastStep bool
 	// Suspect says that an earlier execution of this task may have acted outside without a trace: effects look up
 	// before they call.
 	Suspect bool
@@ -99,6 +103,31 @@ func (t *TaskRun) inside(key string) bool {
 
 // Info says which task runs.
 func (t *TaskRun) Info() Info { return t.info }
+
+// RunContext returns the context value of the run, nil for none: the same in every node, branch, effect and error
+// handler, also in graphs that a node calls. It must not be changed.
+func (t *TaskRun) RunContext() pregel.Value { return t.env.Context }
+
+// maxDrainReason bounds the reason of a drain, in bytes.
+const maxDrainReason = 1 << 10
+
+// Drain asks the run to stop before its next superstep; the first reason given in an attempt counts, cut at 1 KiB. The
+// task itself is not stopped: what it returns is kept, and so is what its siblings return. An attempt that fails has
+// asked for nothing.
+func (t *TaskRun) Drain(reason string) {
+	if t.outer != nil {
+		t.outer.Drain(reason)
+		return
+	}
+	if reason == "" {
+		reason = fmt.Sprintf("node %q of graph %q asked for it", t.info.Node, t.info.Graph)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.drain == "" && !t.closed {
+		t.drain = cutTo(reason, maxDrainReason)
+	}
+}
 
 // Beat says that the node makes progress, which restarts its idle timeout.
 func (t *TaskRun) Beat() {

@@ -55,7 +55,17 @@ type NodeError struct {
 	// Graph and Node name where it happened; Node is empty when the superstep itself failed.
 	Graph string `json:"graph,omitempty"`
 	Node  string `json:"node,omitempty"`
+	// Final says that no retry policy may repeat what failed.
+	Final bool `json:"final,omitempty"`
 }
+
+// CancelledType is the type of the error of a task that was stopped from outside: its run was cancelled, or its
+// superstep ran out of time. That is no failure of its node: no handler takes over, and the task runs again when the
+// thread is continued.
+const CancelledType = "Cancelled"
+
+// Permanent reports whether no retry policy may repeat what failed.
+func (e *NodeError) Permanent() bool { return e.Final }
 
 // Error implements error.
 func (e *NodeError) Error() string {

@@ -1,0 +1,34 @@
+package graphadapter
+
+import (
+	"context"
+	"time"
+)
+
+// superstep is the root graph's superstep that runs, whatever supersteps its subgraphs are in: its time is one.
+type superstep struct {
+	graph  string
+	number int
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// enter makes number the superstep that runs; nothing changes while it is. With a limit its context ends in time, with
+// a *StepTimeoutError as the cause.
+func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) {
+	if s.ctx != nil && s.number == number {
+		return
+	}
+	s.leave()
+	s.number, s.ctx, s.cancel = number, ctx, func() {}
+	if limit > 0 {
+		s.ctx, s.cancel = context.WithTimeoutCause(ctx, limit, &StepTimeoutError{Graph: s.graph, Step: number, Limit: limit})
+	}
+}
+
+// leave frees the superstep's timer.
+func (s *superstep) leave() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
