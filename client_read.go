@@ -2,7 +2,6 @@ package superstep
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -163,32 +162,23 @@ func questionsOf(open []pregel.OpenQuestion) []Question {
 	return out
 }
 
-// State returns a thread's values, what runs next, and its open questions, of an open run or a closed one. A worker
-// answers. Errors: ErrNotFound, ErrNoWorker, ErrNoServer.
+// State is StateOf for now.
 func (c *Client) State(ctx context.Context, thread string) (StateView, error) {
-	last, err := c.theLastRun(ctx, thread)
-	if err != nil {
-		return StateView{}, err
-	}
+	return c.StateOf(ctx, StateRequest{Thread: thread})
+}
+
+// stateNow asks a worker.
+func (c *Client) stateNow(ctx context.Context, last *lastRun, r StateRequest) (StateView, error) {
 	var s workflows.State
 	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
 		return StateView{}, err
 	}
-	v := stateView(thread, last.graph, &s.Snapshot)
+	v, err := stateView(last.graph, &s.Snapshot, r)
 	v.Status, v.Questions = Status(s.Status), questionsOf(s.Questions)
 	if !last.open {
 		v.Status = statusOf(last.status)
 	}
-	return v, nil
-}
-
-func stateView(thread, graph string, s *pregel.Snapshot) StateView {
-	v := StateView{Thread: thread, Graph: graph, Checkpoint: s.Checkpoint, Source: string(s.Source), Step: s.Step,
-		Values: make(map[string]json.RawMessage, len(s.Values)), Next: s.Next}
-	for name, value := range s.Values {
-		v.Values[name] = value
-	}
-	return v
+	return v, err
 }
 
 // History returns the thread's latest checkpoints, newest first, at most 1,000. A worker answers. Errors: ErrNotFound,

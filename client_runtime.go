@@ -80,27 +80,26 @@ func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]
 	return c.update(ctx, thread, last.runID, req.ID, workflows.UpdateResume, req, nil)
 }
 
-func (c *Client) threadState(ctx context.Context, g *graphadapter.Graph, thread, checkpoint string) (StateView, error) {
-	if checkpoint == "" {
-		return c.State(ctx, thread)
-	}
-	last, err := c.theLastRun(ctx, thread)
+func (c *Client) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error) {
+	last, err := c.theLastRun(ctx, r.Thread)
 	if err != nil {
 		return StateView{}, err
+	}
+	if r.Checkpoint == "" {
+		return c.stateNow(ctx, last, r)
 	}
 	past, err := c.checkpoints(ctx, g, last)
 	if err != nil {
 		return StateView{}, err
 	}
 	for _, s := range past {
-		if s.Checkpoint == checkpoint {
-			v := stateView(thread, last.graph, s)
+		if s.Checkpoint == r.Checkpoint {
+			v, err := stateView(last.graph, s, r)
 			v.Status = statusOf(last.status)
-			return v, nil
+			return v, err
 		}
 	}
-	return StateView{}, &Error{Kind: ErrNotFound, Graph: last.graph, Thread: thread,
-		Message: "the thread's last run has no checkpoint " + quote(checkpoint), Do: "List them", Command: []string{"history", thread}}
+	return StateView{}, noCheckpoint(last.graph, r.Thread, r.Checkpoint)
 }
 
 // checkpoints replays a run and returns its checkpoints, oldest first.
@@ -139,8 +138,8 @@ func (s checkpointSink) Edited(_ int64, namespace string, r *pregel.Record) {
 	}
 }
 
-func (c *Client) threadHistory(ctx context.Context, _ *graphadapter.Graph, thread string) ([]CheckpointView, error) {
-	return c.History(ctx, thread)
+func (c *Client) historyOf(ctx context.Context, _ *graphadapter.Graph, r HistoryRequest) ([]CheckpointView, error) {
+	return c.History(ctx, r.Thread)
 }
 
 func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {

@@ -3,7 +3,6 @@ package superstep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"superstep.dev/graphadapter"
@@ -79,40 +78,39 @@ func (t *trace) complete(v *ThreadView) {
 	}
 }
 
-func (m *Memory) threadState(ctx context.Context, g *graphadapter.Graph, thread, checkpoint string) (StateView, error) {
-	t, err := m.thread(g, thread, false)
+func (m *Memory) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error) {
+	t, err := m.thread(g, r.Thread, false)
 	if err != nil {
 		return StateView{}, err
 	}
-	snapshot, err := m.driver.Thread(g, thread).State(ctx, checkpoint)
+	snapshot, err := m.driver.Thread(g, r.Thread).State(ctx, r.Checkpoint)
 	if err != nil {
-		return StateView{}, t.stateError(checkpoint, err)
+		return StateView{}, t.stateError(r.Checkpoint, err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := StateView{Thread: thread, Graph: t.graph, Status: t.view.Status, Checkpoint: snapshot.Checkpoint,
-		Source: string(snapshot.Source), Step: snapshot.Step, Values: snapshot.Values, Next: snapshot.Next}
-	if checkpoint == "" {
+	out, err := stateView(t.graph, snapshot, r)
+	out.Status = t.view.Status
+	if r.Checkpoint == "" {
 		out.Questions = slices.Clone(t.view.Questions)
 	}
-	return out, nil
+	return out, err
 }
 
 func (t *memoryThread) stateError(checkpoint string, err error) error {
 	var unknown *pregel.NoCheckpointError
 	if errors.As(err, &unknown) {
-		return &Error{Kind: ErrNotFound, Graph: t.graph, Thread: t.id,
-			Message: fmt.Sprintf("thread %q has no checkpoint %q", t.id, checkpoint), Cause: err}
+		return noCheckpoint(t.graph, t.id, checkpoint)
 	}
 	return err
 }
 
-func (m *Memory) threadHistory(ctx context.Context, g *graphadapter.Graph, thread string) ([]CheckpointView, error) {
-	t, err := m.thread(g, thread, false)
+func (m *Memory) historyOf(ctx context.Context, g *graphadapter.Graph, r HistoryRequest) ([]CheckpointView, error) {
+	t, err := m.thread(g, r.Thread, false)
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := m.driver.Thread(g, thread).History(ctx)
+	snapshots, err := m.driver.Thread(g, r.Thread).History(ctx)
 	if err != nil {
 		return nil, err
 	}

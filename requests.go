@@ -75,6 +75,16 @@ type UpdateRequest struct {
 	Updates [][]graphadapter.StateUpdate
 }
 
+// ForkRequest asks for a run from an earlier checkpoint of a thread.
+type ForkRequest struct {
+	Thread string
+	// Checkpoint is where it runs from. What came after it runs again, on a branch of its own.
+	Checkpoint string
+	// As is the id of a new thread to run it on: that one begins with the checkpoint, and Thread stays as it is. "" means
+	// Thread itself, whose history keeps both branches.
+	As string
+}
+
 // StreamMode says what of a run is streamed: LangGraph's modes.
 type StreamMode string
 

@@ -30,6 +30,8 @@ type runOptions struct {
 	request StartRequest
 	// context is encoded with the request: an error then names graph and thread.
 	context any
+	// answers are encoded with the request too.
+	answers map[string]any
 }
 
 type runOption func(*runOptions)

@@ -20,10 +20,16 @@ type Runtime interface {
 	waitRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// resumeRun answers questions, all or none of them, and returns when the answers are accepted.
 	resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error
-	// threadState returns the state at a checkpoint, "" for now.
-	threadState(ctx context.Context, g *graphadapter.Graph, thread, checkpoint string) (StateView, error)
-	// threadHistory returns the checkpoints, newest first.
-	threadHistory(ctx context.Context, g *graphadapter.Graph, thread string) ([]CheckpointView, error)
+	// stateOf returns a thread's state, now or at a checkpoint.
+	stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error)
+	// historyOf returns checkpoints, newest first.
+	historyOf(ctx context.Context, g *graphadapter.Graph, r HistoryRequest) ([]CheckpointView, error)
+	// updateState writes to the state from outside, all of the updates or none, and returns it as it is then.
+	updateState(ctx context.Context, g *graphadapter.Graph, r UpdateRequest) (StateView, error)
+	// forkRun begins a run from an earlier checkpoint and returns when it is accepted.
+	forkRun(ctx context.Context, g *graphadapter.Graph, r ForkRequest) (ThreadView, error)
+	// drainRun asks the open run to stop before its next superstep and returns when it stands still.
+	drainRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
 	// retryRun goes on after a failure and returns when that is accepted.
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// cancelRun ends the open run and returns when it has ended.
@@ -48,6 +54,9 @@ func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (St
 	}
 	r, err := o.start(g.Spec, thread)
 	if err != nil {
+		return StartRequest{}, err
+	}
+	if r.Resume, err = encodeAnswers(g, thread, o.answers); err != nil {
 		return StartRequest{}, err
 	}
 	if r.Input, err = encodeInput(g.Spec.Name, input); err != nil {

@@ -19,12 +19,6 @@ type Thread[Out any] struct {
 	id      string
 }
 
-// ThreadState is a thread's state at one checkpoint. State has every field that has a value, not only the output.
-type ThreadState[Out any] struct {
-	StateView
-	State Out
-}
-
 // ID returns the thread's id.
 func (t *Thread[Out]) ID() string { return t.id }
 
@@ -96,25 +90,6 @@ func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, erro
 			Message: "the answer does not encode as JSON", Cause: err}
 	}
 	return raw, nil
-}
-
-// State returns the thread's state now.
-func (t *Thread[Out]) State(ctx context.Context) (ThreadState[Out], error) { return t.StateAt(ctx, "") }
-
-// StateAt returns the thread's state at a checkpoint of its history.
-func (t *Thread[Out]) StateAt(ctx context.Context, checkpoint string) (ThreadState[Out], error) {
-	view, err := t.runtime.threadState(ctx, t.graph, t.id, checkpoint)
-	if err != nil {
-		return ThreadState[Out]{}, err
-	}
-	out := ThreadState[Out]{StateView: view}
-	out.State, err = decodeOutput[Out](t.graph.Spec.Name, view.Values)
-	return out, err
-}
-
-// History returns the thread's checkpoints, newest first.
-func (t *Thread[Out]) History(ctx context.Context) ([]CheckpointView, error) {
-	return t.runtime.threadHistory(ctx, t.graph, t.id)
 }
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
