@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -82,25 +81,33 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 
 // run keeps the task's lease while the node runs, and sorts out how it ended.
 func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
-	if question, answer := e.lostWorkers(); question != nil {
-		return pregel.Outcome{Questions: []pregel.Question{*question}, Ledger: e.owner.ledger()}, nil
-	} else if answer == givenUp {
-		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "LostWorkers", Graph: e.req.Graph, Node: e.req.Task.Node,
-			Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)})
-	}
 	if e.graph == nil {
 		return pregel.Outcome{}, e.unserved(ctx, fmt.Errorf("this worker does not serve the graph %q", e.req.Graph))
+	}
+	if err := e.tooEarly(ctx); err != nil {
+		return pregel.Outcome{}, err
+	}
+	if e.req.Task.Retry != nil {
+		return e.retrySubgraph(ctx)
+	}
+	if question, answer := e.lostWorkers(); question != nil {
+		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger()}, nil
+	} else if answer == givenUp {
+		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: graphadapter.LostWorkersType, Graph: e.req.Graph,
+			Node: e.req.Task.Node, Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)},
+			e.owner.emitted()...)
 	}
 	// The lease is renewed as long as the node runs, and its context ends with it: a call needs no bound of its own.
 	held, release := e.owner.hold(ctx)
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
-		Thread: e.req.Thread, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
+		Thread: e.req.Thread, Context: e.req.Context, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
+		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	release()
 	if err != nil {
 		return pregel.Outcome{}, e.ended(ctx, held, outcome.Emitted, err)
 	}
-	return e.sized(outcome)
+	return e.sized(outcome, e.owner.emitted())
 }
 
 // suspect reports whether an earlier execution of this task may have acted outside without a trace: it was repeated
@@ -124,17 +131,13 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, 
 		_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
 		return temporal.NewApplicationError("this worker stops; another one takes the task over", graphadapter.NodeStoppedType)
 	}
-	wait, again := graphadapter.RetryAfter(e.policies(), e.owner.attempt(), err)
+	// A policy that is not here has no say; the node was, for it ran.
+	policies, _ := e.graph.RetryPolicies(&e.req.Task)
+	wait, again := graphadapter.RetryAfter(policies, e.owner.attempt(), err)
 	if !again {
-		return e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err), emitted...)
+		return e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err), append(e.owner.emitted(), emitted...)...)
 	}
-	if err := e.owner.countFailure(ctx); err != nil {
-		return temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded", graphadapter.NodeStoppedType, err)
-	}
-	return temporal.NewApplicationErrorWithOptions(err.Error(), graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
-		// 0 would mean the activity's own interval.
-		NextRetryDelay: max(wait, time.Millisecond), Cause: err,
-	})
+	return e.again(ctx, wait, emitted, err)
 }
 
 // cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of
@@ -149,9 +152,11 @@ func (e *execution) cancelled(ctx context.Context) error {
 
 // failed ends the task for good; its ledger goes along, and what it emitted.
 func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
+	stored := e.owner.ledger()
+	emitted = graphadapter.KeepEmitted(emitted, maxFailureBytes-len(stored))
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{
-			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Emitted: emitted, Ledger: e.owner.ledger()}},
+			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Emitted: emitted, Ledger: stored}},
 		})
 }
 
@@ -161,14 +166,6 @@ func (e *execution) unserved(ctx context.Context, err error) error {
 		err = errors.Join(err, recorded)
 	}
 	return temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)
-}
-
-func (e *execution) policies() []graphadapter.RetryPolicy {
-	sub, ok := e.graph.Subgraph(e.req.Task.Graph)
-	if !ok {
-		return nil
-	}
-	return sub.Nodes[e.req.Task.Node].Retry
 }
 
 func (e *execution) graphName() string {

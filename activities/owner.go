@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,13 +116,17 @@ func (o *owner) send(ctx context.Context) error {
 	return o.heard(sent, err)
 }
 
-// details is what a heartbeat carries: in exit mode only life, no record.
+// defaultDetailBytes bounds a heartbeat's details when the request does not.
+const defaultDetailBytes = 128 << 10
+
+// details is what a heartbeat carries: in exit mode only life and the count of attempts, no record.
 func (o *owner) details() graphadapter.NodeProgress {
 	p := o.progress
 	p.Ledger = nil
 	if o.mode != graphadapter.DurabilityExit {
 		p.Ledger = o.ledgerLocked()
 	}
+	p.Emitted = graphadapter.KeepEmitted(p.Emitted, cmp.Or(o.most, defaultDetailBytes)-len(p.Ledger))
 	return p
 }
 
@@ -215,13 +221,36 @@ func (o *owner) lost() int {
 	return int(o.info.Attempt - 1 - o.progress.Accounted)
 }
 
-// countFailure records that the node failed and will be tried again.
-func (o *owner) countFailure(ctx context.Context) error {
+// countFailure records that the node failed and will be tried again after that wait, and what it emitted.
+func (o *owner) countFailure(ctx context.Context, wait time.Duration, emitted []pregel.Emission) error {
 	o.mu.Lock()
 	o.progress.Failures++
 	o.progress.Accounted = o.info.Attempt
+	o.progress.Emitted = append(o.progress.Emitted, emitted...)
+	o.progress.RetryAt = time.Time{}
+	if wait > 0 {
+		o.progress.RetryAt = o.info.StartedTime.Add(time.Since(o.began) + wait)
+	}
 	o.mu.Unlock()
 	return o.send(ctx)
+}
+
+// waitsFor is how long the task still has to wait for its next attempt. Only the server's clock counts: the attempt
+// before may have been another machine's.
+func (o *owner) waitsFor() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.progress.RetryAt.IsZero() {
+		return 0
+	}
+	return o.progress.RetryAt.Sub(o.info.StartedTime)
+}
+
+// emitted is what the failed attempts streamed.
+func (o *owner) emitted() []pregel.Emission {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.progress.Emitted)
 }
 
 // countGivenBack records that this worker gave the task back: it does not serve it, or it stops.

@@ -10,8 +10,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
@@ -36,6 +40,7 @@ type line struct {
 	mu    sync.Mutex
 	beats []*workflowservice.RecordActivityTaskHeartbeatRequest
 	cut   error
+	mute  bool          // failures of tasks do not get through, as if the worker had died before it reported them
 	heard chan struct{} // closed at the first heartbeat
 }
 
@@ -55,6 +60,9 @@ func (l *line) intercept(ctx context.Context, method string, req, reply any, con
 			return cut
 		}
 	}
+	if _, ok := req.(*workflowservice.RespondActivityTaskFailedRequest); ok && l.muted() {
+		return status.Error(codes.InvalidArgument, "no line")
+	}
 	return call(ctx, method, req, reply, conn, opts...)
 }
 
@@ -63,6 +71,19 @@ func (l *line) cutOff(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = err
+}
+
+// muffle keeps failures of tasks from being reported from now on, or no longer.
+func (l *line) muffle(mute bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mute = mute
+}
+
+func (l *line) muted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mute
 }
 
 func (l *line) count() int {
@@ -108,6 +129,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second})
 	workflows.NewGraphs(graphs, nil).Register(w)
 	activities.NewNodes(c, graphs).Register(w)
+	w.RegisterWorkflow(oneTask)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -130,6 +152,41 @@ func (r *rig) start(in workflows.GraphInput) client.WorkflowRun {
 		r.t.Fatal(err)
 	}
 	return run
+}
+
+// oneTask runs one task of a graph and returns its outcome.
+func oneTask(ctx workflow.Context, req graphadapter.NodeRequest) (pregel.Outcome, error) {
+	req.OriginalRunID = workflow.GetInfo(ctx).OriginalRunID
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: patience, HeartbeatTimeout: 2 * time.Second, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
+	})
+	var outcome pregel.Outcome
+	err := workflow.ExecuteActivity(ctx, req.Graph+"."+req.Task.Node, req).Get(ctx, &outcome)
+	return outcome, err
+}
+
+// task runs one task of a graph.
+func (r *rig) task(graph string, task pregel.Task) client.WorkflowRun {
+	r.t.Helper()
+	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
+		ID: testserver.Queue(r.t), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
+	}, oneTask, graphadapter.NodeRequest{Graph: graph, Thread: "r-7", Task: task, LedgerBytes: 128 << 10,
+		Context: pregel.Value(`{"tenant":"acme"}`)})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return run
+}
+
+// outcome waits for the outcome of a run made by task.
+func (r *rig) outcome(run client.WorkflowRun) pregel.Outcome {
+	r.t.Helper()
+	var outcome pregel.Outcome
+	if err := run.Get(r.ctx, &outcome); err != nil {
+		r.t.Fatal(err)
+	}
+	return outcome
 }
 
 // log waits for a run's end and returns what its nodes wrote.

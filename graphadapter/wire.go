@@ -1,6 +1,10 @@
 package graphadapter
 
-import "superstep.dev/graphadapter/pregel"
+import (
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
 
 // NodeRequest is the input of a node's activity.
 type NodeRequest struct {
@@ -26,6 +30,10 @@ type NodeProgress struct {
 	Ledger pregel.Value `json:"ledger,omitempty"`
 	// Failures counts the attempts that the node's retry policy has seen.
 	Failures int `json:"failures,omitempty"`
+	// RetryAt is when the next attempt may begin, by the server's clock; zero for at once.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Emitted is what failed attempts streamed, as much of it as fits beside the ledger: the oldest go first.
+	Emitted []pregel.Emission `json:"emitted,omitempty"`
 	// Accounted is the last activity attempt whose end is known: those after it were lost with their worker.
 	Accounted int32 `json:"accounted,omitempty"`
 }
@@ -47,7 +55,7 @@ type NodeCancelled struct {
 const (
 	// NodeFailedType: the node failed for good; the detail is a NodeFailure.
 	NodeFailedType = "superstep.NodeFailed"
-	// NodeRetryType: the node failed and its policy tries again.
+	// NodeRetryType: the node failed and its policy tries again; or it is not yet time to.
 	NodeRetryType = "superstep.NodeRetry"
 	// NodeUnservedType: this worker has no such node; another one may.
 	NodeUnservedType = "superstep.NodeUnserved"

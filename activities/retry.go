@@ -1,0 +1,63 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// onTime is how much before its time an execution counts as in time: the server's timers and clock have no finer sense.
+const onTime = 50 * time.Millisecond
+
+// again ends a failed attempt so that the server runs the task once more after the wait, which holds no worker. The
+// attempt is on record before: whoever is lost from here on, it counts once, and the wait is not shortened.
+func (e *execution) again(ctx context.Context, wait time.Duration, emitted []pregel.Emission, why error) error {
+	if err := e.owner.countFailure(ctx, wait, emitted); err != nil {
+		return temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded", graphadapter.NodeStoppedType, err)
+	}
+	return retryIn(wait, why)
+}
+
+// retryIn is the error after which the server runs the task again in that time; the server's own policy has no say.
+func retryIn(wait time.Duration, why error) error {
+	return temporal.NewApplicationErrorWithOptions(why.Error(), graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
+		NextRetryDelay: max(wait, time.Millisecond), // 0 would mean the activity's own interval
+		Cause:          why,
+	})
+}
+
+var errTooEarly = errors.New("the wait before the next attempt is not over")
+
+// tooEarly gives the task back for the rest of its wait. The server runs it too early when a worker was lost after it
+// had recorded a failed attempt and before it could report it.
+func (e *execution) tooEarly(ctx context.Context) error {
+	rest := e.owner.waitsFor()
+	if rest <= onTime {
+		return nil
+	}
+	// Not recorded, it counts as a lost worker, of which a person hears only after many.
+	_ = e.owner.countGivenBack(ctx)
+	return retryIn(rest, errTooEarly)
+}
+
+// retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for. The
+// yes is on record before the wait, so it is given once, and the execution that finds it there hands it on.
+func (e *execution) retrySubgraph(ctx context.Context) (pregel.Outcome, error) {
+	policies, err := e.graph.RetryPolicies(&e.req.Task)
+	if err != nil {
+		return pregel.Outcome{}, e.unserved(ctx, err)
+	}
+	if e.owner.attempt() > 1 {
+		return pregel.Outcome{Again: true}, nil
+	}
+	wait, again := graphadapter.RetryAfter(policies, e.req.Task.Attempt, e.req.Task.Retry)
+	if !again || wait <= 0 {
+		return pregel.Outcome{Again: again}, nil
+	}
+	return pregel.Outcome{}, e.again(ctx, wait, nil, e.req.Task.Retry)
+}
