@@ -50,10 +50,10 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 	return nil
 }
 
-// inputValue returns what goes into the input channel. A control command that finds an empty thread is input as well:
-// it then takes effect twice, as in LangGraph.
+// inputValue returns what goes into the input channel. A command that finds an empty thread is input as well: its writes
+// then take effect twice, as in LangGraph.
 func (l *Loop) inputValue(in Input, fresh bool) (Value, error) {
-	if in.Control != nil && fresh {
+	if fresh && (in.Control != nil || in.Resume != nil) {
 		wrapped, err := json.Marshal(map[string]*Command{commandKey: in.Control})
 		return wrapped, err
 	}

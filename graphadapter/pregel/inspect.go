@@ -20,6 +20,7 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	out := &Snapshot{Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
 		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
 	shown := l.work
+	var begun []applied
 	for _, task := range planned {
 		rec, known := r.tasks[task.Path]
 		if !known {
@@ -29,20 +30,17 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 			out.Next = append(out.Next, task.Node)
 		}
 		ts := TaskSnapshot{Name: task.Node, Path: task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error}
-		if sub, child := p.childOf(t, rec, nodes); child != nil {
-			state, err := sub.snapshot(t, child, newest, append(nodes[:len(nodes):len(nodes)], task.Node))
-			if err != nil {
-				return nil, err
-			}
-			ts.State = state
-		}
+		ts.State = p.inner(t, rec, newest, nodes)
 		out.Tasks = append(out.Tasks, ts)
-		if newest && rec.Done {
+		switch {
+		case newest && rec.Done:
 			l.tasks = append(l.tasks, &taskRun{task: task, rec: p.tracked(rec)})
+		case newest && len(rec.Answers) > 0: // it counts as a task that wrote nothing
+			begun = append(begun, applied{node: task.node})
 		}
 	}
-	if len(l.tasks) > 0 {
-		applied, err := p.preview(l.work, l.parts())
+	if parts := append(l.parts(), begun...); len(parts) > 0 {
+		applied, err := p.preview(l.work, parts)
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +48,20 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	}
 	out.Values = p.values(shown, nil)
 	return out, nil
+}
+
+// inner is the state of the subgraph that a task runs; nil when there is none, when the subgraph keeps none, and when
+// its writes conflict: the outer state can be shown all the same.
+func (p *Program) inner(t *Thread, rec *TaskRecord, newest bool, nodes []string) *Snapshot {
+	sub, child := p.childOf(t, rec, nodes)
+	if child == nil || sub.Spec.Memory == MemoryNone {
+		return nil
+	}
+	state, err := sub.snapshot(t, child, newest, append(nodes[:len(nodes):len(nodes)], rec.Node))
+	if err != nil {
+		return nil
+	}
+	return state
 }
 
 // tracked is a finished task's record without writes to untracked channels: those are in no checkpoint.
