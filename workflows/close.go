@@ -49,6 +49,7 @@ func (r *run) step() int {
 func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 	r.status = StatusFinished
 	r.show(ctx)
+	r.replied(ctx)
 	result := r.result()
 	return &result, nil
 }
@@ -57,6 +58,7 @@ func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 // that were accepted meanwhile are on record.
 func (r *run) failed(ctx workflow.Context) error {
 	r.keepAnswers(ctx)
+	r.replied(ctx)
 	return temporal.NewApplicationErrorWithOptions(
 		fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure), errorType(r.failure),
 		temporal.ApplicationErrorOptions{
@@ -68,6 +70,7 @@ func (r *run) failed(ctx workflow.Context) error {
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
 	r.keepAnswers(ctx)
+	r.replied(ctx)
 	return temporal.NewCanceledError(r.result())
 }
 
@@ -75,17 +78,31 @@ func (r *run) cancelled(ctx workflow.Context) error {
 // know nothing of states.
 func (r *run) result() GraphResult {
 	result := GraphResult{Graph: r.in.Graph, Closing: r.closing()}
-	if r.loop == nil {
-		return result
-	}
+	output := r.output()
 	size := 0
-	for _, name := range workflow.DeterministicKeys(r.loop.Output()) {
-		size += len(name) + len(r.loop.Output()[name])
+	for _, name := range workflow.DeterministicKeys(output) {
+		size += len(name) + len(output[name])
 	}
 	if size <= maxOutput {
-		result.Output = r.loop.Output()
+		result.Output = output
 	}
 	return result
+}
+
+func (r *run) output() map[string]pregel.Value {
+	switch {
+	case r.loop != nil:
+		return r.loop.Output()
+	case r.failure != nil:
+		return nil // the engine refused the input
+	}
+	return r.program.Output(r.thread)
+}
+
+// replied waits until who sent updates has their outcome: a run that ended would leave them without one.
+func (r *run) replied(ctx workflow.Context) {
+	wait, _ := workflow.NewDisconnectedContext(ctx)
+	_ = workflow.Await(wait, func() bool { return workflow.AllHandlersFinished(wait) })
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.

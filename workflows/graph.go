@@ -12,29 +12,35 @@ import (
 
 // run is one execution of the Graph workflow.
 type run struct {
-	in      GraphInput
+	in      GraphInput            // its settings are those of the newest invocation
 	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
 	thread  *pregel.Thread
-	loop    *pregel.Loop
+	loop    *pregel.Loop // nil when the state was updated since it ended
 	status  string
 	failure error
+	drained string // why the run was asked to stop, and did
+	// invoked says that an invocation is under way, and base is the checkpoint at which it began.
+	invoked bool
+	base    string
 	// suspectStep is the superstep whose tasks may have acted in an earlier run; -1 for none.
 	suspectStep int
 
 	tasks   window
+	clock   clock
 	results []result
 	inbox   inbox
 	lines   lines
+	updates int // that were begun, for the ids of their activities
 }
 
 // Graph runs a thread of a graph: superstep by superstep, a node's task as an activity, an interrupt as a question that
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event.
 func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error) {
-	r := &run{in: in, sink: g.sink, status: StatusRunning}
+	r := &run{in: in, sink: g.sink, status: StatusRunning, suspectStep: -1}
 	r.inbox.answered = in.Answered
-	r.lines.kept = in.Lines
+	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.program = g.program(ctx, &r.in)
 	if err := r.open(); err != nil {
 		return nil, err
@@ -42,28 +48,21 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	if err := r.handle(ctx); err != nil {
 		return nil, err
 	}
-	r.start(ctx, in.Input)
-	r.suspectStep = -1
-	if in.Suspect && r.loop != nil {
-		r.suspectStep = r.loop.Step()
-	}
+	r.begin(ctx)
 	for {
 		r.runTasks(ctx)
 		r.ended(ctx)
-		if ctx.Err() != nil {
-			return nil, r.cancelled(ctx)
-		}
 		switch {
+		case ctx.Err() != nil:
+			return nil, r.cancelled(ctx)
 		case r.failure != nil:
 			return nil, r.failed(ctx)
-		case r.loop.Status() == pregel.StatusDone:
+		case r.stands() == pregel.StatusDone:
 			return r.finished(ctx)
 		}
-		r.wait(ctx)
-		if ctx.Err() != nil {
-			return nil, r.cancelled(ctx)
+		if r.rest(ctx) {
+			r.goOn(ctx)
 		}
-		r.start(ctx, r.inbox.take())
 	}
 }
 
@@ -78,24 +77,44 @@ func (r *run) open() error {
 		return temporal.NewNonRetryableApplicationError(err.Error(), ErrTypeRunFailed, err)
 	}
 	r.thread = thread
+	r.inbox.reopen(r.program.OpenQuestions(thread))
 	return nil
 }
 
-// start begins a run of the engine. An input that it refuses ends the workflow, with the thread as it was.
-func (r *run) start(ctx workflow.Context, in pregel.Input) {
+// begin does what the run was started for: a run of the engine, or updates of the state.
+func (r *run) begin(ctx workflow.Context) {
+	if len(r.in.Edits) > 0 {
+		_, r.failure = r.update(ctx, UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within})
+		return
+	}
+	r.accept(ctx, "", r.answersTo(r.thread, r.in.Input.Resume))
+	r.start(ctx, r.in.Input, r.in.Replay)
+	if r.in.Suspect && r.loop != nil {
+		r.suspectStep = r.loop.Step()
+	}
+}
+
+// start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
+func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
+	r.status, r.drained = StatusRunning, ""
+	r.began(ctx)
+	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
+}
+
+// options are those of the newest invocation.
+func (r *run) options() pregel.Options {
 	options := r.in.Options
 	if options.RecursionLimit == 0 {
 		options.RecursionLimit = graphadapter.DefaultRecursionLimit
 	}
-	r.began(ctx)
-	r.loop, r.failure = r.program.Start(r.thread, in, options, false, r.observer(ctx))
-	r.status = StatusRunning
+	return options
 }
 
 // runTasks runs the engine's tasks until it has none left: the run has finished, failed, or waits for people. Once the
-// run is cancelled it starts no more, and waits for those that run: their writes are kept.
+// run is cancelled, or its superstep out of time, it starts no more, and waits for those that run: their writes are
+// kept.
 func (r *run) runTasks(ctx workflow.Context) {
-	if r.failure != nil {
+	if r.failure != nil || r.loop == nil {
 		return
 	}
 	// A disconnected context: the wait for running tasks outlasts the cancellation that ends them.
@@ -103,21 +122,39 @@ func (r *run) runTasks(ctx workflow.Context) {
 	for {
 		r.answerRunning(ctx)
 		r.tasks.add(r.loop.Ready())
+		r.clock.enter(ctx, r)
 		full := historyFull(ctx)
-		if ctx.Err() == nil && full == nil {
-			r.schedule(ctx)
+		if ctx.Err() == nil && full == nil && !r.clock.expired {
+			r.schedule(r.clock.context(ctx))
 		}
 		if r.tasks.running == 0 && len(r.results) == 0 {
-			if len(r.tasks.queue) > 0 && full != nil {
-				r.failure = full
-				return
-			}
+			r.failure = r.left(full)
 			break
 		}
 		_ = workflow.Await(wait, func() bool { return len(r.results) > 0 || r.inbox.hasAnswers() && ctx.Err() == nil })
+		r.drain()
 		r.deliver()
 	}
-	r.failure = r.loop.Err()
+	r.clock.leave()
+	r.inbox.drain = ""
+}
+
+// left says why the run goes no further, nil when it only stands still; full is why no more tasks may be started.
+func (r *run) left(full error) error {
+	err := r.loop.Err()
+	var drained *pregel.DrainedError
+	var node *pregel.NodeError
+	switch {
+	case r.clock.expired && (len(r.tasks.queue) > 0 || errors.As(err, &node) && node.Type == pregel.CancelledType):
+		r.tasks.queue = nil
+		return r.clock.timeout
+	case len(r.tasks.queue) > 0 && full != nil:
+		return full
+	case errors.As(err, &drained):
+		r.drained = drained.Reason // an end that was asked for
+		return nil
+	}
+	return err
 }
 
 // answerRunning gives answers that arrived to the tasks that asked, while siblings are still under way: nobody's
@@ -132,25 +169,39 @@ func (r *run) answerRunning(ctx workflow.Context) {
 	}
 }
 
-// wait holds the run until an answer arrives or the run is cancelled. No worker is occupied while it waits.
-func (r *run) wait(ctx workflow.Context) {
-	r.status = StatusWaiting
-	if r.loop.Status() == pregel.StatusBreakpoint {
-		r.status = StatusStopped
+// drain asks the engine to stop before its next superstep, when somebody asked the run.
+func (r *run) drain() {
+	if r.inbox.drain != "" {
+		r.loop.Drain(r.inbox.drain)
 	}
-	r.show(ctx)
-	_ = workflow.Await(ctx, func() bool { return r.inbox.waiting() || ctx.Err() != nil })
-	r.status = StatusRunning
-	if ctx.Err() == nil {
-		r.show(ctx)
+}
+
+// stands is where the thread stands.
+func (r *run) stands() pregel.Status {
+	switch {
+	case r.failure != nil:
+		return pregel.StatusFailed
+	case r.loop != nil && r.loop.Status() == pregel.StatusRunning:
+		return pregel.StatusFailed // cancelled under way
+	case r.loop != nil:
+		return r.loop.Status()
+	case len(r.program.OpenQuestions(r.thread)) > 0:
+		return pregel.StatusWaiting
+	case r.thread.Head != nil && len(r.program.Next(r.thread.Head)) > 0:
+		return pregel.StatusBreakpoint
 	}
+	return pregel.StatusDone
 }
 
 // errorType names an engine error for programs.
 func errorType(err error) string {
 	var node *pregel.NodeError
-	if errors.As(err, &node) {
+	var application *temporal.ApplicationError
+	switch {
+	case errors.As(err, &node):
 		return ErrTypeNodeFailed
+	case errors.As(err, &application):
+		return application.Type()
 	}
 	return ErrTypeRunFailed
 }

@@ -2,34 +2,41 @@ package workflows
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-)
-
-// Bounds on what anyone can send to a run. Each junk signal costs four events, and the validator is the shield of
-// updates, so both are checked before anything else.
-const (
-	maxAnswerBytes = 256 << 10
-	maxNameBytes   = 256
-	maxAnswered    = 1000
-	maxRefused     = 100
 )
 
 // inbox notes what arrived for the main coroutine.
 type inbox struct {
 	invoke   *InvokeRequest
+	edits    []*edit
+	drain    string // why the run is to stop, "" when it is not
 	updates  []ResumeRequest
 	signals  []ResumeRequest
 	answered []Answered
 	refused  []Refused
 }
 
+// waiting reports whether there is something for the engine to go on with.
 func (b *inbox) waiting() bool { return b.invoke != nil || len(b.updates)+len(b.signals) > 0 }
+
+// changing reports whether the thread is about to change, so that its open questions may not be open any more.
+func (b *inbox) changing() bool { return b.invoke != nil || len(b.edits) > 0 }
+
+// reopen forgets the answers to questions that an earlier state of the thread has open.
+func (b *inbox) reopen(open []pregel.OpenQuestion) {
+	kept := b.answered[:0:0]
+	for _, a := range b.answered {
+		if !slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == a.Question }) {
+			kept = append(kept, a)
+		}
+	}
+	b.answered = kept
+}
 
 // hasAnswers reports whether answers arrived, as opposed to new input or a bare resume.
 func (b *inbox) hasAnswers() bool {
@@ -90,169 +97,27 @@ func (b *inbox) refuse(r Refused) {
 
 // handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed.
 func (r *run) handle(ctx workflow.Context) error {
-	err := workflow.SetUpdateHandlerWithOptions(ctx, UpdateResume, r.onResume, workflow.UpdateHandlerOptions{
-		Validator:   func(_ workflow.Context, req ResumeRequest) error { return r.refusal(req) },
-		Description: "Answers a question; without a question, passes a breakpoint.",
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, UpdateInvoke, r.onInvoke, workflow.UpdateHandlerOptions{
-		Validator:   func(_ workflow.Context, req InvokeRequest) error { return r.invokeRefusal() },
-		Description: "Gives a waiting run new input; open questions are abandoned.",
-	})
-	if err != nil {
-		return err
-	}
-	workflow.Go(ctx, r.receiveSignals)
-	return r.handleQueries(ctx)
-}
-
-// onResume takes in an answer that the validator let through. It is durable now: the run goes on with it when its
-// superstep waits.
-func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, error) {
-	if done, ok := r.repeated(req); ok {
-		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
-	}
-	node := r.accept(ctx, req)
-	r.inbox.updates = append(r.inbox.updates, req)
-	return ResumeReply{Question: req.Question, Node: node}, nil
-}
-
-// onInvoke takes in new input for a run that waits.
-func (r *run) onInvoke(_ workflow.Context, req InvokeRequest) error {
-	r.inbox.invoke = &req
-	return nil
-}
-
-// invokeRefusal says why a run cannot take new input now.
-func (r *run) invokeRefusal() error {
-	if (r.status == StatusWaiting || r.status == StatusStopped) && !r.inbox.waiting() {
-		return nil
-	}
-	return refuse(ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
-}
-
-// receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
-func (r *run) receiveSignals(ctx workflow.Context) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, SignalResume,
-		workflow.SignalChannelOptions{Description: "Answers a question without waiting for the reply."})
-	for {
-		var req ResumeRequest
-		if more := channel.Receive(ctx, &req); !more {
-			return
-		}
-		if _, ok := r.repeated(req); ok {
-			continue
-		}
-		if err := r.refusal(req); err != nil {
-			r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
-			workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
-			continue
-		}
-		r.accept(ctx, req)
-		r.inbox.signals = append(r.inbox.signals, req)
-	}
-}
-
-func clip(s string) string {
-	if len(s) > maxNameBytes {
-		return s[:maxNameBytes]
-	}
-	return s
-}
-
-// accept notes a request's answers as given, and returns the node that asked the last of them.
-func (r *run) accept(ctx workflow.Context, req ResumeRequest) string {
-	node := ""
-	for _, a := range req.answers() {
-		for _, q := range r.program.OpenQuestions(r.thread) {
-			if q.ID == a.QuestionID {
-				node = q.Node
-			}
-		}
-		r.inbox.note(Answered{Question: a.QuestionID, Node: node, RequestID: req.ID, By: req.By, At: workflow.Now(ctx)})
-	}
-	return node
-}
-
-// repeated finds a request that was taken before under the same id: it gets the same outcome again.
-func (r *run) repeated(req ResumeRequest) (Answered, bool) {
-	if req.ID == "" {
-		return Answered{}, false
-	}
-	for _, given := range req.answers() {
-		for _, a := range r.inbox.answered {
-			if a.RequestID == req.ID && a.Question == given.QuestionID {
-				return a, true
-			}
-		}
-	}
-	return Answered{}, false
-}
-
-// refusal says why a request cannot be taken; nil means it can. It changes nothing.
-func (r *run) refusal(req ResumeRequest) error {
-	answers := req.answers()
-	if err := bounded(req, answers); err != nil {
-		return err
-	}
-	if _, ok := r.repeated(req); ok {
-		return nil
-	}
-	if len(answers) == 0 {
-		if r.status == StatusStopped && !r.inbox.waiting() {
-			return nil
-		}
-		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
-	}
-	open := r.program.OpenQuestions(r.thread)
-	for _, a := range answers {
-		if err := r.answerRefusal(open, a); err != nil {
+	for _, u := range []struct {
+		name, about        string
+		handler, validator any
+	}{
+		{UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
+			func(_ workflow.Context, req ResumeRequest) error { return r.refusal(req) }},
+		{UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
+			func(_ workflow.Context, req InvokeRequest) error { return r.invokeRefusal(req) }},
+		{UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
+			func(_ workflow.Context, req UpdateStateRequest) error { return r.updateRefusal(req) }},
+		{UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
+			func(_ workflow.Context, req DrainRequest) error { return drainRefusal(req) }},
+	} {
+		err := workflow.SetUpdateHandlerWithOptions(ctx, u.name, u.handler,
+			workflow.UpdateHandlerOptions{Validator: u.validator, Description: u.about})
+		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func bounded(req ResumeRequest, answers []pregel.Answer) error {
-	size := 0
-	for _, a := range answers {
-		size += len(a.Value)
-		if len(a.QuestionID) > maxNameBytes {
-			size += maxAnswerBytes
-		}
-	}
-	if size > maxAnswerBytes || len(req.By) > maxNameBytes || len(req.ID) > maxNameBytes || len(answers) > maxAnswered {
-		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", maxAnswerBytes, maxNameBytes)
-	}
-	return nil
-}
-
-// answerRefusal says why one answer cannot be taken.
-func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) error {
-	for _, a := range r.inbox.answered {
-		if a.Question == given.QuestionID {
-			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
-				a.At.UTC().Format(time.RFC3339))
-		}
-	}
-	for _, q := range open {
-		if q.ID == given.QuestionID {
-			if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
-				return refuse(ErrTypeBadAnswer, "%v", err)
-			}
-			return nil
-		}
-	}
-	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
-}
-
-func byWhom(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " by " + name
+	workflow.Go(ctx, r.receiveSignals)
+	return r.handleQueries(ctx)
 }
 
 // refuse builds the typed error with which a message is turned away.

@@ -181,6 +181,12 @@ func (r *rig) lines(thread string) []workflows.Line {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	for i := range out {
+		if out[i].Run == "" {
+			r.t.Fatalf("line %d names no run: %+v", i, out[i])
+		}
+		out[i].Run = "" // differs from run to run
+	}
 	return out
 }
 

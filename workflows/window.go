@@ -55,7 +55,7 @@ func (w *window) add(tasks []*pregel.Task) { w.queue = append(w.queue, tasks...)
 // schedule starts the queued tasks that fit the window.
 func (r *run) schedule(ctx workflow.Context) {
 	w := &r.tasks
-	for len(w.queue) > 0 && w.running < maxPending {
+	for len(w.queue) > 0 && w.running < r.limit() {
 		task := w.queue[0]
 		req := r.request(ctx, task)
 		size := requestSize(req)
@@ -73,6 +73,17 @@ func (r *run) schedule(ctx workflow.Context) {
 		r.execute(ctx, task, req, size, w.order)
 	}
 }
+
+// limit is how many tasks may be under way at once.
+func (r *run) limit() int {
+	if r.in.MaxConcurrency > 0 {
+		return min(r.in.MaxConcurrency, maxPending)
+	}
+	return maxPending
+}
+
+// wide is how many tasks will be under way at once.
+func (r *run) wide() int { return min(r.limit(), len(r.tasks.queue)+r.tasks.running) }
 
 // tooLarge fails a task whose input the server would refuse: sent all the same, it would make the run's worker try for
 // ever.
@@ -125,8 +136,8 @@ func activityNode(task *pregel.Task) string {
 
 func (r *run) activityOptions(task *pregel.Task) workflow.ActivityOptions {
 	beat := heartbeatTimeout
-	if wide := len(r.tasks.queue) + r.tasks.running; wide > heartbeatFanOut {
-		beat = heartbeatTimeout * time.Duration(min(wide, maxPending)) / heartbeatFanOut
+	if wide := r.wide(); wide > heartbeatFanOut {
+		beat = heartbeatTimeout * time.Duration(wide) / heartbeatFanOut
 	}
 	return workflow.ActivityOptions{
 		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
@@ -159,14 +170,15 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 	}
 	return graphadapter.NodeRequest{
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
-		Durability: r.in.Durability, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID, Suspect: r.loop.Step() == r.suspectStep,
-		LedgerBytes: min(maxLedgerBytes, maxDetailBytes/max(1, min(maxPending, len(r.tasks.queue)+r.tasks.running))),
+		Durability: r.in.Durability, Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
+		Suspect:     r.loop != nil && r.loop.Step() == r.suspectStep,
+		LedgerBytes: min(maxLedgerBytes, maxDetailBytes/max(1, r.wide())),
 	}
 }
 
 // requestSize estimates the bytes of a request's payload: its values, which alone can be large.
 func requestSize(req graphadapter.NodeRequest) int {
-	size := 512 + len(req.Task.Arg) + len(req.Task.Ledger)
+	size := 512 + len(req.Task.Arg) + len(req.Task.Ledger) + len(req.Context)
 	for _, name := range workflow.DeterministicKeys(req.Task.State) {
 		size += len(name) + len(req.Task.State[name]) + 4
 	}

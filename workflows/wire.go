@@ -198,8 +198,10 @@ type Answered struct {
 
 // State is the answer to QueryState.
 type State struct {
-	Graph    string          `json:"graph"`
-	Status   string          `json:"status"`
+	Graph  string `json:"graph"`
+	Status string `json:"status"`
+	// Drained is why the run was asked to stop, when that is why it stands still.
+	Drained  string          `json:"drained,omitempty"`
 	Snapshot pregel.Snapshot `json:"snapshot"`
 	Running  []string        `json:"running,omitempty"`
 	// Questions wait for an answer.

@@ -43,11 +43,12 @@ type threadJSON struct {
 	Head   *recordJSON            `json:"head,omitempty"`
 	Memory map[string]*recordJSON `json:"memory,omitempty"`
 	Seq    int                    `json:"seq"`
+	Forked bool                   `json:"forked,omitempty"`
 }
 
 // EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
 func (p *Program) EncodeThread(t *Thread) (Value, error) {
-	out := threadJSON{Seq: t.seq, Memory: map[string]*recordJSON{}}
+	out := threadJSON{Seq: t.seq, Forked: t.forked, Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
 		out.Head = p.recordOut(t.Head)
 	}
@@ -65,7 +66,7 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 	if err := json.Unmarshal(v, &in); err != nil {
 		return nil, fmt.Errorf("graph %q: stored thread state: %w", p.Spec.Name, err)
 	}
-	t := &Thread{seq: in.Seq, memory: map[string]*Record{}}
+	t := &Thread{seq: in.Seq, forked: in.Forked, memory: map[string]*Record{}}
 	if in.Head != nil {
 		t.Head = p.recordIn(in.Head)
 	}

@@ -30,6 +30,13 @@ func (t *Thread) At(r *Record) *Thread {
 	return fork
 }
 
+// After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
+// two checkpoints of the thread have one id.
+func (t *Thread) After(newest *Thread) {
+	t.forked = t.forked || t.seq < newest.seq
+	t.seq = max(t.seq, newest.seq)
+}
+
 // Record is a checkpoint and what has happened since: control writes from outside, and the tasks that it led to.
 type Record struct {
 	Checkpoint *Checkpoint

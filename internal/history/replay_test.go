@@ -102,6 +102,12 @@ func (r *rig) agree(runID string, min int) {
 	}
 	// A run that continues a thread lists the checkpoints of the runs before it as well.
 	lines = lines[len(lines)-len(replayed):]
+	for i := range lines {
+		if lines[i].Run != runID {
+			r.t.Errorf("line %d is said to be of run %q", i, lines[i].Run)
+		}
+		lines[i].Run = ""
+	}
 	if got, want := text(r.t, replayed), text(r.t, lines); got != want {
 		r.t.Errorf("replayed, the run's checkpoints are\n%s, it says they are\n%s", got, want)
 	}

@@ -3,6 +3,7 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -12,28 +13,41 @@ func position(ctx workflow.Context) int64 {
 	return int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
 }
 
+// began reports that the engine, or an update, goes on with the thread.
 func (r *run) began(ctx workflow.Context) {
+	r.invoked, r.base = true, headID(r.thread)
 	if r.sink != nil {
 		r.sink.Began(position(ctx), r.program, r.thread, r.in.Durability)
 	}
 }
 
-// ended reports that the invocation stands still.
+// ended reports that the invocation stands still. In durability exit it leaves one checkpoint behind, whose parent is
+// the one that it began at.
 func (r *run) ended(ctx workflow.Context) {
-	if r.sink == nil {
+	if !r.invoked {
 		return
 	}
-	status := pregel.StatusFailed
-	if r.failure == nil && r.loop != nil {
-		status = r.loop.Status()
+	r.invoked = false
+	if head := r.thread.Head; r.loop != nil && r.in.Durability == graphadapter.DurabilityExit && headID(r.thread) != r.base {
+		head.Checkpoint = head.Checkpoint.WithParent(r.base)
+		r.lines.add(r.program, head)
 	}
-	r.sink.Ended(position(ctx), status)
+	if r.sink != nil {
+		r.sink.Ended(position(ctx), r.stands())
+	}
+}
+
+func headID(t *pregel.Thread) string {
+	if t.Head == nil {
+		return ""
+	}
+	return t.Head.Checkpoint.ID
 }
 
 // observer notes the history's lines, and passes every event on to the sink.
 func (r *run) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
-		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.in.Durability != graphadapter.DurabilityExit {
 			r.lines.add(r.program, e.Checkpoint)
 		}
 		if r.sink != nil {

@@ -1,0 +1,133 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// onResume takes in an answer that the validator let through. It is durable now: the run goes on with it when its
+// superstep waits.
+func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, error) {
+	if done, ok := r.repeated(req); ok {
+		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+	}
+	node := r.accept(ctx, req.ID, req.answers())
+	r.inbox.updates = append(r.inbox.updates, req)
+	return ResumeReply{Question: req.Question, Node: node}, nil
+}
+
+// receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
+func (r *run) receiveSignals(ctx workflow.Context) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, SignalResume,
+		workflow.SignalChannelOptions{Description: "Answers a question without waiting for the reply."})
+	for {
+		var req ResumeRequest
+		if more := channel.Receive(ctx, &req); !more {
+			return
+		}
+		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() }) // what is open is not known before
+		if _, ok := r.repeated(req); ok {
+			continue
+		}
+		if err := r.refusal(req); err != nil {
+			r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+			workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
+			continue
+		}
+		r.accept(ctx, req.ID, req.answers())
+		r.inbox.signals = append(r.inbox.signals, req)
+	}
+}
+
+func clip(s string) string {
+	if len(s) > maxNameBytes {
+		return s[:maxNameBytes]
+	}
+	return s
+}
+
+// accept notes answers as given, and returns the node that asked the last of them.
+func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answer) string {
+	node := ""
+	for _, a := range answers {
+		for _, q := range r.program.OpenQuestions(r.thread) {
+			if q.ID == a.QuestionID {
+				node = q.Node
+			}
+		}
+		r.inbox.note(Answered{Question: a.QuestionID, Node: node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
+	}
+	return node
+}
+
+// repeated finds a request that was taken before under the same id: it gets the same outcome again.
+func (r *run) repeated(req ResumeRequest) (Answered, bool) {
+	if req.ID == "" {
+		return Answered{}, false
+	}
+	for _, given := range req.answers() {
+		for _, a := range r.inbox.answered {
+			if a.RequestID == req.ID && a.Question == given.QuestionID {
+				return a, true
+			}
+		}
+	}
+	return Answered{}, false
+}
+
+// refusal says why a request cannot be taken; nil means it can. It changes nothing.
+func (r *run) refusal(req ResumeRequest) error {
+	answers := req.answers()
+	if err := boundedAnswers(req.ID, req.By, answers); err != nil {
+		return err
+	}
+	if _, ok := r.repeated(req); ok {
+		return nil
+	}
+	if r.inbox.changing() {
+		return refuse(ErrTypeBusy, "the thread's state is being changed: look what it asks then")
+	}
+	if len(answers) == 0 {
+		if r.status == StatusStopped && !r.inbox.waiting() {
+			return nil
+		}
+		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
+	}
+	open := r.program.OpenQuestions(r.thread)
+	for _, a := range answers {
+		if err := r.answerRefusal(open, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerRefusal says why one answer cannot be taken.
+func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) error {
+	for _, a := range r.inbox.answered {
+		if a.Question == given.QuestionID {
+			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
+				a.At.UTC().Format(time.RFC3339))
+		}
+	}
+	for _, q := range open {
+		if q.ID == given.QuestionID {
+			if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
+				return refuse(ErrTypeBadAnswer, "%v", err)
+			}
+			return nil
+		}
+	}
+	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
+}
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}

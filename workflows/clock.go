@@ -1,0 +1,55 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+)
+
+// clock bounds the superstep under way, when the run has a step timeout. Out of time, it cancels the superstep's tasks.
+type clock struct {
+	step    int
+	ctx     workflow.Context // that of the superstep's tasks; nil while no superstep is timed
+	stop    workflow.CancelFunc
+	expired bool
+	timeout *graphadapter.StepTimeoutError
+}
+
+// enter starts the clock for the superstep that the engine is at, unless it runs already.
+func (c *clock) enter(ctx workflow.Context, r *run) {
+	if r.in.StepTimeout <= 0 || c.ctx != nil && c.step == r.loop.Step() {
+		return
+	}
+	c.leave()
+	limit := time.Duration(r.in.StepTimeout) * time.Millisecond
+	tasks, cancelTasks := workflow.WithCancel(ctx)
+	timing, cancelTimer := workflow.WithCancel(ctx)
+	*c = clock{step: r.loop.Step(), ctx: tasks, stop: cancelTimer,
+		timeout: &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(), Limit: limit}}
+	step := c.step
+	timer := workflow.NewTimerWithOptions(timing, limit, workflow.TimerOptions{Summary: "step timeout"})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if timer.Get(ctx, nil) == nil && c.ctx == tasks && c.step == step {
+			c.expired = true
+			cancelTasks()
+		}
+	})
+}
+
+// leave stops the clock.
+func (c *clock) leave() {
+	if c.stop != nil {
+		c.stop()
+	}
+	*c = clock{}
+}
+
+// context is that of the superstep's tasks; without a clock it is the run's.
+func (c *clock) context(ctx workflow.Context) workflow.Context {
+	if c.ctx != nil {
+		return c.ctx
+	}
+	return ctx
+}

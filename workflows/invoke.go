@@ -1,0 +1,88 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// onInvoke takes in what a run that rests is to do next.
+func (r *run) onInvoke(_ workflow.Context, req InvokeRequest) error {
+	r.inbox.invoke = &req
+	return nil
+}
+
+// invokeRefusal says why a run cannot take new input now. It tries the input on a copy of the thread, so that a run
+// never ends with an input half taken that its engine refuses at once. It changes nothing.
+func (r *run) invokeRefusal(req InvokeRequest) error {
+	if err := boundedInvoke(req); err != nil {
+		return err
+	}
+	if !r.standing() || r.inbox.waiting() || r.inbox.changing() {
+		return refuse(ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
+	}
+	thread, err := r.earlier(req.State)
+	if err != nil {
+		return refuse(ErrTypeBadUpdate, "%v", err)
+	}
+	for _, a := range r.answersTo(thread, req.Input.Resume) {
+		for _, q := range r.program.OpenQuestions(thread) {
+			if q.ID != a.QuestionID {
+				continue
+			}
+			if err := graphadapter.CheckAnswer(q.Question, a.Value); err != nil {
+				return refuse(ErrTypeBadAnswer, "%v", err)
+			}
+		}
+	}
+	tried := run{in: r.in}
+	if req.Settings != nil {
+		tried.in.set(*req.Settings)
+	}
+	loop, err := r.program.Start(thread, req.Input, tried.options(), req.State != nil, nil)
+	if err == nil && loop.Status() == pregel.StatusFailed {
+		err = loop.Err()
+	}
+	if err != nil {
+		return refuse(ErrTypeBadUpdate, "%v", err)
+	}
+	return nil
+}
+
+// answersTo are the answers in resume to questions of the thread that are open; others answer nothing.
+func (r *run) answersTo(thread *pregel.Thread, resume *pregel.Resume) []pregel.Answer {
+	if resume == nil {
+		return nil
+	}
+	given := make([]pregel.Answer, 0, len(resume.Answers)+len(resume.ByID))
+	for i, q := range r.program.OpenQuestions(thread) {
+		if value, ok := resume.ByID[q.ID]; ok {
+			given = append(given, pregel.Answer{QuestionID: q.ID, Value: value, By: resume.By})
+		}
+		for _, a := range resume.Answers {
+			if a.QuestionID == q.ID {
+				given = append(given, a)
+			}
+		}
+		if i == 0 && resume.Scalar != nil {
+			given = append(given, pregel.Answer{QuestionID: q.ID, Value: resume.Scalar, By: resume.By})
+		}
+	}
+	return given
+}
+
+// onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped.
+func (r *run) onDrain(_ workflow.Context, req DrainRequest) error {
+	if !r.standing() || r.inbox.waiting() {
+		r.inbox.drain = req.Reason
+	}
+	return nil
+}
+
+func drainRefusal(req DrainRequest) error {
+	if len(req.Reason) == 0 || len(req.Reason) > maxReasonBytes || len(req.ID) > maxNameBytes {
+		return refuse(ErrTypeBadUpdate, "the reason of a drain has 1 to %d bytes", maxReasonBytes)
+	}
+	return nil
+}

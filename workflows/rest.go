@@ -1,0 +1,80 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// rest holds the run until the engine has something to go on with, and then returns true; or until the run is cancelled
+// or an update has left nothing to run. Updates of the state are applied while it rests. No worker is occupied.
+func (r *run) rest(ctx workflow.Context) bool {
+	for ctx.Err() == nil && r.stands() != pregel.StatusDone {
+		r.status = StatusStopped
+		if r.stands() == pregel.StatusWaiting {
+			r.status = StatusWaiting
+		}
+		r.show(ctx)
+		_ = workflow.Await(ctx, func() bool { return r.inbox.waiting() || len(r.inbox.edits) > 0 || ctx.Err() != nil })
+		if r.inbox.waiting() {
+			r.status = StatusRunning
+			r.show(ctx)
+			return true
+		}
+		r.applyEdits(ctx)
+	}
+	return false
+}
+
+// goOn continues with what arrived while the run rested. What was accepted counts also when the run has been cancelled
+// since: it is in the state that a retry goes on from.
+func (r *run) goOn(ctx workflow.Context) {
+	invoke := r.inbox.invoke
+	in := r.inbox.take()
+	if invoke == nil {
+		r.start(ctx, in, false)
+		return
+	}
+	if invoke.Settings != nil {
+		r.in.set(*invoke.Settings)
+	}
+	if invoke.State != nil {
+		thread, err := r.earlier(invoke.State)
+		if err != nil {
+			r.failure = err // the validator has read it already
+			return
+		}
+		r.thread, r.loop, r.suspectStep = thread, nil, -1
+		r.inbox.reopen(r.program.OpenQuestions(thread))
+	}
+	r.accept(ctx, invoke.ID, r.answersTo(r.thread, invoke.Input.Resume))
+	r.start(ctx, in, invoke.State != nil)
+}
+
+func (in *GraphInput) set(s Settings) {
+	in.Options, in.Durability, in.Context = s.Options, s.Durability, s.Context
+	in.MaxConcurrency, in.StepTimeout = s.MaxConcurrency, s.StepTimeout
+}
+
+// copied is the thread as it is now, to try or to change without changing it.
+func (r *run) copied() (*pregel.Thread, error) {
+	state, err := r.program.EncodeThread(r.thread)
+	if err != nil {
+		return nil, err
+	}
+	return r.program.DecodeThread(state)
+}
+
+// earlier reads a state of the thread that a client chose, or copies the newest. What is made from it is numbered on
+// from what the thread has, so that no two checkpoints have one id.
+func (r *run) earlier(state pregel.Value) (*pregel.Thread, error) {
+	if state == nil {
+		return r.copied()
+	}
+	thread, err := r.program.DecodeThread(state)
+	if err != nil {
+		return nil, err
+	}
+	thread.After(r.thread)
+	return thread, nil
+}
