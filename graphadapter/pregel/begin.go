@@ -210,13 +210,14 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 }
 
 // answerScalar gives a value to the first open question. LangGraph counts the root's tasks that wait without any answer
-// yet, a subgraph as one: with more than one of them the value is ambiguous. Runtimes are stricter.
+// yet, a subgraph as one, even once it has finished: with more than one of them the value is ambiguous. Runtimes are
+// stricter.
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
 	var ids []string
 	for _, path := range sortedKeys(t.Head.tasks) {
 		rec := t.Head.tasks[path]
-		if open := rec.open(); len(open) > 0 && len(rec.Answers) == 0 {
-			ids = append(ids, open[0].ID)
+		if len(rec.Questions) > 0 && len(rec.Answers) == 0 {
+			ids = append(ids, rec.Questions[0].ID)
 		}
 	}
 	if len(ids) > 1 {

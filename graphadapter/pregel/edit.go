@@ -60,11 +60,16 @@ func (e *Edit) as(asNode string) error {
 	return nil
 }
 
-// lastNode is the node that ran last: the one that has seen the newest trigger. It is the entry when none ran, and ""
-// when several triggers were seen last, also when they are all one node's.
+// lastNode is the node that ran last: the one that has seen the newest trigger. It is the entry when none ran and nothing
+// was resumed, and "" when several triggers were seen last, also when they are all one node's.
 func (p *Program) lastNode(c *Checkpoint) string {
 	var newest int64
 	name := Start
+	for _, v := range c.interruptSeen {
+		if v > 0 {
+			name = "" // a resume counts as somebody having run (LangGraph), but not as whom
+		}
+	}
 	for at, seen := range c.seen {
 		for _, v := range seen {
 			switch {
