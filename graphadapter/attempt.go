@@ -12,6 +12,7 @@ import (
 // attempt is what all scopes of one execution of a task share.
 type attempt struct {
 	info    Info
+	root    *Graph // graph's outermost
 	graph   *Graph
 	node    Node
 	task    *pregel.Task
@@ -43,7 +44,7 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 		return nil, err
 	}
 	a := &attempt{
-		graph: graph, node: node, task: task, env: env, outer: env.outer, journal: env.Journal,
+		root: g, graph: graph, node: node, task: task, env: env, outer: env.outer, journal: env.Journal,
 		answers: map[string]pregel.Answer{}, ordinals: map[string]int{}, locks: map[string]chan struct{}{},
 		info: Info{
 			Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,

@@ -41,8 +41,9 @@ type Env struct {
 const abandonAfter = 5 * time.Second
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
-// then the task's branches on its state with its own writes applied. A task with a Failure runs the node's error
-// handler, which has no branches. A task with Retry is not for RunAttempt: see [RetryAfter].
+// then the task's branches on its state with its own writes applied. A node with a [CachePolicy] does not run for an
+// input whose result is kept. A task with a Failure runs the node's error handler, which has no branches. A task with
+// Retry is not for RunAttempt: see [RetryAfter].
 //
 // With a nil error the outcome is complete: finished, or waiting if the node asked a question, whatever else it
 // returned. With an error the outcome carries only Emitted and Ledger. The error is
@@ -99,6 +100,13 @@ func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
 	r := result{err: &PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}}
 	defer func() { done <- r }()
 	ctx = t.in(ctx)
+	key, keeps := t.cacheKey()
+	if keeps {
+		if kept, ok := t.reuse(ctx, key); ok {
+			r = result{outcome: pregel.Outcome{Command: kept.Command, Routes: kept.Routes, Cached: true}}
+			return
+		}
+	}
 	command, err := t.runNode(ctx)
 	t.settle()
 	if err == nil && !t.waits() {
@@ -106,6 +114,9 @@ func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
 		r.outcome.Routes, err = t.route(ctx, command)
 	}
 	r.err = err
+	if keeps && err == nil && !t.waits() {
+		t.keepResult(ctx, key, command, r.outcome.Routes)
+	}
 }
 
 func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err error) {
@@ -113,11 +124,10 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 		return t.task.Done, nil
 	}
 	defer catch(&err)
-	input := Input{State: t.nodeState(), Arg: t.task.Arg}
 	if t.task.Failure != nil {
-		command, err = t.node.Handle(ctx, input, t.task.Failure)
+		command, err = t.node.Handle(ctx, t.input(), t.task.Failure)
 	} else {
-		command, err = t.node.Run(ctx, input)
+		command, err = t.node.Run(ctx, t.input())
 	}
 	if err == nil && command.Parent != nil && (len(command.Update) > 0 || len(command.Goto) > 0) {
 		err = Permanent(fmt.Errorf("node %q of graph %q returned a command to the parent graph together with its own "+
@@ -126,6 +136,8 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 	command.Goto = withArgs(command.Goto)
 	return command, err
 }
+
+func (t *TaskRun) input() Input { return Input{State: t.nodeState(), Arg: t.task.Arg} }
 
 // nodeState is what the node reads. The task's state holds more when the node has branches, which read everything, and
 // when an error handler reads less than the node that failed.

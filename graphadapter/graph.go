@@ -56,7 +56,7 @@ type Node struct {
 	// IdleTimeout bounds the time an attempt goes without progress (a write, an emitted value, a finished Task or
 	// Effect, a heartbeat); 0 means no bound.
 	IdleTimeout time.Duration
-	// Cache keeps what the node returned for an input; nil never does.
+	// Cache keeps what the node returned for an input; nil never does. It is not for subgraph nodes, which have no function.
 	Cache *CachePolicy
 	// Handle is the function of an error handler (pregel.NodeSpec.Handler), which has no Run.
 	Handle HandlerFunc
@@ -77,10 +77,14 @@ type Graph struct {
 	// CheckInput refuses input that does not fit the graph's input type, with an error that names the field. Nil
 	// accepts any JSON object.
 	CheckInput func(pregel.Value) error
-	// Cache is where nodes with a CachePolicy keep their results; nil means a cache of this process's own.
+	// Cache is where nodes with a CachePolicy keep their results, those of subgraphs included; nil means a [MemoryCache]
+	// of this Graph value's own, shared by its runs in this process.
 	Cache Cache
 	// Effects are the declared writes by name, for reconciliation after their node is gone.
 	Effects map[string]Effect
+
+	cacheOnce sync.Once
+	ownCache  Cache
 
 	once       sync.Once
 	program    *pregel.Program

@@ -28,7 +28,7 @@ var arrows = []arrow{
 	{from: "graphadapter/ledger"},
 	{
 		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger"},
-		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs"},
+		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
 	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: temporal},
 	{from: "activities", ours: []string{"graphadapter/...", "internal/history"}, theirs: temporal},

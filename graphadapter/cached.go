@@ -1,0 +1,144 @@
+package graphadapter
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"time"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// cacheTimeout bounds one call of a cache: beyond it, running the node is the better choice.
+const cacheTimeout = 5 * time.Second
+
+// cachedResult is what a cache keeps: the node's command and the routes of its branches.
+type cachedResult struct {
+	Version int `json:"version"`
+	pregel.Command
+	Routes []pregel.Target `json:"routes,omitempty"`
+}
+
+// cachedVersion is the version of the stored form. A result of another one is none.
+const cachedVersion = 1
+
+// cacheKey returns the key of the task's result; ok is false when it has none: its node keeps nothing, or the task is
+// not a plain run of it.
+func (t *TaskRun) cacheKey() (key CacheKey, ok bool) {
+	policy := t.node.Cache
+	if policy == nil || t.task.RouteOnly || t.task.Failure != nil || len(t.task.Answers) > 0 {
+		return CacheKey{}, false
+	}
+	digest, err := t.inputDigest(policy)
+	if err != nil {
+		t.warn("key", err)
+		return CacheKey{}, false
+	}
+	path := append([]string{t.root.Spec.Name}, t.task.Graph...)
+	return CacheKey{Graph: joinPath(path), Node: t.task.Node, Input: digest}, true
+}
+
+// inputDigest names the task's input. The branches that are to be evaluated are part of it, as the run's Spec has them:
+// kept routes lead to that Spec's nodes.
+func (t *TaskRun) inputDigest(policy *CachePolicy) (digest string, err error) {
+	defer catch(&err)
+	branches, err := json.Marshal(t.task.Branches)
+	if err != nil {
+		return "", err
+	}
+	if policy.Key != nil {
+		key, err := policy.Key(t.input())
+		return hashOf("cache", "key", key, string(branches)), err
+	}
+	input, err := encode(struct {
+		State   State        `json:"state,omitempty"`
+		Arg     pregel.Value `json:"arg,omitempty"`
+		Context pregel.Value `json:"context,omitempty"`
+	}{t.reads(), t.task.Arg, t.env.Context})
+	if err != nil {
+		return "", err
+	}
+	hash, err := ParamsHash(input)
+	return hashOf("cache", "input", hash, string(branches)), err
+}
+
+// reads is the state that the task can read: a Send's node reads its argument alone, its branches everything.
+func (t *TaskRun) reads() State {
+	if t.task.Arg != nil && len(t.task.Branches) == 0 {
+		return nil
+	}
+	return t.task.State
+}
+
+// reuse returns the kept result of an equal input. Only a first attempt asks for one: an earlier one may have acted
+// outside, and then has to be gone on with.
+func (t *TaskRun) reuse(ctx context.Context, key CacheKey) (result cachedResult, ok bool) {
+	if t.info.Attempt > 1 || t.info.Suspect || t.actedOutside() {
+		return cachedResult{}, false
+	}
+	var stored pregel.Value
+	err := t.withCache(ctx, func(ctx context.Context, cache Cache) (err error) {
+		stored, err = cache.Get(ctx, key)
+		return err
+	})
+	if err != nil {
+		t.warn("get", err)
+		return cachedResult{}, false
+	}
+	if stored == nil {
+		return cachedResult{}, false
+	}
+	if err := json.Unmarshal(stored, &result); err != nil {
+		t.warn("read", err)
+		return cachedResult{}, false
+	}
+	return result, result.Version == cachedVersion
+}
+
+// keepResult stores a success that an equal input may reuse.
+func (t *TaskRun) keepResult(ctx context.Context, key CacheKey, command pregel.Command, routes []pregel.Target) {
+	if ctx.Err() != nil || command.Parent != nil || !t.dependsOnInputAlone() {
+		return
+	}
+	stored, err := encode(cachedResult{Version: cachedVersion, Command: command, Routes: routes})
+	if err == nil {
+		err = t.withCache(ctx, func(ctx context.Context, cache Cache) error {
+			return cache.Set(ctx, key, stored, t.node.Cache.TTL)
+		})
+	}
+	if err != nil {
+		t.warn("set", err)
+	}
+}
+
+// dependsOnInputAlone reports whether nobody else had a say in the result, and nothing but the result came of it.
+func (t *TaskRun) dependsOnInputAlone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.fenced && t.drain == "" && len(t.ordinals) == 0 && !t.actedOutside()
+}
+
+// actedOutside reports whether an effect is in the task's ledger, whatever came of it.
+func (t *TaskRun) actedOutside() bool {
+	return slices.ContainsFunc(t.journal.Entries(), func(e ledger.Entry) bool { return e.Kind == ledger.KindEffect })
+}
+
+// withCache makes one call of the root graph's cache. Neither a panic nor a delay of it is the task's.
+func (t *TaskRun) withCache(ctx context.Context, call func(context.Context, Cache) error) (err error) {
+	defer catch(&err)
+	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
+	defer cancel()
+	defer t.idle.hold()()
+	return call(ctx, t.root.cache())
+}
+
+func (t *TaskRun) warn(op string, err error) {
+	failure := &CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: op, Err: err}
+	if t.env.Warn != nil {
+		t.env.Warn(failure)
+		return
+	}
+	slog.Warn("superstep: a node runs without its cache", "thread", t.info.Thread, "error", failure)
+}
