@@ -82,7 +82,7 @@ func (p *player) run(in pregel.Input) (crashed bool, err error) {
 		key := task.Key()
 		outcome := p.world.outcome(task, p.ran[key])
 		p.ran[key]++
-		if outcome.Error == nil && len(outcome.Questions) == 0 {
+		if outcome.Error == nil && len(outcome.Questions) == 0 && !outcome.Again {
 			p.done[key]++
 		}
 		loop.Deliver(task, outcome)

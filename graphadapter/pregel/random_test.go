@@ -68,6 +68,9 @@ func (w world) outcome(t *pregel.Task, before int) pregel.Outcome {
 		fmt.Fprintf(h, "%d %s %s %s", w.salt, t.Key(), t.Arg, what)
 		return h.Sum64() % sides
 	}
+	if t.Retry != nil {
+		return pregel.Outcome{Again: t.Attempt < 20} // some fail for good
+	}
 	if before == 0 && dice("fails", 12) == 0 {
 		return pregel.Outcome{Error: &pregel.NodeError{Type: "Boom", Message: "first time", Graph: "g", Node: t.Node}}
 	}

@@ -94,7 +94,7 @@ func (l *Loop) startEntry(tr *taskRun) {
 // finish takes in a task's outcome.
 func (l *Loop) finish(tr *taskRun, o Outcome) {
 	if tr.task.Retry != nil {
-		l.retried(tr, o.Again)
+		l.retried(tr, o.Again && o.Error == nil)
 		return
 	}
 	l.end(tr)
@@ -106,6 +106,9 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	}
 	switch {
 	case o.Error != nil:
+		if len(tr.rec.Answers) > 0 { // LangGraph takes the answer's record for a write: it shows an update of nothing
+			l.emit(Event{Kind: EventUpdate, Task: tr.task})
+		}
 		tr.rec.Error, tr.err = o.Error, o.Error
 		l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: o.Error})
 	case len(o.Questions) > 0:

@@ -17,6 +17,7 @@ import (
 //	asks ID=JSON     a question, unless task has its answer; $ID in later words is the answer
 //	emits JSON       a value on the custom stream
 //	keeps JSON       a ledger
+//	again            the answer to a failed subgraph's task that it is to be run on; without it it is not
 //	fails TYPE text  a failure; it takes the rest of the line
 func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
 	var o pregel.Outcome
@@ -40,6 +41,8 @@ func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
 			ask(&o, task, next())
 		case word == "emits":
 			o.Emitted = append(o.Emitted, pregel.Emission{Value: pregel.Value(next())})
+		case word == "again":
+			o.Again = true
 		case word == "keeps":
 			o.Ledger = pregel.Value(next())
 		case word == "fails":

@@ -181,6 +181,9 @@ func (s *session) showReady() {
 		if t.RouteOnly {
 			fmt.Fprintf(&s.out, " routes only after%s", writesText(t.Done.Update))
 		}
+		if t.Retry != nil {
+			fmt.Fprintf(&s.out, " again after %d failed: %s", t.Attempt, t.Retry.Message)
+		}
 		fmt.Fprintf(&s.out, " left %d key %s\n", t.StepsLeft, t.Key())
 	}
 }

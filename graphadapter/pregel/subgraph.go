@@ -99,7 +99,7 @@ func (l *Loop) finishChild(tr *taskRun) {
 	switch child.status {
 	case StatusRunning:
 	case StatusWaiting:
-		tr.child = nil
+		tr.child, tr.attempts = nil, 0 // what runs after an answer is a new execution, also within this superstep
 		l.end(tr)
 		l.ask(tr, l.prog.openWithin(l.thread, tr.rec, l.nodes))
 	case StatusBreakpoint:
