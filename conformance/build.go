@@ -23,9 +23,8 @@ type builder struct {
 // built is a graph with what the recorder needs to know of it.
 type built struct {
 	graph *graphadapter.Graph
-	// output are the channels that callers see, kinds the kind of each channel.
-	output map[string]bool
-	kinds  map[string]pregel.Kind
+	// kinds are the kinds of the channels.
+	kinds map[string]pregel.Kind
 	// nodes are the graphs that run inside the nodes.
 	nodes map[string]*built
 }
@@ -80,7 +79,7 @@ func (b *builder) graph(name, prefix string, doc *graphDoc) (*built, error) {
 			Spec:  &pregel.Spec{Version: pregel.SpecVersion, Name: name, Input: doc.Input, Output: doc.Output},
 			Nodes: map[string]graphadapter.Node{},
 		},
-		output: map[string]bool{}, kinds: map[string]pregel.Kind{}, nodes: map[string]*built{},
+		kinds: map[string]pregel.Kind{}, nodes: map[string]*built{},
 	}
 	spec := g.graph.Spec
 	if err := g.addChannels(doc); err != nil {
@@ -140,7 +139,6 @@ func (g *built) addChannels(doc *graphDoc) error {
 		spec.Name, spec.Default = c.Name, c.Default
 		g.graph.Spec.Channels = append(g.graph.Spec.Channels, spec)
 		g.kinds[c.Name] = spec.Kind
-		g.output[c.Name] = doc.Output == nil || slices.Contains(doc.Output, c.Name)
 	}
 	return nil
 }

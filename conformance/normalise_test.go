@@ -2,8 +2,6 @@ package main
 
 import (
 	"testing"
-
-	"superstep.dev/graphadapter/pregel"
 )
 
 func TestStreamSortsBetweenValues(t *testing.T) {
@@ -69,60 +67,35 @@ func TestSubstreamsAreSorted(t *testing.T) {
 	}
 }
 
-func TestRecorder(t *testing.T) {
-	child := &built{output: map[string]bool{"y": true}, kinds: map[string]pregel.Kind{"y": pregel.KindLast, "p": pregel.KindLast}}
-	root := &built{
-		output: map[string]bool{"x": true}, kinds: map[string]pregel.Kind{"x": pregel.KindReduce, "h": pregel.KindLast},
-		nodes: map[string]*built{"sub": child},
-	}
-	task := &pregel.Task{Node: "a", State: map[string]pregel.Value{"x": pregel.Value(`1`)}}
-	send := &pregel.Task{Node: "w", Arg: pregel.Null}
-	q := []pregel.Question{{Value: pregel.Value(`"b"`)}, {Value: pregel.Value(`"a"`)}}
-	for _, c := range []struct {
-		event pregel.Event
-		want  string
-	}{
-		{pregel.Event{Kind: pregel.EventUpdate, Task: task, Writes: []pregel.Write{
-			{Channel: "x", Value: pregel.Value(`2`), Overwrite: true}, {Channel: "h", Value: pregel.Value(`3`)}, {Channel: "?", Value: pregel.Value(`4`)}}},
-			`["updates",{"a":{"x":{"__overwrite__":2}}}]`},
-		{pregel.Event{Kind: pregel.EventUpdate, Task: task, Writes: []pregel.Write{{Channel: "h", Value: pregel.Value(`3`)}}, Cached: true},
-			`["updates",{"__metadata__":{"cached":true},"a":null}]`},
-		{pregel.Event{Kind: pregel.EventUpdate, Nodes: []string{"sub"}, Task: task, Writes: []pregel.Write{
-			{Channel: "y", Value: pregel.Value(`1`)}, {Channel: "p", Value: pregel.Value(`2`)}}}, `["updates",{"a":{"y":1}}]`},
-		{pregel.Event{Kind: pregel.EventInterrupt, Task: task, Questions: q}, `["updates",{"__interrupt__":["a","b"]}]`},
-		{pregel.Event{Kind: pregel.EventInterrupt}, `["updates",{"__interrupt__":[]}]`},
-		{pregel.Event{Kind: pregel.EventTaskStart, Task: task}, `["tasks",{"input":{"x":1},"name":"a"}]`},
-		{pregel.Event{Kind: pregel.EventTaskStart, Task: send}, `["tasks",{"input":null,"name":"w"}]`},
-		{pregel.Event{Kind: pregel.EventTaskEnd, Task: task, Writes: []pregel.Write{{Channel: "h", Value: pregel.Value(`3`)}, {Channel: "?", Value: pregel.Value(`4`)}}},
-			`["tasks",{"interrupts":[],"name":"a","result":{"h":3}}]`},
-		{pregel.Event{Kind: pregel.EventTaskEnd, Task: task, Error: &pregel.NodeError{}}, ``},
-		{pregel.Event{Kind: pregel.EventValues, Values: map[string]pregel.Value{"x": pregel.Value(`[1]`)}}, `["values",{"x":[1]}]`},
-		{pregel.Event{Kind: pregel.EventCustom, Task: task, Value: pregel.Value(`"c"`)}, `["custom","c"]`},
-		{pregel.Event{Kind: pregel.EventCheckpoint}, ``},
+// TestChunksAsRecorded: what the product streams loses what a case does not show.
+func TestChunksAsRecorded(t *testing.T) {
+	for _, c := range []struct{ mode, chunk, want string }{
+		{modeUpdates, `{"a": {"x": {"__overwrite__": 2}}}`, `{"a":{"x":{"__overwrite__":2}}}`},
+		{modeUpdates, `{"__interrupt__": [{"value": "b", "id": "2"}, {"value": "a", "id": "1"}]}`, `{"__interrupt__":["a","b"]}`},
+		{modeUpdates, `{"__interrupt__": []}`, `{"__interrupt__":[]}`},
+		{modeValues, `{"x": 1, "__interrupt__": [{"value": "b", "id": "2"}]}`, ``},
+		{modeTasks, `{"id": "1/a", "name": "a", "input": {"x": 1}, "triggers": ["branch:to:a"]}`, `{"input":{"x":1},"name":"a"}`},
+		{modeTasks, `{"id": "1/a", "name": "a", "error": null, "result": {"h": 3}, "interrupts": [{"value": 1, "id": "q"}]}`,
+			`{"interrupts":[1],"name":"a","result":{"h":3}}`},
+		{modeTasks, `{"id": "1/a", "name": "a", "error": {"type": "E"}, "result": {}, "interrupts": []}`, ``},
+		{modeCustom, `"c"`, `"c"`},
 	} {
-		r := newRecorder(root, &action{})
 		got := ""
-		if chunk, ok := r.chunk(c.event); ok {
-			got = canonical([]any{chunk.mode, chunk.value})
+		if v, ok := asRecorded(c.mode, shown([]byte(c.chunk))); ok {
+			got = canonical(v)
 		}
 		if got != c.want {
-			t.Errorf("%s: got %s, want %s", c.event.Kind, got, c.want)
+			t.Errorf("%s %s: got %s, want %s", c.mode, c.chunk, got, c.want)
 		}
 	}
 }
 
-func TestRecorderKeepsWhatWasAskedFor(t *testing.T) {
-	values := pregel.Event{Kind: pregel.EventValues, Namespace: "1/sub", Nodes: []string{"sub"}}
-	plain := newRecorder(&built{}, &action{Modes: []string{modeCustom}})
-	plain.observe(values)
-	plain.observe(pregel.Event{Kind: pregel.EventValues})
-	if len(plain.streams) != 1 || len(plain.streams[""].chunks) != 0 {
-		t.Errorf("streams %v: want neither subgraphs nor other modes", plain.streams)
-	}
-	all := newRecorder(&built{}, &action{Subgraphs: true})
-	all.observe(values)
-	all.observe(values)
-	if s := all.streams["1/sub"]; s == nil || len(s.chunks) != 2 || s.path[0] != "sub" {
-		t.Errorf("stream of the subgraph: %v", s)
+func TestRecorderKeepsSubgraphsApart(t *testing.T) {
+	r := &recorder{streams: map[string]*stream{"": {}}}
+	r.take("1/sub", []string{"sub"}, modeCustom, "a")
+	r.take("1/sub", []string{"sub"}, modeCustom, "b")
+	r.take("", nil, modeCustom, "c")
+	if s := r.streams["1/sub"]; s == nil || len(s.chunks) != 2 || s.path[0] != "sub" || len(r.streams[""].chunks) != 1 {
+		t.Errorf("streams %v", r.streams)
 	}
 }

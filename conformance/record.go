@@ -3,18 +3,19 @@ package main
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
+	shape "superstep.dev/graphadapter/stream"
 )
 
-// recorder is told what happens in one run and keeps it as stream chunks, one stream for each run of a graph.
+// recorder keeps what one run streams, one stream for each run of a graph.
 type recorder struct {
-	root      *built
-	modes     []string
-	subgraphs bool
+	shaper *shape.Shaper
 
 	mu      sync.Mutex
 	streams map[string]*stream // by namespace
+	fault   error
 }
 
 // stream is what one run of a graph emitted.
@@ -29,110 +30,88 @@ type chunk struct {
 	value any
 }
 
-func newRecorder(root *built, a *action) *recorder {
-	modes := a.Modes
-	if modes == nil {
-		modes = defaultModes
+// modesOf are the stream modes of a run action.
+func modesOf(a *action) []string {
+	if a.Modes == nil {
+		return defaultModes
 	}
-	return &recorder{root: root, modes: modes, subgraphs: a.Subgraphs, streams: map[string]*stream{"": {}}}
+	return a.Modes
+}
+
+// newRecorder returns the recorder of a run of that program.
+func newRecorder(program *pregel.Program, a *action) *recorder {
+	r := &recorder{streams: map[string]*stream{"": {}}}
+	var modes []shape.Mode
+	for _, m := range modesOf(a) {
+		modes = append(modes, shape.Mode(m))
+	}
+	r.shaper = shape.New(a.thread(), modes, a.Subgraphs)
+	r.shaper.Began(program, pregel.NewThread(), "")
+	return r
 }
 
 // observe is the run's pregel.Observer.
 func (r *recorder) observe(e pregel.Event) {
-	if e.Namespace != "" && !r.subgraphs {
-		return
-	}
-	c, ok := r.chunk(e)
-	if !ok || !slices.Contains(r.modes, c.mode) {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, ok := r.streams[e.Namespace]
+	chunks, err := r.shaper.Shape(e, time.Time{})
+	if err != nil && r.fault == nil {
+		r.fault = err
+	}
+	for _, c := range chunks {
+		r.take(c.Namespace, c.Nodes, string(c.Mode), shown(c.Data))
+	}
+}
+
+// take keeps a chunk as the results show it; there are some that they do not show.
+func (r *recorder) take(namespace string, path []string, mode string, value any) {
+	value, ok := asRecorded(mode, value)
 	if !ok {
-		s = &stream{path: slices.Clone(e.Nodes)}
-		r.streams[e.Namespace] = s
+		return
 	}
-	s.chunks = append(s.chunks, c)
+	s, known := r.streams[namespace]
+	if !known {
+		s = &stream{path: slices.Clone(path)}
+		r.streams[namespace] = s
+	}
+	s.chunks = append(s.chunks, chunk{mode, value})
 }
 
-// chunk is an event as LangGraph streams it; there are events that it does not stream.
-func (r *recorder) chunk(e pregel.Event) (chunk, bool) {
-	switch e.Kind {
-	case pregel.EventValues:
-		return chunk{modeValues, object(e.Values)}, true
-	case pregel.EventUpdate:
-		return chunk{modeUpdates, r.update(e)}, true
-	case pregel.EventInterrupt:
-		return chunk{modeUpdates, map[string]any{interruptKey: questions(e.Questions)}}, true
-	case pregel.EventCustom:
-		return chunk{modeCustom, shown(e.Value)}, true
-	case pregel.EventTaskStart:
-		input := any(object(e.Task.State))
-		if e.Task.IsSend() {
-			input = shown(e.Task.Arg)
-		}
-		return chunk{modeTasks, map[string]any{"name": e.Task.Node, "input": input}}, true
-	case pregel.EventTaskEnd:
-		if e.Error != nil {
-			return chunk{}, false
-		}
-		result := map[string]any{}
-		if graph := r.graph(e.Nodes); graph != nil {
-			result = written(e.Writes, func(channel string) bool { return graph.kinds[channel] != "" })
-		}
-		return chunk{modeTasks, map[string]any{
-			"name": e.Task.Node, "result": result, "interrupts": questions(e.Questions),
-		}}, true
-	}
-	return chunk{}, false
-}
-
-// interruptKey marks the questions of an updates chunk.
+// interruptKey marks the questions of a chunk.
 const interruptKey = "__interrupt__"
 
-// update is {"node": {channel: value}}, with null for a node that wrote nothing that callers see.
-func (r *recorder) update(e pregel.Event) map[string]any {
-	var update any
-	if graph := r.graph(e.Nodes); graph != nil {
-		if w := written(e.Writes, func(channel string) bool { return graph.output[channel] }); len(w) > 0 {
-			update = w
-		}
+// asRecorded is a chunk without what engines choose for themselves (rules 1 to 3 of the format's normalisation).
+func asRecorded(mode string, value any) (any, bool) {
+	fields, _ := value.(map[string]any)
+	asked, asks := fields[interruptKey].([]any)
+	switch {
+	case mode == string(shape.Reset): // LangGraph does not say that a task is attempted again
+		return nil, false
+	case mode == modeValues && asks:
+		return nil, false
+	case mode == modeUpdates && asks:
+		return map[string]any{interruptKey: askedValues(asked)}, true
+	case mode != modeTasks:
+		return value, true
 	}
-	out := map[string]any{e.Task.Node: update}
-	if e.Cached {
-		out["__metadata__"] = map[string]any{"cached": true}
+	result, ended := fields["result"]
+	if !ended {
+		return map[string]any{"name": fields["name"], "input": fields["input"]}, true
 	}
-	return out
+	asked, _ = fields["interrupts"].([]any)
+	return map[string]any{"name": fields["name"], "result": result, "interrupts": askedValues(asked)}, fields["error"] == nil
 }
 
-// graph is the graph that runs in the nodes of that path, nil if the case has none there.
-func (r *recorder) graph(path []string) *built {
-	g := r.root
-	for _, node := range path {
-		if g = g.nodes[node]; g == nil {
-			return nil
-		}
+// askedValues are the values of interrupts, in a fixed order: tasks ask in any.
+func askedValues(asked []any) []any {
+	out := make([]any, 0, len(asked))
+	for _, q := range asked {
+		out = append(out, q.(map[string]any)["value"])
 	}
-	return g
+	return sortCanonical(out)
 }
 
-// written is the writes to the channels that are seen, an overwrite as it was written.
-func written(writes []pregel.Write, seen func(channel string) bool) map[string]any {
-	out := map[string]any{}
-	for _, w := range writes {
-		if !seen(w.Channel) {
-			continue
-		}
-		out[w.Channel] = shown(w.Value)
-		if w.Overwrite {
-			out[w.Channel] = map[string]any{overwriteKey: shown(w.Value)}
-		}
-	}
-	return out
-}
-
-// questions are the values of questions, in a fixed order: tasks ask in any.
+// questions are the values of questions, in a fixed order.
 func questions(asked []pregel.Question) []any {
 	out := make([]any, 0, len(asked))
 	for _, q := range asked {

@@ -193,7 +193,11 @@ func (r *run) stream(ctx context.Context, a *action, at place) (map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	rec := newRecorder(r.root, a)
+	program, err := r.root.graph.Program()
+	if err != nil {
+		return nil, err
+	}
+	rec := newRecorder(program, a)
 	opts := graphadapter.RunOptions{
 		Options: pregel.Options{
 			RecursionLimit:  defaultRecursionLimit,
@@ -212,14 +216,17 @@ func (r *run) stream(ctx context.Context, a *action, at place) (map[string]any, 
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the run did not end within %v: %w", caseTimeout, ctx.Err())
 	}
-	return r.result(rec, err), nil
+	if rec.fault != nil {
+		return nil, rec.fault
+	}
+	return r.result(rec, a, err), nil
 }
 
 // result is what the stream and the error of a run come to.
-func (r *run) result(rec *recorder, err error) map[string]any {
+func (r *run) result(rec *recorder, a *action, err error) map[string]any {
 	stream := r.normal.stream(rec.streams[""].chunks)
 	out := map[string]any{"stream": stream}
-	if rec.subgraphs {
+	if a.Subgraphs {
 		out["substreams"] = r.normal.substreams(rec.streams)
 	}
 	if err != nil {

@@ -24,6 +24,9 @@ const (
 	EventReset EventKind = "reset"
 	// EventCheckpoint: Checkpoint was saved.
 	EventCheckpoint EventKind = "checkpoint"
+	// EventTick: the loop looked at Checkpoint for what to run next, which Planned says; nothing at a run's end. It comes
+	// once for each checkpoint that a run goes on from, also for one that an earlier run saved.
+	EventTick EventKind = "tick"
 )
 
 // Event is one observation of a run. Which fields are set depends on Kind.
@@ -42,6 +45,16 @@ type Event struct {
 	Cached     bool
 	Attempt    int
 	Checkpoint *Record
+	// Work is the state that an EventTick or a task's EventInterrupt found; see [Program.StateOf] and [Program.OutputOf].
+	Work    *Checkpoint
+	Planned []Planned
+}
+
+// Planned is one task that is about to run, with what is known of it: a run that goes on finds tasks that have finished,
+// asked or failed before.
+type Planned struct {
+	Task  *Task
+	Known TaskRecord
 }
 
 // Observer is told what happens in a run, in order, on the goroutine that drives the loop. It must not call back.

@@ -84,6 +84,12 @@ func (p *Program) Output(t *Thread) map[string]Value {
 	return p.values(t.Head.Checkpoint, p.outputs)
 }
 
+// StateOf returns the channels that have a value in a checkpoint.
+func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, nil) }
+
+// OutputOf returns the output channels that have a value in a checkpoint.
+func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
+
 // Made returns the nodes whose writes made a record's checkpoint, and the state channels that they wrote. It is known
 // in the process that made it; a stored checkpoint has forgotten it.
 func (p *Program) Made(r *Record) (ran, wrote []string) {

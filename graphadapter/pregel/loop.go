@@ -160,6 +160,7 @@ func (l *Loop) tick() {
 		return
 	}
 	planned := l.prog.plan(l.work, true)
+	l.tickEvent(planned)
 	if len(planned) == 0 {
 		l.status = StatusDone
 		return

@@ -137,7 +137,7 @@ func (l *Loop) emission(tr *taskRun, e Emission) {
 // ask notes a task's questions.
 func (l *Loop) ask(tr *taskRun, questions []Question) {
 	tr.rec.Questions = questions
-	l.emit(Event{Kind: EventInterrupt, Task: tr.task, Questions: questions})
+	l.emit(Event{Kind: EventInterrupt, Task: tr.task, Questions: questions, Work: l.work})
 	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Questions: questions})
 }
 

@@ -14,6 +14,9 @@ import (
 
 // observe shows an event as one line, behind the namespace when it is a subgraph's.
 func (s *session) observe(e pregel.Event) {
+	if e.Kind == pregel.EventTick {
+		return // what is next, the line of the checkpoint has said
+	}
 	if e.Namespace != "" {
 		fmt.Fprintf(&s.out, "[%s] ", e.Namespace)
 	}

@@ -30,6 +30,7 @@ var arrows = []arrow{
 		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger"},
 		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
+	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: temporal},
 	{from: "activities", ours: []string{"graphadapter/...", "internal/history"}, theirs: temporal},
 	{

@@ -1,0 +1,116 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// What LangGraph writes in a task's triggers and path.
+const (
+	pulled        = "__pregel_pull"
+	pushed        = "__pregel_push"
+	triggerPrefix = "branch:to:"
+	joinPrefix    = "join:"
+)
+
+// graph is what the chunks of one graph need to know of it.
+type graph struct {
+	program  *pregel.Program
+	spec     *pregel.Spec
+	channels map[string]bool
+	outputs  map[string]bool
+	messages map[string]bool // the channels that hold messages
+	nodes    map[string]*pregel.NodeSpec
+	triggers map[string][]string
+}
+
+// graphOf is the graph that the nodes lead to.
+func (s *Shaper) graphOf(nodes []string) *graph {
+	key := strings.Join(nodes, "|")
+	if g, ok := s.graphs[key]; ok {
+		return g
+	}
+	program := s.program
+	for _, node := range nodes {
+		at := slices.IndexFunc(program.Spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
+		program, _ = program.Subgraph([]string{program.Spec.Nodes[at].Subgraph})
+	}
+	g := newGraph(program)
+	s.graphs[key] = g
+	return g
+}
+
+func newGraph(program *pregel.Program) *graph {
+	spec := program.Spec
+	g := &graph{program: program, spec: spec, channels: map[string]bool{}, outputs: map[string]bool{}, messages: map[string]bool{},
+		nodes: map[string]*pregel.NodeSpec{}, triggers: map[string][]string{}}
+	for _, c := range spec.Channels {
+		g.channels[c.Name] = true
+		g.outputs[c.Name] = spec.Output == nil || slices.Contains(spec.Output, c.Name)
+		g.messages[c.Name] = strings.HasPrefix(c.Reducer, "messages/")
+	}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		g.nodes[n.Name] = n
+		g.triggers[n.Name] = []string{triggerPrefix + n.Name}
+	}
+	for _, j := range spec.Joins {
+		g.triggers[j.To] = append(g.triggers[j.To], joinPrefix+strings.Join(j.From, "+")+":"+j.To)
+	}
+	for _, triggers := range g.triggers {
+		slices.Sort(triggers)
+	}
+	return g
+}
+
+// triggersOf are the channels that can make a task run.
+func (g *graph) triggersOf(t *pregel.Task) []string {
+	if t.IsSend() || t.Failure != nil {
+		return []string{pushed}
+	}
+	return g.triggers[t.Node]
+}
+
+// pathOf is a task's path as LangGraph writes it.
+func pathOf(t *pregel.Task) []any {
+	if !t.IsSend() {
+		return []any{pulled, t.Node}
+	}
+	at, _ := strconv.Atoi(t.Path[strings.LastIndexByte(t.Path, ':')+1:])
+	return []any{pushed, at, false}
+}
+
+// inputOf is what a task's node is given. A task with branches carries more state than its node reads.
+func (g *graph) inputOf(t *pregel.Task) any {
+	if t.IsSend() {
+		return t.Arg
+	}
+	n := g.nodes[t.Node]
+	if n == nil || n.Reads == nil {
+		return t.State
+	}
+	read := make(map[string]pregel.Value, len(n.Reads))
+	for _, channel := range n.Reads {
+		if v, ok := t.State[channel]; ok {
+			read[channel] = v
+		}
+	}
+	return read
+}
+
+// encode writes a payload. Its readers are programs and terminals, never web pages.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("a streamed value is not JSON: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
