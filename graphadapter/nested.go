@@ -86,7 +86,7 @@ func (t *TaskRun) nestedThread(program *pregel.Program, key string, input pregel
 		return pregel.NewThread(), pregel.Input{Value: input}, nil
 	}
 	thread, err := program.DecodeThread(kept.Result)
-	return thread, pregel.Input{Resume: &pregel.Resume{Answers: t.task.Answers}}, err
+	return thread, pregel.Input{Resume: &pregel.Resume{Answers: t.task.Answers, AskAgain: len(t.task.Answers) == 0}}, err
 }
 
 func nestedKey(key string) string { return key + "/thread" }

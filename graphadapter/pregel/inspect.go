@@ -50,11 +50,11 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	return out, nil
 }
 
-// inner is the state of the subgraph that a task runs; nil when there is none, when the subgraph keeps none, and when
-// its writes conflict: the outer state can be shown all the same.
+// inner is the state of the subgraph that a task runs, an empty one before it began; nil when there is no subgraph, when
+// it keeps no state, and when its writes conflict: the outer state can be shown all the same.
 func (p *Program) inner(t *Thread, rec *TaskRecord, newest bool, nodes []string) *Snapshot {
 	sub, child := p.childOf(t, rec, nodes)
-	if child == nil || sub.Spec.Memory == MemoryNone {
+	if sub == nil || sub.Spec.Memory == MemoryNone {
 		return nil
 	}
 	state, err := sub.snapshot(t, child, newest, append(nodes[:len(nodes):len(nodes)], rec.Node))

@@ -1,7 +1,5 @@
 package pregel
 
-import "maps"
-
 // Status is where a [Loop] stands.
 type Status int
 
@@ -289,8 +287,8 @@ func (l *Loop) save(source Source) {
 	l.thread.seq++
 	l.prog.seal(l.work, parent, l.namespace, source, l.step, l.thread.seq)
 	l.rec = &Record{Checkpoint: l.work, tasks: map[string]*TaskRecord{}}
-	if l.root == l && len(l.thread.memory) > 0 {
-		l.rec.memory = maps.Clone(l.thread.memory)
+	if l.root == l {
+		l.rec.memory = l.thread.remembered()
 	}
 	l.keep(l.rec)
 	l.emit(Event{Kind: EventCheckpoint, Checkpoint: l.rec})

@@ -1,6 +1,9 @@
 package pregel
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // Thread is the durable state of one thread: its newest checkpoint with what is known of the tasks it led to, and what
 // its subgraphs remember. It belongs to one [Loop] at a time.
@@ -35,6 +38,17 @@ func (t *Thread) At(r *Record) *Thread {
 func (t *Thread) After(newest *Thread) {
 	t.forked = t.forked || t.seq < newest.seq
 	t.seq = max(t.seq, newest.seq)
+}
+
+// nothing is what subgraphs that never ran remember; it is not written to.
+var nothing = map[string]*Record{}
+
+// remembered is what subgraphs remember at this moment, for a replay from here.
+func (t *Thread) remembered() map[string]*Record {
+	if len(t.memory) == 0 {
+		return nothing
+	}
+	return maps.Clone(t.memory)
 }
 
 // Record is a checkpoint and what has happened since: control writes from outside, and the tasks that it led to.
