@@ -86,6 +86,61 @@ func TestARepeatedAttemptFindsItsLedger(t *testing.T) {
 	}
 }
 
+// TestANodesOwnCancellationIsAFailure, whatever kind of it the node returns: only the run is ever cancelled.
+func TestANodesOwnCancellationIsAFailure(t *testing.T) {
+	t.Parallel()
+	for kind, own := range map[string]error{"NodeCancelled": context.Canceled, "CanceledError": temporal.NewCanceledError()} {
+		r, attempts := newRig(t), &seen[int]{}
+		r.work(one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			attempts.add(task.Info().Attempt)
+			return pregel.Command{}, fmt.Errorf("call: %w", own)
+		}, every(time.Millisecond, 2)))
+		if failure := r.failureOf(r.start(workflows.GraphInput{Graph: "one"})); failure.Type != kind {
+			t.Errorf("the failure is %+v", failure)
+		}
+		if got := attempts.list(); !reflect.DeepEqual(got, []int{1, 2}) {
+			t.Errorf("the attempts were %v", got)
+		}
+	}
+}
+
+// TestAnErrorOfAnySizeIsRetried: reported whole, it would not get through.
+func TestAnErrorOfAnySizeIsRetried(t *testing.T) {
+	t.Parallel()
+	r, attempts := newRig(t), &seen[int]{}
+	r.work(one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		if attempts.add(task.Info().Attempt) == 1 {
+			return pregel.Command{}, errors.New(strings.Repeat("x", 5<<20))
+		}
+		return logs("done"), nil
+	}, every(time.Millisecond, 2)))
+	if log := r.log(r.start(workflows.GraphInput{Graph: "one"})); log != `["done"]` {
+		t.Errorf("the run ended with %s", log)
+	}
+	if got := attempts.list(); !reflect.DeepEqual(got, []int{1, 2}) {
+		t.Errorf("the attempts were %v", got)
+	}
+}
+
+// TestCancellationEndsAWait for the next attempt at once.
+func TestCancellationEndsAWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+		return pregel.Command{}, errors.New("not yet")
+	}, every(time.Hour, 2)), nested(nil, every(time.Hour, 2)))
+	for _, run := range []client.WorkflowRun{r.start(workflows.GraphInput{Graph: "one"}), r.task("nested", retryTask(1))} {
+		r.lastFailure(run, graphadapter.NodeRetryType)
+		if err := r.client.CancelWorkflow(r.ctx, run.GetID(), ""); err != nil {
+			t.Fatal(err)
+		}
+		var cancelled *temporal.CanceledError
+		if err := run.Get(r.ctx, nil); !errors.As(err, &cancelled) {
+			t.Errorf("the run ended with %v", err)
+		}
+	}
+}
+
 // TestAResultTooLargeToStoreFailsTheNode, with the size and what to do; sent all the same, it would be repeated for
 // ever.
 func TestAResultTooLargeToStoreFailsTheNode(t *testing.T) {

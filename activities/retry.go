@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -20,18 +19,17 @@ func (e *execution) again(ctx context.Context, wait time.Duration, emitted []pre
 	if err := e.owner.countFailure(ctx, wait, emitted); err != nil {
 		return temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded", graphadapter.NodeStoppedType, err)
 	}
-	return retryIn(wait, why)
+	failure := graphadapter.FailureOf(e.graphName(), e.req.Task.Node, why)
+	return retryIn(wait, failure.Type+": "+failure.Error())
 }
 
-// retryIn is the error after which the server runs the task again in that time; the server's own policy has no say.
-func retryIn(wait time.Duration, why error) error {
-	return temporal.NewApplicationErrorWithOptions(why.Error(), graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
+// retryIn is the error after which the server runs the task again in that time; the server's own policy has no say. It
+// goes without its cause, whose text nothing bounds: an error that is too large to report looks like a lost worker.
+func retryIn(wait time.Duration, why string) error {
+	return temporal.NewApplicationErrorWithOptions(why, graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
 		NextRetryDelay: max(wait, time.Millisecond), // 0 would mean the activity's own interval
-		Cause:          why,
 	})
 }
-
-var errTooEarly = errors.New("the wait before the next attempt is not over")
 
 // tooEarly gives the task back for the rest of its wait. The server runs it too early when a worker was lost after it
 // had recorded a failed attempt and before it could report it.
@@ -42,7 +40,7 @@ func (e *execution) tooEarly(ctx context.Context) error {
 	}
 	// Not recorded, it counts as a lost worker, of which a person hears only after many.
 	_ = e.owner.countGivenBack(ctx)
-	return retryIn(rest, errTooEarly)
+	return retryIn(rest, "the wait before the next attempt is not over")
 }
 
 // retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for. The

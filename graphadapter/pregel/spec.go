@@ -91,7 +91,7 @@ type NodeSpec struct {
 	Retried bool `json:"retried,omitempty"`
 	// ErrorHandler names the node that takes over when this one has failed for good: in the same superstep, with the
 	// failed task's input. This node's edges then do not fire, only what the handler writes and where it goes. Breakpoints
-	// and a run's end are no failures. (Section 7.4 of the semantics.)
+	// and a run's end (CancelledType) are no failures. (Section 7.4 of the semantics.)
 	ErrorHandler string `json:"error_handler,omitempty"`
 	// Handler says that the node is an error handler: no edge leads to it or from it.
 	Handler bool `json:"handler,omitempty"`
