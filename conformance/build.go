@@ -153,9 +153,7 @@ func (b *builder) addNode(g *built, prefix string, doc *nodeDoc) error {
 		if err := b.addSubgraph(g, doc.Name, doc.Subgraph); err != nil {
 			return err
 		}
-		if doc.Retry != nil {
-			spec.Retried = true
-		}
+		spec.Retried = doc.Retry != nil
 	} else {
 		calls := map[string]bool{}
 		steps, err := (&parser{counts: &b.counters.failures, calls: calls}).script(doc.Script)
@@ -168,9 +166,9 @@ func (b *builder) addNode(g *built, prefix string, doc *nodeDoc) error {
 			}
 		}
 		node.Run = (&nodeScript{steps: steps, name: prefix + doc.Name, kinds: g.kinds, counters: b.counters, graphs: b}).run
-		if doc.Retry != nil {
-			node.Retry = []graphadapter.RetryPolicy{{MaxAttempts: doc.Retry.MaxAttempts, InitialInterval: -1, NoJitter: true}}
-		}
+	}
+	if doc.Retry != nil {
+		node.Retry = []graphadapter.RetryPolicy{{MaxAttempts: doc.Retry.MaxAttempts, InitialInterval: -1, NoJitter: true}}
 	}
 	g.graph.Spec.Nodes = append(g.graph.Spec.Nodes, spec)
 	g.graph.Nodes[doc.Name] = node

@@ -4,43 +4,24 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// TestRecordedTraces runs every recorded case on the in-process engine. Those that are known to fail stand in
-// testdata/known_failures.txt, each with the reason; one that passes after all must be taken out of it.
+// TestRecordedTraces runs every recorded case on the in-process engine: it does as LangGraph did, or as we want.
 func TestRecordedTraces(t *testing.T) {
-	cases, err := loadCases([]string{"testdata/cases", "testdata/random"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, err := readNames("testdata/known_failures.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]string{}
-	for i := range cases {
-		c := &cases[i]
+	for _, c := range recordedCases(t) {
 		if other, twice := seen[c.name()]; twice {
 			t.Errorf("%s and %s have the same name %s", other, c.place, c.name())
 		}
 		seen[c.name()] = c.place
 		t.Run(c.name(), func(t *testing.T) {
-			why := newTrial(c, rootName).judge(t.Context(), memoryEngine{}).failure
-			switch expected := slices.Contains(known, c.name()); {
-			case why != "" && !expected:
-				t.Error(why)
-			case why == "" && expected:
-				t.Error("it passes: take it out of testdata/known_failures.txt")
+			t.Parallel()
+			if v := newTrial(c, graphName(t)).judge(t.Context(), memoryEngine{}); v.failure != "" {
+				t.Error(v.failure)
 			}
 		})
-	}
-	for _, name := range known {
-		if seen[name] == "" {
-			t.Errorf("testdata/known_failures.txt names %s, which is no case", name)
-		}
 	}
 }
 

@@ -48,16 +48,26 @@ func TestUpdateDifferences(t *testing.T) {
 	}
 }
 
-// recordedCase is the case of that name.
-func recordedCase(t *testing.T, name string) *source {
+// recordedCases are all cases that were recorded from LangGraph.
+func recordedCases(t *testing.T) []*source {
 	t.Helper()
 	cases, err := loadCases([]string{"testdata/cases", "testdata/random"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	out := make([]*source, len(cases))
 	for i := range cases {
-		if cases[i].name() == name {
-			return &cases[i]
+		out[i] = &cases[i]
+	}
+	return out
+}
+
+// recordedCase is the case of that name.
+func recordedCase(t *testing.T, name string) *source {
+	t.Helper()
+	for _, c := range recordedCases(t) {
+		if c.name() == name {
+			return c
 		}
 	}
 	t.Fatalf("differences/%s.json is for no recorded case", name)

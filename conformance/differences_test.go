@@ -83,13 +83,9 @@ func TestDifferencesAgree(t *testing.T) {
 // checkDeviation runs a case that differs on purpose.
 func checkDeviation(t *testing.T, e engine, name string) {
 	t.Helper()
-	known, err := readNames("testdata/known_failures.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	tr := newTrial(recordedCase(t, name), graphName(t))
 	serve(t, e, tr)
-	if v := tr.judge(t.Context(), e); !v.deviates && !slices.Contains(known, name) {
+	if v := tr.judge(t.Context(), e); !v.deviates {
 		t.Errorf("%s does not do as we want: %s", name, v.failure)
 	}
 }

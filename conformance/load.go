@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // source is the text of one case and where it stands.
@@ -100,24 +98,4 @@ func split(file string, text []byte) []source {
 func newSource(place string, text []byte) source {
 	doc, err := decodeCase(text)
 	return source{place: place, text: text, doc: doc, err: err}
-}
-
-// readNames reads a list of names, one a line; lines that start with # say why.
-func readNames(file string) ([]string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading names: %w", err)
-	}
-	var out []string
-	for line := range strings.Lines(string(text)) {
-		name := strings.TrimSpace(line)
-		if name == "" || strings.HasPrefix(name, "#") {
-			continue
-		}
-		if slices.Contains(out, name) {
-			return nil, errors.New(file + " names " + name + " twice")
-		}
-		out = append(out, name)
-	}
-	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 type (
 	graph    = graphadapter.Graph
 	snapshot = pregel.Snapshot
+	outcome  = pregel.Command
 )
 
 // runOnEngines runs a test on each engine.

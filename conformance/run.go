@@ -27,6 +27,8 @@ type run struct {
 	refused error
 	// states says which actions' states are wanted: where a trace has none there is none to compare.
 	states func(i int) bool
+	// unreadable stands in a result for a state that cannot be read; "" makes that an error.
+	unreadable string
 	// durability is for the run actions that name none.
 	durability string
 }
@@ -103,10 +105,14 @@ func (r *run) act(ctx context.Context, i int) (any, error) {
 	}
 	if a.GetState == nil && !a.History && r.doc.checkpointed() && r.states(i) {
 		state, err := r.threads.state(ctx, place{thread: a.thread()})
-		if err != nil {
+		switch {
+		case err == nil:
+			result["state"] = stateOf(state, false)
+		case r.unreadable != "" && ctx.Err() == nil:
+			result["state"] = r.unreadable
+		default:
 			return nil, fmt.Errorf("reading the state after it: %w", err)
 		}
-		result["state"] = stateOf(state, false)
 	}
 	return r.normal.value(result), nil
 }
