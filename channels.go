@@ -1,9 +1,16 @@
 package superstep
 
 import (
+	"context"
+	"crypto/sha256"
+	"fmt"
 	"reflect"
+	"strconv"
 	"sync"
 
+	"github.com/google/uuid"
+
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -42,12 +49,38 @@ type fieldOptions struct{ accumulate, unguarded bool }
 // readable, and the task fails after the node returned instead.
 type scope struct {
 	graph, node string
+	// task is the same in each attempt of the task, and another in every other task and thread; "" outside a task.
+	task string
 
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	err   error
+	named int // messages
 }
 
 func newScope(graph, node string) *scope { return &scope{graph: graph, node: node} }
+
+// taskScope is the scope of the task that ctx belongs to.
+func taskScope(ctx context.Context, r *router) *scope {
+	s := newScope(r.graph, r.node)
+	if t, ok := graphadapter.TaskFrom(ctx); ok {
+		i := t.Info()
+		s.task = fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
+	}
+	return s
+}
+
+// messageID returns an id for one more message: a UUID that follows from the task and the number of messages that it
+// has named, outside a task a random one.
+func (s *scope) messageID() string {
+	if s.task == "" {
+		return uuid.NewString()
+	}
+	s.mu.Lock()
+	s.named++
+	n := s.named
+	s.mu.Unlock()
+	return uuid.NewHash(sha256.New(), uuid.Nil, fmt.Appendf(nil, "%s %d", s.task, n), 8).String()
+}
 
 // fail keeps the first error: later ones often follow from it.
 func (s *scope) fail(err error) {

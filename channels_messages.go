@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -21,6 +23,8 @@ const (
 type Messages struct {
 	read  *stored[[]Message]
 	local *change[[]messageChange]
+	// task is the scope of the task whose state this is; nil in a state of the node's or caller's own.
+	task *scope
 }
 
 // messageChange is one element of an update: a message, or a removal by id.
@@ -44,7 +48,7 @@ func (c Messages) Get() []Message {
 	if c.local == nil {
 		return slices.Clone(c.read.get())
 	}
-	raw, err := c.folded()
+	raw, err := c.folded(unnamed())
 	var out []Message
 	if err == nil {
 		err = decodeJSON(raw, &out)
@@ -52,6 +56,11 @@ func (c Messages) Get() []Message {
 	if err != nil && c.read != nil {
 		c.read.scope.fail(&StateError{Graph: c.read.scope.graph, Node: c.read.scope.node, Field: c.read.field,
 			Type: "superstep.Messages", Cause: err})
+	}
+	for i := range out {
+		if strings.HasPrefix(out[i].ID, noName) {
+			out[i].ID = ""
+		}
 	}
 	return out
 }
@@ -65,15 +74,20 @@ func (c Messages) Last() (Message, bool) {
 	return all[len(all)-1], true
 }
 
-// Append writes messages. One without an id gets a random UUID.
+// Append writes messages: one whose id is already there replaces that one in its place, even if this node removed it
+// before, any other comes last.
+//
+// A message without an id gets one: in the state that a node was given at once, and the same whenever the task is
+// attempted again, so that what was streamed of an earlier attempt is replaced; in a state of its own (for
+// [Command].Update, a Send or an input) when that is handed over. Two tasks never give the same.
 func (c *Messages) Append(messages ...Message) {
 	if len(messages) == 0 {
 		return
 	}
 	update := make([]messageChange, len(messages))
 	for i, m := range messages {
-		if m.ID == "" {
-			m.ID = uuid.NewString()
+		if m.ID == "" && c.task != nil {
+			m.ID = c.task.messageID()
 		}
 		update[i].message = m
 	}
@@ -128,47 +142,70 @@ func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
 }
 
 func (c *Messages) bind(s *scope, field string, raw pregel.Value) {
-	*c = Messages{read: &stored[[]Message]{raw: raw, field: field, scope: s}}
+	*c = Messages{read: &stored[[]Message]{raw: raw, field: field, scope: s}, task: s}
 }
 
 func (c *Messages) load() { c.read.get() }
 
-// written keeps one write for each call: the order of a removal and a later message with its id matters.
-func (c *Messages) written() ([]pregel.Write, error) {
-	changes := c.local.inOrder()
-	out := make([]pregel.Write, len(changes))
-	for i, w := range changes {
-		raw, err := encodeJSON(w.value)
-		if err != nil {
-			return nil, err
+// within is bind for a state without the channel: its task gives the ids all the same.
+func (c *Messages) within(s *scope) { c.task = s }
+
+// name gives the messages that have no id one. The changes themselves are shared with copies of the state.
+func (c *Messages) name(id func() string) {
+	var local *change[[]messageChange]
+	for _, w := range c.local.inOrder() {
+		update := slices.Clone(w.value)
+		for i := range update {
+			if m := &update[i].message; update[i].remove == "" && m.ID == "" {
+				m.ID = id()
+			}
 		}
-		out[i].Value = raw
+		local = &change[[]messageChange]{before: local, value: update}
 	}
-	return out, nil
+	c.local = local
+}
+
+// noName begins the ids of messages that only have them while they are folded.
+const noName = "\x00"
+
+func unnamed() func() string {
+	n := 0
+	return func() string { n++; return noName + strconv.Itoa(n) }
+}
+
+// written is one update, as LangGraph's nodes return one: in it, a message that is removed and comes again stays in its
+// place.
+func (c *Messages) written() ([]pregel.Write, error) {
+	if c.local == nil {
+		return nil, nil
+	}
+	var all []messageChange
+	for _, w := range c.local.inOrder() {
+		all = append(all, w.value...)
+	}
+	raw, err := encodeJSON(all)
+	return []pregel.Write{{Value: raw}}, err
 }
 
 // folded applies the changes with the engine's own reducer: the node sees what the run will see.
-func (c Messages) folded() (pregel.Value, error) {
+func (c Messages) folded(id func() string) (pregel.Value, error) {
+	c.name(id)
 	writes, err := c.written()
 	if err != nil {
 		return nil, err
-	}
-	updates := make([]pregel.Value, len(writes))
-	for i, w := range writes {
-		updates[i] = w.Value
 	}
 	var current pregel.Value
 	if c.read != nil {
 		current = c.read.raw
 	}
 	reducer, _ := pregel.Builtin("messages/v1")
-	return reducer.Reduce(current, updates)
+	return reducer.Reduce(current, []pregel.Value{writes[0].Value})
 }
 
 func (c Messages) encode() (pregel.Value, error) {
 	switch {
 	case c.local != nil:
-		return c.folded()
+		return c.folded(uuid.NewString)
 	case c.read != nil:
 		return c.read.raw, nil
 	}

@@ -131,7 +131,7 @@ func (s *schema) update(state any) (pregel.Value, error) {
 	out := pregel.Value("{")
 	for i := range s.fields {
 		f := &s.fields[i]
-		writes, err := f.channelAt(v).written()
+		writes, err := f.writes(v, newScope("", ""))
 		if err != nil {
 			return nil, &StateError{Field: f.name, Type: typeName(f.value), Write: true, Cause: err}
 		}
@@ -162,10 +162,6 @@ func (f *schemaField) asOne(writes []pregel.Write) (pregel.Value, error) {
 	if f.reducer != nil {
 		return f.reducer.Reduce(nil, updates)
 	}
-	name := f.spec.Reducer
-	if name == "messages/v1" {
-		name = "append/v1" // removals stay in the list: they concern what the thread has
-	}
-	reducer, _ := pregel.Builtin(name)
+	reducer, _ := pregel.Builtin(f.spec.Reducer)
 	return reducer.Reduce(nil, updates)
 }

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"superstep.dev/graphadapter/pregel"
 )
 
 // The roles of a [Message].
@@ -15,150 +19,134 @@ const (
 	RoleTool      = "tool"
 )
 
-// Message is one message of a conversation with a model. Its JSON is the chat shape of the OpenAI API; content parts
-// keep fields that this package does not know, so messages in the shape of the Anthropic API (text, tool_use,
-// tool_result and image blocks) come through unchanged too.
+// Message is one message of a conversation with a model. It reads, keeps and writes the JSON of both the OpenAI chat API
+// and the Anthropic messages API, requests and responses, without losing a field: decode what an API returned into a
+// Message, and turn a conversation into either API's request with [OpenAIMessages] and [AnthropicMessages].
+//
+// A call of a tool is an element of ToolCalls in the one API and a part of the content in the other: [Message.Calls]
+// returns both.
 type Message struct {
-	// ID is unique within its channel; [Messages.Append] gives one to a message without.
-	ID   string `json:"id,omitempty"`
-	Role string `json:"role"`
+	// ID is unique within its channel. See [Messages.Append] for a message without one.
+	ID   string
+	Role string
 	// Content is text or a list of parts.
-	Content Content `json:"content"`
+	Content Content
 	// Name tells apart participants of the same role.
-	Name string `json:"name,omitempty"`
+	Name string
 	// ToolCalls are the calls that an assistant message asks for.
-	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	ToolCalls []ToolCall
 	// ToolCallID says which call a tool message answers.
-	ToolCallID string `json:"tool_call_id,omitempty"`
-}
-
-// Text is the content of a message that is only text.
-func Text(s string) Content { return Content{Text: s} }
-
-// Content is a message's content: Text, or Parts when there are any. Its JSON is a string or a list.
-type Content struct {
-	Text  string
-	Parts []Part
-}
-
-// String returns the text, for parts that of the text parts joined by line breaks.
-func (c Content) String() string {
-	if c.Parts == nil {
-		return c.Text
-	}
-	var texts []string
-	for _, p := range c.Parts {
-		if p.Text != "" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
-// MarshalJSON returns a string, or a list when there are parts.
-func (c Content) MarshalJSON() ([]byte, error) {
-	if c.Parts != nil {
-		return encodeJSON(c.Parts)
-	}
-	return encodeJSON(c.Text)
-}
-
-// UnmarshalJSON takes a string, a list of parts, or null (an assistant message that only calls tools).
-func (c *Content) UnmarshalJSON(data []byte) error {
-	*c = Content{}
-	switch kindOf(data) {
-	case 'n':
-		return nil
-	case '[':
-		c.Parts = []Part{}
-		return decodeJSON(data, &c.Parts)
-	case '"':
-		return decodeJSON(data, &c.Text)
-	}
-	return fmt.Errorf("a message's content is a string or a list of parts, not %s", found(data))
-}
-
-// Part is one part of a message's content. Fields holds what belongs to its type besides the text: "image_url",
-// "input", "source" and so on.
-type Part struct {
-	Type   string
-	Text   string
+	ToolCallID string
+	// Fields are the message's other fields, such as "refusal", "stop_reason" or "usage".
 	Fields map[string]json.RawMessage
 }
 
-// MarshalJSON returns the part as one object, with Fields beside type and text.
-func (p Part) MarshalJSON() ([]byte, error) {
-	fields := make(map[string]any, len(p.Fields)+2)
-	for name, v := range p.Fields {
-		fields[name] = v
+// Calls returns the calls of tools that the message asks for, as ToolCalls or as parts of type "tool_use".
+func (m Message) Calls() []ToolCall {
+	calls := slices.Clone(m.ToolCalls)
+	for _, p := range m.Content.Parts {
+		if p.Type == partToolUse {
+			calls = append(calls, p.toolCall())
+		}
 	}
-	fields["type"] = p.Type
-	if p.Text != "" || p.Type == "text" {
-		fields["text"] = p.Text
-	}
-	return encodeJSON(fields)
+	return calls
 }
 
-// UnmarshalJSON takes an object with a type.
-func (p *Part) UnmarshalJSON(data []byte) error {
-	*p = Part{}
+// ToolResult is the message that answers a call of a tool with text.
+func ToolResult(call ToolCall, text string) Message {
+	return Message{Role: RoleTool, ToolCallID: call.ID, Content: Text(text)}
+}
+
+// MarshalJSON returns the fields that are set, role and content always, Fields last.
+func (m Message) MarshalJSON() ([]byte, error) {
+	out := object{}
+	out.addText("id", m.ID)
+	out.add("role", m.Role)
+	if !m.Content.absent() {
+		out.add("content", m.Content)
+	}
+	out.addText("name", m.Name)
+	if m.ToolCalls != nil {
+		out.add("tool_calls", m.ToolCalls)
+	}
+	out.addText("tool_call_id", m.ToolCallID)
+	out.addFields(m.Fields)
+	return out.json()
+}
+
+// UnmarshalJSON takes a message of either API. An object without a content has none.
+func (m *Message) UnmarshalJSON(data []byte) error {
 	var fields map[string]json.RawMessage
 	if err := decodeJSON(data, &fields); err != nil {
 		return err
 	}
-	for name, into := range map[string]*string{"type": &p.Type, "text": &p.Text} {
+	*m = Message{}
+	if _, ok := fields["content"]; !ok {
+		m.Content.state = contentAbsent
+	}
+	return take(fields, &m.Fields, map[string]any{"id": &m.ID, "role": &m.Role, "content": &m.Content, "name": &m.Name,
+		"tool_calls": &m.ToolCalls, "tool_call_id": &m.ToolCallID})
+}
+
+// take decodes the named members of an object and leaves the others in rest. A null stays there too, so that it comes
+// out again, except for what has a null of its own.
+func take(fields map[string]json.RawMessage, rest *map[string]json.RawMessage, into map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(into)) {
 		raw, ok := fields[name]
-		if !ok || kindOf(raw) != '"' {
+		_, content := into[name].(*Content)
+		if !ok || kindOf(raw) == 'n' && !content {
 			continue
 		}
-		if err := decodeJSON(raw, into); err != nil {
-			return err
+		err := decodeJSON(raw, into[name])
+		switch {
+		case err != nil && content:
+			return err // it says so itself
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		delete(fields, name)
 	}
-	if p.Type == "" {
-		return fmt.Errorf("a content part needs a type, such as \"text\", in %s", found(data))
-	}
 	if len(fields) > 0 {
-		p.Fields = fields
+		*rest = fields
 	}
 	return nil
 }
 
-// ToolCall is a call of a tool that a model asks for. Its JSON is that of the OpenAI API's function calls.
-type ToolCall struct {
-	ID   string
-	Name string
-	// Arguments is JSON, as the model wrote it: it may be malformed.
-	Arguments string
+// object is a JSON object that is being written, with its members in the order in which they were added.
+type object struct {
+	raw   pregel.Value
+	names []string
+	err   error
 }
 
-// toolCall is ToolCall on the wire.
-type toolCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
-// MarshalJSON returns {"id", "type": "function", "function": {"name", "arguments"}}.
-func (c ToolCall) MarshalJSON() ([]byte, error) {
-	wire := toolCall{ID: c.ID, Type: "function"}
-	wire.Function.Name, wire.Function.Arguments = c.Name, c.Arguments
-	return encodeJSON(wire)
-}
-
-// UnmarshalJSON takes the shape that MarshalJSON returns.
-func (c *ToolCall) UnmarshalJSON(data []byte) error {
-	var wire toolCall
-	if err := decodeJSON(data, &wire); err != nil {
-		return err
+func (o *object) add(name string, v any) {
+	raw, err := encodeJSON(v)
+	if err != nil {
+		o.err = err
+		return
 	}
-	*c = ToolCall{ID: wire.ID, Name: wire.Function.Name, Arguments: wire.Function.Arguments}
-	return nil
+	if o.raw == nil {
+		o.raw = pregel.Value("{")
+	}
+	o.raw, o.names = appendMember(o.raw, name, raw), append(o.names, name)
 }
+
+func (o *object) addText(name, text string) {
+	if text != "" {
+		o.add(name, text)
+	}
+}
+
+// addFields adds the members that are not there yet.
+func (o *object) addFields(fields map[string]json.RawMessage, without ...string) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(o.names, name) && !slices.Contains(without, name) {
+			o.add(name, fields[name])
+		}
+	}
+}
+
+func (o *object) json() ([]byte, error) { return append(o.raw, '}'), o.err }
 
 // checkMessages refuses an update that the messages reducer would not take or that no model API has.
 func checkMessages(raw []byte) error {

@@ -2,34 +2,20 @@ package superstep
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestMessagesGetIDsWhenTheyHaveNone(t *testing.T) {
-	var m Messages
-	m.Append(Message{Role: RoleUser, Content: Text("a")}, Message{Role: RoleUser, Content: Text("b")})
-	all := m.Get()
-	require.Len(t, all, 2)
-	assert.NotEmpty(t, all[0].ID)
-	assert.NotEqual(t, all[0].ID, all[1].ID)
-	assert.Equal(t, all, m.Get(), "the ids stay")
-	m.Clear()
-	assert.Empty(t, m.Get())
-	m.Append(Message{ID: "x", Role: RoleUser, Content: Text("c")})
-	m.Append(Message{ID: "x", Role: RoleUser, Content: Text("d")})
-	assert.Equal(t, "user: d", m.String(), "the same id replaces")
-}
-
 func TestMessagesKeepTheShapesOfTheModelAPIs(t *testing.T) {
 	tests := map[string]string{
 		"text":        `{"id":"1","role":"user","content":"a < b & c"}`,
 		"tool calls":  `{"id":"1","role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
 		"tool result": `{"id":"1","role":"tool","content":"42","tool_call_id":"c1"}`,
-		"image":       `{"id":"1","role":"user","content":[{"text":"see","type":"text"},{"image_url":{"url":"u"},"type":"image_url"}]}`,
-		"tool use":    `{"id":"1","role":"assistant","content":[{"id":"t","input":{"n":9007199254740993},"name":"f","type":"tool_use"}]}`,
+		"image":       `{"id":"1","role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]}`,
+		"tool use":    `{"id":"1","role":"assistant","content":[{"type":"tool_use","id":"t","input":{"n":9007199254740993},"name":"f"}]}`,
 		"no parts":    `{"id":"1","role":"user","content":[]}`,
 		"named":       `{"id":"1","role":"user","content":"x","name":"ann"}`,
 	}
@@ -56,4 +42,87 @@ func TestRemovingAnUnknownMessageIsReportedToTheTask(t *testing.T) {
 	s.Messages.Remove("nobody")
 	assert.Empty(t, s.Messages.Get())
 	assert.ErrorContains(t, sc.failure(), `cannot remove the message "nobody"`)
+}
+
+// Ids follow from the task, so that an attempt that runs again names its messages as the one before.
+func TestMessagesWithoutIDsGetThoseOfTheirTask(t *testing.T) {
+	task := func(step string) []string {
+		sc := newScope("g", "n")
+		sc.task = step
+		var s allChannels
+		schemaFor[allChannels]().bind(&s, sc, nil)
+		s.Messages.Append(Message{Role: RoleUser, Content: Text("a")}, Message{Role: RoleUser, Content: Text("a")})
+		copied := s
+		copied.Messages.Append(Message{Role: RoleUser, Content: Text("c")})
+		var own allChannels
+		own.Messages.Append(Message{Role: RoleUser, Content: Text("a")}, Message{ID: "mine", Role: RoleUser})
+		assert.Equal(t, []string{"", "mine"}, ids(own.Messages), "none before it is handed over")
+		writes, err := schemaFor[allChannels]().collect(&own, sc)
+		require.NoError(t, err)
+		require.Len(t, writes, 1)
+		var handed []Message
+		require.NoError(t, json.Unmarshal(writes[0].Value, &handed))
+		return append(append(ids(s.Messages), ids(copied.Messages)[2]), handed[0].ID)
+	}
+	first := task("step 1")
+	assert.Equal(t, first, task("step 1"))
+	seen := map[string]bool{"": true}
+	for _, id := range append(first, task("step 2")...) {
+		assert.False(t, seen[id], "each message has an id of its own: %q", id)
+		seen[id] = true
+	}
+}
+
+func ids(m Messages) (out []string) {
+	for _, one := range m.Get() {
+		out = append(out, one.ID)
+	}
+	return out
+}
+
+func TestMessagesOfAnInputGetRandomIDs(t *testing.T) {
+	given := func() []Message {
+		var in allChannels
+		in.Messages.Append(Message{Role: RoleUser, Content: Text("a")})
+		in.Messages.Append(Message{ID: "x", Role: RoleUser}, Message{ID: "x", Role: RoleAssistant})
+		raw, err := encodeInput("g", in)
+		require.NoError(t, err)
+		var out struct{ Messages []Message }
+		require.NoError(t, json.Unmarshal(raw, &out))
+		return out.Messages
+	}
+	a, b := given(), given()
+	require.Len(t, a, 3)
+	assert.NotEmpty(t, a[0].ID)
+	assert.NotEqual(t, a[0].ID, b[0].ID)
+}
+
+// LangGraph's add_messages, as a node sees it in its own state.
+func TestMessagesFollowTheRulesOfAddMessages(t *testing.T) {
+	user := func(id, text string) Message { return Message{ID: id, Role: RoleUser, Content: Text(text)} }
+	tests := map[string]struct {
+		write func(m *Messages)
+		want  string
+	}{
+		"append":                  {func(m *Messages) { m.Append(user("c", "3")) }, "a=1 b=2 c=3"},
+		"replace in place":        {func(m *Messages) { m.Append(user("a", "9"), user("c", "3")) }, "a=9 b=2 c=3"},
+		"replace its own":         {func(m *Messages) { m.Append(user("c", "3")); m.Append(user("c", "4")) }, "a=1 b=2 c=4"},
+		"remove":                  {func(m *Messages) { m.Remove("a") }, "b=2"},
+		"remove its own":          {func(m *Messages) { m.Append(user("c", "3")); m.Remove("c") }, "a=1 b=2"},
+		"remove and un-remove":    {func(m *Messages) { m.Remove("a"); m.Append(user("a", "9")) }, "a=9 b=2"},
+		"remove all":              {func(m *Messages) { m.Clear() }, ""},
+		"remove all, then append": {func(m *Messages) { m.Append(user("c", "3")); m.Clear(); m.Append(user("a", "9")) }, "a=9"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, sc := bound(t, `{"messages":[{"id":"a","role":"user","content":"1"},{"id":"b","role":"user","content":"2"}]}`)
+			test.write(&s.Messages)
+			var got []string
+			for _, m := range s.Messages.Get() {
+				got = append(got, m.ID+"="+m.Content.String())
+			}
+			assert.Equal(t, test.want, strings.Join(got, " "))
+			assert.NoError(t, sc.failure())
+		})
+	}
 }

@@ -14,7 +14,7 @@ import (
 // nodeFunc makes the untyped function of a node that reads In and writes S.
 func nodeFunc[S, In any](r *router, node func(context.Context, In) (Command[S], error)) graphadapter.NodeFunc {
 	return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
-		sc := newScope(r.graph, r.node)
+		sc := taskScope(ctx, r)
 		input, err := readInput[In](sc, in, isStateOf[In, S]())
 		if err != nil {
 			return pregel.Command{}, graphadapter.Permanent(err)
@@ -92,7 +92,7 @@ func encodeCommand[S any](r *router, sc *scope, c *Command[S]) (pregel.Command, 
 		return pregel.Command{}, graphadapter.Permanent(errors.New("a command with Parent must have neither Update nor " +
 			"Goto: the subgraph ends with it"))
 	}
-	out.Parent, err = r.parent(c.Parent)
+	out.Parent, err = r.parent(c.Parent, sc)
 	return out, err
 }
 

@@ -185,8 +185,11 @@ func (s *schema) bind(state any, sc *scope, values map[string]pregel.Value) {
 	v := reflect.ValueOf(state).Elem()
 	for i := range s.fields {
 		f := &s.fields[i]
+		at := f.channelAt(v)
 		if raw := values[f.name]; raw != nil {
-			f.channelAt(v).bind(sc, f.name, raw)
+			at.bind(sc, f.name, raw)
+		} else if m, ok := at.(*Messages); ok {
+			m.within(sc)
 		}
 	}
 }
@@ -205,7 +208,7 @@ func (s *schema) collect(state any, sc *scope) ([]pregel.Write, error) {
 	v := reflect.ValueOf(state).Elem()
 	for i := range s.fields {
 		f := &s.fields[i]
-		writes, err := f.channelAt(v).written()
+		writes, err := f.writes(v, sc)
 		if err != nil {
 			return nil, &StateError{Graph: sc.graph, Node: sc.node, Field: f.name, Type: typeName(f.value),
 				Write: true, Cause: err}
@@ -216,6 +219,15 @@ func (s *schema) collect(state any, sc *scope) ([]pregel.Write, error) {
 		}
 	}
 	return out, nil
+}
+
+// writes returns what was written to a field, by the task of sc.
+func (f *schemaField) writes(state reflect.Value, sc *scope) ([]pregel.Write, error) {
+	at := f.channelAt(state)
+	if m, ok := at.(*Messages); ok {
+		m.name(sc.messageID)
+	}
+	return at.written()
 }
 
 // object returns the struct's fields that have a value as a JSON object, in field order: a state as plain data, for a

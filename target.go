@@ -85,20 +85,21 @@ type Command[S any] struct {
 
 // ParentCommand is a command to the parent graph; see [ToParent].
 type ParentCommand struct {
-	writes []pregel.Write
+	writes func(*scope) ([]pregel.Write, error)
 	to     []Target
-	err    error
 }
 
 // ToParent ends the run of this subgraph with a command to its parent graph, whose state type is P: the parent takes
 // it as if the node that runs the subgraph had returned it. What the subgraph wrote in this superstep is dropped.
 func ToParent[P any](update P, to []Target) *ParentCommand {
-	s := schemaFor[P]()
-	if len(s.problems) > 0 {
-		return &ParentCommand{err: fmt.Errorf("the update for the parent graph cannot be used: %s", s.problems[0])}
-	}
-	writes, err := s.collect(&update, newScope("", ""))
-	return &ParentCommand{writes: writes, to: to, err: err}
+	return &ParentCommand{to: to, writes: func(sc *scope) ([]pregel.Write, error) {
+		s := schemaFor[P]()
+		if len(s.problems) > 0 {
+			return nil, fmt.Errorf("its update cannot be used: %s", s.problems[0])
+		}
+		copied := update // so that a command may be returned twice
+		return s.collect(&copied, sc)
+	}}
 }
 
 // router turns targets into the engine's, for one node.
@@ -150,11 +151,12 @@ func (r *router) problem(t Target) string {
 }
 
 // parent converts a command to the parent graph. Its targets are checked where the parent takes it.
-func (r *router) parent(p *ParentCommand) (*pregel.Command, error) {
-	if p.err != nil {
-		return nil, graphadapter.Permanent(fmt.Errorf("the command to the parent graph: %w", p.err))
+func (r *router) parent(p *ParentCommand, sc *scope) (*pregel.Command, error) {
+	writes, err := p.writes(sc)
+	if err != nil {
+		return nil, graphadapter.Permanent(fmt.Errorf("the command to the parent graph: %w", err))
 	}
-	out := &pregel.Command{Update: p.writes}
+	out := &pregel.Command{Update: writes}
 	for _, t := range p.to {
 		if t.err != nil {
 			return nil, r.argError(t)
