@@ -11,16 +11,10 @@ import (
 
 // trace is what the events of a thread's runs tell beyond its checkpoints.
 type trace struct {
-	runs int
-	step int
-	// ran and wrote are of the superstep under way.
-	ran, wrote []string
-	// of is what led to each checkpoint.
-	of    map[string]stepTrace
+	runs  int
+	step  int
 	asked map[string]asked
 }
-
-type stepTrace struct{ ran, wrote []string }
 
 // asked is where a question comes from; depth counts the graphs around the node.
 type asked struct {
@@ -28,32 +22,14 @@ type asked struct {
 	step, depth int
 }
 
-func newTrace() trace { return trace{of: map[string]stepTrace{}, asked: map[string]asked{}} }
+func newTrace() trace { return trace{asked: map[string]asked{}} }
 
 func (t *trace) observe(e pregel.Event) {
 	switch {
 	case e.Kind == pregel.EventInterrupt && e.Task != nil:
 		t.question(e)
-	case e.Namespace != "":
-		// The history is the root graph's.
-	case e.Kind == pregel.EventTaskStart:
+	case e.Namespace == "" && e.Kind == pregel.EventTaskStart:
 		t.step = e.Step
-	case e.Kind == pregel.EventUpdate:
-		t.update(e)
-	case e.Kind == pregel.EventCheckpoint:
-		t.of[e.Checkpoint.Checkpoint.ID] = stepTrace{t.ran, t.wrote}
-		t.ran, t.wrote = nil, nil
-	}
-}
-
-func (t *trace) update(e pregel.Event) {
-	if e.Task != nil && e.Task.Node != Start {
-		t.ran = append(t.ran, e.Task.Node)
-	}
-	for _, w := range e.Writes {
-		if !slices.Contains(t.wrote, w.Channel) {
-			t.wrote = append(t.wrote, w.Channel)
-		}
 	}
 }
 
@@ -110,17 +86,12 @@ func (m *Memory) historyOf(ctx context.Context, g *graphadapter.Graph, r History
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := m.driver.Thread(g, r.Thread).History(ctx)
+	past, err := m.driver.Thread(g, r.Thread).SubgraphHistory(ctx, r.Subgraph)
+	if err != nil && len(r.Subgraph) > 0 {
+		err = noSubgraph(t.graph, r.Thread, r.Subgraph, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := make([]CheckpointView, len(snapshots))
-	for i, s := range snapshots {
-		led := t.trace.of[s.Checkpoint]
-		out[i] = CheckpointView{Step: s.Step, Checkpoint: s.Checkpoint, Parent: s.Parent, Source: string(s.Source),
-			Ran: led.ran, Wrote: led.wrote, Next: s.Next}
-	}
-	return out, nil
+	return historyView(t.graph, past, r)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -14,9 +15,7 @@ func stateView(graph string, s *pregel.Snapshot, r StateRequest) (StateView, err
 	for i, node := range r.Subgraph {
 		at := slices.IndexFunc(s.Tasks, func(t pregel.TaskSnapshot) bool { return t.Name == node && t.State != nil })
 		if at < 0 {
-			return StateView{}, &Error{Kind: ErrNotFound, Graph: graph, Thread: r.Thread, Node: node,
-				Message: fmt.Sprintf("thread %q has no subgraph under way at %s", r.Thread, strings.Join(r.Subgraph[:i+1], "/")),
-				Do:      "See what is", Command: []string{"state", r.Thread, "--subgraphs"}}
+			return StateView{}, noSubgraph(graph, r.Thread, r.Subgraph[:i+1], nil)
 		}
 		s = s.Tasks[at].State
 	}
@@ -52,4 +51,37 @@ func jsonValues(values map[string]pregel.Value) map[string]json.RawMessage {
 		out[name] = value
 	}
 	return out
+}
+
+func noSubgraph(graph, thread string, path []string, cause error) error {
+	return &Error{Kind: ErrNotFound, Graph: graph, Thread: thread, Node: path[len(path)-1], Cause: cause,
+		Message: fmt.Sprintf("thread %q has no subgraph under way at %s", thread, strings.Join(path, "/")),
+		Do:      "See what is", Command: []string{"state", thread, "--subgraphs"}}
+}
+
+// historyView selects what was asked for.
+func historyView(graph string, past []graphadapter.PastCheckpoint, r HistoryRequest) ([]CheckpointView, error) {
+	if r.Before != "" {
+		at := slices.IndexFunc(past, func(c graphadapter.PastCheckpoint) bool { return c.Checkpoint == r.Before })
+		if at < 0 {
+			return nil, noCheckpoint(graph, r.Thread, r.Before)
+		}
+		past = past[at+1:]
+	}
+	out := []CheckpointView{}
+	for _, c := range past {
+		if r.Source != "" && r.Source != string(c.Source) || r.Step != nil && *r.Step != c.Step {
+			continue
+		}
+		if r.Limit > 0 && len(out) == r.Limit {
+			break
+		}
+		v := CheckpointView{Step: c.Step, Checkpoint: c.Checkpoint, Parent: c.Parent, Source: string(c.Source),
+			Ran: c.Ran, Wrote: c.Wrote, Next: c.Next}
+		if r.Values {
+			v.Values = jsonValues(c.Values)
+		}
+		out = append(out, v)
+	}
+	return out, nil
 }

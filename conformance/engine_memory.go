@@ -62,15 +62,15 @@ func pending(s *pregel.Snapshot, node string) (*pregel.Snapshot, error) {
 }
 
 func (m *memoryThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
-	t := m.store.Thread(m.graph, at.thread)
-	if len(at.subgraph) == 0 {
-		return t.History(ctx)
+	past, err := m.store.Thread(m.graph, at.thread).SubgraphHistory(ctx, at.subgraph)
+	if err != nil {
+		return nil, err
 	}
-	nested, ok := any(t).(nestedThread)
-	if !ok {
-		return nil, &UnsupportedError{Engine: "memory", What: "list the history of a subgraph"}
+	out := make([]*pregel.Snapshot, len(past))
+	for i, c := range past {
+		out[i] = c.Snapshot
 	}
-	return nested.SubgraphHistory(ctx, at.subgraph)
+	return out, nil
 }
 
 func (m *memoryThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
@@ -96,10 +96,9 @@ type editableThread interface {
 	UpdateState(ctx context.Context, checkpoint string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
 }
 
-// nestedThread is a thread whose pending subgraphs can be looked into and edited, by the path of their nodes.
+// nestedThread is a thread whose pending subgraphs can be edited, by the path of their nodes.
 type nestedThread interface {
 	UpdateSubgraph(ctx context.Context, checkpoint string, path []string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
-	SubgraphHistory(ctx context.Context, path []string) ([]*pregel.Snapshot, error)
 }
 
 func (*memoryThreads) close() error { return nil }

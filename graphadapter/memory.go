@@ -20,15 +20,14 @@ func NewMemory() *Memory { return &Memory{threads: map[string]*history{}} }
 
 // history is one thread's state and its past.
 type history struct {
-	busy    chan struct{} // holds a token while a run is under way
-	print   string        // the fingerprint of the graph that the thread runs, "" before the first run
-	thread  *pregel.Thread
-	records []*pregel.Record            // the root graph's, oldest first
-	within  map[string][]*pregel.Record // the subgraphs', by namespace
+	busy   chan struct{} // holds a token while a run is under way
+	print  string        // the fingerprint of the graph that the thread runs, "" before the first run
+	thread *pregel.Thread
+	past   *Past
 }
 
 func newHistory() *history {
-	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), within: map[string][]*pregel.Record{}}
+	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: NewPast()}
 }
 
 // Thread returns the thread of that id, which begins with its first run.
@@ -65,13 +64,15 @@ func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (Run
 	if err != nil {
 		return RunResult{}, err
 	}
-	keeper := t.history.keeper(thread, opts)
-	loop, err := program.Start(thread, in, opts.engine(), replay, keeper.observe)
+	past := t.history.past
+	past.Began(0, program, thread, opts.Durability)
+	defer func() { past.thread = t.history.thread }()
+	loop, err := program.Start(thread, in, opts.engine(), replay, past.observer(opts.Observer))
 	if err != nil {
 		return RunResult{}, err
 	}
 	err = drive(ctx, program, loop, opts, inMemory(t.graph, t.id, opts.Context))
-	keeper.close()
+	past.Ended(0, loop.Status())
 	// A replay that made no checkpoint leaves the thread where it was: the newest checkpoint is its state.
 	if old := t.history.thread.Head; old == nil || thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
 		t.history.thread = thread
@@ -111,30 +112,27 @@ func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot
 	if checkpoint == "" {
 		return program.Snapshot(t.history.thread, t.history.thread.Head, true)
 	}
-	record, ok := t.history.find(checkpoint)
+	s, ok, err := t.history.past.Snapshot(checkpoint)
 	if !ok {
 		return nil, &pregel.NoCheckpointError{Thread: t.id, Checkpoint: checkpoint}
 	}
-	return program.Snapshot(t.history.thread, record, false)
+	return s, err
 }
 
 // History returns the thread's checkpoints, newest first.
-func (t *Thread) History(ctx context.Context) ([]*pregel.Snapshot, error) {
-	program, release, err := t.open(ctx)
+func (t *Thread) History(ctx context.Context) ([]PastCheckpoint, error) {
+	return t.SubgraphHistory(ctx, nil)
+}
+
+// SubgraphHistory returns the checkpoints of the subgraph that is under way in the tasks of the nodes of that path,
+// newest first.
+func (t *Thread) SubgraphHistory(ctx context.Context, path []string) ([]PastCheckpoint, error) {
+	_, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	records := t.history.records
-	out := make([]*pregel.Snapshot, 0, len(records))
-	for i := len(records) - 1; i >= 0; i-- {
-		s, err := program.Snapshot(t.history.thread, records[i], false)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, nil
+	return t.history.past.History(path)
 }
 
 // belongs refuses a thread whose checkpoints were made by another graph: nothing could read them.
@@ -178,61 +176,14 @@ func (h *history) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (h *history) find(checkpoint string) (*pregel.Record, bool) {
-	for _, r := range h.records {
-		if r.Checkpoint.ID == checkpoint {
-			return r, true
-		}
-	}
-	return nil, false
-}
-
 // from returns the thread as a run finds it: at its head, or at an earlier checkpoint.
 func (h *history) from(id, checkpoint string) (thread *pregel.Thread, replay bool, err error) {
 	if checkpoint == "" {
 		return h.thread, false, nil
 	}
-	record, ok := h.find(checkpoint)
+	thread, ok := h.past.At(checkpoint)
 	if !ok {
 		return nil, false, &pregel.NoCheckpointError{Thread: id, Checkpoint: checkpoint}
 	}
-	return h.thread.At(record), true, nil
-}
-
-// keeper collects a run's checkpoints into the history.
-type keeper struct {
-	history *history
-	opts    RunOptions
-	thread  *pregel.Thread
-	loaded  *pregel.Record
-}
-
-func (h *history) keeper(thread *pregel.Thread, opts RunOptions) *keeper {
-	return &keeper{history: h, opts: opts, thread: thread, loaded: thread.Head}
-}
-
-func (k *keeper) observe(e pregel.Event) {
-	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && k.opts.Durability != DurabilityExit {
-		k.history.records = append(k.history.records, e.Checkpoint)
-	}
-	if e.Kind == pregel.EventCheckpoint && e.Namespace != "" {
-		k.history.within[e.Namespace] = append(k.history.within[e.Namespace], e.Checkpoint)
-	}
-	if k.opts.Observer != nil {
-		k.opts.Observer(e)
-	}
-}
-
-// close keeps the one checkpoint that a run in exit mode leaves behind; its parent is the one the run began at.
-func (k *keeper) close() {
-	head := k.thread.Head
-	if k.opts.Durability != DurabilityExit || head == nil || head == k.loaded {
-		return
-	}
-	parent := ""
-	if k.loaded != nil {
-		parent = k.loaded.Checkpoint.ID
-	}
-	head.Checkpoint = head.Checkpoint.WithParent(parent)
-	k.history.records = append(k.history.records, head)
+	return thread, true, nil
 }

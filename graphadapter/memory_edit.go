@@ -2,7 +2,6 @@ package graphadapter
 
 import (
 	"context"
-	"slices"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -27,29 +26,41 @@ func (t *Thread) UpdateSubgraph(ctx context.Context, checkpoint string, path []s
 	if err != nil {
 		return nil, err
 	}
+	made := edits{thread: thread.Copy(), program: program, run: inMemory(t.graph, t.id, nil)}
 	for _, u := range updates {
-		if err := t.edit(ctx, program, thread, path, u); err != nil {
+		if err := made.apply(ctx, path, u); err != nil {
 			return nil, err
 		}
 	}
-	return program.Snapshot(thread, thread.Head, true)
+	t.history.thread = made.thread
+	t.history.past.edited(program, made)
+	return program.Snapshot(made.thread, made.thread.Head, true)
 }
 
-func (t *Thread) edit(ctx context.Context, program *pregel.Program, thread *pregel.Thread, path []string, u StateUpdate) error {
+// edits are updates on a copy of a thread.
+type edits struct {
+	thread  *pregel.Thread
+	program *pregel.Program
+	run     func(context.Context, *pregel.Task) pregel.Outcome
+	spaces  []string
+	records []*pregel.Record
+}
+
+func (m *edits) apply(ctx context.Context, path []string, u StateUpdate) error {
 	var e *pregel.Edit
 	var err error
 	space := ""
 	if len(path) == 0 {
-		e, err = program.Edit(thread, u.Values, u.AsNode)
-	} else if _, space, err = program.Within(thread, path); err == nil {
-		e, err = program.EditWithin(thread, path, u.Values, u.AsNode)
+		e, err = m.program.Edit(m.thread, u.Values, u.AsNode)
+	} else if _, space, err = m.program.Within(m.thread, path); err == nil {
+		e, err = m.program.EditWithin(m.thread, path, u.Values, u.AsNode)
 	}
 	if err != nil {
 		return err
 	}
 	var routes []pregel.Target
 	if task := e.Task(); task != nil {
-		o := inMemory(t.graph, t.id, nil)(ctx, task)
+		o := m.run(ctx, task)
 		if o.Error != nil {
 			return o.Error
 		}
@@ -59,34 +70,14 @@ func (t *Thread) edit(ctx context.Context, program *pregel.Program, thread *preg
 	if err != nil {
 		return err
 	}
-	t.history.thread = thread
-	if space == "" {
-		t.history.records = append(t.history.records, r)
-	} else {
-		t.history.within[space] = append(t.history.within[space], r)
-	}
+	m.spaces, m.records = append(m.spaces, space), append(m.records, r)
 	return nil
 }
 
-// SubgraphHistory returns the checkpoints of the subgraph that waits in the tasks of the nodes of that path, newest
-// first.
-func (t *Thread) SubgraphHistory(ctx context.Context, path []string) ([]*pregel.Snapshot, error) {
-	program, release, err := t.open(ctx)
-	if err != nil {
-		return nil, err
+// edited takes in what edits made.
+func (p *Past) edited(program *pregel.Program, made edits) {
+	p.Began(0, program, made.thread, "")
+	for i, r := range made.records {
+		p.Edited(0, made.spaces[i], r)
 	}
-	defer release()
-	sub, space, err := program.Within(t.history.thread, path)
-	if err != nil {
-		return nil, err
-	}
-	var out []*pregel.Snapshot
-	for _, r := range slices.Backward(t.history.within[space]) {
-		s, err := sub.Snapshot(t.history.thread, r, false)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, nil
 }

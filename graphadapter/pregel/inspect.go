@@ -90,11 +90,18 @@ func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, n
 // OutputOf returns the output channels that have a value in a checkpoint.
 func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
 
-// Made returns the nodes whose writes made a record's checkpoint, and the state channels that they wrote. It is known
-// in the process that made it; a stored checkpoint has forgotten it.
+// Made returns the nodes whose writes made a record's checkpoint, and the state channels that were written. It is known
+// in the process that made it; a stored checkpoint has forgotten it. A fork was made by nobody, an update from outside by
+// no node that ran.
 func (p *Program) Made(r *Record) (ran, wrote []string) {
 	c := r.Checkpoint
+	if c.Source == SourceFork {
+		return nil, nil
+	}
 	for _, at := range c.ran {
+		if c.Source == SourceUpdate {
+			break
+		}
 		if at > 0 {
 			ran = append(ran, p.nodes[at].name)
 		}

@@ -26,11 +26,7 @@ func (t *Thread) At(r *Record) *Thread {
 	if remembered == nil { // a record that was stored has forgotten what was remembered then
 		remembered = t.memory
 	}
-	fork := &Thread{Head: r.clone(), memory: make(map[string]*Record, len(remembered)), seq: t.seq, forked: r.Checkpoint.Seq < t.seq}
-	for _, key := range sortedKeys(remembered) {
-		fork.memory[key] = remembered[key].clone()
-	}
-	return fork
+	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), seq: t.seq, forked: r.Checkpoint.Seq < t.seq}
 }
 
 // After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
@@ -51,6 +47,23 @@ func (t *Thread) remembered() map[string]*Record {
 	return maps.Clone(t.memory)
 }
 
+// Copy returns a thread that may go on independently of t: to try what must not half happen.
+func (t *Thread) Copy() *Thread {
+	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), seq: t.seq, forked: t.forked}
+	if t.Head != nil {
+		c.Head = t.Head.clone()
+	}
+	return c
+}
+
+func cloneRecords(records map[string]*Record) map[string]*Record {
+	out := make(map[string]*Record, len(records))
+	for _, key := range sortedKeys(records) {
+		out[key] = records[key].clone()
+	}
+	return out
+}
+
 // Record is a checkpoint and what has happened since: control writes from outside, and the tasks that it led to.
 type Record struct {
 	Checkpoint *Checkpoint
@@ -69,6 +82,12 @@ func (r *Record) clone() *Record {
 		c.tasks[path] = &t
 	}
 	return c
+}
+
+// Join returns a record that knows what r knew when it was made and what a later record of the same checkpoint, read
+// back from storage, has found out since about the tasks that the checkpoint led to.
+func (r *Record) Join(later *Record) *Record {
+	return &Record{Checkpoint: r.Checkpoint, control: later.control, tasks: later.tasks, memory: r.memory}
 }
 
 // TaskRecord is what is known of one task of a checkpoint.

@@ -1,0 +1,217 @@
+package graphadapter
+
+import (
+	"slices"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Past collects a thread's checkpoints: it is the [Recorder] of whoever drives the thread in this process, or of replays
+// of the thread's runs, the oldest first. It keeps what LangGraph keeps (section 5.9 of the semantics): every checkpoint,
+// or in [DurabilityExit] the last one of each invocation. It is not safe for concurrent use.
+type Past struct {
+	program *pregel.Program
+	thread  *pregel.Thread
+	exit    bool
+	began   *pregel.Record // where the invocation began
+	head    *pregel.Record // the thread's newest record as last seen
+	spaces  map[string]*line
+	skipped map[string]*pregel.Record // in exit mode: the last of each subgraph's records
+}
+
+// line are the checkpoints of one graph of the thread, oldest first.
+type line struct {
+	kept []*kept
+	byID map[string]*kept
+}
+
+type kept struct {
+	program *pregel.Program
+	made    *pregel.Record // as it was made; nil when only a state read back from storage told of it
+	now     *pregel.Record // with what is known of its tasks
+}
+
+// PastCheckpoint is one checkpoint of a thread's history, with what made it.
+type PastCheckpoint struct {
+	*pregel.Snapshot
+	// Ran are the nodes whose writes made it, Wrote the channels that were written; empty when the run that made it is not
+	// known any more.
+	Ran, Wrote []string
+}
+
+// NewPast returns a Past without checkpoints.
+func NewPast() *Past { return &Past{spaces: map[string]*line{}} }
+
+// Began implements [Recorder].
+func (p *Past) Began(_ int64, program *pregel.Program, t *pregel.Thread, d Durability) {
+	p.program, p.thread, p.exit = program, t, d == DurabilityExit
+	p.began, p.head, p.skipped = t.Head, t.Head, map[string]*pregel.Record{}
+	if t.Head != nil {
+		p.learn("", t.Head)
+	}
+}
+
+// Happened implements [Recorder].
+func (p *Past) Happened(_ int64, e pregel.Event) {
+	p.follow()
+	switch {
+	case e.Kind != pregel.EventCheckpoint:
+	case p.exit && e.Namespace != "":
+		p.skipped[e.Namespace] = e.Checkpoint
+	case !p.exit:
+		p.add(e.Namespace, e.Checkpoint)
+	}
+}
+
+// observer records what happens, and tells another observer too.
+func (p *Past) observer(also pregel.Observer) pregel.Observer {
+	return func(e pregel.Event) {
+		p.Happened(0, e)
+		if also != nil {
+			also(e)
+		}
+	}
+}
+
+// Edited implements [Recorder].
+func (p *Past) Edited(_ int64, namespace string, r *pregel.Record) {
+	p.add(namespace, r)
+	p.head = p.thread.Head
+}
+
+// Ended implements [Recorder]. The checkpoint that a run in exit mode leaves behind has the one it began at as its parent.
+func (p *Past) Ended(int64, pregel.Status) {
+	if p.thread == nil {
+		return
+	}
+	p.follow()
+	if !p.exit {
+		return
+	}
+	head := p.thread.Head
+	if head != nil && (p.began == nil || head.Checkpoint.ID != p.began.Checkpoint.ID) {
+		parent := ""
+		if p.began != nil {
+			parent = p.began.Checkpoint.ID
+		}
+		head.Checkpoint = head.Checkpoint.WithParent(parent)
+		p.add("", head)
+	}
+	for _, space := range sortedNames(p.skipped) {
+		p.add(space, p.skipped[space])
+	}
+	p.began, p.skipped = head, map[string]*pregel.Record{}
+}
+
+// follow notices that the newest checkpoint has another record: a replay forgets what its tasks did before.
+func (p *Past) follow() {
+	if p.thread == nil || p.thread.Head == p.head {
+		return
+	}
+	p.head = p.thread.Head
+	if known, ok := p.line("").byID[p.head.Checkpoint.ID]; ok {
+		known.now = p.head
+	}
+}
+
+// learn takes in a record that was not made here and now: it knows more of its tasks than an earlier one.
+func (p *Past) learn(space string, r *pregel.Record) {
+	l := p.line(space)
+	if known, ok := l.byID[r.Checkpoint.ID]; ok {
+		known.now = r
+		return
+	}
+	l.append(&kept{program: p.program, now: r})
+}
+
+// add takes in a record that was made just now.
+func (p *Past) add(space string, r *pregel.Record) {
+	l := p.line(space)
+	if known, ok := l.byID[r.Checkpoint.ID]; ok {
+		known.made, known.now = r, r
+		return
+	}
+	l.append(&kept{program: p.program, made: r, now: r})
+}
+
+func (l *line) append(k *kept) {
+	l.kept = append(l.kept, k)
+	l.byID[k.now.Checkpoint.ID] = k
+}
+
+func (p *Past) line(space string) *line {
+	l, ok := p.spaces[space]
+	if !ok {
+		l = &line{byID: map[string]*kept{}}
+		p.spaces[space] = l
+	}
+	return l
+}
+
+func (k *kept) record() *pregel.Record {
+	if k.made == nil || k.made == k.now {
+		return k.now
+	}
+	return k.made.Join(k.now)
+}
+
+// Thread returns the thread as it is now, and the program that reads it; nil before anything began.
+func (p *Past) Thread() (*pregel.Program, *pregel.Thread) { return p.program, p.thread }
+
+// At returns the thread as it starts again from a checkpoint of the root graph; false when there is none with that id.
+func (p *Past) At(checkpoint string) (*pregel.Thread, bool) {
+	k, ok := p.line("").byID[checkpoint]
+	if !ok {
+		return nil, false
+	}
+	return p.thread.At(k.record()), true
+}
+
+// Complete reports whether a checkpoint's making is known too, and not only that a later run went on from it.
+func (p *Past) Complete(checkpoint string) bool {
+	k, ok := p.line("").byID[checkpoint]
+	return ok && k.made != nil
+}
+
+// Snapshot shows a checkpoint of the root graph; false when there is none with that id.
+func (p *Past) Snapshot(checkpoint string) (*pregel.Snapshot, bool, error) {
+	k, ok := p.line("").byID[checkpoint]
+	if !ok {
+		return nil, false, nil
+	}
+	s, err := k.program.Snapshot(p.thread, k.record(), false)
+	return s, true, err
+}
+
+// History returns the checkpoints of the root graph, or of the subgraph that is under way in the tasks of the nodes of
+// that path, newest first. Errors: *pregel.InvalidUpdateError when there is no such subgraph.
+func (p *Past) History(path []string) ([]PastCheckpoint, error) {
+	if p.thread == nil {
+		return nil, nil
+	}
+	space, sub := "", p.program
+	if len(path) > 0 {
+		var err error
+		if sub, space, err = p.program.Within(p.thread, path); err != nil {
+			return nil, err
+		}
+	}
+	l := p.line(space)
+	out := make([]PastCheckpoint, 0, len(l.kept))
+	for _, k := range slices.Backward(l.kept) {
+		program := sub
+		if space == "" {
+			program = k.program
+		}
+		s, err := program.Snapshot(p.thread, k.record(), false)
+		if err != nil {
+			return nil, err
+		}
+		c := PastCheckpoint{Snapshot: s}
+		if k.made != nil {
+			c.Ran, c.Wrote = program.Made(k.made)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
