@@ -123,11 +123,11 @@ func (a *attempt) alive() bool {
 	return !a.dead
 }
 
-// emit keeps an emitted value.
+// emit keeps an emitted value. A reset is none: what an attempt emitted is kept with it.
 func (a *attempt) emit(e pregel.Emission) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.dead {
+	if !a.dead && e.Kind != pregel.EmissionReset {
 		a.emitted = append(a.emitted, e.Value)
 	}
 }
