@@ -75,13 +75,19 @@ func TestSameAsMemoryWithoutCache(t *testing.T) {
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSameAsMemory$", "-test.timeout", "5m")
+	uncached(t, "^TestSameAsMemory$")
+}
+
+// uncached runs tests in a process that keeps no workflow between tasks.
+func uncached(t *testing.T, tests string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.timeout", "5m", "-test.v")
 	cmd.Env = append(os.Environ(), uncachedEnv+"=1", testserver.EnvAddress+"="+testserver.Address(t))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("without a cache: %v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), "PASS") {
+	if !strings.Contains(string(out), "--- PASS") {
 		t.Fatalf("it ran nothing:\n%s", out)
 	}
 }

@@ -1,0 +1,161 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/activities"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/history"
+	"superstep.dev/workflows"
+
+	"go.temporal.io/sdk/converter"
+)
+
+// call sends an update to a thread's run and waits for its outcome.
+func (r *rig) call(thread, name, id string, req, reply any) error {
+	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
+		WorkflowID: thread, UpdateID: id, UpdateName: name, Args: []any{req}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(r.ctx, reply)
+	}
+	return err
+}
+
+func (r *rig) invoke(thread string, req workflows.InvokeRequest) error {
+	return r.call(thread, workflows.UpdateInvoke, req.ID, req, nil)
+}
+
+func (r *rig) updateState(thread string, req workflows.UpdateStateRequest) (reply workflows.UpdateStateReply, err error) {
+	err = r.call(thread, workflows.UpdateState, req.ID, req, &reply)
+	return reply, err
+}
+
+// as is one update of the log in the name of a node.
+func as(node string, words ...string) graphadapter.StateUpdate {
+	u := graphadapter.StateUpdate{AsNode: node}
+	if len(words) > 0 {
+		u.Values = writes("log", words).Update
+	}
+	return u
+}
+
+// one is a request of one update.
+func one(id string, u graphadapter.StateUpdate) workflows.UpdateStateRequest {
+	return workflows.UpdateStateRequest{ID: id, Edits: [][]graphadapter.StateUpdate{{u}}}
+}
+
+func tail(c client.Client) history.Tail {
+	return history.Tail{Service: c.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}
+}
+
+// kept is a sink that keeps the root graph's records, with the thread that made them.
+type kept struct {
+	program *pregel.Program
+	thread  *pregel.Thread
+	records []*pregel.Record
+}
+
+func (k *kept) Began(_ int64, p *pregel.Program, t *pregel.Thread, _ graphadapter.Durability) {
+	k.program, k.thread = p, t
+}
+func (k *kept) Ended(int64, pregel.Status) {}
+func (k *kept) Happened(_ int64, e pregel.Event) {
+	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+		k.records = append(k.records, e.Checkpoint)
+	}
+}
+func (k *kept) Edited(_ int64, namespace string, rec *pregel.Record) {
+	if namespace == "" {
+		k.records = append(k.records, rec)
+	}
+}
+
+// at returns the state of a thread at an earlier checkpoint of its run, as a client chooses it.
+func (r *rig) at(thread, runID string, g *graphadapter.Graph, chosen func(pregel.Checkpoint) bool) (pregel.Value, string) {
+	r.t.Helper()
+	var k kept
+	reader := tail(r.client)
+	if err := reader.Replay(r.ctx, thread, runID, workflows.NewReader(g, &k)); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, rec := range k.records {
+		if !chosen(*rec.Checkpoint) {
+			continue
+		}
+		state, err := k.program.EncodeThread(k.thread.At(rec))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return state, rec.Checkpoint.ID
+	}
+	r.t.Fatalf("none of the run's %d checkpoints is the one", len(k.records))
+	return nil, ""
+}
+
+func atStep(step int) func(pregel.Checkpoint) bool {
+	return func(c pregel.Checkpoint) bool { return c.Step == step }
+}
+
+// shown are the lines of a thread in memory, oldest first, without what only the process that made them knows.
+func shown(t *testing.T, thread *graphadapter.Thread) []workflows.Line {
+	t.Helper()
+	past, err := thread.History(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []workflows.Line
+	for i := len(past) - 1; i >= 0; i-- {
+		s := past[i]
+		out = append(out, workflows.Line{Step: s.Step, Checkpoint: s.Checkpoint, Parent: s.Parent, Source: s.Source, Next: s.Next})
+	}
+	return out
+}
+
+// short leaves out of lines what [shown] does not know.
+func short(lines []workflows.Line) []workflows.Line {
+	for i := range lines {
+		lines[i].Ran, lines[i].Wrote = nil, nil
+	}
+	return lines
+}
+
+// sameLines compares a thread's lines on the server with those in memory.
+func (r *rig) sameLines(thread string, memory *graphadapter.Thread) {
+	r.t.Helper()
+	got, want := asJSON(r.t, short(r.lines(thread))), asJSON(r.t, shown(r.t, memory))
+	if got != want {
+		r.t.Errorf("the checkpoints are\n%s, in memory they are\n%s", got, want)
+	}
+}
+
+// memorized runs input on a thread in memory.
+func memorized(t *testing.T, thread *graphadapter.Thread, in pregel.Input, opts graphadapter.RunOptions) graphadapter.RunResult {
+	t.Helper()
+	result, err := thread.Run(context.Background(), in, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func input(text string) pregel.Input { return pregel.Input{Value: json.RawMessage(text)} }
+
+// workBriefly is work with a worker that waits for nobody when it stops.
+func (r *rig) workBriefly(graphs ...*graphadapter.Graph) (stop func()) {
+	r.t.Helper()
+	w := worker.New(r.client, r.queue, worker.Options{Identity: "brief", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: time.Second})
+	workflows.NewGraphs(graphs, nil).Register(w)
+	activities.NewNodes(r.client, graphs).Register(w)
+	if err := w.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	return w.Stop
+}
