@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -23,7 +24,7 @@ func (r *run) closing() Closing {
 		c.Lines = c.Lines[len(c.Lines)-closingLines:]
 	}
 	if r.failure != nil {
-		c.Failure = pregel.AsNodeError(r.in.Graph, "", r.failure)
+		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	state, err := r.program.EncodeThread(r.thread)
 	switch {
@@ -36,6 +37,16 @@ func (r *run) closing() Closing {
 		c.State = state
 	}
 	return c
+}
+
+// failureOf is why a run failed, as data.
+func failureOf(graph string, err error) *pregel.NodeError {
+	failure := pregel.AsNodeError(graph, "", err)
+	var named interface{ ErrorType() string }
+	if errors.As(err, &named) {
+		failure.Type = named.ErrorType()
+	}
+	return failure
 }
 
 func (r *run) step() int {

@@ -23,6 +23,9 @@ func (e *HistoryFullError) Error() string {
 		e.Events, e.Bytes)
 }
 
+// ErrorType names the kind of failure in stored data.
+func (e *HistoryFullError) ErrorType() string { return "HistoryFull" }
+
 // historyFull returns a *HistoryFullError when the run must not grow any more.
 func historyFull(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
