@@ -103,6 +103,17 @@ func TestARequestCountsOnce(t *testing.T) {
 // TestOneOfTwoAnswersWins: two people answer one question while no worker runs; both reach the run in its next task.
 func TestOneOfTwoAnswersWins(t *testing.T) {
 	t.Parallel()
+	for range 5 {
+		if oneOfThreeWins(t) {
+			return
+		}
+	}
+	t.Error("the updates never reached the run in the task of the signal")
+}
+
+// oneOfThreeWins has one question answered by signal and twice by update at once. It reports whether all three reached
+// the run in one task: a slow update comes after the signal's.
+func oneOfThreeWins(t *testing.T) bool {
 	r := newRig(t)
 	stop := r.work(approvalGraph())
 	thread := testserver.Queue(t)
@@ -124,7 +135,7 @@ func TestOneOfTwoAnswersWins(t *testing.T) {
 			replies <- reply{id, err}
 		}()
 	}
-	r.work(approvalGraph())
+	stopWorker := r.work(approvalGraph())
 	winner, refused := "", 0
 	for range 2 {
 		switch got := <-replies; {
@@ -136,10 +147,14 @@ func TestOneOfTwoAnswersWins(t *testing.T) {
 			t.Fatal(got.err)
 		}
 	}
+	now := r.asks(thread, 1)
+	if refused == 2 && len(now.Refused) == 0 && now.Answered[0].RequestID == "by signal" {
+		stopWorker()
+		return false
+	}
 	if winner == "" || refused != 1 {
 		t.Fatalf("%q won and %d were refused, want one of each", winner, refused)
 	}
-	now := r.asks(thread, 1)
 	if len(now.Refused) != 1 || now.Refused[0].Question != one.ID || !strings.Contains(now.Refused[0].Reason, "already answered") {
 		t.Errorf("the signal that came too late is on record as %+v", now.Refused)
 	}
@@ -159,6 +174,7 @@ func TestOneOfTwoAnswersWins(t *testing.T) {
 			t.Errorf("the run ended with %s, want %s in it", log, want)
 		}
 	}
+	return true
 }
 
 // TestAnswersReachTheirTaskWhileSiblingsRun: nobody's approval waits for somebody else's long task.
