@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"go.temporal.io/sdk/workflow"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -40,8 +42,8 @@ func boundedAnswers(id, by string, answers []pregel.Answer) error {
 func boundedInvoke(req InvokeRequest) error {
 	if resume := req.Input.Resume; resume != nil {
 		given := append(resume.Answers[:len(resume.Answers):len(resume.Answers)], pregel.Answer{Value: resume.Scalar})
-		for id, value := range resume.ByID { //workflowcheck:ignore The order does not matter: only sizes are added up.
-			given = append(given, pregel.Answer{QuestionID: id, Value: value})
+		for _, id := range workflow.DeterministicKeys(resume.ByID) {
+			given = append(given, pregel.Answer{QuestionID: id, Value: resume.ByID[id]})
 		}
 		if err := boundedAnswers(req.ID, resume.By, given); err != nil {
 			return err
