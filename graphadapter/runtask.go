@@ -16,7 +16,10 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 	policies, _ := g.RetryPolicies(task) // without the node nothing runs, and nothing is repeated
 	if task.Retry != nil {
 		wait, again := RetryAfter(policies, task.Attempt, task.Retry)
-		return pregel.Outcome{Again: again && pause(ctx, wait)}
+		if again && !pause(ctx, wait) {
+			return pregel.Outcome{Error: cancelled(ctx, g, task)}
+		}
+		return pregel.Outcome{Again: again}
 	}
 	var before []pregel.Emission // of failed attempts: what was streamed is not taken back
 	for env.Attempt = 1; ; env.Attempt++ {

@@ -71,7 +71,7 @@ func (p *Program) targets(out []channelWrite, targets []Target) []channelWrite {
 			out = append(out, channelWrite{p.tasks, update{send: &sends[len(sends)-1]}})
 			continue
 		}
-		if at, ok := p.nodeAt[t.Node]; ok && at > 0 {
+		if at, ok := p.nodeAt[t.Node]; ok && at > 0 && !p.nodes[at].handles() {
 			out = append(out, channelWrite{p.nodes[at].trigger, update{value: Null}})
 		}
 	}
@@ -203,13 +203,20 @@ func (p *Program) finish(c *Checkpoint, version int64, updated []bool) {
 	}
 }
 
-// inOrder returns a superstep's tasks sorted for applying.
+// inOrder returns a superstep's tasks sorted for applying. A handler takes the place of the task that failed.
 func (p *Program) inOrder(tasks []*taskRun) []*taskRun {
-	byOrder := func(a, b *taskRun) int { return p.less(a.task, b.task) }
+	byOrder := func(a, b *taskRun) int { return p.less(a.place(), b.place()) }
 	if slices.IsSortedFunc(tasks, byOrder) {
 		return tasks
 	}
 	sorted := slices.Clone(tasks)
 	slices.SortStableFunc(sorted, byOrder)
 	return sorted
+}
+
+func (tr *taskRun) place() *Task {
+	if tr.of != nil {
+		return tr.of.task
+	}
+	return tr.task
 }

@@ -216,7 +216,7 @@ func (p *Program) answerScalar(t *Thread, r *Resume) error {
 	var ids []string
 	for _, path := range sortedKeys(t.Head.tasks) {
 		rec := t.Head.tasks[path]
-		if len(rec.Questions) > 0 && len(rec.Answers) == 0 {
+		if len(rec.Questions) > 0 && len(rec.Answers) == 0 && !rec.Handled {
 			ids = append(ids, rec.Questions[0].ID)
 		}
 	}

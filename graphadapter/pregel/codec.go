@@ -105,6 +105,7 @@ func (p *Program) recordIn(in *recordJSON) *Record {
 		}
 		r.tasks[path] = &t
 	}
+	p.mendHandled(r.tasks)
 	return r
 }
 

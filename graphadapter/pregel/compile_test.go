@@ -53,6 +53,15 @@ func TestCompileRefuses(t *testing.T) {
 		"output of no channel": {func(s *pregel.Spec) { s.Output = []string{"w"} }, []string{`schema names the unknown channel "w"`}},
 		"several at once": {func(s *pregel.Spec) { edge("x", "y")(s); node("a")(s) },
 			[]string{`node "x"`, `node "y"`, "added twice"}},
+		"handler of nobody":    {func(s *pregel.Spec) { s.Nodes[0].ErrorHandler = "x" }, []string{`node "a"`, `"x" is no node that handles`}},
+		"handler that is none": {func(s *pregel.Spec) { s.Nodes[0].ErrorHandler = "b" }, []string{`"b" is no node that handles`}},
+		"handled handler":      {handled(func(s *pregel.Spec) { s.Nodes[2].ErrorHandler = "h" }), []string{"a handler of its own"}},
+		"deferred handler":     {handled(func(s *pregel.Spec) { s.Nodes[2].Defer = true }), []string{"cannot be deferred"}},
+		"edge to a handler":    {handled(edge("a", "h")), []string{`node "h"`, "no edge, join or branch"}},
+		"edge from a handler":  {handled(edge("h", "a")), []string{`node "h"`, "no edge, join or branch"}},
+		"join with a handler":  {handled(join([]string{"h", "a"}, "b")), []string{`node "h"`, "no edge, join or branch"}},
+		"branch to a handler":  {handled(branch(pregel.Branch{From: "a", Targets: []string{"h"}})), []string{`node "h"`, "no edge, join or branch"}},
+		"breakpoint handler":   {handled(func(s *pregel.Spec) { s.InterruptAfter = []string{"h"} }), []string{"name the node that fails"}},
 		"a subgraph's mistake": {func(s *pregel.Spec) {
 			s.Nodes[0].Subgraph = "inner"
 			s.Subgraphs = map[string]*pregel.Spec{"inner": {Version: 1, Name: "inner"}}
@@ -97,6 +106,15 @@ func branch(b pregel.Branch) func(*pregel.Spec) {
 	return func(s *pregel.Spec) { s.Branches = append(s.Branches, b) }
 }
 
+// handled gives a an error handler before the mistake is made.
+func handled(mistake func(*pregel.Spec)) func(*pregel.Spec) {
+	return func(s *pregel.Spec) {
+		s.Nodes[0].ErrorHandler = "h"
+		s.Nodes = append(s.Nodes, pregel.NodeSpec{Name: "h", Handler: true})
+		mistake(s)
+	}
+}
+
 func node(name string) func(*pregel.Spec) {
 	return func(s *pregel.Spec) { s.Nodes = append(s.Nodes, pregel.NodeSpec{Name: name}) }
 }
@@ -116,7 +134,10 @@ func TestCompileTakes(t *testing.T) {
 			s.Edges, s.Branches = nil, []pregel.Branch{{From: pregel.Start}}
 		},
 		"a branch to the exit": branch(pregel.Branch{From: "a", Targets: []string{pregel.End}}),
-		"a name of 100 bytes":  node(strings.Repeat("x", 100)),
+		"a shared handler": handled(func(s *pregel.Spec) {
+			s.Nodes[1].ErrorHandler, s.InterruptBefore = "h", []string{pregel.All}
+		}),
+		"a name of 100 bytes": node(strings.Repeat("x", 100)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := small()

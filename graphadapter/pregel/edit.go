@@ -142,18 +142,12 @@ func (e *Edit) finished() (*Checkpoint, error) {
 	if err := l.applyControl(); err != nil {
 		return nil, err
 	}
-	for _, t := range planned {
-		rec := &TaskRecord{Node: t.Node}
-		if known, ok := e.base.tasks[t.Path]; ok {
-			rec = e.prog.tracked(known)
-		}
-		l.tasks = append(l.tasks, &taskRun{task: t, rec: rec})
-	}
 	var parts []applied
-	for _, tr := range e.prog.inOrder(l.tasks) {
+	for _, tr := range e.prog.inOrder(e.prog.known(e.base, planned)) {
 		part := applied{node: tr.task.node}
 		if tr.rec.Done {
-			part.writes = e.prog.writes(nil, tr.task.node, &tr.rec.Command, tr.rec.Routes)
+			rec := e.prog.tracked(tr.rec)
+			part.writes = e.prog.writes(nil, tr.task.node, &rec.Command, rec.Routes)
 		}
 		parts = append(parts, part)
 	}

@@ -13,7 +13,7 @@ import (
 const storedGraph = `{"version":1,"name":"g","channels":[
  {"name":"x","kind":"last"},{"name":"log","kind":"reduce","reducer":"append/v1"},{"name":"t","kind":"topic"},
  {"name":"u","kind":"untracked"},{"name":"e","kind":"ephemeral"},{"name":"y","kind":"any"}],
- "nodes":[{"name":"a"},{"name":"b","reads":["x"]},{"name":"d","defer":true},{"name":"s","subgraph":"thread"},
+ "nodes":[{"name":"a","error_handler":"h"},{"name":"h","handler":true},{"name":"b","reads":["x"]},{"name":"d","defer":true},{"name":"s","subgraph":"thread"},
   {"name":"r","subgraph":"run"},{"name":"n","subgraph":"none"}],
  "edges":[{"from":"__start__","to":"a"},{"from":"a","to":"s"},{"from":"a","to":"r"},{"from":"a","to":"n"},{"from":"a","to":"d"}],
  "joins":[{"from":["a","b"],"to":"d"}],
@@ -48,6 +48,9 @@ func advance(p *pregel.Program, thread *pregel.Thread, in pregel.Input) *pregel.
 		}
 		for i, t := range tasks {
 			o := pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "x", Value: pregel.Value("1")}}}}
+			if t.Step%4 == 3 && t.Failure == nil {
+				o = pregel.Outcome{Error: &pregel.NodeError{Type: "Boom", Message: "no"}}
+			}
 			if i%3 == 2 {
 				o = pregel.Outcome{Questions: []pregel.Question{{ID: "q" + t.Key(), Value: pregel.Null}}}
 			}
@@ -85,6 +88,7 @@ func FuzzDecodeThread(f *testing.F) {
 		f.Add([]byte(stored))
 	}
 	f.Add([]byte(`{"head":{"checkpoint":{"step":3,"seq":1,"versions":{"join:a+b:d":2},"joins":{"join:a+b:d":["a","a","b"]}}},"seq":1}`))
+	f.Add([]byte(`{"head":{"checkpoint":{"step":0,"seq":1},"tasks":{"a":{"node":"a","handled":true,"error":{}},"a:handler":{"node":"b"}}}}`))
 	f.Add([]byte(`{"head":{"checkpoint":{"step":0,"seq":1},"tasks":{"a":null}},"memory":{"s":null}}`))
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		thread, err := p.DecodeThread(stored)

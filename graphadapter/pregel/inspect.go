@@ -21,22 +21,18 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
 	shown := l.work
 	var begun []applied
-	for _, task := range planned {
-		rec, known := r.tasks[task.Path]
-		if !known {
-			rec = &TaskRecord{Node: task.Node}
+	for _, tr := range p.known(r, planned) {
+		rec := tr.rec
+		if newest && !rec.Done && !rec.Handled && len(rec.Answers) == 0 || !newest && tr.of == nil {
+			out.Next = append(out.Next, tr.task.Node)
 		}
-		if !newest || !rec.Done && len(rec.Answers) == 0 {
-			out.Next = append(out.Next, task.Node)
-		}
-		ts := TaskSnapshot{Name: task.Node, Path: task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error}
-		ts.State = p.inner(t, rec, newest, nodes)
-		out.Tasks = append(out.Tasks, ts)
+		out.Tasks = append(out.Tasks, TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done,
+			Questions: rec.Questions, Error: rec.Error, State: p.inner(t, rec, newest, nodes)})
 		switch {
 		case newest && rec.Done:
-			l.tasks = append(l.tasks, &taskRun{task: task, rec: p.tracked(rec)})
-		case newest && len(rec.Answers) > 0: // it counts as a task that wrote nothing
-			begun = append(begun, applied{node: task.node})
+			l.tasks = append(l.tasks, &taskRun{task: tr.task, rec: p.tracked(rec), of: tr.of})
+		case newest && len(rec.Answers) > 0 && !rec.Handled: // it counts as a task that wrote nothing
+			begun = append(begun, applied{node: tr.task.node})
 		}
 	}
 	if parts := append(l.parts(), begun...); len(parts) > 0 {

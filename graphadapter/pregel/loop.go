@@ -171,12 +171,13 @@ func (l *Loop) tick() {
 	runs := make([]taskRun, len(planned))
 	unknown := l.unknown(planned)
 	for i, t := range planned {
-		l.place(t)
-		tr := &runs[i]
-		tr.task, tr.rec, t.run = t, l.record(t, &unknown[i]), tr
-		t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
-		l.tasks[i] = tr
-		l.taskEvent(EventTaskStart, tr)
+		l.tasks[i] = &runs[i]
+		l.enter(l.tasks[i], t, &unknown[i])
+	}
+	for _, tr := range l.tasks {
+		if tr.rec.Handled {
+			l.tasks = append(l.tasks, l.handlerOf(tr))
+		}
 	}
 	l.open, l.starting = len(l.tasks), true
 	for _, tr := range l.tasks {
@@ -187,6 +188,7 @@ func (l *Loop) tick() {
 
 // afterTick ends a superstep whose tasks have all ended: it is applied whole, or not at all.
 func (l *Loop) afterTick() {
+	l.sortHandlers()
 	for _, tr := range l.tasks {
 		if tr.err != nil {
 			l.fail(tr.err)
@@ -221,7 +223,7 @@ func (l *Loop) waits() bool {
 	held, asked := false, false
 	for _, tr := range l.tasks {
 		held = held || tr.held
-		asked = asked || !tr.rec.Done && len(tr.rec.Questions) > 0 && !tr.held
+		asked = asked || !tr.rec.Done && !tr.rec.Handled && len(tr.rec.Questions) > 0 && !tr.held
 	}
 	switch {
 	case asked:
@@ -233,7 +235,8 @@ func (l *Loop) waits() bool {
 	return asked || held
 }
 
-// parts are the finished tasks' writes in apply order.
+// parts are the finished tasks' writes in apply order. A failure that is handled belongs to its handler's part: the
+// failed node has run, and wrote nothing.
 func (l *Loop) parts() []applied {
 	size := 0
 	for _, tr := range l.tasks {
@@ -242,6 +245,9 @@ func (l *Loop) parts() []applied {
 	parts, all := make([]applied, 0, len(l.tasks)), make([]channelWrite, 0, size)
 	for _, tr := range l.prog.inOrder(l.tasks) {
 		if tr.rec.Done {
+			if tr.of != nil {
+				parts = append(parts, applied{node: tr.of.task.node})
+			}
 			from := len(all)
 			all = l.prog.writes(all, tr.task.node, &tr.rec.Command, tr.rec.Routes)
 			parts = append(parts, applied{tr.task.node, all[from:len(all):len(all)]})

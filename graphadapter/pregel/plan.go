@@ -28,7 +28,7 @@ func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
 	var path []byte
 	for i, s := range sends {
 		at, known := p.nodeAt[s.Node]
-		if !known || at == 0 {
+		if !known || at == 0 || p.nodes[at].handles() {
 			continue // LangGraph drops packets to unknown nodes
 		}
 		path = strconv.AppendInt(append(append(path[:0], s.Node...), ':'), int64(i), 10)

@@ -35,7 +35,11 @@ type node struct {
 	static   []staticWrite
 	branches []Branch
 	sub      *Program
+	handler  int // its error handler, 0 for none
 }
+
+// handles reports whether the node is an error handler: it runs for a failed task only, nothing else leads to it.
+func (n *node) handles() bool { return n.spec != nil && n.spec.Handler }
 
 // staticWrite is an edge: what a node writes after each run besides its state.
 type staticWrite struct {
@@ -144,6 +148,11 @@ func (p *Program) addNodes() {
 		p.nodeAt[spec.Name] = len(p.nodes)
 		p.nodes = append(p.nodes, n)
 	}
+	for i := range p.Spec.Nodes {
+		if name := p.Spec.Nodes[i].ErrorHandler; name != "" {
+			p.nodes[i+1].handler = p.nodeAt[name]
+		}
+	}
 	p.byName = make([]int, len(p.nodes))
 	for i := range p.byName {
 		p.byName[i] = i
@@ -215,14 +224,15 @@ func (p *Program) breakpoints(names []string) breakpoints {
 			b.all = true
 			continue
 		}
-		if at, ok := p.nodeAt[name]; ok {
+		if at, ok := p.nodeAt[name]; ok && !p.nodes[at].handles() {
 			b.nodes[at] = true
 		}
 	}
 	return b
 }
 
-// hit reports whether a breakpoint holds one of the tasks. [All] leaves out the entry, which no user wrote.
+// hit reports whether a breakpoint holds one of the tasks. [All] leaves out the entry, which no user wrote. Error handlers
+// are in no list; they stop with the node whose failure they handle.
 func (b breakpoints) hit(tasks []*Task) bool {
 	for _, t := range tasks {
 		if b.nodes[t.node] || b.all && t.node != 0 {

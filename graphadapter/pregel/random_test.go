@@ -50,6 +50,14 @@ func drawSpec(t *rapid.T, name string) *pregel.Spec {
 			Name: fmt.Sprintf("n%d", (i*3+1)%count+i*10), Defer: rapid.IntRange(0, 5).Draw(t, "defer") == 0,
 		})
 	}
+	if rapid.Bool().Draw(t, "handler") {
+		for i := range spec.Nodes {
+			if rapid.Bool().Draw(t, "handled") {
+				spec.Nodes[i].ErrorHandler = "mend"
+			}
+		}
+		spec.Nodes = append(spec.Nodes, pregel.NodeSpec{Name: "mend", Handler: true})
+	}
 	node := func(label string) string { return spec.Nodes[rapid.IntRange(0, count-1).Draw(t, label)].Name }
 	spec.Edges = append(spec.Edges, pregel.Edge{From: pregel.Start, To: spec.Nodes[0].Name})
 	for range rapid.IntRange(0, 2*count).Draw(t, "edges") {

@@ -36,7 +36,7 @@ func (l *Loop) reopen() {
 // hasNews reports whether a task that waits has an answer that it has not seen: an answered question among those that
 // it asked when it last ran.
 func (p *Program) hasNews(t *Thread, rec *TaskRecord, nodes []string) bool {
-	if rec.Done {
+	if rec.Done || rec.Handled {
 		return false
 	}
 	if sub, child := p.childOf(t, rec, nodes); child != nil {

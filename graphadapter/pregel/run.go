@@ -9,9 +9,9 @@ type taskRun struct {
 	running  bool
 	ended    bool
 	held     bool // its subgraph stopped at a breakpoint
-	cached   bool
 	err      error
-	failure  error // of the subgraph, while its node's retry policy is asked
+	of, by   *taskRun // the failed task that this one handles, and the other way round
+	failure  error    // of the subgraph, while its node's retry policy is asked
 	parent   *Command
 }
 
@@ -23,10 +23,13 @@ func (l *Loop) end(tr *taskRun) {
 	}
 }
 
-// place completes a planned task with where it stands.
-func (l *Loop) place(t *Task) {
+// enter makes a task one of this superstep: it says where it stands and what is known of it.
+func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
 	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
 	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
+	tr.task, tr.rec, t.run = t, l.record(t, unknown), tr
+	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
+	l.taskEvent(EventTaskStart, tr)
 }
 
 // unknown returns a record for each task, and room for all of them.
@@ -53,9 +56,10 @@ func (l *Loop) start(tr *taskRun) {
 	n := &l.prog.nodes[tr.task.node]
 	switch {
 	case tr.rec.Done:
-		tr.cached = true
 		l.end(tr)
 		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
+	case tr.rec.Handled: // its handler is a task of its own
+		l.end(tr)
 	case n.sub != nil && !l.askAgain && l.childWaits(tr):
 		l.end(tr)
 	case n.sub != nil:
@@ -94,7 +98,7 @@ func (l *Loop) startEntry(tr *taskRun) {
 // finish takes in a task's outcome.
 func (l *Loop) finish(tr *taskRun, o Outcome) {
 	if tr.task.Retry != nil {
-		l.retried(tr, o.Again && o.Error == nil)
+		l.retried(tr, o)
 		return
 	}
 	l.end(tr)
@@ -109,8 +113,7 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 		if len(tr.rec.Answers) > 0 { // LangGraph takes the answer's record for a write: it shows an update of nothing
 			l.emit(Event{Kind: EventUpdate, Task: tr.task})
 		}
-		tr.rec.Error, tr.err = o.Error, o.Error
-		l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: o.Error})
+		l.failed(tr, o.Error)
 	case len(o.Questions) > 0:
 		l.ask(tr, o.Questions)
 	case o.Parent != nil:

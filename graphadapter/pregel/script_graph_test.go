@@ -13,7 +13,8 @@ import (
 // declare reads a graph:
 //
 //	channel NAME KIND [REDUCER] [unguarded] [accumulate] [= JSON]
-//	node NAME [reads=a,b] [defer] [runs=SUBGRAPH] [attempts=N] [queue=NAME]
+//	node NAME [reads=a,b] [defer] [runs=SUBGRAPH] [attempts=N] [queue=NAME] [fails=HANDLER]
+//	handler NAME             an error handler
 //	edge FROM TO            START and END stand for the entry and the exit
 //	join FROM FROM… TO
 //	branch FROM [TARGET…]
@@ -52,6 +53,8 @@ func (s *session) declareLine(spec *pregel.Spec, what string, words []string) er
 		return err
 	case "node":
 		return s.declareNode(spec, words)
+	case "handler":
+		spec.Nodes = append(spec.Nodes, pregel.NodeSpec{Name: words[0], Handler: true})
 	case "edge":
 		spec.Edges = append(spec.Edges, pregel.Edge{From: words[0], To: words[1]})
 	case "join":
@@ -104,6 +107,8 @@ func (s *session) declareNode(spec *pregel.Spec, words []string) error {
 			n.Reads = strings.Split(value, ",")
 		case "defer":
 			n.Defer = true
+		case "fails":
+			n.ErrorHandler = value
 		case "queue":
 			n.TaskQueue = value
 		case "attempts":

@@ -184,6 +184,9 @@ func (s *session) showReady() {
 		if t.RouteOnly {
 			fmt.Fprintf(&s.out, " routes only after%s", writesText(t.Done.Update))
 		}
+		if t.Failure != nil {
+			fmt.Fprintf(&s.out, " handles %s: %s", t.Failure.Type, t.Failure.Message)
+		}
 		if t.Retry != nil {
 			fmt.Fprintf(&s.out, " again after %d failed: %s", t.Attempt, t.Retry.Message)
 		}

@@ -136,7 +136,7 @@ func (l *Loop) childWaits(tr *taskRun) bool {
 // retryChild asks the node's retry policy, if it has one, whether a failed subgraph is to be run on from where it
 // failed: its finished tasks do not run again.
 func (l *Loop) retryChild(tr *taskRun, err error) {
-	if !l.prog.nodes[tr.task.node].spec.Retried {
+	if !l.prog.nodes[tr.task.node].spec.Retried || cancelled(err) {
 		l.failChild(tr, err)
 		return
 	}
@@ -146,23 +146,25 @@ func (l *Loop) retryChild(tr *taskRun, err error) {
 	l.handOut(tr)
 }
 
-// retried takes in what the retry policy says.
-func (l *Loop) retried(tr *taskRun, again bool) {
+// retried takes in what the retry policy says. It gives up with the subgraph's own error, but when it was stopped before
+// it could say anything.
+func (l *Loop) retried(tr *taskRun, o Outcome) {
 	err := tr.failure
 	tr.running, tr.failure, tr.task.Retry, tr.task.Attempt = false, nil, nil, 0
-	if !again {
+	switch {
+	case o.Error != nil && cancelled(o.Error):
+		l.failChild(tr, o.Error)
+	case o.Error != nil || !o.Again:
 		l.failChild(tr, err)
-		return
+	default:
+		l.continueChild(tr)
 	}
-	l.continueChild(tr)
 }
 
 // failChild ends a subgraph's task with an error.
 func (l *Loop) failChild(tr *taskRun, err error) {
-	tr.child, tr.err = nil, err
-	l.end(tr)
-	tr.rec.Error = AsNodeError(l.prog.Spec.Name, tr.task.Node, err)
-	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: tr.rec.Error})
+	tr.child = nil
+	l.failed(tr, err)
 }
 
 // continueChild runs a subgraph's task on from its own newest checkpoint. Its tasks that got no answer go on waiting.

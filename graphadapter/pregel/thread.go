@@ -102,6 +102,9 @@ type TaskRecord struct {
 	Answers   []Answer   `json:"answers,omitempty"`
 	// Error is its last failure; it stays listed when a later execution succeeds.
 	Error *NodeError `json:"error,omitempty"`
+	// Handled says that the failure went to the node's error handler, whose task has a record of its own: this one never
+	// runs again.
+	Handled bool `json:"handled,omitempty"`
 	// Ledger is the runner's own record of what the task did outside.
 	Ledger Value `json:"ledger,omitempty"`
 
@@ -110,7 +113,7 @@ type TaskRecord struct {
 
 // open returns the questions that wait for an answer.
 func (t *TaskRecord) open() []Question {
-	if t.Done {
+	if t.Done || t.Handled {
 		return nil
 	}
 	var out []Question
@@ -184,7 +187,7 @@ func (p *Program) Ledgers(t *Thread) []TaskLedger {
 func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(step int, rec *TaskRecord) bool) bool {
 	for _, path := range sortedKeys(r.tasks) {
 		rec := r.tasks[path]
-		if rec.Done {
+		if rec.Done || rec.Handled {
 			continue
 		}
 		sub, child := p.childOf(t, rec, nodes)

@@ -32,6 +32,7 @@ func validate(spec *Spec) error {
 	c.checkNodes()
 	c.checkEdges()
 	c.checkBranches()
+	c.checkHandlers()
 	c.checkInterrupts(spec.InterruptBefore)
 	c.checkInterrupts(spec.InterruptAfter)
 	return errors.Join(c.errs...)
@@ -169,6 +170,53 @@ func (c *checker) checkInterrupts(names []string) {
 	for _, name := range names {
 		if name != All && !c.nodes[name] {
 			c.fail(name, "an interrupt list names it, but there is no such node")
+		}
+	}
+}
+
+// checkHandlers holds error handlers to what they are for: a failure is all that leads to one, and what it returns all
+// that leads from it. Several nodes may share one.
+func (c *checker) checkHandlers() {
+	handlers := map[string]bool{}
+	for _, n := range c.spec.Nodes {
+		handlers[n.Name] = handlers[n.Name] || n.Handler
+		if n.Handler && (n.Defer || n.Subgraph != "" || n.ErrorHandler != "") {
+			c.fail(n.Name, "it is an error handler, which cannot be deferred, run a subgraph or have a handler of its own")
+		}
+	}
+	for _, n := range c.spec.Nodes {
+		if n.ErrorHandler != "" && !handlers[n.ErrorHandler] {
+			c.fail(n.Name, "its error handler %q is no node that handles errors", n.ErrorHandler)
+		}
+	}
+	c.checkWays(handlers)
+	for _, name := range append(slices.Clone(c.spec.InterruptBefore), c.spec.InterruptAfter...) {
+		if handlers[name] {
+			c.fail(name, "it is an error handler, which no interrupt list can name: name the node that fails")
+		}
+	}
+}
+
+// checkWays refuses edges, joins and branches that lead to or from an error handler.
+func (c *checker) checkWays(handlers map[string]bool) {
+	var ends []string
+	for _, e := range c.spec.Edges {
+		ends = append(ends, e.From, e.To)
+	}
+	for _, j := range c.spec.Joins {
+		ends = append(append(ends, j.From...), j.To)
+	}
+	for _, b := range c.spec.Branches {
+		ends = append(append(ends, b.From), b.Targets...)
+		for _, label := range sortedKeys(b.Labels) {
+			ends = append(ends, b.Labels[label])
+		}
+	}
+	told := map[string]bool{}
+	for _, name := range ends {
+		if handlers[name] && !told[name] {
+			told[name] = true
+			c.fail(name, "it is an error handler, so no edge, join or branch leads to it or from it: let it return where to go")
 		}
 	}
 }

@@ -1,0 +1,117 @@
+package pregel
+
+import "slices"
+
+// handlerMark ends the path of an error handler's task, behind the failed task's own path. No node's name and no Send's
+// place in its path has it.
+const handlerMark = ":handler"
+
+// failed ends a task that has failed for good. When its node has an error handler, the failure goes on record and the
+// handler takes over in the same superstep; the node does not run again. What was stopped from outside did not fail.
+// (Section 7.4 of the semantics.)
+func (l *Loop) failed(tr *taskRun, err error) {
+	tr.rec.Error = AsNodeError(l.prog.Spec.Name, tr.task.Node, err)
+	tr.rec.Handled = l.prog.nodes[tr.task.node].handler > 0 && !cancelled(err)
+	if !tr.rec.Handled {
+		tr.err = err
+	}
+	l.end(tr)
+	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: tr.rec.Error})
+	if tr.rec.Handled {
+		h := l.handlerOf(tr)
+		l.tasks = append(l.tasks, h)
+		l.open++
+		l.start(h)
+	}
+}
+
+// cancelled reports whether err says that a task was stopped from outside.
+func cancelled(err error) bool {
+	failure, ok := err.(*NodeError)
+	return ok && failure.Type == CancelledType
+}
+
+// handlerOf makes the task that handles a failed one: with the failed task's input, and a record of its own.
+func (l *Loop) handlerOf(tr *taskRun) *taskRun {
+	t := l.prog.handlerTask(tr.task)
+	t.State, t.Failure = l.prog.inputOf(tr.task), tr.rec.Error
+	h := &taskRun{of: tr}
+	tr.by = h
+	l.enter(h, t, &TaskRecord{})
+	return h
+}
+
+// sortHandlers puts each handler behind the task that failed: the order in which tasks failed decides nothing.
+func (l *Loop) sortHandlers() {
+	planned := slices.IndexFunc(l.tasks, func(tr *taskRun) bool { return tr.of != nil })
+	if planned < 0 {
+		return
+	}
+	sorted := make([]*taskRun, 0, len(l.tasks))
+	for _, tr := range l.tasks[:planned] {
+		sorted = append(sorted, tr)
+		if tr.by != nil {
+			sorted = append(sorted, tr.by)
+		}
+	}
+	l.tasks = sorted
+}
+
+// handlerTask is the task that handles a failed one, without its input.
+func (p *Program) handlerTask(failed *Task) *Task {
+	at := p.nodes[failed.node].handler
+	return &Task{Path: failed.Path + handlerMark, Node: p.nodes[at].name, Arg: failed.Arg, node: at, send: failed.send}
+}
+
+// inputOf is the state that a task's node reads. Its State holds more when the node has branches, which read everything.
+func (p *Program) inputOf(t *Task) map[string]Value {
+	n := &p.nodes[t.node]
+	if n.reads == nil || len(n.branches) == 0 {
+		return t.State
+	}
+	read := make(map[string]Value, len(n.reads))
+	for _, ch := range n.reads {
+		if v, ok := t.State[p.channels[ch].name]; ok {
+			read[p.channels[ch].name] = v
+		}
+	}
+	return read
+}
+
+// known is what a record tells of the tasks that its checkpoint leads to, each failed one's handler behind it. Nothing of
+// the record may be changed through it.
+func (p *Program) known(r *Record, planned []*Task) []*taskRun {
+	of := func(t *Task) *TaskRecord {
+		if rec, ok := r.tasks[t.Path]; ok {
+			return rec
+		}
+		return &TaskRecord{Node: t.Node}
+	}
+	var out []*taskRun
+	for _, t := range planned {
+		tr := &taskRun{task: t, rec: of(t)}
+		out = append(out, tr)
+		if tr.rec.Handled {
+			h := p.handlerTask(t)
+			out = append(out, &taskRun{task: h, rec: of(h), of: tr})
+		}
+	}
+	return out
+}
+
+// mendHandled makes records that were stored agree with the program: a failure that the program has no handler for is one
+// of a task that runs again.
+func (p *Program) mendHandled(tasks map[string]*TaskRecord) {
+	for _, path := range sortedKeys(tasks) {
+		rec := tasks[path]
+		if rec == nil || !rec.Handled {
+			continue
+		}
+		at, known := p.nodeAt[rec.Node]
+		rec.Handled = known && p.nodes[at].handler > 0 && rec.Error != nil && !rec.Done
+		h, began := tasks[path+handlerMark]
+		if began && (!rec.Handled || h.Node != p.nodes[p.nodes[at].handler].name) {
+			delete(tasks, path+handlerMark)
+		}
+	}
+}
