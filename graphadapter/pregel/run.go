@@ -23,10 +23,15 @@ func (l *Loop) end(tr *taskRun) {
 	}
 }
 
-// enter makes a task one of this superstep: it says where it stands and what is known of it.
-func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
+// place completes a task with where it stands.
+func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
 	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
+}
+
+// enter makes a task one of this superstep, with what is known of it.
+func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
+	l.place(t)
 	tr.task, tr.rec, t.run = t, l.record(t, unknown), tr
 	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
 	l.taskEvent(EventTaskStart, tr)
