@@ -15,7 +15,7 @@ func (c *Client) Stream(ctx context.Context, r StreamRequest) iter.Seq2[StreamPa
 }
 
 func (c *Client) streamRun(_ context.Context, _ *graphadapter.Graph, r StreamRequest) iter.Seq2[StreamPart, error] {
-	if err := checkStream(&r); err != nil {
+	if _, err := checkStream(&r); err != nil {
 		return failedStream(err)
 	}
 	return failedStream(&Error{Kind: ErrBadInput, Thread: r.Thread, Message: "streams of threads on Temporal are not there yet"})

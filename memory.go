@@ -40,6 +40,7 @@ type memoryThread struct {
 	options StartRequest
 	open    []pregel.Question
 	trace   trace
+	tape    *tape
 	cancel  context.CancelCauseFunc
 	// done is closed when the newest run stopped; nil before the first.
 	done chan struct{}
@@ -51,7 +52,7 @@ func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryTh
 	defer m.mu.Unlock()
 	t, ok := m.threads[id]
 	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: newTrace()}
+		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: newTrace(), tape: newTape()}
 		if !first {
 			return nil, t.refuse(ErrNotFound, "it has never run")
 		}
@@ -100,6 +101,10 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	opts := engineOptions(t.options, t.observe)
+	opts.Emitted = t.tape.emitted
+	if program, err := g.Program(); err == nil { // otherwise the run fails before it begins
+		t.tape.begins(before.Status == StatusWaiting || before.Status == StatusStopped, program, opts.Durability)
+	}
 	go func() {
 		defer close(done)
 		defer cancel(nil)
@@ -113,12 +118,14 @@ func (t *memoryThread) observe(e pregel.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trace.observe(e)
+	t.tape.observe(e)
 }
 
 // stopped records how the run stopped. One that had nothing to do leaves the thread as it was.
 func (t *memoryThread) stopped(before ThreadView, ended graphadapter.RunResult, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tape.ends()
 	var empty *pregel.EmptyInputError
 	if errors.As(err, &empty) {
 		t.view = before

@@ -40,18 +40,23 @@ func (t *Thread[Out]) Stream(ctx context.Context, opts ...StreamOption) iter.Seq
 // streamModes are the modes that can be asked for.
 var streamModes = []StreamMode{StreamValues, StreamUpdates, StreamMessages, StreamCustom, StreamTasks, StreamCheckpoints, StreamDebug}
 
-// checkStream refuses unknown modes and puts in the default.
-func checkStream(r *StreamRequest) error {
+// checkStream refuses unknown modes and offsets, and puts in the default mode. It returns the offset to begin behind, nil
+// for none.
+func checkStream(r *StreamRequest) (*streamOffset, error) {
 	if len(r.Modes) == 0 {
 		r.Modes = []StreamMode{StreamUpdates}
 	}
 	for _, m := range r.Modes {
 		if !slices.Contains(streamModes, m) {
-			return &Error{Kind: ErrBadInput, Thread: r.Thread, Message: "unknown stream mode " + quote(string(m)) +
+			return nil, &Error{Kind: ErrBadInput, Thread: r.Thread, Message: "unknown stream mode " + quote(string(m)) +
 				": there are values, updates, messages, custom, tasks, checkpoints and debug"}
 		}
 	}
-	return nil
+	if r.From == "" {
+		return nil, nil
+	}
+	from, err := parseOffset(r.Thread, r.From)
+	return &from, err
 }
 
 // failedStream is a stream that has nothing but an error.

@@ -46,7 +46,7 @@ func newRecorder(program *pregel.Program, a *action) *recorder {
 		modes = append(modes, shape.Mode(m))
 	}
 	r.shaper = shape.New(a.thread(), modes, a.Subgraphs)
-	r.shaper.Began(program, pregel.NewThread(), "")
+	r.shaper.Began(program, "")
 	return r
 }
 

@@ -85,13 +85,17 @@ func (d *driver) end(ctx context.Context) error {
 }
 
 // inMemory runs the tasks of a thread of this process.
-func inMemory(g *Graph, thread string, runContext pregel.Value) func(context.Context, *pregel.Task) pregel.Outcome {
+func inMemory(g *Graph, thread string, opts RunOptions) func(context.Context, *pregel.Task) pregel.Outcome {
 	return func(ctx context.Context, task *pregel.Task) pregel.Outcome {
 		journal, err := NewMemoryJournal(task.Ledger)
 		if err != nil {
 			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
 		}
-		return runTask(ctx, g, task, Env{Thread: thread, Context: runContext, Journal: journal})
+		env := Env{Thread: thread, Context: opts.Context, Journal: journal}
+		if opts.Emitted != nil {
+			env.Emit = func(e pregel.Emission) { opts.Emitted(task, e) }
+		}
+		return runTask(ctx, g, task, env)
 	}
 }
 

@@ -71,7 +71,7 @@ func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (Run
 	if err != nil {
 		return RunResult{}, err
 	}
-	err = drive(ctx, program, loop, opts, inMemory(t.graph, t.id, opts.Context))
+	err = drive(ctx, program, loop, opts, inMemory(t.graph, t.id, opts))
 	past.Ended(0, loop.Status())
 	// A replay that made no checkpoint leaves the thread where it was: the newest checkpoint is its state.
 	if old := t.history.thread.Head; old == nil || thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
@@ -96,7 +96,7 @@ func (g *Graph) Invoke(ctx context.Context, in pregel.Input, opts RunOptions) (R
 	if err != nil {
 		return RunResult{}, err
 	}
-	if err := drive(ctx, program, loop, opts, inMemory(g, "", opts.Context)); err != nil {
+	if err := drive(ctx, program, loop, opts, inMemory(g, "", opts)); err != nil {
 		return RunResult{}, err
 	}
 	return resultOf(program, loop)

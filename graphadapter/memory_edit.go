@@ -26,7 +26,7 @@ func (t *Thread) UpdateSubgraph(ctx context.Context, checkpoint string, path []s
 	if err != nil {
 		return nil, err
 	}
-	made := edits{thread: thread.Copy(), program: program, run: inMemory(t.graph, t.id, nil)}
+	made := edits{thread: thread.Copy(), program: program, run: inMemory(t.graph, t.id, RunOptions{})}
 	for _, u := range updates {
 		if err := made.apply(ctx, path, u); err != nil {
 			return nil, err

@@ -35,6 +35,9 @@ type RunOptions struct {
 	Context pregel.Value
 	// Observer is told what happens; nil is cheapest.
 	Observer pregel.Observer
+	// Emitted is told what nodes emit, as they do: one task at a time, but tasks in parallel. Observer is told again when
+	// the task has ended. It may be nil.
+	Emitted func(*pregel.Task, pregel.Emission)
 }
 
 // RunResult is how one run of a [Thread] ended, when it did not fail.

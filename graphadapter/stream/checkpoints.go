@@ -21,10 +21,19 @@ type configurable struct {
 func (b *batch) checkpoint() {
 	c, s := b.event.Checkpoint.Checkpoint, b.shaper
 	s.at[b.event.Namespace] = c.ID
+	s.began(c.ID)
 	if b.graph.spec.Memory == pregel.MemoryNone && b.event.Namespace != "" {
 		return // a graph without a checkpointer has none to show
 	}
 	b.debugged(Checkpoints, "checkpoint", c.Step, func() any { return b.checkpointPayload(c) })
+}
+
+// began notes where the invocation began: at the parent of the first checkpoint that it saved, or at the one that it
+// looked at before.
+func (s *Shaper) began(checkpoint string) {
+	if !s.begun {
+		s.begun, s.loaded = true, checkpoint
+	}
 }
 
 // checkpointPayload is the payload of a checkpoints chunk.

@@ -23,6 +23,7 @@ const (
 type graph struct {
 	program  *pregel.Program
 	spec     *pregel.Spec
+	nodePath []string
 	channels map[string]bool
 	outputs  map[string]bool
 	messages map[string]bool // the channels that hold messages
@@ -30,25 +31,27 @@ type graph struct {
 	triggers map[string][]string
 }
 
-// graphOf is the graph that the nodes lead to.
-func (s *Shaper) graphOf(nodes []string) *graph {
-	key := strings.Join(nodes, "|")
-	if g, ok := s.graphs[key]; ok {
+// graphOf is the graph of a namespace, "superstep/path|superstep/path". A path is a node, or a node and the number of its
+// Send.
+func (s *Shaper) graphOf(namespace string) *graph {
+	if g, ok := s.graphs[namespace]; ok {
 		return g
 	}
-	program := s.program
-	for _, node := range nodes {
-		at := slices.IndexFunc(program.Spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
-		program, _ = program.Subgraph([]string{program.Spec.Nodes[at].Subgraph})
+	cut := strings.LastIndexByte(namespace, '|')
+	outer := s.graphOf(namespace[:max(cut, 0)])
+	_, node, _ := strings.Cut(namespace[cut+1:], "/")
+	if outer.nodes[node] == nil {
+		node = node[:max(strings.LastIndexByte(node, ':'), 0)]
 	}
-	g := newGraph(program)
-	s.graphs[key] = g
+	program, _ := outer.program.Subgraph([]string{outer.nodes[node].Subgraph})
+	g := newGraph(program, append(slices.Clone(outer.nodePath), node))
+	s.graphs[namespace] = g
 	return g
 }
 
-func newGraph(program *pregel.Program) *graph {
+func newGraph(program *pregel.Program, nodePath []string) *graph {
 	spec := program.Spec
-	g := &graph{program: program, spec: spec, channels: map[string]bool{}, outputs: map[string]bool{}, messages: map[string]bool{},
+	g := &graph{program: program, spec: spec, nodePath: nodePath, channels: map[string]bool{}, outputs: map[string]bool{}, messages: map[string]bool{},
 		nodes: map[string]*pregel.NodeSpec{}, triggers: map[string][]string{}}
 	for _, c := range spec.Channels {
 		g.channels[c.Name] = true

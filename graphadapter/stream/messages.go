@@ -2,13 +2,12 @@ package stream
 
 import (
 	"encoding/json"
-	"math"
 
 	"superstep.dev/graphadapter/pregel"
 )
 
 // behindMessages is the slot of what follows the messages of an event.
-const behindMessages = math.MaxInt32
+const behindMessages = 1 << 20
 
 // whole is what a message is known by. One without an id is as the node wrote it.
 type whole struct {

@@ -51,7 +51,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 func (s *session) run(in pregel.Input) []string {
 	s.t.Helper()
 	shaper := stream.New("t-1", s.modes, s.subgraphs)
-	shaper.Began(s.program, s.thread, s.durability)
+	shaper.Began(s.program, s.durability)
 	var lines []string
 	loop, err := s.program.Start(s.thread, in, s.options, false, func(e pregel.Event) {
 		chunks, err := shaper.Shape(e, noon)

@@ -51,10 +51,11 @@ type Shaper struct {
 	subgraphs bool
 
 	program *pregel.Program
-	graphs  map[string]*graph // by the nodes that lead to them
+	graphs  map[string]*graph // by namespace
 	at      map[string]string // each namespace's checkpoint
 	exit    bool              // the invocation stores its end only
-	loaded  string            // the checkpoint that the invocation began at
+	begun   bool              // the invocation has shown where it began
+	loaded  string            // the checkpoint that it began at
 	seen    map[string]bool   // messages by id
 	emitted map[string][]string
 }
@@ -69,13 +70,10 @@ func New(thread string, modes []Mode, subgraphs bool) *Shaper {
 }
 
 // Began says that an invocation begins.
-func (s *Shaper) Began(p *pregel.Program, t *pregel.Thread, d graphadapter.Durability) {
-	s.program, s.graphs, s.at = p, map[string]*graph{}, map[string]string{}
+func (s *Shaper) Began(p *pregel.Program, d graphadapter.Durability) {
+	s.program, s.graphs, s.at = p, map[string]*graph{"": newGraph(p, nil)}, map[string]string{}
 	s.seen, s.emitted = map[string]bool{}, map[string][]string{}
-	s.exit, s.loaded = d == graphadapter.DurabilityExit, ""
-	if t.Head != nil {
-		s.loaded = t.Head.Checkpoint.ID
-	}
+	s.exit, s.begun, s.loaded = d == graphadapter.DurabilityExit, false, ""
 }
 
 // Shape returns the chunks of an event, which happened at that time. The error says that a value is not JSON.
@@ -83,8 +81,10 @@ func (s *Shaper) Shape(e pregel.Event, when time.Time) ([]Chunk, error) {
 	if e.Namespace != "" && !s.subgraphs {
 		return nil, nil
 	}
-	b := batch{shaper: s, event: e, graph: s.graphOf(e.Nodes), when: when}
+	b := batch{shaper: s, event: e, graph: s.graphOf(e.Namespace), when: when}
 	switch e.Kind {
+	case pregel.EventCheckpoint:
+		s.began(e.Checkpoint.Checkpoint.Parent)
 	case pregel.EventValues:
 		b.add(0, Values, func() any { return e.Values })
 	case pregel.EventTick:
@@ -131,7 +131,7 @@ func (b *batch) put(slot int, mode Mode, step int, data any) {
 	if err != nil && b.err == nil {
 		b.err = err
 	}
-	b.chunks = append(b.chunks, Chunk{Slot: slot, Namespace: b.event.Namespace, Nodes: b.event.Nodes, Mode: mode, Step: step, Data: raw})
+	b.chunks = append(b.chunks, Chunk{Slot: slot, Namespace: b.event.Namespace, Nodes: b.graph.nodePath, Mode: mode, Step: step, Data: raw})
 }
 
 // debugged adds a chunk of a mode that debug wraps, and what it looks like in debug.

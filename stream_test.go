@@ -1,0 +1,124 @@
+package superstep_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+)
+
+// streamed collects a stream, which must end without an error.
+func streamed[Out any](t *testing.T, th *superstep.Thread[Out], opts ...superstep.StreamOption) []superstep.StreamPart {
+	t.Helper()
+	var parts []superstep.StreamPart
+	for p, err := range th.Stream(t.Context(), opts...) {
+		require.NoError(t, err)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// shown are parts as lines, without what differs from run to run.
+func shown(parts []superstep.StreamPart) []string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %d %s", strings.Join(p.Namespace, "|"), p.Step, p.Mode))+" "+string(p.Data))
+	}
+	return out
+}
+
+func TestStreamOfAFinishedThread(t *testing.T) {
+	th := chain("g", "a", "b").MustCompile().Thread(superstep.NewMemory(), "t")
+	_, err := th.Invoke(t.Context(), counter{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{`1 updates {"a":{"log":["a"]}}`, `2 updates {"b":{"log":["b"]}}`}, shown(streamed(t, th)))
+}
+
+func TestStreamsThatCannotBe(t *testing.T) {
+	rt := superstep.NewMemory()
+	g := chain("g", "a").MustCompile()
+	failing := func(th *superstep.Thread[counter], opts ...superstep.StreamOption) error {
+		for _, err := range th.Stream(t.Context(), opts...) {
+			return err
+		}
+		return nil
+	}
+	assert.ErrorIs(t, failing(g.Thread(rt, "none")), superstep.ErrNotFound)
+	th := g.Thread(rt, "t")
+	_, err := th.Invoke(t.Context(), counter{})
+	require.NoError(t, err)
+	other := g.Thread(rt, "other")
+	_, err = other.Invoke(t.Context(), counter{})
+	require.NoError(t, err)
+
+	assert.ErrorIs(t, failing(th, superstep.StreamMode("tokens")), superstep.ErrBadInput)
+	assert.ErrorIs(t, failing(th, superstep.StreamReset), superstep.ErrBadInput)
+	good := streamed(t, th)[0].Offset
+	for _, bad := range []string{"x", "2" + good[1:], good[:len(good)-1], good + "0", strings.Replace(good, "run-1", "run-2", 1), strings.Repeat("1", 1000),
+		streamed(t, other)[0].Offset} {
+		assert.ErrorIs(t, failing(th, superstep.StreamFrom(bad)), superstep.ErrBadInput, bad)
+	}
+	assert.NoError(t, failing(th, superstep.StreamFrom(good)))
+}
+
+// TestEmittedValuesComeWhileTheNodeRuns: in memory nobody waits for the node's end.
+func TestEmittedValuesComeWhileTheNodeRuns(t *testing.T) {
+	seen := make(chan struct{})
+	g := superstep.NewStateGraph[counter]("g")
+	g.AddNode("a", func(ctx context.Context, s counter) (counter, error) {
+		if err := superstep.Emit(ctx, "working"); err != nil {
+			return s, err
+		}
+		select {
+		case <-seen:
+			return s, nil
+		case <-ctx.Done():
+			return s, ctx.Err()
+		}
+	})
+	g.AddEdge(superstep.Start, "a")
+	th := g.MustCompile().Thread(superstep.NewMemory(), "t")
+	require.NoError(t, th.Start(t.Context(), counter{}))
+	var modes []superstep.StreamMode
+	for p, err := range th.Stream(t.Context(), superstep.StreamCustom, superstep.StreamUpdates) {
+		require.NoError(t, err)
+		if p.Mode == superstep.StreamCustom {
+			close(seen) // a second time it would panic
+		}
+		modes = append(modes, p.Mode)
+	}
+	assert.Equal(t, []superstep.StreamMode{superstep.StreamCustom, superstep.StreamUpdates}, modes)
+}
+
+// TestAStreamThatNobodyWantsEnds: the end of the context is its error, a break ends it without.
+func TestAStreamThatNobodyWantsEnds(t *testing.T) {
+	g := superstep.NewStateGraph[counter]("g")
+	g.AddNode("a", func(ctx context.Context, s counter) (counter, error) {
+		<-ctx.Done()
+		return s, ctx.Err()
+	})
+	g.AddEdge(superstep.Start, "a")
+	th := g.MustCompile().Thread(superstep.NewMemory(), "t")
+	require.NoError(t, th.Start(t.Context(), counter{}))
+	defer func() { require.NoError(t, th.Cancel(t.Context(), "the test is over")) }()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	defer cancel(nil)
+	for p, err := range th.Stream(ctx, superstep.StreamTasks) {
+		if err != nil {
+			assert.ErrorIs(t, err, enough)
+			break
+		}
+		assert.Equal(t, superstep.StreamTasks, p.Mode)
+		cancel(enough)
+	}
+	for range th.Stream(t.Context(), superstep.StreamTasks) {
+		break
+	}
+}
