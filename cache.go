@@ -15,8 +15,8 @@ import (
 type CachePolicy struct {
 	// TTL is how long a result may be reused; 0 means as long as the cache keeps it.
 	TTL time.Duration
-	// Key says what of the node's input decides about the result. Make one with [CacheBy]; the zero value means all of
-	// the input.
+	// Key says what of the node's input decides about the result. Make one with [CacheBy]; the zero value means all that
+	// the node and its conditional edges can read, the run's context included.
 	Key CacheKey
 }
 
@@ -51,8 +51,9 @@ func WithCache(p CachePolicy) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.cache = &p })
 }
 
-// Cache keeps results of nodes under a graph's name, a node's name and a digest of the node's input. It may forget at
-// any time. Implementations are safe for concurrent use; an error of theirs is logged and costs a run of the node, no
+// Cache keeps results of nodes under the graph's name (for a subgraph's node its path), the node's name and a digest of
+// the node's input. No version of the graph is part of that: who changes what a node does calls [Graph.ClearCache]. It
+// may forget at any time. Implementations are safe for concurrent use; an error of theirs is logged and costs a run of the node, no
 // more.
 type Cache interface {
 	// Get returns what was stored, nil when there is nothing (any more).

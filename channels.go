@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -60,8 +61,8 @@ type scope struct {
 func newScope(graph, node string) *scope { return &scope{graph: graph, node: node} }
 
 // taskScope is the scope of the task that ctx belongs to.
-func taskScope(ctx context.Context, r *router) *scope {
-	s := newScope(r.graph, r.node)
+func taskScope(ctx context.Context, graph, node string) *scope {
+	s := newScope(graph, node)
 	if t, ok := graphadapter.TaskFrom(ctx); ok {
 		i := t.Info()
 		s.task = fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
@@ -69,17 +70,22 @@ func taskScope(ctx context.Context, r *router) *scope {
 	return s
 }
 
-// messageID returns an id for one more message: a UUID that follows from the task and the number of messages that it
-// has named, outside a task a random one.
+// messageID returns an id for one more message: one that follows from the task and the number of messages that it has
+// named, outside a task a random one.
 func (s *scope) messageID() string {
 	if s.task == "" {
 		return uuid.NewString()
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.named++
-	n := s.named
-	s.mu.Unlock()
-	return uuid.NewHash(sha256.New(), uuid.Nil, fmt.Appendf(nil, "%s %d", s.task, n), 8).String()
+	return s.messagePrefix() + strconv.Itoa(s.named)
+}
+
+// messagePrefix begins the ids of all messages that the task names, and of no other task's.
+func (s *scope) messagePrefix() string {
+	sum := sha256.Sum256([]byte(s.task))
+	return "t-" + hex.EncodeToString(sum[:10]) + "-"
 }
 
 // fail keeps the first error: later ones often follow from it.

@@ -16,6 +16,8 @@ import (
 const (
 	removeRole  = "remove"
 	removeAllID = "__remove_all__"
+
+	messagesReducer = "messages/v1"
 )
 
 // Messages is a state field that holds a conversation (LangGraph's add_messages, reducer "messages/v1"): a message
@@ -135,7 +137,7 @@ func (c *Messages) UnmarshalJSON(data []byte) error {
 func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
 	t := reflect.TypeFor[[]Message]()
 	return declaration{
-		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: "messages/v1"},
+		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: messagesReducer},
 		value: t, update: t,
 		check: func(raw pregel.Value) error { return checkMessages(raw) },
 	}, o.none()
@@ -198,7 +200,7 @@ func (c Messages) folded(id func() string) (pregel.Value, error) {
 	if c.read != nil {
 		current = c.read.raw
 	}
-	reducer, _ := pregel.Builtin("messages/v1")
+	reducer, _ := pregel.Builtin(messagesReducer)
 	return reducer.Reduce(current, []pregel.Value{writes[0].Value})
 }
 

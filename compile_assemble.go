@@ -64,11 +64,20 @@ func (c *compiler) assembleNodes(g *graphadapter.Graph) {
 			c.assembleSubgraph(g, n, &spec)
 			g.Nodes[n.name] = graphadapter.Node{Retry: retryPolicies(o.retry, true)}
 		} else {
-			g.Nodes[n.name] = graphadapter.Node{Run: n.run(c.router(n.name)), Retry: retryPolicies(o.retry, false),
-				RunTimeout: o.run, IdleTimeout: o.idle, Cache: o.cachePolicy()}
+			g.Nodes[n.name] = c.function(n, o)
 		}
 		g.Spec.Nodes = append(g.Spec.Nodes, spec)
 	}
+}
+
+// function is a node that is a function.
+func (c *compiler) function(n nodeDecl, o nodeOptions) graphadapter.Node {
+	out := graphadapter.Node{Run: n.run(c.router(n.name)), Retry: retryPolicies(o.retry, false),
+		RunTimeout: o.run, IdleTimeout: o.idle, Cache: o.cachePolicy()}
+	if messages := c.channels.messages(); out.Cache != nil && len(messages) > 0 {
+		out.Kept, out.Reused = unnamedMessages(messages), namedMessages(messages)
+	}
+	return out
 }
 
 // assembleSubgraph nests the other graph under the node's name. The nested Spec is a copy, because the same graph may

@@ -35,6 +35,11 @@ func (c *compiler) addChannels() {
 			c.addSchema(n.reads, n.name, n.call)
 		}
 	}
+	for _, b := range c.branches {
+		if b.reads != nil && b.reads != c.state {
+			c.addSchema(b.reads, "", b.call)
+		}
+	}
 	for _, h := range c.handlers {
 		if h.reads != nil && h.reads != c.state {
 			c.addSchema(h.reads, handledNode(h), h.call)
@@ -104,6 +109,17 @@ func (c *compiler) claimReducer(r pregel.Reducer, where, node, call string) bool
 	}
 	c.channels.kinds[name] = t
 	return true
+}
+
+// messages returns the channels that hold conversations.
+func (s *channelSet) messages() []string {
+	var out []string
+	for _, f := range s.fields {
+		if f.spec.Reducer == messagesReducer {
+			out = append(out, f.name)
+		}
+	}
+	return out
 }
 
 // subset returns the merged channels of a schema.

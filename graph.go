@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"superstep.dev/graphadapter"
@@ -54,6 +55,22 @@ func (g *Graph[Out]) invokeNested(ctx context.Context, run StartRequest) (Result
 // Thread returns the thread of that id on a runtime. It begins with its first run. An id has at most 200 bytes.
 func (g *Graph[Out]) Thread(rt Runtime, id string) *Thread[Out] {
 	return &Thread[Out]{graph: g.adapter, runtime: rt, id: id}
+}
+
+// ClearCache forgets what nodes [WithCache] returned, those of a subgraph node's subgraphs included; without nodes, all
+// of the graph's. A run under way may store results again at once. A node that the graph does not have is [ErrBadInput].
+func (g *Graph[Out]) ClearCache(ctx context.Context, nodes ...string) error {
+	known := map[string]bool{}
+	for _, n := range g.adapter.Spec.Nodes {
+		known[n.Name] = true
+	}
+	for _, n := range nodes {
+		if !known[n] {
+			return &Error{Kind: ErrBadInput, Graph: g.Name(), Node: n,
+				Message: fmt.Sprintf("clear the cache of %q: graph %q has no such node%s", n, g.Name(), didYouMean(n, known))}
+		}
+	}
+	return g.adapter.ClearCache(ctx, nodes...)
 }
 
 // decodeOutput fills a result from the output channels, and checks that every one of them decodes.

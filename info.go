@@ -2,6 +2,9 @@ package superstep
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"reflect"
 
 	"superstep.dev/graphadapter"
 )
@@ -22,8 +25,11 @@ type TaskInfo struct {
 	Step int
 	// Attempt counts the attempts of this task, from 1.
 	Attempt int
-	// StepsLeft counts the supersteps that may still run after this one before the recursion limit.
+	// StepsLeft counts the supersteps that may still run after this one before the recursion limit (LangGraph's
+	// RemainingSteps), and LastStep says that it is 1: the last superstep after which the run can still finish. A
+	// subgraph counts its own.
 	StepsLeft int
+	LastStep  bool
 	// Namespace and Path place the task in its thread: the subgraph it runs in, "" for none, and its place in the
 	// superstep, which tells the tasks of several Sends to one node apart.
 	Namespace, Path string
@@ -38,7 +44,39 @@ func Info(ctx context.Context) TaskInfo {
 	i := t.Info()
 	return TaskInfo{
 		Graph: i.Graph, Node: i.Node, Thread: i.Thread, Step: i.Step, Attempt: i.Attempt, StepsLeft: i.StepsLeft,
-		Namespace: i.Namespace, Path: i.Path,
+		LastStep: i.LastStep, Namespace: i.Namespace, Path: i.Path,
+	}
+}
+
+// RunContext returns the value that the run was given by [WithContext], in a node, a routing function, an effect's
+// functions and an error handler, of subgraphs too. It fails with a *[StateError] when the run was given none, or one
+// that is not a T, members that T does not have included; no retry policy repeats that.
+func RunContext[T any](ctx context.Context) (T, error) {
+	var out T
+	t, ok := graphadapter.TaskFrom(ctx)
+	if !ok {
+		return out, fmt.Errorf("run context: %w", ErrOutsideNode)
+	}
+	raw, err := t.RunContext(), error(nil)
+	if raw == nil {
+		err = errors.New("the run was given none: start it with superstep.WithContext")
+	} else {
+		err = explain(decodeStrict(raw, &out), reflect.TypeFor[T](), raw)
+	}
+	if err != nil {
+		var zero T
+		return zero, graphadapter.Permanent(&StateError{Graph: t.Info().Graph, Node: t.Info().Node, Context: true,
+			Type: typeName(reflect.TypeFor[T]()), Cause: err})
+	}
+	return out, nil
+}
+
+// Drain asks the run to stop before its next superstep, for that reason, of at most 1 KiB: what runs now ends and is
+// kept, this node included. The run then stands still, and goes on when the thread is invoked without input. When
+// nothing was left to run it finishes as if nothing had been asked. Outside a node it does nothing.
+func Drain(ctx context.Context, reason string) {
+	if t, ok := graphadapter.TaskFrom(ctx); ok {
+		t.Drain(reason)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // nodeFunc makes the untyped function of a node that reads In and writes S.
 func nodeFunc[S, In any](r *router, node func(context.Context, In) (Command[S], error)) graphadapter.NodeFunc {
 	return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
-		sc := taskScope(ctx, r)
+		sc := taskScope(ctx, r.graph, r.node)
 		input, err := readInput[In](sc, in, isStateOf[In, S]())
 		if err != nil {
 			return pregel.Command{}, graphadapter.Permanent(err)

@@ -23,18 +23,21 @@ func (o fieldOptions) none() error {
 }
 
 // StateError says that a node's state and its Go type do not fit: a stored value that does not decode when the node
-// reads it, or a written one that does not encode. It fails the node's task; no retry policy repeats that.
+// reads it, or a written one that does not encode; or that the run's context does not fit. It fails the node's task; no retry policy repeats that.
 type StateError struct {
 	Graph, Node string
 	// Field is the channel's name, "" when it is the whole input; Type is the Go type.
 	Field, Type string
-	// Write says that the value was being written.
-	Write bool
-	Cause error
+	// Write says that the value was being written, Context that it is the run's context.
+	Write, Context bool
+	Cause          error
 }
 
 // Error implements error in one line. It leaves out graph and node, which the run's own error names.
 func (e *StateError) Error() string {
+	if e.Context {
+		return fmt.Sprintf("cannot read the run's context as %s: %v", e.Type, e.Cause)
+	}
 	where := "the input"
 	if e.Field != "" {
 		where = fmt.Sprintf("field %q", e.Field)

@@ -51,6 +51,7 @@ type joinDecl struct {
 type branchDecl struct {
 	from, call string
 	targets    []string
+	reads      *schema
 	route      func(*router) graphadapter.BranchFunc
 }
 
@@ -145,11 +146,30 @@ func (g *StateGraph[S]) AddJoin(from []string, to string) {
 func (g *StateGraph[S]) AddConditionalEdges(
 	from string, route func(context.Context, S) ([]Target, error), targets ...string,
 ) {
-	d := branchDecl{from: from, call: calledAt(), targets: append([]string(nil), targets...)}
-	if route != nil {
-		d.route = func(r *router) graphadapter.BranchFunc { return branchFunc(r, route) }
+	g.b.addBranch(from, calledAt(), g.b.state, routing(route), targets)
+}
+
+// AddInputEdges is AddConditionalEdges with a routing function that reads something else than the state: In is a struct
+// of channels, whose fields that the state does not have become private channels, as those of [AddInputNode].
+func AddInputEdges[S, In any](
+	g *StateGraph[S], from string, route func(context.Context, In) ([]Target, error), targets ...string,
+) {
+	g.b.addBranch(from, calledAt(), schemaFor[In](), routing(route), targets)
+}
+
+func (b *builder) addBranch(
+	from, call string, reads *schema, route func(*router) graphadapter.BranchFunc, targets []string,
+) {
+	b.branches = append(b.branches,
+		branchDecl{from: from, call: call, reads: reads, targets: append([]string(nil), targets...), route: route})
+}
+
+// routing makes the untyped functions of a routing function; nil for a nil one.
+func routing[In any](route func(context.Context, In) ([]Target, error)) func(*router) graphadapter.BranchFunc {
+	if route == nil {
+		return nil
 	}
-	g.b.branches = append(g.b.branches, d)
+	return func(r *router) graphadapter.BranchFunc { return branchFunc(r, route) }
 }
 
 // AddEffect registers the effects that the graph's nodes call: reconciliation and compensation need them after the

@@ -75,6 +75,9 @@ func encodeArg(arg any) (pregel.Value, error) {
 
 // Command is what a node returns to write and to choose where to go. Goto adds to the node's edges, it never replaces
 // them (LangGraph's rule).
+//
+// Where LangGraph's nodes may return a list of commands, one does here: a field may be written several times in an
+// Update, in order, and a Goto takes any number of targets.
 type Command[S any] struct {
 	// Update is a state of which only the fields that were written count.
 	Update S

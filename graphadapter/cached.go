@@ -94,7 +94,25 @@ func (t *TaskRun) reuse(ctx context.Context, key CacheKey) (result cachedResult,
 		t.warn("read", err)
 		return cachedResult{}, false
 	}
-	return result, result.Version == cachedVersion
+	if result.Version != cachedVersion {
+		return cachedResult{}, false
+	}
+	if result.Command, err = t.adapted(ctx, t.node.Reused, result.Command); err != nil {
+		t.warn("read", err)
+		return cachedResult{}, false
+	}
+	return result, true
+}
+
+// adapted is a command as the node's own hook changes it.
+func (t *TaskRun) adapted(
+	ctx context.Context, hook func(context.Context, pregel.Command) (pregel.Command, error), c pregel.Command,
+) (out pregel.Command, err error) {
+	if hook == nil {
+		return c, nil
+	}
+	defer catch(&err)
+	return hook(t.in(ctx), c)
 }
 
 // keepResult stores a success that an equal input may reuse.
@@ -102,7 +120,11 @@ func (t *TaskRun) keepResult(ctx context.Context, key CacheKey, command pregel.C
 	if ctx.Err() != nil || command.Parent != nil || !t.dependsOnInputAlone() {
 		return
 	}
-	stored, err := encode(cachedResult{Version: cachedVersion, Command: command, Routes: routes})
+	command, err := t.adapted(ctx, t.node.Kept, command)
+	var stored pregel.Value
+	if err == nil {
+		stored, err = encode(cachedResult{Version: cachedVersion, Command: command, Routes: routes})
+	}
 	if err == nil {
 		err = t.withCache(ctx, func(ctx context.Context, cache Cache) error {
 			return cache.Set(ctx, key, stored, t.node.Cache.TTL)

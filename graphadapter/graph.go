@@ -58,6 +58,9 @@ type Node struct {
 	IdleTimeout time.Duration
 	// Cache keeps what the node returned for an input; nil never does. It is not for subgraph nodes, which have no function.
 	Cache *CachePolicy
+	// Kept and Reused change what a cache stores of the node's command and what is made of it for another task, by what
+	// must differ from task to task. Nil changes nothing. The context is the task's.
+	Kept, Reused func(context.Context, pregel.Command) (pregel.Command, error)
 	// Handle is the function of an error handler (pregel.NodeSpec.Handler), which has no Run.
 	Handle HandlerFunc
 }

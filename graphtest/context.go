@@ -166,7 +166,10 @@ func defaults(t testing.TB, i superstep.TaskInfo) superstep.TaskInfo {
 	i.Graph, i.Node = first(i.Graph, "graphtest"), first(i.Node, "node")
 	i.Thread, i.Path = first(i.Thread, t.Name()), first(i.Path, i.Node)
 	i.Step, i.Attempt = max(i.Step, 1), max(i.Attempt, 1)
-	if i.StepsLeft == 0 {
+	switch {
+	case i.LastStep:
+		i.StepsLeft = 1
+	case i.StepsLeft == 0:
 		i.StepsLeft = stepsLeft
 	}
 	return i

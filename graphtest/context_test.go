@@ -217,3 +217,15 @@ func TestWrongOptionsFailTheTest(t *testing.T) {
 	require.Panics(t, func() { graphtest.Again(t.Context()) })
 	require.Panics(t, func() { graphtest.Asked(t.Context()) })
 }
+
+func TestANodeReadsTheRunsContext(t *testing.T) {
+	ctx := graphtest.Context(t, graphtest.RunContext(map[string]string{"tenant": "ann"}))
+	got, err := superstep.RunContext[map[string]string](ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"tenant": "ann"}, got)
+	got, err = superstep.RunContext[map[string]string](graphtest.Again(ctx))
+	require.NoError(t, err)
+	require.Equal(t, "ann", got["tenant"])
+	_, err = superstep.RunContext[string](graphtest.Context(t))
+	require.ErrorContains(t, err, "the run was given none")
+}

@@ -21,6 +21,7 @@ func (o option) apply(s *settings) error { return o(s) }
 // settings are what the options say.
 type settings struct {
 	info    superstep.TaskInfo
+	context json.RawMessage
 	answers []json.RawMessage
 	effects map[string]graphadapter.Effect
 	// stubbed and crashes are names of effects: those with a stand-in, and those after whose first call the attempt is
@@ -61,6 +62,18 @@ func Answer(v any) Option {
 func Info(i superstep.TaskInfo) Option {
 	return option(func(s *settings) error {
 		s.info = i
+		return nil
+	})
+}
+
+// RunContext gives the node the run's context, as [superstep.WithContext] does: any value that encodes as JSON.
+func RunContext(v any) Option {
+	return option(func(s *settings) error {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("the run's context, a %T, does not encode as JSON: %w", v, err)
+		}
+		s.context = raw
 		return nil
 	})
 }
