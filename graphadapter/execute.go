@@ -129,6 +129,11 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 	} else {
 		command, err = t.node.Run(ctx, t.input())
 	}
+	var toUs *pregel.ParentCommandError
+	if errors.As(err, &toUs) && toUs.Command != nil {
+		// A graph that the node called sent it to this graph: as if the node had returned it.
+		command, err = *toUs.Command, nil
+	}
 	if err == nil && command.Parent != nil && (len(command.Update) > 0 || len(command.Goto) > 0) {
 		err = Permanent(fmt.Errorf("node %q of graph %q returned a command to the parent graph together with its own "+
 			"update or goto: return one or the other", t.info.Node, t.info.Graph))

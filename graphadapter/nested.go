@@ -51,7 +51,7 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 		return nil, err
 	}
 	loop, err := program.Start(thread, in, pregel.Options{
-		RecursionLimit: DefaultRecursionLimit, Namespace: t.task.Space() + "+" + key[:8],
+		RecursionLimit: orDefault(t.task.Limit, DefaultRecursionLimit), Namespace: t.task.Space() + "+" + key[:8],
 	}, false, nil)
 	if err != nil {
 		return nil, err

@@ -62,8 +62,12 @@ func (e *MultipleInterruptsError) Error() string {
 		e.Graph, strings.Join(e.IDs, ", "))
 }
 
-// ParentCommandError says that a root graph's node addressed a parent graph.
-type ParentCommandError struct{ Graph, Node string }
+// ParentCommandError says that a root graph's node addressed a parent graph. Where the graph was called from a node's
+// code the Command is for that node's graph.
+type ParentCommandError struct {
+	Graph, Node string
+	Command     *Command
+}
 
 func (e *ParentCommandError) Error() string {
 	return fmt.Sprintf("node %q of graph %q sent a command to the parent graph, but this graph has none", e.Node, e.Graph)
@@ -75,6 +79,18 @@ type DrainedError struct{ Graph, Reason string }
 func (e *DrainedError) Error() string {
 	return fmt.Sprintf("graph %q was drained: %s: continue the thread without input", e.Graph, e.Reason)
 }
+
+// ErrorType names the kind of failure in stored data, as LangGraph does; so do those below.
+func (e *InvalidUpdateError) ErrorType() string { return "InvalidUpdateError" }
+
+// ErrorType names the kind of failure in stored data.
+func (e *RecursionError) ErrorType() string { return "GraphRecursionError" }
+
+// ErrorType names the kind of failure in stored data.
+func (e *EmptyInputError) ErrorType() string { return "EmptyInputError" }
+
+// ErrorType names the kind of failure in stored data.
+func (e *ParentCommandError) ErrorType() string { return "ParentCommand" }
 
 // NoCheckpointError says that a call names a checkpoint that the thread does not have.
 type NoCheckpointError struct{ Thread, Checkpoint string }

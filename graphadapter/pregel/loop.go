@@ -230,6 +230,7 @@ func (l *Loop) waits() bool {
 		l.status = StatusWaiting
 		l.showFinished()
 	case held:
+		l.showFinished()
 		l.hold()
 	}
 	return asked || held
@@ -281,7 +282,7 @@ func (l *Loop) fail(err error) { l.status, l.err = StatusFailed, err }
 // leave ends a subgraph's run with a command to its parent; a root has none.
 func (l *Loop) leave(tr *taskRun) {
 	if l.root == l {
-		l.fail(&ParentCommandError{Graph: l.prog.Spec.Name, Node: tr.task.Node})
+		l.fail(&ParentCommandError{Graph: l.prog.Spec.Name, Node: tr.task.Node, Command: tr.parent})
 		return
 	}
 	l.status, l.parent = statusParent, tr.parent

@@ -26,7 +26,7 @@ func (l *Loop) end(tr *taskRun) {
 // place completes a task with where it stands.
 func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
-	t.Branch, t.Digest, t.StepsLeft = l.work.Branch, l.work.Digest, l.stop-l.step
+	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
 }
 
 // enter makes a task one of this superstep, with what is known of it.

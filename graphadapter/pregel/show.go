@@ -1,7 +1,11 @@
 package pregel
 
-// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet.
+// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet. Only the root
+// does: a subgraph's interrupt is its parent's.
 func (l *Loop) showFinished() {
+	if l.root != l {
+		return
+	}
 	preview, err := l.prog.apply(l.work, l.parts())
 	if err == nil {
 		l.showValues(preview)

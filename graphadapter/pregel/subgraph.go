@@ -211,22 +211,14 @@ func AsNodeError(graph, node string, err error) *NodeError {
 		return already
 	}
 	kind := "Error"
-	switch {
-	case asType[*InvalidUpdateError](err):
-		kind = "InvalidUpdateError"
-	case asType[*RecursionError](err):
-		kind = "GraphRecursionError"
-	case asType[*EmptyInputError](err):
-		kind = "EmptyInputError"
-	case asType[*ParentCommandError](err):
-		kind = "ParentCommand"
+	var named interface {
+		error
+		ErrorType() string
+	}
+	if errors.As(err, &named) {
+		kind = named.ErrorType()
 	}
 	return &NodeError{Type: kind, Message: err.Error(), Graph: graph, Node: node}
-}
-
-func asType[T error](err error) bool {
-	var target T
-	return errors.As(err, &target)
 }
 
 // encodeObject writes values as one JSON object, keys in order.

@@ -157,6 +157,8 @@ type Task struct {
 	Attempt int        `json:"attempt,omitempty"`
 	// StepsLeft counts the supersteps that may still run in this run after this one.
 	StepsLeft int `json:"steps_left"`
+	// Limit is the run's recursion limit, which graphs called from the node's code have too, each for itself.
+	Limit int `json:"limit,omitempty"`
 
 	loop *Loop
 	run  *taskRun
