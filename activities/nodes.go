@@ -125,7 +125,7 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, 
 	case errors.Is(err, graphadapter.ErrFenced):
 		return temporal.NewApplicationError("another execution took this task over", graphadapter.NodeStoppedType)
 	case held.Err() != nil && isCancelled(context.Cause(held)):
-		return e.cancelled(ctx)
+		return e.cancelled(ctx, emitted)
 	case ctx.Err() != nil:
 		// Not a lost worker; if this cannot be recorded any more it counts as one.
 		_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
@@ -142,8 +142,10 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, 
 
 // cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of
 // our own, so it would report a failure: the end is reported without it.
-func (e *execution) cancelled(ctx context.Context) error {
-	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Ledger: e.owner.ledger()})
+func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
+	stored := e.owner.ledger()
+	emitted = graphadapter.KeepEmitted(append(e.owner.emitted(), emitted...), maxFailureBytes-len(stored))
+	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Emitted: emitted, Ledger: stored})
 	if err := e.owner.client.CompleteActivity(ctx, e.info.TaskToken, nil, stopped); err != nil {
 		return stopped
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -205,58 +204,4 @@ func (o *owner) ledgerLocked() pregel.Value {
 		return nil
 	}
 	return stored
-}
-
-// attempt is the node's attempt, as its retry policy counts: lost workers and unserved tasks are none of its.
-func (o *owner) attempt() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.progress.Failures + 1
-}
-
-// lost counts the executions since the last whose end is known.
-func (o *owner) lost() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return int(o.info.Attempt - 1 - o.progress.Accounted)
-}
-
-// countFailure records that the node failed and will be tried again after that wait, and what it emitted.
-func (o *owner) countFailure(ctx context.Context, wait time.Duration, emitted []pregel.Emission) error {
-	o.mu.Lock()
-	o.progress.Failures++
-	o.progress.Accounted = o.info.Attempt
-	o.progress.Emitted = append(o.progress.Emitted, emitted...)
-	o.progress.RetryAt = time.Time{}
-	if wait > 0 {
-		o.progress.RetryAt = o.info.StartedTime.Add(time.Since(o.began) + wait)
-	}
-	o.mu.Unlock()
-	return o.send(ctx)
-}
-
-// waitsFor is how long the task still has to wait for its next attempt. Only the server's clock counts: the attempt
-// before may have been another machine's.
-func (o *owner) waitsFor() time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.progress.RetryAt.IsZero() {
-		return 0
-	}
-	return o.progress.RetryAt.Sub(o.info.StartedTime)
-}
-
-// emitted is what the failed attempts streamed.
-func (o *owner) emitted() []pregel.Emission {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.progress.Emitted)
-}
-
-// countGivenBack records that this worker gave the task back: it does not serve it, or it stops.
-func (o *owner) countGivenBack(ctx context.Context) error {
-	o.mu.Lock()
-	o.progress.Accounted = o.info.Attempt
-	o.mu.Unlock()
-	return o.send(ctx)
 }

@@ -1,16 +1,12 @@
 package graphadapter
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"reflect"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -24,9 +20,6 @@ const (
 	defaultMaxAttempts     = 3
 	maxJitter              = time.Second
 )
-
-// maxMessage bounds a stored failure's message, in bytes.
-const maxMessage = 4 << 10
 
 // RetryAfter says whether a task is to be attempted again after attempt (from 1) failed with err, and after which
 // wait: min(MaxInterval, InitialInterval × BackoffFactor^(attempt−1)) plus up to 1 s of jitter. The first policy whose
@@ -170,72 +163,4 @@ var mistakeTypes = map[string]bool{
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
-}
-
-// FailureOf returns a final failure as data that survives this process. Type is what the error's ErrorType method
-// says, if it or an error that it wraps has one, else the name of the first Go type in its chain that is not a mere
-// wrapper, else "NodeFailure". A context error that the node itself returned is "NodeCancelled" or "DeadlineExceeded".
-// The message is bounded to 4 KiB of valid UTF-8.
-func FailureOf(graph, node string, err error) *pregel.NodeError {
-	return &pregel.NodeError{Type: errorType(err), Message: bounded(fmt.Sprint(err)), Graph: graph, Node: node,
-		Final: IsPermanent(err)}
-}
-
-func errorType(err error) string {
-	var named interface {
-		error
-		ErrorType() string
-	}
-	var stored *pregel.NodeError
-	switch {
-	case errors.As(err, &named):
-		return named.ErrorType()
-	case errors.As(err, &stored):
-		return stored.Type
-	case errors.Is(err, ErrOutsideNode):
-		return "OutsideNode"
-	case errors.Is(err, ErrNotRegistered):
-		return "NotRegistered"
-	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		switch err {
-		case context.Canceled:
-			return "NodeCancelled" // by itself: a task stopped from outside is pregel.CancelledType
-		case context.DeadlineExceeded:
-			return "DeadlineExceeded"
-		}
-		t := reflect.TypeOf(err)
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if !wrapper(t) {
-			return t.Name()
-		}
-	}
-	return "NodeFailure"
-}
-
-// wrapper reports whether an error of that type says nothing about the kind of failure.
-func wrapper(t reflect.Type) bool {
-	switch t.PkgPath() {
-	case "", "errors", "fmt":
-		return true
-	}
-	return t == reflect.TypeFor[permanentError]() || t == reflect.TypeFor[EffectError]()
-}
-
-// bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
-func bounded(text string) string { return cutTo(text, maxMessage) }
-
-func cutTo(text string, most int) string {
-	const cut = " … (cut)"
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	end := most - len(cut)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + cut
 }

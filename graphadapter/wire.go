@@ -48,7 +48,9 @@ type NodeFailure struct {
 
 // NodeCancelled is the detail of the cancelled error with which a node's activity stops.
 type NodeCancelled struct {
-	Ledger pregel.Value `json:"ledger,omitempty"`
+	// Emitted is what all attempts streamed.
+	Emitted []pregel.Emission `json:"emitted,omitempty"`
+	Ledger  pregel.Value      `json:"ledger,omitempty"`
 }
 
 // The types of the application errors of a node's activity.

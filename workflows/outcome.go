@@ -25,8 +25,8 @@ func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
 			stopped = graphadapter.NodeCancelled{}
 		}
 		return pregel.Outcome{
-			Error:  &pregel.NodeError{Type: "Cancelled", Message: "cancelled", Graph: graph, Node: task.Node},
-			Ledger: stopped.Ledger,
+			Error:   &pregel.NodeError{Type: pregel.CancelledType, Message: "cancelled", Graph: graph, Node: task.Node},
+			Emitted: stopped.Emitted, Ledger: stopped.Ledger,
 		}
 	}
 	return pregel.Outcome{Error: &pregel.NodeError{Type: "Error", Message: err.Error(), Graph: graph, Node: task.Node}}
