@@ -97,7 +97,7 @@ func (r *run) begin(ctx workflow.Context) {
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
 func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	r.status, r.drained = StatusRunning, ""
-	r.began(ctx)
+	r.began(ctx, r.in.Durability)
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
 }
 

@@ -14,10 +14,10 @@ func position(ctx workflow.Context) int64 {
 }
 
 // began reports that the engine, or an update, goes on with the thread.
-func (r *run) began(ctx workflow.Context) {
+func (r *run) began(ctx workflow.Context, d graphadapter.Durability) {
 	r.invoked, r.base = true, headID(r.thread)
 	if r.sink != nil {
-		r.sink.Began(position(ctx), r.program, r.thread, r.in.Durability)
+		r.sink.Began(position(ctx), r.program, r.thread, d)
 	}
 }
 

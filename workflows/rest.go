@@ -56,20 +56,11 @@ func (in *GraphInput) set(s Settings) {
 	in.MaxConcurrency, in.StepTimeout = s.MaxConcurrency, s.StepTimeout
 }
 
-// copied is the thread as it is now, to try or to change without changing it.
-func (r *run) copied() (*pregel.Thread, error) {
-	state, err := r.program.EncodeThread(r.thread)
-	if err != nil {
-		return nil, err
-	}
-	return r.program.DecodeThread(state)
-}
-
 // earlier reads a state of the thread that a client chose, or copies the newest. What is made from it is numbered on
 // from what the thread has, so that no two checkpoints have one id.
 func (r *run) earlier(state pregel.Value) (*pregel.Thread, error) {
 	if state == nil {
-		return r.copied()
+		return r.thread.Copy(), nil
 	}
 	thread, err := r.program.DecodeThread(state)
 	if err != nil {

@@ -56,52 +56,60 @@ func tail(c client.Client) history.Tail {
 	return history.Tail{Service: c.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}
 }
 
-// kept is a sink that keeps the root graph's records, with the thread that made them.
-type kept struct {
-	program *pregel.Program
-	thread  *pregel.Thread
-	records []*pregel.Record
-}
-
-func (k *kept) Began(_ int64, p *pregel.Program, t *pregel.Thread, _ graphadapter.Durability) {
-	k.program, k.thread = p, t
-}
-func (k *kept) Ended(int64, pregel.Status) {}
-func (k *kept) Happened(_ int64, e pregel.Event) {
-	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
-		k.records = append(k.records, e.Checkpoint)
-	}
-}
-func (k *kept) Edited(_ int64, namespace string, rec *pregel.Record) {
-	if namespace == "" {
-		k.records = append(k.records, rec)
-	}
-}
-
-// at returns the state of a thread at an earlier checkpoint of its run, as a client chooses it.
-func (r *rig) at(thread, runID string, g *graphadapter.Graph, chosen func(pregel.Checkpoint) bool) (pregel.Value, string) {
+// past replays a thread's newest run.
+func (r *rig) past(thread, runID string, g *graphadapter.Graph) *graphadapter.Past {
 	r.t.Helper()
-	var k kept
-	reader := tail(r.client)
-	if err := reader.Replay(r.ctx, thread, runID, workflows.NewReader(g, &k)); err != nil {
+	past, reader := graphadapter.NewPast(), tail(r.client)
+	if err := reader.Replay(r.ctx, thread, runID, workflows.NewReader(g, past)); err != nil {
 		r.t.Fatal(err)
 	}
-	for _, rec := range k.records {
-		if !chosen(*rec.Checkpoint) {
+	return past
+}
+
+// at returns the state of a thread at an earlier step of its run, as a client chooses it, and that checkpoint's id.
+func (r *rig) at(thread, runID string, g *graphadapter.Graph, step int) (pregel.Value, string) {
+	r.t.Helper()
+	past := r.past(thread, runID, g)
+	all, err := past.History(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.Step != step {
 			continue
 		}
-		state, err := k.program.EncodeThread(k.thread.At(rec))
+		chosen, _ := past.At(s.Checkpoint)
+		program, _ := past.Thread()
+		state, err := program.EncodeThread(chosen)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		return state, rec.Checkpoint.ID
+		return state, s.Checkpoint
 	}
-	r.t.Fatalf("none of the run's %d checkpoints is the one", len(k.records))
+	r.t.Fatalf("none of the run's %d checkpoints is of step %d", len(all), step)
 	return nil, ""
 }
 
-func atStep(step int) func(pregel.Checkpoint) bool {
-	return func(c pregel.Checkpoint) bool { return c.Step == step }
+// samePast compares every checkpoint of a thread of one run, as a replay of it tells, with those in memory.
+func (r *rig) samePast(thread string, g *graphadapter.Graph, memory *graphadapter.Thread) {
+	r.t.Helper()
+	past := r.past(thread, r.client.GetWorkflow(r.ctx, thread, "").GetRunID(), g)
+	told, err := past.History(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	want, err := memory.History(r.ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(told) != len(want) {
+		r.t.Fatalf("a replay tells of %d checkpoints, memory of %d", len(told), len(want))
+	}
+	for i := range told {
+		if got, want := asJSON(r.t, told[i]), asJSON(r.t, want[i]); got != want {
+			r.t.Errorf("checkpoint %d of %d is\n%s, in memory\n%s", i, len(told), got, want)
+		}
+	}
 }
 
 // shown are the lines of a thread in memory, oldest first, without what only the process that made them knows.

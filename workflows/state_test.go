@@ -55,6 +55,7 @@ func TestStateUpdatedWhileItWaits(t *testing.T) {
 	r.until(thread, "its end", func(s workflows.State) bool { return s.Status == workflows.StatusFinished })
 	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
 	r.sameLines(thread, memory)
+	r.samePast(thread, approvalGraph(), memory)
 }
 
 // TestStateUpdatedToItsEnd: an update that leaves nothing to run finishes the run, and whoever updated is told.
@@ -76,6 +77,7 @@ func TestStateUpdatedToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.sameLines(thread, memory)
+	r.samePast(thread, approvalGraph(), memory)
 }
 
 // TestStateUpdatedByAnotherWorker: what was updated before the worker went is there for the next.
@@ -128,7 +130,7 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 	var fails atomic.Bool
 	fails.Store(true)
 	r := newRig(t)
-	r.work(branchingGraph(func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
+	g := branchingGraph(func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
 		if fails.Load() {
 			return nil, errors.New("no way on")
 		}
@@ -136,8 +138,11 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 			return nil, fmt.Errorf("the branch sees %s", s["log"])
 		}
 		return []pregel.Target{{Node: "right"}}, nil
-	}))
+	})
+	r.work(g)
 	thread := testserver.Queue(t)
+	memory := graphadapter.NewMemory().Thread(g, thread)
+	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
 	run := r.start(thread, workflows.GraphInput{Graph: "branching", Input: input(`{}`)})
 	before := r.stopped(thread)
 	req := workflows.UpdateStateRequest{ID: "u1", Edits: [][]graphadapter.StateUpdate{{as("first", "one")}, {as("router", "two")}}}
@@ -159,6 +164,48 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 	if log := string(r.finished(run).Output["log"]); log != `["first","one","two","right"]` {
 		t.Errorf("it ended with %s", log)
 	}
+	for _, u := range []graphadapter.StateUpdate{as("first", "one"), as("router", "two")} {
+		if _, err := memory.UpdateState(r.ctx, "", u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
+	r.samePast(thread, g, memory)
+}
+
+// TestStateUpdatedInASubgraph: whoever waits beside it goes on waiting.
+func TestStateUpdatedInASubgraph(t *testing.T) {
+	t.Parallel()
+	g := nestedGraph()
+	g.Spec.Nodes = append(g.Spec.Nodes, pregel.NodeSpec{Name: "beside"})
+	g.Spec.Edges = append(g.Spec.Edges, to("before", "beside"))
+	g.Nodes["beside"] = asking("beside", "and you?")
+	r := newRig(t)
+	r.work(g)
+	thread := testserver.Queue(t)
+	memory := graphadapter.NewMemory().Thread(g, thread)
+	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
+	run := r.start(thread, workflows.GraphInput{Graph: "nested", Input: input(`{}`)})
+	r.asks(thread, 2)
+	req := one("u", as("asker", "for the asker"))
+	req.Within = []string{"sub"}
+	if _, err := r.updateState(thread, req); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := memory.UpdateSubgraph(r.ctx, "", req.Within, req.Edits[0][0]); err != nil {
+		t.Fatal(err)
+	}
+	now := r.asks(thread, 1)
+	q := questionOf(t, now, "beside")
+	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"fine"`)}, By: "somebody"}}}); err != nil {
+		t.Fatal(err)
+	}
+	memorized(t, memory, pregel.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"fine"`), By: "somebody"}}}}, graphadapter.RunOptions{})
+	result := r.finished(run)
+	if log := string(result.Output["log"]); !strings.Contains(log, "for the asker") || len(result.Answered) != 1 || result.Answered[0].Question != q.ID {
+		t.Errorf("it ended with %s, answers on record %+v", log, result.Answered)
+	}
+	r.samePast(thread, g, memory)
 }
 
 // TestStateUpdateOutlivesItsWorker: the worker goes between the update's acceptance and its completion.
@@ -376,7 +423,7 @@ func TestForkWithinARun(t *testing.T) {
 	}
 	r.asks(thread, 2)
 	memorized(t, memory, pregel.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"yes"`), By: "somebody"}}}}, graphadapter.RunOptions{})
-	state, checkpoint := r.at(thread, run.GetRunID(), approvalGraph(), atStep(0))
+	state, checkpoint := r.at(thread, run.GetRunID(), approvalGraph(), 0)
 	if err := r.invoke(thread, workflows.InvokeRequest{ID: "fork", State: state}); err != nil {
 		t.Fatal(err)
 	}
@@ -390,6 +437,7 @@ func TestForkWithinARun(t *testing.T) {
 		}
 	}
 	r.sameLines(thread, memory)
+	r.samePast(thread, approvalGraph(), memory)
 	r.answerAll(thread, run.GetRunID())
 	if log := string(r.finished(run).Output["log"]); strings.Count(log, "yes to") != 4 || strings.Contains(log, `\"yes\"`) {
 		t.Errorf("the branch ended with %s", log)
@@ -407,7 +455,7 @@ func TestUpdateOfAnEarlierState(t *testing.T) {
 	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`), Options: opts})
 	r.stopped(thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{Options: opts})
-	state, checkpoint := r.at(thread, run.GetRunID(), chainGraph(), atStep(1))
+	state, checkpoint := r.at(thread, run.GetRunID(), chainGraph(), 1)
 	for i := range 2 { // the same twice: two branches
 		req := one(fmt.Sprint("u", i), as("a", "branch"))
 		req.State = state
@@ -431,6 +479,7 @@ func TestUpdateOfAnEarlierState(t *testing.T) {
 	}
 	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
 	r.sameLines(thread, memory)
+	r.samePast(thread, chainGraph(), memory)
 }
 
 // TestACommandAsInput answers, writes and routes at once; what it answers is on record.
@@ -454,6 +503,7 @@ func TestACommandAsInput(t *testing.T) {
 	}
 	memorized(t, memory, in, graphadapter.RunOptions{})
 	r.sameLines(thread, memory)
+	r.samePast(thread, approvalGraph(), memory)
 	r.answerAll(thread, "")
 	if log := string(r.finished(r.client.GetWorkflow(r.ctx, thread, "")).Output["log"]); !strings.HasPrefix(log, `["by command"`) {
 		t.Errorf("it ended with %s", log)

@@ -18,12 +18,6 @@ type edit struct {
 	err   error
 }
 
-// made is a record that an update made, of the root graph ("") or of the subgraph with that namespace.
-type made struct {
-	namespace string
-	record    *pregel.Record
-}
-
 // router evaluates the branches of a node in whose name the state is updated.
 type router func(*pregel.Task) ([]pregel.Target, error)
 
@@ -53,94 +47,114 @@ func (r *run) applyEdits(ctx workflow.Context) {
 	}
 }
 
-// update applies an update to a copy of the thread, which takes the thread's place when all of it could be applied.
+// update applies an update: first to a copy of the thread, with the branches evaluated by activities, and when all of it
+// could be applied to the thread itself.
 func (r *run) update(ctx workflow.Context, req UpdateStateRequest) (UpdateStateReply, error) {
-	thread, err := r.earlier(req.State)
-	if err != nil {
-		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "%v", err)
-	}
 	r.updates++
-	records, err := r.edit(thread, req, r.routes(ctx))
+	trial, err := r.earlier(req.State)
+	var routes [][]pregel.Target
+	if err == nil {
+		err = r.edit(trial, req, func(task *pregel.Task) ([]pregel.Target, error) {
+			targets, err := r.routes(ctx, task)
+			routes = append(routes, targets)
+			return targets, err
+		}, nil)
+	}
+	thread := trial
+	if err == nil {
+		thread, err = r.earlier(req.State)
+	}
 	if err != nil {
 		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "the state is as it was: %v", err)
 	}
+	return r.commit(ctx, thread, req, routes)
+}
+
+// commit makes an update that can be applied, with the outcome of its branches.
+func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStateRequest, routes [][]pregel.Target) (UpdateStateReply, error) {
 	r.thread, r.loop, r.drained, r.suspectStep = thread, nil, "", -1
-	r.inbox.reopen(r.program.OpenQuestions(thread))
-	r.began(ctx)
-	for _, m := range records {
-		if m.namespace == "" {
-			r.lines.add(r.program, m.record)
+	r.began(ctx, graphadapter.DurabilitySync) // an update's checkpoints are kept in every mode
+	known := func(*pregel.Task) ([]pregel.Target, error) {
+		next := routes[0]
+		routes = routes[1:]
+		return next, nil
+	}
+	err := r.edit(thread, req, known, func(namespace string, record *pregel.Record) {
+		if namespace == "" {
+			r.lines.add(r.program, record)
 		}
 		if r.sink != nil {
-			r.sink.Edited(position(ctx), m.namespace, m.record)
+			r.sink.Edited(position(ctx), namespace, record)
 		}
+	})
+	if err != nil { // the same could be applied to the copy
+		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "%v", err)
 	}
+	r.inbox.reopen(r.program.OpenQuestions(thread))
 	r.ended(ctx)
 	return UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
 }
 
-// edit applies the updates to a thread, one checkpoint for each list.
-func (r *run) edit(thread *pregel.Thread, req UpdateStateRequest, route router) ([]made, error) {
-	var records []made
+// edit applies the updates to a thread, one checkpoint for each list, and reports each to made unless that is nil.
+func (r *run) edit(thread *pregel.Thread, req UpdateStateRequest, route router, made func(namespace string, r *pregel.Record)) error {
 	for _, updates := range req.Edits {
-		m, err := r.editOnce(thread, req.Within, updates, route)
+		namespace, record, err := r.editOnce(thread, req.Within, updates, route)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		records = append(records, m)
+		if made != nil {
+			made(namespace, record)
+		}
 	}
-	return records, nil
+	return nil
 }
 
-func (r *run) editOnce(thread *pregel.Thread, within []string, updates []graphadapter.StateUpdate, route router) (made, error) {
+func (r *run) editOnce(thread *pregel.Thread, within []string, updates []graphadapter.StateUpdate, route router) (
+	namespace string, record *pregel.Record, err error) {
 	if len(updates) != 1 {
-		return made{}, errors.New("several updates of one checkpoint are not supported yet")
+		return "", nil, errors.New("several updates of one checkpoint are not supported yet")
 	}
 	var e *pregel.Edit
-	var err error
-	m := made{}
 	if len(within) == 0 {
 		e, err = r.program.Edit(thread, updates[0].Values, updates[0].AsNode)
-	} else if _, m.namespace, err = r.program.Within(thread, within); err == nil {
+	} else if _, namespace, err = r.program.Within(thread, within); err == nil {
 		e, err = r.program.EditWithin(thread, within, updates[0].Values, updates[0].AsNode)
 	}
 	if err != nil {
-		return made{}, err
+		return "", nil, err
 	}
 	var targets []pregel.Target
 	if task := e.Task(); task != nil {
 		if targets, err = route(task); err != nil {
-			return made{}, err
+			return "", nil, err
 		}
 	}
-	m.record, err = e.Apply(targets)
-	return m, err
+	record, err = e.Apply(targets)
+	return namespace, record, err
 }
 
-// routes evaluates branches where the graph's functions are: by the node's activity.
-func (r *run) routes(ctx workflow.Context) router {
-	return func(task *pregel.Task) ([]pregel.Target, error) {
-		req := r.request(ctx, task)
-		if size := requestSize(req); size > maxRequestBytes {
-			return nil, r.tooLarge(task, size).Error
-		}
-		options := r.activityOptions(task)
-		options.ActivityID = fmt.Sprintf("update %d/%s", r.updates, activityID(task))
-		options.Summary = fmt.Sprintf("update %d %s", r.updates, task.Path)
-		var outcome pregel.Outcome
-		err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), r.in.Graph+"."+activityNode(task), req).
-			Get(ctx, &outcome)
-		if err != nil {
-			outcome = failedOutcome(r.program.Spec.Name, task, err)
-		}
-		switch {
-		case outcome.Error != nil:
-			return nil, outcome.Error
-		case len(outcome.Questions) > 0:
-			return nil, fmt.Errorf("a branch of node %q asks a question, which an update cannot wait for", task.Node)
-		}
-		return outcome.Routes, nil
+// routes evaluates a node's branches where the graph's functions are: by the node's activity.
+func (r *run) routes(ctx workflow.Context, task *pregel.Task) ([]pregel.Target, error) {
+	req := r.request(ctx, task)
+	if size := requestSize(req); size > maxRequestBytes {
+		return nil, r.tooLarge(task, size).Error
 	}
+	options := r.activityOptions(task)
+	options.ActivityID = fmt.Sprintf("update %d/%s", r.updates, activityID(task))
+	options.Summary = fmt.Sprintf("update %d %s", r.updates, task.Path)
+	var outcome pregel.Outcome
+	name := r.in.Graph + "." + activityNode(task)
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, req).Get(ctx, &outcome)
+	if err != nil {
+		outcome = failedOutcome(r.program.Spec.Name, task, err)
+	}
+	switch {
+	case outcome.Error != nil:
+		return nil, outcome.Error
+	case len(outcome.Questions) > 0:
+		return nil, fmt.Errorf("a branch of node %q asks a question, which an update cannot wait for", task.Node)
+	}
+	return outcome.Routes, nil
 }
 
 // errNotEvaluated ends the trial of an update at its first branch.
@@ -160,7 +174,7 @@ func (r *run) updateRefusal(req UpdateStateRequest) error {
 	}
 	thread, err := r.earlier(req.State)
 	if err == nil && len(r.inbox.edits) == 0 {
-		_, err = r.edit(thread, req, func(*pregel.Task) ([]pregel.Target, error) { return nil, errNotEvaluated })
+		err = r.edit(thread, req, func(*pregel.Task) ([]pregel.Target, error) { return nil, errNotEvaluated }, nil)
 	}
 	if err != nil && !errors.Is(err, errNotEvaluated) {
 		return refuse(ErrTypeBadUpdate, "%v", err)
