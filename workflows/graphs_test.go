@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -179,6 +180,27 @@ func reducingGraph(prefers func(a, b pregel.Value) bool) *graphadapter.Graph {
 	return g
 }
 
+// handledGraph has two nodes that fail for good side by side; the handler of both asks what to do.
+func handledGraph() *graphadapter.Graph {
+	helper := graphadapter.Node{Handle: func(ctx context.Context, _ graphadapter.Input, failure *pregel.NodeError) (pregel.Command, error) {
+		task, _ := graphadapter.TaskFrom(ctx)
+		if failure.Node == "bad" {
+			return writes("log", []string{"helped " + failure.Message}), nil
+		}
+		answer, err := task.Ask(ctx, pregel.Value(`"help?"`), nil, "")
+		return writes("log", []string{string(answer) + " " + failure.Message}), err
+	}}
+	g := graph("handled", map[string]graphadapter.Node{"bad": flaky("bad", 9), "worse": flaky("worse", 9), "helper": helper, "end": says("end")},
+		[]string{"bad", "worse", "helper", "end"}, to(pregel.Start, "bad"), to(pregel.Start, "worse"))
+	g.Spec.Nodes[0].ErrorHandler, g.Spec.Nodes[1].ErrorHandler, g.Spec.Nodes[2].Handler = "helper", "helper", true
+	return g
+}
+
+func toRight(context.Context, graphadapter.State) ([]pregel.Target, error) {
+	return []pregel.Target{{Node: "right"}}, nil
+}
+
 func allGraphs() []*graphadapter.Graph {
-	return []*graphadapter.Graph{chainGraph(), fanOutGraph(), approvalGraph(), failingGraph(), retryGraph(), nestedGraph(), reducingGraph(longer)}
+	return []*graphadapter.Graph{chainGraph(), fanOutGraph(), approvalGraph(), failingGraph(), retryGraph(), nestedGraph(), reducingGraph(longer),
+		branchingGraph(toRight), hangingGraph(new(atomic.Int32)), handledGraph()}
 }

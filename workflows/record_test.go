@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 )
@@ -57,6 +59,49 @@ func TestRecord(t *testing.T) {
 		}
 		closingOf(t, run.Get(r.ctx, nil))
 		r.record("cancelled", "cancelled")
+	})
+}
+
+// TestRecordStateCalls records runs that were changed from outside, or ran out of time.
+func TestRecordStateCalls(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update to record")
+	}
+	recorded := func(name string, g *graphadapter.Graph, in workflows.GraphInput, life func(r *rig, run client.WorkflowRun)) {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.work(g)
+			in.Graph, in.Input = g.Spec.Name, input(`{}`)
+			run := r.start(name, in)
+			life(r, run)
+			r.record(name, name)
+		})
+	}
+	recorded("updated", branchingGraph(toRight), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+		r.stopped("updated")
+		req := one("u", as("router", "by hand"))
+		req.Edits = append(req.Edits, one("", as("right", "and again")).Edits...)
+		if _, err := r.updateState("updated", req); err != nil {
+			t.Fatal(err)
+		}
+		r.finished(run)
+	})
+	recorded("forked", approvalGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+		r.asks("forked", 3)
+		state, _ := r.at("forked", run.GetRunID(), approvalGraph(), 0)
+		settings := &workflows.Settings{MaxConcurrency: 1, StepTimeout: 60_000, Durability: graphadapter.DurabilityExit}
+		if err := r.invoke("forked", workflows.InvokeRequest{ID: "fork", State: state, Settings: settings}); err != nil {
+			t.Fatal(err)
+		}
+		r.answerAll("forked", run.GetRunID())
+	})
+	var runs atomic.Int32
+	recorded("timed-out", hangingGraph(&runs), workflows.GraphInput{StepTimeout: 500}, func(r *rig, run client.WorkflowRun) {
+		closingOf(t, run.Get(r.ctx, nil))
+	})
+	recorded("handled", handledGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+		r.asks("handled", 1)
+		r.answerAll("handled", run.GetRunID())
 	})
 }
 

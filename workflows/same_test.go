@@ -32,6 +32,7 @@ var scenarios = []scenario{
 	{name: "failed", graph: failingGraph, inputs: []string{`{}`}, fails: true},
 	{name: "retried", graph: retryGraph, inputs: []string{`{}`}},
 	{name: "nested", graph: nestedGraph, inputs: []string{`{"log":["in"]}`, `{}`}},
+	{name: "handled", graph: handledGraph, inputs: []string{`{}`}},
 	{name: "reducing", graph: func() *graphadapter.Graph { return reducingGraph(longer) }, inputs: []string{`{}`}},
 }
 
