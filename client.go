@@ -40,6 +40,7 @@ type Client struct {
 	temporal client.Client
 	cfg      ClientConfig
 	tail     history.Tail
+	feeds    feeds
 
 	attributesOnce sync.Mutex
 	attributes     *bool

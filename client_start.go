@@ -115,6 +115,9 @@ func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.Grap
 		return ThreadView{}, err
 	}
 	in.Attributes = has
+	if last != nil {
+		in.Previous = last.runID
+	}
 	in.Durability = graphadapter.Durability(req.Durability)
 	in.Options = pregel.Options{RecursionLimit: req.RecursionLimit}
 	call := uuid.NewString()

@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -12,6 +13,17 @@ import (
 // node's result for those who read later. A node that runs again emits again. One attempt may emit 10,000 values, of
 // 256 KiB each and 1 MiB together; beyond that Emit fails and the value is dropped.
 func Emit(ctx context.Context, v any) error {
+	return emit(ctx, v, (*graphadapter.TaskRun).Emit)
+}
+
+// EmitMessage is Emit for the messages stream: m is a message, or a piece of one that has the id of the whole. A
+// message with that id that the node then writes is not streamed again, so emit all of it, or only others. The bounds
+// are those of Emit, and both count together.
+func EmitMessage(ctx context.Context, m Message) error {
+	return emit(ctx, m, (*graphadapter.TaskRun).EmitMessage)
+}
+
+func emit(ctx context.Context, v any, to func(*graphadapter.TaskRun, json.RawMessage) error) error {
 	t, ok := graphadapter.TaskFrom(ctx)
 	if !ok {
 		return fmt.Errorf("emit: %w", ErrOutsideNode)
@@ -21,5 +33,5 @@ func Emit(ctx context.Context, v any) error {
 		return graphadapter.Permanent(fmt.Errorf("%semit: a value of type %v does not encode as JSON: %w",
 			place(t.Info().Graph, t.Info().Node), reflect.TypeOf(v), err))
 	}
-	return t.Emit(raw)
+	return to(t, raw)
 }

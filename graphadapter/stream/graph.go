@@ -115,5 +115,30 @@ func encode(v any) (json.RawMessage, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, fmt.Errorf("a streamed value is not JSON: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return unescaped(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// unescaped writes <, > and & as they are: values that were stored have them escaped, others do not.
+func unescaped(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\u00`)) {
+		return text
+	}
+	out := text[:0]
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			out = append(out, text[i])
+			continue
+		}
+		switch rest := string(text[i:min(i+6, len(text))]); strings.ToLower(rest) {
+		case `\u003c`:
+			out, i = append(out, '<'), i+5
+		case `\u003e`:
+			out, i = append(out, '>'), i+5
+		case `\u0026`:
+			out, i = append(out, '&'), i+5
+		default:
+			out, i = append(out, text[i], text[i+1]), i+1
+		}
+	}
+	return out
 }

@@ -32,6 +32,7 @@ func TestUpdates(t *testing.T) {
 		{"a channel written twice splits all keys", `{"a":[{"log":[1]},{"x":1},{"log":[2]}]}`, []string{"log=[1]", "x=1", "log=[2]"}},
 		{"an overwrite", `{"a":{"log":{"__overwrite__":[1]}}}`, []string{"log:=[1]"}},
 		{"text is not escaped", `{"a":{"x":"<&>"}}`, []string{`x="<&>"`}},
+		{"nor is text that was", `{"a":{"x":"<&>\\u003c\u0041\\"}}`, []string{`x="\u003C\u0026\u003e\\u003c\u0041\\"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			assert.Equal(t, []string{"updates " + c.want}, one(t, writing(c.writes...), stream.Updates))

@@ -1,0 +1,96 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"superstep.dev/workflows"
+)
+
+// firstStreamed returns the run where a stream begins.
+func (c *Client) firstStreamed(ctx context.Context, thread string, from *streamOffset) (string, error) {
+	if from == nil {
+		last, err := c.theLastRun(ctx, thread)
+		if err != nil {
+			return "", err
+		}
+		return last.runID, nil
+	}
+	length, err := c.historyLength(ctx, thread, from.run)
+	if err == nil && from.event > length {
+		err = &Error{Kind: ErrBadInput, Thread: thread, Message: fmt.Sprintf("the offset is behind event %d of a run that has %d", from.event, length)}
+	}
+	return from.run, err
+}
+
+// historyLength returns how many events a run of a thread has now.
+func (c *Client) historyLength(ctx context.Context, thread, run string) (int64, error) {
+	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, run)
+	var gone *serviceerror.NotFound
+	var malformed *serviceerror.InvalidArgument
+	if errors.As(err, &gone) || errors.As(err, &malformed) {
+		return 0, &Error{Kind: ErrNotFound, Thread: thread, Message: fmt.Sprintf("thread %q has no run %q, or no longer", thread, run),
+			Do: "Stream without an offset to begin with its newest run"}
+	}
+	if err != nil {
+		return 0, c.explain(err, "", thread)
+	}
+	return described.GetWorkflowExecutionInfo().GetHistoryLength(), nil
+}
+
+// runAfter returns the run that continued a run of a thread, "" when none did.
+func (c *Client) runAfter(ctx context.Context, thread, run string) (string, error) {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	after := ""
+	for at := last.runID; at != run; {
+		before, err := c.runBefore(ctx, thread, at)
+		if err != nil {
+			return "", err
+		}
+		if before == "" {
+			return "", &Error{Kind: ErrNotFound, Graph: last.graph, Thread: thread,
+				Message: fmt.Sprintf("what thread %q ran after run %s is no longer known", thread, run),
+				Do:      "Stream without an offset to begin with its newest run"}
+		}
+		after, at = at, before
+	}
+	return after, nil
+}
+
+// runBefore returns the run that a run continued, "" for the thread's first.
+func (c *Client) runBefore(ctx context.Context, thread, run string) (string, error) {
+	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: c.cfg.Namespace, MaximumPageSize: 1, Execution: &commonpb.WorkflowExecution{WorkflowId: thread, RunId: run},
+	})
+	if err != nil {
+		return "", c.explain(err, "", thread)
+	}
+	for _, e := range page.GetHistory().GetEvents() {
+		started := e.GetWorkflowExecutionStartedEventAttributes()
+		if before := started.GetContinuedExecutionRunId(); before != "" {
+			return before, nil
+		}
+		var in workflows.GraphInput
+		err := c.decode(started.GetInput(), &in)
+		return in.Previous, err
+	}
+	return "", nil
+}
+
+// explainStream says why a run cannot be streamed.
+func (c *Client) explainStream(err error, thread string) error {
+	var unreadable *workflows.UnreadableError
+	if errors.As(err, &unreadable) {
+		return &Error{Kind: ErrBadInput, Graph: unreadable.Graph, Thread: thread, Cause: err,
+			Message: "the thread's run cannot be read here", Do: "Run this from the program that has the graph"}
+	}
+	return c.explain(err, "", thread)
+}

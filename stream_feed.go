@@ -1,0 +1,209 @@
+package superstep
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/history"
+	"superstep.dev/workflows"
+)
+
+// The bounds of following runs. A server instance takes about 1,200 long polls at a time, which other calls need too.
+const (
+	mostTails    = 500
+	pollInterval = time.Second
+	// restFactor is how many times as long as the last replay took a feed rests: it takes a fifth of a core at most.
+	restFactor = 4
+)
+
+// tails are the long polls that feeds of this process hold.
+var tails = make(chan struct{}, mostTails)
+
+// feeds are the runs that are followed in this process, each once for all its readers.
+type feeds struct {
+	mu    sync.Mutex
+	byKey map[feedKey]*feed
+}
+
+// feedKey names what is followed. The graph brings the reducers, so runs read with different ones are kept apart.
+type feedKey struct {
+	thread, run string
+	graph       *graphadapter.Graph
+}
+
+// feed is one run that is followed: what happened in it so far.
+type feed struct {
+	client  *Client
+	key     feedKey
+	readers int // guarded by feeds.mu
+	stop    context.CancelFunc
+
+	mu   sync.Mutex
+	last feedState
+}
+
+// feedState is what is known of a run.
+type feedState struct {
+	tape []taped
+	// events counts the events that tape follows from.
+	events int
+	// rests says that nothing goes on in the run, closed that nothing will, err that the run can be followed no further.
+	rests, closed bool
+	err           error
+	changed       chan struct{} // closed when there is a later state
+}
+
+// join begins to follow a run, or joins those who do. leave must be called once.
+func (fs *feeds) join(c *Client, key feedKey) (f *feed, leave func()) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f, ok := fs.byKey[key]
+	if !ok || f.now().err != nil { // who comes after a failure begins anew
+		ctx, cancel := context.WithCancel(context.Background())
+		f = &feed{client: c, key: key, stop: cancel, last: feedState{changed: make(chan struct{})}}
+		if fs.byKey == nil {
+			fs.byKey = map[feedKey]*feed{}
+		}
+		fs.byKey[key] = f
+		go f.run(ctx)
+	}
+	f.readers++
+	return f, func() { fs.leave(f) }
+}
+
+func (fs *feeds) leave(f *feed) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f.readers--; f.readers > 0 {
+		return
+	}
+	f.stop()
+	if fs.byKey[f.key] == f {
+		delete(fs.byKey, f.key)
+	}
+}
+
+func (f *feed) now() feedState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+func (f *feed) put(s feedState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.changed = make(chan struct{})
+	close(f.last.changed)
+	f.last = s
+}
+
+// run follows the run until it has ended or nobody reads any more.
+func (f *feed) run(ctx context.Context) {
+	events := f.client.tail.Events(f.key.thread, f.key.run)
+	state, durable, stands := feedState{}, 0, false
+	for !state.closed && state.err == nil {
+		var took time.Duration
+		if state.err = f.more(ctx, events); state.err == nil && history.Durable(events.All) > durable {
+			durable = history.Durable(events.All)
+			state, stands, took = f.replay(events)
+		}
+		state.events = len(events.All)
+		state.rests = stands && durable == len(events.All)
+		state.closed = state.err == nil && events.Closed()
+		f.put(state)
+		if !rest(ctx, restFactor*took) {
+			return
+		}
+	}
+}
+
+// rest waits; it reports false when ctx ended first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// more waits for events that are not here yet. A long history comes in pages: all of it is fetched before any is read.
+func (f *feed) more(ctx context.Context, events *history.Events) error {
+	select {
+	case tails <- struct{}{}:
+		defer func() { <-tails }()
+	default:
+		if err := f.poll(ctx, events); err != nil {
+			return err
+		}
+	}
+	if err := events.More(ctx); err != nil {
+		return err
+	}
+	length, err := f.client.historyLength(ctx, f.key.thread, f.key.run)
+	for err == nil && int64(len(events.All)) < length {
+		err = events.More(ctx)
+	}
+	return err
+}
+
+// poll waits for news without keeping the server waiting.
+func (f *feed) poll(ctx context.Context, events *history.Events) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		length, err := f.client.historyLength(ctx, f.key.thread, f.key.run)
+		if err != nil || length > int64(len(events.All)) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// replay reads what happened in the run so far. The workflow itself says it: there is no second interpretation.
+func (f *feed) replay(events *history.Events) (state feedState, stands bool, took time.Duration) {
+	began := time.Now()
+	r := feedRecorder{events: events.All}
+	err := f.client.tail.ReplayEvents(f.key.thread, f.key.run, events.All, workflows.NewReader(f.key.graph, &r))
+	return feedState{tape: r.tape, err: err}, r.stands, time.Since(began)
+}
+
+// feedRecorder writes down what a replay tells.
+type feedRecorder struct {
+	events []*historypb.HistoryEvent
+	tape   []taped
+	// stands says that the newest invocation is over.
+	stands bool
+}
+
+// Began implements graphadapter.Recorder.
+func (r *feedRecorder) Began(at int64, p *pregel.Program, _ *pregel.Thread, d graphadapter.Durability) {
+	r.stands = false
+	r.tape = append(r.tape, taped{at: at, began: p, durability: d})
+}
+
+// Happened implements graphadapter.Recorder.
+func (r *feedRecorder) Happened(at int64, e pregel.Event) {
+	t := taped{at: at, event: e}
+	if at > 0 && at <= int64(len(r.events)) {
+		t.when = r.events[at-1].GetEventTime().AsTime()
+	}
+	r.tape = append(r.tape, t)
+}
+
+// Edited implements graphadapter.Recorder. Updates from outside are no part of a stream; a run takes them while it rests.
+func (r *feedRecorder) Edited(int64, string, *pregel.Record) { r.stands = true }
+
+// Ended implements graphadapter.Recorder.
+func (r *feedRecorder) Ended(int64, pregel.Status) { r.stands = true }
