@@ -166,3 +166,27 @@ func TestSuperstepsInTime(t *testing.T) {
 	r.answerAll(thread, run.GetRunID())
 	r.finished(run)
 }
+
+// TestASuperstepOutOfTimeIsNoFailureOfItsNodes: their error handlers do not run, neither then nor when the thread goes
+// on.
+func TestASuperstepOutOfTimeIsNoFailureOfItsNodes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var runs atomic.Int32
+	g := hangingGraph(&runs)
+	g.Nodes["helper"] = graphadapter.Node{Handle: func(_ context.Context, _ graphadapter.Input, failure *pregel.NodeError) (pregel.Command, error) {
+		return writes("log", []string{"helper of " + failure.Type}), nil
+	}}
+	g.Spec.Nodes = append(g.Spec.Nodes, pregel.NodeSpec{Name: "helper", Handler: true})
+	g.Spec.Nodes[1].ErrorHandler = "helper"
+	r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 500})
+	left := closingOf(t, run.Get(r.ctx, nil))
+	if left.Failure == nil || left.Failure.Type != "StepTimeout" {
+		t.Errorf("the failure is %+v", left.Failure)
+	}
+	if log := string(r.finished(r.start(thread, next("hanging", left))).Output["log"]); log != `["before","hangs","quick","end"]` {
+		t.Errorf("the next run ended with %s", log)
+	}
+}

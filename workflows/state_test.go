@@ -517,3 +517,79 @@ func TestStateCallsWithoutCache(t *testing.T) {
 	}
 	uncached(t, "^(TestState|TestFork|TestUpdateOf|TestACommand|TestRunsThatOnly|TestExit|TestDrain|TestSupersteps)")
 }
+
+// TestForkOfAThreadThatEnded: a new run starts from an earlier checkpoint of the last one, on a branch of its own.
+func TestForkOfAThreadThatEnded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(chainGraph())
+	thread := testserver.Queue(t)
+	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
+	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`)})
+	last := r.finished(run)
+	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
+	in := next("chain", last.Closing)
+	state, checkpoint := r.at(thread, run.GetRunID(), chainGraph(), 1)
+	in.State, in.Replay = state, true
+	if log := string(r.finished(r.start(thread, in)).Output["log"]); log != `["a","b","c"]` {
+		t.Errorf("the branch ended with %s", log)
+	}
+	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{Checkpoint: checkpoint})
+	r.sameLines(thread, memory)
+}
+
+// TestARunThatStartsWithAnswers puts them on record.
+func TestARunThatStartsWithAnswers(t *testing.T) {
+	t.Parallel()
+	r, thread, s := asked(t)
+	if err := r.client.CancelWorkflow(r.ctx, thread, ""); err != nil {
+		t.Fatal(err)
+	}
+	in := next("approval", closingOf(t, r.client.GetWorkflow(r.ctx, thread, "").Get(r.ctx, nil)))
+	q := questionOf(t, s, "one")
+	in.Input.Resume = &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"yes"`)}, By: "somebody"}
+	r.start(thread, in)
+	now := r.asks(thread, 2)
+	if len(now.Answered) != 1 || now.Answered[0].Question != q.ID || now.Answered[0].By != "somebody" || now.Answered[0].Node != "one" {
+		t.Errorf("on record is %+v", now.Answered)
+	}
+	if _, err := r.update(thread, answer("again", q, `"no"`)); errorKind(err) != workflows.ErrTypeAnswered {
+		t.Errorf("a second answer is answered with %v", err)
+	}
+}
+
+// TestManyForksAtOnce: the run takes one at a time, and each is a branch of its own.
+func TestManyForksAtOnce(t *testing.T) {
+	t.Parallel()
+	r, thread, _, _ := waits(t)
+	run := r.client.GetWorkflow(r.ctx, thread, "").GetRunID()
+	state, checkpoint := r.at(thread, run, approvalGraph(), 0)
+	var all sync.WaitGroup
+	for i := range 5 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for n := 0; ; n++ {
+				err := r.invoke(thread, workflows.InvokeRequest{ID: fmt.Sprintf("f%d-%d", i, n), State: state})
+				if errorKind(err) != workflows.ErrTypeBusy {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		}()
+	}
+	all.Wait()
+	r.asks(thread, 3)
+	ids, forks := map[string]bool{}, 0
+	for _, l := range r.lines(thread) {
+		ids[l.Checkpoint] = true
+		if l.Source == pregel.SourceFork && l.Parent == checkpoint {
+			forks++
+		}
+	}
+	if len(ids) != 7 || forks != 5 {
+		t.Errorf("there are %d checkpoints and %d forks, want 7 and 5: %+v", len(ids), forks, r.lines(thread))
+	}
+}
