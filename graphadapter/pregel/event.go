@@ -10,7 +10,8 @@ const (
 	EventValues EventKind = "values"
 	// EventTaskStart: Task is about to run (or was already finished by an earlier run).
 	EventTaskStart EventKind = "task"
-	// EventUpdate: Task finished; Writes are its state writes. Cached when an earlier run finished it.
+	// EventUpdate: Task finished; Writes are its state writes. Cached when an earlier run finished it, or when they come
+	// from a cache: then no EventTaskEnd follows.
 	EventUpdate EventKind = "update"
 	// EventTaskEnd: Task ended, with Writes, or with Questions, or with Error.
 	EventTaskEnd EventKind = "task_result"

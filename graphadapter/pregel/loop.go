@@ -93,7 +93,8 @@ func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, obs
 // Status returns where the run stands.
 func (l *Loop) Status() Status { return l.status }
 
-// Err returns why the run failed: a *NodeError, *RecursionError, *InvalidUpdateError or *ParentCommandError.
+// Err returns why the run failed: a *NodeError, *RecursionError, *InvalidUpdateError or *ParentCommandError. Of a drained
+// run it is a *DrainedError.
 func (l *Loop) Err() error { return l.err }
 
 // Output returns the output channels as last shown; nil when the run never had any.
@@ -163,6 +164,10 @@ func (l *Loop) tick() {
 		l.status = StatusDone
 		return
 	}
+	if l.root.drain != "" {
+		l.stopDrained()
+		return
+	}
 	if l.before.some && l.news() && l.before.hit(planned) {
 		l.hold()
 		return
@@ -218,14 +223,16 @@ func (l *Loop) afterTick() {
 	}
 }
 
-// waits stops the run when tasks wait for answers, or a subgraph for its breakpoint.
+// waits stops the run when a subgraph was drained, when tasks wait for answers, or when a subgraph is at a breakpoint.
 func (l *Loop) waits() bool {
-	held, asked := false, false
+	held, asked, drained := false, false, false
 	for _, tr := range l.tasks {
-		held = held || tr.held
+		held, drained = held || tr.held, drained || tr.drained
 		asked = asked || !tr.rec.Done && !tr.rec.Handled && len(tr.rec.Questions) > 0 && !tr.held
 	}
 	switch {
+	case drained: // it was asked for; the questions stay open
+		l.stopDrained()
 	case asked:
 		l.status = StatusWaiting
 		l.showFinished()
@@ -233,7 +240,12 @@ func (l *Loop) waits() bool {
 		l.showFinished()
 		l.hold()
 	}
-	return asked || held
+	return asked || held || drained
+}
+
+// stopDrained stops the run between two supersteps.
+func (l *Loop) stopDrained() {
+	l.status, l.err = StatusDrained, &DrainedError{Graph: l.prog.Spec.Name, Reason: l.root.drain}
 }
 
 // parts are the finished tasks' writes in apply order. A failure that is handled belongs to its handler's part: the

@@ -14,6 +14,8 @@ import (
 type world struct {
 	spec *pregel.Spec
 	salt uint64
+	// drains lets tasks ask the run to stop. What a subgraph gets done until then is a matter of time.
+	drains bool
 }
 
 var stateChannels = []pregel.ChannelSpec{
@@ -86,7 +88,10 @@ func (w world) outcome(t *pregel.Task, before int) pregel.Outcome {
 		return pregel.Outcome{Questions: []pregel.Question{{ID: "q-" + t.Key(), Value: pregel.Null}}}
 	}
 	text := pregel.Value(fmt.Sprintf("%q", t.Path))
-	o := pregel.Outcome{Emitted: []pregel.Emission{{Value: text}}}
+	o := pregel.Outcome{Emitted: []pregel.Emission{{Value: text}}, Cached: dice("cached", 20) == 0}
+	if w.drains && before == 0 && dice("drains", 12) == 0 {
+		o.Drain = "enough"
+	}
 	write := func(channel string, v pregel.Value, sides uint64) {
 		if dice(channel, sides) == 0 {
 			o.Update = append(o.Update, pregel.Write{Channel: channel, Value: v, Overwrite: dice("over "+channel, 15) == 0})

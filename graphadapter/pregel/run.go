@@ -9,6 +9,7 @@ type taskRun struct {
 	running  bool
 	ended    bool
 	held     bool // its subgraph stopped at a breakpoint
+	drained  bool // its subgraph stopped because the run is drained
 	err      error
 	of, by   *taskRun // the failed task that this one handles, and the other way round
 	failure  error    // of the subgraph, while its node's retry policy is asked
@@ -62,7 +63,7 @@ func (l *Loop) start(tr *taskRun) {
 	switch {
 	case tr.rec.Done:
 		l.end(tr)
-		l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
+		l.keptUpdate(tr)
 	case tr.rec.Handled: // its handler is a task of its own
 		l.end(tr)
 	case n.sub != nil && !l.askAgain && l.childWaits(tr):
@@ -110,6 +111,9 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	if o.Ledger != nil {
 		tr.rec.Ledger = o.Ledger
 	}
+	if o.Drain != "" {
+		l.Drain(o.Drain)
+	}
 	for _, e := range o.Emitted {
 		l.emission(tr, e)
 	}
@@ -125,9 +129,18 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 		tr.parent = o.Parent
 	default:
 		tr.rec.Done, tr.rec.Command, tr.rec.Routes = true, o.Command, o.Routes
+		if o.Cached { // it did not run: it has an update and no end
+			l.keptUpdate(tr)
+			return
+		}
 		l.taskEvent(EventUpdate, tr)
 		l.taskEvent(EventTaskEnd, tr)
 	}
+}
+
+// keptUpdate reports what a task wrote without running now.
+func (l *Loop) keptUpdate(tr *taskRun) {
+	l.emit(Event{Kind: EventUpdate, Task: tr.task, Writes: tr.rec.Update, Cached: true})
 }
 
 // emission reports what a task streamed.

@@ -17,6 +17,8 @@ import (
 //	asks ID=JSON     a question, unless task has its answer; $ID in later words is the answer
 //	emits JSON       a value on the custom stream
 //	keeps JSON       a ledger
+//	drains REASON    the run is to stop before its next superstep
+//	cached           the rest comes from a cache
 //	again            the answer to a failed subgraph's task that it is to be run on; without it it is not
 //	fails TYPE text  a failure; it takes the rest of the line
 func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
@@ -41,6 +43,10 @@ func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
 			ask(&o, task, next())
 		case word == "emits":
 			o.Emitted = append(o.Emitted, pregel.Emission{Value: pregel.Value(next())})
+		case word == "drains":
+			o.Drain = next()
+		case word == "cached":
+			o.Cached = true
 		case word == "again":
 			o.Again = true
 		case word == "keeps":

@@ -134,6 +134,8 @@ func (s *session) showStatus() {
 		s.out.WriteByte('\n')
 	case pregel.StatusBreakpoint:
 		s.out.WriteString("stopped\n")
+	case pregel.StatusDrained:
+		fmt.Fprintf(&s.out, "drained: %v\n", s.loop.Err())
 	case pregel.StatusFailed:
 		fmt.Fprintf(&s.out, "failed: %v\n", s.loop.Err())
 	default:

@@ -21,6 +21,7 @@ import (
 //	continue, control, resume [scalar] [again], answer   go on; see the directives' methods
 //	edit [as=NODE] [at=#N] [in=(…)]    write from outside as if a node had returned it, a subgraph's in a path of nodes
 //	reply                   answers while the superstep is under way
+//	drain                   asks the run to stop, for the reason given
 //	ready                   the tasks that are handed out
 //	deliver, run            outcomes, one task a line; see outcomeOf
 //	state, history, checkpoint, questions, output, ledgers    what there is to see
@@ -90,6 +91,10 @@ func (s *session) do(d *datadriven.TestData) error {
 		return s.program.Answer(s.thread, &pregel.Resume{ByID: answers})
 	case "edit":
 		return s.edit(d)
+	case "drain":
+		s.loop.Drain(d.Input)
+		s.showStatus()
+		return nil
 	case "reply":
 		return s.reply(d.Input)
 	case "deliver":

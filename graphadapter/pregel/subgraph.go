@@ -21,7 +21,7 @@ func (l *Loop) startChild(tr *taskRun) {
 		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
 	}
 	l.attach(child, tr)
-	tr.child, tr.held = child, false
+	tr.child, tr.held, tr.drained = child, false, false
 	in := Input{Value: tr.task.Arg}
 	if in.Value == nil {
 		in.Value = encodeObject(tr.task.State)
@@ -104,6 +104,9 @@ func (l *Loop) finishChild(tr *taskRun) {
 		l.ask(tr, l.prog.openWithin(l.thread, tr.rec, l.nodes))
 	case StatusBreakpoint:
 		tr.held, tr.child = true, nil
+		l.end(tr)
+	case StatusDrained:
+		tr.drained, tr.child, tr.attempts = true, nil, 0
 		l.end(tr)
 	case StatusFailed:
 		l.retryChild(tr, child.err)
