@@ -43,7 +43,7 @@ Examples: run everything in this process, the same on Temporal, and look at one 
   go run ./conformance -engine temporal ./conformance/testdata
   go run ./conformance -v -run '^join-' ./conformance/testdata/cases
 
-testdata/FORMAT.md says what a case means.
+testdata/FORMAT.md says what a case means. recorder/record.py records what LangGraph answers to one.
 `
 
 // Exit statuses.
