@@ -78,7 +78,7 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 	if err != nil && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED {
 		return err
 	}
-	v.Step, v.Output, v.Error = left.Step, left.Output, message
+	v.Step, v.Output, v.Error, v.Failure = left.Step, left.Output, message, left.Failure
 	if left.Spec == nil || left.State == nil {
 		return nil
 	}

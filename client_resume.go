@@ -203,7 +203,15 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 		e.Kind = map[string]error{
 			workflows.ErrTypeAnswered: ErrAnswerRefused, workflows.ErrTypeBadAnswer: ErrBadInput,
 			workflows.ErrTypeUnknownQuestion: ErrNotFound, workflows.ErrTypeBusy: ErrRunning,
+			workflows.ErrTypeBadUpdate: ErrBadInput,
 		}[refused.Type()]
+		if cause := refusedBy(refused); cause != nil {
+			e.Cause = cause
+			e.Message = strings.TrimSuffix(strings.TrimSuffix(e.Message, cause.Error()), ": ")
+			if e.Message == "" {
+				e.Message = "the run refuses it"
+			}
+		}
 		if e.Kind == nil {
 			e.Kind = ErrAnswerRefused
 		}
@@ -221,6 +229,16 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 			Do: "Look at it", Command: []string{"show", thread}}
 	}
 	return c.explain(err, "", thread)
+}
+
+// refusedBy is the engine's error for which a run refused a message, nil when it was not the engine's. Its text is the
+// message's end.
+func refusedBy(refused *temporal.ApplicationError) *pregel.NodeError {
+	var cause pregel.NodeError
+	if !refused.HasDetails() || refused.Details(&cause) != nil {
+		return nil
+	}
+	return &cause
 }
 
 // canRetry says which ends of a run a retry can go on from.

@@ -43,6 +43,8 @@ type ThreadView struct {
 	Nodes     []string   `json:"nodes,omitempty"`
 	Questions []Question `json:"questions,omitempty"`
 	Error     string     `json:"error,omitempty"`
+	// Failure is why the run failed, nil when it did not or when nobody could say.
+	Failure *pregel.NodeError `json:"failure,omitempty"`
 	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started"`

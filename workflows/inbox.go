@@ -120,6 +120,12 @@ func (r *run) handle(ctx workflow.Context) error {
 	return r.handleQueries(ctx)
 }
 
+// refuseBad turns a message away that the engine refuses; before says what became of the thread, "" for nothing to say.
+// The engine's error goes along, so that whoever sent the message knows of what kind it is.
+func (r *run) refuseBad(before string, err error) error {
+	return temporal.NewNonRetryableApplicationError(before+err.Error(), ErrTypeBadUpdate, nil, pregel.AsNodeError(r.in.Graph, "", err))
+}
+
 // refuse builds the typed error with which a message is turned away.
 func refuse(kind, format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)

@@ -24,7 +24,7 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 	}
 	thread, err := r.earlier(req.State)
 	if err != nil {
-		return refuse(ErrTypeBadUpdate, "%v", err)
+		return r.refuseBad("", err)
 	}
 	for _, a := range r.answersTo(thread, req.Input.Resume) {
 		for _, q := range r.program.OpenQuestions(thread) {
@@ -45,7 +45,7 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 		err = loop.Err()
 	}
 	if err != nil {
-		return refuse(ErrTypeBadUpdate, "%v", err)
+		return r.refuseBad("", err)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (r *run) update(ctx workflow.Context, req UpdateStateRequest) (UpdateStateR
 		thread, err = r.earlier(req.State)
 	}
 	if err != nil {
-		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "the state is as it was: %v", err)
+		return UpdateStateReply{}, r.refuseBad("the state is as it was: ", err)
 	}
 	return r.commit(ctx, thread, req, routes)
 }
@@ -177,7 +177,7 @@ func (r *run) updateRefusal(req UpdateStateRequest) error {
 		err = r.edit(thread, req, func(*pregel.Task) ([]pregel.Target, error) { return nil, errNotEvaluated }, nil)
 	}
 	if err != nil && !errors.Is(err, errNotEvaluated) {
-		return refuse(ErrTypeBadUpdate, "%v", err)
+		return r.refuseBad("", err)
 	}
 	return nil
 }
