@@ -61,11 +61,12 @@ func errorType(err error) string {
 
 // nodeErrorTypes are the types that a NodeError may carry, by the engine's names for them. Any other is an Error.
 var nodeErrorTypes = map[string]string{
-	"NodeFailure":         typeNodeFailure,
-	"InvalidUpdateError":  typeInvalidUpdate,
-	"GraphRecursionError": typeRecursion,
-	"EmptyInputError":     typeEmptyInput,
-	"ParentCommand":       typeParentCommand,
+	"NodeFailure":          typeNodeFailure,
+	"InvalidUpdateError":   typeInvalidUpdate,
+	"GraphRecursionError":  typeRecursion,
+	"EmptyInputError":      typeEmptyInput,
+	typeMultipleInterrupts: typeMultipleInterrupts,
+	"ParentCommand":        typeParentCommand,
 }
 
 func nodeErrorType(e *pregel.NodeError) string {

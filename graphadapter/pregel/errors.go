@@ -90,6 +90,9 @@ func (e *RecursionError) ErrorType() string { return "GraphRecursionError" }
 func (e *EmptyInputError) ErrorType() string { return "EmptyInputError" }
 
 // ErrorType names the kind of failure in stored data.
+func (e *MultipleInterruptsError) ErrorType() string { return "MultipleInterruptsError" }
+
+// ErrorType names the kind of failure in stored data.
 func (e *ParentCommandError) ErrorType() string { return "ParentCommand" }
 
 // NoCheckpointError says that a call names a checkpoint that the thread does not have.
