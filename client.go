@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 )
@@ -32,6 +33,9 @@ type ClientConfig struct {
 	DataConverter converter.DataConverter
 	// Identity names this client in histories; "" leaves it to the server.
 	Identity string
+	// Graphs are those that this program knows. The past of a run whose graph has reducers of its own can be read only
+	// with that graph; others need none.
+	Graphs []Runnable
 }
 
 // Client starts, reads and answers threads on a Temporal server. It is safe for concurrent use. Its methods return an
@@ -63,6 +67,16 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	return &Client{temporal: c, cfg: cfg, tail: history.Tail{
 		Service: c.WorkflowService(), Namespace: cfg.Namespace, Converter: cfg.DataConverter,
 	}}, nil
+}
+
+// known returns a graph of this program by its name, nil for one that it does not have.
+func (c *Client) known(graph string) *graphadapter.Graph {
+	for _, g := range c.cfg.Graphs {
+		if g.Name() == graph {
+			return g.Adapter()
+		}
+	}
+	return nil
 }
 
 // hasAttributes reports whether the namespace has the custom search attributes: a run that sets one that is missing

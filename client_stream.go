@@ -23,7 +23,8 @@ import (
 // a part of mode StreamReset with the task's id: it voids what that task emitted before. With a [Transport] they come
 // while the node runs, and not again with its result; such a part has the Offset of the part before it.
 //
-// A run whose graph has reducers of its own can be streamed in a program that has the graph: by [Thread.Stream].
+// A run whose graph has reducers of its own can be streamed in a program that has the graph: by [Thread.Stream], or
+// with ClientConfig.Graphs.
 //
 // Errors, the last that a stream gives: ErrBadInput for an unknown mode, an offset that is none, or a run that cannot
 // be read here; ErrNotFound; ErrNoServer; the cause of ctx. The offset of the last part stays good.
@@ -56,7 +57,14 @@ type clientStream struct {
 }
 
 func (s *clientStream) run(ctx context.Context, from *streamOffset) error {
-	run, err := s.client.firstStreamed(ctx, s.request.Thread, from)
+	last, err := s.client.theLastRun(ctx, s.request.Thread)
+	if err != nil {
+		return err
+	}
+	if s.graph == nil {
+		s.graph = s.client.known(last.graph)
+	}
+	run, err := s.client.firstStreamed(ctx, last, from)
 	for err == nil && run != "" {
 		if err = s.play(ctx, run, from); err == nil {
 			run, err = s.client.runAfter(ctx, s.request.Thread, run)

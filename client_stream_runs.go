@@ -12,18 +12,15 @@ import (
 	"superstep.dev/workflows"
 )
 
-// firstStreamed returns the run where a stream begins.
-func (c *Client) firstStreamed(ctx context.Context, thread string, from *streamOffset) (string, error) {
+// firstStreamed returns the run where a stream of a thread begins.
+func (c *Client) firstStreamed(ctx context.Context, last *lastRun, from *streamOffset) (string, error) {
 	if from == nil {
-		last, err := c.theLastRun(ctx, thread)
-		if err != nil {
-			return "", err
-		}
 		return last.runID, nil
 	}
-	length, err := c.historyLength(ctx, thread, from.run)
+	length, err := c.historyLength(ctx, last.thread, from.run)
 	if err == nil && from.event > length {
-		err = &Error{Kind: ErrBadInput, Thread: thread, Message: fmt.Sprintf("the offset is behind event %d of a run that has %d", from.event, length)}
+		err = &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread,
+			Message: fmt.Sprintf("the offset is behind event %d of a run that has %d", from.event, length)}
 	}
 	return from.run, err
 }

@@ -63,7 +63,7 @@ func (a *app) rootCommand() *cobra.Command {
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.retryCommand(), a.cancelCommand(),
-		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.graphCommand(),
+		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
 	root.SetCompletionCommandGroupID(groupOperate)
 	root.SetHelpCommandGroupID(groupOperate)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"go.temporal.io/sdk/client"
 
@@ -25,7 +26,9 @@ type script struct {
 type reply struct {
 	View     json.RawMessage      `json:"view"`
 	Progress []superstep.Progress `json:"progress"`
-	Error    *scriptedError       `json:"error"`
+	// Parts are what Stream gives.
+	Parts []superstep.StreamPart `json:"parts"`
+	Error *scriptedError         `json:"error"`
 	// Interrupt plays Ctrl-C while the call is under way.
 	Interrupt bool `json:"interrupt"`
 	// Refused, under "dial", means that nobody listens.
@@ -87,6 +90,19 @@ func (s *script) Start(ctx context.Context, req superstep.StartRequest) (superst
 
 func (s *script) Follow(ctx context.Context, thread string, on func(superstep.Progress)) (superstep.ThreadView, error) {
 	return play[superstep.ThreadView](ctx, s, "Follow", thread, on)
+}
+
+func (s *script) Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error] {
+	return func(yield func(superstep.StreamPart, error) bool) {
+		for _, p := range s.replies["Stream"].Parts {
+			if !yield(p, nil) {
+				return
+			}
+		}
+		if _, err := play[struct{}](ctx, s, "Stream", r, nil); err != nil {
+			yield(superstep.StreamPart{}, err)
+		}
+	}
 }
 
 func (s *script) List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"iter"
 
 	"go.temporal.io/sdk/client"
 
@@ -13,6 +14,7 @@ import (
 type service interface {
 	Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error)
 	Follow(ctx context.Context, thread string, on func(superstep.Progress)) (superstep.ThreadView, error)
+	Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error]
 	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
 	State(ctx context.Context, thread string) (superstep.StateView, error)
@@ -60,7 +62,9 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return interrupted(ctx, err, "interrupted")
 	}
 	defer c.Close()
-	svc, err := a.backend.service(c, superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace})
+	svc, err := a.backend.service(c, superstep.ClientConfig{
+		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
+	})
 	if err != nil {
 		return err
 	}
