@@ -24,7 +24,7 @@ type work struct {
 
 // graphs are what this binary serves as a program.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), asks()}
+	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), asks(), tells()}
 }
 
 // adds notes its input: a thread's runs add up.
@@ -139,6 +139,27 @@ func asks() *superstep.Graph[work] {
 	g.AddNode("number", question[int64]("How many?"))
 	g.AddEdge(superstep.Start, "colour")
 	g.AddEdge(superstep.Start, "number")
+	return g.MustCompile()
+}
+
+// tells has three nodes that each emit before they write; the second waits for the file "go" in between.
+func tells() *superstep.Graph[work] {
+	g := superstep.NewStateGraph[work]("tells")
+	before := superstep.Start
+	for _, name := range []string{"first", "second", "third"} {
+		g.AddNode(name, func(ctx context.Context, s work) (work, error) {
+			s, err := ran(s, name)
+			if err == nil {
+				err = superstep.Emit(ctx, name+" works")
+			}
+			if err == nil && name == "second" {
+				err = await(ctx, s, "go")
+			}
+			return s, err
+		})
+		g.AddEdge(before, name)
+		before = name
+	}
 	return g.MustCompile()
 }
 

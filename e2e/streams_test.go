@@ -1,0 +1,153 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+)
+
+// streaming is a "stream -o json" under way, in a program that has the graphs of these tests.
+type streaming struct {
+	running
+	lines *bufio.Scanner
+}
+
+var allModes = []string{"--mode", "values,updates,custom,tasks,checkpoints,messages"}
+
+// stream starts to stream a thread.
+func (r *rig) stream(thread string, args ...string) *streaming {
+	r.t.Helper()
+	args = append([]string{"stream", thread, "-o", "json", "--address", r.address, "--task-queue", r.queue}, append(args, allModes...)...)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	r.t.Cleanup(cancel)
+	s := &streaming{running: running{r: r, cmd: exec.CommandContext(ctx, os.Args[0], args...)}}
+	s.cmd.Env = environment(asProgram + "=1")
+	s.cmd.Stderr = &s.stderr
+	out, err := s.cmd.StdoutPipe()
+	require.NoError(r.t, err)
+	s.lines = bufio.NewScanner(out)
+	require.NoError(r.t, s.cmd.Start())
+	return s
+}
+
+// until reads parts until one has that text, or until the end for "".
+func (s *streaming) until(text string) []superstep.StreamPart {
+	s.r.t.Helper()
+	var parts []superstep.StreamPart
+	for s.lines.Scan() {
+		var p superstep.StreamPart
+		require.NoError(s.r.t, json.Unmarshal(s.lines.Bytes(), &p), s.lines.Text())
+		parts = append(parts, p)
+		if text != "" && strings.Contains(s.lines.Text(), text) {
+			return parts
+		}
+	}
+	require.NoError(s.r.t, s.lines.Err())
+	require.Empty(s.r.t, text, "the stream ended before: %s", &s.stderr)
+	return parts
+}
+
+// ends wants an exit code.
+func (s *streaming) ends(code int) {
+	s.r.t.Helper()
+	_ = s.cmd.Wait()
+	require.Equal(s.r.t, code, s.cmd.ProcessState.ExitCode(), s.stderr.String())
+}
+
+// content are parts without their offsets, and without the name of their thread.
+func content(thread string, parts []superstep.StreamPart) []string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, string(p.Mode)+" "+strings.ReplaceAll(string(p.Data), thread, "THREAD"))
+	}
+	return out
+}
+
+// A reader and the worker are both killed in the middle of a run. Another reader goes on from the last part that the
+// first one saw, while another worker goes on with the run: together they saw exactly what one reader sees of a run that
+// nothing happened to.
+func TestStreamGoesOnInAnotherProcess(t *testing.T) {
+	r := newRig(t)
+	worker := r.graphsWorker("worker-1")
+	thread := r.begin("tells", r.steered())
+	first := r.stream(thread)
+	seen := first.until(`"name":"second","input"`)
+	r.until("the node is in the middle", func() bool { return r.ran("second") == 1 })
+	require.NoError(t, first.cmd.Process.Kill())
+	_ = first.cmd.Wait()
+	r.kill(worker)
+
+	second := r.stream(thread, "--from", seen[len(seen)-1].Offset)
+	r.put("go")
+	r.graphsWorker("worker-2")
+	seen = append(seen, second.until("")...)
+	second.ends(0)
+	require.Equal(t, 2, r.ran("second"), "its worker was killed")
+
+	whole := r.stream(thread)
+	require.Equal(t, whole.until(""), seen, "a reader who comes late sees the same, at the same offsets")
+	whole.ends(0)
+	again := r.begin("tells", r.steered())
+	r.wait(again, superstep.StatusFinished)
+	quiet := r.stream(again)
+	require.Equal(t, content(again, quiet.until("")), content(thread, seen), "nothing lost, nothing twice")
+	quiet.ends(0)
+}
+
+// A thread's next run goes on behind the offset of the one before, and with no worker at all.
+func TestStreamGoesOverToTheNextRun(t *testing.T) {
+	r := newRig(t)
+	worker := r.graphsWorker("worker")
+	thread := r.begin("adds", map[string]string{"note": "one"})
+	r.wait(thread, superstep.StatusFinished)
+	one := r.stream(thread)
+	seen := one.until("")
+	one.ends(0)
+	r.again("adds", thread, map[string]string{"note": "two"})
+	r.wait(thread, superstep.StatusFinished)
+	r.again("adds", thread, map[string]string{"note": "three"})
+	r.wait(thread, superstep.StatusFinished)
+	r.kill(worker)
+
+	rest := r.stream(thread, "--from", seen[len(seen)-1].Offset)
+	var updates []string
+	for _, p := range rest.until("") {
+		if p.Mode == superstep.StreamUpdates {
+			updates = append(updates, string(p.Data))
+		}
+	}
+	rest.ends(0)
+	require.Equal(t, []string{`{"adds":{"log":["two"]}}`, `{"adds":{"log":["three"]}}`}, updates)
+	newest := r.stream(thread)
+	require.Contains(t, content(thread, newest.until("")), `updates {"adds":{"log":["three"]}}`)
+	newest.ends(0)
+}
+
+// Ctrl-C ends the reading and not the run; a program without the graph says what is missing; an offset that is none is
+// refused.
+func TestStreamsThatEndEarly(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	thread := r.begin("slow", r.steered())
+	s := r.stream(thread)
+	seen := s.until(`"name":"slow","input"`)
+	s.interrupt()
+	s.ends(130)
+	require.Contains(t, s.stderr.String(), "--from "+seen[len(seen)-1].Offset)
+	r.put("go")
+	r.wait(thread, superstep.StatusFinished)
+
+	require.Contains(t, r.exits(2, r.superstep("stream", thread)).stderr, "run this from the program that has the graph")
+	for _, offset := range []string{"nonsense", seen[0].Offset + "0", strings.Repeat("1/", 1000)} {
+		r.exits(2, r.superstep("stream", thread, "--from", offset))
+	}
+	r.exits(4, r.superstep("stream", "nobody"))
+}
