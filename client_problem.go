@@ -28,7 +28,7 @@ func (c *Client) problem(ctx context.Context, last *lastRun) (string, error) {
 		failure := a.GetLastFailure()
 		kind := failure.GetApplicationFailureInfo().GetType()
 		switch {
-		case kind == graphadapter.NodeUnservedType:
+		case kind == graphadapter.NodeUnservedType, kind == graphadapter.NodeInputType:
 			return failure.GetMessage(), nil
 		case kind == graphadapter.NodeRetryType:
 			return fmt.Sprintf("%s failed and will be tried again: %s", a.GetActivityType().GetName(), failure.GetMessage()), nil

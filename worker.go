@@ -7,12 +7,11 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 
-	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
-	"superstep.dev/workflows"
 )
 
 // stickyTimeout is how long a lost worker's runs wait for it before any other takes them. The SDK's 5 s are most of a
@@ -32,6 +31,12 @@ type WorkerConfig struct {
 	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
 	// five pollers, and 30 s of WorkerStopTimeout to drain.
 	Options worker.Options
+	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default. With another
+	// one the worker could not read a run's history, where it finds what nodes read.
+	DataConverter converter.DataConverter
+	// InputBytes is what the worker keeps in memory of the large values that its runs' nodes are about to read; 0 means
+	// 128 MiB. One that is not there any more is found by replaying its run, which takes longer.
+	InputBytes int
 	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
 	// of the Temporal client.
 	Logger *zap.Logger
@@ -58,7 +63,7 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	}
 	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())
-	if err := Register(w.worker, c, cfg.Graphs...); err != nil {
+	if err := register(w.worker, c, cfg); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -93,15 +98,9 @@ func (w *Worker) options() worker.Options {
 }
 
 // Register registers graphs on a Temporal worker of your own: their workflow, and its one dynamic activity for their
-// nodes. The client must be the worker's.
+// nodes. The client must be the worker's, with Temporal's default data converter: for another one see [NewWorker].
 func Register(r worker.Registry, c client.Client, graphs ...Runnable) error {
-	adapters, err := adaptersOf(graphs)
-	if err != nil {
-		return err
-	}
-	workflows.NewGraphs(adapters, nil).Register(r)
-	activities.NewNodes(c, adapters).Register(r)
-	return nil
+	return register(r, c, WorkerConfig{Graphs: graphs})
 }
 
 // seenWithin bounds the wait for the server to notice a poller: it does at the first poll.

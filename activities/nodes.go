@@ -19,6 +19,7 @@ import (
 type Nodes struct {
 	client client.Client
 	byName map[string]*graphadapter.Graph
+	inputs *Inputs // nil: requests carry all values
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -55,10 +56,11 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 
 // execution is one execution of one task by this worker.
 type execution struct {
-	req   graphadapter.NodeRequest
-	info  activity.Info
-	graph *graphadapter.Graph // the root graph; nil when this worker does not have it
-	owner *owner
+	req    graphadapter.NodeRequest
+	info   activity.Info
+	graph  *graphadapter.Graph // the root graph; nil when this worker does not have it
+	owner  *owner
+	inputs *Inputs
 }
 
 func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
@@ -76,7 +78,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o}, nil
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs}, nil
 }
 
 // run keeps the task's lease while the node runs, and sorts out how it ended.
@@ -99,6 +101,10 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	// The lease is renewed as long as the node runs, and its context ends with it: a call needs no bound of its own.
 	held, release := e.owner.hold(ctx)
+	if err := e.fill(ctx, held); err != nil {
+		release()
+		return pregel.Outcome{}, err
+	}
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
@@ -164,10 +170,15 @@ func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission
 
 // unserved gives the task back, for a worker that has its function.
 func (e *execution) unserved(ctx context.Context, err error) error {
+	return e.givenBack(ctx, graphadapter.NodeUnservedType, err)
+}
+
+// givenBack ends this execution without a word about the task: another worker takes it.
+func (e *execution) givenBack(ctx context.Context, kind string, err error) error {
 	if recorded := e.owner.countGivenBack(ctx); recorded != nil {
 		err = errors.Join(err, recorded)
 	}
-	return temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)
+	return temporal.NewApplicationErrorWithCause(err.Error(), kind, err)
 }
 
 func (e *execution) graphName() string {

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"superstep.dev/activities"
+	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
@@ -127,8 +127,9 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 	l = newLine()
 	c := r.dial(l)
 	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second})
-	workflows.NewGraphs(graphs, nil).Register(w)
-	activities.NewNodes(c, graphs).Register(w)
+	if err := superstep.Register(w, c, runnables(graphs)...); err != nil {
+		r.t.Fatal(err)
+	}
 	w.RegisterWorkflow(oneTask)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
@@ -254,4 +255,18 @@ func await(t *testing.T, what string, condition func() bool, seen func() any) {
 			t.Fatalf("%s did not come within %v; last seen: %s", what, patience, text)
 		}
 	}
+}
+
+// served makes a graph without types one that a worker serves.
+type served struct{ graph *graphadapter.Graph }
+
+func (s served) Name() string                 { return s.graph.Spec.Name }
+func (s served) Adapter() *graphadapter.Graph { return s.graph }
+
+func runnables(graphs []*graphadapter.Graph) []superstep.Runnable {
+	out := make([]superstep.Runnable, len(graphs))
+	for i, g := range graphs {
+		out[i] = served{g}
+	}
+	return out
 }

@@ -22,6 +22,8 @@ type NodeRequest struct {
 	Suspect bool `json:"suspect,omitempty"`
 	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.
 	LedgerBytes int `json:"ledger_bytes"`
+	// References are the large parts that the request goes without; see Fill.
+	References []Reference `json:"references,omitempty"`
 }
 
 // NodeProgress is what one execution of a task leaves to the next: the details of its heartbeats.
@@ -63,4 +65,6 @@ const (
 	NodeUnservedType = "superstep.NodeUnserved"
 	// NodeStoppedType: this worker stops; another one takes the task over.
 	NodeStoppedType = "superstep.NodeStopped"
+	// NodeInputType: this worker could not find what the node reads; another one may.
+	NodeInputType = "superstep.NodeInput"
 )

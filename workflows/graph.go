@@ -31,6 +31,7 @@ type run struct {
 	results []result
 	inbox   inbox
 	lines   lines
+	inputs  inputs
 	updates int // that were begun, for the ids of their activities
 }
 
@@ -41,6 +42,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	r := &run{in: in, sink: g.sink, status: StatusRunning, suspectStep: -1}
 	r.inbox.answered = in.Answered
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
+	r.inputs.values = g.values
 	r.program = g.program(ctx, &r.in)
 	if err := r.open(); err != nil {
 		return nil, err

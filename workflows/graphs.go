@@ -19,6 +19,8 @@ type Graphs struct {
 	sink graphadapter.Recorder
 	// reader is set while a past run is read.
 	reader *Reader
+	// values is told of what goes by reference; it may be nil.
+	values Values
 }
 
 // NewGraphs returns the workflows over these graphs. sink is told of everything that happens to every run's thread, at

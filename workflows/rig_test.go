@@ -60,8 +60,9 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 	w := worker.New(r.client, r.queue, worker.Options{
 		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience,
 	})
-	workflows.NewGraphs(graphs, nil).Register(w)
-	activities.NewNodes(r.client, graphs).Register(w)
+	inputs := activities.NewInputs(0, r.replaying(graphs...))
+	workflows.NewGraphs(graphs, nil).Telling(inputs).Register(w)
+	activities.NewNodes(r.client, graphs).WithInputs(inputs).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

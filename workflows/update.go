@@ -136,8 +136,8 @@ func (r *run) editOnce(thread *pregel.Thread, within []string, updates []graphad
 // routes evaluates a node's branches where the graph's functions are: by the node's activity.
 func (r *run) routes(ctx workflow.Context, task *pregel.Task) ([]pregel.Target, error) {
 	req := r.request(ctx, task)
-	if size := requestSize(req); size > maxRequestBytes {
-		return nil, r.tooLarge(task, size).Error
+	if refused := r.tooLarge(req, requestSize(req)); refused != nil {
+		return nil, refused
 	}
 	options := r.activityOptions(task)
 	options.ActivityID = fmt.Sprintf("update %d/%s", r.updates, activityID(task))

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -64,8 +63,8 @@ func (r *run) schedule(ctx workflow.Context) {
 		}
 		w.queue = w.queue[1:]
 		w.order++
-		if size > maxRequestBytes {
-			r.results = append(r.results, result{w.order, task, r.tooLarge(task, size)})
+		if refused := r.tooLarge(req, size); refused != nil {
+			r.results = append(r.results, result{w.order, task, pregel.Outcome{Error: refused}})
 			continue
 		}
 		w.running++
@@ -84,14 +83,6 @@ func (r *run) limit() int {
 
 // wide is how many tasks will be under way at once.
 func (r *run) wide() int { return min(r.limit(), len(r.tasks.queue)+r.tasks.running) }
-
-// tooLarge fails a task whose input the server would refuse: sent all the same, it would make the run's worker try for
-// ever.
-func (r *run) tooLarge(task *pregel.Task, size int) pregel.Outcome {
-	return pregel.Outcome{Error: &pregel.NodeError{Type: "PayloadTooLarge", Graph: r.in.Graph, Node: task.Node,
-		Message: fmt.Sprintf("what the node reads has %d bytes, at most %d can be sent to it: keep large values outside and "+
-			"references in the state, or let the node read less of it", size, maxRequestBytes)}}
-}
 
 // execute starts a task's activity; its result is noted when it arrives.
 func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
@@ -168,27 +159,12 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 	if task.IsSend() && len(task.Branches) == 0 {
 		sent.State = nil // a Send's node sees its argument only
 	}
-	return graphadapter.NodeRequest{
+	req := graphadapter.NodeRequest{
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
 		Durability: r.in.Durability, Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect:     r.loop != nil && r.loop.Step() == r.suspectStep,
 		LedgerBytes: min(maxLedgerBytes, maxDetailBytes/max(1, r.wide())),
 	}
-}
-
-// requestSize estimates the bytes of a request's payload: its values, which alone can be large.
-func requestSize(req graphadapter.NodeRequest) int {
-	size := 512 + len(req.Task.Arg) + len(req.Task.Ledger) + len(req.Context)
-	for _, name := range workflow.DeterministicKeys(req.Task.State) {
-		size += len(name) + len(req.Task.State[name]) + 4
-	}
-	for _, a := range req.Task.Answers {
-		size += len(a.Value) + len(a.QuestionID)
-	}
-	if req.Task.RouteOnly {
-		if done, err := json.Marshal(req.Task.Done); err == nil {
-			size += len(done)
-		}
-	}
-	return size
+	r.inputs.shorten(ctx, &req)
+	return req
 }

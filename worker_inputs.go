@@ -1,0 +1,59 @@
+package superstep
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/activities"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/history"
+	"superstep.dev/workflows"
+)
+
+// register registers the graphs of cfg: the workflow keeps what it sends by reference where the nodes look first, and
+// a replay of the workflow finds what is not there.
+func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
+	adapters, err := adaptersOf(cfg.Graphs)
+	if err != nil {
+		return err
+	}
+	if cfg.DataConverter == nil {
+		cfg.DataConverter = converter.GetDefaultDataConverter()
+	}
+	inputs := activities.NewInputs(cfg.InputBytes, replays{c, cfg.DataConverter, adapters}.values)
+	if !cfg.Options.DisableWorkflowWorker {
+		workflows.NewGraphs(adapters, nil).Telling(inputs).Register(r)
+	}
+	activities.NewNodes(c, adapters).WithInputs(inputs).Register(r)
+	return nil
+}
+
+// replays go through the runs of a worker's graphs.
+type replays struct {
+	client    client.Client
+	converter converter.DataConverter
+	graphs    []*graphadapter.Graph
+}
+
+// values calls pass with every value that a run has sent by reference.
+func (r replays) values(ctx context.Context, run activities.Run, pass func(pregel.Value)) error {
+	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
+	graphs := workflows.NewGraphs(r.graphs, nil).Telling(told(pass))
+	return tail.Replay(ctx, run.WorkflowID, run.RunID, sender{graphs})
+}
+
+// told is told of all values alike: to a replay all of them are past.
+type told func(pregel.Value)
+
+func (p told) Sent(_ string, v pregel.Value) { p(v) }
+func (p told) Passed(v pregel.Value)         { p(v) }
+
+// sender is the workflow code that a replay runs for what it sends.
+type sender struct{ *workflows.Graphs }
+
+// Err says nothing: what goes wrong is in the replay's own error.
+func (sender) Err() error { return nil }

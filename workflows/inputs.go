@@ -1,0 +1,197 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// What a node reads is part of the run's history already: its parts came in as inputs, answers and results. So a large
+// value is not sent with every task that reads it: a reference is, and the worker that runs the task has the value, or
+// finds it by replaying the run. History then grows with what changed.
+const (
+	// A value above maxInline bytes goes by reference: a reference takes about 150.
+	maxInline = 4 << 10
+	// The smaller values of a task's state go by one reference when together they are above maxInlineState bytes.
+	maxInlineState = 8 << 10
+	// maxReferred bounds what one task reads by reference: its worker holds all of it, more than once.
+	maxReferred = 64 << 20
+	// contextName stands for the run's context among the names of channels, which cannot have a NUL.
+	contextName = "\x00context"
+)
+
+// Values is told of the values that runs send by reference. Its methods must not block, and nobody may change v.
+type Values interface {
+	// Sent: v is sent by reference, in a moment.
+	Sent(digest string, v pregel.Value)
+	// Passed: a run that is replayed comes by where it sent v. Nobody has needed its digest yet.
+	Passed(v pregel.Value)
+}
+
+// Telling makes the runs tell of the values that they send by reference, so that a worker need not look far for them.
+// It returns g.
+func (g *Graphs) Telling(v Values) *Graphs {
+	g.values = v
+	return g
+}
+
+// inputs makes the references of one run. What it remembers only saves work: its references follow from the values.
+type inputs struct {
+	values Values // nil: nobody is told
+	// known are the digests of each channel's newest value: a superstep's tasks read the same ones.
+	known map[string]*known
+	rest  known
+}
+
+// known is a value, or several, whose reference was made before.
+type known struct {
+	of     []identity
+	body   pregel.Value
+	digest string // "" until it is needed
+}
+
+// identity is where a value is in memory: values never change, so the same place means the same value.
+type identity struct {
+	name  string
+	first *byte
+	size  int
+}
+
+func identityOf(name string, v pregel.Value) identity {
+	if len(v) == 0 {
+		return identity{name: name}
+	}
+	return identity{name, &v[0], len(v)}
+}
+
+// shorten replaces a request's large parts by references.
+func (in *inputs) shorten(ctx workflow.Context, req *graphadapter.NodeRequest) {
+	in.shortenState(ctx, req)
+	refer := func(part graphadapter.Part, k *known) {
+		req.References = append(req.References, in.refer(ctx, part, "", k))
+	}
+	if len(req.Task.Arg) > maxInline {
+		refer(graphadapter.PartArg, &known{body: req.Task.Arg})
+		req.Task.Arg = nil
+	}
+	if len(req.Context) > maxInline {
+		refer(graphadapter.PartContext, in.shared(contextName, req.Context))
+		req.Context = nil
+	}
+	if req.Task.RouteOnly {
+		if done, err := json.Marshal(req.Task.Done); err == nil && len(done) > maxInline {
+			refer(graphadapter.PartDone, &known{body: done})
+			req.Task.Done = pregel.Command{}
+		}
+	}
+}
+
+// shortenState leaves the small values of the task's state in place, if they are few.
+func (in *inputs) shortenState(ctx workflow.Context, req *graphadapter.NodeRequest) {
+	small, total := map[string]pregel.Value{}, 0
+	var rest []identity
+	for _, name := range workflow.DeterministicKeys(req.Task.State) {
+		v := req.Task.State[name]
+		if len(v) > maxInline {
+			req.References = append(req.References, in.refer(ctx, graphadapter.PartChannel, name, in.shared(name, v)))
+			continue
+		}
+		small[name] = v
+		rest = append(rest, identityOf(name, v))
+		total += len(name) + len(v) + 4
+	}
+	if total > maxInlineState {
+		req.References = append(req.References, in.refer(ctx, graphadapter.PartRest, "", in.bundle(rest, small)))
+		small = nil
+	}
+	if len(req.References) > 0 {
+		req.Task.State = small // a map of its own: the task's is shared
+	}
+}
+
+// shared is a value that other tasks may read too.
+func (in *inputs) shared(name string, v pregel.Value) *known {
+	of := []identity{identityOf(name, v)}
+	if in.known == nil {
+		in.known = map[string]*known{}
+	}
+	if k := in.known[name]; k == nil || !slices.Equal(k.of, of) {
+		in.known[name] = &known{of: of, body: v}
+	}
+	return in.known[name]
+}
+
+// bundle is one value for several small ones.
+func (in *inputs) bundle(of []identity, values map[string]pregel.Value) *known {
+	if !slices.Equal(in.rest.of, of) {
+		body, err := json.Marshal(values)
+		if err != nil {
+			panic("superstep: channel values are always JSON: " + err.Error())
+		}
+		in.rest = known{of: of, body: body}
+	}
+	return &in.rest
+}
+
+// refer makes a reference, and tells of what it stands for. What a replay sends goes nowhere: digests, which would make
+// replays of long runs with large values slow, are left out of it.
+func (in *inputs) refer(ctx workflow.Context, part graphadapter.Part, channel string, k *known) graphadapter.Reference {
+	switch {
+	case !workflow.IsReplaying(ctx):
+		if k.digest == "" {
+			k.digest = graphadapter.DigestOf(k.body)
+		}
+		if in.values != nil {
+			in.values.Sent(k.digest, k.body)
+		}
+	case in.values != nil:
+		in.values.Passed(k.body)
+	}
+	return graphadapter.Reference{Part: part, Channel: channel, Digest: k.digest, Size: len(k.body)}
+}
+
+// referenceBytes is what a reference takes in a request, its channel's name left out.
+const referenceBytes = 150
+
+// requestSize estimates the bytes of a request's payload: its values, which alone can be large, and its references.
+func requestSize(req graphadapter.NodeRequest) int {
+	size := 512 + len(req.Task.Arg) + len(req.Task.Ledger) + len(req.Context)
+	for _, name := range workflow.DeterministicKeys(req.Task.State) {
+		size += len(name) + len(req.Task.State[name]) + 4
+	}
+	for _, a := range req.Task.Answers {
+		size += len(a.Value) + len(a.QuestionID)
+	}
+	if req.Task.RouteOnly {
+		if done, err := json.Marshal(req.Task.Done); err == nil {
+			size += len(done)
+		}
+	}
+	for _, ref := range req.References {
+		size += referenceBytes + len(ref.Channel)
+	}
+	return size
+}
+
+// tooLarge refuses a task that no worker could be given: its payload is one that the server refuses, which would make
+// the run's worker try for ever, or a worker would have to hold too much for it.
+func (r *run) tooLarge(req graphadapter.NodeRequest, size int) *pregel.NodeError {
+	limit := maxRequestBytes
+	if len(req.References) > 0 && size <= limit {
+		limit = maxReferred
+		for _, ref := range req.References {
+			size += ref.Size
+		}
+	}
+	if size <= limit {
+		return nil
+	}
+	return &pregel.NodeError{Type: "PayloadTooLarge", Graph: r.in.Graph, Node: req.Task.Node,
+		Message: fmt.Sprintf("what the node reads has %d bytes, at most %d can be given to it: keep large values outside and "+
+			"references in the state, or let the node read less of it", size, limit)}
+}
