@@ -47,31 +47,23 @@ type edits struct {
 }
 
 func (m *edits) apply(ctx context.Context, path []string, u StateUpdate) error {
-	var e *pregel.Edit
-	var err error
-	space := ""
-	if len(path) == 0 {
-		e, err = m.program.Edit(m.thread, u.Values, u.AsNode)
-	} else if _, space, err = m.program.Within(m.thread, path); err == nil {
-		e, err = m.program.EditWithin(m.thread, path, u.Values, u.AsNode)
-	}
+	e, err := m.program.Edit(m.thread, path, []StateUpdate{u})
 	if err != nil {
 		return err
 	}
-	var routes []pregel.Target
-	if task := e.Task(); task != nil {
+	var routes [][]pregel.Target
+	for _, task := range e.Tasks() {
 		o := m.run(ctx, task)
 		if o.Error != nil {
 			return o.Error
 		}
-		routes = o.Routes
+		routes = append(routes, o.Routes)
 	}
-	r, err := e.Apply(routes)
-	if err != nil {
-		return err
+	made, err := e.Apply(routes)
+	for _, r := range made {
+		m.spaces, m.records = append(m.spaces, e.Namespace()), append(m.records, r)
 	}
-	m.spaces, m.records = append(m.spaces, space), append(m.records, r)
-	return nil
+	return err
 }
 
 // edited takes in what edits made.

@@ -53,17 +53,4 @@ type RunResult struct {
 }
 
 // StateUpdate is one write to a thread's state from outside, as if a node had returned it.
-//
-// LangGraph's pseudo nodes are nodes here too: pregel.End finishes what was about to run, pregel.AsInput takes Input as
-// new input of the graph, and pregel.AsCopy makes a sibling of the checkpoint, onto which the update's Copied are
-// applied.
-type StateUpdate struct {
-	// Values is the update; nil routes on without writing.
-	Values []pregel.Write `json:"values,omitempty"`
-	// AsNode is the node whose edges and branches decide what comes next; "" infers it.
-	AsNode string `json:"as_node,omitempty"`
-	// Input is the input, for pregel.AsInput.
-	Input pregel.Value `json:"input,omitempty"`
-	// Copied are updates on top of the copy, for pregel.AsCopy.
-	Copied []StateUpdate `json:"copied,omitempty"`
-}
+type StateUpdate = pregel.Update

@@ -98,39 +98,29 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStat
 // edit applies the updates to a thread, one checkpoint for each list, and reports each to made unless that is nil.
 func (r *run) edit(thread *pregel.Thread, req UpdateStateRequest, route router, made func(namespace string, r *pregel.Record)) error {
 	for _, updates := range req.Edits {
-		namespace, record, err := r.editOnce(thread, req.Within, updates, route)
+		e, err := r.program.Edit(thread, req.Within, updates)
 		if err != nil {
 			return err
 		}
-		if made != nil {
-			made(namespace, record)
+		var routes [][]pregel.Target
+		for _, task := range e.Tasks() {
+			targets, err := route(task)
+			if err != nil {
+				return err
+			}
+			routes = append(routes, targets)
+		}
+		records, err := e.Apply(routes)
+		if err != nil {
+			return err
+		}
+		for _, record := range records {
+			if made != nil {
+				made(e.Namespace(), record)
+			}
 		}
 	}
 	return nil
-}
-
-func (r *run) editOnce(thread *pregel.Thread, within []string, updates []graphadapter.StateUpdate, route router) (
-	namespace string, record *pregel.Record, err error) {
-	if len(updates) != 1 {
-		return "", nil, errors.New("several updates of one checkpoint are not supported yet")
-	}
-	var e *pregel.Edit
-	if len(within) == 0 {
-		e, err = r.program.Edit(thread, updates[0].Values, updates[0].AsNode)
-	} else if _, namespace, err = r.program.Within(thread, within); err == nil {
-		e, err = r.program.EditWithin(thread, within, updates[0].Values, updates[0].AsNode)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	var targets []pregel.Target
-	if task := e.Task(); task != nil {
-		if targets, err = route(task); err != nil {
-			return "", nil, err
-		}
-	}
-	record, err = e.Apply(targets)
-	return namespace, record, err
 }
 
 // routes evaluates a node's branches where the graph's functions are: by the node's activity.

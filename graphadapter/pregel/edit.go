@@ -1,63 +1,170 @@
 package pregel
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
-// Edit is an update of a thread's state from outside, as if a node had returned it: section 10.3 of the semantics.
+// Update is one write to a thread's state from outside, as if a node had returned it.
+//
+// LangGraph's pseudo nodes are nodes here too: [End] finishes what was about to run with what is known of it, [AsInput]
+// takes Input as new input of the graph, and [AsCopy] makes a sibling of the checkpoint, onto which Copied are applied.
+type Update struct {
+	// Values is the update; nil routes on without writing.
+	Values []Write `json:"values,omitempty"`
+	// AsNode is the node whose edges and branches decide what comes next; "" infers it.
+	AsNode string `json:"as_node,omitempty"`
+	// Input is the input, for AsInput: an object that is not empty.
+	Input Value `json:"input,omitempty"`
+	// Copied are updates on top of the copy, for AsCopy: one superstep of them all.
+	Copied []Update `json:"copied,omitempty"`
+}
+
+// Edit is one superstep of updates of a thread's state from outside: sections 10.3 and 10.4 of the semantics. It makes
+// one checkpoint, or two when a copy is updated.
 type Edit struct {
 	prog   *Program
 	thread *Thread
 	keep   func(*Record)
 	base   *Record // what it edits, nil for a thread that never ran
 	from   *Checkpoint
-	node   int // -1 when it finishes the thread
-	values []Write
+	as     string   // a pseudo node, "" for nodes
+	input  Value    // as input
+	edits  []edited // of nodes
 	space  string
+	graph  []string
 }
 
-// Edit begins an update of the newest checkpoint as the node asNode, which is inferred when it is "". nil values write
-// nothing. asNode [End] drops what was about to run and takes no values. Errors: *InvalidUpdateError.
-func (p *Program) Edit(t *Thread, values []Write, asNode string) (*Edit, error) {
-	e := &Edit{prog: p, thread: t, base: t.Head, values: values, keep: func(r *Record) { t.Head = r }}
-	return e, e.as(asNode)
+// edited is an update of a node.
+type edited struct {
+	node   int
+	values []Write
 }
 
-// EditWithin is Edit for the subgraph pending in the tasks of the nodes of that path.
-func (p *Program) EditWithin(t *Thread, path []string, values []Write, asNode string) (*Edit, error) {
-	e := &Edit{thread: t, values: values}
+// Edit begins a superstep of updates of the newest checkpoint: of the root graph, or of the subgraph that is pending in
+// the tasks of the nodes of that path. A single update's node is inferred when it has none: the one that ran last.
+// Several updates each name their node; the same may come again, a pseudo node may not.
+//
+// The thread stays as it is until Apply. Errors: *InvalidUpdateError.
+func (p *Program) Edit(t *Thread, path []string, updates []Update) (*Edit, error) {
 	sub, err := p.within(t, path)
 	if err != nil {
 		return nil, err
 	}
-	e.prog, e.base, e.keep, e.space = sub.Program, sub.record, sub.keep, sub.namespace
-	return e, e.as(asNode)
-}
-
-func (e *Edit) as(asNode string) error {
+	e := &Edit{thread: t, prog: sub.Program, base: sub.record, keep: sub.keep, space: sub.namespace, graph: sub.graph}
 	e.from = e.prog.emptyCheckpoint()
 	if e.base != nil {
 		e.from = e.prog.loaded(e.base.Checkpoint)
 	}
-	fail := func(format string, args ...any) error {
-		return &InvalidUpdateError{Graph: e.prog.Spec.Name, Message: fmt.Sprintf(format, args...)}
+	if len(updates) == 0 {
+		return nil, e.fail("there is no update: give at least one")
 	}
-	if asNode == End {
-		if e.values != nil {
-			return fail("an update as %s takes no values", End)
-		}
-		e.node = -1
-		return nil
+	if !pseudo(updates[0].AsNode) {
+		return e, e.addAll(updates)
 	}
-	if asNode == "" {
-		if asNode = e.prog.lastNode(e.from); asNode == "" {
-			return fail("ambiguous update: several nodes ran last, say as which node")
-		}
+	if len(updates) > 1 {
+		return nil, e.fail("an update as %s is the only one of its superstep", updates[0].AsNode)
 	}
-	at, ok := e.prog.nodeAt[asNode]
-	if !ok {
-		return fail("there is no node %q to update as", asNode)
+	return e, e.special(updates[0])
+}
+
+func (e *Edit) fail(format string, args ...any) error {
+	return &InvalidUpdateError{Graph: e.prog.Spec.Name, Message: fmt.Sprintf(format, args...)}
+}
+
+func pseudo(node string) bool { return node == End || node == AsInput || node == AsCopy }
+
+// special takes in an update as a pseudo node.
+func (e *Edit) special(u Update) error {
+	e.as = u.AsNode
+	switch {
+	case u.Values != nil:
+		return e.fail("an update as %s takes no values", u.AsNode)
+	case u.Input != nil && u.AsNode != AsInput, u.Copied != nil && u.AsNode != AsCopy:
+		return e.fail("an update as %s takes neither the input nor the updates of another kind", u.AsNode)
+	case u.AsNode == AsCopy && e.base == nil:
+		return e.fail("there is no checkpoint to copy: the thread never ran")
+	case u.AsNode == AsInput:
+		return e.takeInput(u.Input)
+	case len(u.Copied) > 0:
+		return e.addAll(byNode(u.Copied))
 	}
-	e.node = at
 	return nil
+}
+
+func (e *Edit) takeInput(input Value) error {
+	var fields map[string]Value
+	if err := json.Unmarshal(input, &fields); err != nil || len(fields) == 0 {
+		return e.fail("an update as %s takes an input: a JSON object that is not empty, not %q", AsInput, brief(input))
+	}
+	var err error
+	e.input, err = compact(input)
+	return err
+}
+
+// byNode brings the updates of a copy together by node, as LangGraph does: in the order of each node's first.
+func byNode(updates []Update) []Update {
+	var nodes []string
+	for _, u := range updates {
+		if !slices.Contains(nodes, u.AsNode) {
+			nodes = append(nodes, u.AsNode)
+		}
+	}
+	out := slices.Clone(updates)
+	slices.SortStableFunc(out, func(a, b Update) int {
+		return slices.Index(nodes, a.AsNode) - slices.Index(nodes, b.AsNode)
+	})
+	return out
+}
+
+func (e *Edit) addAll(updates []Update) error {
+	for _, u := range updates {
+		if err := e.add(u, len(updates) == 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Edit) add(u Update, alone bool) error {
+	switch {
+	case pseudo(u.AsNode):
+		return e.fail("an update as %s is the only one of its superstep", u.AsNode)
+	case u.Input != nil || u.Copied != nil:
+		return e.fail("an update as %q takes values, no input or copy: those are for %s and %s", u.AsNode, AsInput, AsCopy)
+	case u.AsNode == "" && !alone:
+		return e.fail("several updates of one superstep must each say as which node")
+	case u.AsNode == "":
+		if u.AsNode = e.prog.lastNode(e.from); u.AsNode == "" {
+			return e.fail("ambiguous update: several nodes ran last, say as which node")
+		}
+	}
+	at, ok := e.prog.nodeAt[u.AsNode]
+	if !ok {
+		return e.fail("there is no node %q to update as", u.AsNode)
+	}
+	for _, w := range u.Values {
+		if w.Value != nil && !json.Valid(w.Value) {
+			return e.fail("the value %q for channel %q is not JSON", brief(w.Value), w.Channel)
+		}
+	}
+	if at == 0 {
+		u.Values = e.prog.accepted(u.Values)
+	}
+	e.edits = append(e.edits, edited{at, u.Values})
+	return nil
+}
+
+// accepted leaves out the writes to channels that the input may not write.
+func (p *Program) accepted(writes []Write) []Write {
+	var out []Write
+	for _, w := range writes {
+		if at, ok := p.index[w.Channel]; ok && at < p.state && p.inputs[at] {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // lastNode is the node that ran last: the one that has seen the newest trigger. It is the entry when none ran and nothing
@@ -84,145 +191,31 @@ func (p *Program) lastNode(c *Checkpoint) string {
 	return name
 }
 
-// Task returns the task whose branches are to be evaluated before Apply; nil when the node has none.
-func (e *Edit) Task() *Task {
-	if e.node < 0 || len(e.prog.nodes[e.node].branches) == 0 {
-		return nil
-	}
-	t := e.prog.pull(e.from, e.node, e.prog.reader(e.from))
-	t.State = e.prog.values(e.from, nil)
-	t.Step, t.RouteOnly, t.Done, t.Namespace = e.step(), true, Command{Update: e.values}, e.space
-	return t
-}
+// Namespace is that of the graph that is edited: "" for the root.
+func (e *Edit) Namespace() string { return e.space }
 
-func (e *Edit) step() int { return max(e.from.Step, -1) + 1 }
-
-// Apply makes the new checkpoint the thread's newest and returns its record.
-func (e *Edit) Apply(routes []Target) (*Record, error) {
-	next, err := e.applied(routes)
-	if err != nil {
-		return nil, err
-	}
-	next.updated, next.hasUpdated = nil, false
-	parent := e.prog.emptyCheckpoint()
-	var memory map[string]*Record
-	if e.base != nil {
-		parent, memory = e.base.Checkpoint, e.base.memory
-	}
-	e.thread.seq++
-	next.Branch = e.from.Branch
-	if e.thread.forked {
-		next.Branch, e.thread.forked = "b"+itoa(e.thread.seq), false
-	}
-	e.prog.seal(next, parent, e.space, SourceUpdate, e.step(), e.thread.seq)
-	r := &Record{Checkpoint: next, tasks: map[string]*TaskRecord{}, memory: memory}
-	e.keep(r)
-	return r, nil
-}
-
-func (e *Edit) applied(routes []Target) (*Checkpoint, error) {
-	if e.node < 0 {
-		return e.finished()
-	}
-	c := Command{Update: e.values}
-	writes := e.prog.writes(nil, e.node, &c, routes)
-	if e.node == 0 {
-		writes = e.prog.fromInput(writes)
-	}
-	return e.prog.applyEdit(e.from, writes)
-}
-
-// finished applies what is known of the pending tasks and drops the rest of them.
-func (e *Edit) finished() (*Checkpoint, error) {
-	if e.base == nil {
-		return e.from, nil
-	}
-	l := &Loop{prog: e.prog, rec: e.base, work: e.from}
-	planned := e.prog.plan(l.work, false)
-	if err := l.applyControl(); err != nil {
-		return nil, err
-	}
-	var parts []applied
-	for _, tr := range e.prog.inOrder(e.prog.known(e.base, planned)) {
-		part := applied{node: tr.task.node}
-		if tr.rec.Done {
-			rec := e.prog.tracked(tr.rec)
-			part.writes = e.prog.writes(nil, tr.task.node, &rec.Command, rec.Routes)
+// Tasks returns the tasks whose branches are to be evaluated before Apply, for each update of a node that has some. They
+// see the edited state with their own update applied, and none of the others'.
+func (e *Edit) Tasks() []*Task {
+	var out []*Task
+	for i, u := range e.edits {
+		if len(e.prog.nodes[u.node].branches) == 0 {
+			continue
 		}
-		parts = append(parts, part)
-	}
-	return e.prog.apply(l.work, parts)
-}
-
-// fromInput leaves out the writes to channels that the input may not write.
-func (p *Program) fromInput(writes []channelWrite) []channelWrite {
-	out := writes[:0:0]
-	for _, w := range writes {
-		if w.channel >= p.state || p.inputs[w.channel] {
-			out = append(out, w)
-		}
+		t := e.prog.pull(e.from, u.node, e.prog.reader(e.from))
+		t.Path += ":edit" + itoa(i) // a name of its own: the node's task of that superstep is another one
+		t.Namespace, t.Graph, t.Branch, t.Digest = e.space, e.graph, e.from.Branch, e.from.Digest
+		t.Step, t.RouteOnly, t.Done = e.step(), true, Command{Update: u.values}
+		out = append(out, t)
 	}
 	return out
 }
 
-// applyEdit applies an update: a superstep goes by, but no node has seen its triggers.
-func (p *Program) applyEdit(c *Checkpoint, writes []channelWrite) (*Checkpoint, error) {
-	n := c.next()
-	version := c.top + 1
-	updated := make([]bool, len(p.channels))
-	for _, g := range p.group([]applied{{writes: writes}}) {
-		changed, err := p.channels[g.channel].apply(p.Spec.Name, &n.cells[g.channel], g.updates)
-		if err != nil {
-			return nil, err
-		}
-		p.touch(n, g.channel, changed, version, updated)
+// step is that of the checkpoint which the nodes' updates make.
+func (e *Edit) step() int {
+	step := max(e.from.Step, -1) + 1
+	if e.as == AsCopy {
+		step++
 	}
-	p.pass(n, version, updated)
-	p.finish(n, version, updated)
-	return n, nil
-}
-
-// subThread is a subgraph pending in a thread.
-type subThread struct {
-	*Program
-	record    *Record
-	keep      func(*Record)
-	namespace string
-}
-
-// within finds the subgraph pending in the tasks of the nodes of that path.
-func (p *Program) within(t *Thread, path []string) (subThread, error) {
-	s := subThread{Program: p, record: t.Head}
-	for i, node := range path {
-		missing := &InvalidUpdateError{Graph: p.Spec.Name, Message: fmt.Sprintf("no task of %q has a pending subgraph", node)}
-		if s.record == nil {
-			return s, missing
-		}
-		found := false
-		for _, at := range sortedKeys(s.record.tasks) {
-			rec := s.record.tasks[at]
-			sub, child := s.childOf(t, rec, path[:i])
-			if rec.Node != node || child == nil {
-				continue
-			}
-			space := childNamespace(&Task{Namespace: s.namespace, Step: s.record.Checkpoint.Step + 1, Path: at})
-			key := memoryKey(path[:i], node)
-			s = subThread{Program: sub, record: child, namespace: space, keep: func(r *Record) { rec.child = r }}
-			if sub.Spec.Memory == MemoryThread {
-				s.keep = func(r *Record) { t.memory[key] = r }
-			}
-			found = true
-			break
-		}
-		if !found {
-			return s, missing
-		}
-	}
-	return s, nil
-}
-
-// Within returns the namespace of the subgraph pending in the tasks of the nodes of that path, and its program.
-func (p *Program) Within(t *Thread, path []string) (*Program, string, error) {
-	s, err := p.within(t, path)
-	return s.Program, s.namespace, err
+	return step
 }

@@ -9,38 +9,43 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// edit updates the state from outside. Its input is written like an outcome; routes are those that the branches of the
-// node chose. No input writes nothing.
+// edit updates the state from outside, in one superstep. Each line of its input is one update, written like an outcome
+// behind the node it is of; routes are those that the branches of the node chose. "?" is the node to infer. What stands
+// behind AS-COPY is updated on top of the copy.
 func (s *session) edit(d *datadriven.TestData) error {
-	asNode, path := "", []string(nil)
+	var path []string
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
-		case "as":
-			asNode = nodeName(arg.Vals[0])
 		case "in":
 			path = arg.Vals
 		case "at":
 			s.thread = s.thread.At(s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))])
 		}
 	}
-	o, err := outcomeOf(d.Input, nil)
+	updates, routes, err := updatesOf(lines(d.Input))
 	if err != nil {
 		return err
 	}
-	e, err := s.beginEdit(path, o.Update, asNode)
+	e, err := s.program.Edit(s.thread, path, updates)
 	if err != nil {
 		return err
 	}
-	if task := e.Task(); task != nil {
-		fmt.Fprintf(&s.out, "evaluate the branches of %s at step %d on %s after%s\n", task.Node, task.Step,
+	var chosen [][]pregel.Target
+	for _, task := range e.Tasks() {
+		fmt.Fprintf(&s.out, "evaluate the branches of %s as %s at step %d on %s after%s\n", task.Node, task.Path, task.Step,
 			valuesText(task.State), writesText(task.Done.Update))
+		name := task.Node
+		if len(routes[name]) == 0 {
+			name = "" // it was inferred
+		}
+		chosen, routes[name] = append(chosen, routes[name][0]), routes[name][1:]
 	}
-	r, err := e.Apply(o.Routes)
+	records, err := e.Apply(chosen)
 	if err != nil {
 		return err
 	}
 	if path == nil {
-		s.records = append(s.records, r)
+		s.records = append(s.records, records...)
 	}
 	snapshot, err := s.program.Snapshot(s.thread, s.thread.Head, true)
 	if err != nil {
@@ -50,9 +55,29 @@ func (s *session) edit(d *datadriven.TestData) error {
 	return nil
 }
 
-func (s *session) beginEdit(path []string, values []pregel.Write, asNode string) (*pregel.Edit, error) {
-	if path == nil {
-		return s.program.Edit(s.thread, values, asNode)
+// updatesOf reads updates, and the routes of each node's in turn.
+func updatesOf(text []string) ([]pregel.Update, map[string][][]pregel.Target, error) {
+	var updates []pregel.Update
+	routes := map[string][][]pregel.Target{}
+	for i, line := range text {
+		name, rest, _ := strings.Cut(line, " ")
+		switch name {
+		case "AS-INPUT":
+			updates = append(updates, pregel.Update{AsNode: pregel.AsInput, Input: pregel.Value(rest)})
+			continue
+		case "AS-COPY":
+			copied, routes, err := updatesOf(text[i+1:])
+			return append(updates, pregel.Update{AsNode: pregel.AsCopy, Copied: copied}), routes, err
+		case "?":
+			name = ""
+		}
+		o, err := outcomeOf(rest, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		node := nodeName(name)
+		updates = append(updates, pregel.Update{AsNode: node, Values: o.Update})
+		routes[node] = append(routes[node], o.Routes)
 	}
-	return s.program.EditWithin(s.thread, path, values, asNode)
+	return updates, routes, nil
 }

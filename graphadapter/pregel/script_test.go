@@ -19,7 +19,7 @@ import (
 //	graph, subgraph NAME    declare a graph line by line; see declare
 //	invoke [limit=N] [before=(…)] [after=(…)] [at=#N]    JSON input; at runs again from the thread's Nth checkpoint
 //	continue, control, resume [scalar] [again], answer   go on; see the directives' methods
-//	edit [as=NODE] [at=#N] [in=(…)]    write from outside as if a node had returned it, a subgraph's in a path of nodes
+//	edit [at=#N] [in=(…)]    write from outside as if nodes had returned it, a subgraph's in a path of nodes
 //	reply                   answers while the superstep is under way
 //	drain                   asks the run to stop, for the reason given
 //	ready                   the tasks that are handed out
