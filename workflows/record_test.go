@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -98,6 +99,19 @@ func TestRecordStateCalls(t *testing.T) {
 	var runs atomic.Int32
 	recorded("timed-out", hangingGraph(&runs), workflows.GraphInput{StepTimeout: 500}, func(r *rig, run client.WorkflowRun) {
 		closingOf(t, run.Get(r.ctx, nil))
+	})
+	drained := chainGraph()
+	drained.Nodes["a"] = graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		task, _ := graphadapter.TaskFrom(ctx)
+		task.Drain("a deploy")
+		return writes("log", []string{"a"}), nil
+	}}
+	recorded("drained", drained, workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+		r.stopped("drained")
+		if err := r.invoke("drained", workflows.InvokeRequest{ID: "on"}); err != nil {
+			t.Fatal(err)
+		}
+		r.finished(run)
 	})
 	recorded("handled", handledGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.asks("handled", 1)
