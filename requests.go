@@ -73,6 +73,11 @@ type UpdateRequest struct {
 	Subgraph []string
 	// Updates make one checkpoint each; those of one list share it.
 	Updates [][]graphadapter.StateUpdate
+	// Values and AsNode are one update, for callers without Updates: a JSON object of channels, in which a channel with a
+	// reducer takes {"__overwrite__": v} to be set to v, and the node in whose name it is made, "" to infer it. No values
+	// only route on.
+	Values json.RawMessage
+	AsNode string
 }
 
 // ForkRequest asks for a run from an earlier checkpoint of a thread.

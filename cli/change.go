@@ -8,8 +8,11 @@ import (
 	"superstep.dev"
 )
 
-// maxReason bounds --reason, in bytes.
-const maxReason = 1024
+// The bounds of --reason, in bytes.
+const (
+	maxReason      = 1024
+	maxDrainReason = 1000
+)
 
 func (a *app) retryCommand() *cobra.Command {
 	return a.build(command{
@@ -26,6 +29,49 @@ func (a *app) retryCommand() *cobra.Command {
 	})
 }
 
+func (a *app) drainCommand() *cobra.Command {
+	var reason string
+	cmd := a.build(command{
+		use: "drain THREAD", short: "Stop a run before its next step", group: groupRuns, args: []string{"THREAD"},
+		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
+interrupts no node.`,
+		example: []string{`drain r-7 --reason "the payments service moves"`},
+		run: func(cmd *cobra.Command, args []string) error {
+			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
+				return svc.Drain(ctx, thread, reason)
+			}
+			if err := checkReason(reason, maxDrainReason); err != nil {
+				return err
+			}
+			return onThread(a, cmd.Context(), args[0], call, a.showStanding)
+		},
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	return cmd
+}
+
+// showStanding shows where a run stands that was asked to stop.
+func (a *app) showStanding(view superstep.ThreadView) error {
+	switch view.Status {
+	case superstep.StatusStopped:
+		a.printf("drained  %s  stands behind step %d%s\n", clean(view.Thread), view.Step, before(view.Nodes))
+		a.next(goOn(view.Graph, view.Thread))
+	case superstep.StatusRunning:
+		a.printf("draining  %s  step %d is still under way\n", clean(view.Thread), view.Step)
+		a.next([]string{"show", view.Thread})
+	default:
+		a.printf("nothing to drain  %s is %s\n", clean(view.Thread), view.Status)
+	}
+	return nil
+}
+
+func checkReason(reason string, most int) error {
+	if len(reason) > most {
+		return usagef("--reason has %d bytes; at most %d are allowed", len(reason), most)
+	}
+	return nil
+}
+
 func (a *app) cancelCommand() *cobra.Command {
 	var reason string
 	cmd := a.build(command{
@@ -33,8 +79,8 @@ func (a *app) cancelCommand() *cobra.Command {
 		about:   `Running nodes are told to stop and may clean up; the run is cancelled when they have.`,
 		example: []string{`cancel r-7 --reason "ordered twice"`},
 		run: func(cmd *cobra.Command, args []string) error {
-			if len(reason) > maxReason {
-				return usagef("--reason has %d bytes; at most %d are allowed", len(reason), maxReason)
+			if err := checkReason(reason, maxReason); err != nil {
+				return err
 			}
 			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
 				return svc.Cancel(ctx, thread, reason)

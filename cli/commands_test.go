@@ -16,7 +16,7 @@ import (
 // TestExamples types every example of the help: none may be refused.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"order.json", "answer.json"} {
+	for _, name := range []string{"order.json", "answer.json", "values.json"} {
 		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o600))
 	}
 	for _, cmd := range (&app{program: "superstep"}).rootCommand().Commands() {

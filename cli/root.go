@@ -35,6 +35,7 @@ Commands that only look (show, list, state, history) exit 0 when there was somet
 const (
 	groupRuns    = "runs"
 	groupLook    = "look"
+	groupChange  = "change"
 	groupOperate = "operate"
 )
 
@@ -60,9 +61,11 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupRuns, Title: "Runs and answers:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
+		&cobra.Group{ID: groupChange, Title: "Change what was:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.retryCommand(), a.cancelCommand(),
+		a.runCommand(), a.resumeCommand(), a.retryCommand(), a.drainCommand(), a.cancelCommand(),
+		a.updateCommand(), a.forkCommand(),
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
 	root.SetCompletionCommandGroupID(groupOperate)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 
 	"go.temporal.io/sdk/client"
 
@@ -58,11 +59,11 @@ func (e *scriptedError) err() error {
 // play replies to one call.
 func play[View any](ctx context.Context, s *script, method string, request any, on func(superstep.Progress)) (View, error) {
 	var view View
-	text, err := json.Marshal(request)
+	text, err := given(request)
 	if err != nil {
 		return view, err
 	}
-	s.asked = append(s.asked, method+" "+string(text))
+	s.asked = append(s.asked, method+" "+text)
 	r, ok := s.replies[method]
 	if !ok {
 		return view, fmt.Errorf("the script has no %s", method)
@@ -82,6 +83,22 @@ func play[View any](ctx context.Context, s *script, method string, request any, 
 		return view, nil
 	}
 	return view, json.Unmarshal(r.View, &view)
+}
+
+// given is a request as JSON, without the fields that say nothing.
+func given(request any) (string, error) {
+	said := request
+	if v := reflect.ValueOf(request); v.Kind() == reflect.Struct {
+		fields := map[string]any{}
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				fields[v.Type().Field(i).Name] = v.Field(i).Interface()
+			}
+		}
+		said = fields
+	}
+	text, err := json.Marshal(said)
+	return string(text), err
 }
 
 func (s *script) Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error) {
@@ -113,12 +130,24 @@ func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView,
 	return play[superstep.ThreadView](ctx, s, "Show", thread, nil)
 }
 
-func (s *script) State(ctx context.Context, thread string) (superstep.StateView, error) {
-	return play[superstep.StateView](ctx, s, "State", thread, nil)
+func (s *script) StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error) {
+	return play[superstep.StateView](ctx, s, "StateOf", req, nil)
 }
 
-func (s *script) History(ctx context.Context, thread string) ([]superstep.CheckpointView, error) {
-	return play[[]superstep.CheckpointView](ctx, s, "History", thread, nil)
+func (s *script) HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error) {
+	return play[[]superstep.CheckpointView](ctx, s, "HistoryOf", req, nil)
+}
+
+func (s *script) Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error) {
+	return play[superstep.StateView](ctx, s, "Update", req, nil)
+}
+
+func (s *script) Fork(ctx context.Context, req superstep.ForkRequest) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Fork", req, nil)
+}
+
+func (s *script) Drain(ctx context.Context, thread, reason string) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Drain", []string{thread, reason}, nil)
 }
 
 func (s *script) Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error) {

@@ -17,8 +17,11 @@ type service interface {
 	Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error]
 	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
-	State(ctx context.Context, thread string) (superstep.StateView, error)
-	History(ctx context.Context, thread string) ([]superstep.CheckpointView, error)
+	StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error)
+	HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error)
+	Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error)
+	Fork(ctx context.Context, req superstep.ForkRequest) (superstep.ThreadView, error)
+	Drain(ctx context.Context, thread, reason string) (superstep.ThreadView, error)
 	Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error)
 	Retry(ctx context.Context, thread string) (superstep.ThreadView, error)
 	Cancel(ctx context.Context, thread, reason string) (superstep.ThreadView, error)

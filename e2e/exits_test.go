@@ -51,7 +51,7 @@ func TestExitCodes(t *testing.T) {
 
 	t.Log("3: the run waits")
 	asking := testserver.Queue(t)
-	r.exits(3, r.superstep("run", "asks", "--thread", asking, "--follow"))
+	r.exits(3, r.superstep("run", "asks", "--thread", asking, "--input", "{}", "--follow"))
 
 	t.Log("4: not found")
 	r.exits(4, r.superstep("show", "no-such-thread"))
