@@ -7,8 +7,6 @@ import (
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
-
-	"superstep.dev/workflows"
 )
 
 // maxReason bounds a cancellation's reason, in bytes.
@@ -27,14 +25,7 @@ func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 			Message: fmt.Sprintf("thread %q has nothing to retry: its run is %s", thread, status),
 			Do:      "Look at it", Command: []string{"show", thread}}
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
-		return ThreadView{}, err
-	}
-	in := workflows.GraphInput{Graph: last.graph}
-	if err := c.carryOver(ctx, last, &in); err != nil {
-		return ThreadView{}, err
-	}
-	return c.launch(ctx, StartRequest{Graph: last.graph, Thread: thread}, in, last)
+	return c.Start(ctx, StartRequest{Graph: last.graph, Thread: thread})
 }
 
 // Cancel asks a thread's open run to end, and returns when it has: the tasks under way are told, and what they did is

@@ -89,22 +89,37 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 	if err != nil {
 		return result, "", c.explain(err, last.graph, last.thread)
 	}
+	result, said, err := c.leftIn(event)
 	switch event.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		return result, "", c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return result, c.cancelReason(ctx, last), c.decode(event.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &result)
+		message = c.cancelReason(ctx, last)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		failure := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-		return result, failure.GetMessage(), c.decode(failureDetails(failure), &result)
-	}
-	message = "ended from outside"
-	if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED {
+		message = event.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetMessage()
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		message = "terminated: " + event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
+	}
+	if said || err != nil {
+		return result, message, err
+	}
+	if message == "" {
+		message = "ended from outside"
 	}
 	result.Graph = last.graph
 	err = c.query(ctx, last, workflows.QueryHandoff, &result.Closing)
 	return result, message, err
+}
+
+// leftIn reads a run's last event; said is false when it was not the run itself that ended it.
+func (c *Client) leftIn(event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
+	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		return result, true, c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return result, true, c.decode(event.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &result)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		return result, true, c.decode(failureDetails(event.GetWorkflowExecutionFailedEventAttributes().GetFailure()), &result)
+	}
+	return result, false, nil
 }
 
 func failureDetails(f *failurepb.Failure) *commonpb.Payloads {

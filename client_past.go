@@ -2,56 +2,249 @@ package superstep
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
 )
 
 // StateOf returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
+// It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
 // Errors: ErrNotFound for a thread, checkpoint or subgraph that there is not; ErrNoWorker; ErrNoServer.
 func (c *Client) StateOf(ctx context.Context, r StateRequest) (StateView, error) {
 	return c.stateOf(ctx, nil, r)
 }
 
+// State is StateOf for now.
+func (c *Client) State(ctx context.Context, thread string) (StateView, error) {
+	return c.StateOf(ctx, StateRequest{Thread: thread})
+}
+
 // HistoryOf returns a thread's checkpoints, newest first: those of all its runs that the server still has, of every
-// branch.
+// branch. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
-// Errors: ErrNotFound for a thread, subgraph or checkpoint that there is not; ErrNoServer.
+// Errors: ErrNotFound for a thread, subgraph or checkpoint that there is not; ErrNoWorker; ErrNoServer.
 func (c *Client) HistoryOf(ctx context.Context, r HistoryRequest) ([]CheckpointView, error) {
 	return c.historyOf(ctx, nil, r)
 }
 
-// Update writes to a thread's state from outside, all of the updates or none, and returns the state as it is then; see
-// [Thread.Update].
-//
-// Errors, each of which leaves the thread as it was: ErrRunning while a run is under way; ErrNotFound; ErrBadInput for an
-// update that cannot be applied; ErrNoWorker; ErrNoServer.
-func (c *Client) Update(ctx context.Context, r UpdateRequest) (StateView, error) {
-	return c.updateState(ctx, nil, r)
+// History is HistoryOf for all of a thread's checkpoints.
+func (c *Client) History(ctx context.Context, thread string) ([]CheckpointView, error) {
+	return c.HistoryOf(ctx, HistoryRequest{Thread: thread})
 }
 
-// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork].
-//
-// Errors: ErrNotFound; ErrRunning while a run is under way, or when the new thread exists already; ErrNoWorker;
-// ErrNoServer.
-func (c *Client) Fork(ctx context.Context, r ForkRequest) (ThreadView, error) {
-	return c.forkRun(ctx, nil, r)
+func (c *Client) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error) {
+	last, err := c.theLastRun(ctx, r.Thread)
+	if err != nil {
+		return StateView{}, err
+	}
+	if r.Checkpoint == "" {
+		return c.stateNow(ctx, g, last, r)
+	}
+	past, err := c.pastWith(ctx, g, last, r.Checkpoint)
+	if err != nil {
+		return StateView{}, err
+	}
+	snapshot, ok, err := past.Snapshot(r.Checkpoint)
+	if err == nil && !ok {
+		err = noCheckpoint(last.graph, r.Thread, r.Checkpoint)
+	}
+	if err != nil {
+		return StateView{}, c.explain(err, last.graph, r.Thread)
+	}
+	v, err := stateView(last.graph, snapshot, r)
+	v.Status = c.statusNow(last, past)
+	return v, err
 }
 
-// Drain asks a thread's run to stop before its next superstep, and returns when it stands still. A run that does not run
-// stays as it is. The reason has at most 1,000 bytes. Errors: ErrNotFound; ErrBadInput; ErrNoWorker; ErrNoServer.
-func (c *Client) Drain(ctx context.Context, thread, reason string) (ThreadView, error) {
-	return c.drainRun(ctx, nil, thread, reason)
+// stateNow reads what a closed run left in its last event, and asks an open one. A worker that does not answer, or a last
+// event that says nothing, leaves the history.
+func (c *Client) stateNow(ctx context.Context, g *graphadapter.Graph, last *lastRun, r StateRequest) (StateView, error) {
+	if !last.open {
+		if v, err := c.stateLeft(ctx, g, last, r); err == nil || errors.Is(err, ErrNotFound) {
+			return v, err
+		}
+	}
+	probe, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var s workflows.State
+	asked := c.somebodyPolls(probe, last.graph)
+	if asked == nil {
+		asked = c.query(probe, last, workflows.QueryState, &s)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return StateView{}, ctx.Err()
+	case errors.Is(asked, ErrNoWorker):
+		return c.stateReplayed(ctx, g, last, r, asked)
+	case asked != nil:
+		return StateView{}, asked
+	}
+	v, err := stateView(last.graph, &s.Snapshot, r)
+	v.Status, v.Questions = Status(s.Status), questionsOf(s.Questions)
+	if !last.open {
+		v.Status = statusOf(last.status)
+	}
+	return v, err
 }
 
-func (c *Client) updateState(_ context.Context, _ *graphadapter.Graph, r UpdateRequest) (StateView, error) {
-	return StateView{}, notThereYet(r.Thread, "updates")
+// stateLeft reads the state from a closed run's last event.
+func (c *Client) stateLeft(ctx context.Context, g *graphadapter.Graph, last *lastRun, r StateRequest) (StateView, error) {
+	event, err := c.closingEvent(ctx, last)
+	if err != nil {
+		return StateView{}, err
+	}
+	left, said, err := c.leftIn(event)
+	if err != nil || !said || left.State == nil {
+		return StateView{}, fmt.Errorf("the run's last event does not hold its state: %w", err)
+	}
+	program, thread, err := readThread(left.Spec, left.State, reducersOf(g))
+	if err != nil {
+		return StateView{}, err
+	}
+	if len(unreadable(left.Spec)) > 0 && g == nil {
+		// What its finished tasks wrote may need reducers that are not here: then a worker is asked.
+		if _, err := program.Snapshot(thread, thread.Head, true); err != nil {
+			return StateView{}, err
+		}
+	}
+	return stateOfThread(last, program, thread, r)
 }
 
-func (c *Client) forkRun(_ context.Context, _ *graphadapter.Graph, r ForkRequest) (ThreadView, error) {
-	return ThreadView{}, notThereYet(r.Thread, "forks")
+// readThread reads a stored thread, with stand-ins for reducers that are not here.
+func readThread(spec *pregel.Spec, state pregel.Value, reducers map[string]pregel.Reducer) (*pregel.Program, *pregel.Thread, error) {
+	all := unreadable(spec)
+	maps.Copy(all, reducers)
+	program, err := pregel.Compile(spec, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	thread, err := program.DecodeThread(state)
+	return program, thread, err
 }
 
-func (c *Client) drainRun(_ context.Context, _ *graphadapter.Graph, thread, _ string) (ThreadView, error) {
-	return ThreadView{}, notThereYet(thread, "drains")
+// stateOfThread shows a thread as it is now.
+func stateOfThread(last *lastRun, program *pregel.Program, thread *pregel.Thread, r StateRequest) (StateView, error) {
+	snapshot, err := program.Snapshot(thread, thread.Head, true)
+	if err != nil {
+		// Writes that conflict cannot be shown; what was before them can.
+		snapshot, err = program.Snapshot(thread, thread.Head, false)
+	}
+	if err != nil {
+		return StateView{}, err
+	}
+	v, err := stateView(last.graph, snapshot, r)
+	v.Status = statusOf(last.status)
+	if last.open {
+		v.Questions = questionsOf(program.OpenQuestions(thread))
+	}
+	return v, err
+}
+
+// stateReplayed reads the state from the run's history. noWorker is why nobody was asked.
+func (c *Client) stateReplayed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r StateRequest, noWorker error) (StateView, error) {
+	past, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
+	var unreadable *workflows.UnreadableError
+	if errors.As(err, &unreadable) {
+		return StateView{}, noWorker
+	}
+	if err != nil {
+		return StateView{}, err
+	}
+	program, thread := past.Thread()
+	if program == nil {
+		return StateView{}, noWorker
+	}
+	v, err := stateOfThread(last, program, thread, r)
+	v.Status = c.statusNow(last, past)
+	return v, err
+}
+
+// statusNow is the status of the thread whose runs were replayed.
+func (c *Client) statusNow(last *lastRun, past *graphadapter.Past) Status {
+	if !last.open {
+		return statusOf(last.status)
+	}
+	switch past.Status() {
+	case pregel.StatusWaiting:
+		return StatusWaiting
+	case pregel.StatusBreakpoint, pregel.StatusDrained:
+		return StatusStopped
+	}
+	return StatusRunning
+}
+
+func (c *Client) historyOf(ctx context.Context, g *graphadapter.Graph, r HistoryRequest) ([]CheckpointView, error) {
+	last, err := c.theLastRun(ctx, r.Thread)
+	if err != nil {
+		return nil, err
+	}
+	whole := r.Values || len(r.Subgraph) > 0
+	var newest *chain
+	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
+		newest = ch
+		return !whole && len(ch.runs[0].in.Lines) < workflows.CarriedLines
+	})
+	var unreadable *workflows.UnreadableError
+	if errors.As(err, &unreadable) && !whole {
+		return c.historyAsked(ctx, last, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := past.History(r.Subgraph)
+	if err != nil && len(r.Subgraph) > 0 {
+		return nil, noSubgraph(last.graph, r.Thread, r.Subgraph, err)
+	}
+	if err != nil {
+		return nil, c.explain(err, last.graph, r.Thread)
+	}
+	if !whole {
+		made = joinLines(made, newest.runs[len(newest.runs)-1].in.Lines)
+	}
+	return historyView(last.graph, made, r)
+}
+
+// historyAsked lets a worker tell the history, at most the last 1,000 checkpoints.
+func (c *Client) historyAsked(ctx context.Context, last *lastRun, r HistoryRequest) ([]CheckpointView, error) {
+	var lines []workflows.Line
+	if err := c.query(ctx, last, workflows.QueryHistory, &lines); err != nil {
+		return nil, err
+	}
+	return historyView(last.graph, joinLines(nil, lines), r)
+}
+
+// joinLines adds the checkpoints of earlier runs, as they were noted, to those that were replayed, newest first.
+func joinLines(replayed []graphadapter.PastCheckpoint, earlier []workflows.Line) []graphadapter.PastCheckpoint {
+	out := make([]graphadapter.PastCheckpoint, 0, len(replayed)+len(earlier))
+	noted := map[string]bool{}
+	for _, l := range earlier {
+		noted[l.Checkpoint] = true
+	}
+	for _, c := range replayed {
+		if !noted[c.Checkpoint] { // a run's first is often its predecessor's last
+			out = append(out, c)
+		}
+	}
+	for _, l := range slices.Backward(earlier) {
+		next := l.Next
+		if next == nil {
+			next = []string{}
+		}
+		out = append(out, graphadapter.PastCheckpoint{Ran: l.Ran, Wrote: l.Wrote, Snapshot: &pregel.Snapshot{
+			Checkpoint: l.Checkpoint, Parent: l.Parent, Source: l.Source, Step: l.Step, Next: next}})
+	}
+	return out
+}
+
+func reducersOf(g *graphadapter.Graph) map[string]pregel.Reducer {
+	if g == nil {
+		return nil
+	}
+	return g.AllReducers()
 }

@@ -142,7 +142,7 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 }
 
 func addState(v *ThreadView, s workflows.State) {
-	v.Status = Status(s.Status)
+	v.Status, v.Drained = Status(s.Status), s.Drained
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions = questionsOf(s.Questions)
 	v.Effects = effectsOf(s.Ledgers)
@@ -160,42 +160,4 @@ func questionsOf(open []pregel.OpenQuestion) []Question {
 		out = append(out, Question{ID: q.ID, Node: q.Node, Step: q.Step, Value: q.Value, Schema: q.Schema})
 	}
 	return out
-}
-
-// State is StateOf for now.
-func (c *Client) State(ctx context.Context, thread string) (StateView, error) {
-	return c.StateOf(ctx, StateRequest{Thread: thread})
-}
-
-// stateNow asks a worker.
-func (c *Client) stateNow(ctx context.Context, last *lastRun, r StateRequest) (StateView, error) {
-	var s workflows.State
-	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
-		return StateView{}, err
-	}
-	v, err := stateView(last.graph, &s.Snapshot, r)
-	v.Status, v.Questions = Status(s.Status), questionsOf(s.Questions)
-	if !last.open {
-		v.Status = statusOf(last.status)
-	}
-	return v, err
-}
-
-// History returns the thread's latest checkpoints, newest first, at most 1,000. A worker answers. Errors: ErrNotFound,
-// ErrNoWorker, ErrNoServer.
-func (c *Client) History(ctx context.Context, thread string) ([]CheckpointView, error) {
-	last, err := c.theLastRun(ctx, thread)
-	if err != nil {
-		return nil, err
-	}
-	var lines []workflows.Line
-	if err := c.query(ctx, last, workflows.QueryHistory, &lines); err != nil {
-		return nil, err
-	}
-	out := make([]CheckpointView, 0, len(lines))
-	for _, l := range slices.Backward(lines) {
-		out = append(out, CheckpointView{Step: l.Step, Checkpoint: l.Checkpoint, Parent: l.Parent, Source: string(l.Source),
-			Ran: l.Ran, Wrote: l.Wrote, Next: l.Next})
-	}
-	return out, nil
 }

@@ -180,6 +180,9 @@ func (c *Client) updateOnce(ctx context.Context, thread, runID, id, name string,
 	return handle.Get(ctx, reply)
 }
 
+// errEnded says that an open run has ended before it took a message.
+var errEnded = errors.New("it ended first")
+
 // passing reports whether an update may be taken a moment later.
 func passing(err error) bool {
 	var (
@@ -226,7 +229,7 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
 		return &Error{Kind: ErrAnswerRefused, Thread: thread, Message: fmt.Sprintf("the run of thread %q has just ended", thread),
-			Do: "Look at it", Command: []string{"show", thread}}
+			Do: "Look at it", Command: []string{"show", thread}, Cause: errEnded}
 	}
 	return c.explain(err, "", thread)
 }

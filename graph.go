@@ -37,7 +37,7 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	if _, inside := graphadapter.TaskFrom(ctx); inside {
 		return g.invokeNested(ctx, run)
 	}
-	view, events := ThreadView{Graph: g.Name()}, newTrace()
+	view, events := ThreadView{Graph: g.Name()}, trace{asked: map[string]asked{}}
 	ended, err := g.adapter.Invoke(ctx, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
 	concludeView(&view, ended, err)
 	events.complete(&view)

@@ -34,14 +34,17 @@ type memoryThread struct {
 	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
 	spec *pregel.Spec
 
+	trace trace
+
 	mu      sync.Mutex
 	view    ThreadView
 	cause   error
 	options StartRequest
 	open    []pregel.Question
-	trace   trace
 	tape    *tape
 	cancel  context.CancelCauseFunc
+	drain   chan<- string
+	runs    int
 	// done is closed when the newest run stopped; nil before the first.
 	done chan struct{}
 }
@@ -52,7 +55,7 @@ func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryTh
 	defer m.mu.Unlock()
 	t, ok := m.threads[id]
 	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: newTrace(), tape: newTape()}
+		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: trace{asked: map[string]asked{}}, tape: newTape()}
 		if !first {
 			return nil, t.refuse(ErrNotFound, "it has never run")
 		}
@@ -71,68 +74,74 @@ func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryTh
 }
 
 func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartRequest) (ThreadView, error) {
-	t, err := m.thread(g, r.Thread, r.Input != nil)
+	if err := checkStart(r); err != nil {
+		return ThreadView{}, err
+	}
+	t, err := m.thread(g, r.Thread, r.Checkpoint == "" && (r.Input != nil || r.Control != nil))
 	if errors.Is(err, ErrNotFound) {
-		return ThreadView{}, &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread,
-			Message: fmt.Sprintf("thread %q has not begun: give it input", r.Thread)}
+		return ThreadView{}, notBegun(r)
 	}
 	if err != nil {
 		return ThreadView{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.options = r
+	return t.begin(ctx, m, g, inputOf(r), r.Checkpoint)
+}
+
+// begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was.
+func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input, checkpoint string) (ThreadView, error) {
 	if t.view.Status == StatusRunning {
 		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
 	}
-	t.options = r
-	return t.begin(ctx, m, g, pregel.Input{Value: r.Input}), nil
-}
-
-// begin starts a run in the background; t.mu is held.
-func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input) ThreadView {
-	before := t.view
-	t.trace.runs++
+	if err := t.checkAnswers(in.Resume); err != nil {
+		return t.view, err
+	}
+	opts := engineOptions(t.options, t.observe)
+	opts.Checkpoint = checkpoint
+	drain := make(chan string, 1)
+	opts.Drain, opts.Emitted = drain, t.tape.emitted
+	program, err := g.Program()
+	if err != nil {
+		return t.view, err
+	}
+	t.tape.begins(t.view.Status == StatusWaiting || t.view.Status == StatusStopped, program, opts.Durability)
+	run, err := m.driver.Thread(g, t.id).Begin(ctx, in, opts)
+	if err != nil {
+		t.tape.ends()
+		return t.view, refusal(t.graph, t.id, err)
+	}
+	t.runs++
 	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
-		RunID: fmt.Sprintf("run-%d", t.trace.runs), Started: time.Now()}
-	t.cause, t.open = nil, nil
+		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now()}
+	t.cause, t.open, t.drain = nil, nil, drain
 	done := make(chan struct{})
 	t.done = done
 	// The run outlives the call that began it, as on any runtime.
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
-	opts := engineOptions(t.options, t.observe)
-	opts.Emitted = t.tape.emitted
-	if program, err := g.Program(); err == nil { // otherwise the run fails before it begins
-		t.tape.begins(before.Status == StatusWaiting || before.Status == StatusStopped, program, opts.Durability)
-	}
 	go func() {
 		defer close(done)
 		defer cancel(nil)
-		ended, err := m.driver.Thread(g, t.id).Run(runCtx, in, opts)
-		t.stopped(before, ended, err)
+		ended, err := run.Drive(runCtx)
+		t.stopped(ended, err)
 	}()
-	return t.view
+	return t.view, nil
 }
 
 func (t *memoryThread) observe(e pregel.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.trace.mu.Lock()
+	defer t.trace.mu.Unlock()
 	t.trace.observe(e)
 	t.tape.observe(e)
 }
 
-// stopped records how the run stopped. One that had nothing to do leaves the thread as it was.
-func (t *memoryThread) stopped(before ThreadView, ended graphadapter.RunResult, err error) {
+// stopped records how the run stopped.
+func (t *memoryThread) stopped(ended graphadapter.RunResult, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tape.ends()
-	var empty *pregel.EmptyInputError
-	if errors.As(err, &empty) {
-		t.view = before
-		t.cause = &Error{Kind: ErrBadInput, Graph: t.graph, Thread: t.id, Cause: err,
-			Message: fmt.Sprintf("thread %q", t.id)}
-		return
-	}
 	concludeView(&t.view, ended, err)
 	t.trace.complete(&t.view)
 	t.open, t.cause = ended.Questions, err
@@ -161,8 +170,8 @@ func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 		v.Status, v.Error = StatusFailed, err.Error()
 	case len(ended.Questions) > 0:
 		v.Status = StatusWaiting
-	case ended.Breakpoint:
-		v.Status = StatusStopped
+	case ended.Breakpoint, ended.Drained != "":
+		v.Status, v.Drained = StatusStopped, ended.Drained
 	default:
 		v.Status = StatusFinished
 	}
@@ -216,7 +225,7 @@ func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread str
 	case t.view.Status != StatusFailed && t.view.Status != StatusCancelled:
 		return t.view, t.refuse(ErrNotFailed, "its run is "+string(t.view.Status))
 	}
-	return t.begin(ctx, m, g, pregel.Input{}), nil
+	return t.begin(ctx, m, g, pregel.Input{}, "")
 }
 
 func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {

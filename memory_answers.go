@@ -25,7 +25,22 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 	if err != nil {
 		return err
 	}
-	t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: byID}})
+	_, err = t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: byID}}, "")
+	return err
+}
+
+// checkAnswers refuses answers that do not fit the open questions they are for. Those of unknown questions answer
+// nothing.
+func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
+	for i, q := range t.open {
+		given, ok := answerTo(resume, q.ID, i == 0)
+		if !ok {
+			continue
+		}
+		if err := graphadapter.CheckAnswer(q, given); err != nil {
+			return badAnswer(t.graph, t.id, q.ID, err)
+		}
+	}
 	return nil
 }
 
@@ -54,8 +69,7 @@ func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
 			return nil, t.refuse(ErrBadInput, fmt.Sprintf("question %s is answered twice", q.ID))
 		}
 		if err := graphadapter.CheckAnswer(q, a.byID[id]); err != nil {
-			return nil, &Error{Kind: ErrBadInput, Graph: t.graph, Thread: t.id, Question: q.ID,
-				Message: fmt.Sprintf("thread %q", t.id), Cause: err}
+			return nil, badAnswer(t.graph, t.id, q.ID, err)
 		}
 		out[q.ID] = a.byID[id]
 	}

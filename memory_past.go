@@ -2,22 +2,136 @@ package superstep
 
 import (
 	"context"
+	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 )
 
-func (m *Memory) updateState(_ context.Context, _ *graphadapter.Graph, r UpdateRequest) (StateView, error) {
-	return StateView{}, notThereYet(r.Thread, "updates")
+func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r UpdateRequest) (StateView, error) {
+	if err := checkUpdates(g.Spec, r); err != nil {
+		return StateView{}, err
+	}
+	t, err := m.thread(g, r.Thread, r.Checkpoint == "")
+	if err != nil {
+		return StateView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.view.Status == StatusRunning {
+		return StateView{}, t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
+	}
+	snapshot, err := m.driver.Thread(g, r.Thread).Update(ctx, r.Checkpoint, r.Subgraph, r.Updates)
+	if err != nil {
+		return StateView{}, t.updateError(r, err)
+	}
+	open, err := m.driver.Thread(g, r.Thread).Questions(ctx)
+	if err != nil {
+		return StateView{}, err
+	}
+	t.updated(snapshot, open)
+	view := snapshotView(t.graph, t.id, snapshot, false)
+	view.Status, view.Questions = t.view.Status, t.view.Questions
+	return view, nil
 }
 
-func (m *Memory) forkRun(_ context.Context, _ *graphadapter.Graph, r ForkRequest) (ThreadView, error) {
-	return ThreadView{}, notThereYet(r.Thread, "forks")
+func (t *memoryThread) updateError(r UpdateRequest, err error) error {
+	if len(r.Subgraph) > 0 {
+		if _, ok := nodeSubgraph(t.spec, r.Subgraph[0]); !ok {
+			return noSubgraph(t.graph, t.id, r.Subgraph, err)
+		}
+	}
+	return refusal(t.graph, t.id, err)
 }
 
-func (m *Memory) drainRun(_ context.Context, _ *graphadapter.Graph, thread, _ string) (ThreadView, error) {
-	return ThreadView{}, notThereYet(thread, "drains")
+// updated notes how the thread stands after an update from outside. It has dropped what it was about to do and to ask,
+// unless a subgraph alone was updated.
+func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
+	t.runs++
+	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusFinished, Output: outputs(t.spec, s.Values), Step: s.Step,
+		Started: time.Now(), Closed: time.Now()}
+	switch {
+	case len(open) > 0:
+		t.view.Status, t.view.Closed = StatusWaiting, time.Time{}
+	case len(s.Next) > 0:
+		t.view.Status, t.view.Closed = StatusStopped, time.Time{}
+	}
+	t.view.Questions, t.cause, t.open = questionsOf(open), nil, nil
+	for _, q := range open {
+		t.open = append(t.open, q.Question)
+	}
+	if t.done == nil {
+		t.done = make(chan struct{})
+		close(t.done)
+	}
 }
 
-func notThereYet(thread, what string) error {
-	return &Error{Kind: ErrBadInput, Thread: thread, Message: what + " are not there yet"}
+// outputs are the values that a graph shows as its output.
+func outputs(spec *pregel.Spec, values map[string]pregel.Value) map[string]pregel.Value {
+	if spec.Output == nil {
+		return values
+	}
+	out := map[string]pregel.Value{}
+	for _, name := range spec.Output {
+		if v, ok := values[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkRequest) (ThreadView, error) {
+	t, err := m.begun(g, r.Thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	if r.Checkpoint == "" {
+		return ThreadView{}, noCheckpoint(t.graph, t.id, "")
+	}
+	start := StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint}
+	if r.As == "" {
+		start.Thread = t.id
+		return m.startRun(ctx, g, start)
+	}
+	if err := checkStart(start); err != nil {
+		return ThreadView{}, err
+	}
+	if _, err := m.driver.Thread(g, t.id).State(ctx, r.Checkpoint); err != nil {
+		return ThreadView{}, refusal(t.graph, t.id, err)
+	}
+	as, err := m.thread(g, r.As, true)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, m.driver.Thread(g, r.As))
+	if err != nil {
+		return ThreadView{}, refusal(t.graph, t.id, err)
+	}
+	if !fresh || as.done != nil {
+		return ThreadView{}, existsAlready(t.graph, r.As)
+	}
+	as.options = start
+	return as.begin(ctx, m, g, pregel.Input{}, r.Checkpoint)
+}
+
+func (m *Memory) drainRun(_ context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {
+	reason, err := drainReason(thread, reason)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	t, err := m.begun(g, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.view.Status == StatusRunning {
+		select {
+		case t.drain <- reason:
+		default: // it has been asked already
+		}
+	}
+	return t.view, nil
 }

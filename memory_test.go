@@ -90,7 +90,7 @@ func TestThreadsThatDoNotExistAreNotFound(t *testing.T) {
 	assert.ErrorIs(t, err, superstep.ErrNotFound)
 	assert.ErrorIs(t, th.Cancel(t.Context(), ""), superstep.ErrNotFound)
 	_, err = th.Invoke(t.Context(), nil)
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, superstep.ErrNotFound)
 
 	_, err = th.Invoke(t.Context(), counter{})
 	require.NoError(t, err)

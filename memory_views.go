@@ -2,8 +2,8 @@ package superstep
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"sync"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -11,7 +11,7 @@ import (
 
 // trace is what the events of a thread's runs tell beyond its checkpoints.
 type trace struct {
-	runs  int
+	mu    sync.Mutex
 	step  int
 	asked map[string]asked
 }
@@ -21,8 +21,6 @@ type asked struct {
 	node        string
 	step, depth int
 }
-
-func newTrace() trace { return trace{asked: map[string]asked{}} }
 
 func (t *trace) observe(e pregel.Event) {
 	switch {
@@ -44,6 +42,8 @@ func (t *trace) question(e pregel.Event) {
 
 // complete fills in what only the events told.
 func (t *trace) complete(v *ThreadView) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	v.Step = t.step
 	for i := range v.Questions {
 		from := t.asked[v.Questions[i].ID]
@@ -55,13 +55,13 @@ func (t *trace) complete(v *ThreadView) {
 }
 
 func (m *Memory) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error) {
-	t, err := m.thread(g, r.Thread, false)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return StateView{}, err
 	}
 	snapshot, err := m.driver.Thread(g, r.Thread).State(ctx, r.Checkpoint)
 	if err != nil {
-		return StateView{}, t.stateError(r.Checkpoint, err)
+		return StateView{}, refusal(t.graph, t.id, err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,16 +73,22 @@ func (m *Memory) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequ
 	return out, err
 }
 
-func (t *memoryThread) stateError(checkpoint string, err error) error {
-	var unknown *pregel.NoCheckpointError
-	if errors.As(err, &unknown) {
-		return noCheckpoint(t.graph, t.id, checkpoint)
+// begun returns a thread that has checkpoints, or a run that is about to make some.
+func (m *Memory) begun(g *graphadapter.Graph, id string) (*memoryThread, error) {
+	t, err := m.thread(g, id, false)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		return nil, t.refuse(ErrNotFound, "it has never run")
+	}
+	return t, nil
 }
 
 func (m *Memory) historyOf(ctx context.Context, g *graphadapter.Graph, r HistoryRequest) ([]CheckpointView, error) {
-	t, err := m.thread(g, r.Thread, false)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return nil, err
 	}

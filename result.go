@@ -10,6 +10,8 @@ type Result[Out any] struct {
 	Output Out
 	// Questions are open: answer them with Resume or ResumeByID.
 	Questions []Question
+	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
+	Drained string
 }
 
 // RunError says that a run ended without finishing.
@@ -59,7 +61,7 @@ func (e *RunError) As(target any) bool {
 
 // resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
 func resultOf[Out any](view ThreadView, cause error) (Result[Out], error) {
-	r := Result[Out]{Status: view.Status, Questions: view.Questions}
+	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained}
 	switch view.Status {
 	case StatusFailed, StatusCancelled, StatusTerminated:
 		return r, runError(view, cause)

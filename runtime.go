@@ -28,7 +28,7 @@ type Runtime interface {
 	updateState(ctx context.Context, g *graphadapter.Graph, r UpdateRequest) (StateView, error)
 	// forkRun begins a run from an earlier checkpoint and returns when it is accepted.
 	forkRun(ctx context.Context, g *graphadapter.Graph, r ForkRequest) (ThreadView, error)
-	// drainRun asks the open run to stop before its next superstep and returns when it stands still.
+	// drainRun asks the open run to stop before its next superstep and returns when that is accepted.
 	drainRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
 	// retryRun goes on after a failure and returns when that is accepted.
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)

@@ -101,9 +101,10 @@ func (t *Thread[Out]) Command(ctx context.Context, c Command[Out], opts ...RunOp
 	return t.Wait(ctx)
 }
 
-// Drain asks the thread's run to stop before its next superstep, and waits until it stands still: the superstep under way
-// ends and is kept. Invoke without input goes on. A run that does not run stays as it is. The reason, at most 1,000
-// bytes, is shown with the thread.
-func (t *Thread[Out]) Drain(ctx context.Context, reason string) (Result[Out], error) {
-	return resultOf[Out](t.runtime.drainRun(ctx, t.graph, t.id, reason))
+// Drain asks the thread's run to stop before its next superstep, and returns when that is accepted: the superstep under way
+// ends and is kept, and Wait tells when the thread stands still. Invoke without input goes on. A run that does not run, or
+// ends with this superstep, just stays as it is. The reason, at most 1,000 bytes, is in [Result].Drained.
+func (t *Thread[Out]) Drain(ctx context.Context, reason string) error {
+	_, err := t.runtime.drainRun(ctx, t.graph, t.id, reason)
+	return err
 }

@@ -14,7 +14,7 @@ type Status string
 const (
 	StatusRunning    Status = "running"
 	StatusWaiting    Status = "waiting" // for answers to its questions
-	StatusStopped    Status = "stopped" // at a static breakpoint
+	StatusStopped    Status = "stopped" // at a breakpoint, or asked to stop: it goes on when it is invoked without input
 	StatusFinished   Status = "finished"
 	StatusFailed     Status = "failed" // superstep retry THREAD goes on from its last checkpoint
 	StatusCancelled  Status = "cancelled"
@@ -45,6 +45,8 @@ type ThreadView struct {
 	Error     string     `json:"error,omitempty"`
 	// Failure is why the run failed, nil when it did not or when nobody could say.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
+	Drained string `json:"drained,omitempty"`
 	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started"`

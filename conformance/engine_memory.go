@@ -74,31 +74,8 @@ func (m *memoryThreads) history(ctx context.Context, at place) ([]*pregel.Snapsh
 }
 
 func (m *memoryThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
-	t := any(m.store.Thread(m.graph, at.thread))
-	if len(at.subgraph) > 0 {
-		nested, ok := t.(nestedThread)
-		if !ok {
-			return &UnsupportedError{Engine: "memory", What: "update the state of a subgraph"}
-		}
-		_, err := nested.UpdateSubgraph(ctx, at.checkpoint, at.subgraph, u)
-		return err
-	}
-	editable, ok := t.(editableThread)
-	if !ok {
-		return &UnsupportedError{Engine: "memory", What: "update states"}
-	}
-	_, err := editable.UpdateState(ctx, at.checkpoint, u)
+	_, err := m.store.Thread(m.graph, at.thread).Update(ctx, at.checkpoint, at.subgraph, [][]graphadapter.StateUpdate{{u}})
 	return err
-}
-
-// editableThread is a thread whose state can be edited from outside.
-type editableThread interface {
-	UpdateState(ctx context.Context, checkpoint string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
-}
-
-// nestedThread is a thread whose pending subgraphs can be edited, by the path of their nodes.
-type nestedThread interface {
-	UpdateSubgraph(ctx context.Context, checkpoint string, path []string, u ...graphadapter.StateUpdate) (*pregel.Snapshot, error)
 }
 
 func (*memoryThreads) close() error { return nil }

@@ -52,9 +52,19 @@ func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts
 		}
 		arrived := <-d.done
 		d.running--
+		d.drain()
 		loop.Deliver(arrived.task, arrived.outcome)
 	}
 	return d.end(ctx)
+}
+
+// drain passes on what asked the run to stop so far: before the outcome with which a superstep may end.
+func (d *driver) drain() {
+	select {
+	case reason := <-d.opts.Drain:
+		d.loop.Drain(reason)
+	default:
+	}
 }
 
 // start starts queued tasks in their order.

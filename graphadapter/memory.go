@@ -49,38 +49,105 @@ type Thread struct {
 	history *history
 }
 
-// Run starts or continues the thread and returns when the run has finished, waits for answers, stopped at a breakpoint
-// or failed. After a failure the thread can be continued: finished tasks do not run again.
+// Run starts or continues the thread and returns when the run has finished, waits for answers, stands still or failed.
+// After a failure the thread can be continued: finished tasks do not run again.
 //
-// Errors: *pregel.NodeError, *pregel.RecursionError, *pregel.InvalidUpdateError, *pregel.EmptyInputError,
-// *pregel.MultipleInterruptsError, *pregel.NoCheckpointError, or the cause of ctx.
+// Errors: those of Begin; *pregel.NodeError, *pregel.RecursionError, *pregel.InvalidUpdateError, or the cause of ctx.
 func (t *Thread) Run(ctx context.Context, in pregel.Input, opts RunOptions) (RunResult, error) {
-	program, release, err := t.open(ctx)
+	run, err := t.Begin(ctx, in, opts)
 	if err != nil {
 		return RunResult{}, err
 	}
-	defer release()
+	return run.Drive(ctx)
+}
+
+// Run is a run of a thread that has begun. It holds the thread until Drive returns, so Drive must be called.
+type Run struct {
+	of      *Thread
+	opts    RunOptions
+	program *pregel.Program
+	thread  *pregel.Thread
+	loop    *pregel.Loop
+	release func()
+}
+
+// Begin takes in what a run starts with; no node runs yet. An error leaves the thread as it was.
+//
+// Errors: *pregel.EmptyInputError, *pregel.MultipleInterruptsError, *pregel.NoCheckpointError,
+// *pregel.InvalidUpdateError, or the cause of ctx while another run has the thread.
+func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts RunOptions) (*Run, error) {
+	program, release, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
 	thread, replay, err := t.history.from(t.id, opts.Checkpoint)
 	if err != nil {
-		return RunResult{}, err
+		release()
+		return nil, err
 	}
 	past := t.history.past
 	past.Began(0, program, thread, opts.Durability)
-	defer func() { past.thread = t.history.thread }()
 	loop, err := program.Start(thread, in, opts.engine(), replay, past.observer(opts.Observer))
 	if err != nil {
-		return RunResult{}, err
+		past.thread = t.history.thread
+		release()
+		return nil, err
 	}
-	err = drive(ctx, program, loop, opts, inMemory(t.graph, t.id, opts))
-	past.Ended(0, loop.Status())
+	return &Run{of: t, opts: opts, program: program, thread: thread, loop: loop, release: release}, nil
+}
+
+// Drive runs the run's tasks until it has finished, waits for answers, stands still or failed.
+func (r *Run) Drive(ctx context.Context) (RunResult, error) {
+	defer r.release()
+	h := r.of.history
+	err := drive(ctx, r.program, r.loop, r.opts, inMemory(r.of.graph, r.of.id, r.opts))
+	h.past.Ended(0, r.loop.Status())
 	// A replay that made no checkpoint leaves the thread where it was: the newest checkpoint is its state.
-	if old := t.history.thread.Head; old == nil || thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
-		t.history.thread = thread
+	if old := h.thread.Head; old == nil || r.thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
+		h.thread = r.thread
 	}
+	h.past.thread = h.thread
 	if err != nil {
 		return RunResult{}, err
 	}
-	return resultOf(program, loop)
+	return resultOf(r.program, r.loop)
+}
+
+// Branch makes a new thread, as, that begins with a checkpoint of this one: run it from that checkpoint. It reports false
+// when the thread as has begun already.
+//
+// Errors: *pregel.NoCheckpointError, or the cause of ctx while a run has one of the threads.
+func (t *Thread) Branch(ctx context.Context, checkpoint string, as *Thread) (bool, error) {
+	program, release, err := t.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	thread, _, err := t.history.from(t.id, checkpoint)
+	release()
+	if err != nil {
+		return false, err
+	}
+	_, release, err = as.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if as.history.thread.Head != nil {
+		return false, nil
+	}
+	as.history.thread = thread
+	as.history.past.Began(0, program, thread, "")
+	return true, nil
+}
+
+// Questions returns the open questions of the thread, those of subgraphs included, in task order.
+func (t *Thread) Questions(ctx context.Context) ([]pregel.OpenQuestion, error) {
+	program, release, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return program.OpenQuestions(t.history.thread), nil
 }
 
 // Invoke runs the graph once without a thread: nothing is kept, and a question cannot be answered.

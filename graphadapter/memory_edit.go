@@ -2,21 +2,18 @@ package graphadapter
 
 import (
 	"context"
+	"errors"
 
 	"superstep.dev/graphadapter/pregel"
 )
 
-// UpdateState writes to the thread's state from outside and returns it as it is then: of the newest checkpoint when
-// checkpoint is "", else on a branch from that one. It drops what the thread was about to do, and goes on as after the
-// node of the update. Several updates make one checkpoint each.
+// Update writes to the thread's state from outside, all of the updates or none, and returns it as it is then: to the
+// newest checkpoint when checkpoint is "", else to a branch from that one; to the subgraph that is under way in the tasks
+// of the nodes of that path, or to the root graph without one. Each list makes one checkpoint. What the thread was about
+// to do is dropped, and it goes on as after the nodes of the last list.
 //
-// Errors: *pregel.InvalidUpdateError, *pregel.NoCheckpointError, or what a branch of the node returned.
-func (t *Thread) UpdateState(ctx context.Context, checkpoint string, updates ...StateUpdate) (*pregel.Snapshot, error) {
-	return t.UpdateSubgraph(ctx, checkpoint, nil, updates...)
-}
-
-// UpdateSubgraph is UpdateState for the subgraph that waits in the tasks of the nodes of that path.
-func (t *Thread) UpdateSubgraph(ctx context.Context, checkpoint string, path []string, updates ...StateUpdate) (*pregel.Snapshot, error) {
+// Errors: *pregel.InvalidUpdateError, *pregel.NoCheckpointError, or what a branch of a node returned.
+func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, supersteps [][]StateUpdate) (*pregel.Snapshot, error) {
 	program, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
@@ -26,38 +23,67 @@ func (t *Thread) UpdateSubgraph(ctx context.Context, checkpoint string, path []s
 	if err != nil {
 		return nil, err
 	}
-	made := edits{thread: thread.Copy(), program: program, run: inMemory(t.graph, t.id, RunOptions{})}
-	for _, u := range updates {
-		if err := made.apply(ctx, path, u); err != nil {
-			return nil, err
+	run := inMemory(t.graph, t.id, RunOptions{})
+	made := edits{thread: thread.Copy(), program: program, route: func(task *pregel.Task) ([]pregel.Target, error) {
+		o := run(ctx, task)
+		if o.Error != nil {
+			return nil, o.Error
 		}
+		return o.Routes, nil
+	}}
+	if err := made.all(path, supersteps); err != nil {
+		return nil, err
 	}
 	t.history.thread = made.thread
-	t.history.past.edited(program, made)
+	t.history.past.edited(&made)
 	return program.Snapshot(made.thread, made.thread.Head, true)
+}
+
+// TryUpdates applies updates to a copy of a thread, as far as that is possible without evaluating branches, and returns
+// why they cannot be applied; nil when they probably can.
+func TryUpdates(program *pregel.Program, thread *pregel.Thread, path []string, supersteps [][]StateUpdate) error {
+	branches := errors.New("branches are not evaluated")
+	made := edits{thread: thread.Copy(), program: program,
+		route: func(*pregel.Task) ([]pregel.Target, error) { return nil, branches }}
+	if err := made.all(path, supersteps); !errors.Is(err, branches) {
+		return err
+	}
+	return nil
 }
 
 // edits are updates on a copy of a thread.
 type edits struct {
 	thread  *pregel.Thread
 	program *pregel.Program
-	run     func(context.Context, *pregel.Task) pregel.Outcome
+	route   func(*pregel.Task) ([]pregel.Target, error) // evaluates a node's branches
 	spaces  []string
 	records []*pregel.Record
 }
 
-func (m *edits) apply(ctx context.Context, path []string, u StateUpdate) error {
-	e, err := m.program.Edit(m.thread, path, []StateUpdate{u})
+func (m *edits) all(path []string, supersteps [][]StateUpdate) error {
+	if len(supersteps) == 0 {
+		return &pregel.InvalidUpdateError{Graph: m.program.Spec.Name, Message: "there is no update"}
+	}
+	for _, updates := range supersteps {
+		if err := m.apply(path, updates); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *edits) apply(path []string, updates []StateUpdate) error {
+	e, err := m.program.Edit(m.thread, path, updates)
 	if err != nil {
 		return err
 	}
 	var routes [][]pregel.Target
 	for _, task := range e.Tasks() {
-		o := m.run(ctx, task)
-		if o.Error != nil {
-			return o.Error
+		targets, err := m.route(task)
+		if err != nil {
+			return err
 		}
-		routes = append(routes, o.Routes)
+		routes = append(routes, targets)
 	}
 	made, err := e.Apply(routes)
 	for _, r := range made {
@@ -67,9 +93,18 @@ func (m *edits) apply(ctx context.Context, path []string, u StateUpdate) error {
 }
 
 // edited takes in what edits made.
-func (p *Past) edited(program *pregel.Program, made edits) {
-	p.Began(0, program, made.thread, "")
+func (p *Past) edited(made *edits) {
+	p.Began(0, made.program, made.thread, "")
 	for i, r := range made.records {
 		p.Edited(0, made.spaces[i], r)
 	}
+}
+
+// UpdateState is Update of the root graph with one checkpoint for each update.
+func (t *Thread) UpdateState(ctx context.Context, checkpoint string, updates ...StateUpdate) (*pregel.Snapshot, error) {
+	supersteps := make([][]StateUpdate, len(updates))
+	for i := range updates {
+		supersteps[i] = updates[i : i+1]
+	}
+	return t.Update(ctx, checkpoint, nil, supersteps)
 }

@@ -33,6 +33,8 @@ type RunOptions struct {
 	// Context is a value that every node and branch of the run can read (LangGraph's run-scoped context), subgraphs
 	// included; nil for none. It is no part of the state.
 	Context pregel.Value
+	// Drain gives the reason for which the run is to stop before its next superstep; nil when nobody will ask.
+	Drain <-chan string
 	// Observer is told what happens; nil is cheapest.
 	Observer pregel.Observer
 	// Emitted is told what nodes emit, as they do: one task at a time, but tasks in parallel. Observer is told again when

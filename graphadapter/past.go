@@ -12,6 +12,7 @@ import (
 type Past struct {
 	program *pregel.Program
 	thread  *pregel.Thread
+	status  pregel.Status // StatusRunning while an invocation is under way
 	exit    bool
 	began   *pregel.Record // where the invocation began
 	head    *pregel.Record // the thread's newest record as last seen
@@ -45,7 +46,7 @@ func NewPast() *Past { return &Past{spaces: map[string]*line{}} }
 // Began implements [Recorder].
 func (p *Past) Began(_ int64, program *pregel.Program, t *pregel.Thread, d Durability) {
 	p.program, p.thread, p.exit = program, t, d == DurabilityExit
-	p.began, p.head, p.skipped = t.Head, t.Head, map[string]*pregel.Record{}
+	p.began, p.head, p.skipped, p.status = t.Head, t.Head, map[string]*pregel.Record{}, pregel.StatusRunning
 	if t.Head != nil {
 		p.learn("", t.Head)
 	}
@@ -80,7 +81,8 @@ func (p *Past) Edited(_ int64, namespace string, r *pregel.Record) {
 }
 
 // Ended implements [Recorder]. The checkpoint that a run in exit mode leaves behind has the one it began at as its parent.
-func (p *Past) Ended(int64, pregel.Status) {
+func (p *Past) Ended(_ int64, s pregel.Status) {
+	p.status = s
 	if p.thread == nil {
 		return
 	}
@@ -121,7 +123,7 @@ func (p *Past) learn(space string, r *pregel.Record) {
 		known.now = r
 		return
 	}
-	l.append(&kept{program: p.program, now: r})
+	l.insert(&kept{program: p.program, now: r})
 }
 
 // add takes in a record that was made just now.
@@ -131,11 +133,16 @@ func (p *Past) add(space string, r *pregel.Record) {
 		known.made, known.now = r, r
 		return
 	}
-	l.append(&kept{program: p.program, made: r, now: r})
+	l.insert(&kept{program: p.program, made: r, now: r})
 }
 
-func (l *line) append(k *kept) {
-	l.kept = append(l.kept, k)
+// insert puts a checkpoint where it was made.
+func (l *line) insert(k *kept) {
+	at := len(l.kept)
+	for at > 0 && l.kept[at-1].now.Checkpoint.Seq > k.now.Checkpoint.Seq {
+		at--
+	}
+	l.kept = slices.Insert(l.kept, at, k)
 	l.byID[k.now.Checkpoint.ID] = k
 }
 
@@ -158,6 +165,9 @@ func (k *kept) record() *pregel.Record {
 // Thread returns the thread as it is now, and the program that reads it; nil before anything began.
 func (p *Past) Thread() (*pregel.Program, *pregel.Thread) { return p.program, p.thread }
 
+// Status is where the newest invocation stands, StatusRunning while it is under way.
+func (p *Past) Status() pregel.Status { return p.status }
+
 // At returns the thread as it starts again from a checkpoint of the root graph; false when there is none with that id.
 func (p *Past) At(checkpoint string) (*pregel.Thread, bool) {
 	k, ok := p.line("").byID[checkpoint]
@@ -165,12 +175,6 @@ func (p *Past) At(checkpoint string) (*pregel.Thread, bool) {
 		return nil, false
 	}
 	return p.thread.At(k.record()), true
-}
-
-// Complete reports whether a checkpoint's making is known too, and not only that a later run went on from it.
-func (p *Past) Complete(checkpoint string) bool {
-	k, ok := p.line("").byID[checkpoint]
-	return ok && k.made != nil
 }
 
 // Snapshot shows a checkpoint of the root graph; false when there is none with that id.

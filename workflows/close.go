@@ -14,14 +14,15 @@ import (
 const (
 	maxClosingState = 1600 << 10
 	maxOutput       = 64 << 10
-	closingLines    = 200
+	// CarriedLines bounds the checkpoints of earlier runs that a run is told of: when it has as many, there may be more.
+	CarriedLines = 200
 )
 
 // closing is what the next run of the thread starts from.
 func (r *run) closing() Closing {
 	c := Closing{Step: r.step(), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept}
-	if len(c.Lines) > closingLines {
-		c.Lines = c.Lines[len(c.Lines)-closingLines:]
+	if len(c.Lines) > CarriedLines {
+		c.Lines = c.Lines[len(c.Lines)-CarriedLines:]
 	}
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)

@@ -192,7 +192,7 @@ func TestStateUpdatedInASubgraph(t *testing.T) {
 	if _, err := r.updateState(thread, req); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := memory.UpdateSubgraph(r.ctx, "", req.Within, req.Edits[0][0]); err != nil {
+	if _, err := memory.Update(r.ctx, "", req.Within, req.Edits); err != nil {
 		t.Fatal(err)
 	}
 	now := r.asks(thread, 1)

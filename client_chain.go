@@ -1,0 +1,99 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/workflows"
+)
+
+// chain is a thread's runs, newest first, as far as they have been fetched.
+type chain struct{ runs []chainRun }
+
+type chainRun struct {
+	id     string
+	in     workflows.GraphInput
+	events []*historypb.HistoryEvent
+}
+
+// pastOf replays a thread's runs from the newest back to the one at which enough says so, or to the oldest that the
+// server still has.
+func (c *Client) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRun, enough func(*chain) bool) (*graphadapter.Past, error) {
+	var ch chain
+	for id := last.runID; id != ""; id = ch.runs[len(ch.runs)-1].in.Previous {
+		run, err := c.fetchRun(ctx, last, id)
+		var gone *serviceerror.NotFound
+		if errors.As(err, &gone) && len(ch.runs) > 0 {
+			break // beyond retention
+		}
+		if err != nil {
+			return nil, c.explain(err, last.graph, last.thread)
+		}
+		ch.runs = append(ch.runs, run)
+		if enough(&ch) {
+			break
+		}
+	}
+	past := graphadapter.NewPast()
+	for _, run := range slices.Backward(ch.runs) {
+		if err := c.tail.ReplayEvents(last.thread, run.id, run.events, workflows.NewReader(g, past)); err != nil {
+			return nil, c.explainReplay(err, last)
+		}
+	}
+	return past, nil
+}
+
+func (c *Client) fetchRun(ctx context.Context, last *lastRun, id string) (chainRun, error) {
+	run := chainRun{id: id}
+	var err error
+	if run.events, err = c.tail.All(ctx, last.thread, id); err != nil {
+		return run, err
+	}
+	if len(run.events) == 0 {
+		return run, fmt.Errorf("run %s has no events", id)
+	}
+	started := run.events[0].GetWorkflowExecutionStartedEventAttributes()
+	return run, c.decode(started.GetInput(), &run.in)
+}
+
+// pastWith replays the runs that are needed to know a checkpoint: the one that made it, and all since. The newest run
+// knows which that was.
+func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (*graphadapter.Past, error) {
+	made, noted := "", false
+	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
+		if len(ch.runs) == 1 {
+			lines := ch.runs[0].in.Lines
+			for _, l := range lines {
+				if l.Checkpoint == checkpoint {
+					made, noted = l.Run, true
+				}
+			}
+			return !noted && len(lines) < workflows.CarriedLines // it is of the newest run, or of none
+		}
+		return noted && ch.runs[len(ch.runs)-1].id == made
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok, _ := past.Snapshot(checkpoint); !ok && noted {
+		return nil, &Error{Kind: ErrNotFound, Graph: last.graph, Thread: last.thread,
+			Message: fmt.Sprintf("checkpoint %q of thread %q is of run %s, which the server has no more", checkpoint, last.thread, made),
+			Do:      "Choose a newer one", Command: []string{"history", last.thread}}
+	}
+	return past, nil
+}
+
+func (c *Client) explainReplay(err error, last *lastRun) error {
+	var unreadable *workflows.UnreadableError
+	if errors.As(err, &unreadable) {
+		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Cause: err,
+			Message: fmt.Sprintf("the past of thread %q cannot be read here", last.thread)}
+	}
+	return c.explain(err, last.graph, last.thread)
+}
