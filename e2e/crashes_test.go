@@ -106,6 +106,27 @@ func TestWorkerKilledAtEveryBoundary(t *testing.T) {
 	}
 }
 
+// What a node reads does not travel with its task when it is large. The worker that had it in memory is killed: another
+// one, which never saw it, finds it by replaying the run, and so on to the end.
+func TestWorkerKilledWithWhatNodesRead(t *testing.T) {
+	r := newRig(t)
+	first := r.graphsWorker("worker-1")
+	thread := r.begin("hoards", map[string]any{"dir": r.dir, "size": 1 << 20})
+	r.until("the second node runs", func() bool { return r.ran("two") == 1 })
+	r.kill(first)
+	second := r.graphsWorker("worker-2")
+	r.until("the second node runs again", func() bool { return r.ran("two") == 2 })
+	r.kill(second)
+	r.graphsWorker("worker-3")
+	r.until("the second node runs a third time", func() bool { return r.ran("two") == 3 })
+	r.put("go")
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, []string{"one", "two", "three"}, value[[]string](r, thread, "log"))
+	require.Equal(t, 1, r.ran("one"))
+	require.Equal(t, 1, r.ran("three"))
+	require.Equal(t, hoard(1<<20), value[string](r, thread, "note"))
+}
+
 // Many runs, and workers that are killed at any moment: every run finishes, and every refund is there once.
 func TestWorkersKilledAtRandom(t *testing.T) {
 	const runs, kills = 24, 6

@@ -24,7 +24,7 @@ type work struct {
 
 // graphs are what this binary serves as a program.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), asks(), tells()}
+	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), hoards(), asks(), tells()}
 }
 
 // adds notes its input: a thread's runs add up.
@@ -131,6 +131,35 @@ func piles() *superstep.Graph[work] {
 	}
 	return g.MustCompile()
 }
+
+// hoards writes a value of a wanted size, which three nodes read after it. The second waits for the file "go".
+func hoards() *superstep.Graph[work] {
+	g := superstep.NewStateGraph[work]("hoards")
+	g.AddNode("fill", func(_ context.Context, s work) (work, error) {
+		s.Note.Set(hoard(s.Size.Get()))
+		return s, nil
+	})
+	before := "fill"
+	for _, name := range []string{"one", "two", "three"} {
+		g.AddNode(name, func(ctx context.Context, s work) (work, error) {
+			s, err := ran(s, name)
+			if err == nil && name == "two" {
+				err = await(ctx, s, "go")
+			}
+			if err == nil && s.Note.Get() != hoard(s.Size.Get()) {
+				err = fmt.Errorf("%s reads another value, of %d bytes", name, len(s.Note.Get()))
+			}
+			return s, err
+		})
+		g.AddEdge(before, name)
+		before = name
+	}
+	g.AddEdge(superstep.Start, "fill")
+	return g.MustCompile()
+}
+
+// hoard is a text of that many bytes.
+func hoard(size int) string { return strings.Repeat("0123456789", size/10+1)[:size] }
 
 // asks asks two things at once, of different types.
 func asks() *superstep.Graph[work] {
