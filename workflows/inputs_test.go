@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -95,9 +96,9 @@ func (r *rig) historySize(run client.WorkflowRun) int {
 }
 
 // serve starts one of several workers, each as if in a process of its own. Its options may leave out a kind of task.
-func (r *rig) serve(inputBytes int, o worker.Options, graphs ...*graphadapter.Graph) (stop func()) {
+func (r *rig) serve(cfg superstep.WorkerConfig, graphs ...*graphadapter.Graph) (stop func()) {
 	r.t.Helper()
-	cfg := superstep.WorkerConfig{TaskQueue: r.queue, InputBytes: inputBytes, Options: o}
+	cfg.TaskQueue = r.queue
 	for _, g := range graphs {
 		cfg.Graphs = append(cfg.Graphs, served{g})
 	}
@@ -126,8 +127,8 @@ func (r *rig) serve(inputBytes int, o worker.Options, graphs ...*graphadapter.Gr
 
 // The kinds of task that a worker may leave to others.
 var (
-	decides = worker.Options{LocalActivityWorkerOnly: true}
-	runs    = worker.Options{DisableWorkflowWorker: true}
+	decides = superstep.WorkerConfig{Options: worker.Options{LocalActivityWorkerOnly: true}}
+	runs    = superstep.WorkerConfig{Options: worker.Options{DisableWorkflowWorker: true}}
 )
 
 // TestHistoryGrowsWithWhatChanges: 1 MiB of state through 200 supersteps is sent once, in the run's input and again in
@@ -137,7 +138,7 @@ func TestHistoryGrowsWithWhatChanges(t *testing.T) {
 	const steps, size = 200, 1 << 20
 	r := newRig(t)
 	big := large(size)
-	r.serve(0, worker.Options{}, loopGraph("grows", readsBig(big)))
+	r.serve(superstep.WorkerConfig{}, loopGraph("grows", readsBig(big)))
 	run := r.looped("grows", steps, big)
 	if result := r.finished(run); result.Step != steps {
 		t.Fatalf("the run ended at step %d", result.Step)
@@ -156,7 +157,7 @@ func TestAListGrowsByWhatIsAppended(t *testing.T) {
 	const steps, size = 1000, 1 << 10
 	r := newRig(t)
 	piece := strings.Repeat("x", size-3)
-	r.serve(0, worker.Options{}, loopGraph("appends", func(s graphadapter.State, n int) ([]any, error) {
+	r.serve(superstep.WorkerConfig{}, loopGraph("appends", func(s graphadapter.State, n int) ([]any, error) {
 		if want := n*size + 1; n > 0 && len(s["log"]) != want {
 			return nil, fmt.Errorf("in superstep %d the node reads %d bytes, want %d", n+1, len(s["log"]), want)
 		}
@@ -184,12 +185,131 @@ func TestAWorkerThatSentNothingFindsEverything(t *testing.T) {
 			r := newRig(t)
 			big := large(1 << 20)
 			g := loopGraph("cold", readsBig(big))
-			r.serve(inputBytes, decides, g)
-			r.serve(inputBytes, runs, g)
+			cold := runs
+			cold.InputBytes = inputBytes
+			r.serve(decides, g)
+			r.serve(cold, g)
 			if result := r.finished(r.looped("cold", 10, big)); result.Step != 10 {
 				t.Errorf("the run ended at step %d", result.Step)
 			}
 		})
+	}
+}
+
+// TestAReplayReadsWhatACodecWrote: payloads may be compressed or encrypted by the Temporal client's data converter.
+func TestAReplayReadsWhatACodecWrote(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	coded := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))
+	c, err := client.Dial(client.Options{HostPort: testserver.Address(t), Logger: silent{}, DataConverter: coded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	r.client = c
+	big := large(1 << 20)
+	g := loopGraph("coded", readsBig(big))
+	cold := runs
+	cold.DataConverter = coded
+	r.serve(decides, g)
+	r.serve(cold, g)
+	run := r.looped("coded", 3, big)
+	if result := r.finished(run); result.Step != 3 {
+		t.Errorf("the run ended at step %d", result.Step)
+	}
+	if size := r.historySize(run); size > 200<<10 {
+		t.Errorf("the history has %d bytes: it was not compressed", size)
+	}
+}
+
+// partsGraph has every part of a request that can be large: many small channels, a large one, a Send's argument, a
+// subgraph's result that branches are to see, and the run's context.
+func partsGraph(big pregel.Value) *graphadapter.Graph {
+	checks := func(what string, got pregel.Value) error {
+		if !bytes.Equal(got, big) {
+			return fmt.Errorf("%s has %d bytes, want %d", what, len(got), len(big))
+		}
+		return nil
+	}
+	plan := graphadapter.Node{
+		Run: func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
+			task, _ := graphadapter.TaskFrom(ctx)
+			if err := errors.Join(checks("the context", task.RunContext()), checks("the channel", in.State["big"])); err != nil {
+				return pregel.Command{}, err
+			}
+			for i := range 30 {
+				if v := in.State[fmt.Sprintf("small-%02d", i)]; !bytes.Equal(v, large(1<<10)) {
+					return pregel.Command{}, fmt.Errorf("small channel %d has %d bytes", i, len(v))
+				}
+			}
+			return pregel.Command{Goto: []pregel.Target{{Node: "work", Send: true, Arg: big}}}, nil
+		},
+	}
+	work := graphadapter.Node{Run: func(_ context.Context, in graphadapter.Input) (pregel.Command, error) {
+		return writes("log", []string{"work"}), checks("the argument", in.Arg)
+	}}
+	inner := graph("inner", map[string]graphadapter.Node{"fill": {Run: func(context.Context, graphadapter.Input) (pregel.Command, error) {
+		return pregel.Command{Update: []pregel.Write{{Channel: "log", Value: append(append(pregel.Value("["), big...), ']')}}}, nil
+	}}}, []string{"fill"}, to(pregel.Start, "fill"))
+	inner.Spec.Input = []string{}
+	routes := graphadapter.Node{Branches: []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
+		var log []pregel.Value
+		if err := json.Unmarshal(s["log"], &log); err != nil || len(log) == 0 {
+			return nil, fmt.Errorf("the log has %d bytes: %v", len(s["log"]), err)
+		}
+		return []pregel.Target{{Node: "end"}}, checks("the subgraph's result", log[len(log)-1])
+	}}}
+	g := graph("parts", map[string]graphadapter.Node{"plan": plan, "work": work, "sub": routes, "end": says("end")},
+		[]string{"plan", "work", "sub", "end"}, to(pregel.Start, "plan"), to("plan", "sub"))
+	g.Spec.Nodes[2].Subgraph, g.Subgraphs = "inner", map[string]*graphadapter.Graph{"inner": inner}
+	g.Spec.Subgraphs = map[string]*pregel.Spec{"inner": inner.Spec}
+	g.Spec.Branches = []pregel.Branch{{From: "sub", Targets: []string{"end"}}}
+	g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "big", Kind: pregel.KindLast})
+	for i := range 30 {
+		g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: fmt.Sprintf("small-%02d", i), Kind: pregel.KindLast})
+	}
+	return g
+}
+
+// TestEveryPartArrives: each part of a request that can be large goes by reference, and is what it was where it arrives.
+func TestEveryPartArrives(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	big := large(50 << 10)
+	g := partsGraph(big)
+	r.serve(decides, g)
+	r.serve(runs, g)
+	in := map[string]any{"big": big}
+	for i := range 30 {
+		in[fmt.Sprintf("small-%02d", i)] = large(1 << 10)
+	}
+	run := r.start(testserver.Queue(t), workflows.GraphInput{Graph: "parts", Context: big,
+		Input: pregel.Input{Value: pregel.Value(asJSON(t, in))}})
+	if result := r.finished(run); result.Step != 3 {
+		t.Errorf("the run ended at step %d", result.Step)
+	}
+	sent := map[graphadapter.Part]int{}
+	for _, e := range r.history(run.GetID()).Events {
+		a := e.GetActivityTaskScheduledEventAttributes()
+		if a == nil {
+			continue
+		}
+		var req graphadapter.NodeRequest
+		if err := converter.GetDefaultDataConverter().FromPayloads(a.GetInput(), &req); err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range req.References {
+			sent[ref.Part]++
+		}
+		if size := a.GetInput().Size(); size > 4<<10 {
+			t.Errorf("the task of %s carries %d bytes", req.Task.Node, size)
+		}
+	}
+	for _, part := range []graphadapter.Part{graphadapter.PartChannel, graphadapter.PartRest, graphadapter.PartArg,
+		graphadapter.PartDone, graphadapter.PartContext} {
+		if sent[part] == 0 {
+			t.Errorf("%s never went by reference: %v", part, sent)
+		}
 	}
 }
 
@@ -210,9 +330,9 @@ func TestWorkersTakeTurns(t *testing.T) {
 			return []any{"log", []string{piece}}, nil
 		})
 	}
-	r.serve(0, decides, of(0))
-	r.serve(0, runs, of(0))
-	r.serve(0, runs, of(1))
+	r.serve(decides, of(0))
+	r.serve(runs, of(0))
+	r.serve(runs, of(1))
 	if result := r.finished(r.looped("turns", steps, nil)); result.Step != steps {
 		t.Errorf("the run ended at step %d", result.Step)
 	}
@@ -274,7 +394,7 @@ func TestOneReplayForAWholeSuperstep(t *testing.T) {
 	g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "big", Kind: pregel.KindLast})
 	var replays atomic.Int32
 	rebuild := r.replaying(g)
-	r.serve(0, decides, g)
+	r.serve(decides, g)
 	r.counted(g, func(ctx context.Context, run activities.Run, pass func(pregel.Value)) error {
 		replays.Add(1)
 		return rebuild(ctx, run, pass)
@@ -302,7 +422,7 @@ func TestAWorkerThatCannotFindGivesBack(t *testing.T) {
 	r := newRig(t)
 	big := large(64 << 10)
 	g := loopGraph("lost", readsBig(big))
-	r.serve(0, decides, g)
+	r.serve(decides, g)
 	r.counted(g, func(_ context.Context, _ activities.Run, pass func(pregel.Value)) error {
 		pass(large(64<<10 - 1))
 		return nil
@@ -317,7 +437,7 @@ func TestAWorkerThatCannotFindGivesBack(t *testing.T) {
 		return failure.GetApplicationFailureInfo().GetType() == graphadapter.NodeInputType &&
 			strings.Contains(failure.GetMessage(), `node "step" of graph "lost" reads (thread `+run.GetID())
 	}, func() any { return nil })
-	r.serve(0, runs, g)
+	r.serve(runs, g)
 	if result := r.finished(run); result.Step != 2 {
 		t.Errorf("the run ended at step %d", result.Step)
 	}
