@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -15,6 +16,8 @@ type engine interface {
 	serve(ctx context.Context, graphs []*graphadapter.Graph) error
 	// open returns an empty store for the threads of one case's graph. It is safe for concurrent use.
 	open(ctx context.Context, g *graphadapter.Graph) (threads, error)
+	// patience bounds one case: an engine that hangs fails the case instead of the whole run.
+	patience() time.Duration
 	// parallel is how many cases at a time suit the engine.
 	parallel() int
 	// close ends what serve began.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -13,6 +14,8 @@ import (
 type memoryEngine struct{}
 
 func (memoryEngine) serve(context.Context, []*graphadapter.Graph) error { return nil }
+
+func (memoryEngine) patience() time.Duration { return 30 * time.Second }
 
 // parallel is what keeps the processors busy while some scripts sleep.
 func (memoryEngine) parallel() int { return 2 * runtime.GOMAXPROCS(0) }

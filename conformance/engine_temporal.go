@@ -1,10 +1,208 @@
 package main
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
+	"time"
+
+	"superstep.dev"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 )
 
-func newTemporalEngine(string, io.Writer) (engine, error) {
-	return nil, errors.New("not yet")
+// temporalEngine runs threads as workflows on a Temporal server, through the calls that users of the library have.
+type temporalEngine struct{ *deployment }
+
+func newTemporalEngine(address string, out io.Writer) (engine, error) {
+	d, err := deploy(address, out)
+	if err != nil {
+		return nil, err
+	}
+	return &temporalEngine{d}, nil
+}
+
+func (e *temporalEngine) serve(ctx context.Context, graphs []*graphadapter.Graph) error {
+	if len(graphs) == 0 {
+		return nil
+	}
+	return e.work(ctx, graphs)
+}
+
+// patience is long enough for the longest case beside all others on a busy machine.
+func (*temporalEngine) patience() time.Duration { return 3 * time.Minute }
+
+// parallel is what keeps server and worker busy on two cores: a case mostly waits for round trips.
+func (*temporalEngine) parallel() int { return 16 }
+
+func (e *temporalEngine) open(_ context.Context, g *graphadapter.Graph) (threads, error) {
+	return &temporalThreads{
+		client: e.client, graph: g, prefix: g.Spec.Name + "-" + strings.ToLower(rand.Text()[:8]) + "/",
+		begun: map[string]bool{}, offsets: map[string]string{},
+	}, nil
+}
+
+type temporalThreads struct {
+	client *superstep.Client
+	graph  *graphadapter.Graph
+	prefix string // of the thread ids of this case
+	// begun are the threads that there are, offsets where the streams of each ended last.
+	begun   map[string]bool
+	offsets map[string]string
+	single  int // how many runs without a thread there were
+}
+
+// allModes are streamed always, so that there is an offset behind everything that an action did.
+var allModes = []superstep.StreamMode{superstep.StreamValues, superstep.StreamUpdates, superstep.StreamCustom,
+	superstep.StreamTasks, superstep.StreamCheckpoints}
+
+func (m *temporalThreads) run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	id := m.prefix + thread
+	_, err := m.client.Start(ctx, superstep.StartRequest{
+		Graph: m.graph.Spec.Name, Thread: id, Input: []byte(in.Value), Resume: in.Resume, Control: in.Control,
+		Checkpoint: opts.Checkpoint, Durability: superstep.Durability(opts.Durability), RecursionLimit: opts.RecursionLimit,
+		InterruptBefore: opts.InterruptBefore, InterruptAfter: opts.InterruptAfter,
+	})
+	if errors.Is(err, superstep.ErrNotFound) && !m.begun[id] {
+		return &pregel.EmptyInputError{Graph: m.graph.Spec.Name} // without input a thread cannot begin
+	}
+	if err != nil {
+		return err
+	}
+	m.begun[id] = true
+	if err := m.drain(ctx, id, rec); err != nil {
+		return fmt.Errorf("streaming: %w", err)
+	}
+	return m.ended(ctx, id)
+}
+
+// drain reads what the thread streamed since the last action.
+func (m *temporalThreads) drain(ctx context.Context, id string, rec *recorder) error {
+	req := superstep.StreamRequest{Thread: id, Modes: allModes, Subgraphs: true, From: m.offsets[id]}
+	for part, err := range m.client.Stream(ctx, req) {
+		if err != nil {
+			return err
+		}
+		m.offsets[id] = part.Offset
+		if rec != nil {
+			rec.part(part)
+		}
+	}
+	return nil
+}
+
+// ended is why the thread's newest run failed, nil when it did not.
+func (m *temporalThreads) ended(ctx context.Context, id string) error {
+	view, err := m.client.Wait(ctx, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("waiting for the end: %w", err)
+	case view.Status == superstep.StatusFailed && view.Failure != nil:
+		return view.Failure
+	case view.Status != superstep.StatusFinished && view.Status != superstep.StatusWaiting && view.Status != superstep.StatusStopped:
+		return fmt.Errorf("the run is %s: %s %s", view.Status, view.Error, view.Problem)
+	}
+	return nil
+}
+
+// runOnce uses a thread of its own, which nothing goes on with.
+func (m *temporalThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	if in.Resume != nil {
+		return errors.New("an answer needs a thread: without one nothing was kept to continue")
+	}
+	m.single++
+	thread := fmt.Sprintf("single-%d", m.single)
+	return m.run(ctx, thread, in, opts, rec)
+}
+
+// cancel ends a thread's open run, if it has one.
+func (m *temporalThreads) cancel(ctx context.Context, id string) error {
+	if _, err := m.client.Cancel(ctx, id, "the case is over"); err != nil && !errors.Is(err, superstep.ErrNotFound) {
+		return fmt.Errorf("ending the run of %s: %w", id, err)
+	}
+	return nil
+}
+
+func (m *temporalThreads) state(ctx context.Context, at place) (*pregel.Snapshot, error) {
+	view, err := m.client.StateOf(ctx, superstep.StateRequest{
+		Thread: m.prefix + at.thread, Checkpoint: at.checkpoint, Subgraph: at.subgraph, Subgraphs: true,
+	})
+	if errors.Is(err, superstep.ErrNotFound) && at.checkpoint == "" && len(at.subgraph) == 0 {
+		return &pregel.Snapshot{}, nil // nothing began
+	}
+	if err != nil {
+		return nil, err
+	}
+	return snapshotOf(&view), nil
+}
+
+// snapshotOf is a view as the other engine shows it.
+func snapshotOf(v *superstep.StateView) *pregel.Snapshot {
+	s := &pregel.Snapshot{Checkpoint: v.Checkpoint, Parent: v.Parent, Source: pregel.Source(v.Source), Step: v.Step,
+		Values: valuesOf(v.Values), Next: v.Next}
+	for _, t := range v.Tasks {
+		task := pregel.TaskSnapshot{Name: t.Node, Path: t.Path, Done: t.Done, Error: t.Error}
+		for _, q := range t.Questions {
+			task.Questions = append(task.Questions, pregel.Question{ID: q.ID, Value: pregel.Value(q.Value)})
+		}
+		if t.State != nil {
+			task.State = snapshotOf(t.State)
+		}
+		s.Tasks = append(s.Tasks, task)
+	}
+	return s
+}
+
+func valuesOf[M ~map[string]V, V ~[]byte](values M) map[string]pregel.Value {
+	out := make(map[string]pregel.Value, len(values))
+	for name, v := range values {
+		out[name] = pregel.Value(v)
+	}
+	return out
+}
+
+func (m *temporalThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
+	lines, err := m.client.HistoryOf(ctx, superstep.HistoryRequest{Thread: m.prefix + at.thread, Subgraph: at.subgraph, Values: true})
+	if errors.Is(err, superstep.ErrNotFound) && len(at.subgraph) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*pregel.Snapshot, len(lines))
+	for i, l := range lines {
+		out[i] = &pregel.Snapshot{Checkpoint: l.Checkpoint, Parent: l.Parent, Source: pregel.Source(l.Source), Step: l.Step,
+			Values: valuesOf(l.Values), Next: l.Next}
+	}
+	return out, nil
+}
+
+func (m *temporalThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
+	id := m.prefix + at.thread
+	_, err := m.client.Update(ctx, superstep.UpdateRequest{
+		Graph: m.graph.Spec.Name, Thread: id, Checkpoint: at.checkpoint, Subgraph: at.subgraph,
+		Updates: [][]graphadapter.StateUpdate{{u}},
+	})
+	if err != nil {
+		return err
+	}
+	m.begun[id] = true
+	return m.drain(ctx, id, nil)
+}
+
+// closeTimeout bounds the end of a case's runs.
+const closeTimeout = 20 * time.Second
+
+// close ends the runs that still wait: the next case has the server for itself.
+func (m *temporalThreads) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var errs []error
+	for id := range m.begun {
+		errs = append(errs, m.cancel(ctx, id))
+	}
+	return errors.Join(errs...)
 }

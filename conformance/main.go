@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+	"time"
 )
 
 const usage = `Usage: go run ./conformance [flags] PATH...
@@ -102,6 +103,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	t := tally{verbose: s.verbose, out: stdout}
+	if s.engine == engineTemporal {
+		t.begun = time.Now()
+	}
 	judgeAll(ctx, e, trials, s.parallel, t.note)
 	if ctx.Err() != nil {
 		fmt.Fprintln(stderr, "conformance: stopped")

@@ -11,7 +11,9 @@ import (
 
 // recorder keeps what one run streams, one stream for each run of a graph.
 type recorder struct {
-	shaper *shape.Shaper
+	shaper    *shape.Shaper
+	modes     []string
+	subgraphs bool
 
 	mu      sync.Mutex
 	streams map[string]*stream // by namespace
@@ -40,9 +42,9 @@ func modesOf(a *action) []string {
 
 // newRecorder returns the recorder of a run of that program.
 func newRecorder(program *pregel.Program, a *action) *recorder {
-	r := &recorder{streams: map[string]*stream{"": {}}}
+	r := &recorder{modes: modesOf(a), subgraphs: a.Subgraphs, streams: map[string]*stream{"": {}}}
 	var modes []shape.Mode
-	for _, m := range modesOf(a) {
+	for _, m := range r.modes {
 		modes = append(modes, shape.Mode(m))
 	}
 	r.shaper = shape.New(a.thread(), modes, a.Subgraphs)

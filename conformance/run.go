@@ -7,14 +7,10 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
-
-// caseTimeout bounds one case: an engine that hangs fails the case instead of the whole run.
-const caseTimeout = 30 * time.Second
 
 // run is one case being run: built once, then run on one engine.
 type run struct {
@@ -50,7 +46,7 @@ func newRun(doc *caseDoc, text []byte, name string) (*run, error) {
 // on runs the case on an engine and returns what it answered to each action. The error says that the case could not be
 // run to its end; the answers until then come with it.
 func (r *run) on(ctx context.Context, e engine) (answers []any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.patience())
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -220,7 +216,7 @@ func (r *run) stream(ctx context.Context, a *action, at place) (map[string]any, 
 		err = r.threads.runOnce(ctx, in, opts, rec)
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("the run did not end within %v: %w", caseTimeout, ctx.Err())
+		return nil, fmt.Errorf("the case did not end in time: %w", ctx.Err())
 	}
 	if rec.fault != nil {
 		return nil, rec.fault

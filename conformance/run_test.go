@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -15,6 +16,8 @@ import (
 type stubEngine func(in pregel.Input, opts graphadapter.RunOptions) error
 
 func (stubEngine) serve(context.Context, []*graphadapter.Graph) error { return nil }
+
+func (stubEngine) patience() time.Duration { return time.Minute }
 
 func (stubEngine) parallel() int { return 1 }
 

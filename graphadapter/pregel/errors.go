@@ -80,8 +80,14 @@ func (e *DrainedError) Error() string {
 	return fmt.Sprintf("graph %q was drained: %s: continue the thread without input", e.Graph, e.Reason)
 }
 
-// ErrorType names the kind of failure in stored data, as LangGraph does; so do those below.
-func (e *InvalidUpdateError) ErrorType() string { return "InvalidUpdateError" }
+// ErrorType names the kind of failure in stored data, as LangGraph does; so do those below. LangGraph lets the error of a
+// reducer through as it is: that one is not of its own kinds.
+func (e *InvalidUpdateError) ErrorType() string {
+	if e.Cause != nil {
+		return "ReducerError"
+	}
+	return "InvalidUpdateError"
+}
 
 // ErrorType names the kind of failure in stored data.
 func (e *RecursionError) ErrorType() string { return "GraphRecursionError" }

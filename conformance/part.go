@@ -1,0 +1,28 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"superstep.dev"
+)
+
+// part keeps a part of a thread's stream, if the action asked for its mode and graph.
+func (r *recorder) part(p superstep.StreamPart) {
+	if !slices.Contains(r.modes, string(p.Mode)) || len(p.Namespace) > 0 && !r.subgraphs {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.take(strings.Join(p.Namespace, "|"), nodesOf(p.Namespace), string(p.Mode), shown([]byte(p.Data)))
+}
+
+// nodesOf are the nodes that lead to a subgraph.
+func nodesOf(namespace []string) []string {
+	nodes := make([]string, len(namespace))
+	for i, n := range namespace {
+		_, path, _ := strings.Cut(n, "/")
+		nodes[i], _, _ = strings.Cut(path, ":") // of a send, its number stands behind the node
+	}
+	return nodes
+}
