@@ -174,8 +174,20 @@ func (c *channel) applyReduce(graph string, s *cell, updates []update) (err erro
 	return nil
 }
 
-// reduce turns a reducer's panic into an error: a custom reducer is user code, and it must not take the run with it.
+// zeroOf is a reducer's zero value; of one that panics it is no JSON value.
+func zeroOf(r Reducer) (v Value) {
+	defer func() {
+		if p := recover(); p != nil {
+			v = Value(fmt.Sprintf("panic: %v", p))
+		}
+	}()
+	return r.Zero()
+}
+
+// reduce turns a reducer's panic into an error: a custom reducer is user code, and it must not take the run with it. What
+// it appends to the current value must not end up in the checkpoint that holds that.
 func (c *channel) reduce(current Value, values []Value) (v Value, err error) {
+	current = slices.Clip(current)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)

@@ -169,3 +169,31 @@ func TestCompileAsksForANewerWorker(t *testing.T) {
 		t.Errorf("with the reducer: %v", err)
 	}
 }
+
+// TestCompileRefusesABadBeginning: a channel's value before the first write is JSON, whatever its reducer says.
+func TestCompileRefusesABadBeginning(t *testing.T) {
+	for name, c := range map[string]struct {
+		zero func() pregel.Value
+		def  pregel.Value
+	}{
+		"a zero value that is not JSON": {zero: func() pregel.Value { return pregel.Value("zero") }},
+		"a zero value that panics":      {zero: func() pregel.Value { panic("no zero") }},
+		"a default that is not JSON":    {zero: func() pregel.Value { return nil }, def: pregel.Value("{")},
+	} {
+		spec := small()
+		spec.Channels[0] = pregel.ChannelSpec{Name: "v", Kind: pregel.KindReduce, Reducer: "own/v1", Default: c.def}
+		_, err := pregel.Compile(spec, map[string]pregel.Reducer{"own/v1": zeroed{reducer{name: "own/v1", reduce: longest}, c.zero}})
+		var mistake *pregel.CompileError
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), `"v"`) || !strings.Contains(err.Error(), "own/v1") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// zeroed is a reducer with a zero value of its own making.
+type zeroed struct {
+	reducer
+	zero func() pregel.Value
+}
+
+func (z zeroed) Zero() pregel.Value { return z.zero() }

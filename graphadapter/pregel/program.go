@@ -1,6 +1,8 @@
 package pregel
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -110,9 +112,13 @@ func (p *Program) addChannels(reducers map[string]Reducer) error {
 			if !ok {
 				return &UnknownReducerError{Graph: p.Spec.Name, Channel: spec.Name, Reducer: spec.Reducer}
 			}
-			c.reducer, c.zero = reducer, reducer.Zero()
-			if spec.Default != nil {
-				c.zero = spec.Default
+			c.reducer, c.zero = reducer, spec.Default
+			if c.zero == nil {
+				c.zero = zeroOf(reducer)
+			}
+			if c.zero != nil && !json.Valid(c.zero) {
+				return &CompileError{Graph: p.Spec.Name, Message: fmt.Sprintf("the channel %q begins with %q, which is not JSON: "+
+					"mend its default, or the zero value of the reducer %q", spec.Name, brief(c.zero), spec.Reducer)}
 			}
 		}
 		p.add(c)
