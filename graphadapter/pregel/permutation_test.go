@@ -21,6 +21,8 @@ type player struct {
 	ran     map[string]int // outcomes by task
 	done    map[string]int // those with which it finished
 	last    pregel.Status
+	records []recordSeen // the root's checkpoints
+	replays bool         // the thread's head was chosen
 	// limited says that a subgraph ran into its limit, which counts anew whenever a run goes on.
 	limited bool
 
@@ -30,6 +32,12 @@ type player struct {
 	stored bool
 	// crash decides whether the process is lost now, with the outcomes of the tasks that have not ended.
 	crash func() bool
+}
+
+// recordSeen is a checkpoint, and what a person would see of it.
+type recordSeen struct {
+	record *pregel.Record
+	text   string
 }
 
 // The bounds of a play: random graphs loop.
@@ -45,12 +53,17 @@ func (p *player) play(t *rapid.T) {
 	}
 	p.thread, p.ran = pregel.NewThread(), map[string]int{}
 	p.done = map[string]int{}
-	in := pregel.Input{Value: pregel.Value(`{"log":["in"]}`)}
+	p.goOn(t, pregel.Input{Value: pregel.Value(`{"log":["in"]}`)})
+}
+
+// goOn runs the thread to its end.
+func (p *player) goOn(t *rapid.T, in pregel.Input) {
 	for range maxRuns {
 		if p.stored {
 			p.storeAndRead(t)
 		}
 		crashed, err := p.run(in)
+		p.replays = false
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -69,7 +82,7 @@ func (p *player) play(t *rapid.T) {
 
 // run is one run of the thread; it reports whether the process was lost.
 func (p *player) run(in pregel.Input) (crashed bool, err error) {
-	loop, err := p.program.Start(p.thread, in, pregel.Options{RecursionLimit: maxSteps}, false, p.observe)
+	loop, err := p.program.Start(p.thread, in, pregel.Options{RecursionLimit: maxSteps}, p.replays, p.observe)
 	if err != nil {
 		return false, err
 	}
@@ -119,6 +132,10 @@ func (p *player) observe(e pregel.Event) {
 	text := fmt.Sprintf("%s %d %s", e.Namespace, e.Step, e.Kind)
 	if e.Task != nil {
 		text += " " + e.Task.Path
+	}
+	if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+		seen := string(e.Checkpoint.Checkpoint.Source) + valuesText(p.program.StateOf(e.Checkpoint.Checkpoint)) + strings.Join(p.program.Next(e.Checkpoint), " ")
+		p.records = append(p.records, recordSeen{e.Checkpoint, seen})
 	}
 	if e.Checkpoint != nil {
 		text += " " + string(e.Checkpoint.Checkpoint.Source) + " " + e.Checkpoint.Checkpoint.Digest
