@@ -56,14 +56,39 @@ func tail(c client.Client) history.Tail {
 	return history.Tail{Service: c.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}
 }
 
-// past replays a thread's newest run.
+// rested is a Past that knows whether the thread stands still.
+type rested struct {
+	*graphadapter.Past
+	still bool
+}
+
+func (p *rested) Began(at int64, program *pregel.Program, t *pregel.Thread, d graphadapter.Durability) {
+	p.still = false
+	p.Past.Began(at, program, t, d)
+}
+
+func (p *rested) Ended(at int64, s pregel.Status) {
+	p.still = true
+	p.Past.Ended(at, s)
+}
+
+// past replays a thread's newest run, as soon as it is durable that it stands still: a query may know a little earlier.
 func (r *rig) past(thread, runID string, g *graphadapter.Graph) *graphadapter.Past {
 	r.t.Helper()
-	past, reader := graphadapter.NewPast(), tail(r.client)
-	if err := reader.Replay(r.ctx, thread, runID, workflows.NewReader(g, past)); err != nil {
-		r.t.Fatal(err)
+	reader := tail(r.client)
+	events := reader.Events(thread, runID)
+	for {
+		if err := events.More(r.ctx); err != nil {
+			r.t.Fatal(err)
+		}
+		p := &rested{Past: graphadapter.NewPast()}
+		if err := reader.ReplayEvents(thread, runID, events.All, workflows.NewReader(g, p)); err != nil {
+			r.t.Fatal(err)
+		}
+		if p.still {
+			return p.Past
+		}
 	}
-	return past
 }
 
 // at returns the state of a thread at an earlier step of its run, as a client chooses it, and that checkpoint's id.

@@ -515,7 +515,7 @@ func TestStateCallsWithoutCache(t *testing.T) {
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}
-	uncached(t, "^(TestState|TestFork|TestUpdateOf|TestACommand|TestRunsThatOnly|TestExit|TestDrain|TestSupersteps)")
+	uncached(t, "^(TestState|TestFork|TestUpdateOf|TestACommand|TestRunsThatOnly|TestExit|TestDrain|TestSupersteps|TestSeveral)")
 }
 
 // TestForkOfAThreadThatEnded: a new run starts from an earlier checkpoint of the last one, on a branch of its own.
@@ -591,5 +591,45 @@ func TestManyForksAtOnce(t *testing.T) {
 	}
 	if len(ids) != 7 || forks != 5 {
 		t.Errorf("there are %d checkpoints and %d forks, want 7 and 5: %+v", len(ids), forks, r.lines(thread))
+	}
+}
+
+// TestSeveralUpdatesOfOneCheckpoint, of a node with a branch too, and twice the same; then new input, and a copy.
+func TestSeveralUpdatesOfOneCheckpoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(branchingGraph(func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
+		if strings.Contains(string(s["log"]), "go left") {
+			return []pregel.Target{{Node: "left"}}, nil
+		}
+		return []pregel.Target{{Node: "right"}}, nil
+	}))
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "branching", Input: input(`{}`)})
+	before := r.stopped(thread)
+	reply, err := r.updateState(thread, workflows.UpdateStateRequest{ID: "u", Edits: [][]graphadapter.StateUpdate{
+		{as("router", "go left"), as("router", "on")}}})
+	if err != nil || strings.Join(reply.Next, " ") != "left right" {
+		t.Fatalf("the reply is %+v, %v", reply, err)
+	}
+	lines := r.lines(thread)
+	if last := lines[len(lines)-1]; last.Checkpoint != reply.Checkpoint || last.Parent != before.Snapshot.Checkpoint || last.Source != pregel.SourceUpdate {
+		t.Errorf("the update's checkpoint is %+v", last)
+	}
+	if _, err := r.updateState(thread, one("copy", graphadapter.StateUpdate{AsNode: pregel.AsCopy})); err != nil {
+		t.Fatal(err)
+	}
+	if copied := r.lines(thread)[len(lines)]; copied.Source != pregel.SourceFork || copied.Parent != before.Snapshot.Checkpoint {
+		t.Errorf("the copy is %+v", copied)
+	}
+	if _, err := r.updateState(thread, workflows.UpdateStateRequest{ID: "two", Edits: [][]graphadapter.StateUpdate{
+		{as("router"), {AsNode: pregel.AsCopy}}}}); errorKind(err) != workflows.ErrTypeBadUpdate {
+		t.Errorf("a copy beside another update is answered with %v", err)
+	}
+	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+		t.Fatal(err)
+	}
+	if log := string(r.finished(run).Output["log"]); log != `["first","go left","on","left","right"]` {
+		t.Errorf("it ended with %s", log)
 	}
 }
