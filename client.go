@@ -36,6 +36,8 @@ type ClientConfig struct {
 	// Graphs are those that this program knows. The past of a run whose graph has reducers of its own can be read only
 	// with that graph; others need none.
 	Graphs []Runnable
+	// Transport brings streams what nodes emit while they run; nil for with their results. See [Transport].
+	Transport Transport
 }
 
 // Client starts, reads and answers threads on a Temporal server. It is safe for concurrent use. Its methods return an

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 )
 
 // Stream returns what a thread's runs stream, in LangGraph's modes and order: of each superstep the checkpoint, the
@@ -54,6 +56,8 @@ type clientStream struct {
 	graph   *graphadapter.Graph
 	request StreamRequest
 	yield   func(StreamPart, error) bool
+	// emitted is what nodes emit while they run, nil without a transport.
+	emitted <-chan LiveEmission
 }
 
 func (s *clientStream) run(ctx context.Context, from *streamOffset) error {
@@ -64,6 +68,9 @@ func (s *clientStream) run(ctx context.Context, from *streamOffset) error {
 	if s.graph == nil {
 		s.graph = s.client.known(last.graph)
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.listen(ctx)
 	run, err := s.client.firstStreamed(ctx, last, from)
 	for err == nil && run != "" {
 		if err = s.play(ctx, run, from); err == nil {
@@ -76,19 +83,27 @@ func (s *clientStream) run(ctx context.Context, from *streamOffset) error {
 	return err
 }
 
+// listen subscribes to what nodes emit, if anybody wants it. Without it everything comes with the results.
+func (s *clientStream) listen(ctx context.Context) {
+	wanted := slices.Contains(s.request.Modes, StreamCustom) || slices.Contains(s.request.Modes, StreamMessages)
+	if s.client.cfg.Transport == nil || !wanted {
+		return
+	}
+	if emitted, err := s.client.cfg.Transport.Subscribe(ctx, s.request.Thread); err == nil {
+		s.emitted = emitted
+	}
+}
+
 // play hands out what a run streams, until it has ended or stands still.
 func (s *clientStream) play(ctx context.Context, run string, from *streamOffset) error {
 	feed, leave := s.client.feeds.join(s.client, feedKey{s.request.Thread, run, s.graph})
 	defer leave()
-	reader, read := newStreamReader(s.request, run, from), 0
+	p := &playing{clientStream: s, run: run, reader: newStreamReader(s.request, run, from), live: newLiveParts(run)}
 	for {
 		now := feed.now()
-		for _, t := range now.tape[read:] {
-			if err := s.hand(reader.read(t)); err != nil {
-				return err
-			}
+		if err := p.hear(now.tape); err != nil {
+			return err
 		}
-		read = len(now.tape)
 		switch {
 		case now.err != nil:
 			return s.client.explainStream(now.err, s.request.Thread)
@@ -104,10 +119,8 @@ func (s *clientStream) play(ctx context.Context, run string, from *streamOffset)
 				return nil
 			}
 		}
-		select {
-		case <-now.changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := p.await(ctx, now.changed); err != nil {
+			return err
 		}
 	}
 }
@@ -120,4 +133,88 @@ func (s *clientStream) hand(parts []StreamPart, err error) error {
 		}
 	}
 	return err
+}
+
+// playing is one reader's way through one run.
+type playing struct {
+	*clientStream
+	run    string
+	reader *streamReader
+	read   int // of the tape
+	live   *liveParts
+}
+
+// hear hands out what the history has told since the last time.
+func (p *playing) hear(tape []taped) error {
+	for p.read < len(tape) {
+		emitted := sameTask(tape[p.read:])
+		if emitted == 0 {
+			t := tape[p.read]
+			if err := p.hand(p.reader.read(t)); err != nil {
+				return err
+			}
+			p.read++
+			if err := p.show(p.live.tells(t)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.result(tape[p.read : p.read+emitted]); err != nil {
+			return err
+		}
+		p.read += emitted
+	}
+	return nil
+}
+
+// result hands out what a task's result says it emitted, and has not come live.
+func (p *playing) result(emitted []taped) error {
+	given, void := p.live.recorded(emitted)
+	for _, t := range emitted[:given] {
+		p.reader.skip(t)
+	}
+	if void {
+		reset := emissionEvent(emitted[0].event.Task, pregel.Emission{Kind: pregel.EmissionReset, Attempt: attemptIn(emitted)})
+		if err := p.show([]pregel.Event{reset}); err != nil {
+			return err
+		}
+	}
+	for _, t := range emitted[given:] {
+		if err := p.hand(p.reader.read(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show hands out what came live.
+func (p *playing) show(events []pregel.Event) error {
+	for _, e := range events {
+		if err := p.hand(p.reader.live(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until the history tells more, and meanwhile hands out what comes live.
+func (p *playing) await(ctx context.Context, changed <-chan struct{}) error {
+	for {
+		select {
+		case <-changed:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case e, open := <-p.emitted:
+			if !open {
+				p.emitted = nil
+				continue
+			}
+			if p.reader.begun() {
+				if err := p.show(p.live.take(e)); err != nil {
+					return err
+				}
+			}
+		}
+	}
 }

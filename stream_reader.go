@@ -48,14 +48,8 @@ func (s *streamReader) read(t taped) ([]StreamPart, error) {
 		s.shaper.Began(t.began, t.durability)
 		return nil, nil
 	}
-	if t.at != s.place.event {
-		s.place.event, s.place.index = t.at, -1
-	}
-	s.place.index++
-	chunks, err := s.shaper.Shape(t.event, t.when)
-	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Thread: s.request.Thread, Message: "a part of the stream cannot be shown", Cause: err}
-	}
+	s.skip(t)
+	chunks, err := s.chunks(t)
 	var parts []StreamPart
 	for _, c := range chunks {
 		s.place.slot = c.Slot
@@ -63,7 +57,42 @@ func (s *streamReader) read(t taped) ([]StreamPart, error) {
 			parts = append(parts, s.part(c))
 		}
 	}
-	return parts, nil
+	return parts, err
+}
+
+// skip passes over something that was handed out live.
+func (s *streamReader) skip(t taped) {
+	if t.at != s.place.event {
+		s.place.event, s.place.index = t.at, -1
+	}
+	s.place.index++
+	s.place.slot = 0
+}
+
+// live returns the parts of something that came live. They have the place of what came before: whoever goes on from
+// there gets them with the result.
+func (s *streamReader) live(e pregel.Event) ([]StreamPart, error) {
+	chunks, err := s.chunks(taped{event: e, when: time.Now()})
+	s.place.slot = behindAll
+	var parts []StreamPart
+	for _, c := range chunks {
+		parts = append(parts, s.part(c))
+	}
+	return parts, err
+}
+
+// behindAll is a slot behind all that one event gives.
+const behindAll = 1 << 30
+
+// begun reports whether the reader has got to where it hands out parts.
+func (s *streamReader) begun() bool { return s.from == nil || !s.from.behind(s.place) }
+
+func (s *streamReader) chunks(t taped) ([]stream.Chunk, error) {
+	chunks, err := s.shaper.Shape(t.event, t.when)
+	if err != nil {
+		err = &Error{Kind: ErrBadInput, Thread: s.request.Thread, Message: "a part of the stream cannot be shown", Cause: err}
+	}
+	return chunks, err
 }
 
 func (s *streamReader) part(c stream.Chunk) StreamPart {

@@ -28,6 +28,8 @@ type WorkerConfig struct {
 	Graphs []Runnable
 	// TaskQueue is where the worker takes its tasks from; "" means DefaultTaskQueue.
 	TaskQueue string
+	// Transport takes what nodes emit to the readers of streams while the nodes run; nil for with their results only.
+	Transport Transport
 	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
 	// five pollers, and 30 s of WorkerStopTimeout to drain.
 	Options worker.Options

@@ -28,7 +28,13 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	if !cfg.Options.DisableWorkflowWorker {
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Register(r)
 	}
-	activities.NewNodes(c, adapters).WithInputs(inputs).Register(r)
+	nodes := activities.NewNodes(c, adapters).WithInputs(inputs)
+	if cfg.Transport != nil {
+		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
+			return cfg.Transport.Publish(ctx, LiveEmission(e))
+		})
+	}
+	nodes.Register(r)
 	return nil
 }
 

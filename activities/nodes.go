@@ -17,9 +17,10 @@ import (
 
 // Nodes are the nodes that a worker serves.
 type Nodes struct {
-	client client.Client
-	byName map[string]*graphadapter.Graph
-	inputs *Inputs // nil: requests carry all values
+	client  client.Client
+	byName  map[string]*graphadapter.Graph
+	inputs  *Inputs // nil: requests carry all values
+	publish Publish // nil: nobody listens
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -56,11 +57,12 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 
 // execution is one execution of one task by this worker.
 type execution struct {
-	req    graphadapter.NodeRequest
-	info   activity.Info
-	graph  *graphadapter.Graph // the root graph; nil when this worker does not have it
-	owner  *owner
-	inputs *Inputs
+	req     graphadapter.NodeRequest
+	info    activity.Info
+	graph   *graphadapter.Graph // the root graph; nil when this worker does not have it
+	owner   *owner
+	inputs  *Inputs
+	publish Publish
 }
 
 func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
@@ -78,7 +80,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs}, nil
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish}, nil
 }
 
 // run keeps the task's lease while the node runs, and sorts out how it ended.
@@ -107,6 +109,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
+		Emit: e.live(ctx, e.publish),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	release()

@@ -1,0 +1,189 @@
+package superstep
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// liveParts joins what comes live with what the history tells, for one reader of one run: what came live is not handed
+// out again with the result, and what did not is.
+type liveParts struct {
+	run string
+	// tasks are those under way, by key. early are emissions of tasks whose start the history has not told yet.
+	tasks  map[string]*liveTask
+	early  map[string][]LiveEmission
+	queued int
+}
+
+// liveTask is a task under way.
+type liveTask struct {
+	start taped
+	// execution and next are those expected; lost says that one of this execution was missed.
+	execution int32
+	next      int
+	lost      bool
+	// given are the emissions handed out, since the last void execution.
+	given []pregel.Emission
+}
+
+func newLiveParts(run string) *liveParts {
+	return &liveParts{run: run, tasks: map[string]*liveTask{}, early: map[string][]LiveEmission{}}
+}
+
+// emission reports whether an event is what a node emitted.
+func emission(e pregel.Event) bool {
+	return e.Kind == pregel.EventCustom || e.Kind == pregel.EventMessage || e.Kind == pregel.EventReset
+}
+
+// tells notes what the history tells of a task, and returns what came live before it.
+func (l *liveParts) tells(t taped) []pregel.Event {
+	if t.began != nil || t.event.Task == nil {
+		return nil
+	}
+	key := t.event.Task.Key()
+	switch t.event.Kind {
+	case pregel.EventTaskStart:
+		l.tasks[key] = &liveTask{start: t}
+		early := l.early[key]
+		delete(l.early, key)
+		l.queued -= len(early)
+		var out []pregel.Event
+		for _, e := range early {
+			out = append(out, l.take(e)...)
+		}
+		return out
+	case pregel.EventUpdate, pregel.EventTaskEnd:
+		delete(l.tasks, key)
+	}
+	return nil
+}
+
+// take returns what an emission gives to show now.
+func (l *liveParts) take(e LiveEmission) []pregel.Event {
+	if e.Run != l.run {
+		return nil // the next run's comes with its results
+	}
+	t, ok := l.tasks[e.Task]
+	if !ok {
+		if l.queued < liveBacklog {
+			l.early[e.Task] = append(l.early[e.Task], e)
+			l.queued++
+		}
+		return nil
+	}
+	return t.take(e)
+}
+
+func (t *liveTask) take(e LiveEmission) []pregel.Event {
+	var out []pregel.Event
+	switch {
+	case e.Scheduled.Before(t.start.when) || e.Execution < t.execution:
+		return nil // of an earlier run of the same task
+	case e.Execution > t.execution:
+		// A repeated attempt says so itself; an execution that a worker was lost with does not.
+		if len(t.given) > 0 && e.Emission.Kind != pregel.EmissionReset {
+			out = append(out, t.reset(attemptOf(t.given)))
+			t.given = nil
+		}
+		t.execution, t.next, t.lost = e.Execution, 0, false
+	}
+	if e.Sequence < t.next || t.lost {
+		return out
+	}
+	if e.Sequence > t.next {
+		t.lost = true
+		return out
+	}
+	t.next++
+	t.given = append(t.given, e.Emission)
+	return append(out, t.event(e.Emission))
+}
+
+func (t *liveTask) event(e pregel.Emission) pregel.Event { return emissionEvent(t.start.event.Task, e) }
+
+func (t *liveTask) reset(attempt int) pregel.Event {
+	return t.event(pregel.Emission{Kind: pregel.EmissionReset, Attempt: attempt})
+}
+
+// recorded compares what a task's result says it emitted with what was handed out. It returns how many of the result's
+// are to be left out, and whether what was handed out is void.
+func (l *liveParts) recorded(events []taped) (given int, void bool) {
+	t, ok := l.tasks[events[0].event.Task.Key()]
+	if !ok || len(t.given) == 0 {
+		return 0, false
+	}
+	whole := emissionsOf(events)
+	last, seen := latest(whole), latest(t.given)
+	if attemptOf(whole) == attemptOf(t.given) && len(seen) <= len(last) && slices.EqualFunc(seen, last[:len(seen)], sameEmission) {
+		return len(whole) - len(last) + len(seen), false
+	}
+	return len(whole) - len(last), true
+}
+
+func emissionsOf(events []taped) []pregel.Emission {
+	out := make([]pregel.Emission, len(events))
+	for i, e := range events {
+		out[i] = emissionOf(e.event)
+	}
+	return out
+}
+
+// attemptIn is the number of the last attempt that events are of.
+func attemptIn(events []taped) int { return attemptOf(emissionsOf(events)) }
+
+// latest are the emissions of the last attempt.
+func latest(all []pregel.Emission) []pregel.Emission {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Kind == pregel.EmissionReset {
+			return all[i+1:]
+		}
+	}
+	return all
+}
+
+// attemptOf is the number of the last attempt.
+func attemptOf(all []pregel.Emission) int {
+	for _, e := range slices.Backward(all) {
+		if e.Kind == pregel.EmissionReset {
+			return e.Attempt
+		}
+	}
+	return 1
+}
+
+func sameEmission(a, b pregel.Emission) bool {
+	return a.Kind == b.Kind && bytes.Equal(canonicalText(a.Value), canonicalText(b.Value))
+}
+
+// emissionOf is the reverse of emissionEvent.
+func emissionOf(e pregel.Event) pregel.Emission {
+	switch e.Kind {
+	case pregel.EventMessage:
+		return pregel.Emission{Kind: pregel.EmissionMessage, Value: e.Value}
+	case pregel.EventReset:
+		return pregel.Emission{Kind: pregel.EmissionReset, Attempt: e.Attempt}
+	}
+	return pregel.Emission{Value: e.Value}
+}
+
+// sameTask returns how many events at the beginning of a tape are what one task emitted.
+func sameTask(tape []taped) int {
+	n := 0
+	for n < len(tape) && tape[n].began == nil && emission(tape[n].event) && tape[n].event.Task.Key() == tape[0].event.Task.Key() {
+		n++
+	}
+	return n
+}
+
+// canonicalText is a value however it was written on its way.
+func canonicalText(v pregel.Value) []byte {
+	var plain, out bytes.Buffer
+	if json.Compact(&plain, v) != nil {
+		return v
+	}
+	json.HTMLEscape(&out, plain.Bytes())
+	return out.Bytes()
+}
