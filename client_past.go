@@ -87,8 +87,8 @@ func (c *Client) stateNow(ctx context.Context, g *graphadapter.Graph, last *last
 	}
 	v, err := stateView(last.graph, &s.Snapshot, r)
 	v.Status, v.Questions = Status(s.Status), questionsOf(s.Questions)
-	if !last.open {
-		v.Status = statusOf(last.status)
+	if !last.open { // it asks nothing any more
+		v.Status, v.Questions = statusOf(last.status), nil
 	}
 	return v, err
 }
