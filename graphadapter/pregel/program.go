@@ -49,13 +49,6 @@ type staticWrite struct {
 	source  int // a join's source index
 }
 
-// breakpoints is a compiled interrupt list.
-type breakpoints struct {
-	all   bool
-	some  bool // it holds anything at all
-	nodes []bool
-}
-
 // Compile checks a Spec and compiles it. reducers are looked up by name before the engine's own. The error joins a
 // *CompileError for each mistake, or is a *SpecVersionError or *UnknownReducerError.
 func Compile(spec *Spec, reducers map[string]Reducer) (*Program, error) {
@@ -221,31 +214,6 @@ func (p *Program) selection(names []string) []bool {
 		out[p.index[name]] = true
 	}
 	return out
-}
-
-func (p *Program) breakpoints(names []string) breakpoints {
-	b := breakpoints{some: len(names) > 0, nodes: make([]bool, len(p.nodes))}
-	for _, name := range names {
-		if name == All {
-			b.all = true
-			continue
-		}
-		if at, ok := p.nodeAt[name]; ok && !p.nodes[at].handles() {
-			b.nodes[at] = true
-		}
-	}
-	return b
-}
-
-// hit reports whether a breakpoint holds one of the tasks. [All] leaves out the entry, which no user wrote. Error handlers
-// are in no list; they stop with the node whose failure they handle.
-func (b breakpoints) hit(tasks []*Task) bool {
-	for _, t := range tasks {
-		if b.nodes[t.node] || b.all && t.node != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Subgraph returns the program of a subgraph by its path of names from this one.

@@ -1,0 +1,180 @@
+package pregel
+
+// tick plans the next superstep and starts its tasks.
+func (l *Loop) tick() {
+	if l.step > l.stop {
+		l.fail(&RecursionError{Graph: l.prog.Spec.Name, Limit: l.opts.RecursionLimit})
+		return
+	}
+	planned := l.prog.plan(l.work, true)
+	l.tickEvent(planned)
+	if len(planned) == 0 {
+		l.status = StatusDone
+		return
+	}
+	if l.root.drain != "" {
+		l.stopDrained()
+		return
+	}
+	if l.before.some && l.news() && l.before.hit(planned) {
+		l.hold()
+		return
+	}
+	l.tasks = make([]*taskRun, len(planned))
+	runs := make([]taskRun, len(planned))
+	unknown := l.unknown(planned)
+	for i, t := range planned {
+		l.tasks[i] = &runs[i]
+		l.enter(l.tasks[i], t, &unknown[i])
+	}
+	for _, tr := range l.tasks {
+		if tr.rec.Handled {
+			l.tasks = append(l.tasks, l.handlerOf(tr))
+		}
+	}
+	l.open, l.starting = len(l.tasks), true
+	for _, tr := range l.tasks {
+		l.start(tr)
+	}
+	l.starting = false
+}
+
+// afterTick ends a superstep whose tasks have all ended: it is applied whole, or not at all.
+func (l *Loop) afterTick() {
+	l.sortHandlers()
+	if err := l.failure(); err != nil {
+		l.fail(err)
+		return
+	}
+	for _, tr := range l.tasks {
+		if tr.parent != nil {
+			l.leave(tr)
+			return
+		}
+	}
+	if l.waits() {
+		return
+	}
+	next, err := l.prog.apply(l.work, l.parts())
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.showValues(next)
+	l.work, l.replaying = next, false
+	l.save(SourceLoop)
+	l.resuming, l.askAgain = nil, true
+	if l.after.some && l.newsSince(next) && l.after.hit(taskList(l.tasks)) {
+		l.hold()
+	}
+}
+
+// waits stops the run when a subgraph was drained, when tasks wait for answers, or when a subgraph is at a breakpoint.
+func (l *Loop) waits() bool {
+	held, asked, drained := false, false, false
+	for _, tr := range l.tasks {
+		held, drained = held || tr.held, drained || tr.drained
+		asked = asked || !tr.rec.Done && !tr.rec.Handled && len(tr.rec.Questions) > 0 && !tr.held
+	}
+	switch {
+	case drained: // it was asked for; the questions stay open
+		l.stopDrained()
+	case asked:
+		l.status = StatusWaiting
+		l.showFinished()
+	case held:
+		l.showFinished()
+		l.hold()
+	}
+	return asked || held || drained
+}
+
+// stopDrained stops the run between two supersteps.
+func (l *Loop) stopDrained() {
+	l.status, l.err = StatusDrained, &DrainedError{Graph: l.prog.Spec.Name, Reason: l.root.drain}
+}
+
+// parts are the finished tasks' writes in apply order. A failure that is handled belongs to its handler's part: the
+// failed node has run, and wrote nothing.
+func (l *Loop) parts() []applied {
+	size := 0
+	for _, tr := range l.tasks {
+		size += len(tr.rec.Update) + len(tr.rec.Goto) + len(tr.rec.Routes) + len(l.prog.nodes[tr.task.node].static)
+	}
+	parts, all := make([]applied, 0, len(l.tasks)), make([]channelWrite, 0, size)
+	for _, tr := range l.prog.inOrder(l.tasks) {
+		if tr.rec.Done {
+			if tr.of != nil {
+				parts = append(parts, applied{node: tr.of.task.node})
+			}
+			from := len(all)
+			all = l.prog.writes(all, tr.task.node, &tr.rec.Command, tr.rec.Routes)
+			parts = append(parts, applied{tr.task.node, all[from:len(all):len(all)]})
+		}
+	}
+	return parts
+}
+
+// news reports whether any channel changed since the last resume: only then does a breakpoint fire.
+func (l *Loop) news() bool { return l.newsSince(l.work) }
+
+func (l *Loop) newsSince(c *Checkpoint) bool {
+	for ch, v := range c.versions {
+		if c.interruptSeen == nil && v > 0 || c.interruptSeen != nil && v > c.interruptSeen[ch] {
+			return true
+		}
+	}
+	return false
+}
+
+// hold stops the run at a breakpoint; only the root tells.
+func (l *Loop) hold() {
+	l.status = StatusBreakpoint
+	if l.root == l {
+		l.emit(Event{Kind: EventInterrupt})
+	}
+}
+
+// failure is why the superstep failed: the first error in task order. A subgraph of which a task was stopped from outside
+// was stopped, whatever else failed in it: its node has not failed for good.
+func (l *Loop) failure() (err error) {
+	for _, tr := range l.tasks {
+		if tr.err != nil && (err == nil || l.within != nil && cancelled(tr.err) && !cancelled(err)) {
+			err = tr.err
+		}
+	}
+	return err
+}
+
+func (l *Loop) fail(err error) { l.status, l.err = StatusFailed, err }
+
+// leave ends a subgraph's run with a command to its parent; a root has none.
+func (l *Loop) leave(tr *taskRun) {
+	if l.root == l {
+		l.fail(&ParentCommandError{Graph: l.prog.Spec.Name, Node: tr.task.Node, Command: tr.parent})
+		return
+	}
+	l.status, l.parent = statusParent, tr.parent
+}
+
+// save makes the working checkpoint the thread's newest.
+func (l *Loop) save(source Source) {
+	parent := l.rec.Checkpoint
+	l.thread.seq++
+	l.prog.seal(l.work, parent, l.namespace, source, l.step, l.thread.seq)
+	l.rec = &Record{Checkpoint: l.work, tasks: map[string]*TaskRecord{}}
+	if l.root == l {
+		l.rec.memory = l.thread.remembered()
+	}
+	l.keep(l.rec)
+	l.emit(Event{Kind: EventCheckpoint, Checkpoint: l.rec})
+	l.step++
+}
+
+func taskList(runs []*taskRun) []*Task {
+	tasks := make([]*Task, len(runs))
+	for i, tr := range runs {
+		tasks[i] = tr.task
+	}
+	return tasks
+}
