@@ -12,15 +12,15 @@ import (
 
 // engine is what is tested: something that keeps threads of graphs and runs them.
 type engine interface {
-	// serve makes the graphs of all cases known, before any is opened.
-	serve(ctx context.Context, graphs []*graphadapter.Graph) error
+	// serve makes graphs known, before any of them is opened, until stop is called.
+	serve(ctx context.Context, graphs []*graphadapter.Graph) (stop func() error, err error)
 	// open returns an empty store for the threads of one case's graph. It is safe for concurrent use.
 	open(ctx context.Context, g *graphadapter.Graph) (threads, error)
 	// patience bounds one case: an engine that hangs fails the case instead of the whole run.
 	patience() time.Duration
 	// parallel is how many cases at a time suit the engine.
 	parallel() int
-	// close ends what serve began.
+	// close ends the engine.
 	close() error
 }
 

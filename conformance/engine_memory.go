@@ -13,7 +13,9 @@ import (
 // memoryEngine is the in-process driver.
 type memoryEngine struct{}
 
-func (memoryEngine) serve(context.Context, []*graphadapter.Graph) error { return nil }
+func (memoryEngine) serve(context.Context, []*graphadapter.Graph) (func() error, error) {
+	return func() error { return nil }, nil
+}
 
 func (memoryEngine) patience() time.Duration { return 30 * time.Second }
 

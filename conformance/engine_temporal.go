@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +26,9 @@ func newTemporalEngine(address string, out io.Writer) (engine, error) {
 	return &temporalEngine{d}, nil
 }
 
-func (e *temporalEngine) serve(ctx context.Context, graphs []*graphadapter.Graph) error {
-	if len(graphs) == 0 {
-		return nil
+func (e *temporalEngine) serve(ctx context.Context, graphs []*graphadapter.Graph) (func() error, error) {
+	if len(graphs) == 0 { // none of the cases compiles
+		return func() error { return nil }, nil
 	}
 	return e.work(ctx, graphs)
 }
@@ -39,8 +40,12 @@ func (*temporalEngine) patience() time.Duration { return 3 * time.Minute }
 func (*temporalEngine) parallel() int { return 16 }
 
 func (e *temporalEngine) open(_ context.Context, g *graphadapter.Graph) (threads, error) {
+	c, err := e.clientOf(g.Spec.Name)
+	if err != nil {
+		return nil, err
+	}
 	return &temporalThreads{
-		client: e.client, graph: g, prefix: g.Spec.Name + "-" + strings.ToLower(rand.Text()[:8]) + "/",
+		client: c, graph: g, prefix: g.Spec.Name + "-" + strings.ToLower(rand.Text()[:8]) + "/",
 		begun: map[string]bool{}, offsets: map[string]string{},
 	}, nil
 }
@@ -52,8 +57,12 @@ type temporalThreads struct {
 	// begun are the threads that there are, offsets where the streams of each ended last.
 	begun   map[string]bool
 	offsets map[string]string
-	single  int // how many runs without a thread there were
+	runs    []execution // in which its actions ended
+	single  int         // how many runs without a thread there were
 }
+
+// execution is one run of a thread.
+type execution struct{ thread, run string }
 
 // allModes are streamed always, so that there is an offset behind everything that an action did.
 var allModes = []superstep.StreamMode{superstep.StreamValues, superstep.StreamUpdates, superstep.StreamCustom,
@@ -97,6 +106,9 @@ func (m *temporalThreads) drain(ctx context.Context, id string, rec *recorder) e
 // ended is why the thread's newest run failed, nil when it did not.
 func (m *temporalThreads) ended(ctx context.Context, id string) error {
 	view, err := m.client.Wait(ctx, id)
+	if at := (execution{id, view.RunID}); err == nil && !slices.Contains(m.runs, at) {
+		m.runs = append(m.runs, at)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("waiting for the end: %w", err)

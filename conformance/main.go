@@ -98,10 +98,16 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}()
 	trials := newTrials(cases, s.durability)
-	if err := e.serve(ctx, graphsOf(trials)); err != nil {
+	stop, err := e.serve(ctx, graphsOf(trials))
+	if err != nil {
 		fmt.Fprintf(stderr, "conformance: %v\n", err)
 		return exitUsage
 	}
+	defer func() {
+		if err := stop(); err != nil {
+			fmt.Fprintf(stderr, "conformance: %v\n", err)
+		}
+	}()
 	t := tally{verbose: s.verbose, out: stdout}
 	if s.engine == engineTemporal {
 		t.begun = time.Now()

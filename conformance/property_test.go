@@ -20,9 +20,15 @@ func answersOf(t rapid.TB, ctx context.Context, e engine, c *source, name string
 		t.Fatal(tr.broken)
 	}
 	tr.run.states, tr.run.unreadable = func(int) bool { return true }, unreadable
-	if err := e.serve(ctx, graphsOf([]*trial{tr})); err != nil {
+	stop, err := e.serve(ctx, graphsOf([]*trial{tr}))
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}()
 	answers, err := tr.run.on(ctx, e)
 	out := map[string]any{"answers": answers}
 	if err != nil {

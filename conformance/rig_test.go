@@ -19,14 +19,21 @@ type (
 func runOnEngines(t *testing.T, test func(t *testing.T, e engine)) {
 	t.Helper()
 	t.Run(engineMemory, func(t *testing.T) { test(t, memoryEngine{}) })
+	t.Run(engineTemporal, func(t *testing.T) { test(t, temporalForTests(t)) })
 }
 
 // serve makes a trial's graph known to an engine.
 func serve(t *testing.T, e engine, trials ...*trial) {
 	t.Helper()
-	if err := e.serve(t.Context(), graphsOf(trials)); err != nil {
+	stop, err := e.serve(t.Context(), graphsOf(trials))
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 var graphs atomic.Int64

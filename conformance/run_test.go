@@ -15,7 +15,9 @@ import (
 // stubEngine answers every run by a function, and has one empty thread.
 type stubEngine func(in pregel.Input, opts graphadapter.RunOptions) error
 
-func (stubEngine) serve(context.Context, []*graphadapter.Graph) error { return nil }
+func (stubEngine) serve(context.Context, []*graphadapter.Graph) (func() error, error) {
+	return func() error { return nil }, nil
+}
 
 func (stubEngine) patience() time.Duration { return time.Minute }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -20,18 +21,18 @@ import (
 )
 
 // deployment is what the Temporal engine needs beside the cases: a server, which is its own unless an address was
-// given, a worker in this process, and a client.
+// given, and for the graphs of each call of serve a task queue with a worker in this process.
 type deployment struct {
 	server   *testserver.Server // nil when it is somebody else's
 	temporal client.Client
-	client   *superstep.Client
-	queue    string
-	stop     []func() error // ends the workers
+
+	mu      sync.Mutex
+	clients map[string]*superstep.Client // by the graphs' names
 }
 
 // deploy connects to the server at an address, or starts one.
 func deploy(address string, out io.Writer) (*deployment, error) {
-	d := &deployment{queue: "conformance-" + strings.ToLower(rand.Text()[:8])}
+	d := &deployment{clients: map[string]*superstep.Client{}}
 	if address == "" {
 		address = os.Getenv(testserver.EnvAddress)
 	}
@@ -50,10 +51,17 @@ func deploy(address string, out io.Writer) (*deployment, error) {
 	if d.temporal, err = client.Dial(client.Options{HostPort: address, Logger: silent}); err != nil {
 		return nil, errors.Join(fmt.Errorf("connecting to the Temporal server at %s: %w", address, err), d.close())
 	}
-	if d.client, err = superstep.NewClient(d.temporal, superstep.ClientConfig{TaskQueue: d.queue}); err != nil {
-		return nil, errors.Join(err, d.close())
-	}
 	return d, nil
+}
+
+func (d *deployment) close() error {
+	if d.temporal != nil {
+		d.temporal.Close()
+	}
+	if d.server == nil {
+		return nil
+	}
+	return d.server.Close()
 }
 
 // runnable is a graph as workers take it.
@@ -65,46 +73,49 @@ func (r runnable) Adapter() *graphadapter.Graph { return r.graph }
 // slots is how many workflow tasks and how many activities the worker runs at once.
 const slots = 200
 
-// work starts a worker for the graphs, and returns once the server knows it.
-func (d *deployment) work(ctx context.Context, graphs []*graphadapter.Graph) error {
-	cfg := superstep.WorkerConfig{TaskQueue: d.queue, Options: worker.Options{
-		MaxConcurrentActivityExecutionSize: slots, MaxConcurrentWorkflowTaskExecutionSize: slots,
-	}}
-	for _, g := range graphs {
-		cfg.Graphs = append(cfg.Graphs, runnable{g})
+// work starts a worker for the graphs, and returns once the server knows it. The graphs' names are new to the
+// deployment.
+func (d *deployment) work(ctx context.Context, graphs []*graphadapter.Graph) (stop func() error, err error) {
+	queue := "conformance-" + strings.ToLower(rand.Text()[:8])
+	c, err := superstep.NewClient(d.temporal, superstep.ClientConfig{TaskQueue: queue})
+	if err != nil {
+		return nil, err
 	}
 	ready := make(chan struct{})
-	cfg.OnReady = func() { close(ready) }
+	cfg := superstep.WorkerConfig{TaskQueue: queue, OnReady: func() { close(ready) }, Options: worker.Options{
+		MaxConcurrentActivityExecutionSize: slots, MaxConcurrentWorkflowTaskExecutionSize: slots,
+	}}
+	d.mu.Lock()
+	for _, g := range graphs {
+		cfg.Graphs, d.clients[g.Spec.Name] = append(cfg.Graphs, runnable{g}), c
+	}
+	d.mu.Unlock()
 	w, err := superstep.NewWorker(d.temporal, cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
 	select {
 	case <-ready:
+		return func() error { cancel(); return <-ended }, nil
 	case err := <-ended:
 		cancel()
-		return fmt.Errorf("the worker ended: %w", err)
+		return nil, fmt.Errorf("the worker ended: %w", err)
 	case <-ctx.Done():
 		cancel()
-		return errors.Join(context.Cause(ctx), <-ended)
+		return nil, errors.Join(context.Cause(ctx), <-ended)
 	}
-	d.stop = append(d.stop, func() error { cancel(); return <-ended })
-	return nil
 }
 
-func (d *deployment) close() error {
-	var errs []error
-	for _, stop := range d.stop {
-		errs = append(errs, stop())
+// clientOf is the client that starts a graph.
+func (d *deployment) clientOf(graph string) (*superstep.Client, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c, ok := d.clients[graph]
+	if !ok {
+		return nil, fmt.Errorf("no worker serves the graph %s", graph)
 	}
-	if d.temporal != nil {
-		d.temporal.Close()
-	}
-	if d.server != nil {
-		errs = append(errs, d.server.Close())
-	}
-	return errors.Join(errs...)
+	return c, nil
 }

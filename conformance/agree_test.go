@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"pgregory.net/rapid"
+
+	"superstep.dev"
+)
+
+// checks sets how many cases a property draws, unless -rapid.checks says so: a case on a server takes a second.
+func checks(t *testing.T, n int) {
+	t.Helper()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if given {
+		return
+	}
+	before := flag.Lookup("rapid.checks").Value.String()
+	if err := flag.Set("rapid.checks", strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
+}
+
+// TestMemoryAndTemporalAgree: a random case gives the same trace in memory and as workflows on a server, and the
+// workflows' histories replay to the same commands.
+func TestMemoryAndTemporalAgree(t *testing.T) {
+	checks(t, 10)
+	e := &watched{temporalEngine: temporalForTests(t).(*temporalEngine)}
+	rapid.Check(t, func(rt *rapid.T) {
+		c := caseOf(false).Draw(rt, "case")
+		e.opened = nil
+		name := graphName(t)
+		want := answersOf(rt, context.Background(), memoryEngine{}, c, name)
+		agree(rt, c, want, answersOf(rt, context.Background(), e, c, name))
+		e.replay(rt, c)
+	})
+}
+
+// TestEveryCheckpointGivesTheSameSuffixOnTemporal is the property of that name on a server.
+func TestEveryCheckpointGivesTheSameSuffixOnTemporal(t *testing.T) {
+	checks(t, 1)
+	e := temporalForTests(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		sameSuffixes(rt, e, caseOf(true).Draw(rt, "case"), graphName(t))
+	})
+}
+
+// watched is the Temporal engine with the threads that it opened.
+type watched struct {
+	*temporalEngine
+	opened []*temporalThreads
+}
+
+func (w *watched) open(ctx context.Context, g *graph) (threads, error) {
+	opened, err := w.temporalEngine.open(ctx, g)
+	if err == nil {
+		w.opened = append(w.opened, opened.(*temporalThreads))
+	}
+	return opened, err
+}
+
+// replay runs each history of the case through the workflow again: it must give the commands that it gave.
+func (w *watched) replay(t rapid.TB, c *source) {
+	for _, threads := range w.opened {
+		for _, x := range threads.runs {
+			replayer := worker.NewWorkflowReplayer()
+			if err := superstep.Register(&replayed{WorkflowReplayer: replayer}, w.temporal, runnable{threads.graph}); err != nil {
+				t.Fatal(err)
+			}
+			if err := replayer.ReplayWorkflowHistory(nil, w.history(t, x)); err != nil {
+				t.Fatalf("replaying run %s of %s: %v\nin the case\n%s", x.run, x.thread, err, c.text)
+			}
+		}
+	}
+}
+
+func (w *watched) history(t rapid.TB, x execution) *historypb.History {
+	events := w.temporal.GetWorkflowHistory(context.Background(), x.thread, x.run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	var out historypb.History
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Events = append(out.Events, e)
+	}
+	return &out
+}
+
+// replayed lets a replayer take the product's whole registration: it runs no activities.
+type replayed struct {
+	worker.Registry
+	worker.WorkflowReplayer
+}
+
+func (r *replayed) RegisterWorkflow(w any) { r.WorkflowReplayer.RegisterWorkflow(w) }
+
+func (r *replayed) RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions) {
+	r.WorkflowReplayer.RegisterWorkflowWithOptions(w, options)
+}
+
+func (r *replayed) RegisterDynamicWorkflow(w any, options workflow.DynamicRegisterOptions) {
+	r.WorkflowReplayer.RegisterDynamicWorkflow(w, options)
+}
+
+func (*replayed) RegisterDynamicActivity(any, activity.DynamicRegisterOptions) {}
