@@ -122,3 +122,22 @@ func TestAStreamThatNobodyWantsEnds(t *testing.T) {
 		break
 	}
 }
+
+// TestAGraphCalledFromCodeEmitsAsItsCaller: it is part of the node that calls it.
+func TestAGraphCalledFromCodeEmitsAsItsCaller(t *testing.T) {
+	inner := superstep.NewStateGraph[counter]("inner")
+	inner.AddNode("deep", func(ctx context.Context, s counter) (counter, error) { return s, superstep.Emit(ctx, "from within") })
+	inner.AddEdge(superstep.Start, "deep")
+	called := inner.MustCompile()
+	g := superstep.NewStateGraph[counter]("g")
+	g.AddNode("caller", func(ctx context.Context, s counter) (counter, error) {
+		_, err := called.Invoke(ctx, counter{})
+		return s, err
+	})
+	g.AddEdge(superstep.Start, "caller")
+	th := g.MustCompile().Thread(superstep.NewMemory(), "t")
+	_, err := th.Invoke(t.Context(), counter{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{`1 custom "from within"`, `1 updates {"caller":null}`},
+		shown(streamed(t, th, superstep.StreamCustom, superstep.StreamUpdates, superstep.StreamSubgraphs())))
+}

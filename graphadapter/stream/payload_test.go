@@ -98,6 +98,14 @@ func TestInterruptPayloads(t *testing.T) {
 	}, lines[len(lines)-3:])
 }
 
+// TestQuestionsHaveTheirSchema, when their answers have a type.
+func TestQuestionsHaveTheirSchema(t *testing.T) {
+	lines := one(t, func(*pregel.Task, int) pregel.Outcome {
+		return pregel.Outcome{Questions: []pregel.Question{{ID: "q", Value: pregel.Null, Schema: pregel.Value(`{"type":"boolean"}`)}}}
+	}, stream.Updates)
+	assert.Equal(t, []string{`updates {"__interrupt__":[{"value":null,"id":"q","schema":{"type":"boolean"}}]}`}, lines)
+}
+
 // TestCheckpointPayloads: a checkpoint has all state channels, where it came from and what it leads to.
 func TestCheckpointPayloads(t *testing.T) {
 	s := newSession(t, chainOf("a"), map[string]node{"a": writing("x=1", "y=2")}, stream.Checkpoints)

@@ -1,0 +1,26 @@
+package superstep
+
+// Followed counts the runs that a client follows.
+func Followed(c *Client) int {
+	c.feeds.mu.Lock()
+	defer c.feeds.mu.Unlock()
+	return len(c.feeds.byKey)
+}
+
+// OccupyTails takes every long poll that this process may hold, until release is called.
+func OccupyTails() (release func()) {
+	taken := 0
+	for free := true; free; {
+		select {
+		case tails <- struct{}{}:
+			taken++
+		default:
+			free = false
+		}
+	}
+	return func() {
+		for range taken {
+			<-tails
+		}
+	}
+}
