@@ -27,16 +27,21 @@ func registerPlain(r worker.Registry) {
 	r.RegisterActivityWithOptions(runPlainActivity, activity.RegisterOptions{Name: plainActivity})
 }
 
-// runPlainWorkflow executes activities one after the other, with the options that Superstep gives its own.
-func runPlainWorkflow(ctx workflow.Context, steps int, note string) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+// plainActivityOptions are those that Superstep gives its own activities.
+func plainActivityOptions() workflow.ActivityOptions {
+	return workflow.ActivityOptions{
 		StartToCloseTimeout: 365 * 24 * time.Hour,
 		HeartbeatTimeout:    2 * time.Second,
 		WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 2 * time.Second,
 		},
-	})
+	}
+}
+
+// runPlainWorkflow executes activities one after the other.
+func runPlainWorkflow(ctx workflow.Context, steps int, note string) error {
+	ctx = workflow.WithActivityOptions(ctx, plainActivityOptions())
 	for i := range steps {
 		var out plainStep
 		if err := workflow.ExecuteActivity(ctx, plainActivity, plainStep{Step: i, Note: note}).Get(ctx, &out); err != nil {

@@ -12,9 +12,14 @@ import (
 // startPatience is how long a worker that has just begun to poll may take to be seen by the server.
 const startPatience = 15 * time.Second
 
-// startThread starts a run as users do, and waits for the first worker if it has to.
+// startThread starts a run with a small state.
 func startThread(ctx context.Context, c *superstep.Client, graph, thread string) (superstep.ThreadView, error) {
-	req := superstep.StartRequest{Graph: graph, Thread: thread, Input: fmt.Appendf(nil, `{"note":%q}`, chainNote)}
+	return startWith(ctx, c, graph, thread, chainNote)
+}
+
+// startWith starts a run as users do, and waits for the first worker if it has to.
+func startWith(ctx context.Context, c *superstep.Client, graph, thread, note string) (superstep.ThreadView, error) {
+	req := superstep.StartRequest{Graph: graph, Thread: thread, Input: fmt.Appendf(nil, `{"note":%q}`, note)}
 	deadline := time.Now().Add(startPatience)
 	for {
 		view, err := c.Start(ctx, req)

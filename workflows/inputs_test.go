@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -12,123 +11,13 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
-)
-
-// served makes a graph without types one that a worker serves.
-type served struct{ graph *graphadapter.Graph }
-
-func (s served) Name() string                 { return s.graph.Spec.Name }
-func (s served) Adapter() *graphadapter.Graph { return s.graph }
-
-// loopGraph runs one node until its counter is at the input's target. What the node returns beside the counter is up
-// to the caller.
-func loopGraph(name string, node func(s graphadapter.State, n int) ([]any, error)) *graphadapter.Graph {
-	step := graphadapter.Node{Run: func(_ context.Context, in graphadapter.Input) (pregel.Command, error) {
-		n := number(in.State["n"])
-		more, err := node(in.State, n)
-		return writes(append([]any{"n", n + 1}, more...)...), err
-	}}
-	step.Branches = []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
-		if number(s["n"]) < number(s["until"]) {
-			return []pregel.Target{{Node: "step"}}, nil
-		}
-		return []pregel.Target{{Node: pregel.End}}, nil
-	}}
-	g := graph(name, map[string]graphadapter.Node{"step": step}, []string{"step"}, to(pregel.Start, "step"))
-	for _, ch := range []string{"big", "n", "until"} {
-		g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: ch, Kind: pregel.KindLast})
-	}
-	g.Spec.Branches = []pregel.Branch{{From: "step", Targets: []string{"step", pregel.End}}}
-	return g
-}
-
-func number(v pregel.Value) (n int) {
-	if v != nil {
-		if err := json.Unmarshal(v, &n); err != nil {
-			panic(err)
-		}
-	}
-	return n
-}
-
-// readsBig is a node's part that wants to find the input's large value in each superstep.
-func readsBig(want pregel.Value) func(graphadapter.State, int) ([]any, error) {
-	return func(s graphadapter.State, n int) ([]any, error) {
-		if !bytes.Equal(s["big"], want) {
-			return nil, fmt.Errorf("in superstep %d the node reads %d bytes, want %d", n+1, len(s["big"]), len(want))
-		}
-		return nil, nil
-	}
-}
-
-// large is a JSON string of that many bytes.
-func large(size int) pregel.Value {
-	return pregel.Value(`"` + strings.Repeat("0123456789abcdef", size/16+1)[:size-2] + `"`)
-}
-
-// looped starts a loop of so many supersteps.
-func (r *rig) looped(graph string, until int, big pregel.Value) client.WorkflowRun {
-	in := map[string]any{"until": until}
-	if big != nil {
-		in["big"] = big
-	}
-	return r.start(testserver.Queue(r.t), workflows.GraphInput{Graph: graph, Options: pregel.Options{RecursionLimit: until + 10},
-		Input: pregel.Input{Value: pregel.Value(asJSON(r.t, in))}})
-}
-
-// historySize is what the server counts.
-func (r *rig) historySize(run client.WorkflowRun) int {
-	r.t.Helper()
-	d, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), run.GetRunID())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return int(d.GetWorkflowExecutionInfo().GetHistorySizeBytes())
-}
-
-// serve starts one of several workers, each as if in a process of its own. Its options may leave out a kind of task.
-func (r *rig) serve(cfg superstep.WorkerConfig, graphs ...*graphadapter.Graph) (stop func()) {
-	r.t.Helper()
-	cfg.TaskQueue = r.queue
-	for _, g := range graphs {
-		cfg.Graphs = append(cfg.Graphs, served{g})
-	}
-	cfg.Options.WorkerStopTimeout = patience
-	w, err := superstep.NewWorker(r.client, cfg)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			r.t.Error(err)
-		}
-	}
-	r.t.Cleanup(stop)
-	return stop
-}
-
-// The kinds of task that a worker may leave to others.
-var (
-	decides = superstep.WorkerConfig{Options: worker.Options{LocalActivityWorkerOnly: true}}
-	runs    = superstep.WorkerConfig{Options: worker.Options{DisableWorkflowWorker: true}}
 )
 
 // TestHistoryGrowsWithWhatChanges: 1 MiB of state through 200 supersteps is sent once, in the run's input and again in
@@ -222,97 +111,6 @@ func TestAReplayReadsWhatACodecWrote(t *testing.T) {
 	}
 }
 
-// partsGraph has every part of a request that can be large: many small channels, a large one, a Send's argument, a
-// subgraph's result that branches are to see, and the run's context.
-func partsGraph(big pregel.Value) *graphadapter.Graph {
-	checks := func(what string, got pregel.Value) error {
-		if !bytes.Equal(got, big) {
-			return fmt.Errorf("%s has %d bytes, want %d", what, len(got), len(big))
-		}
-		return nil
-	}
-	plan := graphadapter.Node{
-		Run: func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
-			task, _ := graphadapter.TaskFrom(ctx)
-			if err := errors.Join(checks("the context", task.RunContext()), checks("the channel", in.State["big"])); err != nil {
-				return pregel.Command{}, err
-			}
-			for i := range 30 {
-				if v := in.State[fmt.Sprintf("small-%02d", i)]; !bytes.Equal(v, large(1<<10)) {
-					return pregel.Command{}, fmt.Errorf("small channel %d has %d bytes", i, len(v))
-				}
-			}
-			return pregel.Command{Goto: []pregel.Target{{Node: "work", Send: true, Arg: big}}}, nil
-		},
-	}
-	work := graphadapter.Node{Run: func(_ context.Context, in graphadapter.Input) (pregel.Command, error) {
-		return writes("log", []string{"work"}), checks("the argument", in.Arg)
-	}}
-	inner := graph("inner", map[string]graphadapter.Node{"fill": {Run: func(context.Context, graphadapter.Input) (pregel.Command, error) {
-		return pregel.Command{Update: []pregel.Write{{Channel: "log", Value: append(append(pregel.Value("["), big...), ']')}}}, nil
-	}}}, []string{"fill"}, to(pregel.Start, "fill"))
-	inner.Spec.Input = []string{}
-	routes := graphadapter.Node{Branches: []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
-		var log []pregel.Value
-		if err := json.Unmarshal(s["log"], &log); err != nil || len(log) == 0 {
-			return nil, fmt.Errorf("the log has %d bytes: %v", len(s["log"]), err)
-		}
-		return []pregel.Target{{Node: "end"}}, checks("the subgraph's result", log[len(log)-1])
-	}}}
-	g := graph("parts", map[string]graphadapter.Node{"plan": plan, "work": work, "sub": routes, "end": says("end")},
-		[]string{"plan", "work", "sub", "end"}, to(pregel.Start, "plan"), to("plan", "sub"))
-	g.Spec.Nodes[2].Subgraph, g.Subgraphs = "inner", map[string]*graphadapter.Graph{"inner": inner}
-	g.Spec.Subgraphs = map[string]*pregel.Spec{"inner": inner.Spec}
-	g.Spec.Branches = []pregel.Branch{{From: "sub", Targets: []string{"end"}}}
-	g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "big", Kind: pregel.KindLast})
-	for i := range 30 {
-		g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: fmt.Sprintf("small-%02d", i), Kind: pregel.KindLast})
-	}
-	return g
-}
-
-// TestEveryPartArrives: each part of a request that can be large goes by reference, and is what it was where it arrives.
-func TestEveryPartArrives(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	big := large(50 << 10)
-	g := partsGraph(big)
-	r.serve(decides, g)
-	r.serve(runs, g)
-	in := map[string]any{"big": big}
-	for i := range 30 {
-		in[fmt.Sprintf("small-%02d", i)] = large(1 << 10)
-	}
-	run := r.start(testserver.Queue(t), workflows.GraphInput{Graph: "parts", Context: big,
-		Input: pregel.Input{Value: pregel.Value(asJSON(t, in))}})
-	if result := r.finished(run); result.Step != 3 {
-		t.Errorf("the run ended at step %d", result.Step)
-	}
-	sent := map[graphadapter.Part]int{}
-	for _, e := range r.history(run.GetID()).Events {
-		a := e.GetActivityTaskScheduledEventAttributes()
-		if a == nil {
-			continue
-		}
-		var req graphadapter.NodeRequest
-		if err := converter.GetDefaultDataConverter().FromPayloads(a.GetInput(), &req); err != nil {
-			t.Fatal(err)
-		}
-		for _, ref := range req.References {
-			sent[ref.Part]++
-		}
-		if size := a.GetInput().Size(); size > 4<<10 {
-			t.Errorf("the task of %s carries %d bytes", req.Task.Node, size)
-		}
-	}
-	for _, part := range []graphadapter.Part{graphadapter.PartChannel, graphadapter.PartRest, graphadapter.PartArg,
-		graphadapter.PartDone, graphadapter.PartContext} {
-		if sent[part] == 0 {
-			t.Errorf("%s never went by reference: %v", part, sent)
-		}
-	}
-}
-
 // TestWorkersTakeTurns: a list that grows in every superstep is read by whichever of two workers is given the task.
 func TestWorkersTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -341,36 +139,6 @@ func TestWorkersTakeTurns(t *testing.T) {
 		t.Error("one worker ran all tasks")
 	}
 }
-
-// counted runs nodes as a Worker does, with a rebuild that is counted, or replaced.
-func (r *rig) counted(g *graphadapter.Graph, rebuild activities.Rebuild) {
-	r.t.Helper()
-	w := worker.New(r.client, r.queue, worker.Options{DisableWorkflowWorker: true, WorkerStopTimeout: patience})
-	inputs := activities.NewInputs(0, rebuild)
-	activities.NewNodes(r.client, []*graphadapter.Graph{g}).WithInputs(inputs).Register(w)
-	if err := w.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(w.Stop)
-}
-
-// replaying finds values by replaying runs of these graphs.
-func (r *rig) replaying(of ...*graphadapter.Graph) activities.Rebuild {
-	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}
-	return func(ctx context.Context, run activities.Run, pass func(pregel.Value)) error {
-		graphs := workflows.NewGraphs(of, nil).Telling(told(pass))
-		return tail.Replay(ctx, run.WorkflowID, run.RunID, code{graphs})
-	}
-}
-
-type told func(pregel.Value)
-
-func (f told) Sent(_ string, v pregel.Value) { f(v) }
-func (f told) Passed(v pregel.Value)         { f(v) }
-
-type code struct{ *workflows.Graphs }
-
-func (code) Err() error { return nil }
 
 // TestOneReplayForAWholeSuperstep: 500 tasks of one superstep read the same 1 MiB, on a worker that never saw it.
 func TestOneReplayForAWholeSuperstep(t *testing.T) {
