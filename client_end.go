@@ -7,13 +7,14 @@ import (
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"superstep.dev/workflows"
 )
 
 // maxReason bounds a cancellation's reason, in bytes.
 const maxReason = 1000
 
 // Retry continues a thread whose last run failed, was cancelled or was terminated: from its last checkpoint, without
-// running again what had finished. Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer.
+// running again what had finished, and with the settings that the run had. Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer.
 func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 	last, err := c.theLastRun(ctx, thread)
 	if err != nil {
@@ -25,7 +26,17 @@ func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 			Message: fmt.Sprintf("thread %q has nothing to retry: its run is %s", thread, status),
 			Do:      "Look at it", Command: []string{"show", thread}}
 	}
-	return c.Start(ctx, StartRequest{Graph: last.graph, Thread: thread})
+	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
+		return ThreadView{}, err
+	}
+	in := workflows.GraphInput{Graph: last.graph}
+	settings, err := c.carryOver(ctx, last, &in)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	req := StartRequest{Graph: last.graph, Thread: thread}
+	req.set(settings)
+	return c.launch(ctx, req, in, last)
 }
 
 // Cancel asks a thread's open run to end, and returns when it has: the tasks under way are told, and what they did is

@@ -68,18 +68,19 @@ func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 	return graph
 }
 
-// carryOver puts what the last run left into the input of the next.
-func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.GraphInput) error {
+// carryOver puts what the last run left into the input of the next, and returns the settings that it had; nil when it is
+// not known.
+func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.GraphInput) (settings *workflows.Settings, err error) {
 	left, _, err := c.left(ctx, last)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if left.State == nil && left.Closing.Error != "" {
-		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread cannot be continued: " + left.Closing.Error}
+		return nil, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread cannot be continued: " + left.Closing.Error}
 	}
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
 	in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	return nil
+	return left.Settings, nil
 }
 
 // left returns what a closed run left behind, from its last event; one that was ended from outside said nothing, and

@@ -147,6 +147,9 @@ func addState(v *ThreadView, s workflows.State) {
 	v.Questions = questionsOf(s.Questions)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
+	if v.Status != StatusRunning {
+		v.Output = outputs(s.Output, s.Snapshot.Values)
+	}
 	for _, q := range v.Questions {
 		if !slices.Contains(v.Nodes, q.Node) {
 			v.Nodes = append(v.Nodes, q.Node)

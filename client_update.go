@@ -81,7 +81,7 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 		return err
 	}
 	in := workflows.GraphInput{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph}
-	err := c.carryOver(ctx, last, &in)
+	_, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
 	}

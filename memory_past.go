@@ -48,7 +48,7 @@ func (t *memoryThread) updateError(r UpdateRequest, err error) error {
 // unless a subgraph alone was updated.
 func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	t.runs++
-	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusFinished, Output: outputs(t.spec, s.Values), Step: s.Step,
+	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusFinished, Output: outputs(t.spec.Output, s.Values), Step: s.Step,
 		Started: time.Now(), Closed: time.Now()}
 	switch {
 	case len(open) > 0:
@@ -66,13 +66,13 @@ func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	}
 }
 
-// outputs are the values that a graph shows as its output.
-func outputs(spec *pregel.Spec, values map[string]pregel.Value) map[string]pregel.Value {
-	if spec.Output == nil {
+// outputs are the values that a graph with these output channels shows; nil stands for all channels.
+func outputs(names []string, values map[string]pregel.Value) map[string]pregel.Value {
+	if names == nil {
 		return values
 	}
 	out := map[string]pregel.Value{}
-	for _, name := range spec.Output {
+	for _, name := range names {
 		if v, ok := values[name]; ok {
 			out[name] = v
 		}

@@ -37,6 +37,7 @@ func TestDrainedRunsGoOn(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, superstep.StatusStopped, got.Status)
 		assert.Equal(t, "deploy", got.Drained)
+		assert.Equal(t, []string{"a"}, got.Output.Log.Get())
 		state, err := th.State(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, superstep.StatusStopped, state.Status)

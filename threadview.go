@@ -53,7 +53,7 @@ type ThreadView struct {
 	// Closed and Expires are zero while the run is open; a closed thread is gone after Expires.
 	Closed  time.Time `json:"closed,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
-	// Output holds the output channels of a finished run.
+	// Output holds the output channels of a run that is not under way, as far as they have a value.
 	Output map[string]json.RawMessage `json:"output,omitempty"`
 	// Events and HistoryBytes are the size of the run's history.
 	Events       int64        `json:"events"`

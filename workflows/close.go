@@ -20,7 +20,7 @@ const (
 
 // closing is what the next run of the thread starts from.
 func (r *run) closing() Closing {
-	c := Closing{Step: r.step(), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept}
+	c := Closing{Step: r.step(), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept, Settings: r.in.settings()}
 	if len(c.Lines) > CarriedLines {
 		c.Lines = c.Lines[len(c.Lines)-CarriedLines:]
 	}

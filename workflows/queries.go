@@ -35,8 +35,8 @@ func (r *run) state() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Snapshot: *snapshot, Answered: r.inbox.answered, Refused: r.inbox.refused,
-		Questions: r.unanswered(), Ledgers: r.program.Ledgers(r.thread)}
+	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Snapshot: *snapshot, Output: r.program.Spec.Output,
+		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.unanswered(), Ledgers: r.program.Ledgers(r.thread)}
 	if r.status == StatusRunning {
 		s.Running = snapshot.Next
 	}

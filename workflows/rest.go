@@ -51,6 +51,11 @@ func (r *run) goOn(ctx workflow.Context) {
 	r.start(ctx, in, invoke.State != nil)
 }
 
+func (in *GraphInput) settings() *Settings {
+	return &Settings{Options: in.Options, Durability: in.Durability, Context: in.Context,
+		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout}
+}
+
 func (in *GraphInput) set(s Settings) {
 	in.Options, in.Durability, in.Context = s.Options, s.Durability, s.Context
 	in.MaxConcurrency, in.StepTimeout = s.MaxConcurrency, s.StepTimeout

@@ -122,6 +122,8 @@ type Closing struct {
 	Failure  *pregel.NodeError `json:"failure,omitempty"`
 	Answered []Answered        `json:"answered,omitempty"`
 	Lines    []Line            `json:"lines,omitempty"`
+	// Settings are those that the run had: a retry goes on with them.
+	Settings *Settings `json:"settings,omitempty"`
 }
 
 // ResumeRequest answers a question, as the argument of the update or the signal.
@@ -204,6 +206,8 @@ type State struct {
 	Drained  string          `json:"drained,omitempty"`
 	Snapshot pregel.Snapshot `json:"snapshot"`
 	Running  []string        `json:"running,omitempty"`
+	// Output names the channels of the snapshot that are the graph's output; nil means all.
+	Output []string `json:"output,omitzero"`
 	// Questions wait for an answer.
 	Questions []pregel.OpenQuestion `json:"questions,omitempty"`
 	// Answered are the latest answers taken.

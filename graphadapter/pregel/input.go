@@ -30,8 +30,8 @@ type Options struct {
 	// must be at least 1. A chain of N nodes needs N+1.
 	RecursionLimit int `json:"recursion_limit"`
 	// InterruptBefore and InterruptAfter replace the Spec's breakpoints when not nil.
-	InterruptBefore []string `json:"interrupt_before,omitempty"`
-	InterruptAfter  []string `json:"interrupt_after,omitempty"`
+	InterruptBefore []string `json:"interrupt_before,omitzero"`
+	InterruptAfter  []string `json:"interrupt_after,omitzero"`
 	// Namespace is that of the run's root graph; "" except for a graph called from a node's code, whose tasks must not
 	// have the names of its caller's.
 	Namespace string `json:"-"`

@@ -1,0 +1,130 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
+)
+
+// begin continues the thread's last run, or starts its first one.
+func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequest) (ThreadView, error) {
+	last, err := c.lastRun(ctx, req.Thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	in := workflows.GraphInput{Graph: req.Graph, Input: inputOf(req)}
+	switch {
+	case last == nil && req.Checkpoint != "":
+		return ThreadView{}, noCheckpoint(req.Graph, req.Thread, req.Checkpoint)
+	case last == nil && req.Input == nil && req.Control == nil:
+		return ThreadView{}, notBegun(req)
+	case last == nil:
+		return c.launch(ctx, req, in, nil)
+	case last.graph != req.Graph:
+		return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread,
+			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
+	case last.open:
+		return c.beginOpen(ctx, g, req, last)
+	}
+	if _, err := c.carryOver(ctx, last, &in); err != nil {
+		return ThreadView{}, err
+	}
+	if req.Checkpoint != "" {
+		if in.State, err = c.stateAt(ctx, g, last, req.Checkpoint); err != nil {
+			return ThreadView{}, err
+		}
+		in.Replay = true
+	}
+	if err := tryInput(g, last, in); err != nil {
+		return ThreadView{}, err
+	}
+	return c.launch(ctx, req, in, last)
+}
+
+func inputOf(req StartRequest) pregel.Input {
+	return pregel.Input{Value: req.Input, Resume: req.Resume, Control: req.Control}
+}
+
+func notBegun(req StartRequest) error {
+	return &Error{Kind: ErrNotFound, Graph: req.Graph, Thread: req.Thread,
+		Message: fmt.Sprintf("there is no thread %q to continue", req.Thread), Do: "Give it input to begin it"}
+}
+
+// tryInput refuses answers and commands that the engine would refuse at once: a run of its own that fails would be the
+// thread's last.
+func tryInput(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) error {
+	if in.Input.Resume == nil && in.Input.Control == nil || in.State == nil {
+		return nil
+	}
+	program, thread, err := readThread(in.Spec, in.State, reducersOf(g))
+	if err != nil {
+		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread's state cannot be read", Cause: err}
+	}
+	if err := checkResume(program, thread, last.graph, last.thread, in.Input.Resume); err != nil {
+		return err
+	}
+	if g == nil && len(unreadable(in.Spec)) > 0 {
+		return nil // the run itself will see
+	}
+	_, err = program.Start(thread, in.Input, pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, in.Replay, nil)
+	return refusal(last.graph, last.thread, err)
+}
+
+// beginOpen gives a run that stands still something new to do; one that is under way refuses.
+func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req StartRequest, last *lastRun) (ThreadView, error) {
+	invoke := workflows.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req)}
+	var err error
+	if req.Checkpoint != "" {
+		if invoke.State, err = c.stateAt(ctx, g, last, req.Checkpoint); err != nil {
+			return ThreadView{}, err
+		}
+	}
+	if err := c.update(ctx, req.Thread, last.runID, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
+		return ThreadView{}, err
+	}
+	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: last.runID, Started: last.started}, nil
+}
+
+// set makes a request one with the settings of an earlier run.
+func (r *StartRequest) set(s *workflows.Settings) {
+	if s == nil {
+		return
+	}
+	r.RecursionLimit, r.InterruptBefore, r.InterruptAfter = s.Options.RecursionLimit, s.Options.InterruptBefore, s.Options.InterruptAfter
+	r.Durability, r.MaxConcurrency = Durability(s.Durability), s.MaxConcurrency
+	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
+}
+
+func settingsOf(req StartRequest) *workflows.Settings {
+	return &workflows.Settings{
+		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
+			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter},
+		Durability: graphadapter.Durability(req.Durability), MaxConcurrency: req.MaxConcurrency,
+		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context),
+	}
+}
+
+// stateAt is the thread as it starts again from a checkpoint.
+func (c *Client) stateAt(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (pregel.Value, error) {
+	past, err := c.pastWith(ctx, g, last, checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	thread, ok := past.At(checkpoint)
+	if !ok {
+		return nil, noCheckpoint(last.graph, last.thread, checkpoint)
+	}
+	program, _ := past.Thread()
+	state, err := program.EncodeThread(thread)
+	if err != nil {
+		return nil, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the checkpoint cannot be stored", Cause: err}
+	}
+	return state, nil
+}
