@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -81,6 +82,14 @@ func (c *Client) known(graph string) *graphadapter.Graph {
 	return nil
 }
 
+// graphOr returns g, or this program's graph of that run.
+func (c *Client) graphOr(g *graphadapter.Graph, last *lastRun) *graphadapter.Graph {
+	if g == nil {
+		g = c.known(last.graph)
+	}
+	return g
+}
+
 // hasAttributes reports whether the namespace has the custom search attributes: a run that sets one that is missing
 // would not start. It asks once.
 func (c *Client) hasAttributes(ctx context.Context) (bool, error) {
@@ -149,11 +158,15 @@ func (c *Client) explainQuery(err error, graph, thread string) error {
 		noPoller *serviceerror.FailedPrecondition
 		deadline *serviceerror.DeadlineExceeded
 		refused  *serviceerror.Canceled
+		notReady *serviceerror.WorkflowNotReady
 	)
 	switch {
 	case errors.As(err, &failed):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: err,
 			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
+	case errors.As(err, &notReady):
+		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
+			Message: fmt.Sprintf("no worker can go on with thread %q", thread), Do: "See why", Command: []string{"show", thread}}
 	case errors.As(err, &noPoller), errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
 		return c.noWorker(graph, thread)
 	}

@@ -31,8 +31,9 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread,
 			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
 	case last.open:
-		return c.beginOpen(ctx, g, req, last)
+		return c.beginOpen(ctx, c.graphOr(g, last), req, last)
 	}
+	g = c.graphOr(g, last)
 	if _, err := c.carryOver(ctx, last, &in); err != nil {
 		return ThreadView{}, err
 	}

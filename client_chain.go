@@ -92,7 +92,7 @@ func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *last
 func (c *Client) explainReplay(err error, last *lastRun) error {
 	var unreadable *workflows.UnreadableError
 	if errors.As(err, &unreadable) {
-		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Cause: err,
+		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Cause: unreadable,
 			Message: fmt.Sprintf("the past of thread %q cannot be read here", last.thread)}
 	}
 	return c.explain(err, last.graph, last.thread)

@@ -43,6 +43,7 @@ func (c *Client) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequ
 	if err != nil {
 		return StateView{}, err
 	}
+	g = c.graphOr(g, last)
 	if r.Checkpoint == "" {
 		return c.stateNow(ctx, g, last, r)
 	}
@@ -184,6 +185,7 @@ func (c *Client) historyOf(ctx context.Context, g *graphadapter.Graph, r History
 	if err != nil {
 		return nil, err
 	}
+	g = c.graphOr(g, last)
 	whole := r.Values || len(r.Subgraph) > 0
 	var newest *chain
 	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {

@@ -147,6 +147,9 @@ func addState(v *ThreadView, s workflows.State) {
 	v.Questions = questionsOf(s.Questions)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
+	if v.Status == StatusStopped {
+		v.Nodes = s.Snapshot.Next
+	}
 	if v.Status != StatusRunning {
 		v.Output = outputs(s.Output, s.Snapshot.Values)
 	}

@@ -154,7 +154,7 @@ func (c *Client) update(ctx context.Context, thread, runID, id, name string, arg
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for {
-		err := c.updateOnce(bounded, thread, runID, id, name, arg, reply)
+		err := c.updateOnce(ctx, bounded, thread, runID, id, name, arg, reply)
 		if err == nil || !passing(err) {
 			return c.explainUpdate(ctx, err, thread)
 		}
@@ -169,10 +169,12 @@ func (c *Client) update(ctx context.Context, thread, runID, id, name string, arg
 // updatePause keeps repeated updates from spinning; nothing that succeeds ever waits for it.
 const updatePause = 200 * time.Millisecond
 
-func (c *Client) updateOnce(ctx context.Context, thread, runID, id, name string, arg, reply any) error {
-	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+// updateOnce returns when the run has done what the update asks for. Only its acceptance is bounded: what was accepted is
+// stored, and may take as long as a node does.
+func (c *Client) updateOnce(ctx, accept context.Context, thread, runID, id, name string, arg, reply any) error {
+	handle, err := c.temporal.UpdateWorkflow(accept, client.UpdateWorkflowOptions{
 		WorkflowID: thread, RunID: runID, UpdateID: id, UpdateName: name, Args: []any{arg},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
+		WaitForStage: client.WorkflowUpdateStageAccepted,
 	})
 	if err != nil {
 		return err

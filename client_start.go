@@ -84,6 +84,11 @@ func checkStart(req StartRequest) error {
 // launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
 // the same run only one succeeds, and the same start sent twice is one.
 func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.GraphInput, last *lastRun) (ThreadView, error) {
+	return c.launchAs(ctx, uuid.NewString(), req, in, last)
+}
+
+// launchAs is launch by the call of that id, which is noted with the run.
+func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in workflows.GraphInput, last *lastRun) (ThreadView, error) {
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return ThreadView{}, err
@@ -95,7 +100,6 @@ func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.Grap
 	set := settingsOf(req)
 	in.Durability, in.Options, in.Context = set.Durability, set.Options, set.Context
 	in.MaxConcurrency, in.StepTimeout = set.MaxConcurrency, set.StepTimeout
-	call := uuid.NewString()
 	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {
 		return ThreadView{}, err
@@ -123,11 +127,17 @@ func (c *Client) startedBy(ctx context.Context, thread, runID, call string) (boo
 	if err != nil {
 		return false, err
 	}
-	var by string
+	return c.callOf(described) == call, nil
+}
+
+// callOf returns the id of the call that started a run, "" when it is not known.
+func (c *Client) callOf(described *workflowservice.DescribeWorkflowExecutionResponse) (call string) {
 	if p, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[workflows.MemoStart]; ok {
-		err = c.cfg.DataConverter.FromPayload(p, &by)
+		if err := c.cfg.DataConverter.FromPayload(p, &call); err != nil {
+			return ""
+		}
 	}
-	return by == call, err
+	return call
 }
 
 func (c *Client) startRequest(thread string, in workflows.GraphInput, last *lastRun, call string) (*workflowservice.StartWorkflowExecutionRequest, error) {

@@ -22,6 +22,13 @@ func (c *Client) Update(ctx context.Context, r UpdateRequest) (StateView, error)
 }
 
 func (c *Client) updateState(ctx context.Context, g *graphadapter.Graph, r UpdateRequest) (StateView, error) {
+	if len(r.ID) > maxThreadID {
+		return StateView{}, &Error{Kind: ErrBadInput, Thread: r.Thread,
+			Message: fmt.Sprintf("a request's id has at most %d bytes, this one has %d", maxThreadID, len(r.ID))}
+	}
+	if r.ID == "" {
+		r.ID = uuid.NewString()
+	}
 	for {
 		err := c.updateOnceMore(ctx, g, &r)
 		if errors.Is(err, errEnded) {
@@ -48,7 +55,10 @@ func (c *Client) updateOnceMore(ctx context.Context, g *graphadapter.Graph, r *U
 		return &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread,
 			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", r.Thread, last.graph, r.Graph)}
 	}
-	r.Graph = last.graph
+	r.Graph, g = last.graph, c.graphOr(g, last)
+	if c.callOf(last.described) == r.ID { // this very request began that run
+		return c.applied(c.Wait(ctx, r.Thread))
+	}
 	if last.open {
 		return c.updateOpen(ctx, g, last, r)
 	}
@@ -61,10 +71,10 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 	if err := c.query(ctx, last, workflows.QueryGraph, &spec); err != nil {
 		return err
 	}
-	if err := checkUpdates(spec, *r); err != nil {
+	if err := completeUpdates(spec, r); err != nil {
 		return err
 	}
-	req := workflows.UpdateStateRequest{ID: uuid.NewString(), Edits: r.Updates, Within: r.Subgraph}
+	req := workflows.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph}
 	if r.Checkpoint != "" {
 		var err error
 		if req.State, err = c.stateAt(ctx, g, last, r.Checkpoint); err != nil {
@@ -80,14 +90,15 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph}); err != nil {
 		return err
 	}
-	in := workflows.GraphInput{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph}
+	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph}
 	_, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
 	}
-	if err := checkUpdates(in.Spec, *r); err != nil {
+	if err := completeUpdates(in.Spec, r); err != nil {
 		return err
 	}
+	in.Edits = r.Updates
 	if r.Checkpoint != "" {
 		if in.State, err = c.stateAt(ctx, g, last, r.Checkpoint); err != nil {
 			return err
@@ -99,6 +110,28 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	return c.applied(c.launchUpdates(ctx, in, r, last))
 }
 
+// completeUpdates makes a request's Values its one update, and refuses updates that no graph of that spec could take.
+func completeUpdates(spec *pregel.Spec, r *UpdateRequest) error {
+	if len(r.Updates) == 0 && (r.Values != nil || r.AsNode != "") {
+		within, err := updatedSpec(spec, *r)
+		if err != nil {
+			return err
+		}
+		u := graphadapter.StateUpdate{AsNode: r.AsNode}
+		switch {
+		case r.AsNode == pregel.AsInput:
+			u.Input = pregel.Value(r.Values)
+		case r.Values != nil:
+			u.Values, err = graphadapter.WritesOf(within, pregel.Value(r.Values))
+		}
+		if err != nil {
+			return &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: "the update cannot be taken", Cause: err}
+		}
+		r.Updates = [][]graphadapter.StateUpdate{{u}}
+	}
+	return checkUpdates(spec, *r)
+}
+
 // updateFirst begins a thread with updates.
 func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err := checkStart(StartRequest{Graph: r.Graph, Thread: r.Thread}); err != nil {
@@ -108,7 +141,7 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := checkUpdates(reply.Spec, *r); err != nil {
+	if err := completeUpdates(reply.Spec, r); err != nil {
 		return err
 	}
 	in := workflows.GraphInput{Graph: r.Graph, Spec: reply.Spec, Edits: r.Updates, Within: r.Subgraph}
@@ -119,7 +152,7 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 }
 
 func (c *Client) launchUpdates(ctx context.Context, in workflows.GraphInput, r *UpdateRequest, last *lastRun) (ThreadView, error) {
-	v, err := c.launch(ctx, StartRequest{Graph: r.Graph, Thread: r.Thread}, in, last)
+	v, err := c.launchAs(ctx, r.ID, StartRequest{Graph: r.Graph, Thread: r.Thread}, in, last)
 	if err != nil {
 		return v, err
 	}
@@ -149,107 +182,4 @@ func tryUpdates(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) e
 		return nil // the run itself will see
 	}
 	return refusal(last.graph, last.thread, err)
-}
-
-// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork].
-//
-// Errors: ErrNotFound; ErrRunning while a run is under way; ErrBadInput when the new thread exists already; ErrNoWorker;
-// ErrNoServer.
-func (c *Client) Fork(ctx context.Context, r ForkRequest) (ThreadView, error) {
-	return c.forkRun(ctx, nil, r)
-}
-
-func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkRequest) (ThreadView, error) {
-	last, err := c.theLastRun(ctx, r.Thread)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	if r.Checkpoint == "" {
-		return ThreadView{}, noCheckpoint(last.graph, r.Thread, "")
-	}
-	if r.As == "" {
-		return c.startRun(ctx, g, StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint})
-	}
-	req := StartRequest{Graph: last.graph, Thread: r.As}
-	if err := checkStart(req); err != nil {
-		return ThreadView{}, err
-	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
-		return ThreadView{}, err
-	}
-	past, err := c.pastWith(ctx, g, last, r.Checkpoint)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	in, err := branch(past, last, r)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	v, err := c.launch(ctx, req, in, nil)
-	if errors.Is(err, ErrRunning) {
-		err = existsAlready(last.graph, r.As)
-	}
-	return v, err
-}
-
-// branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
-func branch(past *graphadapter.Past, last *lastRun, r ForkRequest) (workflows.GraphInput, error) {
-	thread, ok := past.At(r.Checkpoint)
-	if !ok {
-		return workflows.GraphInput{}, noCheckpoint(last.graph, r.Thread, r.Checkpoint)
-	}
-	program, _ := past.Thread()
-	state, err := program.EncodeThread(thread)
-	if err != nil {
-		return workflows.GraphInput{}, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
-	}
-	return workflows.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: true}, nil
-}
-
-func existsAlready(graph, thread string) error {
-	return &Error{Kind: ErrBadInput, Graph: graph, Thread: thread, Message: fmt.Sprintf("thread %q exists already", thread),
-		Do: "Choose an id that no thread has"}
-}
-
-func noThread(thread string) error {
-	return &Error{Kind: ErrNotFound, Thread: thread, Message: "there is no thread " + quote(thread),
-		Do: "List the threads there are", Command: []string{"list"}}
-}
-
-// maxDrainReason bounds the reason of a drain, in bytes.
-const maxDrainReason = 1000
-
-// Drain asks a thread's run to stop before its next superstep, and returns when that is accepted: Wait tells when it stands
-// still. A run that does not run stays as it is. The reason has at most 1,000 bytes. Errors: ErrNotFound; ErrBadInput; ErrNoWorker; ErrNoServer.
-func (c *Client) Drain(ctx context.Context, thread, reason string) (ThreadView, error) {
-	return c.drainRun(ctx, nil, thread, reason)
-}
-
-func (c *Client) drainRun(ctx context.Context, _ *graphadapter.Graph, thread, reason string) (ThreadView, error) {
-	reason, err := drainReason(thread, reason)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	last, err := c.theLastRun(ctx, thread)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	if last.open {
-		req := workflows.DrainRequest{ID: uuid.NewString(), Reason: reason}
-		err := c.update(ctx, thread, last.runID, req.ID, workflows.UpdateDrain, req, nil)
-		if err != nil && !errors.Is(err, errEnded) {
-			return ThreadView{}, err
-		}
-	}
-	return c.Show(ctx, thread)
-}
-
-func drainReason(thread, reason string) (string, error) {
-	if len(reason) > maxDrainReason {
-		return "", &Error{Kind: ErrBadInput, Thread: thread, Message: fmt.Sprintf("a reason has at most %d bytes", maxDrainReason)}
-	}
-	if reason == "" {
-		reason = "no reason given"
-	}
-	return reason, nil
 }

@@ -78,6 +78,9 @@ type UpdateRequest struct {
 	// only route on.
 	Values json.RawMessage
 	AsNode string
+	// ID makes the request idempotent, for callers who never learnt what became of it: the thread's last run takes the
+	// same ID once. "" makes one. At most 200 bytes.
+	ID string
 }
 
 // ForkRequest asks for a run from an earlier checkpoint of a thread.

@@ -38,7 +38,8 @@ type ThreadView struct {
 	Graph  string `json:"graph"`
 	Status Status `json:"status"`
 	RunID  string `json:"run_id"`
-	// Step is the superstep that runs or ran last; Nodes are those running or waiting now.
+	// Step is the superstep that runs or ran last; Nodes are those running or waiting now, or,
+	// of a run that stopped, those that come next.
 	Step      int        `json:"step"`
 	Nodes     []string   `json:"nodes,omitempty"`
 	Questions []Question `json:"questions,omitempty"`

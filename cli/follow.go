@@ -50,10 +50,18 @@ func (a *app) showEnd(view superstep.ThreadView) {
 		a.printf("finished\n")
 		a.showValues(view.Output)
 	case superstep.StatusStopped:
-		a.printf("stopped at a breakpoint%s\n", before(view.Nodes))
+		a.printf("%s%s\n", whyStopped(view), before(view.Nodes))
 	default:
 		a.printf("%s%s\n", view.Status, colon(first(view.Error, view.Problem)))
 	}
+}
+
+// whyStopped says why a run stands still that asks nothing.
+func whyStopped(view superstep.ThreadView) string {
+	if view.Drained != "" {
+		return "drained" + colon(view.Drained)
+	}
+	return "stopped"
 }
 
 // before names the nodes that a stopped run has ahead.

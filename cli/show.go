@@ -74,7 +74,12 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 	}
 	fact("graph", view.Graph)
 	fact("step", fmt.Sprint(view.Step))
-	fact("at", list(view.Nodes))
+	if view.Status == superstep.StatusStopped {
+		fact("next", list(view.Nodes))
+	} else {
+		fact("at", list(view.Nodes))
+	}
+	fact("drained", view.Drained)
 	fact("error", view.Error)
 	fact("problem", view.Problem)
 	if !view.Started.IsZero() {

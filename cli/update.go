@@ -17,6 +17,7 @@ const maxUpdate = 1 << 20
 type updateFlags struct {
 	place
 	values, asNode string
+	id             string
 	valued         bool
 }
 
@@ -27,12 +28,13 @@ func (a *app) updateCommand() *cobra.Command {
 		about: `The values are written as if a node had returned them, as a checkpoint of their own: what the thread was about to
 do and the questions it asked are dropped, and what follows the node of --as-node comes next. Nothing runs before the
 thread is told to go on. A channel with a reducer takes {"__overwrite__": VALUE} to be set instead of added to. All of
-the update is applied or none of it; while a run is under way it is refused.`,
+the update is applied or none of it; while a run is under way it is refused. Whoever repeats an update without knowing
+what became of it names it with --id: the thread's last run takes it once.`,
 		example: []string{
 			`update r-7 --values '{"amount":9900}'`,
 			`update r-7 --values '{"approved":true}' --as-node approval`,
 			`update r-7 --as-node __end__`,
-			`update r-7 --values @values.json --at c-51aa`,
+			`update r-7 --values @values.json --at c-51aa --id fix-1`,
 		},
 		run: func(cmd *cobra.Command, args []string) error {
 			f.valued = cmd.Flags().Changed("values")
@@ -43,6 +45,7 @@ the update is applied or none of it; while a run is under way it is refused.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.values, "values", "", "channels to write as a `JSON` object, @FILE, or - for standard input; at most 1 MiB")
 	flags.StringVar(&f.asNode, "as-node", "", "write as `NODE` (default: the one that ran last); "+pregel.End+" drops what is left to do")
+	flags.StringVar(&f.id, "id", "", "`ID` of this update, to repeat it safely (default: a new one)")
 	f.register(flags, "update `CHECKPOINT` of the history, as a new branch (default: now)")
 	return cmd
 }
@@ -62,12 +65,15 @@ func (a *app) update(ctx context.Context, thread string, f *updateFlags) error {
 
 // updateRequest checks everything that can be checked without a server.
 func (a *app) updateRequest(ctx context.Context, thread string, f *updateFlags) (superstep.UpdateRequest, error) {
-	req := superstep.UpdateRequest{Thread: thread, Checkpoint: f.at, AsNode: f.asNode}
+	req := superstep.UpdateRequest{Thread: thread, Checkpoint: f.at, AsNode: f.asNode, ID: f.id}
 	if !f.valued && f.asNode == "" {
 		return req, usagef(`--values is missing, for instance '{"amount":9900}'; with --as-node it may be left out`)
 	}
 	if len(f.asNode) > maxThreadID || strings.ContainsFunc(f.asNode, notPrintable) {
 		return req, usagef("--as-node %s cannot be a node's name", quoted(f.asNode))
+	}
+	if len(f.id) > maxThreadID || strings.ContainsFunc(f.id, notPrintable) {
+		return req, usagef("--id %s cannot be an update's id: at most %d bytes, all printable", quoted(f.id), maxThreadID)
 	}
 	var err error
 	if req.Subgraph, err = f.subgraph(); err != nil {

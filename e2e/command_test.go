@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -37,10 +38,21 @@ func (r *rig) begun(args ...string) *running {
 
 func (r *rig) begunWith(args ...string) *running {
 	r.t.Helper()
+	return r.begunBy(r.binary(superstepCommand), args)
+}
+
+// own starts one command line of the program that has the graphs of these tests.
+func (r *rig) own(args ...string) *running {
+	r.t.Helper()
+	return r.begunBy(os.Args[0], append(args, "--address", r.address, "--task-queue", r.queue), asProgram+"=1")
+}
+
+func (r *rig) begunBy(program string, args []string, env ...string) *running {
+	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	r.t.Cleanup(cancel)
-	p := &running{r: r, cmd: exec.CommandContext(ctx, r.binary(superstepCommand), args...)}
-	p.cmd.Env = environment()
+	p := &running{r: r, cmd: exec.CommandContext(ctx, program, args...)}
+	p.cmd.Env = environment(env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	require.NoError(r.t, p.cmd.Start())
 	return p

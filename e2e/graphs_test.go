@@ -24,7 +24,8 @@ type work struct {
 
 // graphs are what this binary serves as a program.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), hoards(), asks(), tells()}
+	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), hoards(), asks(), tells(),
+		chooses(), nests()}
 }
 
 // adds notes its input: a thread's runs add up.
@@ -213,17 +214,27 @@ func oneNode(name string, node func(context.Context, work) (work, error)) *super
 // ran notes outside, and in the state, that a node ran.
 func ran(s work, node string) (work, error) {
 	s.Log.Append(node)
-	f, err := os.OpenFile(filepath.Join(s.Dir.Get(), "ran"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	return s, noted(s.Dir.Get(), node)
+}
+
+// noted adds a line to the file "ran" of a directory.
+func noted(dir, line string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "ran"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return s, err
+		return err
 	}
-	_, err = f.WriteString(node + "\n")
-	return s, errors.Join(err, f.Close())
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // await waits for a file.
 func await(ctx context.Context, s work, file string) error {
-	for !exists(s, file) {
+	return awaitUntil(ctx, func() bool { return exists(s, file) })
+}
+
+// awaitUntil waits for a condition.
+func awaitUntil(ctx context.Context, holds func() bool) error {
+	for !holds() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
