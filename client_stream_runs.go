@@ -70,16 +70,17 @@ func (c *Client) runBefore(ctx context.Context, thread, run string) (string, err
 	if err != nil {
 		return "", c.explain(err, "", thread)
 	}
-	for _, e := range page.GetHistory().GetEvents() {
-		started := e.GetWorkflowExecutionStartedEventAttributes()
-		if before := started.GetContinuedExecutionRunId(); before != "" {
-			return before, nil
-		}
-		var in workflows.GraphInput
-		err := c.decode(started.GetInput(), &in)
-		return in.Previous, err
+	events := page.GetHistory().GetEvents()
+	if len(events) == 0 {
+		return "", nil
 	}
-	return "", nil
+	started := events[0].GetWorkflowExecutionStartedEventAttributes()
+	if before := started.GetContinuedExecutionRunId(); before != "" {
+		return before, nil
+	}
+	var in workflows.GraphInput
+	err = c.decode(started.GetInput(), &in)
+	return in.Previous, err
 }
 
 // explainStream says why a run cannot be streamed.
