@@ -82,7 +82,7 @@ func firstSteps(t *testing.T) []string {
 // TestFirstSteps runs the README's commands as they stand, on free ports: the addresses come from the environment.
 func TestFirstSteps(t *testing.T) {
 	steps := firstSteps(t)
-	require.Len(t, steps, 5)
+	require.Len(t, steps, 13)
 	address := testserver.Start(t, testserver.Options{}).Address() // its own: the README's thread ids are anybody's
 	dir := t.TempDir()
 	set, ctx, err := processes.New(t.Context(), filepath.Join(dir, "logs"))
@@ -100,15 +100,22 @@ func TestFirstSteps(t *testing.T) {
 	worker := filepath.Join(dir, "worker")
 	background(t, ctx, set, root, steps[1], env, worker, "--task-queue", queue, "--ready-file", worker)
 
-	for _, want := range []struct {
-		step, output string
-		exit         int
+	checkpoint := "CHECKPOINT"
+	for i, want := range []struct {
+		output string
+		exit   int
 	}{
-		{steps[2], "WAITING", 3}, {steps[3], "accepted", 0}, {steps[4], "CHECKPOINT", 0},
+		{"WAITING", 3}, {"accepted", 0}, {"CHECKPOINT", 0},
+		{"WAITING", 3}, {"next  approval", 0}, {"next  commit_refund", 0}, {"finished", 0}, {"update", 0},
+		{"finished", 0}, {"notify", 0}, {"nothing to drain", 0},
 	} {
-		output, exit := run(t, root, want.step, append(env, "QUEUE="+queue))
-		require.Equal(t, want.exit, exit, "%s\n%s", want.step, output)
-		require.Contains(t, output, want.output, want.step)
+		step := strings.Replace(steps[2+i], "CHECKPOINT", checkpoint, 1)
+		output, exit := run(t, root, step, append(env, "QUEUE="+queue))
+		require.Equal(t, want.exit, exit, "%s\n%s", step, output)
+		require.Contains(t, output, want.output, step)
+		if m := regexp.MustCompile(`Next: .* fork \S+ (\S+)`).FindStringSubmatch(output); m != nil {
+			checkpoint = m[1] // the one that the history proposes
+		}
 	}
 }
 

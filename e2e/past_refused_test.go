@@ -61,6 +61,22 @@ func TestChangesThatAreRefused(t *testing.T) {
 	require.Equal(t, []string{"first", "left", "last"}, logOf(t, r.stateOf(thread)))
 }
 
+// Answers to questions that nobody asked answer nothing: those that were asked stay open.
+func TestAnswersToUnknownQuestions(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	thread := r.begin("asks", map[string]string{})
+	open := r.wait(thread, superstep.StatusWaiting).Questions
+	require.Len(t, open, 2)
+	_, err := asks().Thread(r.client, thread).ResumeByID(t.Context(), map[string]any{"q-none": "x", open[0].ID: "blue"})
+	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.Equal(t, open, r.wait(thread, superstep.StatusWaiting).Questions)
+	_, err = r.client.Start(t.Context(), superstep.StartRequest{Graph: "asks", Thread: thread,
+		Resume: &pregel.Resume{ByID: map[string]pregel.Value{"q-none": pregel.Value(`"x"`)}}})
+	require.NoError(t, err, "as LangGraph takes it")
+	require.Equal(t, open, r.wait(thread, superstep.StatusWaiting).Questions)
+}
+
 // While a run is under way nothing changes its state behind its back.
 func TestChangesWhileARunIsUnderWay(t *testing.T) {
 	r := newRig(t)
@@ -115,11 +131,13 @@ func TestANewerSpecIsLeftAlone(t *testing.T) {
 	})
 	out := r.exits(0, r.superstep("show", thread))
 	require.Contains(t, out.stdout, "version 2")
-	for _, args := range [][]string{
-		{"update", thread, "--values", `{"note":"x"}`}, {"state", thread}, {"fork", thread, "c-1"},
+	for _, row := range []refusal{
+		{6, "no worker", []string{"update", thread, "--values", `{"note":"x"}`}},
+		{6, "no worker", []string{"state", thread}},
+		{4, "no checkpoint", []string{"fork", thread, "c-1"}},
 	} {
-		out := r.exits(6, r.superstep(args...))
-		require.Contains(t, out.stderr, "no worker can go on with thread", "%q", args)
+		out := r.exits(row.exit, r.superstep(row.args...))
+		require.Contains(t, out.stderr, row.says, "%q", row.args)
 	}
 	view, err := r.client.Show(t.Context(), thread)
 	require.NoError(t, err)

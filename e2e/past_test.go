@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/testserver"
 )
 
@@ -177,4 +178,25 @@ func (r *rig) updateThroughCrashes(thread string, worker interface{ Kill() error
 	r.exits(0, r.superstep(update...))
 	require.Equal(r.t, history, r.historyOf(thread), "the same request again is no other update")
 	require.Equal(r.t, state, r.stateOf(thread))
+}
+
+// What a fork runs again calls the outside again, under keys of its own: the old branch's are never used for it.
+func TestAForkPaysUnderAKeyOfItsOwn(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	r.refundWorker("worker")
+	thread := testserver.Queue(t)
+	input := string(encode(t, map[string]string{"order_id": r.order(1, 9_000)}))
+	r.exits(3, r.superstep("run", "refund", "--thread", thread, "--input", input, "--interrupt-before", "commit_refund", "--follow"))
+	// The service refuses to give back more than was paid, so each branch gives back a part.
+	r.exits(0, r.superstep("update", thread, "--values", `{"amount":3000}`, "--as-node", "calculate"))
+	r.exits(0, r.superstep("run", "refund", "--thread", thread, "--follow"))
+	calculated := where(t, r.historyOf(thread), "commit_refund")
+	for range 2 {
+		r.exits(0, r.superstep("fork", thread, calculated, "--follow"))
+	}
+	require.Len(t, r.traffic().Refunds.ByKey, 3)
+	for key, traffic := range r.traffic().Refunds.ByKey {
+		require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, traffic, key)
+	}
 }
