@@ -38,10 +38,14 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		return ThreadView{}, err
 	}
 	if req.Checkpoint != "" {
-		if in.State, err = c.stateAt(ctx, g, last, req.Checkpoint); err != nil {
+		at, err := c.stateAt(ctx, g, last, req.Checkpoint)
+		if err != nil {
 			return ThreadView{}, err
 		}
-		in.Replay = true
+		if !at.branches && !req.branch {
+			in.Newest = in.State
+		}
+		in.State, in.Replay = at.state, true
 	}
 	if err := tryInput(g, last, in); err != nil {
 		return ThreadView{}, err
@@ -81,11 +85,12 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) err
 // beginOpen gives a run that stands still something new to do; one that is under way refuses.
 func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req StartRequest, last *lastRun) (ThreadView, error) {
 	invoke := workflows.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req)}
-	var err error
 	if req.Checkpoint != "" {
-		if invoke.State, err = c.stateAt(ctx, g, last, req.Checkpoint); err != nil {
+		at, err := c.stateAt(ctx, g, last, req.Checkpoint)
+		if err != nil {
 			return ThreadView{}, err
 		}
+		invoke.State = at.state
 	}
 	if err := c.update(ctx, req.Thread, last.runID, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
 		return ThreadView{}, err
@@ -106,26 +111,34 @@ func (r *StartRequest) set(s *workflows.Settings) {
 func settingsOf(req StartRequest) *workflows.Settings {
 	return &workflows.Settings{
 		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
-			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter},
+			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.branch},
 		Durability: graphadapter.Durability(req.Durability), MaxConcurrency: req.MaxConcurrency,
 		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context),
 	}
 }
 
-// stateAt is the thread as it starts again from a checkpoint.
-func (c *Client) stateAt(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (pregel.Value, error) {
+// earlierState is a thread as it starts again from one of its checkpoints.
+type earlierState struct {
+	state pregel.Value
+	// branches says that a run from there begins with a checkpoint of its own.
+	branches bool
+}
+
+func (c *Client) stateAt(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (earlierState, error) {
+	var at earlierState
 	past, err := c.pastWith(ctx, g, last, checkpoint)
 	if err != nil {
-		return nil, err
+		return at, err
 	}
 	thread, ok := past.At(checkpoint)
 	if !ok {
-		return nil, noCheckpoint(last.graph, last.thread, checkpoint)
+		return at, noCheckpoint(last.graph, last.thread, checkpoint)
 	}
 	program, _ := past.Thread()
-	state, err := program.EncodeThread(thread)
-	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the checkpoint cannot be stored", Cause: err}
+	source := thread.Head.Checkpoint.Source
+	at.branches = source != pregel.SourceUpdate && source != pregel.SourceFork
+	if at.state, err = program.EncodeThread(thread); err != nil {
+		return at, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the checkpoint cannot be stored", Cause: err}
 	}
-	return state, nil
+	return at, nil
 }

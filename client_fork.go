@@ -29,7 +29,7 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 		return ThreadView{}, noCheckpoint(last.graph, r.Thread, "")
 	}
 	if r.As == "" {
-		return c.startRun(ctx, g, StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint})
+		return c.startRun(ctx, g, StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint, branch: true})
 	}
 	req := StartRequest{Graph: last.graph, Thread: r.As}
 	if err := checkStart(req); err != nil {

@@ -76,10 +76,11 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 	}
 	req := workflows.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph}
 	if r.Checkpoint != "" {
-		var err error
-		if req.State, err = c.stateAt(ctx, g, last, r.Checkpoint); err != nil {
+		at, err := c.stateAt(ctx, g, last, r.Checkpoint)
+		if err != nil {
 			return err
 		}
+		req.State = at.state
 	}
 	var reply workflows.UpdateStateReply
 	return c.update(ctx, r.Thread, last.runID, req.ID, workflows.UpdateState, req, &reply)
@@ -100,9 +101,11 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	}
 	in.Edits = r.Updates
 	if r.Checkpoint != "" {
-		if in.State, err = c.stateAt(ctx, g, last, r.Checkpoint); err != nil {
+		at, err := c.stateAt(ctx, g, last, r.Checkpoint)
+		if err != nil {
 			return err
 		}
+		in.State = at.state
 	}
 	if err := tryUpdates(g, last, in); err != nil {
 		return err
@@ -122,7 +125,7 @@ func completeUpdates(spec *pregel.Spec, r *UpdateRequest) error {
 		case r.AsNode == pregel.AsInput:
 			u.Input = pregel.Value(r.Values)
 		case r.Values != nil:
-			u.Values, err = graphadapter.WritesOf(within, pregel.Value(r.Values))
+			u.Values, err = namedWrites(within, pregel.Value(r.Values))
 		}
 		if err != nil {
 			return &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: "the update cannot be taken", Cause: err}

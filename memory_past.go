@@ -88,7 +88,7 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	if r.Checkpoint == "" {
 		return ThreadView{}, noCheckpoint(t.graph, t.id, "")
 	}
-	start := StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint}
+	start := StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, branch: true}
 	if r.As == "" {
 		start.Thread = t.id
 		return m.startRun(ctx, g, start)

@@ -23,6 +23,8 @@ type StartRequest struct {
 	// Checkpoint names the checkpoint of the thread's history to run from; "" means the newest. What came after it runs
 	// again, on a branch of its own, and stays in the history.
 	Checkpoint string
+	// branch makes the run from Checkpoint begin with a checkpoint of its own in any case.
+	branch bool
 	// Durability is "sync" (default), "async" or "exit".
 	Durability Durability
 	// RecursionLimit bounds the supersteps of the run; 0 means the default of 10,007 (LangGraph's).

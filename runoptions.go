@@ -145,7 +145,7 @@ func (o runOptions) problem(spec *pregel.Spec) string {
 func engineOptions(r StartRequest, observer pregel.Observer) graphadapter.RunOptions {
 	return graphadapter.RunOptions{
 		Options: pregel.Options{RecursionLimit: r.RecursionLimit,
-			InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter},
+			InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Branch: r.branch},
 		Durability:     graphadapter.Durability(r.Durability),
 		Checkpoint:     r.Checkpoint,
 		MaxConcurrency: r.MaxConcurrency,

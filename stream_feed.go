@@ -206,4 +206,4 @@ func (r *feedRecorder) Happened(at int64, e pregel.Event) {
 func (r *feedRecorder) Edited(int64, string, *pregel.Record) { r.stands = true }
 
 // Ended implements graphadapter.Recorder.
-func (r *feedRecorder) Ended(int64, pregel.Status) { r.stands = true }
+func (r *feedRecorder) Ended(int64, pregel.Status, *pregel.Thread) { r.stands = true }

@@ -66,7 +66,7 @@ func updateWrites(spec *pregel.Spec, values any) ([]pregel.Write, error) {
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	return graphadapter.WritesOf(spec, raw)
+	return namedWrites(spec, raw)
 }
 
 // updatedSpec returns the graph that a request updates.
@@ -105,23 +105,31 @@ func checkUpdates(spec *pregel.Spec, r UpdateRequest) error {
 	if len(r.Updates) == 0 {
 		return refuse("there is no update")
 	}
-	known := map[string]bool{}
-	for _, ch := range spec.Channels {
-		known[ch.Name] = true
-	}
 	for _, step := range r.Updates {
 		if len(step) == 0 {
 			return refuse("a superstep has no update")
 		}
-		for _, u := range step {
-			for _, w := range u.Values {
-				if !known[w.Channel] {
-					return refuse("unknown field %q%s", w.Channel, didYouMean(w.Channel, known))
-				}
-			}
-		}
 	}
 	return nil
+}
+
+// namedWrites are the writes of a JSON object of channels. A field that the graph does not have is refused here, where
+// people give values by name; the engine ignores it, as LangGraph does.
+func namedWrites(spec *pregel.Spec, values pregel.Value) ([]pregel.Write, error) {
+	writes, err := graphadapter.WritesOf(spec, values)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, ch := range spec.Channels {
+		known[ch.Name] = true
+	}
+	for _, w := range writes {
+		if !known[w.Channel] {
+			return nil, fmt.Errorf("unknown field %q%s", w.Channel, didYouMean(w.Channel, known))
+		}
+	}
+	return writes, nil
 }
 
 // encodeControl turns a command from outside into the engine's.

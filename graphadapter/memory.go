@@ -101,12 +101,8 @@ func (r *Run) Drive(ctx context.Context) (RunResult, error) {
 	defer r.release()
 	h := r.of.history
 	err := drive(ctx, r.program, r.loop, r.opts, inMemory(r.of.graph, r.of.id, r.opts))
-	h.past.Ended(0, r.loop.Status())
-	// A replay that made no checkpoint leaves the thread where it was: the newest checkpoint is its state.
-	if old := h.thread.Head; old == nil || r.thread.Head.Checkpoint.Seq >= old.Checkpoint.Seq {
-		h.thread = r.thread
-	}
-	h.past.thread = h.thread
+	h.thread = pregel.Newer(h.thread, r.thread)
+	h.past.Ended(0, r.loop.Status(), h.thread)
 	if err != nil {
 		return RunResult{}, err
 	}

@@ -80,13 +80,20 @@ func (p *Past) Edited(_ int64, namespace string, r *pregel.Record) {
 	p.head = p.thread.Head
 }
 
-// Ended implements [Recorder]. The checkpoint that a run in exit mode leaves behind has the one it began at as its parent.
-func (p *Past) Ended(_ int64, s pregel.Status) {
+// Ended implements [Recorder]. The checkpoint that an invocation in exit mode leaves behind has the one it began at as its
+// parent.
+func (p *Past) Ended(_ int64, s pregel.Status, t *pregel.Thread) {
 	p.status = s
 	if p.thread == nil {
 		return
 	}
 	p.follow()
+	p.leave()
+	p.thread, p.head = t, t.Head
+}
+
+// leave keeps what an invocation in exit mode leaves behind.
+func (p *Past) leave() {
 	if !p.exit {
 		return
 	}

@@ -12,5 +12,7 @@ type Recorder interface {
 	// Edited: an update from outside made a record, of the root graph ("") or of the subgraph with that namespace.
 	Edited(at int64, namespace string, r *pregel.Record)
 	// Ended: the invocation stands still: finished, waiting, stopped or failed.
-	Ended(at int64, s pregel.Status)
+	// t is the thread as it stands then: the one that it went on with, or the newest when it made no checkpoint (see
+	// pregel.Newer).
+	Ended(at int64, s pregel.Status, t *pregel.Thread)
 }

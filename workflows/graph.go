@@ -16,6 +16,8 @@ type run struct {
 	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
 	thread  *pregel.Thread
+	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
+	newest  *pregel.Thread
 	loop    *pregel.Loop // nil when the state was updated since it ended
 	status  string
 	failure error
@@ -79,6 +81,11 @@ func (r *run) open() error {
 		return temporal.NewNonRetryableApplicationError(err.Error(), ErrTypeRunFailed, err)
 	}
 	r.thread = thread
+	if r.in.Newest != nil {
+		if r.newest, err = r.program.DecodeThread(r.in.Newest); err != nil {
+			return temporal.NewNonRetryableApplicationError(err.Error(), ErrTypeRunFailed, err)
+		}
+	}
 	r.inbox.reopen(r.program.OpenQuestions(thread))
 	return nil
 }

@@ -32,8 +32,21 @@ func (r *run) ended(ctx workflow.Context) {
 		head.Checkpoint = head.Checkpoint.WithParent(r.base)
 		r.lines.add(r.program, head)
 	}
+	r.settle()
 	if r.sink != nil {
-		r.sink.Ended(position(ctx), r.stands())
+		r.sink.Ended(position(ctx), r.stands(), r.thread)
+	}
+}
+
+// settle gives the thread its newest state back when an invocation from an earlier one made no checkpoint.
+func (r *run) settle() {
+	if r.newest == nil {
+		return
+	}
+	was := r.thread
+	r.thread, r.newest = pregel.Newer(r.newest, r.thread), nil
+	if r.thread != was && r.stands() != pregel.StatusDone {
+		r.loop = nil // what it stands at is no longer the thread's
 	}
 }
 

@@ -44,6 +44,7 @@ func (r *run) goOn(ctx workflow.Context) {
 			r.failure = err // the validator has read it already
 			return
 		}
+		r.newest = r.thread
 		r.thread, r.loop, r.suspectStep = thread, nil, -1
 		r.inbox.reopen(r.program.OpenQuestions(thread))
 	}

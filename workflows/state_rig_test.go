@@ -67,9 +67,9 @@ func (p *rested) Began(at int64, program *pregel.Program, t *pregel.Thread, d gr
 	p.Past.Began(at, program, t, d)
 }
 
-func (p *rested) Ended(at int64, s pregel.Status) {
+func (p *rested) Ended(at int64, s pregel.Status, t *pregel.Thread) {
 	p.still = true
-	p.Past.Ended(at, s)
+	p.Past.Ended(at, s, t)
 }
 
 // past replays a thread's newest run, as soon as it is durable that it stands still: a query may know a little earlier.

@@ -129,7 +129,7 @@ func (l *Loop) continueRun() {
 // made by an update or a fork already is one; it only forgets its tasks.
 func (l *Loop) fork() {
 	source := l.rec.Checkpoint.Source
-	if source == SourceUpdate || source == SourceFork {
+	if !l.opts.Branch && (source == SourceUpdate || source == SourceFork) {
 		if len(l.rec.tasks) > 0 || l.thread.forked {
 			l.work.Branch = "b" + itoa(l.thread.seq+1) // its tasks ran before, and must not be taken for these
 		}

@@ -32,6 +32,9 @@ type Options struct {
 	// InterruptBefore and InterruptAfter replace the Spec's breakpoints when not nil.
 	InterruptBefore []string `json:"interrupt_before,omitzero"`
 	InterruptAfter  []string `json:"interrupt_after,omitzero"`
+	// Branch makes a replay begin with a checkpoint of its own in any case. LangGraph makes none at a checkpoint of an
+	// update or a fork; what such a replay asks before its next checkpoint can be answered only there.
+	Branch bool `json:"branch,omitempty"`
 	// Namespace is that of the run's root graph; "" except for a graph called from a node's code, whose tasks must not
 	// have the names of its caller's.
 	Namespace string `json:"-"`

@@ -36,6 +36,15 @@ func (t *Thread) After(newest *Thread) {
 	t.seq = max(t.seq, newest.seq)
 }
 
+// Newer returns where a thread stands after an invocation went on with after, an earlier state of it: there, or where it
+// stood before when no checkpoint was made. The newest checkpoint is a thread's state (LangGraph's rule).
+func Newer(before, after *Thread) *Thread {
+	if before.Head != nil && after.Head != nil && after.Head.Checkpoint.Seq < before.Head.Checkpoint.Seq {
+		return before
+	}
+	return after
+}
+
 // nothing is what subgraphs that never ran remember; it is not written to.
 var nothing = map[string]*Record{}
 

@@ -56,7 +56,9 @@ func (s *seen) Began(at int64, _ *pregel.Program, t *pregel.Thread, d graphadapt
 	s.note(at, "began%s", d)
 }
 
-func (s *seen) Ended(at int64, status pregel.Status) { s.note(at, "ended %d", status) }
+func (s *seen) Ended(at int64, status pregel.Status, _ *pregel.Thread) {
+	s.note(at, "ended %d", status)
+}
 
 func (s *seen) Edited(at int64, namespace string, r *pregel.Record) {
 	s.note(at, "edited %s %s", namespace, r.Checkpoint.ID)
