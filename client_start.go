@@ -46,8 +46,15 @@ func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartR
 	if err := checkStart(req); err != nil {
 		return ThreadView{}, err
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: req.Graph, Input: req.Input}); err != nil {
+	named := len(req.InterruptBefore)+len(req.InterruptAfter) > 0
+	reply, err := c.admit(ctx, workflows.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: named})
+	if err != nil {
 		return ThreadView{}, err
+	}
+	if reply.Spec != nil {
+		if problem := (runOptions{request: req}).problem(reply.Spec); problem != "" {
+			return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
+		}
 	}
 	for {
 		view, err := c.begin(ctx, g, req)
@@ -71,6 +78,8 @@ func checkStart(req StartRequest) error {
 		e.Do = "Keep the large value outside and give a reference to it"
 	case req.Input != nil && (req.Resume != nil || req.Control != nil):
 		e.Message = "new input abandons what the thread was about to do: answers and commands do not go with it"
+	case len(req.Context) > maxRunContext:
+		e.Message = fmt.Sprintf("the run's context has %d bytes, the most is %d: give a reference", len(req.Context), maxRunContext)
 	case req.Input != nil && !json.Valid(req.Input):
 		e.Message = "the input is not JSON"
 	case req.Durability != "" && req.Durability != DurabilitySync && req.Durability != DurabilityAsync && req.Durability != DurabilityExit:

@@ -141,6 +141,17 @@ func TestForks(t *testing.T) {
 	require.Equal(t, []string{"first", "first", "left", "last"}, logOf(t, r.stateOf(thread)))
 }
 
+// The values of an update are reduced as a node's are, unless they say that they replace what is there.
+func TestUpdatesAreReduced(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker")
+	thread := r.stopped()
+	for _, values := range []string{`{"log":["a"]}`, `{"log":{"__overwrite__":["b"]}}`, `{"log":["d"]}`} {
+		r.exits(0, r.superstep("update", thread, "--values", values, "--as-node", "left"))
+	}
+	require.Equal(t, []string{"b", "d"}, logOf(t, r.stateOf(thread)))
+}
+
 // An update survives whoever asked for it and whoever carries it out, and repeated by its name it is the same one.
 func TestUpdateOutlivesItsClientAndItsWorker(t *testing.T) {
 	r := newRig(t)
