@@ -95,8 +95,7 @@ func nodeSubgraph(spec *pregel.Spec, node string) (*pregel.Spec, bool) {
 
 // checkUpdates refuses updates that no graph of that spec could take.
 func checkUpdates(spec *pregel.Spec, r UpdateRequest) error {
-	spec, err := updatedSpec(spec, r)
-	if err != nil {
+	if _, err := updatedSpec(spec, r); err != nil {
 		return err
 	}
 	refuse := func(format string, args ...any) error {
