@@ -95,7 +95,9 @@ func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req Start
 	if err := c.update(ctx, req.Thread, last.runID, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
 		return ThreadView{}, err
 	}
-	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: last.runID, Started: last.started}, nil
+	before := last.described.GetWorkflowExecutionInfo()
+	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: last.runID, Started: last.started,
+		Events: before.GetHistoryLength(), HistoryBytes: before.GetHistorySizeBytes()}, nil
 }
 
 // set makes a request one with the settings of an earlier run.

@@ -10,19 +10,26 @@ import (
 	"superstep.dev/workflows"
 )
 
-// Follow reports a thread's newest run from its beginning, task by task, and returns when the run waits for answers,
-// stands at a breakpoint, or has ended. The end of ctx ends only the following. Errors: ErrNotFound, ErrNoServer.
-func (c *Client) Follow(ctx context.Context, thread string, on func(Progress)) (ThreadView, error) {
+// Follow reports what a thread does from the moment of a view on, task by task, and returns when its run waits for
+// answers, stands at a breakpoint, or has ended. The moment of the view that Start or Fork returned is the one before;
+// a view with nothing but the thread's id stands for the beginning of its newest run, as does one of an earlier run.
+// Branches that an update evaluates are no tasks. The end of ctx ends only the following. Errors: ErrNotFound, ErrNoServer.
+func (c *Client) Follow(ctx context.Context, since ThreadView, on func(Progress)) (ThreadView, error) {
+	thread := since.Thread
 	last, err := c.theLastRun(ctx, thread)
 	if err != nil {
 		return ThreadView{}, err
+	}
+	var behind int64
+	if since.RunID == last.runID {
+		behind = since.Events
 	}
 	report := func(s history.Step) {
 		for _, p := range progressOf(s) {
 			on(p)
 		}
 	}
-	if _, err := c.tail.Run(ctx, thread, last.runID, report, func() (bool, error) { return c.standsStill(ctx, last) }); err != nil {
+	if _, err := c.tail.Run(ctx, thread, last.runID, behind, report, func() (bool, error) { return c.standsStill(ctx, last) }); err != nil {
 		if ctx.Err() != nil {
 			return ThreadView{}, ctx.Err()
 		}
@@ -31,9 +38,9 @@ func (c *Client) Follow(ctx context.Context, thread string, on func(Progress)) (
 	return c.Show(ctx, thread)
 }
 
-// Wait is Follow without the reports.
+// Wait is Follow of a thread without the reports.
 func (c *Client) Wait(ctx context.Context, thread string) (ThreadView, error) {
-	return c.Follow(ctx, thread, func(Progress) {})
+	return c.Follow(ctx, ThreadView{Thread: thread}, func(Progress) {})
 }
 
 // standsStill asks the run itself: between two of its steps its history looks the same as when it waits.

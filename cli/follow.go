@@ -14,7 +14,7 @@ func (a *app) follow(ctx context.Context, svc service, started superstep.ThreadV
 	if named && !a.json() {
 		a.printf("thread  %s\n", clean(thread))
 	}
-	view, err := svc.Follow(ctx, thread, show)
+	view, err := svc.Follow(ctx, started, show)
 	if err != nil {
 		return interrupted(ctx, err, "no longer following; run "+thread+" goes on. Look: "+a.commandLine("show", thread))
 	}

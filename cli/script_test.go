@@ -105,8 +105,8 @@ func (s *script) Start(ctx context.Context, req superstep.StartRequest) (superst
 	return play[superstep.ThreadView](ctx, s, "Start", req, nil)
 }
 
-func (s *script) Follow(ctx context.Context, thread string, on func(superstep.Progress)) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Follow", thread, on)
+func (s *script) Follow(ctx context.Context, since superstep.ThreadView, on func(superstep.Progress)) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "Follow", since, on)
 }
 
 func (s *script) Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error] {

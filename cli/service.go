@@ -13,7 +13,7 @@ import (
 // service is what the commands ask of a server: the methods of [superstep.Client]. Tests script it.
 type service interface {
 	Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error)
-	Follow(ctx context.Context, thread string, on func(superstep.Progress)) (superstep.ThreadView, error)
+	Follow(ctx context.Context, since superstep.ThreadView, on func(superstep.Progress)) (superstep.ThreadView, error)
 	Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error]
 	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)

@@ -89,7 +89,7 @@ func TestWorkerKilledAtEveryBoundary(t *testing.T) {
 		thread := r.begin("refund", map[string]string{"order_id": order})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		killed := false
-		_, err := r.client.Follow(ctx, thread, func(p superstep.Progress) {
+		_, err := r.client.Follow(ctx, superstep.ThreadView{Thread: thread}, func(p superstep.Progress) {
 			if p.Node != node || p.State != superstep.ProgressOK || killed {
 				return
 			}

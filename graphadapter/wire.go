@@ -55,6 +55,10 @@ type NodeCancelled struct {
 	Ledger  pregel.Value      `json:"ledger,omitempty"`
 }
 
+// UpdateActivity begins the ids of the activities that evaluate branches for an update of the state from outside: they
+// are no tasks of the run.
+const UpdateActivity = "update "
+
 // The types of the application errors of a node's activity.
 const (
 	// NodeFailedType: the node failed for good; the detail is a NodeFailure.

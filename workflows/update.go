@@ -130,8 +130,8 @@ func (r *run) routes(ctx workflow.Context, task *pregel.Task) ([]pregel.Target, 
 		return nil, refused
 	}
 	options := r.activityOptions(task)
-	options.ActivityID = fmt.Sprintf("update %d/%s", r.updates, activityID(task))
-	options.Summary = fmt.Sprintf("update %d %s", r.updates, task.Path)
+	options.ActivityID = fmt.Sprintf("%s%d/%s", graphadapter.UpdateActivity, r.updates, activityID(task))
+	options.Summary = fmt.Sprintf("%s%d %s", graphadapter.UpdateActivity, r.updates, task.Path)
 	var outcome pregel.Outcome
 	name := r.in.Graph + "." + activityNode(task)
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, req).Get(ctx, &outcome)

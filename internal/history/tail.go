@@ -5,6 +5,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -34,11 +35,12 @@ type Step struct {
 	Took    int64 // nanoseconds from the last attempt's start
 }
 
-// Run reads events from the beginning of the run and reports its tasks. It returns the run's closing event once the run
-// has ended, or nil when the run stands still: no task is under way, its worker has said all it had to say, and waits
-// confirms it.
-func (t *Tail) Run(ctx context.Context, workflowID, runID string, on func(Step), waits func() (bool, error)) (*historypb.HistoryEvent, error) {
-	f := fold{tail: t, on: on, tasks: map[int64]*task{}}
+// Run reads events from the beginning of the run and reports what its tasks did behind the event of the id behind, 0 for
+// all of it. Branches that an update of the state from outside evaluates are none of its tasks. It returns the run's
+// closing event once the run has ended, or nil when the run stands still: no task is under way, its worker has said all it
+// had to say, and waits confirms it.
+func (t *Tail) Run(ctx context.Context, workflowID, runID string, behind int64, on func(Step), waits func() (bool, error)) (*historypb.HistoryEvent, error) {
+	f := fold{tail: t, behind: behind, on: on, tasks: map[int64]*task{}}
 	var token []byte
 	for {
 		page, err := t.Service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
@@ -72,6 +74,7 @@ func (t *Tail) Run(ctx context.Context, workflowID, runID string, on func(Step),
 // task is an activity that was scheduled.
 type task struct {
 	request graphadapter.NodeRequest
+	update  bool // of the state, from outside
 	attempt int32
 	began   int64
 }
@@ -79,6 +82,7 @@ type task struct {
 // fold is what the events read so far add up to.
 type fold struct {
 	tail   *Tail
+	behind int64
 	on     func(Step)
 	tasks  map[int64]*task
 	thinks bool // a workflow task is scheduled
@@ -127,13 +131,21 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 
 func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
-	known := &task{}
+	known := &task{update: strings.HasPrefix(a.GetActivityId(), graphadapter.UpdateActivity)}
 	if err := f.decode(a.GetInput(), &known.request); err != nil {
 		return err
 	}
 	f.tasks[e.GetEventId()] = known
-	f.on(Step{Request: known.request, Started: true})
+	f.report(e, known, Step{Started: true})
 	return nil
+}
+
+// report tells of a task's step unless it is an old one.
+func (f *fold) report(e *historypb.HistoryEvent, of *task, s Step) {
+	if e.GetEventId() > f.behind && !of.update {
+		s.Request = of.request
+		f.on(s)
+	}
 }
 
 func (f *fold) ended(e *historypb.HistoryEvent, scheduled int64, s Step) {
@@ -142,11 +154,11 @@ func (f *fold) ended(e *historypb.HistoryEvent, scheduled int64, s Step) {
 		return
 	}
 	delete(f.tasks, scheduled)
-	s.Request, s.Attempt = known.request, known.attempt
+	s.Attempt = known.attempt
 	if known.began > 0 {
 		s.Took = e.GetEventTime().AsTime().UnixNano() - known.began
 	}
-	f.on(s)
+	f.report(e, known, s)
 }
 
 func (f *fold) decode(payloads *commonpb.Payloads, into any) error {

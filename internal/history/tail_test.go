@@ -54,7 +54,7 @@ func TestFollowingARun(t *testing.T) {
 	r := newRig(t, approvals())
 	runID := r.begin(`{}`)
 	var seen steps
-	closing, err := r.tail.Run(r.ctx, r.thread, runID, seen.add, r.standsStill)
+	closing, err := r.tail.Run(r.ctx, r.thread, runID, 0, seen.add, r.standsStill)
 	if err != nil || closing != nil {
 		t.Fatalf("a run that waits was followed to %v, %v", closing, err)
 	}
@@ -72,7 +72,7 @@ func TestFollowingARun(t *testing.T) {
 	ended := make(chan end)
 	var whole steps
 	go func() { // nobody confirms that it stands still: it is followed across its waits
-		event, err := r.tail.Run(r.ctx, r.thread, runID, whole.add, func() (bool, error) { return false, nil })
+		event, err := r.tail.Run(r.ctx, r.thread, runID, 0, whole.add, func() (bool, error) { return false, nil })
 		ended <- end{event, err}
 	}()
 	for _, q := range r.rest().Questions {
@@ -111,7 +111,7 @@ func TestFollowingARunThatFails(t *testing.T) {
 		[2]string{pregel.Start, "flaky"}, [2]string{"flaky", "bad"}))
 	runID := r.begin(`{}`)
 	var seen steps
-	closing, err := r.tail.Run(r.ctx, r.thread, runID, seen.add, r.standsStill)
+	closing, err := r.tail.Run(r.ctx, r.thread, runID, 0, seen.add, r.standsStill)
 	if err != nil || closing.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED {
 		t.Fatalf("it was followed to %v, %v", closing, err)
 	}
@@ -127,7 +127,7 @@ func TestFollowingEnds(t *testing.T) {
 	runID := r.begin(`{}`)
 	r.rest()
 	ctx, cancel := context.WithCancel(r.ctx)
-	_, err := r.tail.Run(ctx, r.thread, runID, func(history.Step) {}, func() (bool, error) {
+	_, err := r.tail.Run(ctx, r.thread, runID, 0, func(history.Step) {}, func() (bool, error) {
 		cancel()
 		return false, nil
 	})
@@ -135,7 +135,7 @@ func TestFollowingEnds(t *testing.T) {
 		t.Errorf("it was followed to %v", err)
 	}
 	refused := errors.New("no answer")
-	_, err = r.tail.Run(r.ctx, r.thread, runID, func(history.Step) {}, func() (bool, error) { return false, refused })
+	_, err = r.tail.Run(r.ctx, r.thread, runID, 0, func(history.Step) {}, func() (bool, error) { return false, refused })
 	if !errors.Is(err, refused) {
 		t.Errorf("when nobody knows whether it waits, the error is %v", err)
 	}

@@ -85,7 +85,7 @@ func (d *demo) followEnd(ctx context.Context, sent ledger.Entry) error {
 		d.step("step %d  %-13s  %s", s.Request.Task.Step, s.Request.Task.Node, text)
 	}
 	never := func() (bool, error) { return false, nil }
-	closing, err := d.tail.Run(ctx, thread, d.runID, show, never)
+	closing, err := d.tail.Run(ctx, thread, d.runID, 0, show, never)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
