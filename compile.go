@@ -18,14 +18,16 @@ type compiler struct {
 	errs []error
 	// nodeSet holds the names of the nodes, byName the position of the first node of a name.
 	nodeSet map[string]bool
-	byName  map[string]int
+	// subgraphs holds the names of the nodes that run a subgraph.
+	subgraphs map[string]bool
+	byName    map[string]int
 
 	channels channelSet
 }
 
 // compile applies LangGraph's compile-time rules. Unreachable nodes are allowed.
 func (b *builder) compile(opts []CompileOption, at string) (*graphadapter.Graph, error) {
-	c := &compiler{builder: b, at: at, nodeSet: map[string]bool{}, byName: map[string]int{}}
+	c := &compiler{builder: b, at: at, nodeSet: map[string]bool{}, subgraphs: map[string]bool{}, byName: map[string]int{}}
 	for _, o := range opts {
 		o.applyCompile(&c.options)
 	}
@@ -62,7 +64,7 @@ func (c *compiler) checkNodes() {
 			continue
 		}
 		c.byName[n.name] = i
-		c.nodeSet[n.name] = true
+		c.nodeSet[n.name], c.subgraphs[n.name] = true, n.subgraph
 		switch {
 		case n.subgraph && isNil(n.sub):
 			c.fail(n.name, n.call, "its subgraph is nil")

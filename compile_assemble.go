@@ -137,7 +137,7 @@ func (c *compiler) assembleBranches(g *graphadapter.Graph) {
 }
 
 func (c *compiler) router(node string) *router {
-	return &router{graph: c.graph, node: node, known: c.nodeSet}
+	return &router{graph: c.graph, node: node, known: c.nodeSet, subgraphs: c.subgraphs}
 }
 
 // retryPolicies are policies as the adapter takes them. What failed in a subgraph comes as data, so its RetryOn is given

@@ -20,7 +20,8 @@ type ticket struct {
 }
 
 func testRouter() *router {
-	return &router{graph: "g", node: "n", known: map[string]bool{"n": true, "next": true}}
+	return &router{graph: "g", node: "n", known: map[string]bool{"n": true, "next": true},
+		subgraphs: map[string]bool{"n": true}}
 }
 
 func TestANodeReadsItsStateAndReturnsItsWrites(t *testing.T) {
@@ -121,6 +122,8 @@ func TestTargetsThatAreNotInTheGraphFailTheTask(t *testing.T) {
 		"an undeclared node":    {To("n"), []string{"next"}, `it goes to "n": the conditional edge declares only "next"`},
 		"an undeclared end":     {To(End), []string{"next"}, `it goes to "__end__": the conditional edge declares only "next"`},
 		"an undeclared Send":    {SendEach("n", []int{1}), []string{"next"}, "declares only"},
+		"a negative timeout":    {SendWithin(-1, 0, "next", 1), nil, `the timeouts of the Send to "next" must not be negative`},
+		"bounds for a subgraph": {SendWithin(1, 0, "n", 1), nil, "a subgraph's node has no timeouts"},
 		"an argument of no use": {Send("next", func() {}), nil, `the argument of the Send to "next" does not encode as JSON`},
 	}
 	for name, test := range tests {

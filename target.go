@@ -3,6 +3,7 @@ package superstep
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -21,6 +22,7 @@ type Target struct {
 	node string
 	send bool
 	arg  pregel.Value
+	own  pregel.Timeouts
 	err  error
 }
 
@@ -39,7 +41,32 @@ func To(nodes ...string) []Target {
 // that routes.
 func Send(node string, arg any) []Target {
 	raw, err := encodeArg(arg)
+	if err != nil {
+		err = fmt.Errorf("the argument of the Send to %q does not encode as JSON: %w", node, err)
+	}
 	return []Target{{node: node, send: true, arg: raw, err: err}}
+}
+
+// SendWithin is [Send] with timeouts of the task's own: they replace the node's, both of them. run bounds the whole
+// duration of an attempt, idle the time without progress, as in [WithTimeout]; they are rounded up to milliseconds. 0
+// means no bound; with both 0 the node's timeouts count. A subgraph's node can have none.
+func SendWithin(run, idle time.Duration, node string, arg any) []Target {
+	out := Send(node, arg)
+	if run < 0 || idle < 0 {
+		out[0].err = fmt.Errorf("the timeouts of the Send to %q must not be negative: 0 means no bound", node)
+		return out
+	}
+	out[0].own = pregel.Timeouts{RunTimeout: wholeMilliseconds(run), IdleTimeout: wholeMilliseconds(idle)}
+	return out
+}
+
+// wholeMilliseconds rounds up: a bound that is too short to be stored is still one.
+func wholeMilliseconds(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if time.Duration(ms)*time.Millisecond < d {
+		ms++
+	}
+	return ms
 }
 
 // SendEach runs a node once for each argument; see [Send].
@@ -57,6 +84,10 @@ func (t Target) String() string {
 		return fmt.Sprintf("%s(%s)", t.node, t.arg)
 	}
 	return t.node
+}
+
+func (t Target) target() pregel.Target {
+	return pregel.Target{Node: t.node, Send: t.send, Arg: t.arg, Timeouts: t.own}
 }
 
 // encodeArg encodes a state struct by its channels and anything else as JSON.
@@ -108,8 +139,8 @@ func ToParent[P any](update P, to []Target) *ParentCommand {
 // router turns targets into the engine's, for one node.
 type router struct {
 	graph, node string
-	// known are the graph's nodes.
-	known map[string]bool
+	// known are the graph's nodes, subgraphs those of them that run a subgraph.
+	known, subgraphs map[string]bool
 	// declared are the ways that a conditional edge may take; nil means any.
 	declared map[string]bool
 }
@@ -123,19 +154,14 @@ func (r *router) resolve(targets []Target) ([]pregel.Target, error) {
 	out := make([]pregel.Target, len(targets))
 	for i, t := range targets {
 		if t.err != nil {
-			return nil, r.argError(t)
+			return nil, graphadapter.Permanent(t.err)
 		}
 		if problem := r.problem(t); problem != "" {
 			return nil, graphadapter.Permanent(&TargetError{Graph: r.graph, Node: r.node, Target: t.node, Message: problem})
 		}
-		out[i] = pregel.Target{Node: t.node, Send: t.send, Arg: t.arg}
+		out[i] = t.target()
 	}
 	return out, nil
-}
-
-func (r *router) argError(t Target) error {
-	return graphadapter.Permanent(
-		fmt.Errorf("the argument of the Send to %q does not encode as JSON: %w", t.node, t.err))
 }
 
 func (r *router) problem(t Target) string {
@@ -146,6 +172,8 @@ func (r *router) problem(t Target) string {
 		return "a Send needs a node, not the end of the graph"
 	case t.node != End && !r.known[t.node]:
 		return "there is no such node" + didYouMean(t.node, r.known)
+	case t.own.Bounds() && r.subgraphs[t.node]:
+		return "a subgraph's node has no timeouts: give them to the nodes of the subgraph"
 	case r.declared != nil && !r.declared[t.node]:
 		return fmt.Sprintf("the conditional edge declares only %s: add it to the targets of AddConditionalEdges",
 			quotedList(r.declared))
@@ -162,9 +190,9 @@ func (r *router) parent(p *ParentCommand, sc *scope) (*pregel.Command, error) {
 	out := &pregel.Command{Update: writes}
 	for _, t := range p.to {
 		if t.err != nil {
-			return nil, r.argError(t)
+			return nil, graphadapter.Permanent(t.err)
 		}
-		out.Goto = append(out.Goto, pregel.Target{Node: t.node, Send: t.send, Arg: t.arg})
+		out.Goto = append(out.Goto, t.target())
 	}
 	return out, nil
 }

@@ -146,9 +146,12 @@ func encodeControl[S any](g *graphadapter.Graph, thread string, c *Command[S]) (
 			return refuse("the command cannot be taken", err)
 		}
 	}
-	r := &router{graph: g.Spec.Name, known: map[string]bool{}}
+	r := &router{graph: g.Spec.Name, known: map[string]bool{}, subgraphs: map[string]bool{}}
 	for _, n := range g.Spec.Nodes {
-		r.known[n.Name] = true
+		if n.Handler {
+			continue // no way leads to it
+		}
+		r.known[n.Name], r.subgraphs[n.Name] = true, n.Subgraph != ""
 	}
 	if out.Goto, err = r.resolve(c.Goto); err != nil {
 		return refuse("the command cannot be taken", err)

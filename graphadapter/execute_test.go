@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"runtime"
 	"strings"
@@ -230,6 +231,44 @@ func TestTimeoutsOfTheSpec(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestTimeoutsOfASend: they replace the node's as a whole, as LangGraph's Send.timeout does; the rules are of section 2.5.
+func TestTimeoutsOfASend(t *testing.T) {
+	stuck := calling(func(ctx context.Context, _ *TaskRun) error { <-ctx.Done(); return ctx.Err() })
+	for _, c := range []struct {
+		name     string
+		own      pregel.Timeouts
+		kind     string
+		want     time.Duration
+		wantNone bool
+	}{
+		{"none", pregel.Timeouts{}, TimeoutIdle, 2 * time.Second, false},
+		{"shorter", pregel.Timeouts{RunTimeout: 500}, TimeoutRun, 500 * time.Millisecond, false},
+		{"longer", pregel.Timeouts{RunTimeout: 60_000}, TimeoutRun, time.Minute, false},
+		{"idle only", pregel.Timeouts{IdleTimeout: 20_000}, TimeoutIdle, 20 * time.Second, false},
+		{"negative", pregel.Timeouts{RunTimeout: -1, IdleTimeout: -5}, TimeoutIdle, 2 * time.Second, false},
+		{"too large to count", pregel.Timeouts{RunTimeout: math.MaxInt64}, "", 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := oneNode(nil)
+				g.Nodes["pay"] = Node{Run: stuck, RunTimeout: 10 * time.Second, IdleTimeout: 2 * time.Second}
+				task := payTask()
+				task.Arg, task.Timeouts = pregel.Value(`{}`), c.own
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				_, err := RunAttempt(ctx, g, task, Env{})
+				var timeout *TimeoutError
+				switch found := errors.As(err, &timeout); {
+				case found == c.wantNone:
+					t.Errorf("got %v", err)
+				case found && (timeout.Kind != c.kind || timeout.Limit != c.want):
+					t.Errorf("got %s after %v, want %s after %v", timeout.Kind, timeout.Limit, c.kind, c.want)
+				}
+			})
+		})
+	}
 }
 
 func TestLeftBehindNodeCanDoNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -73,20 +74,29 @@ func (a *attempt) bound(ctx context.Context) (bounded context.Context, stop func
 	return ctx, stop
 }
 
-// timeouts returns the node's limits: those of its function, else those of the Spec.
+// timeouts returns the attempt's limits: those of the Send that made the task (section 2.5 of the semantics), else the
+// node's, those of its function before those of the Spec.
 func (a *attempt) timeouts() (run, idle time.Duration) {
+	if own := a.task.Timeouts; own.Bounds() {
+		return milliseconds(own.RunTimeout), milliseconds(own.IdleTimeout)
+	}
 	run, idle = a.node.RunTimeout, a.node.IdleTimeout
 	spec, ok := a.graph.nodeSpec(a.task.Node)
 	if !ok {
 		return run, idle
 	}
 	if run == 0 {
-		run = time.Duration(spec.RunTimeout) * time.Millisecond
+		run = milliseconds(spec.RunTimeout)
 	}
 	if idle == 0 {
-		idle = time.Duration(spec.IdleTimeout) * time.Millisecond
+		idle = milliseconds(spec.IdleTimeout)
 	}
 	return run, idle
+}
+
+// milliseconds is a stored number of them; one that is too large stands for the longest time.
+func milliseconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // idleTimer calls expired after limit without progress. A nil timer does nothing.

@@ -67,7 +67,7 @@ func (p *Program) targets(out []channelWrite, targets []Target) []channelWrite {
 			if len(sends) == cap(sends) {
 				sends = make([]Send, 0, len(targets)-i)
 			}
-			sends = append(sends, Send{Node: t.Node, Arg: orNull(t.Arg)})
+			sends = append(sends, Send{Node: t.Node, Arg: orNull(t.Arg), Timeouts: t.Timeouts})
 			out = append(out, channelWrite{p.tasks, update{send: &sends[len(sends)-1]}})
 			continue
 		}

@@ -55,6 +55,7 @@ type cell struct {
 type Send struct {
 	Node string `json:"send"`
 	Arg  Value  `json:"arg"`
+	Timeouts
 }
 
 // update is one write to a channel, as Apply sees it.

@@ -34,6 +34,7 @@ func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
 		path = strconv.AppendInt(append(append(path[:0], s.Node...), ':'), int64(i), 10)
 		t := &all[i]
 		t.Path, t.Node, t.Arg, t.node, t.send, t.Branches = string(path), s.Node, s.Arg, at, i, p.nodes[at].branches
+		t.Timeouts = s.Timeouts
 		t.State = full()
 		out = append(out, t)
 	}

@@ -13,7 +13,19 @@ type Target struct {
 	Node string `json:"node"`
 	Send bool   `json:"send,omitempty"`
 	Arg  Value  `json:"arg,omitempty"`
+	// Timeouts are the Send's own: its task has them instead of its node's.
+	Timeouts
 }
+
+// Timeouts bound one attempt of a Send's task, in milliseconds: its whole duration, and the time without progress. When
+// neither is above 0 the node's timeouts count, else 0 means no bound.
+type Timeouts struct {
+	RunTimeout  int64 `json:"run_timeout_ms,omitempty"`
+	IdleTimeout int64 `json:"idle_timeout_ms,omitempty"`
+}
+
+// Bounds reports whether there is a bound.
+func (t Timeouts) Bounds() bool { return t.RunTimeout > 0 || t.IdleTimeout > 0 }
 
 // Command is what a node returns to write and to choose where to go. Goto adds to the node's edges, it never replaces
 // them (LangGraph rule).
@@ -139,6 +151,8 @@ type Task struct {
 	State map[string]Value `json:"state,omitempty"`
 	// Arg is the Send's argument; nil for a task triggered by edges.
 	Arg Value `json:"arg,omitempty"`
+	// Timeouts are the Send's own: when they bound anything, the node's do not count.
+	Timeouts
 	// Answers are the replies to this task's earlier questions, in question order.
 	Answers []Answer `json:"answers,omitempty"`
 	// Ledger is what Outcome.Ledger carried when this task last ran.
