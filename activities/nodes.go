@@ -63,12 +63,17 @@ type execution struct {
 	owner   *owner
 	inputs  *Inputs
 	publish Publish
+	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
+	// of those before.
+	repeated bool
 }
 
 func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
 	info := activity.GetInfo(ctx)
 	var kept graphadapter.NodeProgress
+	repeated := info.Attempt > 1
 	if activity.HasHeartbeatDetails(ctx) {
+		repeated = true
 		if err := activity.GetHeartbeatDetails(ctx, &kept); err != nil {
 			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 		}
@@ -80,7 +85,8 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish}, nil
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish,
+		repeated: repeated}, nil
 }
 
 // run keeps the task's lease while the node runs, and sorts out how it ended.
@@ -120,9 +126,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 }
 
 // suspect reports whether an earlier execution of this task may have acted outside without a trace: it was repeated
-// after a lost worker, the run was reset, or the thread continues a run that ended badly.
+// after a lost worker, the activity or the run was reset, or the thread continues a run that ended badly.
 func (e *execution) suspect() bool {
-	return e.req.Suspect || e.info.Attempt > 1 || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+	return e.req.Suspect || e.repeated || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
 }
 
 // ended turns an attempt's error into the activity's.
@@ -135,6 +141,10 @@ func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, 
 		return temporal.NewApplicationError("another execution took this task over", graphadapter.NodeStoppedType)
 	case held.Err() != nil && isCancelled(context.Cause(held)):
 		return e.cancelled(ctx, emitted)
+	case held.Err() != nil && isSuspended(context.Cause(held)):
+		_ = e.owner.countGivenBack(context.WithoutCancel(ctx)) // as below
+		return temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
+			graphadapter.NodeStoppedType)
 	case ctx.Err() != nil:
 		// Not a lost worker; if this cannot be recorded any more it counts as one.
 		_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
@@ -189,6 +199,11 @@ func (e *execution) graphName() string {
 		return sub.Spec.Name
 	}
 	return e.req.Graph
+}
+
+// isSuspended reports whether an operator paused or reset the activity: it is still this execution's until its end.
+func isSuspended(err error) bool {
+	return errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
 func isCancelled(err error) bool {

@@ -36,6 +36,7 @@ type owner struct {
 }
 
 func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
+	kept.Accounted = min(kept.Accounted, info.Attempt-1) // an activity that was reset counts anew
 	journal, err := graphadapter.NewMemoryJournal(kept.Ledger)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (o *owner) send(ctx context.Context) error {
 	o.mu.Lock()
 	details, lost := o.details(), o.lostWhy
 	o.mu.Unlock()
-	if lost != nil {
+	if lost != nil && !isSuspended(lost) {
 		return lost
 	}
 	bound := o.info.HeartbeatTimeout / 2
@@ -141,7 +142,7 @@ func (o *owner) heard(sent time.Time, err error) error {
 			o.expiry.Reset(o.leaseFrom(sent))
 		}
 		return nil
-	case isCancelled(err), errors.Is(err, activity.ErrActivityPaused), errors.Is(err, activity.ErrActivityReset):
+	case isCancelled(err), isSuspended(err):
 		o.lose(err)
 		return nil
 	case errors.As(err, &gone):
