@@ -1,6 +1,7 @@
 package pregel
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 )
@@ -67,7 +68,7 @@ func (l *Loop) inputValue(in Input, fresh bool) (Value, error) {
 	if IsNull(v) {
 		return nil, nil
 	}
-	return v, nil
+	return v, l.prog.checkReserved(v)
 }
 
 func controlIsEmpty(c *Command) bool { return len(c.Update) == 0 && len(c.Goto) == 0 }
@@ -161,6 +162,22 @@ func (l *Loop) takeInput(value Value) error {
 
 // commandKey wraps a command that became the input of an empty thread.
 const commandKey = "__command__"
+
+// checkReserved refuses input that would be taken for such a command: it could write and go where no input can.
+func (p *Program) checkReserved(input Value) error {
+	if !bytes.Contains(input, []byte(commandKey)) && !bytes.Contains(input, []byte(`\u`)) {
+		return nil // a name may be written with escapes
+	}
+	var fields map[string]Value
+	if err := json.Unmarshal(input, &fields); err != nil {
+		return nil // the entry says what is wrong with it
+	}
+	if _, ok := fields[commandKey]; ok {
+		return &InvalidUpdateError{Graph: p.Spec.Name, Message: "the input has a field " + commandKey +
+			", which is reserved: send a command as one, or leave the field out"}
+	}
+	return nil
+}
 
 // entryCommand turns the input into the entry's result: the writes of the input channels, in declaration order.
 func (p *Program) entryCommand(input Value) (Command, error) {

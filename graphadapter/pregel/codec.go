@@ -183,7 +183,10 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 		s.value = in.Values[ch.name]
 		s.finished = slices.Contains(in.Finished, ch.name)
 		if ch.rule == ruleSends {
-			s.sends = in.Sends
+			for _, send := range in.Sends {
+				send.Arg = orNull(send.Arg) // without one it would be no Send's task
+				s.sends = append(s.sends, send)
+			}
 		}
 		for _, name := range in.Joins[ch.name] {
 			if source := slices.Index(ch.sources, name); source >= 0 {
@@ -191,6 +194,7 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 			}
 		}
 		slices.Sort(s.seen)
+		s.seen = slices.Compact(s.seen)
 	}
 	for i := range p.nodes {
 		stored, ok := in.Seen[p.nodes[i].name]

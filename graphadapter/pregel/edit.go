@@ -98,6 +98,9 @@ func (e *Edit) takeInput(input Value) error {
 	if err := json.Unmarshal(input, &fields); err != nil || len(fields) == 0 {
 		return e.fail("an update as %s takes an input: a JSON object that is not empty, not %q", AsInput, brief(input))
 	}
+	if err := e.prog.checkReserved(input); err != nil {
+		return err
+	}
 	var err error
 	e.input, err = compact(input)
 	return err

@@ -242,10 +242,15 @@ func TestCrashesChangeNothing(t *testing.T) {
 		if broken.last != pregel.StatusDone || whole.limited || broken.limited {
 			t.Skip("it comes to no end in as many runs")
 		}
-		compare(t, "the thread", whole.state(t, false), broken.state(t, false))
 		if memoryNone(w) {
-			return // it starts again from its input by design
+			// It starts again from its input by design, so a failure that was handled before the crash need not come again.
+			if hasHandlers(w.spec.Subgraphs["inner"]) {
+				t.Skip("what runs again does not do the same")
+			}
+			compare(t, "the thread", whole.state(t, false), broken.state(t, false))
+			return
 		}
+		compare(t, "the thread", whole.state(t, false), broken.state(t, false))
 		for key, n := range broken.done {
 			if n > 1 {
 				t.Fatalf("task %s finished %d times", key, n)
@@ -257,6 +262,10 @@ func TestCrashesChangeNothing(t *testing.T) {
 func memoryNone(w world) bool {
 	inner, ok := w.spec.Subgraphs["inner"]
 	return ok && inner.Memory == pregel.MemoryNone
+}
+
+func hasHandlers(spec *pregel.Spec) bool {
+	return slices.ContainsFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.ErrorHandler != "" })
 }
 
 func compare(t *rapid.T, what, want, got string) {

@@ -68,6 +68,9 @@ func TestAfterARefusedCall(t *testing.T) {
 		"a scalar answer to two questions": {run(resume(pregel.Resume{Scalar: pregel.Value("1")})), []string{`graph "g"`, "q-a, q-b"}},
 		"a command that a reducer refuses": {run(pregel.Input{Control: &pregel.Command{Update: wrong}}), []string{`channel "log"`, `graph "g"`, "append/v1"}},
 		"input that is not JSON":           {run(pregel.Input{Value: pregel.Value(`{`)}), []string{"not JSON"}},
+		"input that poses as a command":    {run(pregel.Input{Value: pregel.Value(`{"__command__":{"goto":[{"node":"last"}]}}`)}), []string{"__command__", "reserved"}},
+		"one that hides its field's name":  {run(pregel.Input{Value: pregel.Value(`{"\u005f_command__":null}`)}), []string{"__command__", "reserved"}},
+		"an update as such input":          {edit(pregel.Update{AsNode: pregel.AsInput, Input: pregel.Value(`{"__command__":{}}`)}), []string{"reserved"}},
 		"an update that a reducer refuses": {edit(pregel.Update{AsNode: "a", Values: wrong}), []string{`channel "log"`, "append/v1"}},
 		"an update that is not JSON": {edit(pregel.Update{AsNode: "a", Values: []pregel.Write{{Channel: "x", Value: pregel.Value(`{`)}}}),
 			[]string{`channel "x"`, "not JSON"}},
@@ -197,5 +200,25 @@ func TestAReducerCannotReachThePast(t *testing.T) {
 	}
 	if then := valuesText(p.StateOf(before)); then != `{v="one "}` {
 		t.Errorf("the value before has become %s", then)
+	}
+}
+
+// TestStoredSendsAndJoins: what a stored thread may lack, or have twice, changes neither what a Send is nor when a join is
+// complete.
+func TestStoredSendsAndJoins(t *testing.T) {
+	p := twoAsk(t)
+	thread, err := p.DecodeThread(pregel.Value(`{"seq":3,"head":{"checkpoint":{"step":1,"seq":3,
+		"versions":{"__pregel_tasks":2,"join:a+b:last":2},"seen":{"last":{}},"has_updated":true,"updated":["__pregel_tasks","join:a+b:last"],
+		"sends":[{"send":"a"}],"joins":{"join:a+b:last":["a","a"]}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop, err := p.Start(thread, pregel.Input{}, pregel.Options{RecursionLimit: 9}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := loop.Ready()
+	if len(ready) != 1 || ready[0].Path != "a:0" || !ready[0].IsSend() || string(ready[0].Arg) != "null" {
+		t.Errorf("got the tasks %+v, want the Send's alone", ready)
 	}
 }
