@@ -132,7 +132,7 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 	var toUs *pregel.ParentCommandError
 	if errors.As(err, &toUs) && toUs.Command != nil {
 		// A graph that the node called sent it to this graph: as if the node had returned it.
-		command, err = *toUs.Command, nil
+		command, err = *toUs.Command, t.checkFromWithin(toUs.Command)
 	}
 	if err == nil && command.Parent != nil && (len(command.Update) > 0 || len(command.Goto) > 0) {
 		err = Permanent(fmt.Errorf("node %q of graph %q returned a command to the parent graph together with its own "+
@@ -140,6 +140,18 @@ func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err erro
 	}
 	command.Goto = withArgs(command.Goto)
 	return command, err
+}
+
+// checkFromWithin refuses a command of a called graph that this graph cannot follow.
+func (t *TaskRun) checkFromWithin(c *pregel.Command) error {
+	program, err := t.graph.Program()
+	if err != nil {
+		return err
+	}
+	if err := program.CheckFromWithin(c); err != nil {
+		return Permanent(err)
+	}
+	return nil
 }
 
 func (t *TaskRun) input() Input { return Input{State: t.nodeState(), Arg: t.task.Arg} }

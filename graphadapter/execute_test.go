@@ -353,3 +353,23 @@ func TestStoredLedgerOfANewerVersion(t *testing.T) {
 		t.Errorf("ran %v, error %v", ran, err)
 	}
 }
+
+// TestACommandOfACalledGraphGoesSomewhere: the called graph does not know its caller's.
+func TestACommandOfACalledGraphGoesSomewhere(t *testing.T) {
+	for node, want := range map[string]string{"pay": "", pregel.End: "", "pya": `goes to "pya", which this graph does not have: it has pay`} {
+		called := oneNode(func(context.Context, Input) (pregel.Command, error) {
+			return pregel.Command{Parent: &pregel.Command{Goto: []pregel.Target{{Node: node}}}}, nil
+		})
+		g := oneNode(calling(func(ctx context.Context, _ *TaskRun) error {
+			_, err := InvokeNested(ctx, called, pregel.Value(`{"amount":1}`))
+			return err
+		}))
+		out, err := attemptOf(t, g, Env{})
+		switch {
+		case want == "" && (err != nil || len(out.Goto) != 1 || out.Goto[0].Node != node):
+			t.Errorf("%s: got %v, %v", node, out.Goto, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !IsPermanent(err)):
+			t.Errorf("%s: got %v, want %s", node, err, want)
+		}
+	}
+}

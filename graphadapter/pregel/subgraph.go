@@ -187,6 +187,10 @@ func (l *Loop) childDone(tr *taskRun, result Command) {
 		l.end(tr)
 		return
 	}
+	if err := l.prog.CheckFromWithin(&result); err != nil {
+		l.failChild(tr, err)
+		return
+	}
 	if len(tr.task.Branches) > 0 {
 		tr.task.RouteOnly, tr.task.Done = true, result
 		l.handOut(tr)
