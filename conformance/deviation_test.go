@@ -51,7 +51,7 @@ func TestUpdateDifferences(t *testing.T) {
 // recordedCases are all cases that were recorded from LangGraph.
 func recordedCases(t *testing.T) []*source {
 	t.Helper()
-	cases, err := loadCases([]string{"testdata/cases", "testdata/random"})
+	cases, err := loadCases([]string{"testdata"})
 	if err != nil {
 		t.Fatal(err)
 	}

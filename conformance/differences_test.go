@@ -91,7 +91,9 @@ func checkDeviation(t *testing.T, e engine, name string) {
 }
 
 // rowTests show the differences that are in no trace.
-var rowTests = map[string]func(*testing.T, engine){"question-ids": testQuestionIDs}
+var rowTests = map[string]func(*testing.T, engine){
+	"question-ids": testQuestionIDs, "exit-conflict": testExitConflict,
+}
 
 // testQuestionIDs asks from parallel tasks of one node, and asks twice in one task: no two questions share an id.
 func testQuestionIDs(t *testing.T, e engine) {
@@ -122,6 +124,30 @@ func testQuestionIDs(t *testing.T, e engine) {
 	values := answers[2].(map[string]any)["state"].(map[string]any)["values"]
 	if got := canonical(values); got != `{"log":["1xz","2yw"]}` {
 		t.Errorf("the answers reached %s", got)
+	}
+}
+
+// testExitConflict: a superstep whose writes conflict is still to do afterwards, also where only ends are kept.
+func testExitConflict(t *testing.T, e engine) {
+	c := newSource("exit.json", []byte(`{"name": "exit", "graph": {"channels": {"x": {"kind": "last"}},
+		"nodes": [{"name": "a", "script": [{"op": "write", "channel": "x", "value": 1}]},
+			{"name": "b", "script": [{"op": "write", "channel": "x", "value": 2}]}],
+		"edges": [["__start__", "a"], ["__start__", "b"]]},
+		"actions": [{"invoke": {}, "durability": "exit"}, {"invoke": null, "durability": "exit"}], "expect": [{}, {}]}`))
+	tr := newTrial(&c, graphName(t))
+	if tr.broken != nil {
+		t.Fatal(tr.broken)
+	}
+	tr.run.states = func(int) bool { return false }
+	serve(t, e, tr)
+	answers, err := tr.run.on(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		if got := canonical(a.(map[string]any)["error"]); got != `{"type":"InvalidUpdateError"}` {
+			t.Errorf("run %d ended with %s", i, got)
+		}
 	}
 }
 
