@@ -29,7 +29,7 @@ func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, erro
 	return reply.Spec, nil
 }
 
-// admit asks a worker whether it serves a graph and takes an input.
+// admit asks a worker whether it serves a graph and takes an input or updates.
 func (c *Client) admit(ctx context.Context, req workflows.AdmitRequest) (workflows.AdmitReply, error) {
 	var reply workflows.AdmitReply
 	for range admitTries {

@@ -88,15 +88,15 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 
 // updateClosed starts a run that applies the updates and does no more.
 func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r *UpdateRequest) error {
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph}); err != nil {
-		return err
-	}
 	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph}
 	_, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
 	}
 	if err := completeUpdates(in.Spec, r); err != nil {
+		return err
+	}
+	if err := c.admitUpdates(ctx, r); err != nil {
 		return err
 	}
 	in.Edits = r.Updates
@@ -135,6 +135,12 @@ func completeUpdates(spec *pregel.Spec, r *UpdateRequest) error {
 	return checkUpdates(spec, *r)
 }
 
+// admitUpdates has a worker check the updates' values: nothing is stored when they do not fit.
+func (c *Client) admitUpdates(ctx context.Context, r *UpdateRequest) error {
+	_, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph})
+	return err
+}
+
 // updateFirst begins a thread with updates.
 func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err := checkStart(StartRequest{Graph: r.Graph, Thread: r.Thread}); err != nil {
@@ -145,6 +151,9 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 		return err
 	}
 	if err := completeUpdates(reply.Spec, r); err != nil {
+		return err
+	}
+	if err := c.admitUpdates(ctx, r); err != nil {
 		return err
 	}
 	in := workflows.GraphInput{Graph: r.Graph, Spec: reply.Spec, Edits: r.Updates, Within: r.Subgraph}

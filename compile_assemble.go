@@ -20,11 +20,12 @@ func (c *compiler) assemble() (*graphadapter.Graph, error) {
 			InterruptBefore: c.options.before,
 			InterruptAfter:  c.options.after,
 		},
-		Nodes:      map[string]graphadapter.Node{},
-		Subgraphs:  map[string]*graphadapter.Graph{},
-		CheckInput: inputCheck(c.graph, c.channels.subset(c.channels.input)),
-		Reducers:   c.channels.reducers,
-		Effects:    map[string]graphadapter.Effect{},
+		Nodes:       map[string]graphadapter.Node{},
+		Subgraphs:   map[string]*graphadapter.Graph{},
+		CheckInput:  inputCheck(c.graph, c.channels.subset(c.channels.input)),
+		CheckUpdate: updateCheck(c.graph, c.channels.fields),
+		Reducers:    c.channels.reducers,
+		Effects:     map[string]graphadapter.Effect{},
 	}
 	if c.options.cache != nil {
 		g.Cache = cacheBackend{c.options.cache}
@@ -95,7 +96,7 @@ func (c *compiler) assembleSubgraph(g *graphadapter.Graph, n nodeDecl, spec *pre
 	}
 	g.Spec.Subgraphs[n.name] = &nested
 	g.Subgraphs[n.name] = &graphadapter.Graph{Spec: &nested, Nodes: sub.Nodes, Reducers: sub.Reducers,
-		Subgraphs: sub.Subgraphs, CheckInput: sub.CheckInput, Effects: sub.Effects}
+		Subgraphs: sub.Subgraphs, CheckInput: sub.CheckInput, CheckUpdate: sub.CheckUpdate, Effects: sub.Effects}
 	reducers := sub.AllReducers()
 	for _, name := range slices.Sorted(maps.Keys(reducers)) {
 		c.claimReducer(reducers[name], "the subgraph "+nested.Name, n.name, n.call)

@@ -49,6 +49,41 @@ func inputCheck(graph string, fields []schemaField) func(pregel.Value) error {
 	}
 }
 
+// updateCheck returns a check of writes from outside for a graph with these channels: each of its channel's type. Writes to
+// others are the engine's business. Its errors are those of inputCheck.
+func updateCheck(graph string, fields []schemaField) func([]pregel.Write) error {
+	byName := make(map[string]*schemaField, len(fields))
+	for i := range fields {
+		byName[fields[i].name] = &fields[i]
+	}
+	return func(writes []pregel.Write) error {
+		var problems []string
+		for _, w := range writes {
+			if f, ok := byName[w.Channel]; ok {
+				if err := f.checkWrite(w); err != nil {
+					problems = append(problems, fieldProblem(w.Channel, err))
+				}
+			}
+		}
+		if len(problems) == 0 {
+			return nil
+		}
+		return &Error{Kind: ErrBadInput, Graph: graph,
+			Message: fmt.Sprintf("bad update for graph %q: %s", graph, strings.Join(problems, "; "))}
+	}
+}
+
+// checkWrite refuses a write that the channel cannot take: an update, or with Overwrite what the channel holds.
+func (f *schemaField) checkWrite(w pregel.Write) error {
+	if w.Value == nil {
+		w.Value = pregel.Null
+	}
+	if !w.Overwrite || f.value == f.update {
+		return f.check(w.Value)
+	}
+	return explain(decodeStrict(w.Value, reflect.New(f.value).Interface()), f.value, w.Value)
+}
+
 func fieldProblem(name string, err error) string {
 	var m *misfit
 	if errors.As(err, &m) && m.path != "" {

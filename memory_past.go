@@ -12,6 +12,9 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if err := checkUpdates(g.Spec, r); err != nil {
 		return StateView{}, err
 	}
+	if err := g.CheckUpdates(r.Subgraph, r.Updates); err != nil {
+		return StateView{}, err
+	}
 	t, err := m.thread(g, r.Thread, r.Checkpoint == "")
 	if err != nil {
 		return StateView{}, err

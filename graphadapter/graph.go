@@ -80,6 +80,9 @@ type Graph struct {
 	// CheckInput refuses input that does not fit the graph's input type, with an error that names the field. Nil
 	// accepts any JSON object.
 	CheckInput func(pregel.Value) error
+	// CheckUpdate refuses writes to the state from outside that do not fit its fields, with an error that names the field.
+	// Nil accepts any JSON.
+	CheckUpdate func([]pregel.Write) error
 	// Cache is where nodes with a CachePolicy keep their results, those of subgraphs included; nil means a [MemoryCache]
 	// of this Graph value's own, shared by its runs in this process.
 	Cache Cache

@@ -10,7 +10,7 @@ import (
 // retained, which costs no event, and any worker of its task queue answers for itself.
 func (g *Graphs) Desk(ctx workflow.Context) error {
 	return workflow.SetQueryHandlerWithOptions(ctx, QueryAdmit, g.admit,
-		workflow.QueryHandlerOptions{Description: "Whether this worker serves a graph and takes an input."})
+		workflow.QueryHandlerOptions{Description: "Whether this worker serves a graph and takes an input or updates."})
 }
 
 func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
@@ -27,6 +27,9 @@ func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
 		if err := graph.CheckInput(req.Input); err != nil {
 			reply.Problem = err.Error()
 		}
+	}
+	if err := graph.CheckUpdates(req.Within, req.Edits); err != nil {
+		reply.Problem = err.Error()
 	}
 	return reply, nil
 }

@@ -15,7 +15,10 @@ type run struct {
 	in      GraphInput            // its settings are those of the newest invocation
 	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
-	thread  *pregel.Thread
+	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
+	// may look at it.
+	served *graphadapter.Graph
+	thread *pregel.Thread
 	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
 	newest  *pregel.Thread
 	loop    *pregel.Loop // nil when the state was updated since it ended
@@ -45,7 +48,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	r.inbox.answered = in.Answered
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
-	r.program = g.program(ctx, &r.in)
+	r.program, r.served = g.program(ctx, &r.in), g.byName[in.Graph]
 	if err := r.open(); err != nil {
 		return nil, err
 	}

@@ -162,6 +162,11 @@ func (r *run) updateRefusal(req UpdateStateRequest) error {
 	if len(r.inbox.edits) >= maxQueuedUpdates {
 		return refuse(ErrTypeBusy, "%d updates of the state wait already: send this one again", len(r.inbox.edits))
 	}
+	if r.served != nil {
+		if err := r.served.CheckUpdates(req.Within, req.Edits); err != nil {
+			return refuse(ErrTypeBadUpdate, "%v", err)
+		}
+	}
 	thread, err := r.earlier(req.State)
 	if err == nil && len(r.inbox.edits) == 0 {
 		err = r.edit(thread, req, func(*pregel.Task) ([]pregel.Target, error) { return nil, errNotEvaluated }, nil)

@@ -26,7 +26,7 @@ const (
 	QueryGraph   = "graph"
 	// QueryHandoff returns what a new run needs to continue a thread whose last run closed without a word.
 	QueryHandoff = "handoff"
-	// QueryAdmit asks a desk whether its worker serves a graph and takes an input.
+	// QueryAdmit asks a desk whether its worker serves a graph and takes an input or updates.
 	QueryAdmit = "admit"
 )
 
@@ -246,6 +246,9 @@ type Line struct {
 type AdmitRequest struct {
 	Graph string       `json:"graph"`
 	Input pregel.Value `json:"input,omitempty"`
+	// Edits are updates of the state of the graph at the path Within, as in GraphInput.
+	Edits  [][]graphadapter.StateUpdate `json:"edits,omitempty"`
+	Within []string                     `json:"within,omitempty"`
 	// WithSpec asks for the graph's Spec.
 	WithSpec bool `json:"with_spec,omitempty"`
 }
@@ -255,7 +258,7 @@ type AdmitReply struct {
 	// Serves are the graphs of the worker that answered.
 	Serves []string `json:"serves"`
 	Known  bool     `json:"known"`
-	// Problem says why the input is refused.
+	// Problem says why the input or the updates are refused.
 	Problem string       `json:"problem,omitempty"`
 	Spec    *pregel.Spec `json:"spec,omitempty"`
 }
