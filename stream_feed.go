@@ -148,7 +148,7 @@ func (f *feed) more(ctx context.Context, events *history.Events) error {
 		return err
 	}
 	length, err := f.client.historyLength(ctx, f.key.thread, f.key.run)
-	for err == nil && int64(len(events.All)) < length {
+	for err == nil && int64(events.Seen()) < length {
 		err = events.More(ctx)
 	}
 	return err

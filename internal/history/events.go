@@ -13,9 +13,12 @@ import (
 // Events are a run's events as far as they have been fetched. One goroutine at a time may use it; the events handed out
 // never change.
 type Events struct {
-	// All are the events, first to newest.
+	// All are the events that are stored, first to newest.
 	All []*historypb.HistoryEvent
 
+	// passing are events behind those of a workflow task that is scheduled or started. The server shows them before they
+	// are stored, and may give their ids to others then: what comes next tells.
+	passing           []*historypb.HistoryEvent
 	tail              *Tail
 	workflowID, runID string
 	token             []byte
@@ -26,15 +29,19 @@ func (t *Tail) Events(workflowID, runID string) *Events {
 	return &Events{tail: t, workflowID: workflowID, runID: runID}
 }
 
+// Seen is how many events the server has shown: those of a workflow task under way are not among All before another
+// event comes.
+func (e *Events) Seen() int { return len(e.All) + len(e.passing) }
+
 // Closed reports whether the run has ended and all its events are here.
 func (e *Events) Closed() bool { return len(e.All) > 0 && closing(e.All[len(e.All)-1].GetEventType()) }
 
-// More waits until the run has events that are not here yet and fetches them. It is one long poll at the server while
+// More waits until the server shows events that are not here yet and fetches them. It is one long poll at the server while
 // nothing happens. It returns at once when the run has ended, and with ctx's error when ctx ends first. After any error
 // it may be called again.
 func (e *Events) More(ctx context.Context) error {
-	had := len(e.All)
-	for len(e.All) == had && !e.Closed() {
+	had, seen := len(e.All), e.Seen()
+	for len(e.All) == had && e.Seen() == seen && !e.Closed() {
 		if err := e.fetch(ctx, true); err != nil {
 			return err
 		}
@@ -54,16 +61,33 @@ func (e *Events) fetch(ctx context.Context, wait bool) error {
 	}
 	e.token = page.GetNextPageToken()
 	for _, event := range page.GetHistory().GetEvents() {
-		if event.GetEventId() <= int64(len(e.All)) {
-			continue // fetched before an error
+		if err := e.take(event); err != nil {
+			return err
 		}
-		if event.GetEventId() != int64(len(e.All))+1 {
-			return fmt.Errorf("the history of run %s of thread %s has no event %d", e.runID, e.workflowID, len(e.All)+1)
-		}
-		e.All = append(e.All, event)
 	}
 	if wait && len(e.token) == 0 && !e.Closed() {
 		return fmt.Errorf("the history of run %s of thread %s ended without a closing event", e.runID, e.workflowID)
 	}
 	return nil
+}
+
+// take adds an event.
+func (e *Events) take(event *historypb.HistoryEvent) error {
+	place := int(event.GetEventId()) - 1 - len(e.All)
+	if place < 0 {
+		return nil // fetched before an error
+	}
+	if place > len(e.passing) {
+		return fmt.Errorf("the history of run %s of thread %s has no event %d", e.runID, e.workflowID, e.Seen()+1)
+	}
+	e.passing = append(e.passing[:place:place], event) // what had its id was never stored
+	if !mayPass(event.GetEventType()) {
+		e.All, e.passing = append(e.All, e.passing...), nil
+	}
+	return nil
+}
+
+// mayPass reports whether the server shows events of a type before they are stored.
+func mayPass(t enumspb.EventType) bool {
+	return t == enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED || t == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED
 }
