@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,8 +76,10 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.Gra
 	if err != nil {
 		return nil, err
 	}
-	if left.State == nil && left.Closing.Error != "" {
-		return nil, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread cannot be continued: " + left.Closing.Error}
+	if left.State == nil {
+		return nil, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread cannot be continued: " +
+			cmp.Or(left.Closing.Error, "its last run left no state"), Do: "Fork an earlier checkpoint as a new thread",
+			Command: []string{"history", last.thread}}
 	}
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
 	in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
@@ -110,7 +113,8 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 	return result, message, err
 }
 
-// leftIn reads a run's last event; said is false when it was not the run itself that ended it.
+// leftIn reads a run's last event; said is false when it was not the run itself that ended it, or it could not say more
+// than why.
 func (c *Client) leftIn(event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
@@ -118,7 +122,8 @@ func (c *Client) leftIn(event *historypb.HistoryEvent) (result workflows.GraphRe
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		return result, true, c.decode(event.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &result)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		return result, true, c.decode(failureDetails(event.GetWorkflowExecutionFailedEventAttributes().GetFailure()), &result)
+		details := failureDetails(event.GetWorkflowExecutionFailedEventAttributes().GetFailure())
+		return result, details != nil, c.decode(details, &result)
 	}
 	return result, false, nil
 }

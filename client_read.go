@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,9 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 		v.Expires = v.Closed.Add(retention)
 	}
 	left, message, err := c.left(ctx, last)
-	if err != nil && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED {
+	silent := last.status == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED ||
+		last.status == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && errors.Is(err, ErrNoWorker) // nobody else can tell more
+	if err != nil && !silent {
 		return err
 	}
 	v.Step, v.Output, v.Error, v.Failure = left.Step, left.Output, message, left.Failure

@@ -113,6 +113,9 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	if err != nil {
 		return ThreadView{}, err
 	}
+	if err := c.stillLast(ctx, last); err != nil {
+		return ThreadView{}, err
+	}
 	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
 	ours := err == nil && reply.GetStarted()
 	if ours && last != nil {
@@ -120,13 +123,30 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	}
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) || err == nil && !ours {
-		return ThreadView{}, &Error{Kind: ErrRunning, Graph: req.Graph, Thread: req.Thread,
-			Message: fmt.Sprintf("somebody else has just continued thread %q", req.Thread), Do: "Look at it", Command: []string{"show", req.Thread}}
+		return ThreadView{}, somebodyElse(req.Graph, req.Thread)
 	}
 	if err != nil {
 		return ThreadView{}, c.explain(err, req.Graph, req.Thread)
 	}
 	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: reply.GetRunId(), Started: time.Now()}, nil
+}
+
+// stillLast refuses when another run of the thread has followed since last was read, which may be long ago: to read an
+// earlier checkpoint takes a replay. The request id alone tells of the one run that came next, not of those behind it.
+func (c *Client) stillLast(ctx context.Context, last *lastRun) error {
+	if last == nil {
+		return nil
+	}
+	now, err := c.lastRun(ctx, last.thread)
+	if err == nil && (now == nil || now.runID != last.runID) {
+		err = somebodyElse(last.graph, last.thread)
+	}
+	return err
+}
+
+func somebodyElse(graph, thread string) error {
+	return &Error{Kind: ErrRunning, Graph: graph, Thread: thread,
+		Message: fmt.Sprintf("somebody else has just continued thread %q", thread), Do: "Look at it", Command: []string{"show", thread}}
 }
 
 // startedBy reports whether this very call started a run. To the server two calls with one request id are one call made

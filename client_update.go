@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -62,7 +65,28 @@ func (c *Client) updateOnceMore(ctx context.Context, g *graphadapter.Graph, r *U
 	if last.open {
 		return c.updateOpen(ctx, g, last, r)
 	}
+	if took, err := c.took(ctx, last, r.ID); took || err != nil {
+		return err
+	}
 	return c.updateClosed(ctx, g, last, r)
+}
+
+// took reports whether a run that has ended applied the update of that id before: it may have left the run nothing to do.
+// An error is what the run said to it.
+func (c *Client) took(ctx context.Context, last *lastRun, id string) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	err := c.temporal.GetWorkflowUpdateHandle(client.GetWorkflowUpdateHandleOptions{
+		WorkflowID: last.thread, RunID: last.runID, UpdateID: id}).Get(bounded, nil)
+	var refused *temporal.ApplicationError
+	var unknown *serviceerror.NotFound
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &unknown), errors.As(err, &refused): // refused, it changed nothing
+		return false, nil
+	}
+	return false, c.explainUpdate(ctx, err, last.thread)
 }
 
 // updateOpen lets the run apply the updates while it stands still.
@@ -89,7 +113,7 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 // updateClosed starts a run that applies the updates and does no more.
 func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r *UpdateRequest) error {
 	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph}
-	_, err := c.carryOver(ctx, last, &in)
+	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
 	}
@@ -110,7 +134,7 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	if err := tryUpdates(g, last, in); err != nil {
 		return err
 	}
-	return c.applied(c.launchUpdates(ctx, in, r, last))
+	return c.applied(c.launchUpdates(ctx, in, r, last, settings))
 }
 
 // completeUpdates makes a request's Values its one update, and refuses updates that no graph of that spec could take.
@@ -160,11 +184,14 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err := tryUpdates(nil, &lastRun{graph: r.Graph, thread: r.Thread}, in); err != nil {
 		return err
 	}
-	return c.applied(c.launchUpdates(ctx, in, r, nil))
+	return c.applied(c.launchUpdates(ctx, in, r, nil, nil))
 }
 
-func (c *Client) launchUpdates(ctx context.Context, in workflows.GraphInput, r *UpdateRequest, last *lastRun) (ThreadView, error) {
-	v, err := c.launchAs(ctx, r.ID, StartRequest{Graph: r.Graph, Thread: r.Thread}, in, last)
+// launchUpdates starts a run that applies updates, with the settings of the thread's last run: as in a run that is open.
+func (c *Client) launchUpdates(ctx context.Context, in workflows.GraphInput, r *UpdateRequest, last *lastRun, s *workflows.Settings) (ThreadView, error) {
+	req := StartRequest{Graph: r.Graph, Thread: r.Thread}
+	req.set(s)
+	v, err := c.launchAs(ctx, r.ID, req, in, last)
 	if err != nil {
 		return v, err
 	}
