@@ -276,3 +276,20 @@ func TestRunsShareTheirCache(t *testing.T) {
 		t.Errorf("the cache holds %d results", own)
 	}
 }
+
+// TestAWayThatIsGoneIsNotReused: a result that another version of the graph kept may go to a node that is gone.
+func TestAWayThatIsGoneIsNotReused(t *testing.T) {
+	before, _ := keeping(CachePolicy{}, doubled)
+	after, runs := keeping(CachePolicy{}, func(context.Context, Input) (pregel.Command, error) {
+		return pregel.Command{Goto: []pregel.Target{{Node: "pay"}}}, nil
+	})
+	before.Cache = NewMemoryCache(0, 0)
+	after.Cache, after.Spec.Nodes = before.Cache, after.Spec.Nodes[:1]
+	mustAttempt(t, before, payTask(), Env{})
+	if out := mustAttempt(t, before, payTask(), Env{}); !out.Cached {
+		t.Error("nothing was kept")
+	}
+	if out := mustAttempt(t, after, payTask(), Env{}); out.Cached || *runs != 1 || out.Goto[0].Node != "pay" {
+		t.Errorf("got %+v after %d runs", out, *runs)
+	}
+}

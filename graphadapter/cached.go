@@ -94,7 +94,7 @@ func (t *TaskRun) reuse(ctx context.Context, key CacheKey) (result cachedResult,
 		t.warn("read", err)
 		return cachedResult{}, false
 	}
-	if result.Version != cachedVersion {
+	if result.Version != cachedVersion || !t.leadsOn(result) {
 		return cachedResult{}, false
 	}
 	if result.Command, err = t.adapted(ctx, t.node.Reused, result.Command); err != nil {
@@ -102,6 +102,15 @@ func (t *TaskRun) reuse(ctx context.Context, key CacheKey) (result cachedResult,
 		return cachedResult{}, false
 	}
 	return result, true
+}
+
+// leadsOn reports whether the graph has every node that a kept result goes to: one that was kept by another version of it
+// may lead nowhere now, and the run would end as if it had finished.
+func (t *TaskRun) leadsOn(kept cachedResult) bool {
+	return !slices.ContainsFunc(slices.Concat(kept.Goto, kept.Routes), func(way pregel.Target) bool {
+		_, known := t.graph.nodeSpec(way.Node)
+		return !known && way.Node != pregel.End
+	})
 }
 
 // adapted is a command as the node's own hook changes it.
