@@ -42,7 +42,8 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		if err != nil {
 			return ThreadView{}, err
 		}
-		if !at.branches && !req.branch {
+		refusable := req.Resume != nil || req.Control != nil // by the run itself
+		if refusable || !at.branches && !req.branch {
 			in.Newest = in.State
 		}
 		in.State, in.Replay = at.state, true

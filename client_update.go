@@ -129,7 +129,7 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 		if err != nil {
 			return err
 		}
-		in.State = at.state
+		in.State, in.Newest = at.state, in.State // the run may refuse, and then stands where it stood
 	}
 	if err := tryUpdates(g, last, in); err != nil {
 		return err

@@ -18,16 +18,21 @@ const (
 	CarriedLines = 200
 )
 
-// closing is what the next run of the thread starts from.
+// closing is what the next run of the thread starts from. One that was to go on from an earlier state, and made nothing of
+// it, leaves the newest.
 func (r *run) closing() Closing {
-	c := Closing{Step: r.step(), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept, Settings: r.in.settings()}
+	thread := r.thread
+	if r.newest != nil {
+		thread = pregel.Newer(r.newest, thread)
+	}
+	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept, Settings: r.in.settings()}
 	if len(c.Lines) > CarriedLines {
 		c.Lines = c.Lines[len(c.Lines)-CarriedLines:]
 	}
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
-	state, err := r.program.EncodeThread(r.thread)
+	state, err := r.program.EncodeThread(thread)
 	switch {
 	case err != nil:
 		c.Error = err.Error()
@@ -50,11 +55,11 @@ func failureOf(graph string, err error) *pregel.NodeError {
 	return failure
 }
 
-func (r *run) step() int {
-	if r.thread.Head == nil {
+func stepOf(t *pregel.Thread) int {
+	if t.Head == nil {
 		return 0
 	}
-	return r.thread.Head.Checkpoint.Step
+	return t.Head.Checkpoint.Step
 }
 
 // finished ends the run with its output.

@@ -99,10 +99,20 @@ func (r *run) begin(ctx workflow.Context) {
 		_, r.failure = r.update(ctx, UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within})
 		return
 	}
-	r.accept(ctx, "", r.answersTo(r.thread, r.in.Input.Resume))
-	r.start(ctx, r.in.Input, r.in.Replay)
+	r.answer(ctx, "", r.in.Input, r.in.Replay)
 	if r.in.Suspect && r.loop != nil {
 		r.suspectStep = r.loop.Step()
+	}
+}
+
+// answer is start by a request whose answers are noted. Those of an input that the engine refuses count for nothing: the
+// questions are open, and may be answered again.
+func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool) {
+	before := r.inbox.answered
+	r.accept(ctx, request, r.answersTo(r.thread, in.Resume))
+	r.start(ctx, in, replay)
+	if r.loop == nil {
+		r.inbox.answered = before
 	}
 }
 

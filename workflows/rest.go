@@ -48,8 +48,7 @@ func (r *run) goOn(ctx workflow.Context) {
 		r.thread, r.loop, r.suspectStep = thread, nil, -1
 		r.inbox.reopen(r.program.OpenQuestions(thread))
 	}
-	r.accept(ctx, invoke.ID, r.answersTo(r.thread, invoke.Input.Resume))
-	r.start(ctx, in, invoke.State != nil)
+	r.answer(ctx, invoke.ID, in, invoke.State != nil)
 }
 
 func (in *GraphInput) settings() *Settings {

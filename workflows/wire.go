@@ -77,8 +77,8 @@ type GraphInput struct {
 	State pregel.Value `json:"state,omitempty"`
 	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.
 	Replay bool `json:"replay,omitempty"`
-	// Newest is the thread's newest state, where a replay of State may end without a checkpoint of its own: the thread then
-	// stands there again.
+	// Newest is the thread's newest state, where a run from an earlier State may end without a checkpoint of its own: the
+	// thread then stands there again.
 	Newest pregel.Value `json:"newest,omitempty"`
 	// Edits are updates from outside, each a superstep of its own, of the graph at the path Within. A run with Edits
 	// applies them and does no more: it is finished when nothing is left to run, and otherwise stands still.
