@@ -242,6 +242,11 @@ func TestCrashesChangeNothing(t *testing.T) {
 		if broken.last != pregel.StatusDone || whole.limited || broken.limited {
 			t.Skip("it comes to no end in as many runs")
 		}
+		if w.spec.Subgraphs != nil && hasHandlers(w.spec) {
+			// A subgraph has failed when its superstep has ended. One that was lost before that is run on instead, and its
+			// failed task may do better.
+			t.Skip("a failure of the subgraph need not come again")
+		}
 		if memoryNone(w) {
 			// It starts again from its input by design, so a failure that was handled before the crash need not come again.
 			if hasHandlers(w.spec.Subgraphs["inner"]) {
