@@ -72,8 +72,8 @@ func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate
 // With another thread's id in as the branch becomes that thread, which must be new, and this one stays as it is. It
 // returns the thread that runs when its run is accepted.
 //
-// Errors: [ErrNotFound] for an unknown thread or checkpoint; [ErrRunning] while a run is under way, or when the thread as
-// exists.
+// Errors: [ErrNotFound] for an unknown thread or checkpoint; [ErrRunning] while a run is under way; [ErrBadInput] when
+// the thread as exists.
 func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string) (*Thread[Out], error) {
 	if _, err := t.runtime.forkRun(ctx, t.graph, ForkRequest{Thread: t.id, Checkpoint: checkpoint, As: as}); err != nil {
 		return nil, err

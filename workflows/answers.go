@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -30,12 +31,12 @@ func (r *run) receiveSignals(ctx workflow.Context) {
 			return
 		}
 		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() }) // what is open is not known before
-		if _, ok := r.repeated(req); ok {
-			continue
-		}
-		if err := r.refusal(req); err != nil {
+		if err := r.refusal(req); err != nil {                              // which bounds it before anything else looks at it
 			r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 			workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
+			continue
+		}
+		if _, ok := r.repeated(req); ok {
 			continue
 		}
 		r.accept(ctx, req.ID, req.answers())
@@ -98,7 +99,10 @@ func (r *run) refusal(req ResumeRequest) error {
 		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
 	}
 	open := r.program.OpenQuestions(r.thread)
-	for _, a := range answers {
+	for i, a := range answers {
+		if slices.ContainsFunc(answers[:i], func(b pregel.Answer) bool { return b.QuestionID == a.QuestionID }) {
+			return refuse(ErrTypeBadAnswer, "question %s is answered twice", a.QuestionID)
+		}
 		if err := r.answerRefusal(open, a); err != nil {
 			return err
 		}

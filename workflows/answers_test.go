@@ -45,6 +45,8 @@ func TestRefusedAnswers(t *testing.T) {
 		{"a long name", workflows.ErrTypeBadAnswer, "names at most 256", workflows.ResumeRequest{ID: "sixth", Question: two.ID, Value: pregel.Value(`"x"`), By: long}},
 		{"a long question", workflows.ErrTypeBadAnswer, "at most", workflows.ResumeRequest{ID: "seventh", Question: strings.Repeat("q", 300), Value: pregel.Value(`"x"`)}},
 		{"nothing to pass", workflows.ErrTypeUnknownQuestion, "does not stand at a breakpoint", workflows.ResumeRequest{ID: "eighth"}},
+		{"twice", workflows.ErrTypeBadAnswer, "is answered twice", workflows.ResumeRequest{ID: "tenth", Answers: []pregel.Answer{
+			{QuestionID: two.ID, Value: pregel.Value(`"yes"`)}, {QuestionID: two.ID, Value: pregel.Value(`"no"`)}}}},
 		{"all or none", workflows.ErrTypeUnknownQuestion, "is not open", workflows.ResumeRequest{ID: "ninth", Answers: []pregel.Answer{
 			{QuestionID: two.ID, Value: pregel.Value(`"yes"`)}, {QuestionID: "q-nothing", Value: pregel.Value(`"yes"`)}}}},
 	}

@@ -137,6 +137,7 @@ func (r *run) options() pregel.Options {
 // kept.
 func (r *run) runTasks(ctx workflow.Context) {
 	if r.failure != nil || r.loop == nil {
+		r.inbox.drain = "" // there is no superstep to stop before
 		return
 	}
 	// A disconnected context: the wait for running tasks outlasts the cancellation that ends them.

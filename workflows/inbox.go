@@ -104,9 +104,19 @@ func (r *run) handle(ctx workflow.Context) error {
 		{UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
 			func(_ workflow.Context, req ResumeRequest) error { return r.refusal(req) }},
 		{UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
-			func(_ workflow.Context, req InvokeRequest) error { return r.invokeRefusal(req) }},
+			func(ctx workflow.Context, req InvokeRequest) error {
+				if err := noRoom(ctx); err != nil {
+					return err
+				}
+				return r.invokeRefusal(req)
+			}},
 		{UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
-			func(_ workflow.Context, req UpdateStateRequest) error { return r.updateRefusal(req) }},
+			func(ctx workflow.Context, req UpdateStateRequest) error {
+				if err := noRoom(ctx); err != nil {
+					return err
+				}
+				return r.updateRefusal(req)
+			}},
 		{UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
 			func(_ workflow.Context, req DrainRequest) error { return drainRefusal(req) }},
 	} {

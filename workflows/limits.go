@@ -26,6 +26,14 @@ func (e *HistoryFullError) Error() string {
 // ErrorType names the kind of failure in stored data.
 func (e *HistoryFullError) ErrorType() string { return "HistoryFull" }
 
+// noRoom refuses what would make a run that rests grow beyond what the server keeps.
+func noRoom(ctx workflow.Context) error {
+	if historyFull(ctx) == nil {
+		return nil
+	}
+	return refuse(ErrTypeBusy, "the run's history is full: cancel the thread, it goes on in a new run, then send this again")
+}
+
 // historyFull returns a *HistoryFullError when the run must not grow any more.
 func historyFull(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
