@@ -37,6 +37,7 @@ func (l *Loop) handlerOf(tr *taskRun) *taskRun {
 	t.State, t.Failure = l.prog.inputOf(tr.task), tr.rec.Error
 	h := &taskRun{of: tr}
 	tr.by = h
+	l.place(t)
 	l.enter(h, t, &TaskRecord{})
 	return h
 }

@@ -30,9 +30,8 @@ func (l *Loop) place(t *Task) {
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
 }
 
-// enter makes a task one of this superstep, with what is known of it.
+// enter makes a placed task one of this superstep, with what is known of it.
 func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
-	l.place(t)
 	tr.task, tr.rec, t.run = t, l.record(t, unknown), tr
 	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
 	l.taskEvent(EventTaskStart, tr)

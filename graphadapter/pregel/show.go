@@ -54,7 +54,6 @@ func (l *Loop) tickEvent(planned []*Task) {
 	}
 	ahead := make([]Planned, len(planned))
 	for i, t := range planned {
-		l.place(t)
 		ahead[i].Task = t
 		if known, ok := l.rec.tasks[t.Path]; ok {
 			ahead[i].Known = *known

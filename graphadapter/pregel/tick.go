@@ -7,6 +7,9 @@ func (l *Loop) tick() {
 		return
 	}
 	planned := l.prog.plan(l.work, true)
+	for _, t := range planned {
+		l.place(t) // before anybody is told of it: observers keep what they are told
+	}
 	l.tickEvent(planned)
 	if len(planned) == 0 {
 		l.status = StatusDone
