@@ -51,7 +51,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		{2, "takes no value", []string{"resume", thread, "q-none", "--value", "true"}},
 		{4, "no thread", []string{"drain", "no-such-thread"}},
 		{2, "field \"note\": expected string", []string{"update", thread, "--values", `{"note":7}`, "--as-node", "first"}},
-		{2, "takes lists", []string{"update", thread, "--values", `{"log":"y"}`, "--as-node", "first"}},
+		{2, "field \"log\": expected []string", []string{"update", thread, "--values", `{"log":"y"}`, "--as-node", "first"}},
 		{2, "no such node", []string{"run", "chooses", "--thread", thread, "--interrupt-before", "nobody"}},
 	} {
 		out := r.exits(row.exit, r.superstep(row.args...))
