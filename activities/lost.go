@@ -38,7 +38,7 @@ func (e *execution) lostWorkers() (*pregel.Question, verdict) {
 	if last == givenUp && !e.req.Suspect {
 		return nil, givenUp
 	}
-	if e.owner.lost() < lostWorkersBound {
+	if e.owner.workersLost() < lostWorkersBound {
 		return nil, goOn
 	}
 	text, _ := json.Marshal(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",

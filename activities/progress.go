@@ -15,8 +15,8 @@ func (o *owner) attempt() int {
 	return o.progress.Failures + 1
 }
 
-// lost counts the executions since the last whose end is known.
-func (o *owner) lost() int {
+// workersLost counts the executions since the last whose end is known.
+func (o *owner) workersLost() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return int(o.info.Attempt - 1 - o.progress.Accounted)

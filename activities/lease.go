@@ -1,0 +1,141 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/graphadapter"
+)
+
+// lease is the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
+// the newest details, so a later one never takes back what an earlier one stored. The SDK's own throttled heartbeats are
+// never mixed in.
+type lease struct {
+	client  client.Client
+	info    activity.Info
+	details func() []any // the newest; called without a lock of the lease
+	sending sync.Mutex   // one heartbeat at a time
+	began   time.Time    // when the execution began, which is a heartbeat to the server
+
+	mu      sync.Mutex
+	expiry  *time.Timer // ends the held context before the server gives the task away
+	lostWhy error       // why the task is no longer ours
+	cancel  context.CancelCauseFunc
+}
+
+// hold beats until released, from a third of the heartbeat timeout on: a short node pays nothing. The returned context
+// ends when the task is no longer ours.
+func (l *lease) hold(ctx context.Context) (held context.Context, release func()) {
+	held, cancel := context.WithCancelCause(ctx)
+	l.mu.Lock()
+	l.cancel = cancel
+	if l.info.HeartbeatTimeout > 0 {
+		l.expiry = time.AfterFunc(l.leaseFrom(l.began), func() { l.lose(graphadapter.ErrFenced) })
+	}
+	l.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.beat(held)
+	}()
+	return held, func() {
+		cancel(nil)
+		<-ended
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.expiry != nil {
+			l.expiry.Stop()
+		}
+	}
+}
+
+// leaseFrom is how long the task is certainly ours after a heartbeat that was sent at that time. The server gives the
+// task away one timeout after it stored the last one; the node stops a tenth of it before.
+func (l *lease) leaseFrom(sent time.Time) time.Duration {
+	return l.info.HeartbeatTimeout*9/10 - time.Since(sent)
+}
+
+func (l *lease) beat(ctx context.Context) {
+	timeout := l.info.HeartbeatTimeout
+	if timeout <= 0 {
+		return
+	}
+	tick := time.NewTicker(timeout / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			// One that fails is followed by the next; without any that succeeds the lease runs out.
+			_ = l.send(ctx)
+		}
+	}
+}
+
+// send stores the newest details. An error means that they may not be stored.
+func (l *lease) send(ctx context.Context) error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	if lost := l.lost(); lost != nil && !isSuspended(lost) {
+		return lost
+	}
+	bound := l.info.HeartbeatTimeout / 2
+	if bound <= 0 {
+		bound = time.Second
+	}
+	sendCtx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	sent := time.Now()
+	err := l.client.RecordActivityHeartbeat(sendCtx, l.info.TaskToken, l.details()...)
+	return l.heard(sent, err)
+}
+
+// heard reads the server's reply to a heartbeat. Cancelled, paused and reset mean: stored, now stop. Not found means
+// that another execution owns the task, or that the run is over.
+func (l *lease) heard(sent time.Time, err error) error {
+	var gone *serviceerror.NotFound
+	switch {
+	case err == nil:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.expiry != nil && l.lostWhy == nil {
+			l.expiry.Reset(l.leaseFrom(sent))
+		}
+		return nil
+	case isCancelled(err), isSuspended(err):
+		l.lose(err)
+		return nil
+	case errors.As(err, &gone):
+		l.lose(graphadapter.ErrFenced)
+		return graphadapter.ErrFenced
+	default:
+		return fmt.Errorf("the heartbeat was not confirmed: %w", err)
+	}
+}
+
+// lost says why the task is no longer ours; nil while it is.
+func (l *lease) lost() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lostWhy
+}
+
+// lose ends the held context: the task is no longer ours.
+func (l *lease) lose(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lostWhy == nil {
+		l.lostWhy = why
+	}
+	if l.cancel != nil {
+		l.cancel(why)
+	}
+}
