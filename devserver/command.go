@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -11,20 +12,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const longHelp = `Run a Temporal server and its Web UI in one process, on one SQLite file, set up
-for Superstep: namespace "default" with 30 days of retention, the search
-attributes that Superstep writes, and settings under which steps take
+const longHelp = `Run a Temporal server and its Web UI in one process, on one SQLite file or on
+PostgreSQL, set up for Superstep: namespace "default" with 30 days of retention,
+the search attributes that Superstep writes, and settings under which steps take
 milliseconds.
 
 It prints one line once it really serves, and then stays quiet. Ctrl-C stops it;
 nothing that was acknowledged is lost, and runs that are open go on when it is
-started again on the same file.
+started again on the same database.
 
 It is a development server: one machine, no TLS, no authentication. Anyone who
 reaches the port may do anything, so think before widening --ip.`
 
 const examples = `  go run ./devserver                                  # superstep.db in this directory
   go run ./devserver --db :memory: --headless         # nothing kept, no Web UI
+  go run ./devserver --postgres postgres://me@localhost/superstep
+                                                      # two databases of a PostgreSQL server
   go run ./devserver --port 0 --ui-port 0 --ready-file ready
                                                       # free ports; the file "ready" appears,
                                                       # holding host:port, once it serves`
@@ -53,11 +56,14 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:     "devserver",
-		Short:   "A Temporal server with Web UI on one SQLite file, for developing with Superstep",
+		Short:   "A Temporal server with Web UI in one process, for developing with Superstep",
 		Long:    longHelp,
 		Example: examples,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.choose(cmd.Flags().Changed, os.Getenv(envPostgres)); err != nil {
+				return err
+			}
 			if err := o.validate(); err != nil {
 				return err
 			}

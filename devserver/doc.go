@@ -1,5 +1,5 @@
-// Devserver is a Temporal server with its Web UI in one process and one SQLite
-// file, set up for developing with Superstep.
+// Devserver is a Temporal server with its Web UI in one process, on one SQLite file
+// or on PostgreSQL, set up for developing with Superstep.
 //
 //	go run ./devserver
 //	devserver 127.0.0.1:7233   web UI http://127.0.0.1:8233   db superstep.db
@@ -17,13 +17,26 @@
 // are open when the devserver stops go on, timers included, when it starts again
 // on the same file.
 //
+// # PostgreSQL
+//
+//	go run ./devserver --postgres postgres://me@localhost/superstep
+//	SUPERSTEP_POSTGRES='postgres://me:secret@db.example/superstep?sslmode=verify-full' devserver
+//
+// The DSN, a URL or words as for psql, names the database of the histories; what
+// lists show is in a second one, of that name and "_visibility". Both are created
+// when the role may do so, laid out in one transaction each, and upgraded by the
+// server's own migrations when an older server laid them out. The DSN is never
+// printed. PostgreSQL must be 12 or later, and have 65 connections free; it is
+// reached directly, since a pooler that lends connections by the transaction would
+// lose the lock that keeps a second devserver away from the same databases.
+//
 // # Limits
 //
-// It is not for production. There is one process, one history shard and one
-// database connection, so it neither scales out nor fails over; every caller is
-// allowed everything, without TLS; and a database file that another version of
-// the Temporal server laid out is refused, not migrated. Run a cluster on
-// PostgreSQL where any of this matters.
+// It is not for production. There is one process, on SQLite also one history shard
+// and one database connection, so it neither scales out nor fails over; every
+// caller is allowed everything, without TLS; and a database file that another
+// version of the Temporal server laid out is refused, not migrated. Run a cluster
+// where any of this matters.
 //
 // The command lives in a Go module of its own that imports nothing else of
 // Superstep, so that users of the library never inherit go.temporal.io/server.

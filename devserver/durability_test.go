@@ -34,6 +34,24 @@ func waitForBoth(ctx workflow.Context, d time.Duration) (string, error) {
 	return said, timer.Get(ctx, nil)
 }
 
+// onBoth runs a test on each kind of database; flags name one that is new.
+func onBoth(t *testing.T, test func(t *testing.T, flags []string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, []string{"--db", filepath.Join(t.TempDir(), "runs.db")})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		test(t, []string{"--postgres", postgres(t).dsn("me", newDatabase())})
+	})
+}
+
+func startOn(t *testing.T, flags []string) *running {
+	t.Helper()
+	return ready(t, launch(t, append(flags, "--port", "0", "--headless")...))
+}
+
 func startWorker(t *testing.T, c client.Client) worker.Worker {
 	t.Helper()
 	w := worker.New(c, queue, worker.Options{})
@@ -46,10 +64,14 @@ func startWorker(t *testing.T, c client.Client) worker.Worker {
 // the server was stopped and started again, on another port.
 func TestRestartGoesOnWithOpenRuns(t *testing.T) {
 	t.Parallel()
-	db := filepath.Join(t.TempDir(), "runs.db")
+	onBoth(t, goesOnWithOpenRuns)
+}
+
+func goesOnWithOpenRuns(t *testing.T, flags []string) {
+	t.Helper()
 	ctx := within(t, 3*time.Minute)
 
-	first := start(t, db, "--headless")
+	first := startOn(t, flags)
 	c := dial(t, first.address)
 	w := startWorker(t, c)
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
@@ -68,7 +90,7 @@ func TestRestartGoesOnWithOpenRuns(t *testing.T) {
 	require.Zero(t, first.stop(t))
 	require.Empty(t, first.stderr.String())
 
-	second := start(t, db, "--headless")
+	second := startOn(t, flags)
 	c = dial(t, second.address)
 	require.False(t, hasEvent(ctx, c, "open", enumspb.EVENT_TYPE_TIMER_FIRED), "the timer is pending across the restart")
 	found, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: `SuperstepGraph = 'refund' AND SuperstepNodes = 'notify' AND SuperstepQuestions > 0`})
@@ -90,10 +112,14 @@ func TestRestartGoesOnWithOpenRuns(t *testing.T) {
 // Whatever call was answered before the kill is found after it.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	db := filepath.Join(t.TempDir(), "runs.db")
+	onBoth(t, losesNothingAcknowledged)
+}
+
+func losesNothingAcknowledged(t *testing.T, flags []string) {
+	t.Helper()
 	ctx := within(t, 3*time.Minute)
 
-	first := start(t, db, "--headless")
+	first := startOn(t, flags)
 	c := dial(t, first.address)
 	const callers, enough = 4, 40
 	acks := make(chan string)
@@ -117,7 +143,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(acknowledged), enough)
 
-	second := start(t, db, "--headless")
+	second := startOn(t, flags)
 	c = dial(t, second.address)
 	for id := range acknowledged {
 		require.True(t, hasEvent(ctx, c, id, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED), "run %s and its signal", id)

@@ -75,7 +75,7 @@ func addSearchAttributes(ctx context.Context, c client.Client) error {
 			continue
 		}
 		if want := missing[name]; have != want {
-			return fmt.Errorf("search attribute %s is of type %s in this database and must be %s: choose another --db", name, have, want)
+			return fmt.Errorf("search attribute %s is of type %s in this database and must be %s: choose another database", name, have, want)
 		}
 		delete(missing, name)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -17,6 +18,7 @@ const maxPort = 65535
 // options are the flags, as given.
 type options struct {
 	db        string
+	postgres  string // a DSN, which may hold a password: never to be printed
 	ip        string
 	port      int
 	uiPort    int
@@ -29,6 +31,10 @@ type options struct {
 func (o *options) register(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&o.db, "db", "superstep.db", "SQLite `file`, created when missing; "+inMemory+" keeps nothing")
+	f.StringVar(&o.postgres, "postgres", "", "`DSN` of a PostgreSQL server (12 or later) to use instead of a file, such as\n"+
+		"postgres://me@localhost/superstep; that database and superstep_visibility are\n"+
+		"created when missing. A password is better kept in $"+envPostgres+", which\n"+
+		"holds the whole DSN, or in PostgreSQL's own $PGPASSWORD or ~/.pgpass")
 	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
@@ -38,6 +44,24 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.readyFile, "ready-file", "", "`file` that appears, holding host:port of the Temporal API, once the\n"+
 		"server is ready, and goes when it stops; scripts wait for it")
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the server logs to stderr: debug, info, warn or error")
+}
+
+// envPostgres holds the DSN where --postgres would show a password to everybody
+// who lists processes.
+const envPostgres = "SUPERSTEP_POSTGRES"
+
+// choose settles which database the flags and the environment name: a flag comes
+// before the environment, and two flags contradict each other.
+func (o *options) choose(given func(flag string) bool, env string) error {
+	switch {
+	case given("db") && given("postgres"):
+		return errors.New("--db and --postgres exclude each other: give one")
+	case given("postgres") && o.postgres == "":
+		return errors.New("--postgres is empty: give a DSN such as postgres://me@localhost/superstep")
+	case !given("db") && !given("postgres"):
+		o.postgres = env
+	}
+	return nil
 }
 
 // validate reports the first flag whose value cannot be used.

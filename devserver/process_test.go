@@ -41,6 +41,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	defer stopPostgres()
 	binary = filepath.Join(dir, "devserver")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the devserver: %v\n%s", err, out)
@@ -61,9 +62,16 @@ type process struct {
 // of the test if it still runs.
 func launch(t *testing.T, args ...string) *process {
 	t.Helper()
+	return launchIn(t, nil, args...)
+}
+
+// launchIn does so with variables added to the environment.
+func launchIn(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{line: make(chan string, 1), exited: make(chan struct{})}
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Dir = t.TempDir()
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -102,7 +110,12 @@ var announced = regexp.MustCompile(`^devserver (\S+)(?:   web UI (\S+))?   db (.
 // start launches a devserver on free ports and waits until it is ready.
 func start(t *testing.T, db string, args ...string) *running {
 	t.Helper()
-	p := launch(t, append([]string{"--db", db, "--port", "0", "--ui-port", "0"}, args...)...)
+	return ready(t, launch(t, append([]string{"--db", db, "--port", "0", "--ui-port", "0"}, args...)...))
+}
+
+// ready waits until a devserver says that it is.
+func ready(t *testing.T, p *process) *running {
+	t.Helper()
 	select {
 	case line := <-p.line:
 		parts := announced.FindStringSubmatch(line)

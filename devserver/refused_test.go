@@ -127,6 +127,8 @@ func TestRefusesUnusableFlags(t *testing.T) {
 		"--ui-port -1 is not a port":                  {"--ui-port", "-1"},
 		"--log-level \"loud\" is not a level":         {"--log-level", "loud"},
 		"--db is empty":                               {"--db", ""},
+		"--db and --postgres exclude each other":      {"--db", "runs.db", "--postgres", "postgres://me@localhost/superstep"},
+		"--postgres is empty":                         {"--postgres", ""},
 		"unknown flag: --verbose":                     {"--verbose"},
 		"unknown command \"start\" for \"devserver\"": {"start"},
 		"choose a --ready-file in a directory":        {"--db", ":memory:", "--port", "0", "--headless", "--ready-file", filepath.Join(t.TempDir(), "no", "ready")},
@@ -142,7 +144,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	t.Parallel()
 	help, err := exec.CommandContext(within(t, startTimeout), binary, "--help").Output()
 	require.NoError(t, err)
-	for _, flag := range []string{"--db", "--port", "--ui-port", "--ip", "--headless", "--stock", "--ready-file", "--log-level"} {
+	for _, flag := range []string{"--db", "--postgres", "--port", "--ui-port", "--ip", "--headless", "--stock", "--ready-file", "--log-level"} {
 		require.Contains(t, string(help), flag)
 	}
 }

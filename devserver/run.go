@@ -20,8 +20,11 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := openStore(o.db)
+	store, err := openStore(ctx, o)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop while it waited for a database
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, store.close()) }()
@@ -56,7 +59,7 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 // devserver is one running server with what belongs to it.
 type devserver struct {
 	options   options
-	store     *store
+	store     store
 	endpoints endpoints
 	logger    log.Logger
 	logLevel  zap.AtomicLevel
@@ -67,13 +70,13 @@ type devserver struct {
 }
 
 func (d *devserver) start() error {
-	server, err := newServer(d.endpoints, d.store.config(), d.options.stock, d.logger)
+	server, err := newServer(d.endpoints, d.store.persistence(), d.options.stock, d.logger)
 	if err != nil {
 		return err
 	}
 	d.server = server
 	if err := server.Start(); err != nil {
-		return fmt.Errorf("start the Temporal server (if its database is to blame, another --db helps): %w", err)
+		return fmt.Errorf("start the Temporal server (if its database is to blame, another one helps): %w", err)
 	}
 	if !d.options.headless {
 		d.stopUI = startUI(d.endpoints.ui, d.endpoints.frontend)
@@ -124,7 +127,7 @@ func (d *devserver) announcement() string {
 	if d.endpoints.ui.IsValid() {
 		parts = append(parts, "web UI "+uiURL(d.endpoints.ui))
 	}
-	parts = append(parts, "db "+d.store.name)
+	parts = append(parts, "db "+d.store.name())
 	if d.options.stock {
 		parts = append(parts, "stock settings")
 	}

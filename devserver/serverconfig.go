@@ -15,11 +15,6 @@ import (
 
 const (
 	clusterName = "active" // the name Temporal's own development server uses, so that its files open here
-	storeName   = "sqlite"
-
-	// One shard is enough for one machine, and SQLite has one writer anyway. The
-	// number is fixed for the life of a database file.
-	historyShards = 1
 
 	// How failover versions of several clusters would be told apart. Never used
 	// here, but the server insists on them, and keeps them in the file.
@@ -29,9 +24,9 @@ const (
 
 // newServer builds the Temporal server, which also makes it listen; it serves
 // from Start on. The ports in e must be free.
-func newServer(e endpoints, sql *config.SQL, stock bool, logger log.Logger) (temporal.Server, error) {
+func newServer(e endpoints, keep config.Persistence, stock bool, logger log.Logger) (temporal.Server, error) {
 	server, err := temporal.NewServer(
-		temporal.WithConfig(serverConfig(e, sql)),
+		temporal.WithConfig(serverConfig(e, keep)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(e)),
 		temporal.WithLogger(logger),
@@ -42,20 +37,15 @@ func newServer(e endpoints, sql *config.SQL, stock bool, logger log.Logger) (tem
 		}),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("build the Temporal server (if its database is to blame, another --db helps): %w", err)
+		return nil, fmt.Errorf("build the Temporal server (if its database is to blame, another one helps): %w", err)
 	}
 	return server, nil
 }
 
-func serverConfig(e endpoints, sql *config.SQL) *config.Config {
+func serverConfig(e endpoints, keep config.Persistence) *config.Config {
 	frontend, http := dialable(e.frontend).String(), dialable(e.http).String()
 	return &config.Config{
-		Persistence: config.Persistence{
-			DefaultStore:     storeName,
-			VisibilityStore:  storeName,
-			NumHistoryShards: historyShards,
-			DataStores:       map[string]config.DataStore{storeName: {SQL: sql}},
-		},
+		Persistence: keep,
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: failoverVersionIncrement,
 			MasterClusterName:        clusterName,

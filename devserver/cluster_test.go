@@ -1,0 +1,184 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// secret is the password of the role "guarded". It must never be printed.
+const secret = "s3cr3t-w0rd"
+
+// cluster is a PostgreSQL server of these tests' own, with the superuser "me", whom it
+// trusts.
+type cluster struct {
+	dir    string
+	port   int
+	server *exec.Cmd
+	said   bytes.Buffer // to be read after the server has ended
+}
+
+var theCluster struct {
+	sync.Once
+	*cluster
+	err error
+}
+
+// postgres returns the cluster, which is made for the first test that wants it. A
+// test that wants it is skipped where PostgreSQL is not installed.
+func postgres(t *testing.T) *cluster {
+	t.Helper()
+	initdb, server := findPostgres("initdb"), findPostgres("postgres")
+	if initdb == "" || server == "" {
+		t.Skip("no initdb in PATH or /usr/lib/postgresql/*/bin: install PostgreSQL (Debian: apt-get install postgresql) to run this test")
+	}
+	theCluster.Do(func() { theCluster.cluster, theCluster.err = startPostgres(initdb, server) })
+	require.NoError(t, theCluster.err)
+	return theCluster.cluster
+}
+
+// findPostgres returns the path of one of PostgreSQL's programs, the newest where
+// Debian has several; "" when it is not there.
+func findPostgres(program string) string {
+	if path, err := exec.LookPath(program); err == nil {
+		return path
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + program) // the pattern is well formed
+	if len(found) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(found, func(a, b string) int { return len(a) - len(b) })
+}
+
+func startPostgres(initdb, server string) (*cluster, error) {
+	dir, err := os.MkdirTemp("", "devserver-postgres")
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{dir: dir}
+	as, err := otherUser(dir)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	setup := exec.Command(initdb, "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+	setup.Dir, setup.SysProcAttr = dir, as
+	if out, err := setup.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	// Whoever else connects as "guarded" has to know the password.
+	access := "host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(access), 0o600); err != nil {
+		return nil, err
+	}
+	if c.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	c.server = exec.Command(server, "-D", data, "-p", strconv.Itoa(c.port), "-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=", "-c", "max_connections=500")
+	c.server.Dir, c.server.SysProcAttr, c.server.Stderr = dir, as, &c.said
+	if err := c.server.Start(); err != nil {
+		return nil, err
+	}
+	return c, c.prepare()
+}
+
+// otherUser gives dir to a user who is not root, as whom PostgreSQL then runs: it
+// refuses root. Somebody who is not root stays who they are.
+func otherUser(dir string) (*syscall.SysProcAttr, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // no attributes are what such a process needs
+	}
+	who, err := user.Lookup("postgres")
+	if err != nil {
+		if who, err = user.Lookup("nobody"); err != nil {
+			return nil, err
+		}
+	}
+	uid, errUID := strconv.ParseUint(who.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(who.Gid, 10, 32)
+	if errUID != nil || errGID != nil {
+		return nil, fmt.Errorf("user %s has the ids %s and %s", who.Username, who.Uid, who.Gid)
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}},
+		os.Chown(dir, int(uid), int(gid))
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return 0, err
+	}
+	if err := l.Close(); err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(port)
+}
+
+// prepare waits until the server takes connections, and adds the roles.
+func (c *cluster) prepare() error {
+	deadline := time.Now().Add(startTimeout)
+	for {
+		err := c.exec("postgres", "CREATE ROLE guarded LOGIN PASSWORD '"+secret+"'")
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(poll) // between two tries
+	}
+}
+
+func (c *cluster) dsn(role, database string) string {
+	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s", role, c.port, database)
+}
+
+// exec executes a statement as the superuser.
+func (c *cluster) exec(database, statement string) error {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, c.dsn("me", database))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// stopPostgres ends the cluster, if there is one, at once: nobody needs what it has.
+func stopPostgres() {
+	c := theCluster.cluster
+	if c == nil {
+		return
+	}
+	if c.server != nil && c.server.Process != nil {
+		_ = c.server.Process.Signal(syscall.SIGQUIT)
+		_ = c.server.Wait()
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+var databases atomic.Int64
+
+// newDatabase is the name of a database that does not exist yet.
+func newDatabase() string { return fmt.Sprintf("runs%d", databases.Add(1)) }

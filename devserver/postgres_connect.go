@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/iancoleman/strcase"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
+	"go.temporal.io/server/common/config"
+)
+
+// connectTo returns how the server gets a pool of connections to a database. The
+// server would otherwise build a DSN of its own from parts, which knows neither
+// sockets nor password files and does not escape a user's name.
+func connectTo(at *pgx.ConnConfig) func(*config.SQL) (*sqlx.DB, error) {
+	return func(cfg *config.SQL) (*sqlx.DB, error) {
+		return openPool(connector(at), cfg.MaxConns)
+	}
+}
+
+func connector(at *pgx.ConnConfig) driver.Connector {
+	return stdlib.GetConnector(*at.Copy(), stdlib.OptionAfterConnect(storeDurationsAsNumbers))
+}
+
+// storeDurationsAsNumbers is what the server's columns want: nanoseconds, where the
+// driver's own choice is an interval.
+func storeDurationsAsNumbers(_ context.Context, c *pgx.Conn) error {
+	c.TypeMap().RegisterDefaultPgType(time.Duration(0), "int8")
+	c.TypeMap().RegisterDefaultPgType((*time.Duration)(nil), "int8")
+	return nil
+}
+
+// openPool opens the first connection at once, so that a wrong DSN shows.
+func openPool(c driver.Connector, conns int) (*sqlx.DB, error) {
+	db := sqlx.NewDb(sql.OpenDB(c), "pgx")
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.MapperFunc(strcase.ToSnake) // the server's rows name columns by their fields
+	if err := db.Ping(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// oneTransaction is a pool of one connection whose every statement is part of one
+// transaction, until somebody executes COMMIT: the server's schema tools take a
+// pool and know nothing of transactions.
+type oneTransaction struct {
+	driver.Connector
+	begun atomic.Bool
+}
+
+var _ driver.Connector = (*oneTransaction)(nil)
+
+// Connect begins the transaction. It does so once: a pool that lost its connection
+// would otherwise go on in a second transaction, with half of the statements.
+func (o *oneTransaction) Connect(ctx context.Context) (driver.Conn, error) {
+	if o.begun.Swap(true) {
+		return nil, errors.New("lost the connection in the middle of a transaction")
+	}
+	c, err := o.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := c.(*stdlib.Conn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("%T is not a connection of the PostgreSQL driver", c), c.Close())
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN", nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return inTransaction{conn}, nil
+}
+
+// inTransaction is a connection that may be used again while a transaction is open,
+// which the driver refuses.
+type inTransaction struct{ *stdlib.Conn }
+
+// ResetSession leaves the transaction open.
+func (inTransaction) ResetSession(context.Context) error { return nil }
