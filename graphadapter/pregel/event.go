@@ -23,6 +23,8 @@ const (
 	EventMessage EventKind = "message"
 	// EventReset: Task is at its attempt number Attempt; what its earlier attempts emitted is void.
 	EventReset EventKind = "reset"
+	// EventLedger: Task came back with a ledger, Value, whatever its ending was.
+	EventLedger EventKind = "ledger"
 	// EventCheckpoint: Checkpoint was saved.
 	EventCheckpoint EventKind = "checkpoint"
 	// EventTick: the loop looked at Checkpoint for what to run next, which Planned says; nothing at a run's end. It comes

@@ -109,6 +109,7 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	l.end(tr)
 	if o.Ledger != nil {
 		tr.rec.Ledger = o.Ledger
+		l.emit(Event{Kind: EventLedger, Task: tr.task, Value: o.Ledger})
 	}
 	if o.Drain != "" {
 		l.Drain(o.Drain)

@@ -50,6 +50,8 @@ func (s *session) eventText(e pregel.Event) string {
 		return "interrupt" + path + questionsText(e.Questions)
 	case pregel.EventCustom:
 		return "custom" + path + " " + string(e.Value)
+	case pregel.EventLedger:
+		return "ledger" + path + " " + string(e.Value)
 	case pregel.EventCheckpoint:
 		return s.savedText(e)
 	}
