@@ -34,7 +34,8 @@ type memoryThread struct {
 	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
 	spec *pregel.Spec
 
-	trace trace
+	trace   trace
+	effects memoryEffects
 
 	mu      sync.Mutex
 	view    ThreadView
@@ -55,7 +56,8 @@ func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryTh
 	defer m.mu.Unlock()
 	t, ok := m.threads[id]
 	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: trace{asked: map[string]asked{}}, tape: newTape()}
+		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: trace{asked: map[string]asked{}}, tape: newTape(),
+			effects: newMemoryEffects()}
 		if !first {
 			return nil, t.refuse(ErrNotFound, "it has never run")
 		}
@@ -115,6 +117,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	t.runs++
 	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
 		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now()}
+	t.effects.begins(t.view.RunID)
 	t.cause, t.open, t.drain = nil, nil, drain
 	done := make(chan struct{})
 	t.done = done
@@ -134,6 +137,7 @@ func (t *memoryThread) observe(e pregel.Event) {
 	t.trace.mu.Lock()
 	defer t.trace.mu.Unlock()
 	t.trace.observe(e)
+	t.effects.observe(e)
 	t.tape.observe(e)
 }
 
@@ -144,6 +148,7 @@ func (t *memoryThread) stopped(ended graphadapter.RunResult, err error) {
 	t.tape.ends()
 	concludeView(&t.view, ended, err)
 	t.trace.complete(&t.view)
+	t.effects.ended(t.view.Status)
 	t.open, t.cause = ended.Questions, err
 	t.view.Closed = time.Now()
 	if t.view.Status == StatusWaiting || t.view.Status == StatusStopped {

@@ -59,6 +59,7 @@ func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	case len(s.Next) > 0:
 		t.view.Status, t.view.Closed = StatusStopped, time.Time{}
 	}
+	t.effects.ended(t.view.Status)
 	t.view.Questions, t.cause, t.open = questionsOf(open), nil, nil
 	for _, q := range open {
 		t.open = append(t.open, q.Question)

@@ -34,6 +34,8 @@ type Runtime interface {
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// cancelRun ends the open run and returns when it has ended.
 	cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
+	// effectsOf returns what a thread did outside.
+	effectsOf(ctx context.Context, g *graphadapter.Graph, thread string) (EffectsView, error)
 	// streamRun returns what the thread's runs stream.
 	streamRun(ctx context.Context, g *graphadapter.Graph, r StreamRequest) iter.Seq2[StreamPart, error]
 }

@@ -62,17 +62,6 @@ type ThreadView struct {
 	Effects      []EffectView `json:"effects,omitempty"`
 }
 
-// EffectView is one write to the outside.
-type EffectView struct {
-	Key      string          `json:"key"`
-	Effect   string          `json:"effect"`
-	Node     string          `json:"node"`
-	State    string          `json:"state"`
-	Attempts int             `json:"attempts"`
-	Receipt  json.RawMessage `json:"receipt,omitempty"`
-	Evidence string          `json:"evidence,omitempty"`
-}
-
 // StateView is a thread's state at one checkpoint.
 type StateView struct {
 	Thread     string                     `json:"thread"`

@@ -28,7 +28,7 @@ Exit codes:
   6    no server, or no worker with that graph
   7    the run was cancelled
   130  Ctrl-C; a followed run goes on
-Commands that only look (show, list, state, history) exit 0 when there was something to look at.
+Commands that only look (show, list, state, history, effects) exit 0 when there was something to look at.
 `
 
 // The groups of commands in the root's help.
@@ -66,7 +66,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.retryCommand(), a.drainCommand(), a.cancelCommand(),
 		a.updateCommand(), a.forkCommand(),
-		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.streamCommand(), a.graphCommand(),
+		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(),
+		a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
 	root.SetCompletionCommandGroupID(groupOperate)
 	root.SetHelpCommandGroupID(groupOperate)

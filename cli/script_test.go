@@ -138,6 +138,10 @@ func (s *script) HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([
 	return play[[]superstep.CheckpointView](ctx, s, "HistoryOf", req, nil)
 }
 
+func (s *script) Effects(ctx context.Context, req superstep.EffectsRequest) (superstep.EffectsView, error) {
+	return play[superstep.EffectsView](ctx, s, "Effects", req, nil)
+}
+
 func (s *script) Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error) {
 	return play[superstep.StateView](ctx, s, "Update", req, nil)
 }

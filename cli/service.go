@@ -19,6 +19,7 @@ type service interface {
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
 	StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error)
 	HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error)
+	Effects(ctx context.Context, req superstep.EffectsRequest) (superstep.EffectsView, error)
 	Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error)
 	Fork(ctx context.Context, req superstep.ForkRequest) (superstep.ThreadView, error)
 	Drain(ctx context.Context, thread, reason string) (superstep.ThreadView, error)

@@ -2,6 +2,8 @@ package workflows
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -151,6 +153,14 @@ func activityID(task *pregel.Task) string {
 		id = task.Namespace + "|" + id
 	}
 	return id
+}
+
+// StepOf returns the superstep that a task's activity is of, by its id; 0 for other activities.
+func StepOf(activityID string) int {
+	id := activityID[strings.LastIndexByte(activityID, '|')+1:]
+	first, _, _ := strings.Cut(id, "/")
+	step, _ := strconv.Atoi(first)
+	return step
 }
 
 func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.NodeRequest {

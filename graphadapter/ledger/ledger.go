@@ -101,7 +101,7 @@ func (e Entry) Ruled() Entry {
 
 // leave checks the one rule that all transitions share: what the outside has stays so.
 func (e Entry) leave(to State) error {
-	if e.State == StateCommitted {
+	if e.State == StateCommitted || e.State == StateCompensated {
 		return &TransitionError{Name: e.Name, Key: e.Key, From: e.State, To: to}
 	}
 	return nil

@@ -1,0 +1,127 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/internal/history"
+	"superstep.dev/workflows"
+)
+
+// Effects returns what a thread did outside: the effects of all its runs that the server still has, and of tasks under
+// way. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
+//
+// Errors: ErrNotFound; ErrBadInput when the past cannot be read here; ErrNoServer.
+func (c *Client) Effects(ctx context.Context, r EffectsRequest) (EffectsView, error) {
+	return c.effectsOf(ctx, nil, r.Thread)
+}
+
+func (c *Client) effectsOf(ctx context.Context, g *graphadapter.Graph, thread string) (EffectsView, error) {
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return EffectsView{}, err
+	}
+	walk := effectsWalk{tail: &c.tail, graph: c.graphOr(g, last), thread: thread}
+	effects, err := walk.back(ctx, last.runID, func(*graphadapter.Effects) bool { return false })
+	if err != nil {
+		return EffectsView{}, c.explainReplay(err, last)
+	}
+	if last.open {
+		c.addUnderWay(last, effects)
+	}
+	return EffectsView{Thread: thread, Graph: last.graph, Status: statusOf(last.status), Gone: walk.gone,
+		Effects: effectsView(effects.All())}, nil
+}
+
+// addUnderWay adds what the tasks under way have stored with their heartbeats.
+func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
+	for _, a := range last.described.GetPendingActivities() {
+		var kept graphadapter.NodeProgress
+		if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
+			continue // not a task's
+		}
+		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
+		effects.UnderWay(node, workflows.StepOf(a.GetActivityId()), kept.Ledger, a.GetLastHeartbeatTime().AsTime())
+	}
+}
+
+// effectsWalk reads the effects of a thread's runs, from one run back. It holds one run's events at a time.
+type effectsWalk struct {
+	tail   *history.Tail
+	graph  *graphadapter.Graph // nil when it is not known here
+	thread string
+	gone   int // runs of the thread that the server has no more
+}
+
+// back reads runs until enough says so of the last one read, or to the oldest that the server still has. The error may be
+// an *workflows.UnreadableError.
+func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*graphadapter.Effects) bool) (*graphadapter.Effects, error) {
+	var runs []*graphadapter.Effects
+	var ids []string
+	var lines []workflows.Line
+	for id := runID; id != ""; {
+		effects, in, err := w.run(ctx, id)
+		var gone *serviceerror.NotFound
+		if errors.As(err, &gone) && len(runs) > 0 {
+			w.gone = max(1, goneRuns(lines, ids))
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs, ids, lines = append(runs, effects), append(ids, id), in.Lines
+		if id = in.Previous; enough(effects) {
+			break
+		}
+	}
+	all := graphadapter.NewEffects("", nil)
+	for _, run := range slices.Backward(runs) {
+		all.Continue(run)
+	}
+	return all, nil
+}
+
+// run replays one run.
+func (w *effectsWalk) run(ctx context.Context, id string) (*graphadapter.Effects, workflows.GraphInput, error) {
+	var in workflows.GraphInput
+	events, err := w.tail.All(ctx, w.thread, id)
+	if err != nil {
+		return nil, in, err
+	}
+	if len(events) > 0 {
+		started := events[0].GetWorkflowExecutionStartedEventAttributes()
+		if err := w.tail.Converter.FromPayloads(started.GetInput(), &in); err != nil {
+			return nil, in, err
+		}
+	}
+	effects := graphadapter.NewEffects(id, timeIn(events))
+	return effects, in, w.tail.ReplayEvents(w.thread, id, events, workflows.NewReader(w.graph, effects))
+}
+
+// timeIn tells the time of a run's events by their ids.
+func timeIn(events []*historypb.HistoryEvent) func(int64) time.Time {
+	return func(at int64) time.Time {
+		if at < 1 || at > int64(len(events)) {
+			return time.Time{}
+		}
+		return events[at-1].GetEventTime().AsTime()
+	}
+}
+
+// goneRuns counts the runs that made these checkpoints, without those that are there.
+func goneRuns(lines []workflows.Line, there []string) int {
+	gone := map[string]bool{}
+	for _, l := range lines {
+		if l.Run != "" && !slices.Contains(there, l.Run) {
+			gone[l.Run] = true
+		}
+	}
+	return len(gone)
+}

@@ -1,0 +1,107 @@
+package superstep_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/graphtest"
+)
+
+// states are the effects of a thread as "node step state", in their order.
+func states(t *testing.T, th *superstep.Thread[payment]) []string {
+	t.Helper()
+	view, err := th.Effects(t.Context())
+	require.NoError(t, err)
+	out := []string{}
+	seen := map[string]bool{}
+	for _, e := range view.Effects {
+		require.False(t, seen[e.Key], "two rows of %s", e.Key)
+		seen[e.Key] = true
+		out = append(out, e.Node+" "+string(rune('0'+e.Step))+" "+e.State)
+	}
+	return out
+}
+
+// A thread's effects are those of all its runs: of supersteps long past, of nodes that failed, of runs that failed.
+func TestEffectsOfAllRunsAreListed(t *testing.T) {
+	b := newTill()
+	refused := superstep.Permanent(errors.New("no such account"))
+	b.failing(func(call string) error {
+		if call == "pay nobody" {
+			return refused
+		}
+		return nil
+	}, nil)
+	pay := b.effect("bank.pay")
+	g := superstep.NewStateGraph[payment]("pays")
+	g.AddEffect(pay)
+	g.AddNode("first", paying(pay, "ann", "bob"))
+	g.AddNode("second", paying(pay, "cid", "nobody"))
+	g.AddEdge(superstep.Start, "first")
+	g.AddEdge("first", "second")
+	graph := g.MustCompile()
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		began := time.Now().Add(-time.Minute)
+		th := graph.Thread(rt, graphtest.ThreadID(t))
+		_, err := th.Effects(t.Context())
+		require.ErrorIs(t, err, superstep.ErrNotFound)
+		_, err = th.Invoke(t.Context(), payment{})
+		require.Error(t, err)
+		assert.Equal(t, []string{"first 1 committed", "first 1 committed", "second 2 committed", "second 2 failed"}, states(t, th))
+		_, err = th.Retry(t.Context())
+		require.Error(t, err)
+		view, err := th.Effects(t.Context())
+		require.NoError(t, err)
+		require.Len(t, view.Effects, 4)
+		assert.Equal(t, superstep.StatusFailed, view.Status)
+		assert.Zero(t, view.Gone)
+		one, four := view.Effects[0], view.Effects[3]
+		assert.Equal(t, "bank.pay", one.Effect)
+		assert.NotEmpty(t, one.Receipt)
+		assert.Equal(t, 1, one.Attempts)
+		assert.Equal(t, 2, four.Attempts, "%+v", four)
+		assert.Contains(t, four.Evidence, "no such account")
+		assert.NotEmpty(t, one.Run)
+		assert.NotEqual(t, one.Run, four.Run, "the newest state of the second node's is of the second run")
+		for _, e := range view.Effects {
+			assert.True(t, e.Time.After(began), "%+v", e)
+		}
+	}, graph)
+}
+
+// What a task under way has recorded is listed before it ends.
+func TestEffectsOfTasksUnderWayAreListed(t *testing.T) {
+	b := newTill()
+	reached, release := make(chan struct{}, 2), make(chan struct{})
+	pay := b.effect("bank.pay")
+	g := superstep.NewStateGraph[payment]("holds")
+	g.AddEffect(pay)
+	g.AddNode("hold", func(ctx context.Context, s payment) (payment, error) {
+		if _, err := pay.Call(ctx, transfer{To: "ann", Amount: 1}); err != nil {
+			return s, err
+		}
+		reached <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return s, nil
+	})
+	g.AddEdge(superstep.Start, "hold")
+	graph := g.MustCompile()
+	client := graphtest.Temporal(t, graph)
+	th := graph.Thread(client, graphtest.ThreadID(t))
+	require.NoError(t, th.Start(t.Context(), payment{}))
+	<-reached
+	assert.Equal(t, []string{"hold 1 committed"}, states(t, th))
+	close(release)
+	_, err := th.Wait(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"hold 1 committed"}, states(t, th))
+}
