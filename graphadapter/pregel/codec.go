@@ -24,6 +24,7 @@ type checkpointJSON struct {
 	InterruptSeen map[string]int64            `json:"interrupt_seen,omitempty"`
 	Updated       []string                    `json:"updated,omitempty"`
 	HasUpdated    bool                        `json:"has_updated,omitempty"`
+	Ran           []string                    `json:"ran,omitempty"` // in a suspended loop only
 }
 
 // recordJSON is a Record as stored.
@@ -48,16 +49,21 @@ type threadJSON struct {
 
 // EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
 func (p *Program) EncodeThread(t *Thread) (Value, error) {
-	out := threadJSON{Seq: t.seq, Forked: t.forked, Memory: map[string]*recordJSON{}}
+	return json.Marshal(p.threadOut(t, false))
+}
+
+// threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.
+func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
+	out := &threadJSON{Seq: t.seq, Forked: t.forked, Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
-		out.Head = p.recordOut(t.Head)
+		out.Head = p.recordOut(t.Head, exact)
 	}
 	for _, key := range sortedKeys(t.memory) {
 		if sub, ok := p.byMemoryKey(key); ok {
-			out.Memory[key] = sub.recordOut(t.memory[key])
+			out.Memory[key] = sub.recordOut(t.memory[key], exact)
 		}
 	}
-	return json.Marshal(out)
+	return out
 }
 
 // DecodeThread reads what EncodeThread wrote. Channels and nodes that the program does not have are dropped.
@@ -66,6 +72,10 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 	if err := json.Unmarshal(v, &in); err != nil {
 		return nil, fmt.Errorf("graph %q: stored thread state: %w", p.Spec.Name, err)
 	}
+	return p.threadIn(&in), nil
+}
+
+func (p *Program) threadIn(in *threadJSON) *Thread {
 	t := &Thread{seq: in.Seq, forked: in.Forked, memory: map[string]*Record{}}
 	if in.Head != nil {
 		t.Head = p.recordIn(in.Head)
@@ -75,17 +85,20 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 			t.memory[key] = sub.recordIn(in.Memory[key])
 		}
 	}
-	return t, nil
+	return t
 }
 
-func (p *Program) recordOut(r *Record) *recordJSON {
-	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
+func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
+	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
 	for _, path := range sortedKeys(r.tasks) {
 		t := r.tasks[path]
-		stored := &taskRecordJSON{TaskRecord: *p.tracked(t)}
+		stored := &taskRecordJSON{TaskRecord: *t}
+		if !exact {
+			stored.TaskRecord = *p.tracked(t)
+		}
 		if t.child != nil {
 			if sub := p.nodes[p.nodeAt[t.Node]].sub; sub != nil {
-				stored.Child = sub.recordOut(t.child)
+				stored.Child = sub.recordOut(t.child, exact)
 			}
 		}
 		out.Tasks[path] = stored
@@ -109,14 +122,14 @@ func (p *Program) recordIn(in *recordJSON) *Record {
 	return r
 }
 
-func (p *Program) checkpointOut(c *Checkpoint) checkpointJSON {
+func (p *Program) checkpointOut(c *Checkpoint, exact bool) checkpointJSON {
 	out := checkpointJSON{
 		ID: c.ID, Parent: c.Parent, Source: c.Source, Step: c.Step, Seq: c.Seq, Branch: c.Branch, Digest: c.Digest,
 		Values: map[string]Value{}, Joins: map[string][]string{}, Versions: map[string]int64{},
 		Seen: map[string]map[string]int64{}, HasUpdated: c.hasUpdated,
 	}
 	for i := range p.channels {
-		p.cellOut(&out, c, i)
+		p.cellOut(&out, c, i, exact)
 	}
 	for i, versions := range c.seen {
 		if versions == nil {
@@ -130,28 +143,51 @@ func (p *Program) checkpointOut(c *Checkpoint) checkpointJSON {
 		}
 		out.Seen[p.nodes[i].name] = seen
 	}
-	if c.interruptSeen != nil {
-		out.InterruptSeen = map[string]int64{}
-		for i, v := range c.interruptSeen {
-			if v > 0 {
-				out.InterruptSeen[p.channels[i].name] = v
-			}
-		}
-	}
+	out.InterruptSeen = p.versionsOut(c.interruptSeen)
 	for _, i := range c.updated {
 		out.Updated = append(out.Updated, p.channels[i].name)
+	}
+	if exact {
+		for _, at := range c.ran {
+			out.Ran = append(out.Ran, p.nodes[at].name)
+		}
 	}
 	return out
 }
 
-func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int) {
+// versionsOut names the channels of versions; nil stays nil.
+func (p *Program) versionsOut(versions []int64) map[string]int64 {
+	if versions == nil {
+		return nil
+	}
+	out := map[string]int64{}
+	for i, v := range versions {
+		if v > 0 {
+			out[p.channels[i].name] = v
+		}
+	}
+	return out
+}
+
+func (p *Program) versionsIn(named map[string]int64) []int64 {
+	if named == nil {
+		return nil
+	}
+	out := make([]int64, len(p.channels))
+	for i := range p.channels {
+		out[i] = named[p.channels[i].name]
+	}
+	return out
+}
+
+func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int, exact bool) {
 	ch, s := &p.channels[i], &c.cells[i]
 	if c.versions[i] == 0 {
 		return
 	}
 	out.Versions[ch.name] = c.versions[i]
 	switch {
-	case ch.rule == ruleUntracked:
+	case ch.rule == ruleUntracked && !exact:
 	case ch.rule == ruleSends:
 		out.Sends = s.sends
 	case ch.rule == ruleJoin || ch.rule == ruleJoinAfter:
@@ -181,6 +217,9 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 		c.versions[i] = version
 		c.top = max(c.top, version)
 		s.value = in.Values[ch.name]
+		if ch.rule == ruleTopic && s.value != nil && !isList(s.value) {
+			s.value = nil // a topic holds a list, and counts on it
+		}
 		s.finished = slices.Contains(in.Finished, ch.name)
 		if ch.rule == ruleSends {
 			for _, send := range in.Sends {
@@ -206,10 +245,10 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 			c.seen[i][at] = stored[p.channels[t].name]
 		}
 	}
-	if in.InterruptSeen != nil {
-		c.interruptSeen = make([]int64, len(p.channels))
-		for i := range p.channels {
-			c.interruptSeen[i] = in.InterruptSeen[p.channels[i].name]
+	c.interruptSeen = p.versionsIn(in.InterruptSeen)
+	for _, name := range in.Ran {
+		if at, ok := p.nodeAt[name]; ok {
+			c.ran = append(c.ran, at)
 		}
 	}
 	for _, name := range in.Updated {

@@ -41,12 +41,22 @@ func advance(p *pregel.Program, thread *pregel.Thread, in pregel.Input) *pregel.
 	if err != nil {
 		return nil
 	}
+	further(loop, nil)
+	return loop
+}
+
+// further delivers a few outcomes; before each, while the loop is quiet, it calls quiet.
+func further(loop *pregel.Loop, quiet func()) {
 	for range 20 {
 		tasks := loop.Ready()
 		if len(tasks) == 0 {
 			break
 		}
 		for i, t := range tasks {
+			if quiet != nil {
+				loop.PutBack(tasks[i:]...)
+				quiet()
+			}
 			o := pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "x", Value: pregel.Value("1")}}}}
 			if t.Step%4 == 3 && t.Failure == nil {
 				o = pregel.Outcome{Error: &pregel.NodeError{Type: "Boom", Message: "no"}}
@@ -57,7 +67,6 @@ func advance(p *pregel.Program, thread *pregel.Thread, in pregel.Input) *pregel.
 			loop.Deliver(t, o)
 		}
 	}
-	return loop
 }
 
 // stages are a thread's stored states along a run, for fuzzing to begin with.

@@ -33,13 +33,19 @@ func cancelled(err error) bool {
 
 // handlerOf makes the task that handles a failed one: with the failed task's input, and a record of its own.
 func (l *Loop) handlerOf(tr *taskRun) *taskRun {
+	h, t := l.handling(tr)
+	l.enter(h, t, &TaskRecord{})
+	return h
+}
+
+// handling makes that task, in its place.
+func (l *Loop) handling(tr *taskRun) (*taskRun, *Task) {
 	t := l.prog.handlerTask(tr.task)
 	t.State, t.Failure = l.prog.inputOf(tr.task), tr.rec.Error
 	h := &taskRun{of: tr}
 	tr.by = h
 	l.place(t)
-	l.enter(h, t, &TaskRecord{})
-	return h
+	return h, t
 }
 
 // sortHandlers puts each handler behind the task that failed: the order in which tasks failed decides nothing.

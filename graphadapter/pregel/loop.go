@@ -31,6 +31,7 @@ type Loop struct {
 	observe Observer
 	root    *Loop
 	queue   []*Task // the root's: tasks to hand out
+	away    int     // the root's: tasks that Ready handed out, and that have neither come back nor been put back
 	drain   string  // the root's: why the run is to stop, "" when it is not
 
 	// Where this loop is nested; empty for the root.
@@ -63,16 +64,8 @@ type Loop struct {
 // Start begins a run of a thread. replay says that thread.Head was chosen by its id instead of being the newest: then
 // the tasks after it run again, on a branch of their own. Errors leave the thread as it was.
 func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, observe Observer) (*Loop, error) {
-	l := &Loop{prog: p, thread: thread, opts: opts, observe: observe, rec: thread.Head,
-		before: p.before, after: p.after, namespace: opts.Namespace}
-	l.root = l
-	l.keep = func(r *Record) { thread.Head = r }
-	if opts.InterruptBefore != nil {
-		l.before = p.breakpoints(opts.InterruptBefore)
-	}
-	if opts.InterruptAfter != nil {
-		l.after = p.breakpoints(opts.InterruptAfter)
-	}
+	l := p.loop(thread, opts, observe)
+	l.rec = thread.Head
 	if in.Resume != nil && thread.Head != nil {
 		l.askAgain = in.Resume.AskAgain
 		if err := p.answer(thread, in.Resume); err != nil {
@@ -89,6 +82,21 @@ func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, obs
 	l.tick()
 	l.settle()
 	return l, nil
+}
+
+// loop makes the root's loop, without a position.
+func (p *Program) loop(thread *Thread, opts Options, observe Observer) *Loop {
+	l := &Loop{prog: p, thread: thread, opts: opts, observe: observe, before: p.before, after: p.after,
+		namespace: opts.Namespace}
+	l.root = l
+	l.keep = func(r *Record) { thread.Head = r }
+	if opts.InterruptBefore != nil {
+		l.before = p.breakpoints(opts.InterruptBefore)
+	}
+	if opts.InterruptAfter != nil {
+		l.after = p.breakpoints(opts.InterruptAfter)
+	}
+	return l
 }
 
 // Status returns where the run stands.
@@ -124,6 +132,10 @@ func (l *Loop) Drain(reason string) {
 func (l *Loop) Ready() []*Task {
 	ready := l.queue
 	l.queue = nil
+	for _, t := range ready {
+		t.run.taken = true
+	}
+	l.away += len(ready)
 	return ready
 }
 
@@ -132,6 +144,7 @@ func (l *Loop) Deliver(t *Task, o Outcome) {
 	if t.run == nil || t.run.ended || !t.run.running {
 		return
 	}
+	t.loop.root.back(t)
 	t.loop.finish(t.run, o)
 	t.loop.settle()
 }

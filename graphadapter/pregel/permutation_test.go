@@ -30,6 +30,10 @@ type player struct {
 	pick func(n int) int
 	// stored stores the thread and reads it back before every run.
 	stored bool
+	// suspend decides whether the run is suspended and restored now.
+	suspend func() bool
+	// replies answers questions while siblings of the task that asked run.
+	replies bool
 	// crash decides whether the process is lost now, with the outcomes of the tasks that have not ended.
 	crash func() bool
 }
@@ -72,7 +76,7 @@ func (p *player) goOn(t *rapid.T, in pregel.Input) {
 			in = pregel.Input{}
 		case p.last == pregel.StatusWaiting:
 			in = pregel.Input{Resume: p.answers()}
-		case p.last == pregel.StatusFailed, p.last == pregel.StatusDrained:
+		case p.last == pregel.StatusFailed, p.last == pregel.StatusDrained, p.last == pregel.StatusBreakpoint:
 			in = pregel.Input{}
 		default:
 			return
@@ -90,6 +94,19 @@ func (p *player) run(in pregel.Input) (crashed bool, err error) {
 	for len(open) > 0 {
 		if p.crash() {
 			return true, nil
+		}
+		if p.suspend != nil && p.suspend() {
+			loop.PutBack(open...)
+			if loop, err = suspended(p.program, loop, p.observe); err != nil {
+				return false, err
+			}
+			p.thread, open = loop.Thread(), loop.Ready()
+		}
+		if p.replies && len(p.events)%3 == 0 {
+			if err := loop.Resume(p.answers()); err != nil {
+				return false, err
+			}
+			open = append(open, loop.Ready()...)
 		}
 		at := p.pick(len(open))
 		task := open[at]

@@ -7,6 +7,7 @@ type taskRun struct {
 	child    *Loop
 	attempts int
 	running  bool
+	taken    bool // Ready handed it out, and nobody has put it back
 	ended    bool
 	held     bool // its subgraph stopped at a breakpoint
 	drained  bool // its subgraph stopped because the run is drained
@@ -19,7 +20,7 @@ type taskRun struct {
 // end counts a task as ended.
 func (l *Loop) end(tr *taskRun) {
 	if !tr.ended {
-		tr.ended, tr.running = true, false
+		tr.ended, tr.running, tr.taken = true, false, false
 		l.open--
 	}
 }
@@ -32,9 +33,14 @@ func (l *Loop) place(t *Task) {
 
 // enter makes a placed task one of this superstep, with what is known of it.
 func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
+	l.know(tr, t, unknown)
+	l.taskEvent(EventTaskStart, tr)
+}
+
+// know gives a task its run and what is known of it.
+func (l *Loop) know(tr *taskRun, t *Task, unknown *TaskRecord) {
 	tr.task, tr.rec, t.run = t, l.record(t, unknown), tr
 	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
-	l.taskEvent(EventTaskStart, tr)
 }
 
 // unknown returns a record for each task, and room for all of them.
@@ -79,7 +85,7 @@ func (l *Loop) start(tr *taskRun) {
 }
 
 func (l *Loop) handOut(tr *taskRun) {
-	tr.running = true
+	tr.running, tr.taken = true, false
 	l.root.queue = append(l.root.queue, tr.task)
 }
 

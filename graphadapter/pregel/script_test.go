@@ -45,6 +45,7 @@ func TestScriptsWithStoredThreads(t *testing.T) {
 // session is the state of one script.
 type session struct {
 	stored    bool
+	suspended bool
 	subgraphs map[string]*pregel.Spec
 	program   *pregel.Program
 	thread    *pregel.Thread
@@ -60,7 +61,11 @@ func newSession() *session { return &session{subgraphs: map[string]*pregel.Spec{
 func (s *session) directive(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	s.out.Reset()
-	if err := s.do(d); err != nil {
+	err := s.do(d)
+	if err == nil {
+		err = s.suspend()
+	}
+	if err != nil {
 		fmt.Fprintf(&s.out, "error: %v\n", err)
 	}
 	return s.out.String()
@@ -271,7 +276,7 @@ func (s *session) deliverOne(name string, task *pregel.Task, text string) error 
 	s.open = slices.DeleteFunc(s.open, func(n string) bool { return n == name })
 	s.loop.Deliver(task, o)
 	s.takeReady()
-	return nil
+	return s.suspend()
 }
 
 // runAll delivers to every task that is handed out the outcome of its line, named by the task or by its node, until

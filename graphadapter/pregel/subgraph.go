@@ -13,15 +13,10 @@ func (l *Loop) startChild(tr *taskRun) {
 			"remembers, and runs twice in one superstep: both would write the same memory", tr.task.Node)})
 		return
 	}
-	child := &Loop{
-		prog: sub, thread: l.thread, observe: l.observe, root: l.root, before: sub.before, after: sub.after,
-		opts:      Options{RecursionLimit: l.opts.RecursionLimit},
-		namespace: childNamespace(tr.task), askAgain: l.askAgain, outer: l, within: tr, pool: l.pool,
-		graph: append(l.graph[:len(l.graph):len(l.graph)], l.prog.nodes[tr.task.node].spec.Subgraph),
-		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
-	}
+	child := l.nested(tr)
+	child.askAgain, child.pool = l.askAgain, l.pool
 	l.attach(child, tr)
-	tr.child, tr.held, tr.drained = child, false, false
+	tr.held, tr.drained = false, false
 	in := Input{Value: tr.task.Arg}
 	if in.Value == nil {
 		in.Value = encodeObject(tr.task.State)
@@ -32,6 +27,19 @@ func (l *Loop) startChild(tr *taskRun) {
 		child.tick()
 	}
 	child.settle()
+}
+
+// nested makes the loop of a subgraph's task, in its place but without a position.
+func (l *Loop) nested(tr *taskRun) *Loop {
+	n := &l.prog.nodes[tr.task.node]
+	tr.child = &Loop{
+		prog: n.sub, thread: l.thread, observe: l.observe, root: l.root, before: n.sub.before, after: n.sub.after,
+		opts:      Options{RecursionLimit: l.opts.RecursionLimit},
+		namespace: childNamespace(tr.task), outer: l, within: tr,
+		graph: append(l.graph[:len(l.graph):len(l.graph)], n.spec.Subgraph),
+		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
+	}
+	return tr.child
 }
 
 // runsTwice reports whether an earlier task of the superstep is of the same node.
@@ -47,24 +55,29 @@ func (l *Loop) runsTwice(tr *taskRun) bool {
 	return false
 }
 
-// attach says where a child's records live, by how long the subgraph remembers.
+// attach says what a child goes on from, by how long the subgraph remembers.
 func (l *Loop) attach(child *Loop, tr *taskRun) {
-	switch child.prog.Spec.Memory {
-	case MemoryThread:
-		key := memoryKey(l.nodes, tr.task.Node)
-		child.rec = l.thread.memory[key]
-		child.keep = func(r *Record) { l.thread.memory[key] = r }
-	case MemoryNone:
-		// It starts again from its input. The answers it was given stay on record: they find their questions by id.
-		if tr.rec.child != nil {
-			tr.rec.Answers = l.prog.gathered(l.thread, tr.rec, l.nodes)
-			child.pool = append(tr.rec.Answers, l.pool...)
-		}
-		child.keep = func(r *Record) { tr.rec.child = r }
-	default:
-		child.rec = tr.rec.child
-		child.keep = func(r *Record) { tr.rec.child = r }
+	known := l.home(child, tr)
+	if child.prog.Spec.Memory != MemoryNone {
+		child.rec = known
+		return
 	}
+	// It starts again from its input. The answers it was given stay on record: they find their questions by id.
+	if known != nil {
+		tr.rec.Answers = l.prog.gathered(l.thread, tr.rec, l.nodes)
+		child.pool = append(tr.rec.Answers, l.pool...)
+	}
+}
+
+// home says where a child's records live, and returns the one that is there.
+func (l *Loop) home(child *Loop, tr *taskRun) *Record {
+	if child.prog.Spec.Memory == MemoryThread {
+		key := memoryKey(l.nodes, tr.task.Node)
+		child.keep = func(r *Record) { l.thread.memory[key] = r }
+		return l.thread.memory[key]
+	}
+	child.keep = func(r *Record) { tr.rec.child = r }
+	return tr.rec.child
 }
 
 // gathered are a task's answers and those of the tasks within it.

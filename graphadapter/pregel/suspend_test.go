@@ -1,0 +1,173 @@
+package pregel_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// TestScriptsSuspended runs the scripts, suspending the run and restoring it before and after every outcome: they show
+// the same.
+func TestScriptsSuspended(t *testing.T) {
+	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
+		s := newSession()
+		s.suspended = true
+		datadriven.RunTest(t, path, s.directive)
+	})
+}
+
+// suspend replaces the run by what is left of it after suspending it, and checks that suspending that gives the same.
+func (s *session) suspend() error {
+	if !s.suspended || s.loop == nil || s.loop.Thread() != s.thread {
+		return nil // an edit or a replay went on without the loop
+	}
+	open := make([]*pregel.Task, len(s.open))
+	for i, name := range s.open {
+		open[i] = s.tasks[name]
+	}
+	s.loop.PutBack(open...)
+	loop, err := suspended(s.program, s.loop, s.observe)
+	if err != nil {
+		return err
+	}
+	s.loop, s.thread, s.open = loop, loop.Thread(), nil
+	for i, r := range s.records { // the newest one learns what its tasks do
+		if head := s.thread.Head; head != nil && r.Checkpoint.ID == head.Checkpoint.ID {
+			s.records[i] = head
+		}
+	}
+	s.takeReady()
+	return nil
+}
+
+// suspended suspends a loop and restores it.
+func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pregel.Loop, error) {
+	v, err := l.Suspend()
+	if err != nil {
+		return nil, err
+	}
+	again, err := p.Restore(v, observe)
+	if err != nil {
+		return nil, err
+	}
+	return again, nil
+}
+
+// TestSuspendingChangesNothing: a run that is suspended and restored at quiet moments, also in the middle of a superstep,
+// goes on as one that never was: the same events, ids, digests, answers asked for, and thread.
+func TestSuspendingChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
+		w.drains = rapid.Bool().Draw(t, "drains")
+		addBreakpoints(t, w.spec)
+		for _, sub := range w.spec.Subgraphs {
+			addBreakpoints(t, sub)
+		}
+		everywhere := rapid.Bool().Draw(t, "everywhere")
+		moments := func() bool { return everywhere || rapid.Bool().Draw(t, "suspend") }
+		// Both runs choose alike: by how often they chose.
+		whole := &player{world: w, pick: alike(w.salt), crash: never, replies: rapid.Bool().Draw(t, "replies")}
+		whole.play(t)
+		cut := &player{world: w, pick: alike(w.salt), crash: never, replies: whole.replies, suspend: moments}
+		cut.play(t)
+		compare(t, "the events", strings.Join(whole.events, "\n"), strings.Join(cut.events, "\n"))
+		compare(t, "the thread", whole.state(t, true), cut.state(t, true))
+	})
+}
+
+// alike chooses by a number and how often it chose before.
+func alike(salt uint64) func(n int) int {
+	return func(n int) int {
+		salt = salt*6364136223846793005 + 1442695040888963407
+		return int(salt >> 33 % uint64(n))
+	}
+}
+
+func addBreakpoints(t *rapid.T, spec *pregel.Spec) {
+	for _, n := range spec.Nodes {
+		switch {
+		case n.Handler:
+		case rapid.IntRange(0, 9).Draw(t, "before") == 0:
+			spec.InterruptBefore = append(spec.InterruptBefore, n.Name)
+		case rapid.IntRange(0, 9).Draw(t, "after") == 0:
+			spec.InterruptAfter = append(spec.InterruptAfter, n.Name)
+		}
+	}
+}
+
+// TestASuspendedLoopSurvivesEncoders: bytes that JSON encoders like to write in another way stay as they are.
+func TestASuspendedLoopSurvivesEncoders(t *testing.T) {
+	p := compiled(t, storedGraph)
+	for _, text := range []string{"plain", "<b>&", "\u2028 \u2029", "\\u003c", "\xff<"} {
+		thread := pregel.NewThread()
+		loop, err := p.Start(thread, pregel.Input{Value: pregel.Value(`{"x":"` + text + `"}`)}, pregel.Options{RecursionLimit: 3}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := loop.Suspend()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := p.Restore(reencoded(t, v), nil)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		want, got := loop.Ready()[0], again.Ready()[0]
+		if string(want.State["x"]) != string(got.State["x"]) || want.Digest != got.Digest {
+			t.Errorf("%q became %s", want.State["x"], got.State["x"])
+		}
+	}
+}
+
+// TestOnlyQuietLoopsAreSuspended: a task that somebody may have started is no part of what another one starts.
+func TestOnlyQuietLoopsAreSuspended(t *testing.T) {
+	p := compiled(t, storedGraph)
+	loop, err := p.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"x":1}`)}, pregel.Options{RecursionLimit: 9}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !loop.Quiet() {
+		t.Error("nothing was handed out, and it is not quiet")
+	}
+	tasks := loop.Ready()
+	if _, err := loop.Suspend(); err == nil || loop.Quiet() {
+		t.Errorf("it was suspended with a task under way: %v", err)
+	}
+	loop.PutBack(tasks...)
+	loop.PutBack(tasks...) // twice is once
+	if _, err := loop.Suspend(); err != nil || !loop.Quiet() {
+		t.Errorf("all tasks were put back: %v", err)
+	}
+	again := loop.Ready()
+	if len(again) != 1 || again[0] != tasks[0] {
+		t.Fatalf("handed out again: %v", again)
+	}
+	loop.Deliver(again[0], pregel.Outcome{})
+	next := loop.Ready()
+	loop.PutBack(next...)
+	loop.Deliver(next[0], pregel.Outcome{}) // its outcome came all the same
+	for _, t2 := range loop.Ready() {
+		if t2 == next[0] {
+			t.Error("a task that has ended is handed out again")
+		}
+	}
+}
+
+// reencoded is a value as an encoder writes it that got it as part of something else.
+func reencoded(t *testing.T, v pregel.Value) pregel.Value {
+	t.Helper()
+	text, err := json.Marshal(map[string]pregel.Value{"v": v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]pregel.Value
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out["v"]
+}
