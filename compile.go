@@ -68,6 +68,8 @@ func (c *compiler) checkNodes() {
 		switch {
 		case n.subgraph && isNil(n.sub):
 			c.fail(n.name, n.call, "its subgraph is nil")
+		case n.subgraph && n.sub.Adapter().Spec.Function:
+			c.fail(n.name, n.call, "its subgraph is an entrypoint, which reads no state: add a node that calls its Invoke")
 		case !n.subgraph && n.run == nil:
 			c.fail(n.name, n.call, "its function is nil")
 		}

@@ -24,6 +24,8 @@
 // result is remembered, or an Effect, a write that is looked up before it is repeated. A node asks a person with
 // Interrupt, and the run waits for the answer without holding a process.
 //
+// Work that reads best as plain code is a graph of one function: [NewEntrypoint].
+//
 // A thread is a named run that remembers its state: [Graph.Thread] over a [Runtime], which is [Memory] in this process
 // or a Client on Temporal. [Graph.Invoke] runs a graph here and now, without a thread.
 package superstep

@@ -78,7 +78,7 @@ func decodeOutput[Out any](graph string, values map[string]pregel.Value) (Out, e
 	var out Out
 	t := reflect.TypeFor[Out]()
 	if !isState(t) {
-		return out, nil
+		return decodeReturned[Out](graph, values)
 	}
 	sc, s := newScope(graph, ""), schemaOf(t)
 	s.bind(&out, sc, values)

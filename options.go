@@ -44,7 +44,10 @@ const (
 )
 
 // NodeOption shapes one node.
-type NodeOption interface{ applyNode(*nodeOptions) }
+type NodeOption interface {
+	EntrypointOption
+	applyNode(*nodeOptions)
+}
 
 type nodeOptions struct {
 	retry     []RetryPolicy
@@ -58,6 +61,8 @@ type nodeOptions struct {
 type nodeOption func(*nodeOptions)
 
 func (o nodeOption) applyNode(n *nodeOptions) { o(n) }
+
+func (o nodeOption) applyEntrypoint(e *entrypointOptions) { o(&e.node) }
 
 // WithRetry repeats failed attempts of the node. Given several times, the first policy whose RetryOn takes the error
 // decides. A subgraph node runs on from where its subgraph failed, so that what had finished in it does not run again;
@@ -87,7 +92,10 @@ func WithMemory(m SubgraphMemory) NodeOption {
 }
 
 // CompileOption shapes a graph when it is compiled.
-type CompileOption interface{ applyCompile(*compileOptions) }
+type CompileOption interface {
+	EntrypointOption
+	applyCompile(*compileOptions)
+}
 
 type compileOptions struct {
 	before, after []string
@@ -99,6 +107,8 @@ type compileOptions struct {
 type compileOption func(*compileOptions)
 
 func (o compileOption) applyCompile(c *compileOptions) { o(c) }
+
+func (o compileOption) applyEntrypoint(e *entrypointOptions) { o(&e.compile) }
 
 // WithInterruptBefore stops every run before one of the nodes runs, or before each with [All]. The run goes on when it
 // is invoked without input.

@@ -141,6 +141,9 @@ func encodeControl[S any](g *graphadapter.Graph, thread string, c *Command[S]) (
 	}
 	out := &pregel.Command{}
 	var err error
+	if g.Spec.Function && !reflect.ValueOf(&c.Update).Elem().IsZero() {
+		return refuse("a command cannot write to an entrypoint: update its state with Update", nil)
+	}
 	if isState(reflect.TypeFor[S]()) {
 		if out.Update, err = schemaFor[S]().collect(&c.Update, newScope(g.Spec.Name, "")); err != nil {
 			return refuse("the command cannot be taken", err)

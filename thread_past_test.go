@@ -14,7 +14,7 @@ import (
 )
 
 // onRuntimes runs a body on every runtime with a thread of its own of the graph.
-func onRuntimes(t *testing.T, g *superstep.Graph[counter], body func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[counter])) {
+func onRuntimes[Out any](t *testing.T, g *superstep.Graph[Out], body func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[Out])) {
 	t.Helper()
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		body(t, rt, g.Thread(rt, graphtest.ThreadID(t)))

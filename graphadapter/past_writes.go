@@ -10,10 +10,14 @@ import (
 )
 
 // WritesOf turns a JSON object of channels into the writes of an update, in the order of their names. To a channel with a
-// reducer the value {"__overwrite__": v} sets v instead of being reduced into what is there. null gives no writes.
+// reducer the value {"__overwrite__": v} sets v instead of being reduced into what is there. null gives no writes. A function's object is any JSON: what it is to
+// have returned and kept.
 func WritesOf(spec *pregel.Spec, object pregel.Value) ([]pregel.Write, error) {
 	if pregel.IsNull(object) {
 		return nil, nil
+	}
+	if spec.Function {
+		return pregel.FunctionWrites(object, object), nil
 	}
 	reduces := map[string]bool{}
 	for _, ch := range spec.Channels {

@@ -104,6 +104,9 @@ func (t *TaskRun) inside(key string) bool {
 // Info says which task runs.
 func (t *TaskRun) Info() Info { return t.info }
 
+// InCall reports whether t runs within a memoised call, which is not made again once it is recorded.
+func (t *TaskRun) InCall() bool { return t.scope != "" }
+
 // RunContext returns the context value of the run, nil for none: the same in every node, branch, effect and error
 // handler, also in graphs that a node calls. It must not be changed.
 func (t *TaskRun) RunContext() pregel.Value { return t.env.Context }

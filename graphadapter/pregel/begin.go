@@ -182,14 +182,17 @@ func (p *Program) checkReserved(input Value) error {
 // entryCommand turns the input into the entry's result: the writes of the input channels, in declaration order.
 func (p *Program) entryCommand(input Value) (Command, error) {
 	var fields map[string]Value
-	if err := json.Unmarshal(input, &fields); err != nil || fields == nil {
-		return Command{}, &InvalidUpdateError{Graph: p.Spec.Name, Code: "INVALID_GRAPH_NODE_RETURN_VALUE",
-			Message: "the input must be a JSON object, got " + brief(input)}
-	}
-	if wrapped, ok := fields[commandKey]; ok {
+	err := json.Unmarshal(input, &fields)
+	if wrapped, ok := fields[commandKey]; p.Spec.Function && !ok {
+		return Command{Update: []Write{{Channel: FunctionInput, Value: input}}}, nil
+	} else if ok {
 		var c Command
 		err := json.Unmarshal(wrapped, &c)
 		return c, err
+	}
+	if err != nil || fields == nil {
+		return Command{}, &InvalidUpdateError{Graph: p.Spec.Name, Code: "INVALID_GRAPH_NODE_RETURN_VALUE",
+			Message: "the input must be a JSON object, got " + brief(input)}
 	}
 	var c Command
 	for i := range p.state {

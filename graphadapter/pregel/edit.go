@@ -95,13 +95,13 @@ func (e *Edit) special(u Update) error {
 
 func (e *Edit) takeInput(input Value) error {
 	var fields map[string]Value
-	if err := json.Unmarshal(input, &fields); err != nil || len(fields) == 0 {
+	err := json.Unmarshal(input, &fields)
+	if valid := e.prog.Spec.Function && json.Valid(input) && !IsNull(input); !valid && (err != nil || len(fields) == 0) {
 		return e.fail("an update as %s takes an input: a JSON object that is not empty, not %q", AsInput, brief(input))
 	}
 	if err := e.prog.checkReserved(input); err != nil {
 		return err
 	}
-	var err error
 	e.input, err = compact(input)
 	return err
 }
@@ -171,8 +171,11 @@ func (p *Program) accepted(writes []Write) []Write {
 }
 
 // lastNode is the node that ran last: the one that has seen the newest trigger. It is the entry when none ran and nothing
-// was resumed, and "" when several triggers were seen last, also when they are all one node's.
+// was resumed, and "" when several triggers were seen last, also when they are all one node's. A function is always meant.
 func (p *Program) lastNode(c *Checkpoint) string {
+	if p.Spec.Function {
+		return p.nodes[1].name
+	}
 	var newest int64
 	name := Start
 	for _, v := range c.interruptSeen {

@@ -32,6 +32,8 @@ type Spec struct {
 	// InterruptBefore and InterruptAfter are static breakpoints: node names, or [All].
 	InterruptBefore []string `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string `json:"interrupt_after,omitempty"`
+	// Function says that the graph is one function; see [FunctionSpec].
+	Function bool `json:"function,omitempty"`
 	// Memory says how long a graph used as a subgraph remembers.
 	Memory Memory `json:"memory,omitempty"`
 	// Subgraphs are the graphs that nodes name in NodeSpec.Subgraph.

@@ -33,6 +33,7 @@ func validate(spec *Spec) error {
 	c.checkEdges()
 	c.checkBranches()
 	c.checkHandlers()
+	c.checkFunction()
 	c.checkInterrupts(spec.InterruptBefore)
 	c.checkInterrupts(spec.InterruptAfter)
 	return errors.Join(c.errs...)
@@ -98,6 +99,8 @@ func (c *checker) checkNodes() {
 	for _, name := range sortedKeys(c.spec.Subgraphs) {
 		if c.spec.Subgraphs[name] == nil {
 			c.fail("", "the subgraph %q is empty", name)
+		} else if c.spec.Subgraphs[name].Function {
+			c.fail("", "the subgraph %q is a function, which reads no state: call it from a node's code", name)
 		}
 	}
 	for _, n := range c.spec.Nodes {

@@ -86,7 +86,7 @@ func (s *Shaper) Shape(e pregel.Event, when time.Time) ([]Chunk, error) {
 	case pregel.EventCheckpoint:
 		s.began(e.Checkpoint.Checkpoint.Parent)
 	case pregel.EventValues:
-		b.add(0, Values, func() any { return e.Values })
+		b.add(0, Values, b.values)
 	case pregel.EventTick:
 		b.checkpoint()
 	case pregel.EventTaskStart:

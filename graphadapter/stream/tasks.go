@@ -87,6 +87,14 @@ func shown(w pregel.Write) any {
 	return w.Value
 }
 
+// values are the output channels, or what a function returned.
+func (b *batch) values() any {
+	if b.graph.spec.Function {
+		return b.event.Values[pregel.FunctionOutput]
+	}
+	return b.event.Values
+}
+
 // update is {node: what it wrote to output channels}.
 func (b *batch) update() any {
 	out := map[string]any{b.event.Task.Node: b.graph.updateOf(b.event.Writes)}
@@ -109,6 +117,8 @@ func (g *graph) updateOf(writes []pregel.Write) any {
 	switch {
 	case len(each) == 0:
 		return nil
+	case g.spec.Function:
+		return one[pregel.FunctionOutput]
 	case len(each) > len(one):
 		return each
 	}
@@ -124,7 +134,7 @@ func (b *batch) interrupted() {
 	}
 	b.add(1, Values, func() any {
 		values := map[string]any{}
-		if b.event.Work != nil {
+		if b.event.Work != nil && !b.graph.spec.Function {
 			for channel, v := range b.graph.program.OutputOf(b.event.Work) {
 				values[channel] = v
 			}
