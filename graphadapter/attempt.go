@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"superstep.dev/graphadapter/ledger"
@@ -36,6 +37,7 @@ type attempt struct {
 	running      int           // futures that have not ended
 	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
 	locks        map[string]chan struct{}
+	sizes        ledgerSizes
 }
 
 func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
@@ -61,6 +63,7 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 			return nil, err
 		}
 	}
+	a.sizes = sizesOf(a.journal.Entries())
 	return a, nil
 }
 
@@ -138,6 +141,15 @@ func (a *attempt) settle() {
 	<-settled
 }
 
+// goesWithout tells of what went wrong without harm to the task.
+func (a *attempt) goesWithout(what error) {
+	if a.env.Warn != nil {
+		a.env.Warn(what)
+		return
+	}
+	slog.Warn("superstep: a task goes on without something", "thread", a.info.Thread, "error", what)
+}
+
 // fencedJournal is a task's journal as its node sees it: it ends with the execution.
 type fencedJournal struct{ a *attempt }
 
@@ -149,7 +161,11 @@ func (j fencedJournal) Record(ctx context.Context, e ledger.Entry) error {
 	if j.a.isClosed() {
 		return ErrFenced
 	}
-	err := j.a.journal.Record(ctx, e)
+	e, record, err := j.a.sized(e)
+	if err != nil || !record {
+		return err
+	}
+	err = j.a.journal.Record(ctx, e)
 	if errors.Is(err, ErrFenced) {
 		j.a.mu.Lock()
 		j.a.fenced = true

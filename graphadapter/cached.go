@@ -3,7 +3,6 @@ package graphadapter
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -166,10 +165,5 @@ func (t *TaskRun) withCache(ctx context.Context, call func(context.Context, Cach
 }
 
 func (t *TaskRun) warn(op string, err error) {
-	failure := &CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: op, Err: err}
-	if t.env.Warn != nil {
-		t.env.Warn(failure)
-		return
-	}
-	slog.Warn("superstep: a node runs without its cache", "thread", t.info.Thread, "error", failure)
+	t.goesWithout(&CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: op, Err: err})
 }

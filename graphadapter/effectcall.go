@@ -56,7 +56,10 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 	defer unlock()
 	if recorded, ok := c.t.journal.Entry(c.entry.Key); ok {
 		if err := recorded.SameParams(c.entry.ParamsHash); err != nil {
-			return nil, c.failed("compare with the ledger", err)
+			return nil, c.located(err)
+		}
+		if recorded.Params == nil {
+			recorded.Params = c.entry.Params // those that were too large to be stored are known again
 		}
 		c.entry, c.recorded = recorded, true
 	}
@@ -73,7 +76,10 @@ func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
 		var err error
 		switch ledger.Decide(c.effect.Target, recorded, c.t.info.Suspect, c.finding) {
 		case ledger.ActionUse:
-			return c.entry.Result, nil
+			if c.entry.Result != nil {
+				return c.entry.Result, nil
+			}
+			err = c.recover(ctx)
 		case ledger.ActionLookUp:
 			c.evidence = "lookup after crash"
 			err = c.lookUp(ctx)
@@ -141,61 +147,6 @@ func (c *effectCall) unanswered(ctx context.Context, failure error) error {
 	return failure
 }
 
-// lookUp asks the target and keeps what it says.
-func (c *effectCall) lookUp(ctx context.Context) error {
-	if c.effect.Lookup == nil {
-		c.found(Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"})
-		return nil
-	}
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	f, err := c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
-	if err != nil {
-		return c.failed("look up", c.late(ctx, err))
-	}
-	if f.Receipt, err = compact(f.Receipt); err != nil {
-		return c.failed("look up", fmt.Errorf("the receipt is not JSON: %w", err))
-	}
-	if f.Status == ledger.FindingCommitted {
-		if err := c.check(f.Receipt); err != nil {
-			f = Finding{Status: ledger.FindingPartial, Receipt: f.Receipt, Note: "the receipt that was found does not fit: " + err.Error()}
-		}
-	}
-	c.found(f)
-	return nil
-}
-
-// lookUpSettled looks up again once no earlier call can still be under way unseen.
-func (c *effectCall) lookUpSettled(ctx context.Context) error {
-	wait := c.deadline() + c.settle
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
-		return c.failed("wait for an earlier call", fmt.Errorf("an earlier call may need %v to show (call timeout plus "+
-			"settle time), but the attempt ends before: raise the node's run timeout above that", wait))
-	}
-	defer c.t.idle.hold()()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if err := c.lookUp(ctx); err != nil {
-		return err
-	}
-	if c.finding == ledger.FindingNotFound {
-		c.finding = ledger.FindingStillNotFound
-	}
-	return nil
-}
-
-func (c *effectCall) found(f Finding) {
-	c.finding, c.receipt, c.reason = f.Status, f.Receipt, f.Note
-	if c.finding == ledger.FindingNone {
-		c.finding = ledger.FindingUnknown
-	}
-}
-
 func (c *effectCall) check(receipt pregel.Value) error {
 	if c.effect.Check == nil {
 		return nil
@@ -229,7 +180,7 @@ func (c *effectCall) limited(ctx context.Context) (context.Context, context.Canc
 
 // late adds to an error of Do or Lookup that its time was over.
 func (c *effectCall) late(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errNoAnswer {
+	if err != nil && context.Cause(ctx) == errNoAnswer {
 		return fmt.Errorf("no answer within %v: %w", c.deadline(), err)
 	}
 	return err
@@ -253,6 +204,16 @@ func (c *effectCall) record(ctx context.Context, entry ledger.Entry) error {
 	}
 	c.entry, c.recorded = entry, true
 	return nil
+}
+
+// located adds to a conflict where it was met.
+func (c *effectCall) located(err error) error {
+	var conflict *ledger.ConflictError
+	if !errors.As(err, &conflict) {
+		return c.failed("compare with the ledger", err)
+	}
+	conflict.Graph, conflict.Node, conflict.Thread = c.t.info.Graph, c.t.info.Node, c.t.info.Thread
+	return conflict
 }
 
 func (c *effectCall) failed(op string, err error) error {

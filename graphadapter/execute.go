@@ -29,7 +29,8 @@ type Env struct {
 	// Lease is how long after a stored record this attempt is certain not to be replaced: one outside call must end
 	// within it. 0 means no bound.
 	Lease time.Duration
-	// Warn is told of what went wrong without harm to the task: a cache that cannot be used. Nil logs it.
+	// Warn is told of what went wrong without harm to the task: a cache that cannot be used, a result
+	// that is too large to be remembered. It must not block. Nil logs it.
 	Warn func(error)
 	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
 	Asked Asked

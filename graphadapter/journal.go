@@ -4,50 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
-
-// ledgerVersion is the version of the stored form of a ledger.
-const ledgerVersion = 1
-
-// storedLedger is a ledger as it travels in pregel.Outcome and pregel.Task.
-type storedLedger struct {
-	Version int            `json:"version"`
-	Entries []ledger.Entry `json:"entries"`
-}
-
-// EncodeLedger returns entries in their stored form, in their order; nil when there are none.
-func EncodeLedger(entries []ledger.Entry) (pregel.Value, error) {
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	v, err := encode(storedLedger{Version: ledgerVersion, Entries: entries})
-	if err != nil {
-		return nil, fmt.Errorf("superstep: encode a task's ledger: %w", err)
-	}
-	return v, nil
-}
-
-// DecodeLedger returns the entries of a stored ledger. Nil and null are the empty ledger. A ledger written by a newer
-// version than this one understands is an error: guessing could repeat a call.
-func DecodeLedger(v pregel.Value) ([]ledger.Entry, error) {
-	if len(v) == 0 || pregel.IsNull(v) {
-		return nil, nil
-	}
-	var stored storedLedger
-	if err := json.Unmarshal(v, &stored); err != nil {
-		return nil, fmt.Errorf("superstep: decode a task's ledger: %w", err)
-	}
-	if stored.Version != ledgerVersion {
-		return nil, fmt.Errorf("superstep: a task's ledger has version %d, this worker understands %d: run a newer worker",
-			stored.Version, ledgerVersion)
-	}
-	return stored.Entries, nil
-}
 
 // MemoryJournal is a [Journal] in this process: it is as durable as the process. It is safe for concurrent use.
 type MemoryJournal struct {
@@ -63,10 +24,17 @@ func NewMemoryJournal(stored pregel.Value) (*MemoryJournal, error) {
 		return nil, err
 	}
 	j := &MemoryJournal{at: map[string]int{}}
+	j.Add(entries...)
+	return j, nil
+}
+
+// Add puts in entries that are durable elsewhere, replacing those of the same keys.
+func (j *MemoryJournal) Add(entries ...ledger.Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for _, e := range entries {
 		j.put(e)
 	}
-	return j, nil
 }
 
 // Entry returns the entry of that key.

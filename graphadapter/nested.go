@@ -82,7 +82,7 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 // nestedThread is the graph's thread as the last execution of the task left it, and what to go on with.
 func (t *TaskRun) nestedThread(program *pregel.Program, key string, input pregel.Value) (*pregel.Thread, pregel.Input, error) {
 	kept, ok := t.journal.Entry(nestedKey(key))
-	if !ok {
+	if !ok || kept.State == ledger.StateNotKept { // what it did outside is in the journal all the same
 		return pregel.NewThread(), pregel.Input{Value: input}, nil
 	}
 	thread, err := program.DecodeThread(kept.Result)

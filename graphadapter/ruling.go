@@ -32,6 +32,12 @@ var rulingSchema = pregel.Value(`{"type":"object","additionalProperties":false,"
 	`does not have it, call again with the same key; fail: stop, the node fails"},` +
 	`"receipt":{"description":"with done: the receipt that the effect returns; without it the one that was found"}}}`)
 
+// What a person can answer; anything else is to stop.
+const (
+	rulingDone   = "done"
+	rulingRepeat = "repeat"
+)
+
 // ruling is a person's answer.
 type ruling struct {
 	Action  string       `json:"action"`
@@ -47,25 +53,47 @@ func (c *effectCall) askPerson(ctx context.Context) error {
 	if err := c.doubt(ctx, c.entry); err != nil {
 		return err
 	}
+	r, by, err := c.ruling(ctx)
+	if err != nil {
+		return err
+	}
+	return c.rule(ctx, r, by)
+}
+
+// ruling asks a person about the effect, and returns what that one says and who it is.
+func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error) {
 	key := fmt.Sprintf("effect/%s/%d", c.entry.Key, c.entry.Rulings)
 	question, err := encode(Reconcile{
 		Kind:   "reconcile",
 		Ask:    fmt.Sprintf("Did %s happen? %s", c.entry.Name, c.reason),
 		Effect: c.entry.Name, Key: c.entry.Key, Reason: c.reason,
-		Params: c.entry.Params, Receipt: c.entry.Result, Calls: c.entry.Attempts,
+		Params: showable(c.entry.Params), Receipt: showable(c.entry.Result), Calls: c.entry.Attempts,
 	})
 	if err != nil {
-		return c.failed("ask a person", err)
+		return r, "", c.failed("ask a person", err)
 	}
 	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, Value: question, Schema: rulingSchema})
 	if err != nil {
-		return err
+		return r, "", err
 	}
-	var r ruling
 	if err := json.Unmarshal(answer.Value, &r); err != nil {
-		return c.failed("read the answer", Permanent(err))
+		return r, "", c.failed("read the answer", Permanent(err))
 	}
-	return c.rule(ctx, r, answer.By)
+	by = answer.By
+	if by == "" {
+		by = "a person"
+	}
+	return r, by, nil
+}
+
+// maxShown bounds what a question shows of parameters and of a receipt, in bytes each: it is part of the task's outcome.
+const maxShown = 64 << 10
+
+func showable(v pregel.Value) pregel.Value {
+	if len(v) <= maxShown {
+		return v
+	}
+	return pregel.Value(fmt.Sprintf(`"(%d bytes, too large to be shown here)"`, len(v)))
 }
 
 // doubt records that a person has to decide, if that is not recorded yet.
@@ -90,12 +118,9 @@ func (c *effectCall) doubt(ctx context.Context, entry ledger.Entry) error {
 
 // rule does what the person decided.
 func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
-	if by == "" {
-		by = "a person"
-	}
 	ruled := c.entry.Ruled()
 	switch r.Action {
-	case "done":
+	case rulingDone:
 		receipt := r.Receipt
 		if receipt == nil {
 			receipt = c.entry.Result // the one that was found: accepted as it is
@@ -105,7 +130,7 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 		}
 		c.entry = ruled
 		return c.commit(ctx, orNull(receipt), "done, says "+by)
-	case "repeat":
+	case rulingRepeat:
 		c.entry = ruled
 		return c.call(ctx)
 	}

@@ -30,6 +30,8 @@ const (
 	StateCommitted State = "committed"
 	// StateFailed: the outside refused it for good; nothing was written there.
 	StateFailed State = "failed"
+	// StateNotKept: a memoised call was made, and its result is too large to remember: the call is made again each time.
+	StateNotKept State = "not_kept"
 	// StateUnknown: no program can tell whether the outside has it, so a person is asked. Result is the receipt that
 	// was found and did not fit, if there was one.
 	StateUnknown State = "unknown"
@@ -47,6 +49,8 @@ type Entry struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	// Result is a memoised call's result or an effect's receipt.
 	Result json.RawMessage `json:"result,omitempty"`
+	// Left is the size in bytes of a result or receipt that is too large to be kept here, 0 when there is none.
+	Left int `json:"left_out_bytes,omitempty"`
 	// Attempts counts the calls to the outside that were started.
 	Attempts int `json:"attempts"`
 	// Rulings counts the answers of a person that were used up. The next question about this entry is a new one, so
@@ -61,7 +65,7 @@ func (e Entry) Send() (Entry, error) {
 	if err := e.leave(StateIntent); err != nil {
 		return e, err
 	}
-	e.State, e.Result, e.Evidence = StateIntent, nil, ""
+	e.State, e.Result, e.Left, e.Evidence = StateIntent, nil, 0, ""
 	e.Attempts++
 	return e, nil
 }
@@ -71,7 +75,7 @@ func (e Entry) Commit(result json.RawMessage, evidence string) (Entry, error) {
 	if err := e.leave(StateCommitted); err != nil {
 		return e, err
 	}
-	e.State, e.Result, e.Evidence = StateCommitted, result, evidence
+	e.State, e.Result, e.Left, e.Evidence = StateCommitted, result, 0, evidence
 	return e, nil
 }
 
@@ -80,7 +84,7 @@ func (e Entry) Refuse(evidence string) (Entry, error) {
 	if err := e.leave(StateFailed); err != nil {
 		return e, err
 	}
-	e.State, e.Result, e.Evidence = StateFailed, nil, evidence
+	e.State, e.Result, e.Left, e.Evidence = StateFailed, nil, 0, evidence
 	return e, nil
 }
 
@@ -89,7 +93,7 @@ func (e Entry) Doubt(reason string, found json.RawMessage) (Entry, error) {
 	if err := e.leave(StateUnknown); err != nil {
 		return e, err
 	}
-	e.State, e.Result, e.Evidence = StateUnknown, found, reason
+	e.State, e.Result, e.Left, e.Evidence = StateUnknown, found, 0, reason
 	return e, nil
 }
 
@@ -115,17 +119,19 @@ func (e Entry) SameParams(hash string) error {
 	return nil
 }
 
-// ConflictError says that a key was used again with other parameters. The call was not made: an earlier execution of
-// the task recorded the key for something else, so the node is not deterministic up to this call.
+// ConflictError says that a key was used again with other parameters. The call was not made: the key was recorded for
+// something else, so the node is not deterministic up to this call, or one business key stands for two writes.
 type ConflictError struct {
 	Name, Key     string
 	Recorded, Got string
+	// Graph, Node and Thread say where the key was used again.
+	Graph, Node, Thread string
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("effect %q (key %s) was recorded with other parameters (hash %.12s, now %.12s): compute the "+
-		"parameters from state, or from a memoised Task, and keep the order of calls or give each its own key",
-		e.Name, e.Key, e.Recorded, e.Got)
+	return fmt.Sprintf("effect %q (key %s) of node %q, graph %q, thread %q, was recorded with other parameters (hash "+
+		"%.12s, now %.12s): compute the parameters from state, or from a memoised Task, and keep the order of calls or "+
+		"give each its own key", e.Name, e.Key, e.Node, e.Graph, e.Thread, e.Recorded, e.Got)
 }
 
 // TransitionError says that an entry cannot go from one state to the other. It is a mistake in the calling code.

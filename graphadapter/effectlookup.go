@@ -1,0 +1,122 @@
+package graphadapter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// lookUp asks the target and keeps what it says.
+func (c *effectCall) lookUp(ctx context.Context) error {
+	if c.effect.Lookup == nil {
+		c.found(Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"})
+		return nil
+	}
+	f, err := c.ask(ctx)
+	if err != nil {
+		return c.failed("look up", err)
+	}
+	if f.Receipt, err = compact(f.Receipt); err != nil {
+		return c.failed("look up", fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if f.Status == ledger.FindingCommitted {
+		if err := c.check(f.Receipt); err != nil {
+			f = Finding{Status: ledger.FindingPartial, Receipt: f.Receipt, Note: "the receipt that was found does not fit: " + err.Error()}
+		}
+	}
+	c.found(f)
+	return nil
+}
+
+// ask asks the target, no longer than a call may take: a Lookup that does not heed its context is left behind, for it
+// only reads.
+func (c *effectCall) ask(ctx context.Context) (Finding, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	type reply struct {
+		found Finding
+		err   error
+	}
+	replied := make(chan reply, 1)
+	go func() {
+		r := reply{err: &PanicError{Message: "the Lookup ended its goroutine (runtime.Goexit)"}}
+		defer func() { replied <- r }()
+		defer catch(&r.err)
+		r.found, r.err = c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
+	}()
+	select {
+	case r := <-replied:
+		return r.found, c.late(ctx, r.err)
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-replied: // one that heeds its context says more
+		return r.found, c.late(ctx, r.err)
+	case <-time.After(lookupGrace):
+		return Finding{}, c.late(ctx, context.Cause(ctx))
+	}
+}
+
+// lookupGrace is how long a Lookup may go on after its context ended.
+const lookupGrace = 100 * time.Millisecond
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen.
+func (c *effectCall) lookUpSettled(ctx context.Context) error {
+	wait := c.deadline() + c.settle
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		return c.failed("wait for an earlier call", fmt.Errorf("an earlier call may need %v to show (call timeout plus "+
+			"settle time), but the attempt ends before: raise the node's run timeout above that", wait))
+	}
+	defer c.t.idle.hold()()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingNotFound {
+		c.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+func (c *effectCall) found(f Finding) {
+	c.finding, c.receipt, c.reason = f.Status, f.Receipt, f.Note
+	if c.finding == ledger.FindingNone {
+		c.finding = ledger.FindingUnknown
+	}
+}
+
+// recover gets the receipt of a committed effect again, which was too large to be kept: from the target, or from a
+// person. It is not recorded again.
+func (c *effectCall) recover(ctx context.Context) error {
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingCommitted {
+		c.entry.Result = orNull(c.receipt)
+		return nil
+	}
+	c.reason = strings.TrimSpace(fmt.Sprintf("it did, but its receipt of %d bytes was too large to be kept, and the target "+
+		"does not show it. %s", c.entry.Left, c.reason))
+	r, by, err := c.ruling(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Action != rulingDone || pregel.IsNull(orNull(r.Receipt)) {
+		return c.failed("get the receipt again", Permanent(fmt.Errorf("%s gave none, and the outside has the write", by)))
+	}
+	if err := c.check(r.Receipt); err != nil {
+		return c.failed("get the receipt again", Permanent(fmt.Errorf("the receipt given by %s does not fit: %w", by, err)))
+	}
+	c.entry.Result = r.Receipt
+	return nil
+}

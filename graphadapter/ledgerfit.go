@@ -1,0 +1,78 @@
+package graphadapter
+
+import (
+	"superstep.dev/graphadapter/ledger"
+)
+
+// ledgerFrame bounds what the stored form of a ledger takes beside its entries, in bytes.
+const ledgerFrame = 160
+
+// FitLedger returns as much of a ledger as has at most that many bytes in its stored form, in its order; whole says that
+// nothing is missing. Effects go first, if need be without parameters and receipt: that a call was started, and that the
+// outside has it, is what nobody can find out by running the node again. Memoised results fill the rest.
+func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole bool) {
+	total := ledgerFrame
+	sizes := make([]int, len(entries))
+	for i, e := range entries {
+		sizes[i] = entrySize(e)
+		total += sizes[i]
+	}
+	if total <= most {
+		return entries, true
+	}
+	kept := make([]*ledger.Entry, len(entries))
+	left := most - ledgerFrame
+	put := func(i int, e ledger.Entry, size int) {
+		if size <= left {
+			left -= size
+			kept[i] = &e
+		}
+	}
+	for i, e := range entries {
+		if e.Kind == ledger.KindEffect {
+			put(i, slim(e), entrySize(slim(e)))
+		}
+	}
+	for i, e := range entries {
+		switch {
+		case e.Kind != ledger.KindEffect:
+			put(i, e, sizes[i])
+		case kept[i] != nil:
+			put(i, e, sizes[i]-entrySize(*kept[i]))
+		}
+	}
+	for _, e := range kept {
+		if e != nil {
+			fitted = append(fitted, *e)
+		}
+	}
+	return fitted, false
+}
+
+// entrySize is what an entry takes in a stored ledger, in bytes.
+func entrySize(e ledger.Entry) int {
+	v, err := encode(e)
+	if err != nil {
+		return len(e.Params) + len(e.Result) + ledgerFrame // not JSON: refused when the ledger is encoded
+	}
+	return len(v) + 1
+}
+
+// slim is an entry without what can be had again: the node gives the parameters when it calls, the outside the receipt.
+func slim(e ledger.Entry) ledger.Entry {
+	e.Params = nil
+	return withoutResult(e)
+}
+
+// withoutResult is an entry whose result is too large to keep. A committed effect stays so: its receipt is looked up
+// when it is needed. A memoised call has to be made again.
+func withoutResult(e ledger.Entry) ledger.Entry {
+	if e.Result == nil {
+		return e
+	}
+	e.Left, e.Result = len(e.Result), nil
+	if e.Kind != ledger.KindEffect {
+		e.State = ledger.StateNotKept
+	}
+	return e
+}
