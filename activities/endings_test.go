@@ -166,7 +166,7 @@ func TestALedgerTooLargeForItsHeartbeatsFailsTheNode(t *testing.T) {
 		return logs("done"), err
 	}))
 	failure := r.failureOf(r.start(workflows.GraphInput{Graph: "one"}))
-	if !strings.Contains(failure.Message, "at most 131072 fit its heartbeats") {
+	if !strings.Contains(failure.Message, "more than its heartbeats carry") {
 		t.Errorf("the failure is %+v", failure)
 	}
 }

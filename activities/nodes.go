@@ -78,9 +78,6 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 		}
 	}
-	if kept.Ledger == nil {
-		kept.Ledger = req.Task.Ledger
-	}
 	o, err := newOwner(n.client, info, req, kept)
 	if err != nil {
 		return nil, err

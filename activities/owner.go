@@ -3,7 +3,8 @@ package activities
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,20 +19,32 @@ import (
 // owner holds a task's lease, and what its heartbeats carry.
 type owner struct {
 	lease
-	mode     graphadapter.Durability
-	most     int // bytes of ledger
-	journal  *graphadapter.MemoryJournal
+	mode    graphadapter.Durability
+	most    int // bytes of ledger that a heartbeat carries
+	journal *graphadapter.MemoryJournal
+
 	mu       sync.Mutex
+	news     map[string]bool // the keys of what the request did not bring
 	progress graphadapter.NodeProgress
 }
 
+// newOwner begins with what the request brings, and what earlier executions of it stored with their heartbeats.
 func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
 	kept.Accounted = min(kept.Accounted, info.Attempt-1) // an activity that was reset counts anew
-	journal, err := graphadapter.NewMemoryJournal(kept.Ledger)
+	journal, err := graphadapter.NewMemoryJournal(req.Task.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	o := &owner{mode: req.Durability, most: req.LedgerBytes, journal: journal, progress: kept}
+	o := &owner{mode: req.Durability, most: cmp.Or(req.LedgerBytes, defaultDetailBytes), journal: journal, progress: kept,
+		news: map[string]bool{}}
+	stored, err := graphadapter.DecodeLedger(kept.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	journal.Add(stored...)
+	for _, e := range stored {
+		o.news[e.Key] = true
+	}
 	o.lease = lease{client: c, info: info, began: time.Now(), details: func() []any { return []any{o.details()} }}
 	return o, nil
 }
@@ -39,17 +52,30 @@ func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest,
 // defaultDetailBytes bounds a heartbeat's details when the request does not.
 const defaultDetailBytes = 128 << 10
 
-// details is what a heartbeat carries: in exit mode only life and the count of attempts, no record.
+// details is what a heartbeat carries: what the request did not bring, as far as there is room for it; in exit mode only
+// life and the count of attempts, no record.
 func (o *owner) details() graphadapter.NodeProgress {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := o.progress
 	p.Ledger = nil
 	if o.mode != graphadapter.DurabilityExit {
-		p.Ledger = o.ledgerLocked()
+		fitted, _ := graphadapter.FitLedger(o.newsLocked(), o.most)
+		p.Ledger = encoded(fitted)
 	}
-	p.Emitted = graphadapter.KeepEmitted(p.Emitted, cmp.Or(o.most, defaultDetailBytes)-len(p.Ledger))
+	p.Emitted = graphadapter.KeepEmitted(p.Emitted, o.most-len(p.Ledger))
 	return p
+}
+
+// newsLocked are the entries that the request did not bring.
+func (o *owner) newsLocked() []ledger.Entry {
+	var news []ledger.Entry
+	for _, e := range o.journal.Entries() {
+		if o.news[e.Key] {
+			news = append(news, e)
+		}
+	}
+	return news
 }
 
 // Entry implements graphadapter.Journal.
@@ -64,29 +90,65 @@ func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
 	if lost := o.lost(); lost != nil {
 		return lost
 	}
-	if err := o.journal.Record(ctx, e); err != nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	whole, err := o.take(e)
+	if err != nil {
 		return err
 	}
-	if size := len(o.ledger()); o.most > 0 && size > o.most {
-		return graphadapter.Permanent(fmt.Errorf("the task's ledger has %d bytes, at most %d fit its heartbeats: record "+
-			"smaller results, or split the node", size, o.most))
+	if o.mode != graphadapter.DurabilityAsync && o.mode != graphadapter.DurabilityExit {
+		if err := o.send(ctx); err != nil {
+			return err
+		}
 	}
-	if o.mode == graphadapter.DurabilityAsync || o.mode == graphadapter.DurabilityExit {
-		return nil
+	if !whole {
+		return errOverfull
 	}
-	return o.send(ctx)
+	return nil
 }
 
-func (o *owner) ledger() pregel.Value {
+// take puts an entry into the ledger; whole says that heartbeats carry all of it. An intent that none would carry is not
+// taken: the call that it announces is not made.
+func (o *owner) take(e ledger.Entry) (whole bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.ledgerLocked()
+	if o.mode == graphadapter.DurabilityExit {
+		o.put(e)
+		return true, nil
+	}
+	news := slices.DeleteFunc(o.newsLocked(), func(n ledger.Entry) bool { return n.Key == e.Key })
+	fitted, whole := graphadapter.FitLedger(append(news, e), o.most)
+	if e.Kind == ledger.KindEffect {
+		last := len(fitted) - 1
+		noted := last >= 0 && fitted[last].Key == e.Key
+		if !noted && e.State == ledger.StateIntent {
+			return false, errOverfull
+		}
+		// Parameters that a heartbeat has no room for are given again when the node is.
+		whole = whole || noted && e.State == ledger.StateIntent
+	}
+	o.put(e)
+	return whole, nil
 }
 
-func (o *owner) ledgerLocked() pregel.Value {
-	stored, err := graphadapter.EncodeLedger(o.journal.Entries())
+func (o *owner) put(e ledger.Entry) {
+	o.journal.Add(e)
+	o.news[e.Key] = true
+}
+
+// ledger is the whole of it, in its stored form.
+func (o *owner) ledger() pregel.Value { return encoded(o.journal.Entries()) }
+
+// encoded is the stored form of entries, all of which are JSON.
+func encoded(entries []ledger.Entry) pregel.Value {
+	stored, err := graphadapter.EncodeLedger(entries)
 	if err != nil {
-		return nil
+		panic("superstep: the entries of a ledger are always JSON: " + err.Error())
 	}
 	return stored
 }
+
+// errOverfull says that a task's record is larger than its heartbeats may be.
+var errOverfull = graphadapter.Permanent(errors.New("what the task has recorded is more than its heartbeats carry: " +
+	"record smaller results, or split the node"))

@@ -17,7 +17,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 		sizes[i] = entrySize(e)
 		total += sizes[i]
 	}
-	if total <= most {
+	if total <= most || len(entries) == 0 {
 		return entries, true
 	}
 	kept := make([]*ledger.Entry, len(entries))
@@ -34,11 +34,13 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 		}
 	}
 	for i, e := range entries {
-		switch {
-		case e.Kind != ledger.KindEffect:
-			put(i, e, sizes[i])
-		case kept[i] != nil:
+		if kept[i] != nil {
 			put(i, e, sizes[i]-entrySize(*kept[i]))
+		}
+	}
+	for i, e := range entries {
+		if e.Kind != ledger.KindEffect {
+			put(i, e, sizes[i])
 		}
 	}
 	for _, e := range kept {
