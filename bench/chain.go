@@ -74,11 +74,11 @@ func (c *chainRuns) serve() (stop func(), err error) {
 		return nil, err
 	}
 	graph := worker.New(c.temporal, graphQueue, chainWorkerOptions())
-	if err := superstep.Register(graph, c.temporal, chainGraph()); err != nil {
+	if err := superstep.Register(graph, c.temporal, chainGraph(), loopGraph()); err != nil {
 		return nil, err
 	}
 	plain := worker.New(c.temporal, plainQueue, chainWorkerOptions())
-	registerPlain(plain)
+	registerPlain(plain, c.temporal)
 	if err := errors.Join(graph.Start(), plain.Start()); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (c *chainRuns) alternate(ctx context.Context, rounds int) (graph, plain tri
 // runGraph starts the graph as users do, and waits for its workflow to close.
 func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
 	id := "chain-" + uuid.NewString()
-	return c.travel(ctx, id, func() (runID string, err error) {
+	return c.travel(ctx, id, chainNodes, func() (runID string, err error) {
 		view, err := startThread(ctx, c.client, chainName, id)
 		if err != nil {
 			return "", err
@@ -131,7 +131,7 @@ func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
 // runPlain does the same with the hand-written workflow.
 func (c *chainRuns) runPlain(ctx context.Context) (trip, error) {
 	id := "plain-" + uuid.NewString()
-	return c.travel(ctx, id, func() (runID string, err error) {
+	return c.travel(ctx, id, chainNodes, func() (runID string, err error) {
 		run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID: id, TaskQueue: plainQueue, WorkflowTaskTimeout: 3 * time.Second,
 		}, plainWorkflow, chainNodes, chainNote)
@@ -143,13 +143,13 @@ func (c *chainRuns) runPlain(ctx context.Context) (trip, error) {
 }
 
 // travel measures one run from outside, and then reads its history.
-func (c *chainRuns) travel(ctx context.Context, id string, run func() (runID string, err error)) (trip, error) {
+func (c *chainRuns) travel(ctx context.Context, id string, steps int, run func() (runID string, err error)) (trip, error) {
 	began, server, own := time.Now(), cpuOf(c.server), ownCPU()
 	runID, err := run()
 	if err != nil {
 		return trip{}, err
 	}
-	t := trip{wall: time.Since(began), serverCPU: cpuOf(c.server) - server, workerCPU: milliseconds(ownCPU() - own)}
+	t := trip{steps: steps, wall: time.Since(began), serverCPU: cpuOf(c.server) - server, workerCPU: milliseconds(ownCPU() - own)}
 	return t, t.read(ctx, c.temporal, id, runID)
 }
 

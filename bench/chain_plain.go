@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -22,7 +23,9 @@ type plainStep struct {
 	Note string `json:"note"`
 }
 
-func registerPlain(r worker.Registry) {
+func registerPlain(r worker.Registry, c client.Client) {
+	r.RegisterWorkflowWithOptions(runBeatWorkflow, workflow.RegisterOptions{Name: beatWorkflow})
+	r.RegisterActivityWithOptions(beats(c), activity.RegisterOptions{Name: beatActivity})
 	r.RegisterWorkflowWithOptions(runPlainWorkflow, workflow.RegisterOptions{Name: plainWorkflow})
 	r.RegisterActivityWithOptions(runPlainActivity, activity.RegisterOptions{Name: plainActivity})
 }

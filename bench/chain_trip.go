@@ -11,9 +11,11 @@ import (
 
 // trip is one run, as its own history tells it.
 type trip struct {
+	steps           int
 	started, closed time.Time
 	wall            time.Duration
 	events, bytes   int
+	begun, stepped  int // how many events there were with the first step's activity, and with the last one's result
 	scheduled       []time.Time // the steps' activities
 	serverCPU       float64     // ms
 	workerCPU       float64     // ms, of this process
@@ -22,9 +24,9 @@ type trip struct {
 type trips []trip
 
 func (t trip) ran() float64        { return milliseconds(t.closed.Sub(t.started)) }
-func (t trip) perStep() float64    { return t.ran() / chainNodes }
-func (t trip) onServer() float64   { return t.serverCPU / chainNodes }
-func (t trip) onWorker() float64   { return t.workerCPU / chainNodes }
+func (t trip) perStep() float64    { return t.ran() / float64(t.steps) }
+func (t trip) onServer() float64   { return t.serverCPU / float64(t.steps) }
+func (t trip) onWorker() float64   { return t.workerCPU / float64(t.steps) }
 func (t trip) waited() float64     { return milliseconds(t.wall) }
 func (t trip) eventCount() float64 { return float64(t.events) }
 func (t trip) kilobytes() float64  { return float64(t.bytes) / 1024 }
@@ -37,6 +39,9 @@ func (t trip) usualStep() float64 {
 	}
 	return steps.median()
 }
+
+// eventsStep leaves out how a run begins and ends.
+func (t trip) eventsStep() float64 { return float64(t.stepped-t.begun) / float64(t.steps) }
 
 // tripQuantities are what is told of both sides, beside the ratio.
 var tripQuantities = []struct {
@@ -60,27 +65,48 @@ func (t trips) of(quantity func(trip) float64) sample {
 	return out
 }
 
-// read takes in a closed run's history.
+// read takes in a closed run's history, and those of the executions as which it continued.
 func (t *trip) read(ctx context.Context, c client.Client, id, runID string) error {
-	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
+	for runID != "" {
+		next, err := t.readExecution(ctx, c, id, runID)
 		if err != nil {
 			return err
 		}
-		t.events++
-		t.bytes += e.Size()
-		switch e.GetEventType() {
-		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-			t.scheduled = append(t.scheduled, e.GetEventTime().AsTime())
-		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-			t.started = e.GetEventTime().AsTime()
-		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-			t.closed = e.GetEventTime().AsTime()
-		}
+		runID = next
 	}
 	if t.closed.IsZero() {
 		return fmt.Errorf("run %s did not complete", id)
 	}
 	return nil
+}
+
+// readExecution takes in one history and returns the execution that went on from it, if one did.
+func (t *trip) readExecution(ctx context.Context, c client.Client, id, runID string) (next string, err error) {
+	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			return "", err
+		}
+		t.events++
+		t.bytes += e.Size()
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+			if t.begun == 0 {
+				t.begun = t.events
+			}
+			t.scheduled = append(t.scheduled, e.GetEventTime().AsTime())
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+			t.stepped = t.events
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+			if t.started.IsZero() {
+				t.started = e.GetEventTime().AsTime()
+			}
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+			t.closed = e.GetEventTime().AsTime()
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+			next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		}
+	}
+	return next, nil
 }

@@ -57,7 +57,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (missed int, 
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), os.RemoveAll(dir+postgresSuffix)) }()
 	set, ctx, err := processes.New(ctx, filepath.Join(dir, "logs"))
 	if err != nil {
 		return 0, err

@@ -19,6 +19,8 @@ var measurements = []measurement{
 	{"engine/step", "one superstep of the pure engine: a node that loops on itself over three channels", engineStep},
 	{"engine/sends", "10,000 Sends in one superstep of the pure engine, and what twice as many cost", engineSends},
 	{"chain", "200 no-op nodes through Superstep against 200 no-op activities of a hand-written workflow", chain},
+	{"durability/sqlite", "one run of 1,000 no-op supersteps in each mode against the bare transport, on SQLite", onSQLite},
+	{"durability/postgres", "the same on a PostgreSQL server of its own, where PostgreSQL is installed", onPostgres},
 	{"state", "200 nodes that read 64 KiB of state against a workflow that hands it on, on workers that have it and that do not", state},
 	{"recovery", "from the kill of the worker that runs a node to the node's next start, on stock server settings", recovery},
 }

@@ -49,7 +49,7 @@ func (f figure) bar() string {
 	return "<= " + f.quantity(f.Bar)
 }
 
-const rowFormat = "%-22s %-12s %-12s %-22s %s\n"
+const rowFormat = "%-28s %-12s %-12s %-22s %s\n"
 
 func printHead(w io.Writer) { fmt.Fprintf(w, rowFormat, "figure", "value", "bar", "spread", "") }
 
@@ -75,7 +75,7 @@ func printSummary(w io.Writer, figures []figure) {
 
 func printList(w io.Writer, chosen []measurement) {
 	for _, m := range chosen {
-		fmt.Fprintf(w, "%-14s %s\n", m.name, m.about)
+		fmt.Fprintf(w, "%-20s %s\n", m.name, m.about)
 	}
 }
 

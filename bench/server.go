@@ -28,6 +28,15 @@ type server struct {
 
 // startServer starts a devserver; stock leaves Temporal's settings as they are.
 func (b *bench) startServer(ctx context.Context, stock bool) (*server, error) {
+	args := []string{"--db", "bench.db"}
+	if stock {
+		args = append(args, "--stock")
+	}
+	return b.serve(ctx, args...)
+}
+
+// serve starts a devserver with the given flags besides the usual ones, in a directory of its own.
+func (b *bench) serve(ctx context.Context, flags ...string) (*server, error) {
 	binary, err := b.devserverBinary(ctx)
 	if err != nil {
 		return nil, err
@@ -37,10 +46,7 @@ func (b *bench) startServer(ctx context.Context, stock bool) (*server, error) {
 		return nil, err
 	}
 	ready := filepath.Join(dir, "ready")
-	args := []string{"--db", filepath.Join(dir, "bench.db"), "--port", "0", "--headless", "--ready-file", ready, "--log-level", "error"}
-	if stock {
-		args = append(args, "--stock")
-	}
+	args := append([]string{"--port", "0", "--headless", "--ready-file", ready, "--log-level", "error"}, flags...)
 	p, err := b.processes.Start(ctx, processes.Command{
 		Name: "devserver", Path: binary, Args: args, Dir: dir, ReadyFile: ready, ReadyWithin: serverStart, StopWithin: serverStop,
 	})

@@ -17,9 +17,13 @@ func startThread(ctx context.Context, c *superstep.Client, graph, thread string)
 	return startWith(ctx, c, graph, thread, chainNote)
 }
 
-// startWith starts a run as users do, and waits for the first worker if it has to.
+// startWith starts a run as users do, with that state.
 func startWith(ctx context.Context, c *superstep.Client, graph, thread, note string) (superstep.ThreadView, error) {
-	req := superstep.StartRequest{Graph: graph, Thread: thread, Input: fmt.Appendf(nil, `{"note":%q}`, note)}
+	return startRequest(ctx, c, superstep.StartRequest{Graph: graph, Thread: thread, Input: fmt.Appendf(nil, `{"note":%q}`, note)})
+}
+
+// startRequest starts a run, and waits for the first worker if it has to.
+func startRequest(ctx context.Context, c *superstep.Client, req superstep.StartRequest) (superstep.ThreadView, error) {
 	deadline := time.Now().Add(startPatience)
 	for {
 		view, err := c.Start(ctx, req)

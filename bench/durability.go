@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+)
+
+const (
+	manySteps        = 1_000
+	durabilityRounds = 5
+)
+
+// The bars of a no-op superstep, against what carries it.
+const (
+	barSync        = 1.1
+	barSyncEvents  = 6.0 // a superstep
+	barFusedEvents = 10.0
+)
+
+// onSQLite measures on a database file.
+func onSQLite(ctx context.Context, b *bench) ([]figure, error) {
+	return b.durability(ctx, "sqlite", "--db", "bench.db")
+}
+
+// onPostgres measures on PostgreSQL, and nothing where there is none.
+func onPostgres(ctx context.Context, b *bench) ([]figure, error) {
+	dsn, p, err := b.startPostgres(ctx)
+	if errors.Is(err, errNoPostgres) {
+		fmt.Fprintln(b.notes, "durability/postgres is left out:", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	figures, err := b.durability(ctx, "postgres", "--postgres", dsn)
+	return figures, errors.Join(err, p.Stop())
+}
+
+// durability runs 1,000 supersteps in every mode and over the bare transport, in turn, on a server with the given flags.
+func (b *bench) durability(ctx context.Context, database string, flags ...string) ([]figure, error) {
+	s, err := b.serve(ctx, flags...)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := dial(ctx, s.address)
+	if err != nil {
+		return nil, err
+	}
+	defer temporal.Close()
+	runs := &chainRuns{temporal: temporal, server: s.process.PID()}
+	stop, err := runs.serve()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	out, err := runs.everyMode(ctx, b.repeat(durabilityRounds))
+	if err != nil {
+		return nil, err
+	}
+	return out.figures(database), s.process.Stop()
+}
+
+// mode is one way to take 1,000 steps.
+type mode struct {
+	name string
+	run  func(context.Context) (trip, error)
+}
+
+// modes are all ways: ours and those to which they are compared.
+func (c *chainRuns) modes() []mode {
+	ours := func(name string, req superstep.StartRequest) mode {
+		return mode{name, func(ctx context.Context) (trip, error) { return c.runLoop(ctx, req) }}
+	}
+	return []mode{
+		{"activity", func(ctx context.Context) (trip, error) { return c.runBare(ctx, plainWorkflow) }},
+		{"heartbeat", func(ctx context.Context) (trip, error) { return c.runBare(ctx, beatWorkflow) }},
+		{"memory", runInMemory},
+		ours("sync", superstep.StartRequest{}),
+	}
+}
+
+// modeTrips are the runs of each mode.
+type modeTrips map[string]trips
+
+// everyMode runs all modes in turn, after one run of each that does not count. Who goes first rotates.
+func (c *chainRuns) everyMode(ctx context.Context, rounds int) (modeTrips, error) {
+	modes, out := c.modes(), modeTrips{}
+	for round := range rounds + 1 {
+		for i := range modes {
+			m := modes[(round+i)%len(modes)]
+			t, err := m.run(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.name, err)
+			}
+			if round > 0 {
+				out[m.name] = append(out[m.name], t)
+			}
+		}
+	}
+	return out, nil
+}
+
+// runBare runs a hand-written workflow.
+func (c *chainRuns) runBare(ctx context.Context, workflow string) (trip, error) {
+	id := workflow + "-" + uuid.NewString()
+	return c.travel(ctx, id, manySteps, func() (string, error) {
+		run, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: id, TaskQueue: plainQueue, WorkflowTaskTimeout: 3 * time.Second,
+		}, workflow, manySteps, chainNote)
+		if err != nil {
+			return "", err
+		}
+		return run.GetRunID(), run.Get(ctx, nil)
+	})
+}
+
+// figures are the modes' rows on one database.
+func (t modeTrips) figures(database string) []figure {
+	return []figure{
+		t.ratio(database, "sync", "activity", barSync),
+		t.events(database, "sync", fmt.Sprintf("events a superstep, from the first of %d to the last", manySteps), barSyncEvents, trip.eventsStep),
+	}
+}
+
+// ratio compares a mode with what carries it.
+func (t modeTrips) ratio(database, name, base string, bar float64) figure {
+	r := t[name].of(trip.ran).over(t[base].of(trip.ran))
+	f := figure{
+		Name:     "durability/" + database + " " + name,
+		Compares: fmt.Sprintf("%d no-op supersteps, %s / as many over one %s each, start to close in the history", manySteps, name, base),
+		Value:    r.median(), Unit: "x", Bar: bar, Rounds: r, Details: map[string]sample{},
+	}
+	for _, q := range tripQuantities {
+		ours, bare := t[name].of(q.of), t[base].of(q.of)
+		if math.IsNaN(ours.median()) || math.IsNaN(bare.median()) {
+			continue // not of one that only heartbeats, or not told by this system
+		}
+		f.Details[name+", "+q.name], f.Details[base+", "+q.name] = ours, bare
+		f.Notes = append(f.Notes, fmt.Sprintf("%-16s %8.4g against %8.4g   %.3f x", q.name, ours.median(), bare.median(), ours.over(bare).median()))
+	}
+	return f
+}
+
+func (t modeTrips) events(database, name, what string, bar float64, of func(trip) float64) figure {
+	s := t[name].of(of)
+	return figure{
+		Name: "durability/" + database + " " + name + " events", Compares: what, Value: s.median(), Bar: bar, Rounds: s,
+		Notes: []string{fmt.Sprintf("%.0f in all", t[name].of(trip.eventCount).median())},
+	}
+}

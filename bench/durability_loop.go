@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev"
+	"superstep.dev/workflows"
+)
+
+const loopName = "loop"
+
+// loopState counts.
+type loopState struct {
+	Turn superstep.Value[int]    `json:"turn"`
+	Note superstep.Value[string] `json:"note"`
+}
+
+// loopGraph is a node that runs again until it has run 1,000 times.
+func loopGraph() *superstep.Graph[loopState] {
+	g := superstep.NewStateGraph[loopState](loopName)
+	g.AddNode("again", func(_ context.Context, s loopState) (loopState, error) {
+		s.Turn.Set(s.Turn.Get() + 1)
+		return s, nil
+	})
+	g.AddEdge(superstep.Start, "again")
+	g.AddConditionalEdges("again", func(_ context.Context, s loopState) ([]superstep.Target, error) {
+		if s.Turn.Get() < manySteps {
+			return superstep.To("again"), nil
+		}
+		return superstep.To(superstep.End), nil
+	}, "again", superstep.End)
+	return g.MustCompile()
+}
+
+// runLoop starts the loop as users do, with the options of a mode, and waits for its workflow to close.
+func (c *chainRuns) runLoop(ctx context.Context, req superstep.StartRequest) (trip, error) {
+	id := "loop-" + uuid.NewString()
+	req.Graph, req.Thread = loopName, id
+	req.Input = fmt.Appendf(nil, `{"note":%q}`, chainNote)
+	return c.travel(ctx, id, manySteps, func() (runID string, err error) {
+		view, err := startRequest(ctx, c.client, req)
+		if err != nil {
+			return "", err
+		}
+		var result workflows.GraphResult
+		if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
+			return "", err
+		}
+		if result.Step != manySteps {
+			return "", fmt.Errorf("the graph ran %d steps of %d", result.Step, manySteps)
+		}
+		return view.RunID, nil
+	})
+}
+
+// runInMemory runs the loop without any server.
+func runInMemory(ctx context.Context) (trip, error) {
+	began := time.Now()
+	_, err := loopGraph().Invoke(ctx, map[string]any{"note": chainNote})
+	return trip{steps: manySteps, started: began, closed: time.Now()}, err
+}
+
+// The hand-written side of fused supersteps: one activity that stores each step by a heartbeat and waits until it is
+// stored.
+const (
+	beatWorkflow = "bench.beats"
+	beatActivity = "bench.beat"
+)
+
+func runBeatWorkflow(ctx workflow.Context, steps int, note string) error {
+	ctx = workflow.WithActivityOptions(ctx, plainActivityOptions())
+	return workflow.ExecuteActivity(ctx, beatActivity, plainStep{Step: steps, Note: note}).Get(ctx, nil)
+}
+
+// beats makes the activity. It calls the server directly: the SDK's own heartbeat does not wait.
+func beats(c client.Client) func(context.Context, plainStep) error {
+	return func(ctx context.Context, in plainStep) error {
+		info := activity.GetInfo(ctx)
+		for i := range in.Step {
+			details, err := converter.GetDefaultDataConverter().ToPayloads(plainStep{Step: i, Note: in.Note})
+			if err != nil {
+				return err
+			}
+			if err := beat(ctx, c, info, details); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func beat(ctx context.Context, c client.Client, info activity.Info, details *commonpb.Payloads) error {
+	_, err := c.WorkflowService().RecordActivityTaskHeartbeat(ctx, &workflowservice.RecordActivityTaskHeartbeatRequest{
+		Namespace: info.Namespace, TaskToken: info.TaskToken, Details: details,
+	})
+	return err
+}
