@@ -96,6 +96,14 @@ func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		attribute(c, info, workflows.AttributeStatus, &v.Status)
 		attribute(c, info, workflows.AttributeNodes, &v.Nodes)
+		v.Paused = c.pauseOf(info)
+	}
+	if v.Status == StatusFailed {
+		var closed Status
+		attribute(c, info, workflows.AttributeStatus, &closed)
+		if closed.Failed() {
+			v.Status = closed
+		}
 	}
 	return v
 }

@@ -114,7 +114,11 @@ func (c *Client) stateLeft(ctx context.Context, g *graphadapter.Graph, last *las
 			return StateView{}, err
 		}
 	}
-	return stateOfThread(last, program, thread, r)
+	v, err := stateOfThread(last, program, thread, r)
+	if v.Status == StatusFailed {
+		v.Status = failureStatus(left.Failure)
+	}
+	return v, err
 }
 
 // readThread reads a stored thread, with stand-ins for reducers that are not here.

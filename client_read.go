@@ -63,7 +63,9 @@ func statusOf(s enumspb.WorkflowExecutionStatus) Status {
 		return StatusCancelled
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
 		return StatusTerminated
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return StatusTimedOut
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
 		return StatusFailed
 	default:
 		return StatusRunning
@@ -82,6 +84,9 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 		return err
 	}
 	v.Step, v.Output, v.Error, v.Failure = left.Step, left.Output, message, left.Failure
+	if v.Status == StatusFailed {
+		v.Status = failureStatus(left.Failure)
+	}
 	if left.Spec == nil || left.State == nil {
 		return nil
 	}
@@ -145,12 +150,12 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 }
 
 func addState(v *ThreadView, s workflows.State) {
-	v.Status, v.Drained = Status(s.Status), s.Drained
+	v.Status, v.Drained, v.Paused = Status(s.Status), s.Drained, pauseView(s.Paused)
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions = questionsOf(s.Questions)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
-	if v.Status == StatusStopped {
+	if v.Status == StatusStopped || v.Status == StatusPaused {
 		v.Nodes = s.Snapshot.Next
 	}
 	if v.Status != StatusRunning {

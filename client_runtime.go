@@ -21,7 +21,7 @@ func (c *Client) waitRun(ctx context.Context, g *graphadapter.Graph, thread stri
 	if err != nil {
 		return v, err
 	}
-	if v.Status == StatusFailed || v.Status == StatusCancelled || v.Status == StatusTerminated {
+	if v.Status.unfinished() {
 		return v, c.failureOf(ctx, v)
 	}
 	return v, nil

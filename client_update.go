@@ -200,7 +200,7 @@ func (c *Client) launchUpdates(ctx context.Context, in workflows.GraphInput, r *
 
 // applied says how a run ended that was to apply updates.
 func (c *Client) applied(v ThreadView, err error) error {
-	if err == nil && v.Status == StatusFailed {
+	if err == nil && v.Status.Failed() {
 		return &Error{Kind: ErrBadInput, Graph: v.Graph, Thread: v.Thread, Message: v.Error}
 	}
 	return err

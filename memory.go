@@ -46,7 +46,8 @@ type memoryThread struct {
 	cancel  context.CancelCauseFunc
 	drain   chan<- string
 	runs    int
-	// done is closed when the newest run stopped; nil before the first.
+	pause   memoryPause
+	// done is closed when the newest run stopped, or is held by a pause; nil before the first.
 	done chan struct{}
 }
 
@@ -94,8 +95,8 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 
 // begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was.
 func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input, checkpoint string) (ThreadView, error) {
-	if t.view.Status == StatusRunning {
-		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
+	if err := t.busy(); err != nil {
+		return t.view, err
 	}
 	if err := t.checkAnswers(in.Resume); err != nil {
 		return t.view, err
@@ -104,31 +105,33 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	opts.Checkpoint = checkpoint
 	drain := make(chan string, 1)
 	opts.Drain, opts.Emitted = drain, t.tape.emitted
+	gate := &graphadapter.Gate{}
+	opts.Gate = gate
 	program, err := g.Program()
 	if err != nil {
 		return t.view, err
 	}
-	t.tape.begins(t.view.Status == StatusWaiting || t.view.Status == StatusStopped, program, opts.Durability)
+	t.tape.begins(t.view.Status.Rests(), program, opts.Durability)
 	run, err := m.driver.Thread(g, t.id).Begin(ctx, in, opts)
 	if err != nil {
 		t.tape.ends()
 		return t.view, refusal(t.graph, t.id, err)
 	}
 	t.runs++
+	number := t.runs
+	gate.Held = func(s *pregel.Snapshot) { t.held(number, s) }
 	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
 		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now()}
 	t.effects.begins(t.view.RunID)
-	t.cause, t.open, t.drain = nil, nil, drain
-	done := make(chan struct{})
-	t.done = done
+	t.cause, t.open, t.drain, t.pause.gate, t.pause.answers = nil, nil, drain, gate, nil
+	t.done = make(chan struct{})
 	// The run outlives the call that began it, as on any runtime.
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	go func() {
-		defer close(done)
 		defer cancel(nil)
 		ended, err := run.Drive(runCtx)
-		t.stopped(ended, err)
+		t.stopped(number, ended, err)
 	}()
 	return t.view, nil
 }
@@ -141,19 +144,24 @@ func (t *memoryThread) observe(e pregel.Event) {
 	t.tape.observe(e)
 }
 
-// stopped records how the run stopped.
-func (t *memoryThread) stopped(ended graphadapter.RunResult, err error) {
+// stopped records how the run of that number stopped. One that was updated while it was held has been succeeded by that.
+func (t *memoryThread) stopped(number int, ended graphadapter.RunResult, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.runs != number {
+		return
+	}
+	defer close(t.done)
 	t.tape.ends()
 	concludeView(&t.view, ended, err)
 	t.trace.complete(&t.view)
 	t.effects.ended(t.view.Status)
 	t.open, t.cause = ended.Questions, err
 	t.view.Closed = time.Now()
-	if t.view.Status == StatusWaiting || t.view.Status == StatusStopped {
+	if t.view.Status.Rests() {
 		t.view.Closed = time.Time{}
 	}
+	t.pause.rests(t)
 }
 
 // cancelledError is the cause of a cancelled run's context.
@@ -172,7 +180,8 @@ func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	case errors.As(err, &cancelled), errors.Is(err, context.Canceled):
 		v.Status, v.Error = StatusCancelled, err.Error()
 	case err != nil:
-		v.Status, v.Error = StatusFailed, err.Error()
+		v.Failure = pregel.AsNodeError(v.Graph, "", err)
+		v.Status, v.Error = failureStatus(v.Failure), err.Error()
 	case len(ended.Questions) > 0:
 		v.Status = StatusWaiting
 	case ended.Breakpoint, ended.Drained != "":
@@ -222,15 +231,20 @@ func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread str
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.busy(); err != nil {
+		return t.view, err
+	}
 	switch {
-	case t.view.Status == StatusRunning:
-		return t.view, t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
 	case t.done == nil:
 		return t.view, t.refuse(ErrNotFound, "it has never run")
-	case t.view.Status != StatusFailed && t.view.Status != StatusCancelled:
+	case !t.view.Status.Failed() && t.view.Status != StatusCancelled:
 		return t.view, t.refuse(ErrNotFailed, "its run is "+string(t.view.Status))
 	}
-	return t.begin(ctx, m, g, pregel.Input{}, "")
+	in := pregel.Input{}
+	if t.pause.answers != nil { // taken before it was cancelled
+		in.Resume = &pregel.Resume{ByID: t.pause.answers, AskAgain: true}
+	}
+	return t.begin(ctx, m, g, in, "")
 }
 
 func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {
@@ -242,6 +256,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, r
 		reason = "no reason given"
 	}
 	t.mu.Lock()
+	t.pause.forget(t)
 	if t.view.Status == StatusRunning {
 		t.cancel(&cancelledError{reason})
 	}
@@ -250,7 +265,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, r
 		return ThreadView{}, err
 	}
 	defer t.mu.Unlock()
-	if t.view.Status == StatusWaiting || t.view.Status == StatusStopped {
+	if t.view.Status.Rests() {
 		t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
 		t.cause, t.open = &cancelledError{reason}, nil
 	}

@@ -25,6 +25,10 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 	if err != nil {
 		return err
 	}
+	if t.view.Paused != nil {
+		t.pause.keep(t, byID)
+		return nil
+	}
 	_, err = t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: byID}}, "")
 	return err
 }

@@ -24,6 +24,9 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if t.view.Status == StatusRunning {
 		return StateView{}, t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
 	}
+	if t.view.Paused != nil && t.pause.answers != nil {
+		return StateView{}, t.refuse(ErrRunning, "it has answers to go on with when it is unpaused: unpause it, then update its state")
+	}
 	snapshot, err := m.driver.Thread(g, r.Thread).Update(ctx, r.Checkpoint, r.Subgraph, r.Updates)
 	if err != nil {
 		return StateView{}, t.updateError(r, err)
@@ -52,7 +55,7 @@ func (t *memoryThread) updateError(r UpdateRequest, err error) error {
 func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	t.runs++
 	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusFinished, Output: outputs(t.spec.Output, s.Values), Step: s.Step,
-		Started: time.Now(), Closed: time.Now()}
+		Started: time.Now(), Closed: time.Now(), Paused: t.view.Paused}
 	switch {
 	case len(open) > 0:
 		t.view.Status, t.view.Closed = StatusWaiting, time.Time{}
@@ -68,6 +71,7 @@ func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 		t.done = make(chan struct{})
 		close(t.done)
 	}
+	t.pause.superseded(t)
 }
 
 // outputs are the values that a graph with these output channels shows; nil stands for all channels.

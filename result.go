@@ -4,7 +4,7 @@ import "fmt"
 
 // Result is where a run stands when it no longer runs.
 type Result[Out any] struct {
-	// Status is StatusFinished, StatusWaiting, StatusStopped, or that of a run that ended otherwise.
+	// Status is StatusFinished, that of a run that rests ([Status.Rests]), or that of a run that ended otherwise.
 	Status Status
 	// Output holds the graph's output fields as far as they have a value.
 	Output Out
@@ -12,6 +12,8 @@ type Result[Out any] struct {
 	Questions []Question
 	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
 	Drained string
+	// Paused says who paused the run; nil when nobody did.
+	Paused *PauseView
 }
 
 // RunError says that a run ended without finishing.
@@ -19,7 +21,7 @@ type RunError struct {
 	Graph, Thread string
 	// Node is the node that failed, "" when none did.
 	Node string
-	// Status is StatusFailed, StatusCancelled or StatusTerminated.
+	// Status says how it ended: one for which Failed reports true, StatusCancelled or StatusTerminated.
 	Status Status
 	// Message says why.
 	Message string
@@ -35,7 +37,7 @@ func (e *RunError) Error() string {
 		run += fmt.Sprintf(" on thread %q", e.Thread)
 	}
 	switch e.Status {
-	case StatusFailed:
+	case StatusFailed, StatusTimedOut, StatusOutOfBudget:
 		return fmt.Sprintf("%s failed: %s", run, e.Message)
 	case StatusCancelled:
 		return fmt.Sprintf("%s was cancelled: %s", run, e.Message)
@@ -61,9 +63,9 @@ func (e *RunError) As(target any) bool {
 
 // resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
 func resultOf[Out any](view ThreadView, cause error) (Result[Out], error) {
-	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained}
+	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained, Paused: view.Paused}
 	switch view.Status {
-	case StatusFailed, StatusCancelled, StatusTerminated:
+	case StatusFailed, StatusTimedOut, StatusOutOfBudget, StatusCancelled, StatusTerminated:
 		return r, runError(view, cause)
 	}
 	if cause != nil {

@@ -30,6 +30,8 @@ type Runtime interface {
 	forkRun(ctx context.Context, g *graphadapter.Graph, r ForkRequest) (ThreadView, error)
 	// drainRun asks the open run to stop before its next superstep and returns when that is accepted.
 	drainRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
+	// pauseRun pauses the open run, or lets it go on, and returns when that is accepted or stored.
+	pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseRequest, unpause bool) (PauseReply, error)
 	// retryRun goes on after a failure and returns when that is accepted.
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// cancelRun ends the open run and returns when it has ended.

@@ -7,20 +7,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Status is where a thread stands.
-type Status string
-
-// The statuses of a thread.
-const (
-	StatusRunning    Status = "running"
-	StatusWaiting    Status = "waiting" // for answers to its questions
-	StatusStopped    Status = "stopped" // at a breakpoint, or asked to stop: it goes on when it is invoked without input
-	StatusFinished   Status = "finished"
-	StatusFailed     Status = "failed" // superstep retry THREAD goes on from its last checkpoint
-	StatusCancelled  Status = "cancelled"
-	StatusTerminated Status = "terminated"
-)
-
 // Question is what a run asks a person or a program.
 type Question struct {
 	ID string `json:"id"`
@@ -48,6 +34,9 @@ type ThreadView struct {
 	Failure *pregel.NodeError `json:"failure,omitempty"`
 	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
 	Drained string `json:"drained,omitempty"`
+	// Paused says who paused the run, nil when nobody did. The run has StatusPaused once the tasks that were under way
+	// have ended.
+	Paused *PauseView `json:"paused,omitempty"`
 	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started"`

@@ -99,7 +99,8 @@ func (a *app) showCancelled(view superstep.ThreadView) error {
 		a.printf("cancelled  %s\n", clean(view.Thread))
 		a.next([]string{"retry", view.Thread})
 		return nil
-	case superstep.StatusFinished, superstep.StatusFailed, superstep.StatusTerminated:
+	case superstep.StatusFinished, superstep.StatusFailed, superstep.StatusTimedOut, superstep.StatusOutOfBudget,
+		superstep.StatusTerminated:
 		a.printf("nothing to cancel  %s is %s\n", clean(view.Thread), view.Status)
 		return nil
 	}

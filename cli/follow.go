@@ -49,6 +49,8 @@ func (a *app) showEnd(view superstep.ThreadView) {
 	case superstep.StatusFinished:
 		a.printf("finished\n")
 		a.showValues(view.Output)
+	case superstep.StatusPaused:
+		a.printf("paused%s%s\n", pausedOf(view), before(view.Nodes))
 	case superstep.StatusStopped:
 		a.printf("%s%s\n", whyStopped(view), before(view.Nodes))
 	default:

@@ -18,8 +18,9 @@ const (
 
 // statuses are the values of --status.
 var statuses = []superstep.Status{
-	superstep.StatusRunning, superstep.StatusWaiting, superstep.StatusStopped, superstep.StatusFinished,
-	superstep.StatusFailed, superstep.StatusCancelled, superstep.StatusTerminated,
+	superstep.StatusRunning, superstep.StatusWaiting, superstep.StatusPaused, superstep.StatusStopped, superstep.StatusFinished,
+	superstep.StatusFailed, superstep.StatusTimedOut, superstep.StatusOutOfBudget, superstep.StatusCancelled,
+	superstep.StatusTerminated,
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -93,6 +94,9 @@ func (a *app) showList(views []superstep.ThreadView, q superstep.ListQuery) erro
 func note(v superstep.ThreadView) string {
 	const width = 60
 	text := first(v.Problem, v.Error)
+	if v.Paused != nil {
+		text = "paused " + pauseNote(*v.Paused)
+	}
 	if text == "" && len(v.Questions) > 0 {
 		text = valueText(v.Questions[0].Value)
 	}

@@ -37,12 +37,14 @@ func (a *app) nextAfterLook(thread string, status superstep.Status, questions []
 // only to be looked at.
 func nextOf(thread string, status superstep.Status, questions []superstep.Question) []string {
 	switch {
+	case status == superstep.StatusPaused:
+		return []string{"unpause", thread}
 	case len(questions) > 0:
 		q := questions[0]
 		return []string{"resume", thread, q.ID, "--value", sampleAnswer(q.Schema)}
 	case status == superstep.StatusStopped:
 		return []string{"resume", thread}
-	case status == superstep.StatusFailed, status == superstep.StatusTerminated:
+	case status.Failed(), status == superstep.StatusTerminated:
 		return []string{"retry", thread}
 	case status == superstep.StatusRunning, status == superstep.StatusWaiting:
 		return []string{"show", thread}

@@ -121,7 +121,7 @@ func (a *app) chooseQuestion(view superstep.ThreadView, req *superstep.ResumeReq
 
 // answerable returns the questions of a thread that can be answered now.
 func answerable(view superstep.ThreadView) []superstep.Question {
-	if view.Status == superstep.StatusRunning || view.Status == superstep.StatusWaiting {
+	if view.Status == superstep.StatusRunning || view.Status == superstep.StatusWaiting || view.Status == superstep.StatusPaused {
 		return view.Questions
 	}
 	return nil

@@ -154,6 +154,14 @@ func (s *script) Drain(ctx context.Context, thread, reason string) (superstep.Th
 	return play[superstep.ThreadView](ctx, s, "Drain", []string{thread, reason}, nil)
 }
 
+func (s *script) Pause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error) {
+	return play[superstep.PauseReply](ctx, s, "Pause", req, nil)
+}
+
+func (s *script) Unpause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error) {
+	return play[superstep.PauseReply](ctx, s, "Unpause", req, nil)
+}
+
 func (s *script) Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error) {
 	return play[superstep.ResumeReply](ctx, s, "Resume", req, nil)
 }

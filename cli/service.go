@@ -23,6 +23,8 @@ type service interface {
 	Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error)
 	Fork(ctx context.Context, req superstep.ForkRequest) (superstep.ThreadView, error)
 	Drain(ctx context.Context, thread, reason string) (superstep.ThreadView, error)
+	Pause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
+	Unpause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
 	Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error)
 	Retry(ctx context.Context, thread string) (superstep.ThreadView, error)
 	Cancel(ctx context.Context, thread, reason string) (superstep.ThreadView, error)

@@ -74,12 +74,15 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 	}
 	fact("graph", view.Graph)
 	fact("step", fmt.Sprint(view.Step))
-	if view.Status == superstep.StatusStopped {
+	if view.Status == superstep.StatusStopped || view.Status == superstep.StatusPaused {
 		fact("next", list(view.Nodes))
 	} else {
 		fact("at", list(view.Nodes))
 	}
 	fact("drained", view.Drained)
+	if view.Paused != nil {
+		fact("paused", a.pauseFact(*view.Paused))
+	}
 	fact("error", view.Error)
 	fact("problem", view.Problem)
 	if !view.Started.IsZero() {

@@ -112,7 +112,7 @@ func (m *temporalThreads) ended(ctx context.Context, id string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("waiting for the end: %w", err)
-	case view.Status == superstep.StatusFailed && view.Failure != nil:
+	case view.Status.Failed() && view.Failure != nil:
 		return view.Failure
 	case view.Status != superstep.StatusFinished && view.Status != superstep.StatusWaiting && view.Status != superstep.StatusStopped:
 		return fmt.Errorf("the run is %s: %s %s", view.Status, view.Error, view.Problem)

@@ -46,16 +46,28 @@ func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts
 	for {
 		d.queue = append(d.queue, loop.Ready()...)
 		d.step.enter(ctx, loop.Step(), opts.StepTimeout)
-		d.start()
-		if d.running == 0 {
-			break
+		opened := d.start()
+		switch {
+		case d.running == 0 && opened == nil:
+			return d.end(ctx)
+		case d.running == 0:
+			d.step.leave() // the time at the gate is not the superstep's
+			if err := opts.hold(ctx, opened); err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			continue
 		}
-		arrived := <-d.done
-		d.running--
-		d.drain()
-		loop.Deliver(arrived.task, arrived.outcome)
+		select {
+		case arrived := <-d.done:
+			d.running--
+			d.drain()
+			loop.Deliver(arrived.task, arrived.outcome)
+		case <-opened:
+		}
 	}
-	return d.end(ctx)
 }
 
 // drain passes on what asked the run to stop so far: before the outcome with which a superstep may end.
@@ -67,14 +79,19 @@ func (d *driver) drain() {
 	}
 }
 
-// start starts queued tasks in their order.
-func (d *driver) start() {
+// start starts queued tasks in their order. While the gate is shut it starts none, and returns what tells when it opens. A
+// superstep out of time goes on in any case: its tasks only learn that they do not run.
+func (d *driver) start() (opened <-chan struct{}) {
+	if opened := d.opts.Gate.shut(); opened != nil && len(d.queue) > 0 && d.step.ctx.Err() == nil {
+		return opened
+	}
 	for len(d.queue) > 0 && (d.opts.MaxConcurrency <= 0 || d.running < d.opts.MaxConcurrency) {
 		task, ctx := d.queue[0], d.step.ctx
 		d.queue = d.queue[1:]
 		d.running++
 		go func() { d.done <- delivery{task, d.run(ctx, task)} }()
 	}
+	return nil
 }
 
 // end says why the run ended.

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -96,11 +97,17 @@ func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts RunOptions) (*
 	return &Run{of: t, opts: opts, program: program, thread: thread, loop: loop, release: release}, nil
 }
 
-// Drive runs the run's tasks until it has finished, waits for answers, stands still or failed.
+// Drive runs the run's tasks until it has finished, waits for answers, stands still or failed. It returns [ErrSuperseded]
+// when the thread was updated while the run stood at its gate.
 func (r *Run) Drive(ctx context.Context) (RunResult, error) {
-	defer r.release()
+	defer func() { r.release() }() // another one once it was held
 	h := r.of.history
-	err := drive(ctx, r.program, r.loop, r.opts, inMemory(r.of.graph, r.of.id, r.opts))
+	opts := r.opts
+	opts.hold = r.hold
+	err := drive(ctx, r.program, r.loop, opts, inMemory(r.of.graph, r.of.id, r.opts))
+	if errors.Is(err, ErrSuperseded) {
+		return RunResult{}, err
+	}
 	h.thread = pregel.Newer(h.thread, r.thread)
 	h.past.Ended(0, r.loop.Status(), h.thread)
 	if err != nil {

@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"context"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -35,6 +36,10 @@ type RunOptions struct {
 	Context pregel.Value
 	// Drain gives the reason for which the run is to stop before its next superstep; nil when nobody will ask.
 	Drain <-chan string
+	// Gate keeps the run from starting tasks while it is shut; nil is an open one. Graphs called from a node's code have none:
+	// they are part of a task under way.
+	Gate *Gate
+	hold func(ctx context.Context, opened <-chan struct{}) error // waits at the shut gate
 	// Observer is told what happens; nil is cheapest.
 	Observer pregel.Observer
 	// Emitted is told what nodes emit, as they do: one task at a time, but tasks in parallel. Observer is told again when

@@ -31,4 +31,5 @@ func (s *superstep) leave() {
 	if s.cancel != nil {
 		s.cancel()
 	}
+	s.ctx = nil
 }

@@ -92,6 +92,9 @@ func (r *run) refusal(req ResumeRequest) error {
 	if r.inbox.changing() {
 		return refuse(ErrTypeBusy, "the thread's state is being changed: look what it asks then")
 	}
+	if len(answers) == 0 && r.paused != nil {
+		return refuse(ErrTypeBusy, "%s", r.pausedBy())
+	}
 	if len(answers) == 0 {
 		if r.status == StatusStopped && !r.inbox.waiting() {
 			return nil

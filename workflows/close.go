@@ -74,6 +74,7 @@ func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 // failed ends the run so that it can be continued: every sibling has ended and its writes are in the state, and answers
 // that were accepted meanwhile are on record.
 func (r *run) failed(ctx workflow.Context) error {
+	r.showEnd(ctx, FailureStatus(failureOf(r.in.Graph, r.failure)))
 	r.keepAnswers(ctx)
 	r.replied(ctx)
 	return temporal.NewApplicationErrorWithOptions(
@@ -86,6 +87,7 @@ func (r *run) failed(ctx workflow.Context) error {
 
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
+	r.showEnd(ctx, StatusCancelled)
 	r.keepAnswers(ctx)
 	r.replied(ctx)
 	return temporal.NewCanceledError(r.result())

@@ -25,6 +25,9 @@ type run struct {
 	status  string
 	failure error
 	drained string // why the run was asked to stop, and did
+	// paused says who paused the run, nil when nobody did; pausesSeen are the ids of the requests for that.
+	paused     *Pause
+	pausesSeen []string
 	// invoked says that an invocation is under way, and base is the checkpoint at which it began.
 	invoked bool
 	base    string
@@ -46,6 +49,9 @@ type run struct {
 func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error) {
 	r := &run{in: in, sink: g.sink, status: StatusRunning, suspectStep: -1}
 	r.inbox.answered = in.Answered
+	if in.Pauses != nil {
+		r.paused, r.pausesSeen = in.Pauses.Paused, in.Pauses.Seen
+	}
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
 	r.program, r.served = g.program(ctx, &r.in), g.byName[in.Graph]
@@ -147,14 +153,23 @@ func (r *run) runTasks(ctx workflow.Context) {
 		r.tasks.add(r.loop.Ready())
 		r.clock.enter(ctx, r)
 		full := historyFull(ctx)
-		if ctx.Err() == nil && full == nil && !r.clock.expired {
+		if ctx.Err() == nil && full == nil && !r.clock.expired && r.paused == nil {
 			r.schedule(r.clock.context(ctx))
 		}
 		if r.tasks.running == 0 && len(r.results) == 0 {
+			if r.holdsUp(ctx) {
+				if r.holdUp(ctx) {
+					continue
+				}
+				break
+			}
 			r.failure = r.left(full)
 			break
 		}
-		_ = workflow.Await(wait, func() bool { return len(r.results) > 0 || r.inbox.hasAnswers() && ctx.Err() == nil })
+		paused := r.paused != nil
+		_ = workflow.Await(wait, func() bool {
+			return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil)
+		})
 		r.drain()
 		r.deliver()
 	}

@@ -119,6 +119,8 @@ func (r *run) handle(ctx workflow.Context) error {
 			}},
 		{UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
 			func(_ workflow.Context, req DrainRequest) error { return drainRefusal(req) }},
+		{UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on.", r.onPause,
+			func(_ workflow.Context, req PauseRequest) error { return pauseRefusal(req) }},
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, u.name, u.handler,
 			workflow.UpdateHandlerOptions{Validator: u.validator, Description: u.about})
@@ -127,6 +129,7 @@ func (r *run) handle(ctx workflow.Context) error {
 		}
 	}
 	workflow.Go(ctx, r.receiveSignals)
+	workflow.Go(ctx, r.receivePauses)
 	return r.handleQueries(ctx)
 }
 

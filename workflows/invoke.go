@@ -19,6 +19,9 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 	if err := boundedInvoke(req); err != nil {
 		return err
 	}
+	if r.paused != nil {
+		return refuse(ErrTypeBusy, "%s", r.pausedBy())
+	}
 	if !r.standing() || r.inbox.waiting() || r.inbox.changing() {
 		return refuse(ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
 	}
@@ -72,9 +75,10 @@ func (r *run) answersTo(thread *pregel.Thread, resume *pregel.Resume) []pregel.A
 	return given
 }
 
-// onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped.
+// onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped;
+// one that was paused in a superstep has not.
 func (r *run) onDrain(_ workflow.Context, req DrainRequest) error {
-	if !r.standing() || r.inbox.waiting() {
+	if !r.standing() || r.inbox.waiting() || len(r.tasks.queue) > 0 {
 		r.inbox.drain = req.Reason
 	}
 	return nil

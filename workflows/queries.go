@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
@@ -35,7 +34,7 @@ func (r *run) state() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Snapshot: *snapshot, Output: r.program.Spec.Output,
+	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Output: r.program.Spec.Output,
 		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.unanswered(), Ledgers: r.program.Ledgers(r.thread)}
 	if r.status == StatusRunning {
 		s.Running = snapshot.Next
@@ -61,23 +60,4 @@ func (r *run) hasAnswer(question string) bool {
 		}
 	}
 	return false
-}
-
-// show brings the search attributes up to date: one event, only when people have something new to see.
-func (r *run) show(ctx workflow.Context) {
-	if !r.in.Attributes {
-		return
-	}
-	questions := r.unanswered()
-	var nodes []string
-	for _, q := range questions {
-		nodes = append(nodes, q.Node)
-	}
-	err := workflow.UpsertTypedSearchAttributes(ctx,
-		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(r.status),
-		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(nodes),
-		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(len(questions))))
-	if err != nil {
-		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
-	}
 }

@@ -10,13 +10,13 @@ import (
 // or an update has left nothing to run. Updates of the state are applied while it rests. No worker is occupied.
 func (r *run) rest(ctx workflow.Context) bool {
 	for ctx.Err() == nil && r.stands() != pregel.StatusDone {
-		r.status = StatusStopped
-		if r.stands() == pregel.StatusWaiting {
-			r.status = StatusWaiting
-		}
+		r.status = r.resting()
 		r.show(ctx)
-		_ = workflow.Await(ctx, func() bool { return r.inbox.waiting() || len(r.inbox.edits) > 0 || ctx.Err() != nil })
-		if r.inbox.waiting() {
+		paused := r.paused
+		_ = workflow.Await(ctx, func() bool {
+			return r.mayGoOn() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil
+		})
+		if r.mayGoOn() || r.inbox.waiting() && ctx.Err() != nil {
 			r.status = StatusRunning
 			r.show(ctx)
 			return true
@@ -25,6 +25,9 @@ func (r *run) rest(ctx workflow.Context) bool {
 	}
 	return false
 }
+
+// mayGoOn reports whether there is something to go on with, and nobody holds the run up.
+func (r *run) mayGoOn() bool { return r.inbox.waiting() && r.paused == nil }
 
 // goOn continues with what arrived while the run rested. What was accepted counts also when the run has been cancelled
 // since: it is in the state that a retry goes on from.

@@ -156,6 +156,9 @@ func (r *run) updateRefusal(req UpdateStateRequest) error {
 	if err := boundedUpdate(req); err != nil {
 		return err
 	}
+	if r.paused != nil && r.inbox.waiting() {
+		return refuse(ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
+	}
 	if !r.standing() || r.inbox.waiting() {
 		return refuse(ErrTypeBusy, "the run is under way: wait until it waits or stands still, or drain it, then update its state")
 	}
@@ -176,6 +179,3 @@ func (r *run) updateRefusal(req UpdateStateRequest) error {
 	}
 	return nil
 }
-
-// standing reports whether the run stands still, so that it takes something new to do.
-func (r *run) standing() bool { return r.status == StatusWaiting || r.status == StatusStopped }

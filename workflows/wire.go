@@ -18,7 +18,10 @@ const (
 	// UpdateState writes to the thread's state from outside, while the run waits.
 	UpdateState = "update_state"
 	// UpdateDrain asks a run to stop before its next superstep.
-	UpdateDrain  = "drain"
+	UpdateDrain = "drain"
+	// UpdatePause pauses a run, or lets a paused one go on; so does SignalPause while no worker is there to reply.
+	UpdatePause  = "pause"
+	SignalPause  = "pause"
 	SignalResume = "resume"
 
 	QueryState   = "state"
@@ -36,6 +39,8 @@ const (
 	MemoSpec  = "spec"
 	// MemoStart tells the one call that started a run from others that tried.
 	MemoStart = "start"
+	// MemoPause is the run's [Pause], an empty one once it goes on again.
+	MemoPause = "pause"
 )
 
 // The custom search attributes. A server that lacks them is served without.
@@ -45,14 +50,6 @@ const (
 	AttributeNodes     = "SuperstepNodes"
 	AttributeQuestions = "SuperstepQuestions"
 	AttributeParent    = "SuperstepParent"
-)
-
-// The statuses of a run, as queries and search attributes show them.
-const (
-	StatusRunning  = "running"
-	StatusWaiting  = "waiting"
-	StatusStopped  = "stopped"
-	StatusFinished = "finished"
 )
 
 // The types of the application errors with which messages are refused and runs fail.
@@ -104,6 +101,8 @@ type GraphInput struct {
 	Lines []Line `json:"lines,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
 	Previous string `json:"previous,omitempty"`
+	// Pauses is what the run knew of its pauses, where this execution only continues it.
+	Pauses *PauseState `json:"pauses,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
@@ -206,7 +205,9 @@ type State struct {
 	Graph  string `json:"graph"`
 	Status string `json:"status"`
 	// Drained is why the run was asked to stop, when that is why it stands still.
-	Drained  string          `json:"drained,omitempty"`
+	Drained string `json:"drained,omitempty"`
+	// Paused says who paused the run, also while the tasks that were under way end.
+	Paused   *Pause          `json:"paused,omitempty"`
 	Snapshot pregel.Snapshot `json:"snapshot"`
 	Running  []string        `json:"running,omitempty"`
 	// Output names the channels of the snapshot that are the graph's output; nil means all.

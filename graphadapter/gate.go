@@ -1,0 +1,79 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Gate keeps a run from starting tasks while it is shut; those under way end. The zero Gate is open. It is safe for
+// concurrent use.
+type Gate struct {
+	// Held is called when the run stands still at the gate, with the thread to be looked at and changed until it opens. It
+	// may be nil.
+	Held func(*pregel.Snapshot)
+
+	mu     sync.Mutex
+	opened chan struct{} // closed when the gate opens; nil while it is open
+}
+
+// ErrSuperseded is how a run ends whose thread was updated while it stood at a shut [Gate].
+var ErrSuperseded = errors.New("superstep: the thread was updated while the run was held")
+
+// Shut shuts the gate.
+func (g *Gate) Shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened == nil {
+		g.opened = make(chan struct{})
+	}
+}
+
+// Open opens the gate.
+func (g *Gate) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened != nil {
+		close(g.opened)
+		g.opened = nil
+	}
+}
+
+// shut returns what is closed when the gate opens, nil while it is open.
+func (g *Gate) shut() <-chan struct{} {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.opened
+}
+
+// hold waits at the shut gate. The thread is free meanwhile: an update ends the run.
+func (r *Run) hold(ctx context.Context, opened <-chan struct{}) error {
+	h := r.of.history
+	h.thread = pregel.Newer(h.thread, r.thread)
+	standing := h.thread
+	snapshot, err := r.program.Snapshot(standing, standing.Head, true)
+	if err != nil { // writes that conflict cannot be shown; what was before them can
+		snapshot, err = r.program.Snapshot(standing, standing.Head, false)
+	}
+	if err != nil {
+		return err
+	}
+	r.release()
+	if r.opts.Gate.Held != nil {
+		r.opts.Gate.Held(snapshot)
+	}
+	select {
+	case <-opened:
+	case <-ctx.Done():
+	}
+	r.release, err = h.acquire(context.WithoutCancel(ctx))
+	if err == nil && h.thread != standing {
+		err = ErrSuperseded
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package superstep_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+)
+
+// held is a chain a → b whose first node waits to be let go.
+func heldChain(name string) (g *superstep.Graph[counter], started, release chan struct{}) {
+	started, release = make(chan struct{}, 1), make(chan struct{})
+	b := superstep.NewStateGraph[counter](name)
+	b.AddNode("a", func(ctx context.Context, s counter) (counter, error) {
+		started <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		s.Log.Append("a")
+		return s, ctx.Err()
+	})
+	b.AddNode("b", appending("b"))
+	b.AddEdge(superstep.Start, "a")
+	b.AddEdge("a", "b")
+	return b.MustCompile(), started, release
+}
+
+// TestAPausedRunStartsNothing: what was under way ends and is kept, and the rest comes when it is let go on.
+func TestAPausedRunStartsNothing(t *testing.T) {
+	g, started, release := heldChain("paused")
+	onRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+		require.NoError(t, th.Start(t.Context(), counter{}))
+		<-started
+		require.NoError(t, th.Pause(t.Context(), "the books are closed"))
+		require.NoError(t, th.Pause(t.Context(), "again"))
+		release <- struct{}{}
+		got, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusPaused, got.Status)
+		assert.Equal(t, "the books are closed", got.Paused.Reason)
+		assert.False(t, got.Paused.At.IsZero())
+		assert.Equal(t, []string{"a"}, got.Output.Log.Get())
+		state, err := th.State(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusPaused, state.Status)
+		assert.Equal(t, []string{"b"}, state.Next)
+		require.ErrorIs(t, th.Start(t.Context(), nil), superstep.ErrRunning)
+		require.NoError(t, th.Unpause(t.Context()))
+		got, err = th.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Nil(t, got.Paused)
+		assert.Equal(t, []string{"a", "b"}, got.Output.Log.Get())
+		require.NoError(t, th.Pause(t.Context(), "too late"), "a run that is over stays as it is")
+		require.NoError(t, th.Unpause(t.Context()))
+	})
+}
+
+// TestAPausedRunTakesAnswers, and goes on with them when it is let.
+func TestAPausedRunTakesAnswers(t *testing.T) {
+	b := superstep.NewStateGraph[counter]("paused-asks")
+	b.AddNode("ask", func(ctx context.Context, s counter) (counter, error) {
+		word, err := superstep.Interrupt[string](ctx, "which word?")
+		if err == nil {
+			s.Log.Append(word)
+		}
+		return s, err
+	})
+	b.AddEdge(superstep.Start, "ask")
+	onRuntimes(t, b.MustCompile(), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+		assert.Equal(t, superstep.StatusWaiting, invoke(t, th, counter{}).Status)
+		require.NoError(t, th.Pause(t.Context(), ""))
+		got, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusPaused, got.Status)
+		require.Len(t, got.Questions, 1)
+		got, err = th.Resume(t.Context(), "yes")
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusPaused, got.Status)
+		assert.Empty(t, got.Questions)
+		_, err = th.Resume(t.Context(), "no")
+		require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+		require.NoError(t, th.Unpause(t.Context()))
+		got, err = th.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, []string{"yes"}, got.Output.Log.Get())
+	})
+}
+
+// TestAPausedRunIsUpdatedAndCancelled: it is held in the middle of a superstep, which an update drops.
+func TestAPausedRunIsUpdatedAndCancelled(t *testing.T) {
+	g, started, release := heldChain("paused-updated")
+	onRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+		require.NoError(t, th.Start(t.Context(), counter{}))
+		<-started
+		require.NoError(t, th.Pause(t.Context(), ""))
+		release <- struct{}{}
+		_, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		state, err := th.Update(t.Context(), wrote("by hand"), superstep.AsNode("a"))
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusPaused, state.Status)
+		assert.Equal(t, []string{"a", "by hand"}, state.State.Log.Get())
+		assert.Equal(t, []string{"b"}, state.Next)
+		require.NoError(t, th.Unpause(t.Context()))
+		got, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusStopped, got.Status, "an update runs nothing")
+		require.NoError(t, th.Pause(t.Context(), ""))
+		require.NoError(t, th.Cancel(t.Context(), "enough"))
+		_, err = th.Wait(t.Context())
+		var run *superstep.RunError
+		require.ErrorAs(t, err, &run)
+		assert.Equal(t, superstep.StatusCancelled, run.Status)
+		got, err = th.Retry(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusFinished, got.Status, "a new run is not paused")
+		assert.Equal(t, []string{"a", "by hand", "b"}, got.Output.Log.Get())
+	})
+}
+
+// TestAPausedRunIsCancelledInItsSuperstep, and goes on where it stood.
+func TestAPausedRunIsCancelledInItsSuperstep(t *testing.T) {
+	g, started, release := heldChain("paused-cancelled")
+	onRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+		require.NoError(t, th.Start(t.Context(), counter{}))
+		<-started
+		require.NoError(t, th.Pause(t.Context(), ""))
+		release <- struct{}{}
+		_, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, th.Cancel(t.Context(), "enough"))
+		got, err := th.Retry(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b"}, got.Output.Log.Get())
+	})
+}

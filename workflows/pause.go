@@ -1,0 +1,144 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+// Pause says who paused a run, when and why.
+type Pause struct {
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// PauseRequest is the argument of UpdatePause and SignalPause: it pauses a run, or with Unpause lets it go on.
+type PauseRequest struct {
+	// ID makes the request idempotent, by whichever way it comes.
+	ID      string `json:"id"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Unpause bool   `json:"unpause,omitempty"`
+}
+
+// PauseReply says how the run stands after the request.
+type PauseReply struct {
+	// Paused is nil for a run that is not paused. A run that was paused before keeps who did it first.
+	Paused *Pause `json:"paused,omitempty"`
+	// Changed is false when the run was as it was asked to be, or had taken this very request before.
+	Changed bool `json:"changed,omitempty"`
+}
+
+// PauseState is what a run knows of its pauses. A run that continues another as a new execution is given it whole.
+type PauseState struct {
+	Paused *Pause `json:"paused,omitempty"`
+	// Seen are the ids of the latest requests, oldest first: one that comes again, perhaps late by signal, changes nothing.
+	Seen []string `json:"seen,omitempty"`
+}
+
+// maxPausesSeen bounds the ids of requests that a run remembers.
+const maxPausesSeen = 100
+
+// pauseState is what the next execution of the run has to know; nil when nobody ever paused it.
+func (r *run) pauseState() *PauseState {
+	if r.paused == nil && len(r.pausesSeen) == 0 {
+		return nil
+	}
+	return &PauseState{Paused: r.paused, Seen: r.pausesSeen}
+}
+
+// onPause pauses the run, or lets it go on.
+func (r *run) onPause(ctx workflow.Context, req PauseRequest) (PauseReply, error) {
+	changed := r.setPause(ctx, req)
+	return PauseReply{Paused: r.paused, Changed: changed}, nil
+}
+
+// setPause reports whether the request changed anything.
+func (r *run) setPause(ctx workflow.Context, req PauseRequest) bool {
+	if slices.Contains(r.pausesSeen, req.ID) {
+		return false
+	}
+	r.pausesSeen = append(r.pausesSeen, req.ID)
+	if len(r.pausesSeen) > maxPausesSeen {
+		r.pausesSeen = slices.Clone(r.pausesSeen[len(r.pausesSeen)-maxPausesSeen:])
+	}
+	if req.Unpause == (r.paused == nil) {
+		return false
+	}
+	r.paused = nil
+	noted := Pause{}
+	if !req.Unpause {
+		noted = Pause{By: req.By, Reason: req.Reason, At: workflow.Now(ctx)}
+		r.paused = &noted
+	}
+	// The memo, unlike a search attribute, has room for who and why, and lists show it.
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoPause: noted}); err != nil {
+		workflow.GetLogger(ctx).Warn("the pause is not in the memo", "error", err)
+	}
+	return true
+}
+
+// pauseRefusal says why a request cannot be taken; nil means it can.
+func pauseRefusal(req PauseRequest) error {
+	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes {
+		return refuse(ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
+			maxNameBytes, maxReasonBytes)
+	}
+	return nil
+}
+
+// receivePauses takes in requests by signal, which nobody waits for.
+func (r *run) receivePauses(ctx workflow.Context) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, SignalPause,
+		workflow.SignalChannelOptions{Description: "Pauses the run or lets it go on, without waiting for the reply."})
+	for {
+		var req PauseRequest
+		if more := channel.Receive(ctx, &req); !more {
+			return
+		}
+		if err := pauseRefusal(req); err != nil {
+			r.inbox.refuse(Refused{By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+			continue
+		}
+		r.setPause(ctx, req)
+	}
+}
+
+// pausedBy says who paused the run, for those who are refused for that.
+func (r *run) pausedBy() string {
+	text := "the run is paused"
+	if r.paused.By != "" {
+		text += " by " + r.paused.By
+	}
+	if r.paused.Reason != "" {
+		text += fmt.Sprintf(" (%s)", r.paused.Reason)
+	}
+	return text + ": unpause it first"
+}
+
+// holdsUp reports whether the run is paused before tasks that it would start.
+func (r *run) holdsUp(ctx workflow.Context) bool {
+	return r.paused != nil && ctx.Err() == nil && !r.clock.expired && len(r.tasks.queue) > 0
+}
+
+// holdUp keeps a run that was paused in the middle of a superstep from starting the rest of it. Its step timeout begins
+// anew afterwards: a pause is not the nodes' time. It reports false when an update of the state has dropped the superstep.
+func (r *run) holdUp(ctx workflow.Context) bool {
+	r.clock.leave()
+	r.status = StatusPaused
+	r.show(ctx)
+	for r.paused != nil && ctx.Err() == nil && r.loop != nil {
+		_ = workflow.Await(ctx, func() bool { return r.paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil })
+		r.applyEdits(ctx)
+	}
+	if r.loop == nil {
+		r.tasks.queue = nil
+		return false
+	}
+	r.status = StatusRunning
+	r.show(ctx)
+	return true
+}

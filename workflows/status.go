@@ -1,0 +1,89 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// The statuses of a run, as queries and search attributes show them. Each has one cause, so that nobody takes a run that
+// somebody paused for one that failed.
+const (
+	StatusRunning = "running"
+	// StatusWaiting: it waits for people to answer.
+	StatusWaiting = "waiting"
+	// StatusPaused: somebody paused it; what was under way has ended.
+	StatusPaused = "paused"
+	// StatusStopped: it stands at a breakpoint, or was drained.
+	StatusStopped  = "stopped"
+	StatusFinished = "finished"
+	// StatusFailed, StatusTimedOut and StatusOutOfBudget: it failed, for a reason of its own, because a bound on time was
+	// over, or because a bound on what it may use was reached. See FailureStatus.
+	StatusFailed      = "failed"
+	StatusTimedOut    = "timed_out"
+	StatusOutOfBudget = "out_of_budget"
+	StatusCancelled   = "cancelled"
+)
+
+// FailureStatus is the status of a run that failed for that reason; nil is a failure that nobody could explain.
+func FailureStatus(failure *pregel.NodeError) string {
+	if failure == nil {
+		return StatusFailed
+	}
+	switch failure.Type {
+	case "Timeout", "StepTimeout", "EventTimeout":
+		return StatusTimedOut
+	case "GraphRecursionError", "HistoryFull":
+		return StatusOutOfBudget
+	}
+	return StatusFailed
+}
+
+// resting is the status of a run that has no task under way.
+func (r *run) resting() string {
+	switch {
+	case r.paused != nil:
+		return StatusPaused
+	case r.stands() == pregel.StatusWaiting:
+		return StatusWaiting
+	}
+	return StatusStopped
+}
+
+// standing reports whether the run stands still, so that its state may be changed.
+func (r *run) standing() bool { return r.status != StatusRunning }
+
+// show brings the search attributes up to date: one event, only when people have something new to see.
+func (r *run) show(ctx workflow.Context) {
+	if !r.in.Attributes {
+		return
+	}
+	questions := r.unanswered()
+	var nodes []string
+	for _, q := range questions {
+		nodes = append(nodes, q.Node)
+	}
+	err := workflow.UpsertTypedSearchAttributes(ctx,
+		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(r.status),
+		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(nodes),
+		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(len(questions))))
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// changeClosingStatus names the change that made runs show how they end before they do.
+const changeClosingStatus = "closing-status"
+
+// showEnd shows how the run ends: who lists runs that are over sees it without reading their last events.
+func (r *run) showEnd(ctx workflow.Context, status string) {
+	r.status = status
+	if !r.in.Attributes || workflow.GetVersion(ctx, changeClosingStatus, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return
+	}
+	err := workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(status))
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("the closing status is not shown", "error", err)
+	}
+}
