@@ -35,7 +35,7 @@ func TestRunOptions(t *testing.T) {
 	require.ErrorAs(t, err, &limit)
 	var failed *superstep.RunError
 	require.ErrorAs(t, err, &failed)
-	assert.Equal(t, superstep.StatusFailed, failed.Status)
+	assert.Equal(t, superstep.StatusOutOfBudget, failed.Status)
 	assert.ErrorContains(t, err, `the run of graph "g" failed: GRAPH_RECURSION_LIMIT`)
 
 	_, err = g.Invoke(t.Context(), counter{}, superstep.WithRecursionLimit(-1))
