@@ -193,6 +193,12 @@ func (r *feedRecorder) Began(at int64, p *pregel.Program, _ *pregel.Thread, d gr
 	r.tape = append(r.tape, taped{at: at, began: p, durability: d})
 }
 
+// Continued implements graphadapter.Recorder.
+func (r *feedRecorder) Continued(at int64, p *pregel.Program, _ *pregel.Thread, d graphadapter.Durability, s pregel.Status, base string) {
+	r.stands = s != pregel.StatusRunning
+	r.tape = append(r.tape, taped{at: at, began: p, durability: d, goesOn: true, base: base})
+}
+
 // Happened implements graphadapter.Recorder.
 func (r *feedRecorder) Happened(at int64, e pregel.Event) {
 	t := taped{at: at, event: e}

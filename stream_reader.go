@@ -14,9 +14,12 @@ type taped struct {
 	// at is the position in the run's history, 0 in memory; when is the time there.
 	at   int64
 	when time.Time
-	// began is set when an invocation began.
+	// began is set when an invocation began, or with goesOn when one went on in a new run; base is then the checkpoint at
+	// which it began.
 	began      *pregel.Program
 	durability graphadapter.Durability
+	goesOn     bool
+	base       string
 	event      pregel.Event
 }
 

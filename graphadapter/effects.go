@@ -55,6 +55,11 @@ func (e *Effects) Began(_ int64, p *pregel.Program, t *pregel.Thread, _ Durabili
 	}
 }
 
+// Continued implements [Recorder].
+func (e *Effects) Continued(at int64, p *pregel.Program, t *pregel.Thread, d Durability, _ pregel.Status, _ string) {
+	e.Began(at, p, t, d)
+}
+
 // Happened implements [Recorder].
 func (e *Effects) Happened(at int64, ev pregel.Event) {
 	if ev.Kind != pregel.EventLedger {

@@ -14,7 +14,7 @@ type Past struct {
 	thread  *pregel.Thread
 	status  pregel.Status // StatusRunning while an invocation is under way
 	exit    bool
-	began   *pregel.Record // where the invocation began
+	base    string         // the checkpoint at which the invocation began
 	head    *pregel.Record // the thread's newest record as last seen
 	spaces  map[string]*line
 	skipped map[string]*pregel.Record // in exit mode: the last of each subgraph's records
@@ -46,10 +46,29 @@ func NewPast() *Past { return &Past{spaces: map[string]*line{}} }
 // Began implements [Recorder].
 func (p *Past) Began(_ int64, program *pregel.Program, t *pregel.Thread, d Durability) {
 	p.program, p.thread, p.exit = program, t, d == DurabilityExit
-	p.began, p.head, p.skipped, p.status = t.Head, t.Head, map[string]*pregel.Record{}, pregel.StatusRunning
+	p.base, p.head, p.skipped, p.status = idOf(t.Head), t.Head, map[string]*pregel.Record{}, pregel.StatusRunning
 	if t.Head != nil {
 		p.learn("", t.Head)
 	}
+}
+
+// Continued implements [Recorder]. What earlier runs told stays; the thread has been read back from storage.
+func (p *Past) Continued(_ int64, program *pregel.Program, t *pregel.Thread, d Durability, s pregel.Status, base string) {
+	p.program, p.thread, p.exit, p.status = program, t, d == DurabilityExit, s
+	p.base, p.head = base, t.Head
+	if p.skipped == nil {
+		p.skipped = map[string]*pregel.Record{}
+	}
+	if t.Head != nil {
+		p.learn("", t.Head)
+	}
+}
+
+func idOf(r *pregel.Record) string {
+	if r == nil {
+		return ""
+	}
+	return r.Checkpoint.ID
 }
 
 // Happened implements [Recorder].
@@ -98,18 +117,14 @@ func (p *Past) leave() {
 		return
 	}
 	head := p.thread.Head
-	if head != nil && (p.began == nil || head.Checkpoint.ID != p.began.Checkpoint.ID) {
-		parent := ""
-		if p.began != nil {
-			parent = p.began.Checkpoint.ID
-		}
-		head.Checkpoint = head.Checkpoint.WithParent(parent)
+	if idOf(head) != p.base {
+		head.Checkpoint = head.Checkpoint.WithParent(p.base)
 		p.add("", head)
 	}
 	for _, space := range sortedNames(p.skipped) {
 		p.add(space, p.skipped[space])
 	}
-	p.began, p.skipped = head, map[string]*pregel.Record{}
+	p.base, p.skipped = idOf(head), map[string]*pregel.Record{}
 }
 
 // follow notices that the newest checkpoint has another record: a replay forgets what its tasks did before.

@@ -7,6 +7,10 @@ import "superstep.dev/graphadapter/pregel"
 type Recorder interface {
 	// Began: the engine goes on with the thread, from its head, which holds what earlier invocations found out.
 	Began(at int64, p *pregel.Program, t *pregel.Thread, d Durability)
+	// Continued: a run goes on where an earlier one, which was continued as a new one, has left the thread; that one has
+	// told the rest. The invocation stands at s: with pregel.StatusRunning it is under way, and began at the checkpoint
+	// of the id base.
+	Continued(at int64, p *pregel.Program, t *pregel.Thread, d Durability, s pregel.Status, base string)
 	// Happened: the engine reported an event.
 	Happened(at int64, e pregel.Event)
 	// Edited: an update from outside made a record, of the root graph ("") or of the subgraph with that namespace.

@@ -16,32 +16,62 @@ func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, er
 	if done, ok := r.repeated(req); ok {
 		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
 	}
-	node := r.accept(ctx, req.ID, req.answers())
+	var reply ResumeReply
+	if r.inbox.again(UpdateResume, req.ID, &reply) {
+		return reply, nil // it passed a breakpoint
+	}
+	reply = ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers())}
 	r.inbox.updates = append(r.inbox.updates, req)
-	return ResumeReply{Question: req.Question, Node: node}, nil
+	r.inbox.took(UpdateResume, req.ID, reply)
+	return reply, nil
 }
 
 // receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
 func (r *run) receiveSignals(ctx workflow.Context) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, SignalResume,
-		workflow.SignalChannelOptions{Description: "Answers a question without waiting for the reply."})
+	channel := resumeSignals(ctx)
 	for {
 		var req ResumeRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
-		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() }) // what is open is not known before
-		if err := r.refusal(req); err != nil {                              // which bounds it before anything else looks at it
-			r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
-			workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
-			continue
-		}
-		if _, ok := r.repeated(req); ok {
-			continue
-		}
-		r.accept(ctx, req.ID, req.answers())
-		r.inbox.signals = append(r.inbox.signals, req)
+		r.inbox.unread = append(r.inbox.unread, req)
+		// What is open is not known while the thread is being changed.
+		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() || len(r.inbox.unread) == 0 })
+		r.readSignals(ctx, nil)
 	}
+}
+
+func resumeSignals(ctx workflow.Context) workflow.ReceiveChannel {
+	return workflow.GetSignalChannelWithOptions(ctx, SignalResume,
+		workflow.SignalChannelOptions{Description: "Answers a question without waiting for the reply."})
+}
+
+// readSignals looks at the signals that were received, and at those in channel unless that is nil.
+func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel) {
+	for {
+		var req ResumeRequest
+		switch {
+		case len(r.inbox.unread) > 0:
+			req = r.inbox.unread[0]
+			r.inbox.unread = r.inbox.unread[1:]
+		case channel == nil || !channel.ReceiveAsync(&req):
+			return
+		}
+		r.readSignal(ctx, req)
+	}
+}
+
+func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
+	if err := r.refusal(req); err != nil { // which bounds it before anything else looks at it
+		r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
+		return
+	}
+	if _, ok := r.repeated(req); ok {
+		return
+	}
+	r.accept(ctx, req.ID, req.answers())
+	r.inbox.signals = append(r.inbox.signals, req)
 }
 
 func clip(s string) string {

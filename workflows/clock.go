@@ -11,6 +11,7 @@ import (
 // clock bounds the superstep under way, when the run has a step timeout. Out of time, it cancels the superstep's tasks.
 type clock struct {
 	step    int
+	ends    time.Time
 	ctx     workflow.Context // that of the superstep's tasks; nil while no superstep is timed
 	stop    workflow.CancelFunc
 	expired bool
@@ -22,14 +23,18 @@ func (c *clock) enter(ctx workflow.Context, r *run) {
 	if r.in.StepTimeout <= 0 || c.ctx != nil && c.step == r.loop.Step() {
 		return
 	}
+	limit, now := time.Duration(r.in.StepTimeout)*time.Millisecond, workflow.Now(ctx)
+	ends := now.Add(limit)
+	if c.ctx == nil && !c.ends.IsZero() && c.step == r.loop.Step() {
+		ends = c.ends // it was timed by the run that this one continues
+	}
 	c.leave()
-	limit := time.Duration(r.in.StepTimeout) * time.Millisecond
 	tasks, cancelTasks := workflow.WithCancel(ctx)
 	timing, cancelTimer := workflow.WithCancel(ctx)
-	*c = clock{step: r.loop.Step(), ctx: tasks, stop: cancelTimer,
+	*c = clock{step: r.loop.Step(), ends: ends, ctx: tasks, stop: cancelTimer,
 		timeout: &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(), Limit: limit}}
 	step := c.step
-	timer := workflow.NewTimerWithOptions(timing, limit, workflow.TimerOptions{Summary: "step timeout"})
+	timer := workflow.NewTimerWithOptions(timing, max(ends.Sub(now), time.Millisecond), workflow.TimerOptions{Summary: "step timeout"})
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if timer.Get(ctx, nil) == nil && c.ctx == tasks && c.step == step {
 			c.expired = true

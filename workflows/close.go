@@ -25,10 +25,7 @@ func (r *run) closing() Closing {
 	if r.newest != nil {
 		thread = pregel.Newer(r.newest, thread)
 	}
-	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.kept, Settings: r.in.settings()}
-	if len(c.Lines) > CarriedLines {
-		c.Lines = c.Lines[len(c.Lines)-CarriedLines:]
-	}
+	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(), Settings: r.in.settings()}
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}

@@ -31,6 +31,8 @@ type run struct {
 	// invoked says that an invocation is under way, and base is the checkpoint at which it began.
 	invoked bool
 	base    string
+	// beganIn is the run in which that was, or this one.
+	beganIn string
 	// suspectStep is the superstep whose tasks may have acted in an earlier run; -1 for none.
 	suspectStep int
 
@@ -41,6 +43,11 @@ type run struct {
 	lines   lines
 	inputs  inputs
 	updates int // that were begun, for the ids of their activities
+	// successor ends the run with one that continues it, once it is set. notContinued is why it could not be, and heldBack
+	// the number of events below which that is not tried again.
+	successor    error
+	notContinued error
+	heldBack     int
 }
 
 // Graph runs a thread of a graph: superstep by superstep, a node's task as an activity, an interrupt as a question that
@@ -55,17 +62,23 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
 	r.program, r.served = g.program(ctx, &r.in), g.byName[in.Graph]
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.handle(ctx); err != nil {
 		return nil, err
 	}
-	r.begin(ctx)
+	if in.Carried == nil {
+		r.begin(ctx)
+	}
 	for {
 		r.runTasks(ctx)
-		r.ended(ctx)
+		if r.successor == nil {
+			r.ended(ctx)
+		}
 		switch {
+		case r.successor != nil:
+			return nil, r.successor
 		case ctx.Err() != nil:
 			return nil, r.cancelled(ctx)
 		case r.failure != nil:
@@ -80,22 +93,23 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 }
 
 // open reads the state that the run continues.
-func (r *run) open() error {
+func (r *run) open(ctx workflow.Context) (err error) {
 	r.thread = pregel.NewThread()
-	if r.in.State == nil {
-		return nil
+	if r.in.State != nil {
+		r.thread, err = r.program.DecodeThread(r.in.State)
 	}
-	thread, err := r.program.DecodeThread(r.in.State)
+	if err == nil && r.in.Newest != nil {
+		r.newest, err = r.program.DecodeThread(r.in.Newest)
+	}
+	switch {
+	case err == nil && r.in.Carried != nil:
+		err = r.carryOn(ctx, r.in.Carried)
+	case err == nil:
+		r.inbox.reopen(r.program.OpenQuestions(r.thread))
+	}
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), ErrTypeRunFailed, err)
 	}
-	r.thread = thread
-	if r.in.Newest != nil {
-		if r.newest, err = r.program.DecodeThread(r.in.Newest); err != nil {
-			return temporal.NewNonRetryableApplicationError(err.Error(), ErrTypeRunFailed, err)
-		}
-	}
-	r.inbox.reopen(r.program.OpenQuestions(thread))
 	return nil
 }
 
@@ -138,9 +152,9 @@ func (r *run) options() pregel.Options {
 	return options
 }
 
-// runTasks runs the engine's tasks until it has none left: the run has finished, failed, or waits for people. Once the
-// run is cancelled, or its superstep out of time, it starts no more, and waits for those that run: their writes are
-// kept.
+// runTasks runs the engine's tasks until it has none left, because the run has finished, failed, or waits for people; or
+// until the run is continued as a new one. Once the run is cancelled, or its superstep out of time, it starts no more,
+// and waits for those that run: their writes are kept.
 func (r *run) runTasks(ctx workflow.Context) {
 	if r.failure != nil || r.loop == nil {
 		r.inbox.drain = "" // there is no superstep to stop before
@@ -151,9 +165,13 @@ func (r *run) runTasks(ctx workflow.Context) {
 	for {
 		r.answerRunning(ctx)
 		r.tasks.add(r.loop.Ready())
+		hold := r.continueUnderWay(ctx)
+		if r.successor != nil {
+			break
+		}
 		r.clock.enter(ctx, r)
-		full := historyFull(ctx)
-		if ctx.Err() == nil && full == nil && !r.clock.expired && r.paused == nil {
+		full := r.historyFull(ctx)
+		if ctx.Err() == nil && full == nil && !r.clock.expired && r.paused == nil && !hold {
 			r.schedule(r.clock.context(ctx))
 		}
 		if r.tasks.running == 0 && len(r.results) == 0 {

@@ -19,6 +19,9 @@ type inbox struct {
 	signals  []ResumeRequest
 	answered []Answered
 	refused  []Refused
+	// unread are signals that were received, and wait for the thread to be looked at.
+	unread []ResumeRequest
+	taken  []Taken
 }
 
 // waiting reports whether there is something for the engine to go on with.
@@ -102,17 +105,28 @@ func (r *run) handle(ctx workflow.Context) error {
 		handler, validator any
 	}{
 		{UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
-			func(_ workflow.Context, req ResumeRequest) error { return r.refusal(req) }},
+			func(_ workflow.Context, req ResumeRequest) error {
+				if r.inbox.again(UpdateResume, req.ID, nil) {
+					return nil
+				}
+				return r.refusal(req)
+			}},
 		{UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
 			func(ctx workflow.Context, req InvokeRequest) error {
-				if err := noRoom(ctx); err != nil {
+				if r.inbox.again(UpdateInvoke, req.ID, nil) {
+					return nil
+				}
+				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
 				return r.invokeRefusal(req)
 			}},
 		{UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
 			func(ctx workflow.Context, req UpdateStateRequest) error {
-				if err := noRoom(ctx); err != nil {
+				if r.inbox.again(UpdateState, req.ID, nil) {
+					return nil
+				}
+				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
 				return r.updateRefusal(req)

@@ -9,7 +9,10 @@ import (
 
 // onInvoke takes in what a run that rests is to do next.
 func (r *run) onInvoke(_ workflow.Context, req InvokeRequest) error {
-	r.inbox.invoke = &req
+	if !r.inbox.again(UpdateInvoke, req.ID, nil) {
+		r.inbox.took(UpdateInvoke, req.ID, nil)
+		r.inbox.invoke = &req
+	}
 	return nil
 }
 
@@ -78,6 +81,10 @@ func (r *run) answersTo(thread *pregel.Thread, resume *pregel.Resume) []pregel.A
 // onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped;
 // one that was paused in a superstep has not.
 func (r *run) onDrain(_ workflow.Context, req DrainRequest) error {
+	if r.inbox.again(UpdateDrain, req.ID, nil) {
+		return nil // it may have stopped the run once
+	}
+	r.inbox.took(UpdateDrain, req.ID, nil)
 	if !r.standing() || r.inbox.waiting() || len(r.tasks.queue) > 0 {
 		r.inbox.drain = req.Reason
 	}

@@ -21,3 +21,11 @@ func (l *lines) add(p *pregel.Program, r *pregel.Record) {
 		l.kept = append(l.kept[:0:0], l.kept[len(l.kept)-maxLines:]...)
 	}
 }
+
+// latest are those that are handed on to another run.
+func (l *lines) latest() []Line {
+	if len(l.kept) > CarriedLines {
+		return l.kept[len(l.kept)-CarriedLines:]
+	}
+	return l.kept
+}

@@ -92,19 +92,39 @@ func pauseRefusal(req PauseRequest) error {
 
 // receivePauses takes in requests by signal, which nobody waits for.
 func (r *run) receivePauses(ctx workflow.Context) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, SignalPause,
-		workflow.SignalChannelOptions{Description: "Pauses the run or lets it go on, without waiting for the reply."})
+	channel := pauseSignals(ctx)
 	for {
 		var req PauseRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
-		if err := pauseRefusal(req); err != nil {
-			r.inbox.refuse(Refused{By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
-			continue
-		}
-		r.setPause(ctx, req)
+		r.pauseBySignal(ctx, req)
 	}
+}
+
+func pauseSignals(ctx workflow.Context) workflow.ReceiveChannel {
+	return workflow.GetSignalChannelWithOptions(ctx, SignalPause,
+		workflow.SignalChannelOptions{Description: "Pauses the run or lets it go on, without waiting for the reply."})
+}
+
+// readPauses takes in all requests that have come by signal.
+func (r *run) readPauses(ctx workflow.Context) {
+	channel := pauseSignals(ctx)
+	for {
+		var req PauseRequest
+		if !channel.ReceiveAsync(&req) {
+			return
+		}
+		r.pauseBySignal(ctx, req)
+	}
+}
+
+func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
+	if err := pauseRefusal(req); err != nil {
+		r.inbox.refuse(Refused{By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		return
+	}
+	r.setPause(ctx, req)
 }
 
 // pausedBy says who paused the run, for those who are refused for that.
@@ -125,14 +145,18 @@ func (r *run) holdsUp(ctx workflow.Context) bool {
 }
 
 // holdUp keeps a run that was paused in the middle of a superstep from starting the rest of it. Its step timeout begins
-// anew afterwards: a pause is not the nodes' time. It reports false when an update of the state has dropped the superstep.
+// anew afterwards: a pause is not the nodes' time. It reports false when an update of the state has
+// dropped the superstep, and when the run is continued as a new one.
 func (r *run) holdUp(ctx workflow.Context) bool {
 	r.clock.leave()
 	r.status = StatusPaused
 	r.show(ctx)
 	for r.paused != nil && ctx.Err() == nil && r.loop != nil {
-		_ = workflow.Await(ctx, func() bool { return r.paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil })
+		_ = workflow.Await(ctx, func() bool { return r.paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil || r.due(ctx) })
 		r.applyEdits(ctx)
+		if r.continueUnderWay(ctx) {
+			return false
+		}
 	}
 	if r.loop == nil {
 		r.tasks.queue = nil

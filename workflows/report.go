@@ -15,7 +15,7 @@ func position(ctx workflow.Context) int64 {
 
 // began reports that the engine, or an update, goes on with the thread.
 func (r *run) began(ctx workflow.Context, d graphadapter.Durability) {
-	r.invoked, r.base = true, headID(r.thread)
+	r.invoked, r.base, r.beganIn = true, headID(r.thread), r.lines.run
 	if r.sink != nil {
 		r.sink.Began(position(ctx), r.program, r.thread, d)
 	}

@@ -6,16 +6,23 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// rest holds the run until the engine has something to go on with, and then returns true; or until the run is cancelled
-// or an update has left nothing to run. Updates of the state are applied while it rests. No worker is occupied.
+// rest holds the run until the engine has something to go on with, and then returns true; or until the run is cancelled,
+// continued as a new one, or an update has left nothing to run. Updates of the state are applied while it rests. No
+// worker is occupied.
 func (r *run) rest(ctx workflow.Context) bool {
 	for ctx.Err() == nil && r.stands() != pregel.StatusDone {
+		if !r.inbox.changing() {
+			r.readSignals(ctx, nil)
+		}
 		r.status = r.resting()
 		r.show(ctx)
 		paused := r.paused
 		_ = workflow.Await(ctx, func() bool {
-			return r.mayGoOn() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil
+			return r.mayGoOn() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx)
 		})
+		if r.due(ctx) && r.continueAsNew(ctx) {
+			return false
+		}
 		if r.mayGoOn() || r.inbox.waiting() && ctx.Err() != nil {
 			r.status = StatusRunning
 			r.show(ctx)

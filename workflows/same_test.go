@@ -22,6 +22,8 @@ type scenario struct {
 	inputs []string
 	// fails says that the last run fails the first time and is then continued.
 	fails bool
+	// continueAt is when its runs are continued as new ones.
+	continueAt *workflows.ContinueAt
 }
 
 var scenarios = []scenario{
@@ -102,11 +104,11 @@ func (s scenario) onServer(r *rig, thread string) past {
 		if i > 0 {
 			in = next(in.Graph, result.Closing)
 		}
-		in.Input = pregel.Input{Value: pregel.Value(input)}
+		in.Input, in.ContinueAt = pregel.Input{Value: pregel.Value(input)}, s.continueAt
 		run := r.start(thread, in)
 		if s.fails && i == len(s.inputs)-1 {
 			in = next(in.Graph, closingOf(r.t, run.Get(r.ctx, nil)))
-			in.Suspect = true
+			in.Suspect, in.ContinueAt = true, s.continueAt
 			run = r.start(thread, in)
 		}
 		r.answerAll(thread, run.GetRunID())

@@ -23,12 +23,19 @@ type router func(*pregel.Task) ([]pregel.Target, error)
 
 // onUpdateState applies an update that the validator let through and returns what came of it: all of it, or nothing.
 func (r *run) onUpdateState(ctx workflow.Context, req UpdateStateRequest) (UpdateStateReply, error) {
+	var before UpdateStateReply
+	if r.inbox.again(UpdateState, req.ID, &before) {
+		return before, nil
+	}
 	e := &edit{req: req}
 	r.inbox.edits = append(r.inbox.edits, e)
 	// The outcome is known to whoever asked also when the run is cancelled meanwhile.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	if err := workflow.Await(wait, func() bool { return e.done }); err != nil {
 		return UpdateStateReply{}, err
+	}
+	if e.err == nil {
+		r.inbox.took(UpdateState, req.ID, e.reply)
 	}
 	return e.reply, e.err
 }

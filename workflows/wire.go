@@ -103,6 +103,11 @@ type GraphInput struct {
 	Previous string `json:"previous,omitempty"`
 	// Pauses is what the run knew of its pauses, where this execution only continues it.
 	Pauses *PauseState `json:"pauses,omitempty"`
+	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
+	// Suspect are not, then.
+	Carried *Carried `json:"carried,omitempty"`
+	// ContinueAt says when the run is continued as a new one; nil for the defaults.
+	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.

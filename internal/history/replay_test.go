@@ -56,6 +56,10 @@ func (s *seen) Began(at int64, _ *pregel.Program, t *pregel.Thread, d graphadapt
 	s.note(at, "began%s", d)
 }
 
+func (s *seen) Continued(at int64, _ *pregel.Program, _ *pregel.Thread, d graphadapter.Durability, status pregel.Status, base string) {
+	s.note(at, "continued%s %d %s", d, status, base)
+}
+
 func (s *seen) Ended(at int64, status pregel.Status, _ *pregel.Thread) {
 	s.note(at, "ended %d", status)
 }

@@ -1,0 +1,168 @@
+package workflows
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// A run that gets long is continued as a new one, which nobody notices: the server suggests it, and would end the run at
+// 51,200 events. The server delays the next run when one lived for less than a second.
+const (
+	continueEvents = 4096
+	continueBytes  = 4 << 20
+	holdEvents     = 20_000
+	minRunLife     = time.Second
+	// leastEvents are more than a run begins with: one that only rests is not continued again and again.
+	leastEvents = 8
+	// What a run hands on is one payload, of which the server takes 2 MiB. A state that does not fit is tried again when the
+	// history has grown by retryEvents.
+	maxHandedOn = 1900 << 10
+	retryEvents = 1000
+	// changeContinue names the change of the workflow's code in histories: runs that began before it are not continued.
+	changeContinue = "continue-as-new"
+)
+
+// bounds are those of the run.
+func (in *GraphInput) bounds() ContinueAt {
+	at := ContinueAt{}
+	if in.ContinueAt != nil {
+		at = *in.ContinueAt
+	}
+	at.Events = max(cmp.Or(at.Events, continueEvents), leastEvents)
+	at.Bytes = cmp.Or(at.Bytes, continueBytes)
+	at.Life = cmp.Or(at.Life, minRunLife.Milliseconds())
+	at.HoldEvents = cmp.Or(at.HoldEvents, holdEvents)
+	return at
+}
+
+// due reports whether the run is long enough to be continued, and in no middle of anything that would be lost: senders of
+// updates have their outcome.
+func (r *run) due(ctx workflow.Context) bool {
+	info, at := workflow.GetInfo(ctx), r.in.bounds()
+	events := info.GetCurrentHistoryLength()
+	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
+	return long && events >= r.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life &&
+		ctx.Err() == nil && len(r.inbox.edits) == 0 && workflow.AllHandlersFinished(ctx)
+}
+
+// continueAsNew sets what ends the run, unless something arrived that comes first, or what is to be handed on is too
+// large. Nothing may be under way.
+func (r *run) continueAsNew(ctx workflow.Context) bool {
+	r.readAllSignals(ctx)
+	if r.mayGoOn() {
+		return false
+	}
+	events := workflow.GetInfo(ctx).GetCurrentHistoryLength()
+	in, err := r.handOn(ctx)
+	if err != nil {
+		r.heldBack, r.notContinued = events+retryEvents, err
+		workflow.GetLogger(ctx).Warn("the run cannot be continued as a new one yet", "error", err)
+		return false
+	}
+	if workflow.GetVersion(ctx, changeContinue, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		r.heldBack = math.MaxInt
+		return false
+	}
+	r.successor = workflow.NewContinueAsNewError(ctx, GraphWorkflow, in)
+	return true
+}
+
+// continueUnderWay is continueAsNew between two tasks. Long before the run is full it starts no more of them until that
+// can be: hold says that nothing is to be started now.
+func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
+	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.due(ctx) || r.clock.expired {
+		return false
+	}
+	if r.tasks.running > 0 || len(r.results) > 0 {
+		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.bounds().HoldEvents
+	}
+	r.drain()
+	r.loop.PutBack(r.tasks.queue...)
+	r.tasks.queue = nil
+	if r.continueAsNew(ctx) {
+		return true
+	}
+	r.answerRunning(ctx)
+	r.tasks.add(r.loop.Ready())
+	return false
+}
+
+// readAllSignals takes in what has come by signal: what nobody had read would be gone.
+func (r *run) readAllSignals(ctx workflow.Context) {
+	r.readPauses(ctx)
+	channel := resumeSignals(ctx)
+	if !r.inbox.changing() {
+		r.readSignals(ctx, channel)
+		return
+	}
+	for { // it cannot be looked at yet
+		var req ResumeRequest
+		if !channel.ReceiveAsync(&req) {
+			return
+		}
+		r.inbox.unread = append(r.inbox.unread, req)
+	}
+}
+
+// handOn is the input of the run that continues this one.
+func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
+	in := r.in
+	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
+	in.Edits, in.Within = nil, nil
+	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
+	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
+		SuspectStep: r.suspectStep, Refused: r.inbox.refused, Taken: r.inbox.taken,
+		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread}
+	in.Pauses = r.pauseState()
+	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
+		in.Carried.StepEnds = r.clock.ends
+	}
+	var err error
+	if r.loop != nil && r.loop.Thread() == r.thread {
+		in.Carried.Loop, err = r.loop.Suspend()
+	} else {
+		in.State, err = r.program.EncodeThread(r.thread)
+	}
+	if err == nil && r.newest != nil {
+		in.Newest, err = r.program.EncodeThread(r.newest)
+	}
+	if err != nil {
+		return in, err
+	}
+	text, err := json.Marshal(in)
+	if err == nil && len(text) > maxHandedOn {
+		err = &TooLargeError{Bytes: len(text)}
+	}
+	return in, err
+}
+
+// carryOn takes over what the run did that this one continues.
+func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
+	r.status, r.drained, r.suspectStep = c.Status, c.Drained, c.SuspectStep
+	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
+	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
+	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal
+	r.inbox.unread = c.Signals
+	if c.Loop != nil {
+		var err error
+		if r.loop, err = r.program.Restore(c.Loop, r.observer(ctx)); err != nil {
+			return err
+		}
+		r.thread = r.loop.Thread()
+		r.clock = clock{step: r.loop.Step(), ends: c.StepEnds}
+	}
+	if r.sink != nil {
+		status := pregel.StatusRunning
+		if !r.invoked {
+			status = r.stands()
+		}
+		r.sink.Continued(position(ctx), r.program, r.thread, r.in.Durability, status, r.base)
+	}
+	return nil
+}

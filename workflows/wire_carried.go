@@ -1,0 +1,55 @@
+package workflows
+
+import (
+	"encoding/json"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Carried is what a run hands to the run that continues it as a new one, beside its thread's state: what it was doing, and
+// what it had been told. It is part of a [GraphInput]. To whoever looks at the thread both are one run.
+type Carried struct {
+	// Loop is the engine's run under way, with its thread, as pregel.Loop.Suspend wrote it; nil when there is none, and
+	// then GraphInput.State is the thread.
+	Loop pregel.Value `json:"loop,omitempty"`
+	// Status and Drained are as in State.
+	Status  string `json:"status"`
+	Drained string `json:"drained,omitempty"`
+	// Invoked says that an invocation is under way. It began at the checkpoint Base, in the run Began.
+	Invoked bool   `json:"invoked,omitempty"`
+	Base    string `json:"base,omitempty"`
+	Began   string `json:"began,omitempty"`
+	// SuspectStep is the superstep whose tasks may have acted in an earlier run, -1 for none.
+	SuspectStep int `json:"suspect_step"`
+	// StepEnds is when the superstep under way is out of time; zero when it is not timed.
+	StepEnds time.Time `json:"step_ends,omitzero"`
+	// Invoke, Resumes and BySignal were taken and not used yet, because the run is paused; Signals were not even looked at.
+	Invoke   *InvokeRequest  `json:"invoke,omitempty"`
+	Resumes  []ResumeRequest `json:"resumes,omitempty"`
+	BySignal []ResumeRequest `json:"by_signal,omitempty"`
+	Signals  []ResumeRequest `json:"signals,omitempty"`
+	Refused  []Refused       `json:"refused,omitempty"`
+	// Taken are the latest requests by update, oldest first.
+	Taken []Taken `json:"taken,omitempty"`
+}
+
+// Taken is a request by update that a run took, with its outcome. The server recognises an update that is repeated by its
+// id, but only within one run: behind a continue-as-new the run itself does.
+type Taken struct {
+	Update string          `json:"update"`
+	ID     string          `json:"id"`
+	Reply  json.RawMessage `json:"reply,omitempty"`
+}
+
+// ContinueAt are the bounds at which a run is continued as a new one, each 0 for the default.
+type ContinueAt struct {
+	// Events and Bytes are of the run's history: 4,096 events, 4 MiB.
+	Events int `json:"events,omitempty"`
+	Bytes  int `json:"bytes,omitempty"`
+	// HoldEvents: a run that is not quiet by then starts no more tasks until it is: 20,000 events.
+	HoldEvents int `json:"hold_events,omitempty"`
+	// Life is the least time that a run lives before, in milliseconds: 1,000. The server delays the next run by what is
+	// missing to a second.
+	Life int64 `json:"life_ms,omitempty"`
+}
