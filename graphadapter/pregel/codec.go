@@ -45,6 +45,7 @@ type threadJSON struct {
 	Memory map[string]*recordJSON `json:"memory,omitempty"`
 	Seq    int                    `json:"seq"`
 	Forked bool                   `json:"forked,omitempty"`
+	Kept   map[string]Value       `json:"kept,omitempty"`
 }
 
 // EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
@@ -54,7 +55,7 @@ func (p *Program) EncodeThread(t *Thread) (Value, error) {
 
 // threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.
 func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
-	out := &threadJSON{Seq: t.seq, Forked: t.forked, Memory: map[string]*recordJSON{}}
+	out := &threadJSON{Seq: t.seq, Forked: t.forked, Kept: t.kept, Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
 		out.Head = p.recordOut(t.Head, exact)
 	}
@@ -76,7 +77,7 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 }
 
 func (p *Program) threadIn(in *threadJSON) *Thread {
-	t := &Thread{seq: in.Seq, forked: in.Forked, memory: map[string]*Record{}}
+	t := &Thread{seq: in.Seq, forked: in.Forked, kept: in.Kept, memory: map[string]*Record{}}
 	if in.Head != nil {
 		t.Head = p.recordIn(in.Head)
 	}

@@ -18,8 +18,7 @@ func (l *Loop) failed(tr *taskRun, err error) {
 	l.end(tr)
 	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Error: tr.rec.Error})
 	if tr.rec.Handled {
-		h := l.handlerOf(tr)
-		l.tasks = append(l.tasks, h)
+		h := l.addHandler(tr)
 		l.open++
 		l.start(h)
 	}
@@ -31,10 +30,11 @@ func cancelled(err error) bool {
 	return ok && failure.Type == CancelledType
 }
 
-// handlerOf makes the task that handles a failed one: with the failed task's input, and a record of its own.
-func (l *Loop) handlerOf(tr *taskRun) *taskRun {
+// addHandler adds the task that handles a failed one: with the failed task's input, and a record of its own.
+func (l *Loop) addHandler(tr *taskRun) *taskRun {
 	h, t := l.handling(tr)
 	l.enter(h, t, &TaskRecord{})
+	l.tasks = append(l.tasks, h)
 	return h
 }
 
@@ -42,7 +42,7 @@ func (l *Loop) handlerOf(tr *taskRun) *taskRun {
 func (l *Loop) handling(tr *taskRun) (*taskRun, *Task) {
 	t := l.prog.handlerTask(tr.task)
 	t.State, t.Failure = l.prog.inputOf(tr.task), tr.rec.Error
-	h := &taskRun{of: tr}
+	h := &taskRun{of: tr, at: len(l.tasks)}
 	tr.by = h
 	l.place(t)
 	return h, t

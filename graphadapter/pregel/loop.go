@@ -30,9 +30,11 @@ type Loop struct {
 	opts    Options
 	observe Observer
 	root    *Loop
-	queue   []*Task // the root's: tasks to hand out
-	away    int     // the root's: tasks that Ready handed out, and that have neither come back nor been put back
-	drain   string  // the root's: why the run is to stop, "" when it is not
+	queue   []*Task             // the root's: tasks to hand out
+	away    int                 // the root's: tasks that Ready handed out, and that have neither come back nor been put back
+	owners  map[string]*taskRun // the root's: of thread-wide keys
+	parked  []*taskRun          // the root's: tasks that wait for such a key, in task order
+	drain   string              // the root's: why the run is to stop, "" when it is not
 
 	// Where this loop is nested; empty for the root.
 	namespace string
@@ -146,6 +148,7 @@ func (l *Loop) Deliver(t *Task, o Outcome) {
 	}
 	t.loop.root.back(t)
 	t.loop.finish(t.run, o)
+	t.loop.root.unpark()
 	t.loop.settle()
 }
 

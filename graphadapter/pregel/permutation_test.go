@@ -20,6 +20,7 @@ type player struct {
 	events  []string
 	ran     map[string]int // outcomes by task
 	done    map[string]int // those with which it finished
+	kept    map[string]int // how often something was kept under a key
 	last    pregel.Status
 	records []recordSeen // the root's checkpoints
 	replays bool         // the thread's head was chosen
@@ -56,7 +57,7 @@ func (p *player) play(t *rapid.T) {
 		t.Fatal(err)
 	}
 	p.thread, p.ran = pregel.NewThread(), map[string]int{}
-	p.done = map[string]int{}
+	p.done, p.kept = map[string]int{}, map[string]int{}
 	p.goOn(t, pregel.Input{Value: pregel.Value(`{"log":["in"]}`)})
 }
 
@@ -114,7 +115,10 @@ func (p *player) run(in pregel.Input) (crashed bool, err error) {
 		key := task.Key()
 		outcome := p.world.outcome(task, p.ran[key])
 		p.ran[key]++
-		if outcome.Error == nil && len(outcome.Questions) == 0 && !outcome.Again {
+		for k := range outcome.Kept {
+			p.kept[k]++
+		}
+		if outcome.Error == nil && len(outcome.Questions) == 0 && !outcome.Again && !outcome.Yielded {
 			p.done[key]++
 		}
 		loop.Deliver(task, outcome)
@@ -123,6 +127,15 @@ func (p *player) run(in pregel.Input) (crashed bool, err error) {
 	p.last = loop.Status()
 	p.events = append(p.events, fmt.Sprintf("end of run: %d %v", loop.Status(), loop.Err()))
 	return false, nil
+}
+
+// keptOnce checks that nothing was kept twice under a key: who owned it later saw it.
+func (p *player) keptOnce(t *rapid.T) {
+	for key, n := range p.kept {
+		if n > 1 {
+			t.Fatalf("something was kept %d times under %s", n, key)
+		}
+	}
 }
 
 // answers answers every open question.
@@ -208,6 +221,7 @@ func TestDeliveryOrderDecidesNothing(t *testing.T) {
 	for _, subgraphs := range []bool{false, true} {
 		t.Run(fmt.Sprintf("subgraphs=%v", subgraphs), rapid.MakeCheck(func(t *rapid.T) {
 			w := drawWorld(t, subgraphs)
+			w.claims = rapid.Bool().Draw(t, "claims")
 			inOrder := &player{world: w, pick: first, crash: never}
 			inOrder.play(t)
 			shuffled := &player{world: w, crash: never, pick: func(n int) int {
@@ -226,7 +240,7 @@ func TestDeliveryOrderDecidesNothing(t *testing.T) {
 func TestStoringChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
-		w.drains = rapid.Bool().Draw(t, "drains")
+		w.drains, w.claims = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims")
 		kept := &player{world: w, pick: first, crash: never}
 		kept.play(t)
 		stored := &player{world: w, pick: first, crash: never, stored: true}
@@ -241,9 +255,10 @@ func TestStoringChangesNothing(t *testing.T) {
 func TestCrashesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
-		w.drains = rapid.Bool().Draw(t, "drains")
+		w.drains, w.claims = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims")
 		whole := &player{world: w, pick: first, crash: never}
 		whole.play(t)
+		whole.keptOnce(t)
 		if whole.last != pregel.StatusDone {
 			t.Skip("it comes to no end")
 		}
@@ -256,6 +271,7 @@ func TestCrashesChangeNothing(t *testing.T) {
 			return false
 		}}
 		broken.play(t)
+		broken.keptOnce(t)
 		if broken.last != pregel.StatusDone || whole.limited || broken.limited {
 			t.Skip("it comes to no end in as many runs")
 		}

@@ -16,6 +16,8 @@ type world struct {
 	salt uint64
 	// drains lets tasks ask the run to stop. What a subgraph gets done until then is a matter of time.
 	drains bool
+	// claims lets tasks give themselves back to own a key, and keep something under it once.
+	claims bool
 	// calm lets nothing fail or ask, and tells apart neither branches nor supersteps: what runs again does the same.
 	calm bool
 }
@@ -95,6 +97,21 @@ func (w world) outcome(t *pregel.Task, before int) pregel.Outcome {
 	}
 	text := pregel.Value(fmt.Sprintf("%q", t.Path))
 	o := pregel.Outcome{Emitted: []pregel.Emission{{Value: text}}, Cached: dice("cached", 20) == 0}
+	if w.claims && dice("claims", 4) == 0 {
+		for i := range dice("keys", 2) + 1 {
+			key := fmt.Sprintf("k%d", (dice("key", 3)+i)%3)
+			kept, owned := t.Kept[key]
+			if !owned {
+				return pregel.Outcome{Yielded: true, Claim: key, Ledger: text}
+			}
+			if o.Kept == nil {
+				o.Kept = map[string]pregel.Value{}
+			}
+			if pregel.IsNull(kept) {
+				o.Kept[key] = pregel.Value(`"done"`)
+			}
+		}
+	}
 	if w.drains && before == 0 && dice("drains", 12) == 0 {
 		o.Drain = "enough"
 	}

@@ -102,7 +102,7 @@ func (l *Loop) tasksIn(in *loopJSON) error {
 	unknown := l.unknown(planned)
 	for i, t := range planned {
 		l.place(t)
-		tr := &taskRun{}
+		tr := &taskRun{at: i}
 		l.know(tr, t, &unknown[i])
 		l.tasks = append(l.tasks, tr)
 	}
@@ -192,6 +192,16 @@ func (l *Loop) readyIn(tr *taskRun, run *runJSON, n *node) error {
 	case tr.failure != nil || n.sub != nil || tr.task.node == 0:
 		return fmt.Errorf("it has no function to call")
 	}
+	if run.Parked {
+		if len(tr.rec.Claims) == 0 {
+			return fmt.Errorf("it waits for a key, and claims none")
+		}
+		l.root.park(tr)
+		return nil
+	}
+	if len(tr.rec.Claims) > 0 && !l.root.own(tr) {
+		return fmt.Errorf("it claims a key that has another owner")
+	}
 	if run.Unseen < 0 || run.Unseen > len(tr.rec.Answers) {
 		return fmt.Errorf("it has fewer answers than it has not seen")
 	}
@@ -221,6 +231,9 @@ func (l *Loop) rememberedIn(in map[string]*recordJSON) {
 // queueIn queues the tasks to be handed out in their order.
 func (l *Loop) queueIn(order []int) error {
 	tasks := l.waiting(nil)
+	if l.status == StatusRunning && len(tasks) == 0 {
+		return fmt.Errorf("it runs, but has nothing to run")
+	}
 	if order == nil {
 		l.queue = tasks
 		return nil

@@ -27,8 +27,7 @@ func (l *Loop) reopen() {
 				l.continueChild(tr)
 				continue
 			}
-			tr.task.Answers, tr.task.Ledger = l.answers(tr.rec), tr.rec.Ledger
-			l.handOut(tr)
+			l.handAgain(tr)
 		}
 	}
 }

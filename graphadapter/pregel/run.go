@@ -10,6 +10,8 @@ type taskRun struct {
 	taken    bool // Ready handed it out, and nobody has put it back
 	ended    bool
 	held     bool // its subgraph stopped at a breakpoint
+	parked   bool // it waits for a thread-wide key; see the root's parked
+	at       int  // its place among the superstep's tasks
 	drained  bool // its subgraph stopped because the run is drained
 	err      error
 	of, by   *taskRun // the failed task that this one handles, and the other way round
@@ -84,7 +86,12 @@ func (l *Loop) start(tr *taskRun) {
 	}
 }
 
+// handOut queues a task, once it owns the keys that it claims.
 func (l *Loop) handOut(tr *taskRun) {
+	if len(tr.rec.Claims) > 0 && !l.root.own(tr) {
+		l.root.park(tr)
+		return
+	}
 	tr.running, tr.taken = true, false
 	l.root.queue = append(l.root.queue, tr.task)
 }
@@ -108,11 +115,10 @@ func (l *Loop) startEntry(tr *taskRun) {
 
 // finish takes in a task's outcome.
 func (l *Loop) finish(tr *taskRun, o Outcome) {
-	if tr.task.Retry != nil {
+	if tr.task.Retry != nil && !o.Yielded {
 		l.retried(tr, o)
 		return
 	}
-	l.end(tr)
 	if o.Ledger != nil {
 		tr.rec.Ledger = o.Ledger
 		l.emit(Event{Kind: EventLedger, Task: tr.task, Value: o.Ledger})
@@ -120,6 +126,26 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	if o.Drain != "" {
 		l.Drain(o.Drain)
 	}
+	err := l.keepAll(tr, o.Kept)
+	if o.Yielded && err == nil {
+		if err = l.yielded(tr, o.Claim); err == nil {
+			return
+		}
+	}
+	if err != nil && o.Error == nil {
+		o = Outcome{Emitted: o.Emitted, Error: &NodeError{Type: KeyLimitType, Message: err.Error(), Graph: l.prog.Spec.Name,
+			Node: tr.task.Node, Final: true}}
+	}
+	l.root.disown(tr)
+	l.ended(tr, o)
+	if tr.rec.Done || tr.rec.Handled {
+		tr.rec.Claims = nil // it never runs again
+	}
+}
+
+// ended takes in how a task ended.
+func (l *Loop) ended(tr *taskRun, o Outcome) {
+	l.end(tr)
 	for _, e := range o.Emitted {
 		l.emission(tr, e)
 	}

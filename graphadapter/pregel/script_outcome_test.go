@@ -17,6 +17,9 @@ import (
 //	asks ID=JSON     a question, unless task has its answer; $ID in later words is the answer
 //	emits JSON       a value on the custom stream
 //	keeps JSON       a ledger
+//	waits ID=EVENT   a question that is a wait for an event, for a second, unless task has its answer
+//	yields           the task is given back; with "claims KEY" it wants to own the key
+//	notes KEY=JSON   what the thread is to keep under a key that the task owns
 //	drains REASON    the run is to stop before its next superstep
 //	cached           the rest comes from a cache
 //	again            the answer to a failed subgraph's task that it is to be run on; without it it is not
@@ -41,6 +44,12 @@ func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
 			}
 		case word == "asks":
 			ask(&o, task, next())
+		case word == "waits":
+			id, event, _ := strings.Cut(next(), "=")
+			ask(&o, task, id)
+			if len(o.Questions) > 0 {
+				o.Questions[0].Event, o.Questions[0].Timeout = event, 1000
+			}
 		case word == "emits":
 			o.Emitted = append(o.Emitted, pregel.Emission{Value: pregel.Value(next())})
 		case word == "drains":
@@ -49,6 +58,16 @@ func outcomeOf(text string, task *pregel.Task) (pregel.Outcome, error) {
 			o.Cached = true
 		case word == "again":
 			o.Again = true
+		case word == "yields":
+			o.Yielded = true
+		case word == "claims":
+			o.Claim = next()
+		case word == "notes":
+			key, value, _ := strings.Cut(next(), "=")
+			if o.Kept == nil {
+				o.Kept = map[string]pregel.Value{}
+			}
+			o.Kept[key] = pregel.Value(value)
 		case word == "keeps":
 			o.Ledger = pregel.Value(next())
 		case word == "fails":

@@ -157,7 +157,11 @@ func (s *session) show(d *datadriven.TestData) error {
 		return s.showCheckpoint()
 	case "questions":
 		for _, q := range s.program.OpenQuestions(s.thread) {
-			fmt.Fprintf(&s.out, "%s of %s at step %d: %s\n", q.ID, q.Node, q.Step, q.Value)
+			fmt.Fprintf(&s.out, "%s of %s at step %d: %s", q.ID, q.Node, q.Step, q.Value)
+			if q.Event != "" {
+				fmt.Fprintf(&s.out, " an event %s in %d ms", q.Event, q.Timeout)
+			}
+			s.out.WriteByte('\n')
 		}
 	case "output":
 		fmt.Fprintf(&s.out, "%s\n", valuesText(s.loop.Output()))
@@ -183,6 +187,9 @@ func (s *session) showReady() {
 		}
 		if t.Ledger != nil {
 			fmt.Fprintf(&s.out, " ledger %s", t.Ledger)
+		}
+		if t.Kept != nil {
+			fmt.Fprintf(&s.out, " owns %s", valuesText(t.Kept))
 		}
 		if t.RouteOnly {
 			fmt.Fprintf(&s.out, " routes only after%s", writesText(t.Done.Update))

@@ -21,6 +21,7 @@ import (
 //	continue, control, resume [scalar] [again], answer   go on; see the directives' methods
 //	edit [at=#N] [in=(…)]    write from outside as if nodes had returned it, a subgraph's in a path of nodes
 //	reply                   answers while the superstep is under way
+//	drop                    forgets the superstep under way
 //	drain                   asks the run to stop, for the reason given
 //	ready                   the tasks that are handed out
 //	deliver, run            outcomes, one task a line; see outcomeOf
@@ -96,6 +97,9 @@ func (s *session) do(d *datadriven.TestData) error {
 		return s.program.Answer(s.thread, &pregel.Resume{ByID: answers})
 	case "edit":
 		return s.edit(d)
+	case "drop":
+		s.program.Drop(s.thread)
+		return nil
 	case "drain":
 		s.loop.Drain(d.Input)
 		s.showStatus()

@@ -117,6 +117,7 @@ type runJSON struct {
 	// Of is the place of the failed task that this one handles.
 	Of       *int       `json:"of,omitempty"`
 	Ended    bool       `json:"ended,omitempty"`
+	Parked   bool       `json:"parked,omitempty"`
 	Child    *loopJSON  `json:"child,omitempty"`
 	Attempts int        `json:"attempts,omitempty"`
 	Held     bool       `json:"held,omitempty"`

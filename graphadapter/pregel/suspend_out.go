@@ -70,20 +70,20 @@ func (p *Program) sameCells(work, c *Checkpoint) bool {
 
 // runOut is a task's position, and whether it does not follow from the task's record: see ownRun.
 func (l *Loop) runOut(tr *taskRun, at int) (run runJSON, needed bool) {
-	run = runJSON{At: at, Ended: tr.ended, Attempts: tr.attempts, Held: tr.held, Drained: tr.drained,
+	run = runJSON{At: at, Ended: tr.ended, Parked: tr.parked, Attempts: tr.attempts, Held: tr.held, Drained: tr.drained,
 		Error: errorOut(tr.err), Failure: errorOut(tr.failure), Parent: tr.parent}
 	if tr.child != nil {
 		child := tr.child.out(l.stored(tr))
 		run.Child = &child
 	}
-	if tr.task.RouteOnly && tr.running {
+	if tr.task.RouteOnly && !tr.ended {
 		run.Done = &tr.task.Done
 	}
 	if tr.running {
 		run.Unseen = len(l.answers(tr.rec)) - len(tr.task.Answers)
 	}
 	follows := l.ownRun(tr, at)
-	needed = tr.of != nil || run.Ended != follows.Ended || run.Child != nil || run.Attempts != 0 || run.Held || run.Drained ||
+	needed = tr.of != nil || run.Ended != follows.Ended || run.Parked || run.Child != nil || run.Attempts != 0 || run.Held || run.Drained ||
 		run.Error != nil || run.Failure != nil || run.Parent != nil || run.Done != nil || run.Unseen != 0
 	return run, needed
 }

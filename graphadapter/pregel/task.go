@@ -49,6 +49,10 @@ type Question struct {
 	Value Value `json:"value"`
 	// Schema is the JSON schema of the answer; nil accepts any JSON value.
 	Schema Value `json:"schema,omitempty"`
+	// Event says that this is no question for a person but a wait for the event of that name, for Timeout milliseconds;
+	// 0 means without an end.
+	Event   string `json:"event,omitempty"`
+	Timeout int64  `json:"timeout_ms,omitempty"`
 }
 
 // Answer is the reply to a question.
@@ -91,7 +95,7 @@ func (e *NodeError) Error() string {
 // task that a [Loop] hands out.
 //
 // A task with Questions waits, whatever else it returned; one with an Error has failed for good (retries are the
-// runner's business); any other is finished.
+// runner's business); one that was Yielded is handed out again; any other is finished.
 type Outcome struct {
 	Command
 	// Routes are the targets that the node's branches chose, in branch order, labels already resolved.
@@ -109,6 +113,16 @@ type Outcome struct {
 	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
 	// when the same task runs again.
 	Ledger Value `json:"ledger,omitempty"`
+	// Yielded gives the task back without an end: it is handed out again, with its Ledger, and of the other fields only
+	// Claim, Kept and Drain count. What it emitted is void; it emits again what counts.
+	Yielded bool `json:"yielded,omitempty"`
+	// Claim is a thread-wide key that a yielded task wants to own before it goes on. A key has one owner at a time, until
+	// the owner's task has ended in any way; who claims it meanwhile is handed out after that. A task that waits for a key
+	// owns none: what it owned, others may own and change until it is handed out.
+	Claim string `json:"claim,omitempty"`
+	// Kept is what the thread is to keep under keys that the task owns, however it ended: see [MaxKept] and
+	// [MaxKeptBytes]. Null forgets what it kept.
+	Kept map[string]Value `json:"kept,omitempty"`
 }
 
 // EmissionKind says what an [Emission] is.
@@ -157,6 +171,9 @@ type Task struct {
 	Answers []Answer `json:"answers,omitempty"`
 	// Ledger is what Outcome.Ledger carried when this task last ran.
 	Ledger Value `json:"ledger,omitempty"`
+	// Kept is what the thread keeps under the keys that this task owns, those of Outcome.Claim: null where it keeps
+	// nothing yet.
+	Kept map[string]Value `json:"kept,omitempty"`
 	// Branches are the conditional edges to evaluate after the node.
 	Branches []Branch `json:"branches,omitempty"`
 	// RouteOnly asks to evaluate only the branches: Done is what the node (a subgraph) already returned.

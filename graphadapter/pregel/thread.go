@@ -12,6 +12,7 @@ type Thread struct {
 	Head *Record
 
 	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
+	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
 	seq    int
 	forked bool // Head is not the newest checkpoint: an edit begins a branch
 }
@@ -26,20 +27,23 @@ func (t *Thread) At(r *Record) *Thread {
 	if remembered == nil { // a record that was stored has forgotten what was remembered then
 		remembered = t.memory
 	}
-	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), seq: t.seq, forked: r.Checkpoint.Seq < t.seq}
+	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), seq: t.seq, forked: r.Checkpoint.Seq < t.seq}
 }
 
 // After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
-// two checkpoints of the thread have one id.
+// two checkpoints of the thread have one id. What the thread keeps under thread-wide keys is no part of a state.
 func (t *Thread) After(newest *Thread) {
 	t.forked = t.forked || t.seq < newest.seq
 	t.seq = max(t.seq, newest.seq)
+	t.kept = maps.Clone(newest.kept)
 }
 
 // Newer returns where a thread stands after an invocation went on with after, an earlier state of it: there, or where it
-// stood before when no checkpoint was made. The newest checkpoint is a thread's state (LangGraph's rule).
+// stood before when no checkpoint was made. The newest checkpoint is a thread's state (LangGraph's rule). What the thread
+// keeps under thread-wide keys is as the invocation left it either way.
 func Newer(before, after *Thread) *Thread {
 	if before.Head != nil && after.Head != nil && after.Head.Checkpoint.Seq < before.Head.Checkpoint.Seq {
+		before.kept = maps.Clone(after.kept)
 		return before
 	}
 	return after
@@ -58,11 +62,32 @@ func (t *Thread) remembered() map[string]*Record {
 
 // Copy returns a thread that may go on independently of t: to try what must not half happen.
 func (t *Thread) Copy() *Thread {
-	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), seq: t.seq, forked: t.forked}
+	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), seq: t.seq, forked: t.forked}
 	if t.Head != nil {
 		c.Head = t.Head.clone()
 	}
 	return c
+}
+
+// Drop forgets the superstep under way: what its tasks wrote, asked, were told and have in their ledgers since the newest
+// checkpoint, subgraphs within them included. The next run begins the superstep anew. What is kept under thread-wide keys
+// stays. A subgraph that remembers goes back to what it remembered at the checkpoint; read back from storage a thread does
+// not know that, and the subgraph goes on from its own newest checkpoint. No loop may have the thread.
+func (p *Program) Drop(t *Thread) {
+	if t.Head == nil {
+		return
+	}
+	head := *t.Head
+	head.tasks = map[string]*TaskRecord{}
+	if head.memory != nil {
+		t.memory = cloneRecords(head.memory)
+	}
+	for _, key := range sortedKeys(t.memory) {
+		record := *t.memory[key]
+		record.tasks = map[string]*TaskRecord{}
+		t.memory[key] = &record
+	}
+	t.Head = &head
 }
 
 func cloneRecords(records map[string]*Record) map[string]*Record {
@@ -116,6 +141,8 @@ type TaskRecord struct {
 	Handled bool `json:"handled,omitempty"`
 	// Ledger is the runner's own record of what the task did outside.
 	Ledger Value `json:"ledger,omitempty"`
+	// Claims are the thread-wide keys that the task wants to own whenever it runs.
+	Claims []string `json:"claims,omitempty"`
 
 	child *Record
 }

@@ -28,11 +28,12 @@ func (l *Loop) tick() {
 	unknown := l.unknown(planned)
 	for i, t := range planned {
 		l.tasks[i] = &runs[i]
+		runs[i].at = i
 		l.enter(l.tasks[i], t, &unknown[i])
 	}
 	for _, tr := range l.tasks {
 		if tr.rec.Handled {
-			l.tasks = append(l.tasks, l.handlerOf(tr))
+			l.addHandler(tr)
 		}
 	}
 	l.open, l.starting = len(l.tasks), true
