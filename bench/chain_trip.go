@@ -15,7 +15,7 @@ type trip struct {
 	started, closed time.Time
 	wall            time.Duration
 	events, bytes   int
-	begun, stepped  int // how many events there were with the first step's activity, and with the last one's result
+	begun, stepped  int         // how many events there were with the first step's activity, and with the last one's result
 	scheduled       []time.Time // the steps' activities
 	serverCPU       float64     // ms
 	workerCPU       float64     // ms, of this process
