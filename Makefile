@@ -3,13 +3,18 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo dev test check tools build bench clean
+.PHONY: help demo dev test check tools build bench chaos clean
+
+# How often make chaos kills a worker, and freezes an attempt of each kind of target.
+N ?= 1000
+FREEZES ?= 100
 
 help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
 	@echo 'make dev     the same processes, up until Ctrl-C'
 	@echo 'make test    formatting, vet, linters, determinism, and every test against a real server'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
+	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); a quarter of an hour, N=20 a minute'
 	@echo 'make build   the commands, in ./bin'
 	@echo '($(FIRST))'
 
@@ -47,6 +52,11 @@ build:
 
 bench:
 	$(GO) run ./bench
+
+# Built and run, as the demo is. FREEZES follows a smaller N.
+chaos:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/chaos ./e2e/chaos
+	exec $(BIN)/chaos -n $(N) -freezes $(shell [ $(N) -lt $(FREEZES) ] && echo $(N) || echo $(FREEZES))
 
 clean:
 	rm -rf $(BIN) .demo .dev bench/results

@@ -1,0 +1,13 @@
+// Chaos kills the workers of the refund example, again and again, and counts what that did.
+//
+//	go run ./e2e/chaos            # 1,000 kills and 100 frozen attempts of each kind, a quarter of an hour
+//	go run ./e2e/chaos -n 20 -freezes 5
+//
+// Worker processes are killed with SIGKILL: half of them at random, half at a chosen moment, right before or right after
+// a record, a result or a decision goes to the Temporal server, or a call to the payments service. Meanwhile
+// payments is slow, fails, and commits what nobody waits for any more; people answer questions, some twice. Then workers
+// are frozen in the middle of a call until another one has done the work, and thawed.
+//
+// It prints a table and fails when a run was lost, money moved twice or not at all, a thread ended in another state
+// than in an undisturbed run, or a thawed attempt's record was taken.
+package main

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/processes/stack"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == workerCommand {
+		os.Exit(serve(os.Args[2:]))
+	}
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are the command line.
+type options struct {
+	kills   int
+	freezes int
+	threads int
+	workers int
+	seed    uint64
+	mode    string
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.kills, "n", 1000, "kill workers `n` times, over all modes")
+	f.IntVar(&o.freezes, "freezes", 100, "freeze `n` attempts of each kind of target; 0 freezes none")
+	f.IntVar(&o.threads, "threads", 12, "keep `n` threads running at once")
+	f.IntVar(&o.workers, "workers", 4, "keep `n` workers running, at least 2")
+	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of everything random but the kills' effects")
+	f.StringVar(&o.mode, "mode", "", "only this `mode`")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 || o.kills < 0 || o.freezes < 0 || o.threads < 1 || o.workers < 2 {
+		err := errors.New("want flags only, no negative number, at least 1 thread and 2 workers: see --help")
+		fmt.Fprintln(stderr, "chaos:", err)
+		return o, err
+	}
+	return o, nil
+}
+
+// execute runs the command line and returns the exit code: 1 is a promise that was broken, 2 something that kept it
+// from being tested.
+func execute(args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	ctx, stop := processes.UntilSignal(context.Background())
+	defer stop()
+	broken, err := run(ctx, o, stdout, stderr)
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, "chaos:", err)
+		return 2
+	case broken:
+		return 1
+	}
+	return 0
+}
+
+// run makes the world, lets the modes pass through it, and takes it away.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (broken bool, err error) {
+	dir, err := os.MkdirTemp("", "superstep-chaos")
+	if err != nil {
+		return false, err
+	}
+	keep := false
+	defer func() {
+		if broken || keep {
+			fmt.Fprintln(stderr, "the logs are in", filepath.Join(dir, "logs"))
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}()
+	set, ctx, err := processes.New(ctx, filepath.Join(dir, "logs"))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, set.Stop()) }()
+	w, err := start(ctx, set, dir, stderr)
+	if err != nil {
+		return false, err
+	}
+	defer w.temporal.Close()
+	w.random = rand.New(rand.NewPCG(o.seed, 0))
+	fmt.Fprintln(stderr, "seed", o.seed)
+	broken, err = w.everything(ctx, o, stdout)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	keep = err != nil
+	return broken, err
+}
+
+// world is the servers that all modes share.
+type world struct {
+	set      *processes.Set
+	dir      string
+	address  string
+	payURL   string
+	temporal client.Client
+	pay      *payments.Client
+	random   *rand.Rand
+}
+
+// start builds the programs and starts a Temporal server and the payments service.
+func start(ctx context.Context, set *processes.Set, dir string, notes io.Writer) (*world, error) {
+	root, err := stack.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := stack.Build(ctx, set, root, dir, func(name string) { fmt.Fprintln(notes, "building", name) })
+	if err != nil {
+		return nil, err
+	}
+	s, err := stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true})
+	if err != nil {
+		return nil, err
+	}
+	return newWorld(ctx, set, dir, s.Address, s.Payments)
+}
+
+func newWorld(ctx context.Context, set *processes.Set, dir, address, payURL string) (*world, error) {
+	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}})
+	if err != nil {
+		return nil, err
+	}
+	pay, err := payments.NewClient(payURL)
+	return &world{set: set, dir: dir, address: address, payURL: payURL, temporal: temporal, pay: pay,
+		random: rand.New(rand.NewPCG(1, 0))}, err
+}
+
+// everything kills in every mode, and freezes for every kind of target.
+func (w *world) everything(ctx context.Context, o options, stdout io.Writer) (broken bool, err error) {
+	chosen := modes()
+	if o.mode != "" {
+		chosen = nil
+		for _, m := range modes() {
+			if m.name == o.mode {
+				chosen = append(chosen, m)
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return false, fmt.Errorf("there is no mode %q", o.mode)
+	}
+	fmt.Fprintf(stdout, tableFormat, "mode", "runs", "kills", "chosen", "lost", "twice", "unequal", "again", "p50 s", "p95 s")
+	for i, m := range chosen {
+		kills := (o.kills + i) / len(chosen) // the rest is shared out
+		t, err := w.torment(ctx, m, kills, o)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", m.name, err)
+		}
+		t.print(stdout)
+		broken = broken || t.broken()
+	}
+	for _, f := range []frozen{keyed, lookupOnly} {
+		if o.freezes == 0 {
+			break
+		}
+		r, err := w.freeze(ctx, f, o.freezes)
+		if err != nil {
+			return false, fmt.Errorf("frozen, %s: %w", f.name, err)
+		}
+		r.print(stdout)
+		broken = broken || r.broken()
+	}
+	return broken, nil
+}
+
+// mode is one durability.
+type mode struct {
+	name    string
+	request superstep.StartRequest
+}
+
+func modes() []mode {
+	return []mode{
+		{"sync", superstep.StartRequest{}},
+		{"async", superstep.StartRequest{Durability: superstep.DurabilityAsync}},
+		{"exit", superstep.StartRequest{Durability: superstep.DurabilityExit}},
+	}
+}
+
+// silent drops the log lines of the Temporal client: killed workers make many.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}

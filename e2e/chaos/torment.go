@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
+)
+
+const (
+	patience = 2 * time.Minute
+	// barPause is what sync mode promises: from a kill to the next progress, 95th percentile.
+	barPause = 5 * time.Second
+
+	tableFormat = "%-8s %6v %6v %7v %5v %6v %8v %6v %7v %7v\n"
+)
+
+// torment is what became of one mode.
+type torment struct {
+	mode           mode
+	runs           int
+	kills, chosen  int
+	lost           []string // runs that did not finish, with the reason
+	twice, unequal []string
+	again          int
+	pauses         []time.Duration
+}
+
+// torment runs threads in one mode while workers are killed, and then lets every thread end.
+func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*torment, error) {
+	t := &torment{mode: m}
+	crew := w.crew(fmt.Sprintf("chaos-%s-%d", m.name, time.Now().UnixNano()))
+	c, err := superstep.NewClient(w.temporal, superstep.ClientConfig{TaskQueue: crew.queue})
+	if err != nil {
+		return nil, err
+	}
+	calm, err := crew.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, err := w.pay.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &load{world: w, client: c, crew: crew, mode: m, result: t}
+	if err := l.undisturbed(ctx); err != nil {
+		return nil, fmt.Errorf("an undisturbed run: %w", err)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	weather, clear := context.WithCancel(ctx)
+	var sky, people, killers sync.WaitGroup
+	sky.Go(func() { w.weather(weather) })
+	for range o.threads {
+		people.Go(func() { l.run(ctx, stop) })
+	}
+	var left, chosen atomic.Int64
+	left.Store(int64(kills))
+	for range o.workers {
+		random := rand.New(rand.NewPCG(w.random.Uint64(), 0))
+		killers.Go(func() {
+			for left.Add(-1) >= 0 {
+				atMoment, err := crew.life(ctx, random)
+				if err != nil {
+					stop(err)
+					return
+				}
+				if atMoment {
+					chosen.Add(1)
+				}
+			}
+		})
+	}
+	killers.Wait()
+	l.enough.Store(true)
+	people.Wait()
+	clear()
+	sky.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	t.kills, t.chosen = kills, int(chosen.Load())
+	crew.mu.Lock()
+	t.again, t.pauses = crew.again, crew.pauses
+	crew.mu.Unlock()
+	if err := errors.Join(calm.Kill(), w.pay.ClearFaults(ctx)); err != nil {
+		return nil, err
+	}
+	after, err := w.pay.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.count(after, before)
+	return t, nil
+}
+
+// count holds what the service did in all against what the runs that finished have to have done, the undisturbed
+// ones included: one message each.
+func (t *torment) count(after, before payments.Stats) {
+	told, runs := after.Notifications.Committed-before.Notifications.Committed, t.runs+len(kinds)
+	if told != int64(runs) && len(t.lost) == 0 {
+		t.twice = append(t.twice, fmt.Sprintf("%d runs told %d customers", runs, told))
+	}
+}
+
+// weather makes the payments service slow, failing and late, until ctx ends.
+func (w *world) weather(ctx context.Context) {
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for ctx.Err() == nil {
+		for _, path := range []string{payments.PathRefunds, payments.PathNotifications} {
+			f := payments.Faults{Path: path, SlowMS: 10 + random.Int64N(150)}
+			switch random.IntN(12) {
+			case 0:
+				f.Fail5xx = 1
+			case 1:
+				f.HangAfterCommit = 1
+			case 2:
+				f.SlowMS = 2_500 // committed after the caller was given up, and another one looked it up
+			}
+			_ = w.pay.SetFaults(ctx, f) // the next one will
+		}
+		select {
+		case <-time.After(400 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (t *torment) broken() bool {
+	return len(t.lost)+len(t.twice)+len(t.unequal) > 0 || t.slow()
+}
+
+func (t *torment) slow() bool { return t.mode.name == "sync" && t.percentile(95) > barPause }
+
+// percentile is the nearest-rank percentile of the pauses.
+func (t *torment) percentile(p int) time.Duration {
+	if len(t.pauses) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(t.pauses))
+	return sorted[(len(sorted)*p+99)/100-1]
+}
+
+func (t *torment) print(out io.Writer) {
+	fmt.Fprintf(out, tableFormat, t.mode.name, t.runs, t.kills, t.chosen, len(t.lost), len(t.twice), len(t.unequal), t.again,
+		fmt.Sprintf("%.2f", t.percentile(50).Seconds()), fmt.Sprintf("%.2f", t.percentile(95).Seconds()))
+	for what, all := range map[string][]string{"lost": t.lost, "twice": t.twice, "unequal": t.unequal} {
+		for _, one := range all {
+			fmt.Fprintf(out, "    %s: %s\n", what, one)
+		}
+	}
+	if t.slow() {
+		fmt.Fprintf(out, "    the pause after a kill is to be %v at most, 95th percentile\n", barPause)
+	}
+}
