@@ -43,6 +43,7 @@ type Loop struct {
 	keep      func(*Record)
 	outer     *Loop
 	within    *taskRun // outer's task that this loop is
+	forgets   *taskRun // the outermost task within which all is forgotten when it runs again, nil for none
 
 	rec        *Record
 	work       *Checkpoint // rec's checkpoint with writes from outside applied

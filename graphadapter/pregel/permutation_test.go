@@ -21,6 +21,7 @@ type player struct {
 	ran     map[string]int // outcomes by task
 	done    map[string]int // those with which it finished
 	kept    map[string]int // how often something was kept under a key
+	paid    map[string]int // how often a task did something outside that its ledger did not tell of
 	last    pregel.Status
 	records []recordSeen // the root's checkpoints
 	replays bool         // the thread's head was chosen
@@ -57,7 +58,7 @@ func (p *player) play(t *rapid.T) {
 		t.Fatal(err)
 	}
 	p.thread, p.ran = pregel.NewThread(), map[string]int{}
-	p.done, p.kept = map[string]int{}, map[string]int{}
+	p.done, p.kept, p.paid = map[string]int{}, map[string]int{}, map[string]int{}
 	p.goOn(t, pregel.Input{Value: pregel.Value(`{"log":["in"]}`)})
 }
 
@@ -115,6 +116,9 @@ func (p *player) run(in pregel.Input) (crashed bool, err error) {
 		key := task.Key()
 		outcome := p.world.outcome(task, p.ran[key])
 		p.ran[key]++
+		if string(outcome.Ledger) == string(paid) && string(task.Ledger) != string(paid) {
+			p.paid[key]++
+		}
 		for k := range outcome.Kept {
 			p.kept[k]++
 		}
@@ -129,8 +133,14 @@ func (p *player) run(in pregel.Input) (crashed bool, err error) {
 	return false, nil
 }
 
-// keptOnce checks that nothing was kept twice under a key: who owned it later saw it.
-func (p *player) keptOnce(t *rapid.T) {
+// once checks that nothing was kept twice under a key: who owned it later saw it. And that no task did twice what it did
+// outside: its ledger told.
+func (p *player) once(t *rapid.T) {
+	for key, n := range p.paid {
+		if n > 1 {
+			t.Fatalf("task %s paid %d times", key, n)
+		}
+	}
 	for key, n := range p.kept {
 		if n > 1 {
 			t.Fatalf("something was kept %d times under %s", n, key)
@@ -240,7 +250,7 @@ func TestDeliveryOrderDecidesNothing(t *testing.T) {
 func TestStoringChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
-		w.drains, w.claims = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims")
+		w.drains, w.claims, w.pays = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims"), rapid.Bool().Draw(t, "pays")
 		kept := &player{world: w, pick: first, crash: never}
 		kept.play(t)
 		stored := &player{world: w, pick: first, crash: never, stored: true}
@@ -255,10 +265,10 @@ func TestStoringChangesNothing(t *testing.T) {
 func TestCrashesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
-		w.drains, w.claims = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims")
+		w.drains, w.claims, w.pays = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims"), rapid.Bool().Draw(t, "pays")
 		whole := &player{world: w, pick: first, crash: never}
 		whole.play(t)
-		whole.keptOnce(t)
+		whole.once(t)
 		if whole.last != pregel.StatusDone {
 			t.Skip("it comes to no end")
 		}
@@ -271,7 +281,7 @@ func TestCrashesChangeNothing(t *testing.T) {
 			return false
 		}}
 		broken.play(t)
-		broken.keptOnce(t)
+		broken.once(t)
 		if broken.last != pregel.StatusDone || whole.limited || broken.limited {
 			t.Skip("it comes to no end in as many runs")
 		}

@@ -18,6 +18,8 @@ type world struct {
 	drains bool
 	// claims lets tasks give themselves back to own a key, and keep something under it once.
 	claims bool
+	// pays lets tasks do something outside, which is in their ledgers then.
+	pays bool
 	// calm lets nothing fail or ask, and tells apart neither branches nor supersteps: what runs again does the same.
 	calm bool
 }
@@ -77,6 +79,17 @@ func drawSpec(t *rapid.T, name string) *pregel.Spec {
 
 // outcome is what a task comes back with when it ran that often before.
 func (w world) outcome(t *pregel.Task, before int) pregel.Outcome {
+	o := w.ending(t, before)
+	if w.pays && t.Retry == nil && !t.RouteOnly && !o.Yielded {
+		o.Ledger = paid // whatever the ending
+	}
+	return o
+}
+
+// paid is the ledger of a task that did something outside.
+var paid = pregel.Value(`"paid"`)
+
+func (w world) ending(t *pregel.Task, before int) pregel.Outcome {
 	dice := func(what string, sides uint64) uint64 {
 		h := fnv.New64a()
 		key := t.Key()
@@ -102,7 +115,11 @@ func (w world) outcome(t *pregel.Task, before int) pregel.Outcome {
 			key := fmt.Sprintf("k%d", (dice("key", 3)+i)%3)
 			kept, owned := t.Kept[key]
 			if !owned {
-				return pregel.Outcome{Yielded: true, Claim: key, Ledger: text}
+				o := pregel.Outcome{Yielded: true, Claim: key}
+				if t.Ledger == nil {
+					o.Ledger = text
+				}
+				return o
 			}
 			if o.Kept == nil {
 				o.Kept = map[string]pregel.Value{}

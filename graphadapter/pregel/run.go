@@ -42,6 +42,9 @@ func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
 // know gives a task its run and what is known of it.
 func (l *Loop) know(tr *taskRun, t *Task, unknown *TaskRecord) {
 	tr.task, tr.rec, t.run = t, l.record(t, unknown), tr
+	if tr.rec == unknown && l.forgets != nil && len(l.forgets.rec.Inner) > 0 {
+		tr.rec.Ledger = l.forgets.rec.Inner[t.Key()]
+	}
 	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
 }
 
@@ -120,8 +123,7 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 		return
 	}
 	if o.Ledger != nil {
-		tr.rec.Ledger = o.Ledger
-		l.emit(Event{Kind: EventLedger, Task: tr.task, Value: o.Ledger})
+		l.keepLedger(tr, o.Ledger)
 	}
 	if o.Drain != "" {
 		l.Drain(o.Drain)
@@ -139,8 +141,21 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	l.root.disown(tr)
 	l.ended(tr, o)
 	if tr.rec.Done || tr.rec.Handled {
-		tr.rec.Claims = nil // it never runs again
+		tr.rec.Claims, tr.rec.Inner = nil, nil // it never runs again
 	}
+}
+
+// keepLedger keeps a task's ledger where the task finds it when it runs again.
+func (l *Loop) keepLedger(tr *taskRun, ledger Value) {
+	tr.rec.Ledger = ledger
+	if l.forgets != nil {
+		outer := l.forgets.rec
+		if outer.Inner == nil {
+			outer.Inner = map[string]Value{}
+		}
+		outer.Inner[tr.task.Key()] = ledger
+	}
+	l.emit(Event{Kind: EventLedger, Task: tr.task, Value: ledger})
 }
 
 // ended takes in how a task ended.

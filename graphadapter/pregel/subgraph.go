@@ -39,6 +39,10 @@ func (l *Loop) nested(tr *taskRun) *Loop {
 		graph: append(l.graph[:len(l.graph):len(l.graph)], n.spec.Subgraph),
 		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
 	}
+	tr.child.forgets = l.forgets
+	if l.forgets == nil && n.sub.Spec.Memory == MemoryNone {
+		tr.child.forgets = tr
+	}
 	return tr.child
 }
 

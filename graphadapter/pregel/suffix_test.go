@@ -24,7 +24,7 @@ func TestAnyCheckpointGivesTheSameSuffix(t *testing.T) {
 		}
 		from := rapid.IntRange(0, len(whole.records)-1).Draw(t, "from")
 		again := &player{world: w, pick: first, crash: never, program: whole.program,
-			thread: whole.thread.At(whole.records[from].record), ran: map[string]int{}, done: map[string]int{}, kept: map[string]int{}}
+			thread: whole.thread.At(whole.records[from].record), ran: map[string]int{}, done: map[string]int{}, kept: map[string]int{}, paid: map[string]int{}}
 		if rapid.Bool().Draw(t, "stored") && w.spec.Subgraphs == nil {
 			again.storeAndRead(t)
 		}
@@ -94,7 +94,7 @@ func TestEditsAreAllOrNothing(t *testing.T) {
 		stored := &player{world: w, program: p.program, thread: p.thread.Copy(), pick: first, crash: never}
 		stored.storeAndRead(t)
 		for _, q := range []*player{p, stored} {
-			q.ran, q.done, q.kept, q.events = map[string]int{}, map[string]int{}, map[string]int{}, nil
+			q.ran, q.done, q.kept, q.paid, q.events = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, nil
 			if _, err := q.run(pregel.Input{}); err != nil {
 				q.events = append(q.events, err.Error())
 			}

@@ -63,7 +63,7 @@ func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pre
 func TestSuspendingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, rapid.Bool().Draw(t, "subgraphs"))
-		w.drains, w.claims = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims")
+		w.drains, w.claims, w.pays = rapid.Bool().Draw(t, "drains"), rapid.Bool().Draw(t, "claims"), rapid.Bool().Draw(t, "pays")
 		addBreakpoints(t, w.spec)
 		for _, sub := range w.spec.Subgraphs {
 			addBreakpoints(t, sub)
@@ -75,7 +75,7 @@ func TestSuspendingChangesNothing(t *testing.T) {
 		whole.play(t)
 		cut := &player{world: w, pick: alike(w.salt), crash: never, replies: whole.replies, suspend: moments}
 		cut.play(t)
-		cut.keptOnce(t)
+		cut.once(t)
 		compare(t, "the events", strings.Join(whole.events, "\n"), strings.Join(cut.events, "\n"))
 		compare(t, "the thread", whole.state(t, true), cut.state(t, true))
 	})

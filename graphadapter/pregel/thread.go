@@ -113,6 +113,7 @@ func (r *Record) clone() *Record {
 		if t.child != nil {
 			t.child = t.child.clone()
 		}
+		t.Inner = maps.Clone(t.Inner)
 		c.tasks[path] = &t
 	}
 	return c
@@ -141,6 +142,9 @@ type TaskRecord struct {
 	Handled bool `json:"handled,omitempty"`
 	// Ledger is the runner's own record of what the task did outside.
 	Ledger Value `json:"ledger,omitempty"`
+	// Inner are the ledgers of tasks within a subgraph that remembers nothing, by Task.Key: it starts again from its input,
+	// and what its tasks did outside must not be forgotten with the rest.
+	Inner map[string]Value `json:"inner,omitempty"`
 	// Claims are the thread-wide keys that the task wants to own whenever it runs.
 	Claims []string `json:"claims,omitempty"`
 
@@ -203,16 +207,24 @@ type TaskLedger struct {
 	Ledger Value  `json:"ledger"`
 }
 
-// Ledgers returns the ledgers of the tasks that the newest checkpoint led to, finished ones included.
+// Ledgers returns the ledgers of the tasks that the newest checkpoint led to, finished ones included, each followed by
+// those of the tasks under way within it.
 func (p *Program) Ledgers(t *Thread) []TaskLedger {
 	if t.Head == nil {
 		return nil
 	}
+	return p.ledgers(t, t.Head, nil)
+}
+
+func (p *Program) ledgers(t *Thread, r *Record, nodes []string) []TaskLedger {
 	var out []TaskLedger
-	for _, path := range sortedKeys(t.Head.tasks) {
-		rec := t.Head.tasks[path]
+	for _, path := range sortedKeys(r.tasks) {
+		rec := r.tasks[path]
 		if rec.Ledger != nil {
-			out = append(out, TaskLedger{Node: rec.Node, Step: t.Head.Checkpoint.Step + 1, Ledger: rec.Ledger})
+			out = append(out, TaskLedger{Node: rec.Node, Step: r.Checkpoint.Step + 1, Ledger: rec.Ledger})
+		}
+		if sub, child := p.childOf(t, rec, nodes); child != nil && !rec.Done && !rec.Handled {
+			out = append(out, sub.ledgers(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node))...)
 		}
 	}
 	return out
