@@ -111,10 +111,12 @@ func WithSettleTime(d time.Duration) CallOption {
 // first. Call fails with
 //   - [ErrOutsideNode] when ctx is not a node's;
 //   - [ErrInterrupted] when only a person can tell what happened: return it, the task waits for the answer;
+//   - [ErrYielded] when the task is to begin again with what it has recorded: return it;
+//   - a [*ConflictError] when the key was recorded with other parameters;
 //   - an error that names the effect, its key, node, graph and thread for everything else, wrapping what Do or Lookup
 //     returned. Return it: the node's retry policy decides, and the next attempt looks up before it calls.
 //
-// A call is known by its order among the node's calls of this effect, or by [WithKey]. Parameters have to be the same
+// A call is known by its order among the node's calls of this effect, by [WithKey] or by [WithThreadKey]. Parameters have to be the same
 // each time: compute them from the state or in a [Task], never from a clock or random numbers.
 func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, error) {
 	var receipt R

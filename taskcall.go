@@ -9,10 +9,13 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// TaskOption shapes one [Task] or [Go]. [WithKey] is one.
+// TaskOption shapes one [Task] or [Go]. [WithKey] and [WithThreadKey] are.
 type TaskOption interface{ applyTask(*taskOptions) }
 
-type taskOptions struct{ key keyOption }
+type taskOptions struct {
+	key        keyOption
+	threadWide bool
+}
 
 // Task makes a call whose result is remembered: when the node runs again, after a crash, a retry or an answer, Task
 // returns the recorded result without calling. R has to encode as JSON, and is decoded from it the first time too, so
@@ -25,23 +28,31 @@ type taskOptions struct{ key keyOption }
 //
 // On Temporal the result is stored before Task returns (durability sync).
 func Task[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...TaskOption) (R, error) {
-	t, key, err := taskOf(ctx, name, opts)
+	t, o, err := taskOf(ctx, name, opts)
 	if err != nil {
 		var zero R
 		return zero, err
 	}
-	raw, err := t.Memo(ctx, name, key, memoised(t, name, call))
+	memo := t.Memo
+	if o.threadWide {
+		memo = t.ThreadMemo
+	}
+	raw, err := memo(ctx, name, o.key.key, memoised(t, name, call))
 	return result[R](t, name, raw, err)
 }
 
 // Go is [Task] in a goroutine of its own. Tasks are numbered in the order of the calls of Go, not of their ends. The
 // node does not end before the task did; the error of a task that nobody waits for is dropped, as in LangGraph.
 func Go[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...TaskOption) *Future[R] {
-	t, key, err := taskOf(ctx, name, opts)
+	t, o, err := taskOf(ctx, name, opts)
 	if err != nil {
 		return &Future[R]{err: err}
 	}
-	return &Future[R]{task: t, name: name, pending: t.MemoGo(ctx, name, key, memoised(t, name, call))}
+	memo := t.MemoGo
+	if o.threadWide {
+		memo = t.ThreadMemoGo
+	}
+	return &Future[R]{task: t, name: name, pending: memo(ctx, name, o.key.key, memoised(t, name, call))}
 }
 
 // Future is the result of a [Go], now or later. It is safe for concurrent use.
@@ -62,20 +73,19 @@ func (f *Future[R]) Get(ctx context.Context) (R, error) {
 	return result[R](f.task, f.name, raw, err)
 }
 
-func taskOf(ctx context.Context, name string, opts []TaskOption) (*graphadapter.TaskRun, string, error) {
+func taskOf(ctx context.Context, name string, opts []TaskOption) (*graphadapter.TaskRun, taskOptions, error) {
+	var o taskOptions
 	t, ok := graphadapter.TaskFrom(ctx)
 	if !ok {
-		return nil, "", fmt.Errorf("task %q: %w", name, ErrOutsideNode)
+		return nil, o, fmt.Errorf("task %q: %w", name, ErrOutsideNode)
 	}
-	var o taskOptions
 	for _, opt := range opts {
 		opt.applyTask(&o)
 	}
-	key, err := o.key.value()
-	if err != nil {
-		return nil, "", fmt.Errorf("task %q: %w", name, err)
+	if _, err := o.key.value(); err != nil {
+		return nil, o, fmt.Errorf("task %q: %w", name, err)
 	}
-	return t, key, nil
+	return t, o, nil
 }
 
 func memoised[R any](t *graphadapter.TaskRun, name string, call func(context.Context) (R, error)) graphadapter.MemoFunc {

@@ -91,7 +91,7 @@ func (e *InputError) Error() string {
 func (e *InputError) Unwrap() error { return e.Err }
 
 // fill gives the task what it reads. The lease is kept meanwhile: a replay may take seconds.
-func (e *execution) fill(ctx, held context.Context) error {
+func (e *execution) fill(held context.Context) error {
 	if len(e.req.References) == 0 {
 		return nil
 	}
@@ -104,8 +104,8 @@ func (e *execution) fill(ctx, held context.Context) error {
 	case err == nil:
 		return nil
 	case held.Err() != nil:
-		return e.ended(ctx, held, nil, context.Cause(held))
+		return context.Cause(held)
 	}
-	return e.givenBack(ctx, graphadapter.NodeInputType, &InputError{Graph: e.graphName(), Node: e.req.Task.Node,
-		Thread: e.req.Thread, Run: e.info.WorkflowExecution.RunID, Err: err})
+	return &InputError{Graph: e.graphName(), Node: e.req.Task.Node, Thread: e.req.Thread,
+		Run: e.info.WorkflowExecution.RunID, Err: err}
 }

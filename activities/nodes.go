@@ -98,7 +98,8 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		return e.retrySubgraph(ctx)
 	}
 	if question, answer := e.lostWorkers(); question != nil {
-		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger()}, nil
+		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger(),
+			Kept: graphadapter.KeptOf(&e.req.Task, e.owner.Entries())}, nil
 	} else if answer == givenUp {
 		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: graphadapter.LostWorkersType, Graph: e.req.Graph,
 			Node: e.req.Task.Node, Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)},
@@ -106,9 +107,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	// The lease is renewed as long as the node runs, and its context ends with it: a call needs no bound of its own.
 	held, release := e.owner.hold(ctx)
-	if err := e.fill(ctx, held); err != nil {
+	if err := e.fill(held); err != nil {
 		release()
-		return pregel.Outcome{}, err
+		return e.ended(ctx, held, nil, err)
 	}
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
@@ -117,7 +118,10 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	})
 	release()
 	if err != nil {
-		return pregel.Outcome{}, e.ended(ctx, held, outcome.Emitted, err)
+		return e.ended(ctx, held, outcome.Emitted, err)
+	}
+	if outcome.Yielded {
+		return e.yielded(outcome.Claim, e.interrupted())
 	}
 	return e.sized(outcome, e.owner.emitted())
 }
@@ -128,32 +132,64 @@ func (e *execution) suspect() bool {
 	return e.req.Suspect || e.repeated || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
 }
 
-// ended turns an attempt's error into the activity's.
-func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) error {
+// ended turns an attempt's error into the activity's end.
+func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) (pregel.Outcome, error) {
 	var unserved *graphadapter.UnservedError
+	var input *InputError
 	switch {
 	case errors.As(err, &unserved):
-		return e.unserved(ctx, err)
+		return pregel.Outcome{}, e.unserved(ctx, err)
+	case errors.As(err, &input):
+		return pregel.Outcome{}, e.givenBack(ctx, graphadapter.NodeInputType, err)
 	case errors.Is(err, graphadapter.ErrFenced):
-		return temporal.NewApplicationError("another execution took this task over", graphadapter.NodeStoppedType)
+		return pregel.Outcome{}, temporal.NewApplicationError("another execution took this task over",
+			graphadapter.NodeStoppedType)
 	case held.Err() != nil && isCancelled(context.Cause(held)):
-		return e.cancelled(ctx, emitted)
+		return pregel.Outcome{}, e.cancelled(ctx, emitted)
 	case held.Err() != nil && isSuspended(context.Cause(held)):
 		_ = e.owner.countGivenBack(context.WithoutCancel(ctx)) // as below
-		return temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
+		return pregel.Outcome{}, temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
 			graphadapter.NodeStoppedType)
 	case ctx.Err() != nil:
-		// Not a lost worker; if this cannot be recorded any more it counts as one.
-		_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
-		return temporal.NewApplicationError("this worker stops; another one takes the task over", graphadapter.NodeStoppedType)
+		return e.stopped(ctx)
 	}
 	// A policy that is not here has no say; the node was, for it ran.
 	policies, _ := e.graph.RetryPolicies(&e.req.Task)
 	wait, again := graphadapter.RetryAfter(policies, e.owner.attempt(), err)
 	if !again {
-		return e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err), append(e.owner.emitted(), emitted...)...)
+		return pregel.Outcome{}, e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err),
+			append(e.owner.emitted(), emitted...)...)
 	}
 	return e.again(ctx, wait, emitted, err)
+}
+
+// stopped gives the task to another worker, because this one stops.
+func (e *execution) stopped(ctx context.Context) (pregel.Outcome, error) {
+	if e.owner.hasNews() {
+		return e.yielded("", e.interrupted())
+	}
+	// Not a lost worker; if this cannot be recorded any more it counts as one.
+	_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
+	return pregel.Outcome{}, temporal.NewApplicationError("this worker stops; another one takes the task over",
+		graphadapter.NodeStoppedType)
+}
+
+// yielded gives the task back with what it has recorded, for another activity to go on. The server would keep that only
+// as long as nobody cancels the run: of an activity that waits for its next attempt it then forgets everything.
+func (e *execution) yielded(claim string, b graphadapter.Between) (pregel.Outcome, error) {
+	entries := e.owner.Entries()
+	b.Suspect = e.suspect()
+	b.Emitted = graphadapter.KeepEmitted(b.Emitted, e.owner.most)
+	stored, err := graphadapter.EncodeBetween(entries, b)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	return pregel.Outcome{Yielded: true, Claim: claim, Ledger: stored, Kept: graphadapter.KeptOf(&e.req.Task, entries)}, nil
+}
+
+// interrupted is what an execution leaves that is no attempt.
+func (e *execution) interrupted() graphadapter.Between {
+	return graphadapter.Between{Failures: e.owner.attempt() - 1, Begun: true, Emitted: e.owner.emitted()}
 }
 
 // cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of

@@ -3,7 +3,6 @@ package activities
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -31,9 +30,16 @@ type owner struct {
 // newOwner begins with what the request brings, and what earlier executions of it stored with their heartbeats.
 func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
 	kept.Accounted = min(kept.Accounted, info.Attempt-1) // an activity that was reset counts anew
-	journal, err := graphadapter.NewMemoryJournal(req.Task.Ledger)
+	journal, err := graphadapter.NewTaskJournal(&req.Task)
 	if err != nil {
 		return nil, err
+	}
+	_, between, err := graphadapter.DecodeBetween(req.Task.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	if kept.Failures == 0 && kept.RetryAt.IsZero() {
+		kept.Failures, kept.RetryAt, kept.Emitted = between.Failures, between.RetryAt, between.Emitted
 	}
 	o := &owner{mode: req.Durability, most: cmp.Or(req.LedgerBytes, defaultDetailBytes), journal: journal, progress: kept,
 		news: map[string]bool{}}
@@ -85,7 +91,8 @@ func (o *owner) Entry(key string) (ledger.Entry, bool) { return o.journal.Entry(
 func (o *owner) Entries() []ledger.Entry { return o.journal.Entries() }
 
 // Record implements graphadapter.Journal: in sync mode it returns once the entry is stored. In async and exit mode
-// the entry leaves with a later heartbeat or the task's end, which is why a repeated task is suspect.
+// the entry leaves with a later heartbeat or the task's end, which is why a repeated task is suspect. What heartbeats
+// have no room for leaves with the task's end, which therefore has to come: graphadapter.ErrYielded.
 func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
 	if lost := o.lost(); lost != nil {
 		return lost
@@ -103,7 +110,7 @@ func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
 		}
 	}
 	if !whole {
-		return errOverfull
+		return graphadapter.ErrYielded
 	}
 	return nil
 }
@@ -123,7 +130,7 @@ func (o *owner) take(e ledger.Entry) (whole bool, err error) {
 		last := len(fitted) - 1
 		noted := last >= 0 && fitted[last].Key == e.Key
 		if !noted && e.State == ledger.StateIntent {
-			return false, errOverfull
+			return false, graphadapter.ErrYielded
 		}
 		// Parameters that a heartbeat has no room for are given again when the node is.
 		whole = whole || noted && e.State == ledger.StateIntent
@@ -137,6 +144,13 @@ func (o *owner) put(e ledger.Entry) {
 	o.news[e.Key] = true
 }
 
+// hasNews reports whether there is something that the request did not bring.
+func (o *owner) hasNews() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.news) > 0
+}
+
 // ledger is the whole of it, in its stored form.
 func (o *owner) ledger() pregel.Value { return encoded(o.journal.Entries()) }
 
@@ -148,7 +162,3 @@ func encoded(entries []ledger.Entry) pregel.Value {
 	}
 	return stored
 }
-
-// errOverfull says that a task's record is larger than its heartbeats may be.
-var errOverfull = graphadapter.Permanent(errors.New("what the task has recorded is more than its heartbeats carry: " +
-	"record smaller results, or split the node"))

@@ -28,12 +28,17 @@ func (o *owner) countFailure(ctx context.Context, wait time.Duration, emitted []
 	o.progress.Failures++
 	o.progress.Accounted = o.info.Attempt
 	o.progress.Emitted = append(o.progress.Emitted, emitted...)
-	o.progress.RetryAt = time.Time{}
-	if wait > 0 {
-		o.progress.RetryAt = o.info.StartedTime.Add(time.Since(o.began) + wait)
-	}
+	o.progress.RetryAt = o.inTime(wait)
 	o.mu.Unlock()
 	return o.send(ctx)
+}
+
+// inTime is the server's time after that wait, the zero time for none.
+func (o *owner) inTime(wait time.Duration) time.Time {
+	if wait <= 0 {
+		return time.Time{}
+	}
+	return o.info.StartedTime.Add(time.Since(o.began) + wait)
 }
 
 // waitsFor is how long the task still has to wait for its next attempt. Only the server's clock counts: the attempt

@@ -15,12 +15,18 @@ const onTime = 50 * time.Millisecond
 
 // again ends a failed attempt so that the server runs the task once more after the wait, which holds no worker. The
 // attempt is on record before: whoever is lost from here on, it counts once, and the wait is not shortened.
-func (e *execution) again(ctx context.Context, wait time.Duration, emitted []pregel.Emission, why error) error {
-	if err := e.owner.countFailure(ctx, wait, emitted); err != nil {
-		return temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded", graphadapter.NodeStoppedType, err)
-	}
+func (e *execution) again(ctx context.Context, wait time.Duration, emitted []pregel.Emission, why error) (pregel.Outcome, error) {
 	failure := graphadapter.FailureOf(e.graphName(), e.req.Task.Node, why)
-	return retryIn(wait, failure.Type+": "+failure.Error())
+	text := failure.Type + ": " + failure.Error()
+	if e.owner.hasNews() {
+		return e.yielded("", graphadapter.Between{Failures: e.owner.attempt(), RetryAt: e.owner.inTime(wait), Failed: text,
+			Emitted: append(e.owner.emitted(), emitted...)})
+	}
+	if err := e.owner.countFailure(ctx, wait, emitted); err != nil {
+		return pregel.Outcome{}, temporal.NewApplicationErrorWithCause("the failed attempt could not be recorded",
+			graphadapter.NodeStoppedType, err)
+	}
+	return pregel.Outcome{}, retryIn(wait, text)
 }
 
 // retryIn is the error after which the server runs the task again in that time; the server's own policy has no say. It
@@ -40,7 +46,11 @@ func (e *execution) tooEarly(ctx context.Context) error {
 	}
 	// Not recorded, it counts as a lost worker, of which a person hears only after many.
 	_ = e.owner.countGivenBack(ctx)
-	return retryIn(rest, "the wait before the next attempt is not over")
+	why := "the wait before the next attempt is not over"
+	if _, b, err := graphadapter.DecodeBetween(e.req.Task.Ledger); err == nil && b.Failed != "" {
+		why = b.Failed
+	}
+	return retryIn(rest, why)
 }
 
 // retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for. The
@@ -57,5 +67,5 @@ func (e *execution) retrySubgraph(ctx context.Context) (pregel.Outcome, error) {
 	if !again || wait <= 0 {
 		return pregel.Outcome{Again: again}, nil
 	}
-	return pregel.Outcome{}, e.again(ctx, wait, nil, e.req.Task.Retry)
+	return e.again(ctx, wait, nil, e.req.Task.Retry)
 }

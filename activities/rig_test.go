@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,7 @@ type line struct {
 	mu    sync.Mutex
 	beats []*workflowservice.RecordActivityTaskHeartbeatRequest
 	cut   error
+	ice   bool          // nothing of its tasks gets through, as if the process were frozen
 	mute  bool          // failures of tasks do not get through, as if the worker had died before it reported them
 	heard chan struct{} // closed at the first heartbeat
 }
@@ -60,6 +62,10 @@ func (l *line) intercept(ctx context.Context, method string, req, reply any, con
 			return cut
 		}
 	}
+	if l.frozen() && strings.Contains(method, "ActivityTask") {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if _, ok := req.(*workflowservice.RespondActivityTaskFailedRequest); ok && l.muted() {
 		return status.Error(codes.InvalidArgument, "no line")
 	}
@@ -78,6 +84,19 @@ func (l *line) muffle(mute bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mute = mute
+}
+
+// freeze keeps everything about activities from getting through from now on.
+func (l *line) freeze() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ice = true
+}
+
+func (l *line) frozen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ice
 }
 
 func (l *line) muted() bool {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -29,9 +30,20 @@ func (e *execution) sized(outcome pregel.Outcome, before []pregel.Emission) (pre
 		return e.sized(outcome, nil) // what void attempts streamed is the first to go
 	}
 	if len(encoded) > maxOutcomeBytes {
+		if small := withSmallLedger(outcome); len(small.Ledger) < len(outcome.Ledger) {
+			return e.sized(small, before)
+		}
 		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "PayloadTooLarge", Graph: e.graphName(),
 			Node: e.req.Task.Node, Message: fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
 				"reference to the value instead of the value", len(encoded), maxOutcomeBytes)})
 	}
 	return whole, nil
+}
+
+// withSmallLedger is the outcome with a ledger without parameters and receipts.
+func withSmallLedger(o pregel.Outcome) pregel.Outcome {
+	if small, err := graphadapter.SlimLedger(o.Ledger); err == nil {
+		o.Ledger = small
+	}
+	return o
 }

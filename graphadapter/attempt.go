@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -38,6 +39,14 @@ type attempt struct {
 	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
 	locks        map[string]chan struct{}
 	sizes        ledgerSizes
+
+	// How the execution is given back; see yield.
+	yielding bool
+	claim    string
+	calls    int // under way
+	stopNode context.CancelCauseFunc
+	patience *time.Timer
+	between  Between // what the last execution left
 }
 
 func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
@@ -55,11 +64,15 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 			Suspect: env.Suspect,
 		},
 	}
+	if _, a.between, err = DecodeBetween(task.Ledger); err != nil {
+		return nil, err
+	}
+	a.info.Suspect = a.info.Suspect || a.between.Suspect
 	for _, answer := range task.Answers {
 		a.answers[answer.QuestionID] = answer
 	}
 	if a.journal == nil {
-		if a.journal, err = NewMemoryJournal(task.Ledger); err != nil {
+		if a.journal, err = NewTaskJournal(task); err != nil {
 			return nil, err
 		}
 	}
@@ -72,6 +85,10 @@ func (a *attempt) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
+	a.stopNode(nil)
+	if a.patience != nil {
+		a.patience.Stop()
+	}
 }
 
 func (a *attempt) isClosed() bool {
@@ -166,10 +183,13 @@ func (j fencedJournal) Record(ctx context.Context, e ledger.Entry) error {
 		return err
 	}
 	err = j.a.journal.Record(ctx, e)
-	if errors.Is(err, ErrFenced) {
+	switch {
+	case errors.Is(err, ErrFenced):
 		j.a.mu.Lock()
 		j.a.fenced = true
 		j.a.mu.Unlock()
+	case errors.Is(err, ErrYielded):
+		j.a.yield("")
 	}
 	j.a.idle.progress()
 	return err

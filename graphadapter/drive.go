@@ -114,7 +114,7 @@ func (d *driver) end(ctx context.Context) error {
 // inMemory runs the tasks of a thread of this process.
 func inMemory(g *Graph, thread string, opts RunOptions) func(context.Context, *pregel.Task) pregel.Outcome {
 	return func(ctx context.Context, task *pregel.Task) pregel.Outcome {
-		journal, err := NewMemoryJournal(task.Ledger)
+		journal, err := NewTaskJournal(task)
 		if err != nil {
 			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
 		}

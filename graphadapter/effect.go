@@ -49,6 +49,9 @@ const (
 type CallOptions struct {
 	// Key replaces the ordinal in the effect's key: calls with the same key are the same call.
 	Key string
+	// ThreadWide makes Key one of the whole thread: calls with it are the same call in every task, superstep, branch and
+	// run of the thread.
+	ThreadWide bool
 	// Timeout bounds one Do and one Lookup; 0 means [DefaultCallTimeout]. The attempt's lease bounds it further.
 	Timeout time.Duration
 	// Settle is how long after a call's end the target may take to show it in a Lookup; it matters for
@@ -89,10 +92,14 @@ func (e *EffectError) Unwrap() error { return e.Err }
 func (t *TaskRun) Effect(ctx context.Context, name string, params pregel.Value, o CallOptions) (pregel.Value, error) {
 	c := &effectCall{t: t, timeout: o.Timeout, settle: o.Settle}
 	c.entry = ledger.Entry{Name: name, Kind: ledger.KindEffect}
-	if err := c.prepare(params); err != nil {
+	if err := c.prepare(params, o); err != nil {
 		return nil, c.failed("prepare", err)
 	}
-	c.entry.Key = t.effectKeyFor(c.entry, o.Key)
+	if c.entry.ThreadWide = o.ThreadWide; o.ThreadWide {
+		c.entry.Key = t.threadKey(c.entry.Kind, name, o.Key)
+	} else {
+		c.entry.Key = t.effectKeyFor(c.entry, o.Key)
+	}
 	receipt, err := c.once(ctx)
 	if err != nil {
 		t.unfinish(c.entry, o.Key)

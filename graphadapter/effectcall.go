@@ -25,7 +25,12 @@ type effectCall struct {
 	reason   string
 }
 
-func (c *effectCall) prepare(params pregel.Value) (err error) {
+var errNoThreadKey = Permanent(errors.New("a thread-wide key cannot be empty"))
+
+func (c *effectCall) prepare(params pregel.Value, o CallOptions) (err error) {
+	if o.ThreadWide && o.Key == "" {
+		return errNoThreadKey
+	}
 	effect, ok := c.t.graph.Effects[c.entry.Name]
 	if !ok || effect.Do == nil {
 		return ErrNotRegistered
@@ -54,6 +59,15 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 		return nil, err
 	}
 	defer unlock()
+	if c.entry.ThreadWide {
+		if err := c.t.own(c.entry.Key); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.t.beginCall(); err != nil {
+		return nil, err
+	}
+	defer c.t.endCall()
 	if recorded, ok := c.t.journal.Entry(c.entry.Key); ok {
 		if err := recorded.SameParams(c.entry.ParamsHash); err != nil {
 			return nil, c.located(err)
@@ -68,6 +82,9 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 
 // run follows the table until there is a receipt, an error, or an open question.
 func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
+	if err := c.probe(ctx); err != nil {
+		return nil, err
+	}
 	for {
 		var recorded *ledger.Entry
 		if c.recorded {

@@ -95,6 +95,22 @@ func (c *effectCall) found(f Finding) {
 	}
 }
 
+// probe asks the target before the first call with a thread-wide key: another task of the thread may have called, in a
+// run that was terminated before the thread heard of it. That such a call is still under way is not to be feared.
+func (c *effectCall) probe(ctx context.Context) error {
+	if !c.entry.ThreadWide || c.recorded || c.t.info.Suspect || c.effect.Lookup == nil {
+		return nil
+	}
+	c.evidence = "lookup before the first call"
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingNotFound {
+		c.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
 // recover gets the receipt of a committed effect again, which was too large to be kept: from the target, or from a
 // person. It is not recorded again.
 func (c *effectCall) recover(ctx context.Context) error {

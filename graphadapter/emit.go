@@ -89,10 +89,10 @@ func (a *attempt) keep(e pregel.Emission) error {
 	return nil
 }
 
-// reset begins what a repeated attempt emits: what the attempts before it emitted is void. A graph called from a node's
+// reset begins what a repeated attempt emits, or one that was given back: what went before is void. A graph called from a node's
 // code has no word in that; its node's own attempts do.
 func (a *attempt) reset() {
-	if a.info.Attempt == 1 || a.outer != nil {
+	if a.info.Attempt == 1 && !a.between.Begun || a.outer != nil {
 		return
 	}
 	e := pregel.Emission{Kind: pregel.EmissionReset, Attempt: a.info.Attempt}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -20,6 +21,8 @@ type Env struct {
 	Attempt int
 	// Suspect says that an earlier execution may have acted outside without a trace in the journal.
 	Suspect bool
+	// Alone says that no other task of the thread can use its thread-wide keys: they are used without a claim.
+	Alone bool
 	// Journal keeps the task's memoised calls and effects; nil means the task's own ledger, in memory.
 	Journal Journal
 	// Emit is given each emitted value as it comes, in order, one at a time; nil keeps them for the outcome alone.
@@ -47,7 +50,8 @@ const abandonAfter = 5 * time.Second
 // Retry is not for RunAttempt: see [RetryAfter].
 //
 // With a nil error the outcome is complete: finished, or waiting if the node asked a question, whatever else it
-// returned. With an error the outcome carries only Emitted and Ledger. The error is
+// returned, or given back to be run again with its ledger (Yielded). With an error the outcome carries only Emitted,
+// Ledger and Kept. The error is
 //   - an [*UnservedError] when this process does not have the node: nothing ran;
 //   - [ErrFenced] when another execution took over;
 //   - ctx's cause when ctx ended before the node did;
@@ -62,7 +66,7 @@ func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (preg
 		return pregel.Outcome{}, err
 	}
 	t.reset()
-	bounded, stop := t.bound(ctx)
+	bounded, stop := t.bound(t.stoppable(ctx))
 	defer stop()
 	done := make(chan result, 1)
 	go t.execute(bounded, done)
@@ -110,6 +114,9 @@ func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
 	}
 	command, err := t.runNode(ctx)
 	t.settle()
+	if err == nil && t.isYielding() {
+		err = ErrYielded
+	}
 	if err == nil && !t.waits() {
 		r.outcome.Command = command
 		r.outcome.Routes, err = t.route(ctx, command)
@@ -176,19 +183,22 @@ func (t *TaskRun) nodeState() State {
 // conclude turns the node's result into the attempt's, in the order of what outweighs what.
 func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outcome, error) {
 	t.mu.Lock()
-	fenced, questions, drain := t.fenced, slices.Clone(t.questions), t.drain
+	fenced, questions, drain, yields := t.fenced, slices.Clone(t.questions), t.drain, t.yielding
 	out := pregel.Outcome{Emitted: slices.Clone(t.emitted)}
 	t.mu.Unlock()
-	stored, err := EncodeLedger(t.journal.Entries())
-	if err != nil {
+	entries := t.journal.Entries()
+	var err error
+	if out.Ledger, err = EncodeBetween(entries, Between{Suspect: t.info.Suspect}); err != nil {
 		return out, err
 	}
-	out.Ledger = stored
+	out.Kept = t.kept(entries)
 	var timeout *TimeoutError
 	timedOut := bounded.Err() != nil && errors.As(context.Cause(bounded), &timeout)
 	switch {
 	case fenced:
 		return out, fmt.Errorf("node %q of graph %q, thread %q: %w", t.info.Node, t.info.Graph, t.info.Thread, ErrFenced)
+	case yields:
+		return t.givenBack(out, entries)
 	case len(questions) > 0 && (timedOut || !r.left):
 		out.Questions, out.Drain = questions, drain
 		return out, nil
@@ -200,5 +210,28 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 		return out, r.err
 	}
 	out.Command, out.Routes, out.Cached, out.Drain = r.outcome.Command, r.outcome.Routes, r.outcome.Cached, drain
-	return out, nil
+	out.Ledger, err = t.lastLedger(entries)
+	return out, err
+}
+
+// lastLedger is what a finished task leaves: its effects. It does not run again, so what it remembered is of no more use.
+func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
+	effects := []ledger.Entry{}
+	for _, e := range entries {
+		if e.Kind == ledger.KindEffect {
+			effects = append(effects, e)
+		}
+	}
+	if len(effects) == 0 && t.task.Ledger == nil {
+		return nil, nil
+	}
+	return encode(storedLedger{Version: ledgerVersion, Entries: effects}) // also an empty one: it replaces the last
+}
+
+// givenBack is the outcome of an execution that is to be run again. Its attempt has not failed.
+func (t *TaskRun) givenBack(out pregel.Outcome, entries []ledger.Entry) (_ pregel.Outcome, err error) {
+	out.Yielded, out.Claim = true, t.claim
+	out.Ledger, err = EncodeBetween(entries, Between{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Begun: true,
+		Emitted: t.between.Emitted})
+	return out, err
 }

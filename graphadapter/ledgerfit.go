@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
 )
 
 // ledgerFrame bounds what the stored form of a ledger takes beside its entries, in bytes.
@@ -77,4 +78,16 @@ func withoutResult(e ledger.Entry) ledger.Entry {
 		e.State = ledger.StateNotKept
 	}
 	return e
+}
+
+// SlimLedger returns a stored ledger without parameters, results and receipts. Of every call it says how far it got.
+func SlimLedger(stored pregel.Value) (pregel.Value, error) {
+	entries, between, err := DecodeBetween(stored)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range entries {
+		entries[i] = slim(e)
+	}
+	return EncodeBetween(entries, between)
 }

@@ -16,7 +16,22 @@ const recordAfter = 5 * time.Second
 // is returned and not recorded, so the next execution calls again. The call is known by its key, or without one by its
 // ordinal among the calls of that name in its scope; calls of one key in parallel are made once.
 func (t *TaskRun) Memo(ctx context.Context, name, key string, call MemoFunc) (pregel.Value, error) {
-	return t.memo(ctx, t.callKey(ledger.KindTask, name, key), name, call)
+	return t.memo(ctx, t.memoEntry(name, key), call)
+}
+
+// ThreadMemo is Memo under a thread-wide key: the call is made once in the thread, and another task that wants its result
+// at the same time waits. A result above 4 KiB is remembered by its own task alone.
+func (t *TaskRun) ThreadMemo(ctx context.Context, name, key string, call MemoFunc) (pregel.Value, error) {
+	return t.memo(ctx, t.threadMemoEntry(name, key), call)
+}
+
+func (t *TaskRun) memoEntry(name, key string) ledger.Entry {
+	return ledger.Entry{Key: t.callKey(ledger.KindTask, name, key), Name: name, Kind: ledger.KindTask, Attempts: 1}
+}
+
+func (t *TaskRun) threadMemoEntry(name, key string) ledger.Entry {
+	return ledger.Entry{Key: t.threadKey(ledger.KindTask, name, key), Name: name, Kind: ledger.KindTask, Attempts: 1,
+		ThreadWide: true}
 }
 
 // MemoFunc is a memoised call. Its context numbers the calls and questions inside it by themselves.
@@ -25,8 +40,16 @@ type MemoFunc func(ctx context.Context) (pregel.Value, error)
 // MemoGo is Memo in a goroutine. The call is numbered before MemoGo returns, so parallel calls have the order in which
 // they were started. The task does not end before the call did; an error that nobody gets is dropped.
 func (t *TaskRun) MemoGo(ctx context.Context, name, key string, call MemoFunc) *Pending {
+	return t.memoGo(ctx, t.memoEntry(name, key), call)
+}
+
+// ThreadMemoGo is [TaskRun.ThreadMemo] in a goroutine, as MemoGo is Memo.
+func (t *TaskRun) ThreadMemoGo(ctx context.Context, name, key string, call MemoFunc) *Pending {
+	return t.memoGo(ctx, t.threadMemoEntry(name, key), call)
+}
+
+func (t *TaskRun) memoGo(ctx context.Context, e ledger.Entry, call MemoFunc) *Pending {
 	p := &Pending{done: make(chan struct{})}
-	hashed := t.callKey(ledger.KindTask, name, key)
 	if err := t.start(); err != nil {
 		p.err = err
 		close(p.done)
@@ -35,15 +58,15 @@ func (t *TaskRun) MemoGo(ctx context.Context, name, key string, call MemoFunc) *
 	go func() {
 		defer t.end()
 		defer close(p.done)
-		p.err = &PanicError{Message: fmt.Sprintf("task %q ended its goroutine (runtime.Goexit)", name)}
-		p.value, p.err = t.guarded(ctx, hashed, name, call)
+		p.err = &PanicError{Message: fmt.Sprintf("task %q ended its goroutine (runtime.Goexit)", e.Name)}
+		p.value, p.err = t.guarded(ctx, e, call)
 	}()
 	return p
 }
 
-func (t *TaskRun) guarded(ctx context.Context, key, name string, call MemoFunc) (v pregel.Value, err error) {
+func (t *TaskRun) guarded(ctx context.Context, e ledger.Entry, call MemoFunc) (v pregel.Value, err error) {
 	defer catch(&err)
-	return t.memo(ctx, key, name, call)
+	return t.memo(ctx, e, call)
 }
 
 // Pending is a memoised call under way.
@@ -68,22 +91,36 @@ func (p *Pending) Get(ctx context.Context) (pregel.Value, error) {
 	}
 }
 
-func (t *TaskRun) memo(ctx context.Context, key, name string, call MemoFunc) (pregel.Value, error) {
-	if t.inside(key) {
-		return nil, t.memoError(name, fmt.Errorf("a call of this key cannot be made inside itself"))
+// memo makes the call that the entry describes, once.
+func (t *TaskRun) memo(ctx context.Context, e ledger.Entry, call MemoFunc) (pregel.Value, error) {
+	if t.inside(e.Key) {
+		return nil, t.memoError(e.Name, fmt.Errorf("a call of this key cannot be made inside itself"))
 	}
-	unlock, err := t.lock(ctx, key)
+	unlock, err := t.lock(ctx, e.Key)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if e, ok := t.journal.Entry(key); ok && e.State == ledger.StateCommitted {
-		return e.Result, nil
+	if e.ThreadWide {
+		if err := t.own(e.Key); err != nil {
+			return nil, err
+		}
+	}
+	if recorded, ok := t.journal.Entry(e.Key); ok && recorded.State == ledger.StateCommitted {
+		return recorded.Result, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // cancelled or fenced: too late to begin a call
 	}
-	inner := t.within(key)
+	if err := t.beginCall(); err != nil {
+		return nil, err
+	}
+	defer t.endCall()
+	return t.callAndRecord(ctx, e, call)
+}
+
+func (t *TaskRun) callAndRecord(ctx context.Context, e ledger.Entry, call MemoFunc) (pregel.Value, error) {
+	inner := t.within(e.Key)
 	v, err := call(inner.in(ctx))
 	if err != nil {
 		return nil, err
@@ -92,14 +129,13 @@ func (t *TaskRun) memo(ctx context.Context, key, name string, call MemoFunc) (pr
 		return nil, ErrInterrupted // recorded now, the question would never be asked again
 	}
 	if v, err = compact(v); err != nil {
-		return nil, t.memoError(name, fmt.Errorf("its result is not JSON: %w", err))
+		return nil, t.memoError(e.Name, fmt.Errorf("its result is not JSON: %w", err))
 	}
-	entry, err := ledger.Entry{Key: key, Name: name, Kind: ledger.KindTask, Attempts: 1}.Commit(v, "")
-	if err != nil {
+	if e, err = e.Commit(v, ""); err != nil {
 		return nil, err
 	}
-	if err := t.recordDone(ctx, entry); err != nil {
-		return nil, t.memoError(name, fmt.Errorf("record its result: %w", err))
+	if err := t.recordDone(ctx, e); err != nil {
+		return nil, t.memoError(e.Name, fmt.Errorf("record its result: %w", err))
 	}
 	return v, nil
 }

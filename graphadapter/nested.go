@@ -25,7 +25,8 @@ func InvokeNested(ctx context.Context, g *Graph, input pregel.Value) (map[string
 		return nil, ErrOutsideNode
 	}
 	key := t.callKey(kindGraph, g.Spec.Name, "")
-	stored, err := t.memo(ctx, key, "graph "+g.Spec.Name, func(ctx context.Context) (pregel.Value, error) {
+	call := ledger.Entry{Key: key, Name: "graph " + g.Spec.Name, Kind: ledger.KindTask, Attempts: 1}
+	stored, err := t.memo(ctx, call, func(ctx context.Context) (pregel.Value, error) {
 		inner, _ := TaskFrom(ctx)
 		output, err := inner.runNested(ctx, g, key, input)
 		if err != nil {
@@ -57,9 +58,12 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 		return nil, err
 	}
 	err = drive(ctx, program, loop, RunOptions{}, func(ctx context.Context, task *pregel.Task) pregel.Outcome {
+		if t.isYielding() {
+			return pregel.Outcome{Error: stopped(g, task, ErrYielded)}
+		}
 		o := runTask(ctx, g, task, Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(),
 			Suspect: t.info.Suspect, Beat: t.Beat, Warn: t.env.Warn, outer: t})
-		o.Ledger = nil // it is the caller's journal, which the caller stores
+		o.Ledger, o.Kept = nil, nil // they are the caller's, who stores its journal
 		return o
 	})
 	if err == nil && loop.Status() == pregel.StatusDone {

@@ -128,8 +128,8 @@ func IsPermanent(err error) bool {
 
 func neverRepeated(err error) bool {
 	var unserved *UnservedError
-	return IsPermanent(err) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrFenced) || errors.As(err, &unserved) ||
-		stoppedFromOutside(err)
+	return IsPermanent(err) || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrFenced) || errors.Is(err, ErrYielded) ||
+		errors.As(err, &unserved) || stoppedFromOutside(err)
 }
 
 // stoppedFromOutside reports whether err is the end of a subgraph that was cancelled, or given up by a person.

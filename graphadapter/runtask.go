@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -21,10 +22,17 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 		}
 		return pregel.Outcome{Again: again}
 	}
-	var before []pregel.Emission // of failed attempts: what was streamed is not taken back
-	for env.Attempt = 1; ; env.Attempt++ {
+	_, between, err := DecodeBetween(task.Ledger)
+	if err != nil {
+		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err)}
+	}
+	before := between.Emitted // of failed attempts: what was streamed is not taken back
+	for env.Attempt = between.Failures + 1; ; env.Attempt++ {
 		outcome, err := RunAttempt(ctx, g, task, env)
 		outcome.Emitted = append(before, outcome.Emitted...)
+		if err == nil && outcome.Yielded {
+			return withBefore(outcome, before)
+		}
 		if err == nil {
 			return outcome
 		}
@@ -34,6 +42,9 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 			continue
 		}
 		outcome.Error = FailureOf(g.nameOf(task), task.Node, err)
+		if errors.Is(err, ErrYielded) {
+			outcome.Error = stopped(g, task, err)
+		}
 		if ctx.Err() != nil {
 			outcome.Error = cancelled(ctx, g, task)
 		}
@@ -41,9 +52,27 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 	}
 }
 
+// withBefore is the outcome of a task that was given back, which keeps what its failed attempts streamed.
+func withBefore(o pregel.Outcome, emitted []pregel.Emission) pregel.Outcome {
+	entries, between, err := DecodeBetween(o.Ledger)
+	if err != nil {
+		return o
+	}
+	between.Emitted = emitted
+	if stored, err := EncodeBetween(entries, between); err == nil {
+		o.Ledger = stored
+	}
+	return o
+}
+
 func cancelled(ctx context.Context, g *Graph, task *pregel.Task) *pregel.NodeError {
+	return stopped(g, task, context.Cause(ctx))
+}
+
+// stopped is the end of a task that was stopped from outside: it runs again when its thread is continued.
+func stopped(g *Graph, task *pregel.Task, why error) *pregel.NodeError {
 	return &pregel.NodeError{Type: pregel.CancelledType, Graph: g.nameOf(task), Node: task.Node,
-		Message: bounded("cancelled: " + context.Cause(ctx).Error())}
+		Message: bounded("cancelled: " + why.Error())}
 }
 
 func (g *Graph) nameOf(task *pregel.Task) string {

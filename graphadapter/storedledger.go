@@ -25,10 +25,18 @@ type Between struct {
 	Failures int `json:"failures,omitempty"`
 	// RetryAt is when the next attempt may begin, by the server's clock; zero for at once.
 	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Failed is why the last attempt failed, in words.
+	Failed string `json:"failed,omitempty"`
 	// Suspect says that an execution before may have acted outside without a trace in the ledger.
 	Suspect bool `json:"suspect,omitempty"`
 	// Begun says that the node has run as far as the ledger tells, and was then given back: what it streamed is void.
 	Begun bool `json:"begun,omitempty"`
+	// Emitted is what the failed attempts streamed.
+	Emitted []pregel.Emission `json:"emitted,omitempty"`
+}
+
+func (b Between) empty() bool {
+	return b.Failures == 0 && b.RetryAt.IsZero() && b.Failed == "" && !b.Suspect && !b.Begun && len(b.Emitted) == 0
 }
 
 // EncodeLedger returns entries in their stored form, in their order; nil when there are none.
@@ -38,7 +46,7 @@ func EncodeLedger(entries []ledger.Entry) (pregel.Value, error) {
 
 // EncodeBetween is [EncodeLedger] with what else the next execution has to know; nil when there is nothing.
 func EncodeBetween(entries []ledger.Entry, b Between) (pregel.Value, error) {
-	if len(entries) == 0 && b == (Between{}) {
+	if len(entries) == 0 && b.empty() {
 		return nil, nil
 	}
 	v, err := encode(storedLedger{Version: ledgerVersion, Entries: entries, Between: b})

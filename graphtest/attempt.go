@@ -84,7 +84,7 @@ func (k *kit) attempt(number int, suspect bool) (context.Context, error) {
 		defer close(a.ended)
 		_, a.err = graphadapter.RunAttempt(ctx, k.graph, a.task(), graphadapter.Env{
 			Thread: a.info.Thread, Attempt: number, Suspect: suspect, Journal: journal{k.journal, a},
-			Emit: a.emit, Asked: a.ask, Context: k.settings.context,
+			Emit: a.emit, Asked: a.ask, Context: k.settings.context, Alone: true,
 		})
 	}()
 	select {

@@ -12,6 +12,12 @@ import (
 
 // failedOutcome reads how an activity ended without a result. The ledger comes along in every ending.
 func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
+	out := endOf(graph, task, err)
+	out.Kept = graphadapter.KeptIn(task, out.Ledger)
+	return out
+}
+
+func endOf(graph string, task *pregel.Task, err error) pregel.Outcome {
 	var application *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
 	var timeout *temporal.TimeoutError

@@ -38,13 +38,15 @@ const (
 )
 
 // Entry is one memoised call or effect of one task. The key is a hash of thread, branch, namespace, superstep, task
-// path, name, and ordinal or given key; never of an attempt or a run id.
+// path, name, and ordinal or given key; never of an attempt or a run id. A thread-wide key leaves out where the task is.
 type Entry struct {
 	Key        string `json:"key"`
 	Name       string `json:"name"`
 	Kind       Kind   `json:"kind"`
 	State      State  `json:"state"`
 	ParamsHash string `json:"params_hash,omitempty"`
+	// ThreadWide says that the key is the thread's: the hash of thread, name and given key alone.
+	ThreadWide bool `json:"thread_wide,omitempty"`
 	// Params are an effect's parameters, exactly as they were given: reconciliation needs them after the node is gone.
 	Params json.RawMessage `json:"params,omitempty"`
 	// Result is a memoised call's result or an effect's receipt.

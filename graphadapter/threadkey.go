@@ -1,0 +1,91 @@
+package graphadapter
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// maxKeptEntry bounds what a thread keeps under one of its keys, in bytes.
+const maxKeptEntry = 4<<10 - keyLength - 32
+
+// NewTaskJournal returns a journal with what a task is handed out with: its ledger, and what its thread keeps under the
+// thread-wide keys that the task owns.
+func NewTaskJournal(task *pregel.Task) (*MemoryJournal, error) {
+	j, err := NewMemoryJournal(task.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range sortedNames(task.Kept) {
+		if pregel.IsNull(task.Kept[key]) {
+			continue
+		}
+		var e ledger.Entry
+		if err := json.Unmarshal(task.Kept[key], &e); err != nil {
+			return nil, fmt.Errorf("superstep: decode what the thread keeps under the key %s: %w", key, err)
+		}
+		// The task's own entry says more of the same call: a thread keeps no large results.
+		if own, ok := j.Entry(key); !ok || own.State != e.State {
+			j.Add(e)
+		}
+	}
+	return j, nil
+}
+
+// KeptOf returns what the thread shall keep of a task's ledger: the entries under the thread-wide keys that it owns, each
+// cut to what a thread keeps.
+func KeptOf(task *pregel.Task, entries []ledger.Entry) map[string]pregel.Value {
+	var kept map[string]pregel.Value
+	for _, e := range entries {
+		if _, owned := task.Kept[e.Key]; !owned || !e.ThreadWide {
+			continue
+		}
+		if entrySize(e) > maxKeptEntry {
+			e = slim(e)
+			e.Evidence = cutTo(e.Evidence, maxKeptEntry/4)
+		}
+		v, err := encode(e)
+		if err != nil {
+			continue // no such entry is recorded
+		}
+		if kept == nil {
+			kept = map[string]pregel.Value{}
+		}
+		kept[e.Key] = v
+	}
+	return kept
+}
+
+// KeptIn is KeptOf a stored ledger; nil for one that cannot be read.
+func KeptIn(task *pregel.Task, stored pregel.Value) map[string]pregel.Value {
+	entries, err := DecodeLedger(stored)
+	if err != nil {
+		return nil
+	}
+	return KeptOf(task, entries)
+}
+
+// kept is what the thread shall keep. A called graph's tasks leave that to the task that they are part of.
+func (t *TaskRun) kept(entries []ledger.Entry) map[string]pregel.Value {
+	if t.outer != nil {
+		return nil
+	}
+	return KeptOf(t.task, entries)
+}
+
+// threadKey is the key of a call that is the same in all of the thread: in every task, superstep and branch.
+func (t *TaskRun) threadKey(kind ledger.Kind, name, key string) string {
+	return hashOf("thread-wide", t.info.Thread, string(kind), name, key)[:keyLength]
+}
+
+// own returns nil when the task owns a thread-wide key. Otherwise the task is given back to claim it.
+func (a *attempt) own(key string) error {
+	a = a.outermost()
+	if _, owned := a.task.Kept[key]; owned || a.env.Alone {
+		return nil
+	}
+	a.yield(key)
+	return ErrYielded
+}

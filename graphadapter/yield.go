@@ -1,0 +1,82 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrYielded says that this execution of the task is given back, to be run again with what it has recorded. A [Journal]
+// returns it from Record when it holds the entry, but its task has to end for more to be stored; an effect's intent it
+// then does not hold. A node passes it on; the task is given back even if the node swallows it.
+var ErrYielded = errors.New("superstep: the task is given back, and runs again with what it has recorded")
+
+// yieldPatience is how long a task that is given back waits for the calls under way, whose results would be lost.
+const yieldPatience = 5 * time.Minute
+
+// outermost is the execution that a called graph's tasks are part of, or a itself.
+func (a *attempt) outermost() *attempt {
+	for a.outer != nil {
+		a = a.outer.attempt
+	}
+	return a
+}
+
+// yield ends the execution, to be run again: at once, or once the calls under way have ended. No new one begins. claim is
+// a thread-wide key that it wants to own then, "" for none.
+func (a *attempt) yield(claim string) {
+	a = a.outermost()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.yielding || a.closed {
+		return
+	}
+	a.yielding, a.claim = true, claim
+	a.patience = time.AfterFunc(yieldPatience, func() { a.stopNode(ErrYielded) })
+	if a.calls == 0 {
+		a.stopNode(ErrYielded)
+	}
+}
+
+// isYielding reports whether the execution is being given back.
+func (a *attempt) isYielding() bool {
+	a = a.outermost()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.yielding
+}
+
+// beginCall counts one more call under way.
+func (a *attempt) beginCall() error {
+	a = a.outermost()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed:
+		return ErrFenced
+	case a.yielding:
+		return ErrYielded
+	}
+	a.calls++
+	return nil
+}
+
+// endCall counts one call less. The last one ends an execution that is being given back.
+func (a *attempt) endCall() {
+	a = a.outermost()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls--
+	if a.yielding && a.calls == 0 {
+		a.stopNode(ErrYielded)
+	}
+}
+
+// stoppable makes the node's context one that yield can end.
+func (a *attempt) stoppable(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancelCause(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopNode = stop
+	return ctx
+}
