@@ -96,7 +96,11 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 	result, said, err := c.leftIn(event)
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		message = c.cancelReason(ctx, last)
+		if result.Cancel == nil || result.Cancel.Reason == "" {
+			message = c.cancelReason(ctx, last)
+		} else {
+			message = result.Cancel.Reason
+		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		message = event.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetMessage()
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:

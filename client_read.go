@@ -83,7 +83,7 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 	if err != nil && !silent {
 		return err
 	}
-	v.Step, v.Output, v.Error, v.Failure = left.Step, left.Output, message, left.Failure
+	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, cancelView(left.Cancel)
 	if v.Status == StatusFailed {
 		v.Status = failureStatus(left.Failure)
 	}
@@ -152,7 +152,7 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 func addState(v *ThreadView, s workflows.State) {
 	v.Status, v.Drained, v.Paused = Status(s.Status), s.Drained, pauseView(s.Paused)
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
-	v.Questions = questionsOf(s.Questions)
+	v.Questions, v.Cancel = questionsOf(s.Questions), cancelView(s.Cancel)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
 	if v.Status == StatusStopped || v.Status == StatusPaused {

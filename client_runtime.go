@@ -71,6 +71,6 @@ func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread str
 	return c.Retry(ctx, thread)
 }
 
-func (c *Client) cancelRun(ctx context.Context, _ *graphadapter.Graph, thread, reason string) (ThreadView, error) {
-	return c.Cancel(ctx, thread, reason)
+func (c *Client) cancelRun(ctx context.Context, _ *graphadapter.Graph, r CancelRequest) (ThreadView, error) {
+	return c.CancelWith(ctx, r)
 }

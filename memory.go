@@ -36,6 +36,7 @@ type memoryThread struct {
 
 	trace   trace
 	effects memoryEffects
+	undo    *memoryUndo // under mu: while effects are undone
 
 	mu      sync.Mutex
 	view    ThreadView
@@ -245,31 +246,6 @@ func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread str
 		in.Resume = &pregel.Resume{ByID: t.pause.answers, AskAgain: true}
 	}
 	return t.begin(ctx, m, g, in, "")
-}
-
-func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {
-	t, err := m.thread(g, thread, false)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	if reason == "" {
-		reason = "no reason given"
-	}
-	t.mu.Lock()
-	t.pause.forget(t)
-	if t.view.Status == StatusRunning {
-		t.cancel(&cancelledError{reason})
-	}
-	t.mu.Unlock()
-	if err := t.settle(ctx); err != nil {
-		return ThreadView{}, err
-	}
-	defer t.mu.Unlock()
-	if t.view.Status.Rests() {
-		t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
-		t.cause, t.open = &cancelledError{reason}, nil
-	}
-	return t.view, nil
 }
 
 func (t *memoryThread) refuse(kind error, why string) error {

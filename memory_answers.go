@@ -25,6 +25,10 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 	if err != nil {
 		return err
 	}
+	if t.undo != nil {
+		t.rule(ctx, g, byID)
+		return nil
+	}
 	if t.view.Paused != nil {
 		t.pause.keep(t, byID)
 		return nil

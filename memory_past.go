@@ -21,7 +21,7 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.view.Status == StatusRunning {
+	if t.view.Status == StatusRunning || t.undo != nil {
 		return StateView{}, t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
 	}
 	if t.view.Paused != nil && t.pause.answers != nil {

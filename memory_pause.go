@@ -36,7 +36,7 @@ func (m *Memory) pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseReq
 		t.pause.seen = append(t.pause.seen, r.ID)
 	}
 	reply := PauseReply{Thread: t.id}
-	open := t.view.Status == StatusRunning || t.view.Status.Rests()
+	open := t.undo == nil && (t.view.Status == StatusRunning || t.view.Status.Rests())
 	if !again && open && unpause != (t.view.Paused == nil) {
 		reply.Changed = true
 		if unpause {
@@ -130,6 +130,8 @@ func (t *memoryThread) busy() error {
 	switch {
 	case t.view.Paused != nil && (t.view.Status == StatusRunning || t.view.Status == StatusPaused):
 		return t.refuse(ErrRunning, "its run is paused: unpause or cancel it first")
+	case t.undo != nil:
+		return t.refuse(ErrRunning, "its run is being cancelled, and waits for a person to decide about its effects")
 	case t.view.Status == StatusRunning:
 		return t.refuse(ErrRunning, "its run is still under way: wait for it or cancel it")
 	}

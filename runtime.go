@@ -34,8 +34,8 @@ type Runtime interface {
 	pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseRequest, unpause bool) (PauseReply, error)
 	// retryRun goes on after a failure and returns when that is accepted.
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
-	// cancelRun ends the open run and returns when it has ended.
-	cancelRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
+	// cancelRun ends the open run and returns when it has ended, or waits for people to decide what it leaves.
+	cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelRequest) (ThreadView, error)
 	// effectsOf returns what a thread did outside.
 	effectsOf(ctx context.Context, g *graphadapter.Graph, thread string) (EffectsView, error)
 	// streamRun returns what the thread's runs stream.

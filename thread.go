@@ -102,9 +102,14 @@ func (t *Thread[Out]) Retry(ctx context.Context) (Result[Out], error) {
 }
 
 // Cancel ends the thread's run and returns when it has ended; a run that already ended stays as it is. The reason is
-// kept with the run. The thread may be continued with Retry or new input.
-func (t *Thread[Out]) Cancel(ctx context.Context, reason string) error {
-	_, err := t.runtime.cancelRun(ctx, t.graph, t.id, reason)
+// kept with the run. The thread may be continued with Retry or new input. A [CancelMode] says what becomes of what it
+// did; with [CancelCompensate] the run may wait for people instead of ending, and a run that failed is cleaned up behind.
+func (t *Thread[Out]) Cancel(ctx context.Context, reason string, opts ...CancelOption) error {
+	r := CancelRequest{Thread: t.id, Reason: reason}
+	for _, o := range opts {
+		o.applyCancel(&r)
+	}
+	_, err := t.runtime.cancelRun(ctx, t.graph, r)
 	return err
 }
 

@@ -37,6 +37,8 @@ type ThreadView struct {
 	// Paused says who paused the run, nil when nobody did. The run has StatusPaused once the tasks that were under way
 	// have ended.
 	Paused *PauseView `json:"paused,omitempty"`
+	// Cancel is how the run was cancelled, also while it undoes its effects; nil for one that was not, or plainly.
+	Cancel *CancelView `json:"cancel,omitempty"`
 	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started"`

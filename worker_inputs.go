@@ -24,11 +24,12 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	if cfg.DataConverter == nil {
 		cfg.DataConverter = converter.GetDefaultDataConverter()
 	}
-	inputs := activities.NewInputs(cfg.InputBytes, replays{c, cfg.DataConverter, adapters}.values)
+	past := replays{c, cfg.DataConverter, adapters}
+	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.Options.DisableWorkflowWorker {
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Register(r)
 	}
-	nodes := activities.NewNodes(c, adapters).WithInputs(inputs)
+	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects)
 	if cfg.Transport != nil {
 		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
 			return cfg.Transport.Publish(ctx, LiveEmission(e))
@@ -50,6 +51,19 @@ func (r replays) values(ctx context.Context, run activities.Run, pass func(prege
 	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
 	graphs := workflows.NewGraphs(r.graphs, nil).Telling(told(pass))
 	return tail.Replay(ctx, run.WorkflowID, run.RunID, sender{graphs})
+}
+
+// effects reads what a thread did outside since it last finished, from one of its runs back.
+func (r replays) effects(ctx context.Context, run activities.Run, graph string) (*graphadapter.Effects, int, error) {
+	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
+	walk := effectsWalk{tail: &tail, thread: run.WorkflowID}
+	for _, g := range r.graphs {
+		if g.Spec.Name == graph {
+			walk.graph = g
+		}
+	}
+	found, err := walk.back(ctx, run.RunID, (*graphadapter.Effects).Finished)
+	return found, walk.gone, err
 }
 
 // told is told of all values alike: to a replay all of them are past.

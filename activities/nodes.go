@@ -21,6 +21,7 @@ type Nodes struct {
 	byName  map[string]*graphadapter.Graph
 	inputs  *Inputs // nil: requests carry all values
 	publish Publish // nil: nobody listens
+	effects Effects // nil: nothing finds what threads did
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -32,9 +33,11 @@ func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 	return n
 }
 
-// Register registers the nodes on a worker. It takes the worker's one dynamic activity: activities registered by name
-// beside it go on working.
+// Register registers the nodes on a worker, and what undoes their effects. It takes the worker's one dynamic activity:
+// activities registered by name beside it go on working.
 func (n *Nodes) Register(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: graphadapter.StandingActivity})
+	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 }
 

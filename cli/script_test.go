@@ -170,8 +170,8 @@ func (s *script) Retry(ctx context.Context, thread string) (superstep.ThreadView
 	return play[superstep.ThreadView](ctx, s, "Retry", thread, nil)
 }
 
-func (s *script) Cancel(ctx context.Context, thread, reason string) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Cancel", []string{thread, reason}, nil)
+func (s *script) CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "CancelWith", req, nil)
 }
 
 func (s *script) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {

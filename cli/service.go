@@ -27,7 +27,7 @@ type service interface {
 	Unpause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
 	Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error)
 	Retry(ctx context.Context, thread string) (superstep.ThreadView, error)
-	Cancel(ctx context.Context, thread, reason string) (superstep.ThreadView, error)
+	CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error)
 	GraphSpec(ctx context.Context, name string) (*pregel.Spec, error)
 }
 

@@ -56,6 +56,9 @@ func (a *app) showThread(view superstep.ThreadView) error {
 	if err := a.showEffects(view.Effects); err != nil {
 		return err
 	}
+	if err := a.showLeft(view.Cancel); err != nil {
+		return err
+	}
 	if len(view.Output) > 0 {
 		a.printf("\noutput\n")
 		a.showValues(view.Output)
@@ -83,6 +86,7 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 	if view.Paused != nil {
 		fact("paused", a.pauseFact(*view.Paused))
 	}
+	fact("cancel", cancelFact(view.Cancel))
 	fact("error", view.Error)
 	fact("problem", view.Problem)
 	if !view.Started.IsZero() {

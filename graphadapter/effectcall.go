@@ -49,6 +49,9 @@ func (c *effectCall) prepare(params pregel.Value, o CallOptions) (err error) {
 		c.settle = DefaultSettleTime
 	}
 	c.settle = max(c.settle, 0)
+	if wait := c.deadline() + c.settle; wait != DefaultCallTimeout+DefaultSettleTime {
+		c.entry.Settle = max(wait.Milliseconds(), 1) // for whoever undoes it: the node is gone by then
+	}
 	return nil
 }
 
@@ -74,6 +77,9 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 		}
 		if recorded.Params == nil {
 			recorded.Params = c.entry.Params // those that were too large to be stored are known again
+		}
+		if recorded.State == ledger.StateCompensated {
+			return nil, c.failed("call", Permanent(ErrCompensated))
 		}
 		c.entry, c.recorded = recorded, true
 	}

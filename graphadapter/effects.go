@@ -31,6 +31,7 @@ type EffectRecord struct {
 	Run  string
 	Time time.Time
 
+	tried   bool // to undo it
 	undoing bool // says only what became of its compensation
 	settled int  // its place in the order in which effects came to their states
 }
@@ -111,6 +112,7 @@ func (e *Effects) put(r *EffectRecord) {
 	case r.undoing:
 		entry := old.Entry
 		entry.State, entry.Evidence = r.State, r.Evidence
+		r.tried = old.tried || r.Attempts > 0
 		r.Entry, r.Graph, r.Node, r.Step, r.undoing = entry, old.Graph, old.Node, old.Step, false
 	}
 	if old.State == ledger.StateCommitted && r.State == ledger.StateCommitted {

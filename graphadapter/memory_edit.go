@@ -39,6 +39,24 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 	return program.Snapshot(made.thread, made.thread.Head, true)
 }
 
+// Drop forgets what the thread is about to do: see [pregel.Program.Drop]; with renew, what runs next has new keys: see
+// [pregel.Thread.Renew]. The error is the cause of ctx while a run has the thread.
+func (t *Thread) Drop(ctx context.Context, renew bool) error {
+	program, release, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	h := t.history
+	program.Drop(h.thread)
+	if renew {
+		h.thread.Renew()
+	}
+	h.past.Began(0, program, h.thread, "")
+	h.past.Ended(0, pregel.StatusDrained, h.thread)
+	return nil
+}
+
 // TryUpdates applies updates to a copy of a thread, as far as that is possible without evaluating branches, and returns
 // why they cannot be applied; nil when they probably can.
 func TryUpdates(program *pregel.Program, thread *pregel.Thread, path []string, supersteps [][]StateUpdate) error {

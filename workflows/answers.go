@@ -85,7 +85,7 @@ func clip(s string) string {
 func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answer) string {
 	node := ""
 	for _, a := range answers {
-		for _, q := range r.program.OpenQuestions(r.thread) {
+		for _, q := range r.asks() {
 			if q.ID == a.QuestionID {
 				node = q.Node
 			}
@@ -131,7 +131,7 @@ func (r *run) refusal(req ResumeRequest) error {
 		}
 		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
 	}
-	open := r.program.OpenQuestions(r.thread)
+	open := r.asks()
 	for i, a := range answers {
 		if slices.ContainsFunc(answers[:i], func(b pregel.Answer) bool { return b.QuestionID == a.QuestionID }) {
 			return refuse(ErrTypeBadAnswer, "question %s is answered twice", a.QuestionID)

@@ -26,6 +26,9 @@ func (r *run) closing() Closing {
 		thread = pregel.Newer(r.newest, thread)
 	}
 	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(), Settings: r.in.settings()}
+	if r.cancel.begun {
+		c.Cancel = r.cancel.asked
+	}
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
@@ -80,14 +83,6 @@ func (r *run) failed(ctx workflow.Context) error {
 			NonRetryable: true,
 			Details:      []any{r.result()},
 		})
-}
-
-// cancelled ends a cancelled run after its tasks have ended.
-func (r *run) cancelled(ctx workflow.Context) error {
-	r.showEnd(ctx, StatusCancelled)
-	r.keepAnswers(ctx)
-	r.replied(ctx)
-	return temporal.NewCanceledError(r.result())
 }
 
 // result is what the run's last event holds. The output is part of the state; a small one is repeated for readers that

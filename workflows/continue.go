@@ -54,8 +54,9 @@ func (r *run) due(ctx workflow.Context) bool {
 // continueAsNew sets what ends the run, unless something arrived that comes first, or what is to be handed on is too
 // large. Nothing may be under way.
 func (r *run) continueAsNew(ctx workflow.Context) bool {
+	takeTurns(ctx) // what somebody who receives has been given is not in its channel any more
 	r.readAllSignals(ctx)
-	if r.mayGoOn() {
+	if r.mayGoOn() || ctx.Err() != nil {
 		return false
 	}
 	events := workflow.GetInfo(ctx).GetCurrentHistoryLength()

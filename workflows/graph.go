@@ -36,6 +36,7 @@ type run struct {
 	// suspectStep is the superstep whose tasks may have acted in an earlier run; -1 for none.
 	suspectStep int
 
+	cancel  cancellation
 	tasks   window
 	clock   clock
 	results []result
@@ -65,10 +66,15 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.handle(ctx); err != nil {
+	ctx, cancel := workflow.WithCancel(ctx)
+	if err := r.handle(ctx, cancel); err != nil {
 		return nil, err
 	}
-	if in.Carried == nil {
+	switch {
+	case in.Carried != nil:
+	case in.Cancel != nil:
+		return nil, r.cancelledBefore(ctx)
+	default:
 		r.begin(ctx)
 	}
 	for {

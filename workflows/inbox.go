@@ -98,8 +98,8 @@ func (b *inbox) refuse(r Refused) {
 	}
 }
 
-// handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed.
-func (r *run) handle(ctx workflow.Context) error {
+// handle registers the run's handlers; cancel ends its context. It is called before anything blocks, so that nothing that arrived is missed.
+func (r *run) handle(ctx workflow.Context, cancel func()) error {
 	for _, u := range []struct {
 		name, about        string
 		handler, validator any
@@ -143,6 +143,7 @@ func (r *run) handle(ctx workflow.Context) error {
 		}
 	}
 	workflow.Go(ctx, r.receiveSignals)
+	workflow.Go(ctx, func(ctx workflow.Context) { r.receiveCancels(ctx, cancel) })
 	workflow.Go(ctx, r.receivePauses)
 	return r.handleQueries(ctx)
 }

@@ -36,7 +36,9 @@ func (r *run) state() (State, error) {
 	}
 	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Output: r.program.Spec.Output,
 		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.unanswered(), Ledgers: r.program.Ledgers(r.thread)}
-	if r.status == StatusRunning {
+	if r.cancel.undoing {
+		s.Cancel = r.cancel.asked
+	} else if r.status == StatusRunning {
 		s.Running = snapshot.Next
 	}
 	return s, nil
@@ -45,7 +47,7 @@ func (r *run) state() (State, error) {
 // unanswered are the open questions without those whose answer is in the inbox already.
 func (r *run) unanswered() []pregel.OpenQuestion {
 	var out []pregel.OpenQuestion
-	for _, q := range r.program.OpenQuestions(r.thread) {
+	for _, q := range r.asks() {
 		if !r.hasAnswer(q.ID) {
 			out = append(out, q)
 		}

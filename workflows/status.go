@@ -52,7 +52,7 @@ func (r *run) resting() string {
 }
 
 // standing reports whether the run stands still, so that its state may be changed.
-func (r *run) standing() bool { return r.status != StatusRunning }
+func (r *run) standing() bool { return r.status != StatusRunning && !r.cancel.undoing }
 
 // show brings the search attributes up to date: one event, only when people have something new to see.
 func (r *run) show(ctx workflow.Context) {

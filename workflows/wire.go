@@ -99,6 +99,8 @@ type GraphInput struct {
 	Answered []Answered `json:"answered,omitempty"`
 	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
 	Lines []Line `json:"lines,omitempty"`
+	// Cancel makes the run one that only cleans up behind the thread's last, which has ended.
+	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
 	Previous string `json:"previous,omitempty"`
 	// Pauses is what the run knew of its pauses, where this execution only continues it.
@@ -129,6 +131,8 @@ type Closing struct {
 	Failure  *pregel.NodeError `json:"failure,omitempty"`
 	Answered []Answered        `json:"answered,omitempty"`
 	Lines    []Line            `json:"lines,omitempty"`
+	// Cancel is how the run was cancelled, nil when it was not, or plainly.
+	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
 	Settings *Settings `json:"settings,omitempty"`
 }
@@ -223,6 +227,8 @@ type State struct {
 	Answered []Answered `json:"answered,omitempty"`
 	// Refused are the latest answers by signal that were not taken, with the reason: a signal gets no reply.
 	Refused []Refused `json:"refused,omitempty"`
+	// Cancel is how the run is being cancelled, while it undoes its effects.
+	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Ledgers are what the tasks of the newest superstep did outside.
 	Ledgers []pregel.TaskLedger `json:"ledgers,omitempty"`
 }

@@ -53,6 +53,9 @@ type Entry struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Left is the size in bytes of a result or receipt that is too large to be kept here, 0 when there is none.
 	Left int `json:"left_out_bytes,omitempty"`
+	// Settle is how long after a call began it may show in the outside at the latest, in milliseconds; 0 means
+	// that the call said nothing.
+	Settle int64 `json:"settle_ms,omitempty"`
 	// Attempts counts the calls to the outside that were started.
 	Attempts int `json:"attempts"`
 	// Rulings counts the answers of a person that were used up. The next question about this entry is a new one, so

@@ -4,6 +4,9 @@ package ledger
 // another one, with a key of its own.
 const StateCompensated State = "compensated"
 
+// FindingStillCommitted: the outside still has the write, after an earlier call's deadline and the target's settle time.
+const FindingStillCommitted Finding = "still_committed"
+
 // Undo returns the entry of an effect that was compensated, with how we know. Result stays the receipt of the write
 // that was undone.
 func (e Entry) Undo(evidence string) (Entry, error) {
@@ -12,4 +15,57 @@ func (e Entry) Undo(evidence string) (Entry, error) {
 	}
 	e.State, e.Evidence = StateCompensated, evidence
 	return e, nil
+}
+
+// undoing is the table for a compensation that may have reached the outside, by what the outside says of the write
+// itself. The first matching row decides.
+var undoing = []rule{
+	{FindingNotFound, "", ActionAccept}, // it is undone already
+	{FindingStillNotFound, "", ActionAccept},
+	{FindingPartial, "", ActionAskPerson},
+	{FindingUnknown, "", ActionAskPerson},
+	{FindingCommitted, TargetKeyed, ActionCall},
+	{FindingCommitted, TargetLookupOnly, ActionWaitSettle},
+	{FindingStillCommitted, TargetKeyed, ActionCall},
+	{FindingStillCommitted, TargetLookupOnly, ActionCall},
+}
+
+// DecideUndo says what to do next to undo an effect that the outside has: own is the entry of its compensation, nil when
+// there is none; suspect says that an earlier execution may have called without leaving one; finding is what the outside
+// said of the effect since.
+//
+// It is [Decide] the other way round: what may have been called already is asked for first, and it is not called again
+// unless the target's guarantee allows.
+func DecideUndo(target Target, own *Entry, suspect bool, finding Finding) Action {
+	if own != nil && own.State == StateCommitted {
+		return ActionUse
+	}
+	if finding == FindingNone {
+		if mayBeOutside(own, suspect) {
+			return ActionLookUp
+		}
+		return ActionCall
+	}
+	for _, r := range undoing {
+		if r.finding == finding && (r.target == "" || r.target == target) {
+			return r.action
+		}
+	}
+	return ActionAskPerson
+}
+
+// DecideStanding says what to do about an effect that is to be undone and of which it is not known that the outside has
+// it: ActionAccept when it is there after all, ActionUse when it never was.
+func DecideStanding(target Target, finding Finding) Action {
+	switch {
+	case finding == FindingNone:
+		return ActionLookUp
+	case finding == FindingCommitted:
+		return ActionAccept
+	case finding == FindingNotFound && target != TargetNone:
+		return ActionWaitSettle // a call that is still under way must not come in behind
+	case finding == FindingStillNotFound && target != TargetNone:
+		return ActionUse
+	}
+	return ActionAskPerson
 }

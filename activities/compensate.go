@@ -1,0 +1,124 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/graphadapter"
+)
+
+// Effects reads what a thread did outside, from a run back to where it last finished, or as far as the server goes. gone
+// counts the runs before that which the server has no more.
+type Effects func(ctx context.Context, run Run, graph string) (found *graphadapter.Effects, gone int, err error)
+
+// WithEffects makes the worker find what the threads of its graphs did; without it their runs cannot undo effects. It
+// returns n.
+func (n *Nodes) WithEffects(e Effects) *Nodes {
+	n.effects = e
+	return n
+}
+
+// apart keeps the lease of an activity that is no task, and sorts out how it ended without a result.
+type apart struct {
+	owner *owner
+	ctx   context.Context
+	held  context.Context
+	free  func()
+}
+
+func (n *Nodes) apart(ctx context.Context) (*apart, error) {
+	var kept graphadapter.NodeProgress
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &kept); err != nil {
+			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
+		}
+	}
+	o, err := newOwner(n.client, activity.GetInfo(ctx), graphadapter.NodeRequest{Durability: graphadapter.DurabilitySync}, kept)
+	if err != nil {
+		return nil, err
+	}
+	a := &apart{owner: o, ctx: ctx}
+	a.held, a.free = o.hold(ctx)
+	return a, nil
+}
+
+// stopped says why there is no result: the next execution goes on from what is recorded, unless the run wants none.
+func (a *apart) stopped(err error) error {
+	cause := context.Cause(a.held)
+	switch {
+	case a.held.Err() != nil && isCancelled(cause):
+		// The SDK does not know of the request, which came as the reply to a heartbeat of our own.
+		stopped := temporal.NewCanceledError()
+		if err := a.owner.client.CompleteActivity(a.ctx, a.owner.info.TaskToken, nil, stopped); err != nil {
+			return stopped
+		}
+		return activity.ErrResultPending
+	case errors.Is(err, graphadapter.ErrFenced), a.held.Err() != nil && errors.Is(cause, graphadapter.ErrFenced):
+		return temporal.NewApplicationError("another execution took this over", graphadapter.NodeStoppedType)
+	case a.held.Err() != nil:
+		_ = a.owner.countGivenBack(context.WithoutCancel(a.ctx)) // if it cannot be recorded it counts as a lost worker
+		return temporal.NewApplicationError("this worker stops; another one goes on", graphadapter.NodeStoppedType)
+	}
+	return err
+}
+
+// unserved gives the activity back, for a worker that has the graph.
+func (a *apart) unserved(graph string) error {
+	err := fmt.Errorf("this worker does not serve the graph %q", graph)
+	if recorded := a.owner.countGivenBack(a.ctx); recorded != nil {
+		err = errors.Join(err, recorded)
+	}
+	return temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)
+}
+
+// Standing is the activity that finds the effects to undo.
+func (n *Nodes) Standing(ctx context.Context, req graphadapter.StandingRequest) (graphadapter.StandingReply, error) {
+	a, err := n.apart(ctx)
+	if err != nil {
+		return graphadapter.StandingReply{}, err
+	}
+	defer a.free()
+	if n.byName[req.Graph] == nil || n.effects == nil {
+		return graphadapter.StandingReply{}, a.unserved(req.Graph)
+	}
+	info := a.owner.info
+	effects, gone, err := n.effects(a.held, Run{info.Namespace, info.WorkflowExecution.ID, info.WorkflowExecution.RunID}, req.Graph)
+	if err != nil {
+		return graphadapter.StandingReply{}, a.stopped(err)
+	}
+	reply := req.Page(effects.Standing())
+	reply.Gone = gone
+	return reply, nil
+}
+
+// Compensate is the activity that undoes one effect. What it calls is stored before it is called, so whoever goes on
+// after a lost worker looks up first. It fails only to be repeated, or as cancelled.
+func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateRequest) (graphadapter.Undone, error) {
+	a, err := n.apart(ctx)
+	if err != nil {
+		return graphadapter.Undone{}, err
+	}
+	defer a.free()
+	g := n.byName[req.Graph]
+	if g == nil {
+		return graphadapter.Undone{}, a.unserved(req.Graph)
+	}
+	if a.owner.workersLost() >= lostWorkersBound {
+		return graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
+			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", lostWorkersBound)}, nil
+	}
+	info := a.owner.info
+	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
+		Thread: req.Thread, Context: req.Context, Journal: a.owner,
+		Suspect: req.Suspect || req.Compensation.Tried || info.Attempt > 1 || activity.HasHeartbeatDetails(ctx) ||
+			req.OriginalRunID != info.WorkflowExecution.RunID,
+	})
+	if err != nil {
+		return graphadapter.Undone{}, a.stopped(err)
+	}
+	return undone, nil
+}

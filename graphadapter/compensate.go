@@ -1,0 +1,352 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Compensation is one effect of a thread that is to be undone.
+type Compensation struct {
+	// Graph is the path of subgraph names to the graph whose node called the effect, empty for the root graph.
+	Graph []string `json:"graph,omitempty"`
+	Node  string   `json:"node"`
+	Step  int      `json:"step"`
+	// Effect is its ledger entry.
+	Effect ledger.Entry `json:"effect"`
+	// Tried says that an earlier compensation of it was begun.
+	Tried bool `json:"tried,omitempty"`
+}
+
+// UndoState says what became of a [Compensation].
+type UndoState string
+
+const (
+	// UndoDone: the outside had the write, and has it no more.
+	UndoDone UndoState = "compensated"
+	// UndoAbsent: the outside never had it.
+	UndoAbsent UndoState = "absent"
+	// UndoOpen: no program can undo it, or tell whether it is undone; Reason says why. A person is asked.
+	UndoOpen UndoState = "open"
+)
+
+// Undone is the outcome of a [Compensation].
+type Undone struct {
+	State UndoState `json:"state"`
+	// Evidence says how we know, "" after our own call.
+	Evidence string `json:"evidence,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	// Calls counts the calls that were started to undo it.
+	Calls int `json:"calls,omitempty"`
+	// Receipt is the receipt that was found of an effect that had none.
+	Receipt pregel.Value `json:"receipt,omitempty"`
+}
+
+// CompensateEnv is what runs a compensation: like an [Env].
+type CompensateEnv struct {
+	Thread  string
+	Context pregel.Value
+	// Suspect says that an earlier execution may have called without a trace in the journal.
+	Suspect bool
+	Journal Journal
+	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
+	Pause time.Duration
+}
+
+// maxUndoCalls bounds the calls that are made to undo one effect before a person is asked.
+const maxUndoCalls = 5
+
+// Compensate undoes one effect of a thread of g, the root graph, by the effect's Compensate, and returns what became of
+// it. What was called is in the journal before it is called: another execution with that journal looks up before it calls
+// again. A call that fails is repeated as the target's guarantee allows, five times.
+//
+// It is an effect of its own: Compensate is given a key that follows from the effect's, the same in every execution. The
+// context that it gets is no node's; [TaskRun.Info] and [TaskRun.RunContext] work in it.
+//
+// The error is [ErrFenced], or the cause of ctx.
+func (g *Graph) Compensate(ctx context.Context, c Compensation, env CompensateEnv) (Undone, error) {
+	u := undo{of: c, env: env}
+	graph, effect, ok := g.effectOf(c)
+	switch {
+	case !ok:
+		return u.open("the graph that this worker has does not declare the effect any more"), nil
+	case effect.Compensate == nil:
+		return u.open("the effect has no Compensate"), nil
+	case c.Effect.Params == nil:
+		return u.open("its parameters are not on record"), nil
+	}
+	u.effect = effect
+	u.own = ledger.Entry{Key: UndoKey(c.Effect.Key), Name: c.Effect.Name, Kind: ledger.KindEffect}
+	if own, known := env.Journal.Entry(u.own.Key); known {
+		u.own, u.recorded = own, true
+	}
+	undone, err := u.run(inUndo(ctx, g, graph, c, env))
+	undone.Calls = u.own.Attempts
+	return undone, err
+}
+
+// UndoKey is the key of an effect's compensation.
+func UndoKey(effect string) string { return hashOf("compensate", effect)[:keyLength] }
+
+// effectOf finds the declaration of an effect: in the graph whose node called it, or else in one that a node called.
+func (g *Graph) effectOf(c Compensation) (*Graph, Effect, bool) {
+	graph := g
+	for _, name := range c.Graph {
+		if sub, ok := graph.Subgraphs[name]; ok {
+			graph = sub
+		}
+	}
+	e, ok := graph.Effects[c.Effect.Name]
+	return graph, e, ok
+}
+
+// inUndo returns the context of a compensation: that of a task that has ended, so nothing more can be called in it.
+func inUndo(ctx context.Context, root, graph *Graph, c Compensation, env CompensateEnv) context.Context {
+	t := &TaskRun{counts: map[string]int{}, attempt: &attempt{
+		root: root, graph: graph, task: &pregel.Task{Node: c.Node}, env: Env{Thread: env.Thread, Context: env.Context},
+		journal: env.Journal, closed: true, locks: map[string]chan struct{}{},
+		info: Info{Graph: graph.Spec.Name, Node: c.Node, Thread: env.Thread, Step: c.Step, Attempt: 1, Suspect: env.Suspect},
+	}}
+	return t.in(ctx)
+}
+
+// undo is one compensation on its way through the protocol.
+type undo struct {
+	of       Compensation
+	env      CompensateEnv
+	effect   Effect
+	own      ledger.Entry // of the compensation
+	recorded bool         // own is in the journal
+	finding  ledger.Finding
+	found    pregel.Value // the receipt that was found
+	note     string
+	failure  error // of the last call
+}
+
+func (u *undo) open(reason string) Undone {
+	return Undone{State: UndoOpen, Reason: bounded(reason), Receipt: u.found}
+}
+
+// run makes sure that the outside has the write, then undoes it.
+func (u *undo) run(ctx context.Context) (Undone, error) {
+	if known := u.of.Effect.State == ledger.StateCommitted && len(u.of.Effect.Result) > 0; !known {
+		if undone, err := u.stands(ctx); err != nil || undone.State != "" {
+			return undone, err
+		}
+	}
+	u.finding = ledger.FindingNone
+	for {
+		var own *ledger.Entry
+		if u.recorded {
+			own = &u.own
+		}
+		switch ledger.DecideUndo(u.effect.Target, own, u.env.Suspect, u.finding) {
+		case ledger.ActionUse:
+			return Undone{State: UndoDone}, nil
+		case ledger.ActionAccept:
+			return Undone{State: UndoDone, Evidence: "lookup: the outside has it no more"}, nil
+		case ledger.ActionLookUp:
+			if err := u.lookUp(ctx); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionWaitSettle:
+			if err := u.lookUpSettled(ctx, ledger.FindingCommitted, ledger.FindingStillCommitted); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionCall:
+			if done, err := u.call(ctx); err != nil || done.State != "" {
+				return done, err
+			}
+		default:
+			return u.open(u.doubt()), nil
+		}
+	}
+}
+
+// stands looks up an effect of which it is not known that the outside has it. A zero Undone means that it has.
+func (u *undo) stands(ctx context.Context) (Undone, error) {
+	for {
+		switch ledger.DecideStanding(u.effect.Target, u.finding) {
+		case ledger.ActionLookUp:
+			if err := u.lookUp(ctx); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionWaitSettle:
+			if err := u.lookUpSettled(ctx, ledger.FindingNotFound, ledger.FindingStillNotFound); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionAccept:
+			u.of.Effect.Result = u.found
+			return Undone{}, nil
+		case ledger.ActionUse:
+			return Undone{State: UndoAbsent, Evidence: "lookup: the outside never had it"}, nil
+		default:
+			return u.open(u.doubt()), nil
+		}
+	}
+}
+
+func (u *undo) doubt() string {
+	switch {
+	case u.failure != nil && u.note == "":
+		return fmt.Sprintf("the call to undo it failed: %v", u.failure)
+	case u.note == "":
+		return fmt.Sprintf("the outside says %q, and the target (%s) does not make repeating safe", u.finding, u.effect.Target)
+	case u.failure != nil:
+		return fmt.Sprintf("%s; the call to undo it failed: %v", u.note, u.failure)
+	}
+	return u.note
+}
+
+// call records the intent and makes the call. A zero Undone means that the call failed and is to be looked up.
+func (u *undo) call(ctx context.Context) (Undone, error) {
+	if u.failure != nil && (IsPermanent(u.failure) || u.own.Attempts >= maxUndoCalls) {
+		return u.open(fmt.Sprintf("the call to undo it failed %d times: %v", u.own.Attempts, u.failure)), nil
+	}
+	if u.failure != nil && !pause(ctx, u.pauseAfter(u.own.Attempts)) {
+		return Undone{}, context.Cause(ctx)
+	}
+	entry, err := u.own.Send()
+	if err != nil {
+		return Undone{}, err
+	}
+	if err := u.env.Journal.Record(ctx, entry); err != nil {
+		return Undone{}, err // nothing was called
+	}
+	u.own, u.recorded = entry, true
+	if ctx.Err() != nil {
+		return Undone{}, context.Cause(ctx)
+	}
+	if u.failure = u.take(ctx); u.failure == nil {
+		return Undone{State: UndoDone, Receipt: u.found}, nil
+	}
+	if ctx.Err() != nil {
+		return Undone{}, context.Cause(ctx)
+	}
+	return Undone{}, u.lookUp(ctx)
+}
+
+func (u *undo) pauseAfter(calls int) time.Duration {
+	first := u.env.Pause
+	if first == 0 {
+		first = 200 * time.Millisecond
+	}
+	return first << max(calls-1, 0)
+}
+
+// take calls the effect's Compensate. One that ignores the end of its time is left behind: it may still go through,
+// which is why it is looked up.
+func (u *undo) take(ctx context.Context) error {
+	_, err := inTime(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, u.effect.Compensate(ctx, u.own.Key, u.of.Effect.Params, u.of.Effect.Result)
+	})
+	return err
+}
+
+// inTime makes one call of the user's code, within [DefaultCallTimeout].
+func inTime[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, DefaultCallTimeout, errNoAnswer)
+	defer cancel()
+	done := make(chan reply, 1)
+	go func() {
+		var r reply
+		defer func() { done <- r }()
+		defer catch(&r.err)
+		r.err = errEndedGoroutine
+		r.value, r.err = call(ctx)
+	}()
+	var r reply
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		r.err = context.Cause(ctx)
+	}
+	if r.err != nil && context.Cause(ctx) == errNoAnswer {
+		r.err = fmt.Errorf("no answer within %v: %w", DefaultCallTimeout, r.err)
+	}
+	return r.value, r.err
+}
+
+var errEndedGoroutine = errors.New("the function ended its goroutine (runtime.Goexit)")
+
+// lookUp asks the outside about the effect. What fails for long is no clear answer.
+func (u *undo) lookUp(ctx context.Context) error {
+	u.finding, u.note, u.found = ledger.FindingUnknown, "", nil
+	if u.effect.Lookup == nil {
+		u.note = "the effect has no Lookup"
+		return nil
+	}
+	var f Finding
+	var err error
+	for try := 1; ; try++ {
+		if f, err = u.find(ctx); err == nil || IsPermanent(err) || try == maxUndoCalls {
+			break
+		}
+		if ctx.Err() != nil || !pause(ctx, u.pauseAfter(try)) {
+			return context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		u.note = fmt.Sprintf("the outside could not be asked: %v", err)
+		return nil
+	}
+	u.finding, u.note = f.Status, f.Note
+	if f.Receipt != nil && !pregel.IsNull(f.Receipt) {
+		u.found = f.Receipt
+	}
+	if u.finding == ledger.FindingNone {
+		u.finding = ledger.FindingUnknown
+	}
+	return nil
+}
+
+func (u *undo) find(ctx context.Context) (Finding, error) {
+	f, err := inTime(ctx, func(ctx context.Context) (Finding, error) {
+		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
+	})
+	if err != nil {
+		return f, err
+	}
+	if f.Receipt, err = compact(f.Receipt); err != nil {
+		return f, Permanent(fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if f.Status == ledger.FindingCommitted && u.effect.Check != nil {
+		if err := u.effect.Check(u.of.Effect.Params, f.Receipt); err != nil {
+			f.Status, f.Note = ledger.FindingPartial, "the receipt that was found does not fit: "+err.Error()
+		}
+	}
+	return f, nil
+}
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
+func (u *undo) lookUpSettled(ctx context.Context, same, believed ledger.Finding) error {
+	if !pause(ctx, settledAfter(u.of.Effect)) {
+		return context.Cause(ctx)
+	}
+	if err := u.lookUp(ctx); err != nil {
+		return err
+	}
+	if u.finding == same {
+		u.finding = believed
+	}
+	return nil
+}
+
+// settledAfter is how long after a call of an effect began it may show in the outside at the latest.
+func settledAfter(e ledger.Entry) time.Duration {
+	if e.Settle <= 0 {
+		return DefaultCallTimeout + DefaultSettleTime
+	}
+	return milliseconds(e.Settle)
+}
+
+// ErrCompensated is what a call of an effect returns whose key belongs to a write that was undone.
+var ErrCompensated = errors.New("the write under this key was undone: use another key to make it again")

@@ -1,0 +1,227 @@
+package superstep
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
+type memoryUndo struct {
+	reason string
+	parked []*memoryParked
+	enough bool // somebody wants it to end
+}
+
+// memoryParked is an effect that a person has to decide about.
+type memoryParked struct {
+	of       graphadapter.Compensation
+	undone   graphadapter.Undone
+	question pregel.OpenQuestion
+	rulings  int
+}
+
+func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelRequest) (ThreadView, error) {
+	if err := checkCancel(r); err != nil {
+		return ThreadView{}, err
+	}
+	r.Reason = cmp.Or(r.Reason, "no reason given")
+	t, err := m.thread(g, r.Thread, false)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	t.mu.Lock()
+	undoing := t.undo != nil
+	switch {
+	case undoing && r.Mode == CancelDrop:
+		defer t.mu.Unlock()
+		return t.view, t.refuse(ErrRunning, "it was being cancelled with mode compensate already: drop came too late")
+	case undoing && r.Mode != CancelCompensate:
+		t.undo.enough = true
+	case undoing:
+	default:
+		t.pause.forget(t)
+		if t.view.Status == StatusRunning {
+			t.cancel(&cancelledError{r.Reason})
+		}
+	}
+	t.mu.Unlock()
+	if err := t.settle(ctx); err != nil {
+		return ThreadView{}, err
+	}
+	defer t.mu.Unlock()
+	if undoing {
+		if t.undo != nil && t.undo.enough {
+			t.endUndo()
+		}
+		return t.view, nil
+	}
+	if t.view.Status.Rests() {
+		t.conclude(r.Reason)
+	}
+	if t.view.Status == StatusFinished || r.Mode == "" || r.Mode == CancelKeep {
+		return t.view, nil
+	}
+	return t.cancelHard(ctx, m, g, r)
+}
+
+// conclude ends a run that rests as cancelled; t.mu is held.
+func (t *memoryThread) conclude(reason string) {
+	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
+	t.cause, t.open = &cancelledError{reason}, nil
+}
+
+// cancelHard forgets the superstep under way, and begins to undo effects when the mode wants it; t.mu is held.
+func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapter.Graph, r CancelRequest) (ThreadView, error) {
+	compensate := r.Mode == CancelCompensate
+	if err := m.driver.Thread(g, t.id).Drop(ctx, compensate); err != nil {
+		return t.view, err
+	}
+	t.conclude(r.Reason)
+	t.view.Cancel = &CancelView{Mode: r.Mode, Reason: r.Reason, By: r.By}
+	if !compensate {
+		return t.view, nil
+	}
+	t.undo = &memoryUndo{reason: r.Reason}
+	standing := t.effects.standing()
+	t.undoing(ctx, func(ctx context.Context) {
+		for _, e := range standing {
+			t.undoOne(ctx, g, &memoryParked{of: e})
+		}
+	})
+	t.mu.Unlock()
+	err := t.settle(ctx)
+	if err != nil {
+		t.mu.Lock()
+	}
+	return t.view, err
+}
+
+// undoing does that in the background, as a run, and then waits for people or ends; t.mu is held.
+func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) {
+	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusRunning, "", nil, time.Time{}
+	t.cause, t.open = nil, nil
+	done := make(chan struct{})
+	t.done = done
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		defer close(done)
+		undo(ctx)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.askOrEnd()
+	}()
+}
+
+func (t *memoryThread) undoOne(ctx context.Context, g *graphadapter.Graph, p *memoryParked) {
+	t.mu.Lock()
+	enough, run := t.undo.enough, t.options.Context
+	t.mu.Unlock()
+	if enough {
+		t.leave(p, "the run was ended before it was undone")
+		return
+	}
+	journal, err := graphadapter.NewMemoryJournal(nil)
+	if err == nil {
+		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal})
+	}
+	switch {
+	case err != nil:
+		t.leave(p, err.Error())
+	case p.undone.State == graphadapter.UndoDone:
+		t.undone(p, ledger.StateCompensated, p.undone.Evidence)
+	case p.undone.State == graphadapter.UndoAbsent:
+		t.undone(p, ledger.StateFailed, p.undone.Evidence)
+	default:
+		t.park(p)
+	}
+}
+
+func (t *memoryThread) undone(p *memoryParked, state ledger.State, evidence string) {
+	t.effects.observe(graphadapter.UndoEvent(p.of, state, evidence, p.undone.Calls))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.view.Cancel.Undone++
+}
+
+func (t *memoryThread) leave(p *memoryParked, reason string) {
+	t.effects.observe(graphadapter.UndoEvent(p.of, p.of.Effect.State, "not undone: "+reason, p.undone.Calls))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.view.Cancel.Left = append(t.view.Cancel.Left,
+		LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
+}
+
+func (t *memoryThread) park(p *memoryParked) {
+	t.effects.observe(graphadapter.UndoEvent(p.of, p.of.Effect.State, "not undone: "+p.undone.Reason, p.undone.Calls))
+	p.question = graphadapter.UndoQuestion(t.id, p.of, p.undone, p.rulings)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.undo.parked = append(t.undo.parked, p)
+}
+
+// askOrEnd lets the thread wait for people, or ends it; t.mu is held.
+func (t *memoryThread) askOrEnd() {
+	if len(t.undo.parked) == 0 || t.undo.enough {
+		t.endUndo()
+		return
+	}
+	t.view.Status = StatusWaiting
+	for _, p := range t.undo.parked {
+		t.view.Questions = append(t.view.Questions, questionsOf([]pregel.OpenQuestion{p.question})...)
+		t.open = append(t.open, p.question.Question)
+	}
+}
+
+// endUndo ends the thread, and lists what nobody decided about; t.mu is held.
+func (t *memoryThread) endUndo() {
+	for _, p := range t.undo.parked {
+		t.view.Cancel.Left = append(t.view.Cancel.Left,
+			LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: p.undone.Reason})
+	}
+	t.conclude(t.undo.reason)
+	t.undo = nil
+}
+
+// rule does what people decided about effects that could not be undone; t.mu is held.
+func (t *memoryThread) rule(ctx context.Context, g *graphadapter.Graph, byID map[string]pregel.Value) {
+	asked := t.undo.parked
+	t.undo.parked = nil
+	t.undoing(ctx, func(ctx context.Context) {
+		for _, p := range asked {
+			ruling, given := byID[p.question.ID]
+			if !given {
+				t.mu.Lock()
+				t.undo.parked = append(t.undo.parked, p)
+				t.mu.Unlock()
+				continue
+			}
+			switch p.rulings++; graphadapter.ReadUndoRuling(ruling) {
+			case graphadapter.UndoRuledDone:
+				t.undone(p, ledger.StateCompensated, "undone, says a person")
+			case graphadapter.UndoRuledRepeat:
+				t.undoOne(ctx, g, p)
+			default:
+				t.leave(p, "left, says a person")
+			}
+		}
+	})
+}
+
+// standing are the effects to undo.
+func (m *memoryEffects) standing() []graphadapter.Compensation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	request := graphadapter.StandingRequest{}
+	var out []graphadapter.Compensation
+	for more := true; more; {
+		page := request.Page(m.all.Standing())
+		out = append(out, page.Effects...)
+		request.Skip, more = len(out), page.More
+	}
+	return out
+}

@@ -1,0 +1,272 @@
+package superstep_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/graphtest"
+)
+
+// undoRig is a graph that pays, and the till that it pays from.
+type undoRig struct {
+	graph *superstep.Graph[payment]
+	till  *till
+}
+
+// undoable is a graph that pays in two supersteps and then asks: ann and bob, cid with an effect that cannot be undone
+// when final says so, then a question after paying dan.
+func undoable(final bool) undoRig {
+	b := newTill()
+	pay, fixed := b.effect("bank.pay"), b.effect("bank.fixed")
+	if final {
+		fixed.Compensate = nil
+	}
+	g := superstep.NewStateGraph[payment]("undoable")
+	g.AddEffect(pay, fixed)
+	g.AddNode("first", paying(pay, "ann", "bob"))
+	g.AddNode("second", paying(fixed, "cid"))
+	g.AddNode("third", func(ctx context.Context, s payment) (payment, error) {
+		if _, err := pay.Call(ctx, transfer{To: "dan", Amount: 1}); err != nil {
+			return s, err
+		}
+		yes, err := superstep.Interrupt[bool](ctx, "go on?")
+		if err != nil || !yes {
+			return s, errors.Join(err, errors.New("no"))
+		}
+		s.Log.Append("paid dan")
+		return s, nil
+	})
+	g.AddEdge(superstep.Start, "first")
+	g.AddEdge("first", "second")
+	g.AddEdge("second", "third")
+	return undoRig{g.MustCompile(), b}
+}
+
+// waits runs a new thread to its question. It may have run before on another runtime: the till is emptied.
+func (r undoRig) waits(t *testing.T, rt superstep.Runtime) *superstep.Thread[payment] {
+	t.Helper()
+	r.till.empty()
+	th := r.graph.Thread(rt, graphtest.ThreadID(t))
+	got, err := th.Invoke(t.Context(), payment{})
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusWaiting, got.Status)
+	require.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.till.paid())
+	return th
+}
+
+func (b *till) empty() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.made, b.undo, b.calls, b.fail, b.after = map[string]transfer{}, map[string]bool{}, nil, nil, nil
+}
+
+// takenBack are those from whom money was taken back, in that order.
+func (b *till) takenBack() []string {
+	var out []string
+	for _, call := range b.asked() {
+		if name, ok := strings.CutPrefix(call, "take back "); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func TestCancelKeepsByDefault(t *testing.T) {
+	r := undoable(false)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		th := r.waits(t, rt)
+		require.NoError(t, th.Cancel(t.Context(), "later"))
+		assert.Empty(t, r.till.takenBack())
+		got, err := th.Retry(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.Questions, 1, "the question is asked again")
+		got, err = th.Resume(t.Context(), true)
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.till.paid())
+	}, r.graph)
+}
+
+// What the superstep under way did is forgotten, but not what it did outside: a retry finds it there.
+func TestCancelDrops(t *testing.T) {
+	r := undoable(false)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		th := r.waits(t, rt)
+		require.NoError(t, th.Cancel(t.Context(), "start over", superstep.CancelDrop))
+		_, err := th.Wait(t.Context())
+		require.ErrorContains(t, err, "start over")
+		assert.Empty(t, r.till.takenBack())
+		assert.Equal(t, []string{"first 1 committed", "first 1 committed", "second 2 committed", "third 3 committed"}, states(t, th))
+		state, err := th.State(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"third"}, state.Next)
+		assert.Empty(t, state.Questions)
+		got, err := th.Retry(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.Questions, 1)
+		_, err = th.Resume(t.Context(), true)
+		require.NoError(t, err)
+		paid := slices.DeleteFunc(r.till.asked(), func(call string) bool { return call != "pay dan" })
+		if _, ok := rt.(*superstep.Client); ok {
+			assert.Len(t, paid, 1, "it is looked up, not paid again")
+		}
+		assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.till.paid())
+	}, r.graph)
+}
+
+// All effects are undone, the newest first; what is done again after that is another write.
+func TestCancelCompensates(t *testing.T) {
+	r := undoable(false)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		th := r.waits(t, rt)
+		require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate))
+		_, err := th.Wait(t.Context())
+		require.ErrorContains(t, err, "ordered twice")
+		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.till.takenBack())
+		assert.Empty(t, r.till.paid())
+		assert.Equal(t, []string{"first 1 compensated", "first 1 compensated", "second 2 compensated", "third 3 compensated"}, states(t, th))
+
+		got, err := th.Retry(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.Questions, 1)
+		assert.Equal(t, []string{"dan"}, r.till.paid(), "the retry pays anew, under a key of its own")
+		view, err := th.Effects(t.Context())
+		require.NoError(t, err)
+		require.Len(t, view.Effects, 5)
+		assert.Equal(t, "committed", view.Effects[4].State)
+		require.NoError(t, th.Cancel(t.Context(), "again", superstep.CancelCompensate))
+		assert.Empty(t, r.till.paid())
+		assert.Equal(t, []string{"dan", "cid", "bob", "ann", "dan"}, r.till.takenBack(), "nothing is undone twice")
+	}, r.graph)
+}
+
+// What no program can undo waits for people; a second cancellation ends the waiting.
+func TestWhatCannotBeUndoneIsAskedAbout(t *testing.T) {
+	r := undoable(true)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		for _, answer := range []string{"leave", "done", "repeat", "keep"} {
+			th := r.waits(t, rt)
+			require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate))
+			got, err := th.Wait(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, superstep.StatusWaiting, got.Status)
+			require.Len(t, got.Questions, 1)
+			assert.Equal(t, "second", got.Questions[0].Node)
+			var asked struct{ Kind, Effect, Reason string }
+			require.NoError(t, json.Unmarshal(got.Questions[0].Value, &asked))
+			assert.Equal(t, "compensate", asked.Kind)
+			assert.Equal(t, "bank.fixed", asked.Effect)
+			assert.Contains(t, asked.Reason, "no Compensate")
+			assert.Equal(t, []string{"cid"}, r.till.paid())
+			_, err = th.Resume(t.Context(), "something else")
+			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorIs(t, th.Start(t.Context(), payment{}), superstep.ErrRunning)
+			want := "second 2 committed"
+			switch answer {
+			case "keep":
+				require.ErrorIs(t, th.Cancel(t.Context(), "no", superstep.CancelDrop), superstep.ErrRunning)
+				require.NoError(t, th.Cancel(t.Context(), "enough"))
+			case "repeat":
+				got, err = th.Resume(t.Context(), "repeat")
+				require.NoError(t, err)
+				require.Equal(t, superstep.StatusWaiting, got.Status, "it still cannot be undone")
+				require.NotEqual(t, got.Questions[0].ID, "")
+				_, err = th.Resume(t.Context(), "leave")
+				require.Error(t, err)
+			case "done":
+				want = "second 2 compensated"
+				_, err = th.Resume(t.Context(), answer)
+				require.Error(t, err)
+			default:
+				_, err = th.Resume(t.Context(), answer)
+				require.Error(t, err)
+			}
+			_, err = th.Wait(t.Context())
+			require.ErrorContains(t, err, "ordered twice")
+			assert.Contains(t, states(t, th), want, answer)
+		}
+	}, r.graph)
+}
+
+// A run that failed is cleaned up behind.
+func TestCancelCompensatesBehindAFailure(t *testing.T) {
+	r := undoable(false)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		th := r.waits(t, rt)
+		_, err := th.Resume(t.Context(), false)
+		require.Error(t, err)
+		require.NoError(t, th.Cancel(t.Context(), "it failed", superstep.CancelCompensate))
+		assert.Empty(t, r.till.paid())
+		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.till.takenBack())
+		_, err = th.Wait(t.Context())
+		require.ErrorContains(t, err, "it failed")
+	}, r.graph)
+}
+
+// What an invocation did that finished is not undone with what came after it.
+func TestOnlyWhatIsNotFinishedIsUndone(t *testing.T) {
+	r := undoable(false)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		th := r.waits(t, rt)
+		_, err := th.Resume(t.Context(), true)
+		require.NoError(t, err)
+		_, err = th.Invoke(t.Context(), payment{})
+		require.NoError(t, err)
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.till.paid())
+		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.till.takenBack())
+	}, r.graph)
+}
+
+// A call to undo that fails is looked up and made again under the same key; one that fails for good is a person's.
+func TestFailingCompensations(t *testing.T) {
+	r := undoable(false)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		th := r.waits(t, rt)
+		var mu sync.Mutex
+		failed := 0
+		r.till.failing(func(call string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case call == "take back bob":
+				return superstep.Permanent(errors.New("the account is closed"))
+			case call == "take back dan" && failed < 2:
+				failed++
+				return errors.New("busy")
+			}
+			return nil
+		}, func(call string) error {
+			if call == "take back cid" {
+				return errors.New("the line went dead") // after it was taken back
+			}
+			return nil
+		})
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		got, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.Questions, 1)
+		assert.Contains(t, string(got.Questions[0].Value), "the account is closed")
+		assert.Equal(t, []string{"dan", "dan", "dan", "cid", "bob", "ann"}, r.till.takenBack())
+		assert.Equal(t, []string{"bob"}, r.till.paid())
+		r.till.failing(nil, nil)
+		_, err = th.Resume(t.Context(), "repeat")
+		require.Error(t, err)
+		assert.Empty(t, r.till.paid())
+		view, err := th.Effects(t.Context())
+		require.NoError(t, err)
+		for _, e := range view.Effects {
+			assert.Equal(t, "compensated", e.State)
+		}
+		assert.Contains(t, view.Effects[2].Evidence, "has it no more")
+	}, r.graph)
+}

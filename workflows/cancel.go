@@ -1,0 +1,194 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// SignalCancel ends a run in the way that its CancelRequest says. A plain cancellation by Temporal is CancelKeep.
+const SignalCancel = "cancel"
+
+// CancelMode says what a cancelled run leaves behind.
+type CancelMode string
+
+// The modes, the strongest last. Of several that are asked for before the run has begun to end, the strongest counts.
+const (
+	// CancelKeep keeps what the superstep under way has finished: a retry goes on from there.
+	CancelKeep CancelMode = "keep"
+	// CancelDrop forgets the superstep under way, and open questions with it.
+	CancelDrop CancelMode = "drop"
+	// CancelCompensate does the same, and undoes the effects of the thread since it last finished, the newest receipt
+	// first. What no program can undo, a person is asked about.
+	CancelCompensate CancelMode = "compensate"
+)
+
+var cancelModes = []CancelMode{CancelKeep, CancelDrop, CancelCompensate}
+
+// Valid reports whether there is such a mode.
+func (m CancelMode) Valid() bool { return slices.Contains(cancelModes, m) }
+
+// CancelRequest is the argument of SignalCancel.
+type CancelRequest struct {
+	// ID makes the request idempotent.
+	ID     string     `json:"id"`
+	Mode   CancelMode `json:"mode"`
+	Reason string     `json:"reason,omitempty"`
+	By     string     `json:"by,omitempty"`
+}
+
+// CancelBehind cancels a thread whose last run has ended.
+type CancelBehind struct {
+	CancelRequest
+	// Suspect says that the last run ended without a word: it may have begun to undo effects.
+	Suspect bool `json:"suspect,omitempty"`
+}
+
+// Cancellation is how a run was cancelled, and what became of its effects.
+type Cancellation struct {
+	Mode   CancelMode `json:"mode"`
+	Reason string     `json:"reason,omitempty"`
+	By     string     `json:"by,omitempty"`
+	// Undone counts the effects that were undone, or were never made.
+	Undone int `json:"undone,omitempty"`
+	// Left are those that were not, at most 200 of them; More counts the others.
+	Left []LeftEffect `json:"left,omitempty"`
+	More int          `json:"more,omitempty"`
+	// Gone counts earlier runs of the thread that the server had no more: their effects are not known.
+	Gone int `json:"gone,omitempty"`
+	// Problem says why not all effects were looked at, "" when they were.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LeftEffect is an effect that a cancellation did not undo.
+type LeftEffect struct {
+	Key    string `json:"key"`
+	Effect string `json:"effect"`
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+}
+
+// cancellation is what a run knows of its being cancelled.
+type cancellation struct {
+	asked *Cancellation // nil for a plain one
+	// begun says that the run ends as asked for: it is too late for another way.
+	begun bool
+	// enough says that somebody wants the run to end without more being undone.
+	enough bool
+	seen   []string // the ids of requests, the latest of them
+	// undoing says that effects are being undone, of which parked are those that people have to decide about.
+	undoing bool
+	parked  []*parked
+	// suspect says that an earlier run may have begun to undo effects without a trace.
+	suspect bool
+}
+
+// maxCancelIDs bounds the requests that are recognised when they come again.
+const maxCancelIDs = 100
+
+// receiveCancels takes in requests to end the run. The first ends the context with cancel.
+func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, SignalCancel,
+		workflow.SignalChannelOptions{Description: "Ends the run and keeps, drops or undoes what it did."})
+	for {
+		var req CancelRequest
+		if more := channel.Receive(ctx, &req); !more {
+			return
+		}
+		if why := r.cancel.take(req); why != "" {
+			r.inbox.refuse(Refused{Question: SignalCancel, By: clip(req.By), Reason: why, At: workflow.Now(ctx)})
+			continue
+		}
+		cancel()
+	}
+}
+
+// take takes a request in, or says why it cannot be done.
+func (c *cancellation) take(req CancelRequest) (refusal string) {
+	switch {
+	case !req.Mode.Valid() || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes:
+		return "a run is cancelled in one of the modes keep, drop and compensate, with a reason of at most 1 KiB"
+	case req.ID != "" && slices.Contains(c.seen, req.ID):
+		return ""
+	}
+	if c.seen = append(c.seen, req.ID); len(c.seen) > maxCancelIDs {
+		c.seen = append(c.seen[:0:0], c.seen[1:]...)
+	}
+	switch {
+	case c.begun && c.mode() == CancelCompensate && req.Mode == CancelKeep:
+		c.enough = true
+	case c.begun && req.Mode != c.mode():
+		return "the run is being cancelled with mode " + string(c.mode()) + " already; " + string(req.Mode) + " came too late"
+	case !c.begun && (c.asked == nil || slices.Index(cancelModes, req.Mode) > slices.Index(cancelModes, c.asked.Mode)):
+		c.asked = &Cancellation{Mode: req.Mode, Reason: req.Reason, By: req.By}
+	}
+	return ""
+}
+
+func (c *cancellation) mode() CancelMode {
+	if c.asked == nil {
+		return CancelKeep
+	}
+	return c.asked.Mode
+}
+
+// cancelled ends a cancelled run after its tasks have ended.
+func (r *run) cancelled(ctx workflow.Context) error {
+	takeTurns(ctx)
+	r.keepAnswers(ctx)
+	r.cancel.begun = true
+	if r.cancel.mode() != CancelKeep {
+		r.drop(ctx)
+	}
+	if r.cancel.mode() == CancelCompensate {
+		r.compensate(ctx)
+	}
+	r.showEnd(ctx, StatusCancelled)
+	r.replied(ctx)
+	return temporal.NewCanceledError(r.result())
+}
+
+// takeTurns lets the other coroutines take in what arrived with the event that made this one go on: the server may hand
+// out a cancellation and the signal that says how in one workflow task.
+func takeTurns(ctx workflow.Context) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	turned := false
+	workflow.Go(ctx, func(workflow.Context) { turned = true }) // the last in turn
+	_ = workflow.Await(ctx, func() bool { return turned })
+}
+
+// cancelledBefore ends a run that only cleans up behind the one before it.
+func (r *run) cancelledBefore(ctx workflow.Context) error {
+	r.began(ctx, r.in.Durability)
+	r.ended(ctx)
+	r.cancel.take(r.in.Cancel.CancelRequest)
+	r.cancel.suspect = r.in.Cancel.Suspect
+	return r.cancelled(ctx)
+}
+
+// drop forgets the superstep under way, and an earlier state that the run was to go on with.
+func (r *run) drop(ctx workflow.Context) {
+	if r.newest != nil {
+		r.thread, r.newest = pregel.Newer(r.newest, r.thread), nil
+	}
+	r.program.Drop(r.thread)
+	r.loop, r.failure = nil, nil
+	if r.sink != nil {
+		r.sink.Ended(position(ctx), r.stands(), r.thread)
+	}
+}
+
+// asks are the questions that the run asks now: those of its tasks, or about effects that could not be undone.
+func (r *run) asks() []pregel.OpenQuestion {
+	if !r.cancel.undoing {
+		return r.program.OpenQuestions(r.thread)
+	}
+	var out []pregel.OpenQuestion
+	for _, p := range r.cancel.parked {
+		out = append(out, p.question)
+	}
+	return out
+}
