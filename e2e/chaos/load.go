@@ -53,19 +53,28 @@ type load struct {
 // undisturbed runs one thread of each kind, whose final states all others must have.
 func (l *load) undisturbed(ctx context.Context) error {
 	l.want = map[string]string{}
-	for _, k := range kinds {
-		order, err := l.begin(ctx, k)
-		if err == nil {
-			err = l.drive(ctx, k, order)
-		}
-		if err == nil {
-			l.want[k.name], err = l.final(ctx, order)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
-		}
+	failed := make([]error, len(kinds))
+	var all sync.WaitGroup
+	for i, k := range kinds {
+		all.Go(func() {
+			order, err := l.begin(ctx, k)
+			if err == nil {
+				err = l.drive(ctx, k, order)
+			}
+			var final string
+			if err == nil {
+				final, err = l.final(ctx, order)
+			}
+			if err != nil {
+				failed[i] = fmt.Errorf("%s: %w", k.name, err)
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.want[k.name] = final
+		})
 	}
-	return nil
+	all.Wait()
+	return errors.Join(failed...)
 }
 
 // run runs one thread after the other until there was enough.

@@ -104,7 +104,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (broken bool,
 		return false, err
 	}
 	defer w.temporal.Close()
-	w.random = rand.New(rand.NewPCG(o.seed, 0))
+	w.random, w.notes = rand.New(rand.NewPCG(o.seed, 0)), stderr
 	fmt.Fprintln(stderr, "seed", o.seed)
 	broken, err = w.everything(ctx, o, stdout)
 	if err != nil && ctx.Err() != nil {
@@ -123,6 +123,7 @@ type world struct {
 	temporal client.Client
 	pay      *payments.Client
 	random   *rand.Rand
+	notes    io.Writer // how far it is, for people
 }
 
 // start builds the programs and starts a Temporal server and the payments service.
@@ -149,7 +150,7 @@ func newWorld(ctx context.Context, set *processes.Set, dir, address, payURL stri
 	}
 	pay, err := payments.NewClient(payURL)
 	return &world{set: set, dir: dir, address: address, payURL: payURL, temporal: temporal, pay: pay,
-		random: rand.New(rand.NewPCG(1, 0))}, err
+		random: rand.New(rand.NewPCG(1, 0)), notes: io.Discard}, err
 }
 
 // everything kills in every mode, and freezes for every kind of target.

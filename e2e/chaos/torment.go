@@ -20,6 +20,9 @@ const (
 	// barPause is what sync mode promises: from a kill to the next progress, 95th percentile.
 	barPause = 5 * time.Second
 
+	// notedKills is how many kills make a line for those who wait.
+	notedKills = 50
+
 	tableFormat = "%-8s %6v %6v %7v %5v %6v %8v %6v %7v %7v\n"
 )
 
@@ -36,7 +39,10 @@ type torment struct {
 
 // torment runs threads in one mode while workers are killed, and then lets every thread end.
 func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*torment, error) {
-	t := &torment{mode: m}
+	t, began := &torment{mode: m}, time.Now()
+	note := func(what string, args ...any) {
+		fmt.Fprintf(w.notes, "%s, %3.0f s: %s\n", m.name, time.Since(began).Seconds(), fmt.Sprintf(what, args...))
+	}
 	crew := w.crew(fmt.Sprintf("chaos-%s-%d", m.name, time.Now().UnixNano()))
 	c, err := superstep.NewClient(w.temporal, superstep.ClientConfig{TaskQueue: crew.queue})
 	if err != nil {
@@ -54,6 +60,7 @@ func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*tor
 	if err := l.undisturbed(ctx); err != nil {
 		return nil, fmt.Errorf("an undisturbed run: %w", err)
 	}
+	note("one run of each kind went well, now workers are killed")
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	weather, clear := context.WithCancel(ctx)
@@ -62,7 +69,7 @@ func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*tor
 	for range o.threads {
 		people.Go(func() { l.run(ctx, stop) })
 	}
-	var left, chosen atomic.Int64
+	var left, killed, chosen atomic.Int64
 	left.Store(int64(kills))
 	for range o.workers {
 		random := rand.New(rand.NewPCG(w.random.Uint64(), 0))
@@ -76,22 +83,27 @@ func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*tor
 				if atMoment {
 					chosen.Add(1)
 				}
+				if n := killed.Add(1); n%notedKills == 0 {
+					note("%d of %d kills", n, kills)
+				}
 			}
 		})
 	}
 	killers.Wait()
+	note("all killed, the last runs end")
 	l.enough.Store(true)
-	people.Wait()
-	clear()
+	clear() // what is left to do may go well
 	sky.Wait()
-	if err := context.Cause(ctx); err != nil {
+	err = w.pay.ClearFaults(ctx)
+	people.Wait()
+	if err := errors.Join(context.Cause(ctx), err); err != nil {
 		return nil, err
 	}
 	t.kills, t.chosen = kills, int(chosen.Load())
 	crew.mu.Lock()
 	t.again, t.pauses = crew.again, crew.pauses
 	crew.mu.Unlock()
-	if err := errors.Join(calm.Kill(), w.pay.ClearFaults(ctx)); err != nil {
+	if err := calm.Kill(); err != nil {
 		return nil, err
 	}
 	after, err := w.pay.Stats(ctx)
