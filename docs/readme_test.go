@@ -43,6 +43,7 @@ var elsewhere = map[string]string{
 	"make dev":             "../examples/refund/dev/main_test.go",
 	"make test":            "../.ci/run",
 	"make bench":           "../bench/engine_test.go",
+	"make chaos":           "../e2e/chaos/chaos_test.go",
 	"go run ./devserver":   "../devserver/process_test.go",
 	"go run ./conformance": "../conformance/conformance_test.go",
 	"sh deploy/create-secret.sh && docker compose up": "../deploy/compose_test.go",
