@@ -90,12 +90,12 @@ func BenchmarkSuspend(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("suspend", func(b *testing.B) {
-		b.ReportMetric(float64(len(v)), "bytes")
 		for b.Loop() {
 			if _, err := loop.Suspend(); err != nil {
 				b.Fatal(err)
 			}
 		}
+		b.ReportMetric(float64(len(v)), "bytes")
 	})
 	b.Run("restore", func(b *testing.B) {
 		for b.Loop() {
