@@ -147,6 +147,13 @@ func encodeInput(graph string, input any) (pregel.Value, error) {
 	return raw, nil
 }
 
+// InputOf returns what [Graph.Invoke] takes as input as the JSON that [StartRequest] takes. What does not fit the graph is
+// an [ErrBadInput].
+func InputOf(g Runnable, input any) (json.RawMessage, error) {
+	r, err := newStart(g.Adapter(), "", input, runOptions{})
+	return r.Input, err
+}
+
 func encodeInputStruct(input any) (pregel.Value, error) {
 	v := reflect.ValueOf(input)
 	if v.Kind() == reflect.Pointer && !v.IsNil() {

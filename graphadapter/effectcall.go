@@ -35,7 +35,7 @@ func (c *effectCall) prepare(params pregel.Value, o CallOptions) (err error) {
 	if !ok || effect.Do == nil {
 		return ErrNotRegistered
 	}
-	c.effect = effect
+	c.effect = c.t.env.Outside.effect(effect)
 	if c.entry.Params, err = compact(params); err != nil {
 		return fmt.Errorf("the parameters are not JSON: %w", err)
 	}

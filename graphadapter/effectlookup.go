@@ -72,12 +72,8 @@ func (c *effectCall) lookUpSettled(ctx context.Context) error {
 			"settle time), but the attempt ends before: raise the node's run timeout above that", wait))
 	}
 	defer c.t.idle.hold()()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := c.t.env.Outside.wait(ctx, wait); err != nil {
+		return err
 	}
 	if err := c.lookUp(ctx); err != nil {
 		return err

@@ -37,6 +37,8 @@ type Env struct {
 	Warn func(error)
 	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
 	Asked Asked
+	// Outside stands for what the task's effects reach, but in tests nil.
+	Outside *Outside
 
 	outer *TaskRun // the task whose code called the graph
 }

@@ -18,11 +18,12 @@ import (
 // or an answer.
 func Context(t testing.TB, opts ...Option) context.Context {
 	t.Helper()
-	s := settings{effects: map[string]graphadapter.Effect{}, stubbed: map[string]bool{}, crashes: map[string]bool{}}
-	for _, o := range opts {
-		if err := o.apply(&s); err != nil {
-			t.Fatalf("graphtest: %v", err)
-		}
+	s, err := settingsOf(opts)
+	if err == nil {
+		err = s.forContext()
+	}
+	if err != nil {
+		t.Fatalf("graphtest: %v", err)
 	}
 	k, err := newKit(t, s)
 	if err != nil {

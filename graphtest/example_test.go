@@ -140,3 +140,32 @@ func ExampleCrashAfterSend() {
 	// rf-88 <nil> lookup
 	// sent 1
 }
+
+// A crash at every point of a run: none of them pays twice, and each run ends as the one without a crash.
+func ExampleMatrix() {
+	test := func(t *testing.T) {
+		stub := graphtest.Stub(refund, func(_ context.Context, key string, r Refund) (string, error) {
+			return fmt.Sprintf("receipt of %d for %s", r.Amount, r.Order), nil
+		})
+		graphtest.Matrix(t, refunds(), order(), graphtest.Answer(true), stub)
+	}
+	fmt.Println(passes(test))
+	// Output: true
+}
+
+// refunds asks, and then pays.
+func refunds() *superstep.Graph[State] {
+	g := superstep.NewStateGraph[State]("refunds")
+	g.AddEffect(refund)
+	g.AddNode("approve", approve)
+	g.AddNode("pay", pay)
+	g.AddEdge(superstep.Start, "approve")
+	g.AddEdge("approve", "pay")
+	return g.MustCompile()
+}
+
+// passes runs a test inside an example.
+func passes(test func(*testing.T)) bool {
+	all := func(string, string) (bool, error) { return true, nil }
+	return testing.RunTests(all, []testing.InternalTest{{Name: "TestRefunds", F: test}})
+}

@@ -11,7 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 )
 
-// Option shapes a [Context].
+// Option shapes a [Context] or a [Matrix].
 type Option interface{ apply(*settings) error }
 
 type option func(*settings) error
@@ -27,6 +27,17 @@ type settings struct {
 	// stubbed and crashes are names of effects: those with a stand-in, and those after whose first call the attempt is
 	// cut off.
 	stubbed, crashes map[string]bool
+	matrixSettings
+}
+
+func settingsOf(opts []Option) (settings, error) {
+	s := settings{effects: map[string]graphadapter.Effect{}, stubbed: map[string]bool{}, crashes: map[string]bool{}}
+	for _, o := range opts {
+		if err := o.apply(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // register adds an effect. A stand-in wins over the effect itself, whichever option comes first.

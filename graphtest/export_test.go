@@ -1,0 +1,35 @@
+package graphtest
+
+import (
+	"testing"
+
+	"superstep.dev"
+)
+
+// Failures runs a matrix and returns what it would report, by mode and point.
+func Failures(t testing.TB, g superstep.Runnable, input any, opts ...Option) map[string]string {
+	t.Helper()
+	m, err := newMatrix(g, input, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, mode := range m.settings.modesOrAll() {
+		points, err := m.points(t, mode)
+		if err != nil {
+			out[string(mode)] = err.Error()
+			continue
+		}
+		for _, p := range points {
+			if err := m.try(t, mode, []string{p}, false); err != nil {
+				out[string(mode)+"/"+p] = err.Error()
+			}
+		}
+	}
+	return out
+}
+
+// Refusal returns why a matrix cannot be made.
+func Refusal(g superstep.Runnable, input any, opts ...Option) (any, error) {
+	return newMatrix(g, input, opts)
+}

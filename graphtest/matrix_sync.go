@@ -1,0 +1,99 @@
+package graphtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// activity runs one task as its activity does: execution after execution, until one comes to an end.
+func (tr *trial) activity(t *pregel.Task) (pregel.Outcome, error) {
+	kept := graphadapter.NodeProgress{Ledger: t.Ledger}
+	for number := 1; ; number++ {
+		w := tr.live()
+		outcome, err := executed(w, func() (pregel.Outcome, error) { return tr.execute(w, t, number, &kept) })
+		var failed *attemptFailed
+		switch {
+		case errors.Is(err, lost):
+			continue
+		case errors.As(err, &failed):
+			kept.Failures++
+			continue
+		case err != nil:
+			return outcome, fmt.Errorf("task %s: %w", t.Key(), err)
+		}
+		return outcome, nil
+	}
+}
+
+// attemptFailed says that the node's policy tries again. Its wait is left out: no clock of a matrix waits for it.
+type attemptFailed struct{ error }
+
+// execute is one execution of a task.
+func (tr *trial) execute(w *process, t *pregel.Task, number int, kept *graphadapter.NodeProgress) (pregel.Outcome, error) {
+	x := w.execution(t.Key())
+	x.at("start")
+	task, err := sent(*t)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	if t.Retry != nil {
+		policies, err := tr.graph.RetryPolicies(t)
+		_, again := graphadapter.RetryAfter(policies, t.Attempt, t.Retry)
+		return pregel.Outcome{Again: again}, err
+	}
+	task.Ledger = kept.Ledger
+	stored, err := graphadapter.NewMemoryJournal(kept.Ledger)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	journal := x.record(&heartbeats{MemoryJournal: stored, by: w, kept: kept})
+	outcome, err := graphadapter.RunAttempt(w.ctx, tr.graph, &task, graphadapter.Env{
+		Thread: matrixThread, Context: tr.m.settings.context, Attempt: kept.Failures + 1, Suspect: number > 1,
+		Journal: journal, Outside: tr.outside.serve(x),
+	})
+	x.at("end")
+	x.finished()
+	if err == nil {
+		return sent(outcome)
+	}
+	policies, missing := tr.graph.RetryPolicies(t)
+	if missing != nil {
+		return outcome, missing
+	}
+	if _, again := graphadapter.RetryAfter(policies, kept.Failures+1, err); again {
+		return outcome, &attemptFailed{err}
+	}
+	outcome.Error = graphadapter.FailureOf(tr.nameOf(t), t.Node, err)
+	return sent(outcome)
+}
+
+func (tr *trial) nameOf(t *pregel.Task) string {
+	if sub, ok := tr.graph.Subgraph(t.Graph); ok {
+		return sub.Spec.Name
+	}
+	return tr.graph.Spec.Name
+}
+
+// heartbeats is a task's journal in sync mode: a record is stored with the heartbeat that tells of it.
+type heartbeats struct {
+	*graphadapter.MemoryJournal
+	by   *process
+	kept *graphadapter.NodeProgress
+}
+
+// Record implements graphadapter.Journal.
+func (h *heartbeats) Record(ctx context.Context, e ledger.Entry) error {
+	if err := h.MemoryJournal.Record(ctx, e); err != nil {
+		return err
+	}
+	var failed error
+	if !h.by.of.crashes.alive(h.by, func() { h.kept.Ledger, failed = graphadapter.EncodeLedger(h.Entries()) }) {
+		return graphadapter.ErrFenced
+	}
+	return failed
+}

@@ -1,0 +1,326 @@
+package graphtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// matrixThread is the thread of every run of a matrix: keys and ids of questions are made of it.
+const matrixThread = "matrix"
+
+// trial is one run of the graph whose workers crash where they are told to.
+type trial struct {
+	m       *matrix
+	mode    Mode
+	restore bool // suspend and restore the run between any two things that it does
+	ctx     context.Context
+	graph   *graphadapter.Graph
+	program *pregel.Program
+	outside *outside
+	crashes crashes
+	loop    *pregel.Loop
+	verify  func() error // the test's own check of its outside
+
+	mu       sync.Mutex
+	worker   *process
+	problems []string
+}
+
+// ending is how a run ended.
+type ending struct {
+	status string
+	values map[string]string // canonical JSON
+	books  []string
+	// asked are the answers that were given, by question.
+	asked map[string]pregel.Value
+	// points are those that the run came to after its last crash, in order.
+	points []string
+}
+
+// run runs the graph to its end, with workers that crash at these points, one after the other.
+func (m *matrix) run(t testing.TB, mode Mode, crashAt []string, restore bool) (ending, error) {
+	tr := &trial{m: m, mode: mode, restore: restore, ctx: t.Context(),
+		crashes: crashes{left: crashAt, dead: map[*process]bool{}, met: map[string]bool{}}}
+	if err := tr.open(t); err != nil {
+		return ending{}, err
+	}
+	defer tr.close()
+	end, err := tr.drive()
+	if err != nil {
+		return end, err
+	}
+	if unused := tr.crashes.unused(); len(unused) > 0 {
+		tr.wrong("the run never came to the point %s: what it does depends on more than its input and answers", unused[0])
+	}
+	end.books = tr.outside.books()
+	if tr.verify != nil {
+		if err := tr.verify(); err != nil {
+			tr.wrong("the outside is not as it should be: %v", err)
+		}
+	}
+	if len(tr.problems) > 0 {
+		return end, errors.New(strings.Join(tr.problems, "\n"))
+	}
+	return end, nil
+}
+
+// open makes the graph as this run has it: with a cache of its own, because what another run kept is not to be found.
+func (tr *trial) open(t testing.TB) error {
+	graph := tr.m.graph
+	if tr.m.settings.each != nil {
+		made, verify := tr.m.settings.each(t)
+		graph, tr.verify = made.Adapter(), verify
+	}
+	tr.outside = newOutside(&tr.m.settings, tr.m.settings.each != nil)
+	tr.graph = &graphadapter.Graph{Spec: graph.Spec, Nodes: graph.Nodes, Reducers: graph.Reducers, Subgraphs: graph.Subgraphs,
+		CheckInput: graph.CheckInput, CheckUpdate: graph.CheckUpdate, Effects: graph.Effects, Cache: graphadapter.NewMemoryCache(0, 0)}
+	program, err := tr.graph.Program()
+	tr.program = program
+	return err
+}
+
+func (tr *trial) close() {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if tr.worker != nil {
+		tr.worker.cancel(nil)
+	}
+}
+
+// live is the worker that runs now; after a crash it is another one.
+func (tr *trial) live() *process {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if tr.worker == nil || tr.crashes.isDead(tr.worker) {
+		tr.worker = &process{of: tr}
+		tr.worker.ctx, tr.worker.cancel = context.WithCancelCause(tr.ctx)
+	}
+	return tr.worker
+}
+
+// wrong notes what must not be.
+func (tr *trial) wrong(format string, args ...any) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if problem := fmt.Sprintf(format, args...); !slices.Contains(tr.problems, problem) {
+		tr.problems = append(tr.problems, problem)
+	}
+}
+
+// drive begins the run and goes on with answers until it has ended.
+func (tr *trial) drive() (ending, error) {
+	end := ending{asked: map[string]pregel.Value{}}
+	thread, in := pregel.NewThread(), pregel.Input{Value: tr.m.input}
+	for {
+		var err error
+		if tr.loop, err = tr.program.Start(thread, in, pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, false, nil); err != nil {
+			return end, err
+		}
+		if err = tr.tasks(); err != nil {
+			return end, err
+		}
+		switch status := tr.loop.Status(); status {
+		case pregel.StatusWaiting:
+			answers, err := tr.answer(end.asked)
+			if err != nil {
+				return end, err
+			}
+			thread, in = tr.loop.Thread(), pregel.Input{Resume: &pregel.Resume{Answers: answers}}
+			if tr.restore {
+				if thread, err = tr.stored(thread); err != nil {
+					return end, err
+				}
+			}
+		case pregel.StatusBreakpoint:
+			thread, in = tr.loop.Thread(), pregel.Input{}
+		default:
+			return end, tr.conclude(&end)
+		}
+	}
+}
+
+// stored is a thread as a later run finds it.
+func (tr *trial) stored(thread *pregel.Thread) (*pregel.Thread, error) {
+	raw, err := tr.program.EncodeThread(thread)
+	if err != nil {
+		return nil, err
+	}
+	return tr.program.DecodeThread(raw)
+}
+
+func (tr *trial) conclude(end *ending) error {
+	switch tr.loop.Status() {
+	case pregel.StatusDone:
+		end.status = "finished"
+	case pregel.StatusDrained:
+		end.status = "stopped: " + tr.loop.Err().Error()
+	default:
+		end.status = "failed: " + tr.loop.Err().Error()
+	}
+	snapshot, err := tr.program.Snapshot(tr.loop.Thread(), tr.loop.Thread().Head, true)
+	if err != nil {
+		return err
+	}
+	end.values = map[string]string{}
+	for name, v := range snapshot.Values {
+		end.values[name] = canonical(v)
+	}
+	tr.crashes.mu.Lock()
+	defer tr.crashes.mu.Unlock()
+	end.points = slices.Clone(tr.crashes.seen)
+	return nil
+}
+
+// answer gives each open question the answer that it had in the run without a crash. There the answers are given in
+// their order, to the questions in the order of their tasks.
+func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) {
+	var out []pregel.Answer
+	for _, q := range tr.program.OpenQuestions(tr.loop.Thread()) {
+		v, err := tr.outside.person(q.Question)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			if v, err = tr.given(q, len(asked)); err != nil {
+				return nil, err
+			}
+			asked[q.ID] = v
+		}
+		if err := graphadapter.CheckAnswer(q.Question, v); err != nil {
+			return nil, fmt.Errorf("the answer %s to the question %s of node %q: %w", v, q.Value, q.Node, err)
+		}
+		out = append(out, pregel.Answer{QuestionID: q.ID, Value: v, By: "graphtest"})
+	}
+	return out, nil
+}
+
+func (tr *trial) given(q pregel.OpenQuestion, before int) (pregel.Value, error) {
+	if tr.m.want != nil {
+		if v, ok := tr.m.want.asked[q.ID]; ok {
+			return v, nil
+		}
+		return nil, fmt.Errorf("node %q asks %s, which it did not ask without the crash", q.Node, q.Value)
+	}
+	if before >= len(tr.m.settings.answers) {
+		return nil, fmt.Errorf("node %q asks %s and there is no answer: give one more graphtest.Answer", q.Node, q.Value)
+	}
+	return tr.m.settings.answers[before], nil
+}
+
+// same says how an ending differs from the one without a crash, "" when it does not.
+func (m *matrix) same(got ending) string {
+	var out []string
+	if got.status != m.want.status {
+		out = append(out, fmt.Sprintf("it ended as %s, without the crash as %s", got.status, m.want.status))
+	}
+	names := maps.Clone(m.want.values)
+	maps.Copy(names, got.values)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if want, got := m.want.values[name], got.values[name]; want != got && !m.settings.ignored[name] {
+			out = append(out, fmt.Sprintf("the state's field %q is %s, without the crash %s", name, orNothing(got), orNothing(want)))
+		}
+	}
+	if d := difference(m.want.books, got.books); d != "" {
+		out = append(out, "the writes to the outside are not those without the crash: "+d)
+	}
+	return strings.Join(out, "\n")
+}
+
+func orNothing(v string) string {
+	if v == "" {
+		return "nothing"
+	}
+	return v
+}
+
+// tasks runs the loop as the workflow does in sync mode: each task by itself.
+func (tr *trial) tasks() error {
+	type delivery struct {
+		task    *pregel.Task
+		outcome pregel.Outcome
+		err     error
+	}
+	done, running := make(chan delivery), 0
+	for {
+		ready, err := tr.ready(running)
+		if err != nil {
+			return err
+		}
+		for _, t := range ready {
+			running++
+			go func() {
+				o, err := tr.activity(t)
+				done <- delivery{t, o, err}
+			}()
+		}
+		if running == 0 {
+			return nil
+		}
+		d := <-done
+		running--
+		if d.err != nil {
+			for ; running > 0; running-- {
+				<-done
+			}
+			return d.err
+		}
+		tr.loop.Deliver(d.task, d.outcome)
+	}
+}
+
+// ready are the tasks to run now. Where a run may be suspended, one that is to be is.
+func (tr *trial) ready(running int) ([]*pregel.Task, error) {
+	ready := tr.loop.Ready()
+	if !tr.restore || running > 0 || len(ready) == 0 {
+		return ready, nil
+	}
+	tr.loop.PutBack(ready...)
+	suspended, err := tr.loop.Suspend()
+	if err != nil {
+		return nil, err
+	}
+	if tr.loop, err = tr.program.Restore(suspended, nil); err != nil {
+		return nil, err
+	}
+	return tr.loop.Ready(), nil
+}
+
+// lost says that a worker crashed before the execution ended.
+var lost = errors.New("the worker is lost")
+
+// executed runs an execution in goroutines of the worker, and returns lost when that crashed.
+func executed[R any](w *process, run func() (R, error)) (out R, err error) {
+	done := make(chan struct{})
+	err = lost
+	go func() {
+		defer close(done)
+		r, failed := run()
+		if w.of.crashes.isDead(w) {
+			runtime.Goexit()
+		}
+		out, err = r, failed
+	}()
+	<-done
+	return out, err
+}
+
+// sent is a value as it arrives: whatever is not JSON is gone.
+func sent[V any](v V) (V, error) {
+	var out V
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(raw, &out)
+}
