@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 )
@@ -36,7 +37,7 @@ func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
 	var state workflows.State
 	if err := c.query(probe, last, workflows.QueryState, &state); err == nil {
 		addState(&v, state)
-		v.Effects = append(v.Effects, c.effectsUnderWay(last)...)
+		v.Effects = newestEffects(v.Effects, c.effectsUnderWay(last))
 	} else if v.Problem == "" {
 		v.Problem = err.Error()
 	}
@@ -135,10 +136,25 @@ func effectsOf(ledgers []pregel.TaskLedger) []EffectView {
 			continue
 		}
 		for _, e := range entries {
-			out = append(out, effectView(l.Node, e))
+			if e.Kind == ledger.KindEffect {
+				out = append(out, effectView(l.Node, e))
+			}
 		}
 	}
 	return out
+}
+
+// newestEffects are the effects that the run knows of, and in their place those that tasks under way know more of.
+func newestEffects(known, underWay []EffectView) []EffectView {
+	for _, e := range underWay {
+		at := slices.IndexFunc(known, func(k EffectView) bool { return k.Key == e.Key })
+		if at < 0 {
+			known = append(known, e)
+			continue
+		}
+		known[at] = e
+	}
+	return known
 }
 
 func (c *Client) retention(ctx context.Context) (time.Duration, error) {
