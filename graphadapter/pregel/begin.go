@@ -231,20 +231,24 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 
 // answerScalar gives a value to the first open question. LangGraph counts the root's tasks that wait without any answer
 // yet, a subgraph as one, even once it has finished: with more than one of them the value is ambiguous. Runtimes are
-// stricter.
+// stricter. A wait for an event is no question for whoever gives a scalar.
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
 	var ids []string
 	for _, path := range sortedKeys(t.Head.tasks) {
 		rec := t.Head.tasks[path]
-		if len(rec.Questions) > 0 && len(rec.Answers) == 0 && !rec.Handled {
-			ids = append(ids, rec.Questions[0].ID)
+		asked := slices.IndexFunc(rec.Questions, Question.forPeople)
+		if asked >= 0 && len(rec.Answers) == 0 && !rec.Handled {
+			ids = append(ids, rec.Questions[asked].ID)
 		}
 	}
 	if len(ids) > 1 {
 		return &MultipleInterruptsError{Graph: p.Spec.Name, IDs: ids}
 	}
-	if open := p.OpenQuestions(t); len(open) > 0 {
-		p.give(t, Answer{QuestionID: open[0].ID, Value: r.Scalar, By: r.By})
+	for _, q := range p.OpenQuestions(t) {
+		if q.forPeople() {
+			p.give(t, Answer{QuestionID: q.ID, Value: r.Scalar, By: r.By})
+			break
+		}
 	}
 	return nil
 }

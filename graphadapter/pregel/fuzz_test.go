@@ -61,6 +61,9 @@ func further(loop *pregel.Loop, quiet func()) {
 			if t.Step%4 == 3 && t.Failure == nil {
 				o = pregel.Outcome{Error: &pregel.NodeError{Type: "Boom", Message: "no"}}
 			}
+			if i%3 == 1 && t.Kept == nil {
+				o = pregel.Outcome{Yielded: true, Claim: "k", Ledger: pregel.Null}
+			}
 			if i%3 == 2 {
 				o = pregel.Outcome{Questions: []pregel.Question{{ID: "q" + t.Key(), Value: pregel.Null}}}
 			}

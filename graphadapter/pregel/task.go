@@ -55,6 +55,8 @@ type Question struct {
 	Timeout int64  `json:"timeout_ms,omitempty"`
 }
 
+func (q Question) forPeople() bool { return q.Event == "" }
+
 // Answer is the reply to a question.
 type Answer struct {
 	QuestionID string `json:"question_id"`
