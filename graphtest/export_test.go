@@ -21,7 +21,7 @@ func Failures(t testing.TB, g superstep.Runnable, input any, opts ...Option) map
 			continue
 		}
 		for _, p := range points {
-			if err := m.try(t, mode, []string{p}, false); err != nil {
+			if err := m.try(t, mode, []string{p}, variant{}); err != nil {
 				out[string(mode)+"/"+p] = err.Error()
 			}
 		}

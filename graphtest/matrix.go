@@ -42,6 +42,9 @@ type matrix struct {
 // What nodes do without Task and Effect happens again whenever they run again, and is not looked at. Everything else is
 // what workers run; no server is needed, and nothing waits: the time that an effect gives an earlier call passes at once.
 //
+// Beside the points, "restored" continues the run as a new one wherever that can be, and "yielded" gives tasks back whose
+// record is full.
+//
 // Each point is a subtest, so -run runs one alone:
 //
 //	func TestRefundSurvivesEveryCrash(t *testing.T) {
@@ -87,12 +90,13 @@ func (m *matrix) in(t *testing.T, mode Mode) {
 			m.check(t, mode, p)
 		})
 	}
-	t.Run("restored", func(t *testing.T) { m.report(t, m.try(t, mode, nil, true)) })
+	t.Run("restored", func(t *testing.T) { m.report(t, m.try(t, mode, nil, variant{restore: true})) })
+	t.Run("yielded", func(t *testing.T) { m.report(t, m.try(t, mode, nil, variant{yield: true})) })
 }
 
 // points runs without a crash and returns the points that the run came to.
 func (m *matrix) points(t testing.TB, mode Mode) ([]string, error) {
-	end, err := m.run(t, mode, nil, false)
+	end, err := m.run(t, mode, nil, variant{})
 	if err != nil {
 		return nil, fmt.Errorf("the run without a crash: %w", err)
 	}
@@ -112,13 +116,13 @@ func (m *matrix) points(t testing.TB, mode Mode) ([]string, error) {
 
 // check runs with a crash at a point, and with pairs also with a second one at each point that comes then.
 func (m *matrix) check(t *testing.T, mode Mode, point string) {
-	after, err := m.tried(t, mode, []string{point}, false)
+	after, err := m.tried(t, mode, []string{point}, variant{})
 	m.report(t, err)
 	if !m.settings.pairs || err != nil {
 		return
 	}
 	for _, second := range after {
-		t.Run(second, func(t *testing.T) { m.report(t, m.try(t, mode, []string{point, second}, false)) })
+		t.Run(second, func(t *testing.T) { m.report(t, m.try(t, mode, []string{point, second}, variant{})) })
 	}
 }
 
@@ -135,13 +139,13 @@ func (m *matrix) report(t *testing.T, err error) {
 }
 
 // try runs with these crashes and says what is not as it should be.
-func (m *matrix) try(t testing.TB, mode Mode, crashAt []string, restore bool) error {
-	_, err := m.tried(t, mode, crashAt, restore)
+func (m *matrix) try(t testing.TB, mode Mode, crashAt []string, v variant) error {
+	_, err := m.tried(t, mode, crashAt, v)
 	return err
 }
 
-func (m *matrix) tried(t testing.TB, mode Mode, crashAt []string, restore bool) (after []string, err error) {
-	end, err := m.run(t, mode, crashAt, restore)
+func (m *matrix) tried(t testing.TB, mode Mode, crashAt []string, v variant) (after []string, err error) {
+	end, err := m.run(t, mode, crashAt, v)
 	if err != nil {
 		return nil, err
 	}

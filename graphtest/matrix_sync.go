@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
@@ -12,7 +13,11 @@ import (
 
 // activity runs one task as its activity does: execution after execution, until one comes to an end.
 func (tr *trial) activity(t *pregel.Task) (pregel.Outcome, error) {
-	kept := graphadapter.NodeProgress{Ledger: t.Ledger}
+	_, between, err := graphadapter.DecodeBetween(t.Ledger)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	kept := graphadapter.NodeProgress{Failures: between.Failures}
 	for number := 1; ; number++ {
 		w := tr.live()
 		outcome, err := executed(w, func() (pregel.Outcome, error) { return tr.execute(w, t, number, &kept) })
@@ -46,12 +51,16 @@ func (tr *trial) execute(w *process, t *pregel.Task, number int, kept *graphadap
 		_, again := graphadapter.RetryAfter(policies, t.Attempt, t.Retry)
 		return pregel.Outcome{Again: again}, err
 	}
-	task.Ledger = kept.Ledger
-	stored, err := graphadapter.NewMemoryJournal(kept.Ledger)
+	stored, err := graphadapter.NewTaskJournal(&task)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
-	journal := x.record(&heartbeats{MemoryJournal: stored, by: w, kept: kept})
+	beaten, err := graphadapter.DecodeLedger(kept.Ledger)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	stored.Add(beaten...)
+	journal := x.record(&heartbeats{MemoryJournal: stored, by: w, kept: kept, yields: tr.yield})
 	outcome, err := graphadapter.RunAttempt(w.ctx, tr.graph, &task, graphadapter.Env{
 		Thread: matrixThread, Context: tr.m.settings.context, Attempt: kept.Failures + 1, Suspect: number > 1,
 		Journal: journal, Outside: tr.outside.serve(x),
@@ -84,16 +93,26 @@ type heartbeats struct {
 	*graphadapter.MemoryJournal
 	by   *process
 	kept *graphadapter.NodeProgress
+	// yields says that a heartbeat has room for one record only: the task is given back at the second one.
+	yields bool
+	count  atomic.Int32
 }
 
 // Record implements graphadapter.Journal.
 func (h *heartbeats) Record(ctx context.Context, e ledger.Entry) error {
+	full := h.yields && h.count.Add(1) > 1
+	if full && e.Kind == ledger.KindEffect && e.State == ledger.StateIntent {
+		return graphadapter.ErrYielded
+	}
 	if err := h.MemoryJournal.Record(ctx, e); err != nil {
 		return err
 	}
 	var failed error
 	if !h.by.of.crashes.alive(h.by, func() { h.kept.Ledger, failed = graphadapter.EncodeLedger(h.Entries()) }) {
 		return graphadapter.ErrFenced
+	}
+	if full {
+		return graphadapter.ErrYielded
 	}
 	return failed
 }

@@ -103,7 +103,11 @@ func travel(target superstep.EffectTarget) *superstep.Graph[trip] {
 		return append(superstep.SendEach("book", []string{"rome", "oslo"}), superstep.To("mood", "stay")...), nil
 	}, "book", "mood", "stay")
 	g.AddEdge("stay", "again")
-	g.AddNode("again", func(_ context.Context, s trip) (trip, error) { return s, nil })
+	g.AddNode("again", func(ctx context.Context, s trip) (trip, error) {
+		receipt, err := pay.Call(ctx, payment{"insurance", 7}, superstep.WithThreadKey("insurance"))
+		s.Log.Append(receipt)
+		return s, err
+	})
 	g.AddConditionalEdges("again", func(_ context.Context, s trip) ([]superstep.Target, error) {
 		if s.Rounds.Get() < 2 {
 			return superstep.To("plan"), nil

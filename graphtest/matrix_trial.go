@@ -21,9 +21,9 @@ const matrixThread = "matrix"
 
 // trial is one run of the graph whose workers crash where they are told to.
 type trial struct {
-	m       *matrix
-	mode    Mode
-	restore bool // suspend and restore the run between any two things that it does
+	m    *matrix
+	mode Mode
+	variant
 	ctx     context.Context
 	graph   *graphadapter.Graph
 	program *pregel.Program
@@ -35,6 +35,12 @@ type trial struct {
 	mu       sync.Mutex
 	worker   *process
 	problems []string
+}
+
+// variant is what else than a crash interrupts a run.
+type variant struct {
+	restore bool // it is suspended and restored whenever it can be
+	yield   bool // its tasks are given back at every second record
 }
 
 // ending is how a run ended.
@@ -49,8 +55,8 @@ type ending struct {
 }
 
 // run runs the graph to its end, with workers that crash at these points, one after the other.
-func (m *matrix) run(t testing.TB, mode Mode, crashAt []string, restore bool) (ending, error) {
-	tr := &trial{m: m, mode: mode, restore: restore, ctx: t.Context(),
+func (m *matrix) run(t testing.TB, mode Mode, crashAt []string, v variant) (ending, error) {
+	tr := &trial{m: m, mode: mode, variant: v, ctx: t.Context(),
 		crashes: crashes{left: crashAt, dead: map[*process]bool{}, met: map[string]bool{}}}
 	if err := tr.open(t); err != nil {
 		return ending{}, err
