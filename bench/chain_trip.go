@@ -15,7 +15,7 @@ type trip struct {
 	started, closed time.Time
 	wall            time.Duration
 	events, bytes   int
-	begun, stepped  int         // how many events there were with the first step's activity, and with the last one's result
+	inSteps         int         // events from the first step to the last, those between two executions left out
 	scheduled       []time.Time // the steps' activities
 	serverCPU       float64     // ms
 	workerCPU       float64     // ms, of this process
@@ -40,8 +40,8 @@ func (t trip) usualStep() float64 {
 	return steps.median()
 }
 
-// eventsStep leaves out how a run begins and ends.
-func (t trip) eventsStep() float64 { return float64(t.stepped-t.begun) / float64(t.steps) }
+// eventsStep leaves out how an execution begins and ends.
+func (t trip) eventsStep() float64 { return float64(t.inSteps) / float64(t.steps) }
 
 // tripQuantities are what is told of both sides, beside the ratio.
 var tripQuantities = []struct {
@@ -82,6 +82,7 @@ func (t *trip) read(ctx context.Context, c client.Client, id, runID string) erro
 
 // readExecution takes in one history and returns the execution that went on from it, if one did.
 func (t *trip) readExecution(ctx context.Context, c client.Client, id, runID string) (next string, err error) {
+	var first, last int64
 	events := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
@@ -92,12 +93,12 @@ func (t *trip) readExecution(ctx context.Context, c client.Client, id, runID str
 		t.bytes += e.Size()
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-			if t.begun == 0 {
-				t.begun = t.events
+			if first == 0 {
+				first = e.GetEventId()
 			}
 			t.scheduled = append(t.scheduled, e.GetEventTime().AsTime())
 		case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-			t.stepped = t.events
+			last = e.GetEventId()
 		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 			if t.started.IsZero() {
 				t.started = e.GetEventTime().AsTime()
@@ -108,5 +109,6 @@ func (t *trip) readExecution(ctx context.Context, c client.Client, id, runID str
 			next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		}
 	}
+	t.inSteps += int(last - first)
 	return next, nil
 }
