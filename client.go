@@ -49,6 +49,9 @@ type Client struct {
 	tail     history.Tail
 	feeds    feeds
 
+	// continueAt is when runs are continued as new ones; nil for the default.
+	continueAt *workflows.ContinueAt
+
 	attributesOnce sync.Mutex
 	attributes     *bool
 }

@@ -93,7 +93,7 @@ func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req Start
 		}
 		invoke.State = at.state
 	}
-	if err := c.update(ctx, req.Thread, last.runID, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
+	if err := c.update(ctx, last, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
 		return ThreadView{}, err
 	}
 	before := last.described.GetWorkflowExecutionInfo()

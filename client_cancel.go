@@ -61,7 +61,7 @@ func (c *Client) CancelWith(ctx context.Context, r CancelRequest) (ThreadView, e
 // at the server.
 func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest) error {
 	wire := workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By}
-	err := c.temporal.SignalWorkflow(ctx, last.thread, last.runID, workflows.SignalCancel, wire)
+	err := c.signal(ctx, last, workflows.SignalCancel, wire)
 	var ended *serviceerror.NotFound
 	if errors.As(err, &ended) {
 		return nil // just now
@@ -69,7 +69,7 @@ func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest)
 	if err == nil {
 		_, err = c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
 			Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(), Reason: r.Reason,
-			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread}, FirstExecutionRunId: last.first,
 		})
 	}
 	if err != nil && !errors.As(err, &ended) {
@@ -91,7 +91,7 @@ func (c *Client) cancelBehind(ctx context.Context, last *lastRun, r CancelReques
 	req := StartRequest{Graph: last.graph, Thread: last.thread}
 	req.set(settings)
 	v, err := c.launch(ctx, req, in, last)
-	return &lastRun{thread: last.thread, graph: last.graph, runID: v.RunID, open: true}, err
+	return &lastRun{thread: last.thread, graph: last.graph, runID: v.RunID, first: v.RunID, open: true}, err
 }
 
 // cancelPause is between two looks at a run that undoes its effects.

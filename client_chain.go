@@ -62,21 +62,31 @@ func (c *Client) fetchRun(ctx context.Context, last *lastRun, id string) (chainR
 	return run, c.decode(started.GetInput(), &run.in)
 }
 
-// pastWith replays the runs that are needed to know a checkpoint: the one that made it, and all since. The newest run
-// knows which that was.
+// pastWith replays the runs that are needed to know a checkpoint: the one that made it, and all since. Each run
+// knows who made the checkpoints before it.
 func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (*graphadapter.Past, error) {
+	in, err := c.inputOf(ctx, last.thread, last.runID)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Lines) >= workflows.CarriedLines { // the newest run of a long thread may be all that it takes
+		past, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
+		if err != nil || past.Made(checkpoint) {
+			return past, err
+		}
+	}
 	made, noted := "", false
 	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
-		if len(ch.runs) == 1 {
-			lines := ch.runs[0].in.Lines
-			for _, l := range lines {
-				if l.Checkpoint == checkpoint {
-					made, noted = l.Run, true
-				}
+		oldest := ch.runs[len(ch.runs)-1]
+		for _, l := range oldest.in.Lines {
+			if l.Checkpoint == checkpoint {
+				made, noted = l.Run, true
 			}
-			return !noted && len(lines) < workflows.CarriedLines // it is of the newest run, or of none
 		}
-		return noted && ch.runs[len(ch.runs)-1].id == made
+		if noted {
+			return oldest.id == made
+		}
+		return len(oldest.in.Lines) < workflows.CarriedLines // it is of a run that is here, or of none
 	})
 	if err != nil {
 		return nil, err

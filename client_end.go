@@ -33,7 +33,7 @@ func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 	return c.launch(ctx, req, in, last)
 }
 
-// awaitEnd waits for a run's last event.
+// awaitEnd waits for a run's last event, and for that of the runs that it is continued as.
 func (c *Client) awaitEnd(ctx context.Context, last *lastRun) error {
 	return c.temporal.GetWorkflow(ctx, last.thread, last.runID).Get(ctx, nil)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
+
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
@@ -20,33 +22,58 @@ func (c *Client) Follow(ctx context.Context, since ThreadView, on func(Progress)
 	if err != nil {
 		return ThreadView{}, err
 	}
-	var behind int64
-	if since.RunID == last.runID {
-		behind = since.Events
+	from, behind := last.first, int64(0)
+	if since.RunID == last.runID || since.RunID != "" && c.continues(ctx, last, since.RunID) {
+		from, behind = since.RunID, since.Events
 	}
-	report := func(s history.Step) {
+	return c.follow(ctx, last, from, behind, func(s history.Step) {
 		for _, p := range progressOf(s) {
 			on(p)
 		}
-	}
-	if _, err := c.tail.Run(ctx, thread, last.runID, behind, report, func() (bool, error) { return c.standsStill(ctx, last) }); err != nil {
-		if ctx.Err() != nil {
-			return ThreadView{}, ctx.Err()
-		}
-		return ThreadView{}, c.explain(err, last.graph, thread)
-	}
-	return c.Show(ctx, thread)
+	})
 }
 
 // Wait is Follow of a thread without the reports.
 func (c *Client) Wait(ctx context.Context, thread string) (ThreadView, error) {
-	return c.Follow(ctx, ThreadView{Thread: thread}, func(Progress) {})
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
+}
+
+// continues reports whether a thread's last run is one that an earlier one was continued as.
+func (c *Client) continues(ctx context.Context, last *lastRun, run string) bool {
+	described, err := c.temporal.DescribeWorkflowExecution(ctx, last.thread, run)
+	return err == nil && described.GetWorkflowExecutionInfo().GetFirstRunId() == last.first
+}
+
+// follow reports what happens from a run on, behind one of its events, and in the runs that it is continued as. A run that
+// the server has no more is left out.
+func (c *Client) follow(ctx context.Context, last *lastRun, run string, behind int64, on func(history.Step)) (ThreadView, error) {
+	for run != "" {
+		closed, err := c.tail.Run(ctx, last.thread, run, behind, on, func() (bool, error) { return c.standsStill(ctx, last, run) })
+		var gone *serviceerror.NotFound
+		switch {
+		case ctx.Err() != nil:
+			return ThreadView{}, ctx.Err()
+		case errors.As(err, &gone) && run != last.runID:
+			run, behind = last.runID, 0
+			continue
+		case err != nil:
+			return ThreadView{}, c.explain(err, last.graph, last.thread)
+		}
+		run, behind = closed.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(), 0
+	}
+	return c.Show(ctx, last.thread)
 }
 
 // standsStill asks the run itself: between two of its steps its history looks the same as when it waits.
-func (c *Client) standsStill(ctx context.Context, last *lastRun) (bool, error) {
+func (c *Client) standsStill(ctx context.Context, last *lastRun, run string) (bool, error) {
+	asked := *last
+	asked.runID = run
 	var s workflows.State
-	if err := c.query(ctx, last, workflows.QueryState, &s); errors.Is(err, ErrNoWorker) {
+	if err := c.query(ctx, &asked, workflows.QueryState, &s); errors.Is(err, ErrNoWorker) {
 		return false, nil // a worker was lost just now; the next one has more to tell
 	} else if err != nil {
 		return false, err

@@ -97,7 +97,7 @@ func (c *Client) drainRun(ctx context.Context, _ *graphadapter.Graph, thread, re
 	}
 	if last.open {
 		req := workflows.DrainRequest{ID: uuid.NewString(), Reason: reason}
-		err := c.update(ctx, thread, last.runID, req.ID, workflows.UpdateDrain, req, nil)
+		err := c.update(ctx, last, req.ID, workflows.UpdateDrain, req, nil)
 		if err != nil && !errors.Is(err, errEnded) {
 			return ThreadView{}, err
 		}

@@ -22,10 +22,12 @@ import (
 // lastRun is a thread's newest execution.
 type lastRun struct {
 	thread, graph, runID string
-	open                 bool
-	status               enumspb.WorkflowExecutionStatus
-	started              time.Time
-	described            *workflowservice.DescribeWorkflowExecutionResponse
+	// first is the run that this one continues as new ones of the same execution, or this one.
+	first     string
+	open      bool
+	status    enumspb.WorkflowExecutionStatus
+	started   time.Time
+	described *workflowservice.DescribeWorkflowExecutionResponse
 }
 
 // lastRun returns the thread's newest execution, nil when there is none.
@@ -44,6 +46,7 @@ func (c *Client) lastRun(ctx context.Context, thread string) (*lastRun, error) {
 	}
 	return &lastRun{
 		thread: thread, graph: c.graphOf(info), runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
+		first:   cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()),
 		open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
 		started: info.GetStartTime().AsTime(), described: described,
 	}, nil

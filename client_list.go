@@ -73,7 +73,7 @@ func (c *Client) List(ctx context.Context, q ListQuery) ([]ThreadView, error) {
 // filter lets the server's index do what it can. The status is left to the client: an older run of a thread must not
 // stand in for its newest.
 func (c *Client) filter(ctx context.Context, q ListQuery) (string, error) {
-	filter := fmt.Sprintf("WorkflowType = '%s'", workflows.GraphWorkflow)
+	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflows.GraphWorkflow)
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return "", err

@@ -180,6 +180,8 @@ func (c *Client) statusNow(last *lastRun, past *graphadapter.Past) Status {
 		return StatusWaiting
 	case pregel.StatusBreakpoint, pregel.StatusDrained:
 		return StatusStopped
+	case pregel.StatusDone:
+		return StatusFinished
 	}
 	return StatusRunning
 }

@@ -81,7 +81,7 @@ func (c *Client) sendPause(ctx context.Context, last *lastRun, wire workflows.Pa
 	err := c.somebodyPolls(ctx, last.graph)
 	if err == nil {
 		var taken workflows.PauseReply
-		err = c.update(ctx, last.thread, last.runID, wire.ID, workflows.UpdatePause, wire, &taken)
+		err = c.update(ctx, last, wire.ID, workflows.UpdatePause, wire, &taken)
 		reply.Paused, reply.Changed = pauseView(taken.Paused), taken.Changed
 	}
 	if errors.Is(err, ErrNoWorker) {

@@ -46,7 +46,7 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 		return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
 	}
 	var reply workflows.ResumeReply
-	if err := c.update(ctx, req.Thread, last.runID, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
+	if err := c.update(ctx, last, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
 		return ResumeReply{}, err
 	}
 	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated}, nil
@@ -80,10 +80,26 @@ func (c *Client) resumeBySignal(ctx context.Context, last *lastRun, req workflow
 	if req.Question == "" {
 		return ResumeReply{}, &Error{Kind: ErrBadInput, Thread: last.thread, Message: "an answer by signal names its question"}
 	}
-	if err := c.temporal.SignalWorkflow(ctx, last.thread, last.runID, workflows.SignalResume, req); err != nil {
+	if err := c.signal(ctx, last, workflows.SignalResume, req); err != nil {
 		return ResumeReply{}, c.explain(err, last.graph, last.thread)
 	}
 	return ResumeReply{Thread: last.thread, Question: req.Question, Accepted: true}, nil
+}
+
+// signal stores a message for a run, or for the one that it was continued as meanwhile. The error is the server's.
+func (c *Client) signal(ctx context.Context, last *lastRun, name string, arg any) error {
+	for run := last.runID; ; {
+		err := c.temporal.SignalWorkflow(ctx, last.thread, run, name, arg)
+		var over *serviceerror.NotFound
+		if !errors.As(err, &over) {
+			return err
+		}
+		now, lookErr := c.lastRun(ctx, last.thread)
+		if lookErr != nil || now == nil || now.first != last.first || now.runID == run || !now.open {
+			return err
+		}
+		run = now.runID
+	}
 }
 
 // notAsking says why a closed run takes no answer.
@@ -149,18 +165,19 @@ func matching(open []pregel.OpenQuestion, prefix string) []string {
 }
 
 // update sends an update and repeats it under the same id while the run cannot take it for the moment: a worker was
-// lost, or the run is between two workflow tasks.
-func (c *Client) update(ctx context.Context, thread, runID, id, name string, arg, reply any) error {
+// lost, or the run is between two workflow tasks. A run that is continued as a new one takes it there, and knows the id
+// of what it had taken before.
+func (c *Client) update(ctx context.Context, last *lastRun, id, name string, arg, reply any) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for {
-		err := c.updateOnce(ctx, bounded, thread, runID, id, name, arg, reply)
+		err := c.updateOnce(ctx, bounded, last, id, name, arg, reply)
 		if err == nil || !passing(err) {
-			return c.explainUpdate(ctx, err, thread)
+			return c.explainUpdate(ctx, err, last.thread)
 		}
 		select {
 		case <-bounded.Done():
-			return c.explainUpdate(ctx, err, thread)
+			return c.explainUpdate(ctx, err, last.thread)
 		case <-time.After(updatePause):
 		}
 	}
@@ -171,9 +188,9 @@ const updatePause = 200 * time.Millisecond
 
 // updateOnce returns when the run has done what the update asks for. Only its acceptance is bounded: what was accepted is
 // stored, and may take as long as a node does.
-func (c *Client) updateOnce(ctx, accept context.Context, thread, runID, id, name string, arg, reply any) error {
+func (c *Client) updateOnce(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) error {
 	handle, err := c.temporal.UpdateWorkflow(accept, client.UpdateWorkflowOptions{
-		WorkflowID: thread, RunID: runID, UpdateID: id, UpdateName: name, Args: []any{arg},
+		WorkflowID: last.thread, FirstExecutionRunID: last.first, UpdateID: id, UpdateName: name, Args: []any{arg},
 		WaitForStage: client.WorkflowUpdateStageAccepted,
 	})
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]
 	if err := checkAnswerSize(last, req); err != nil {
 		return err
 	}
-	return c.update(ctx, thread, last.runID, req.ID, workflows.UpdateResume, req, nil)
+	return c.update(ctx, last, req.ID, workflows.UpdateResume, req, nil)
 }
 
 func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {

@@ -102,7 +102,7 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	if err != nil {
 		return ThreadView{}, err
 	}
-	in.Attributes = has
+	in.Attributes, in.ContinueAt = has, c.continueAt
 	if last != nil {
 		in.Previous = last.runID
 	}

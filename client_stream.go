@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 
 	"superstep.dev/graphadapter"
@@ -15,7 +16,7 @@ import (
 // one element "superstep/task" for each graph around the part.
 //
 // The stream begins with the thread's newest run, or behind From, follows what comes, and goes over to the next run of
-// the thread. It ends when the thread waits for answers, stands still or has ended; the last part's Offset goes on from
+// the thread. A run that was continued as a new one is one run with it. It ends when the thread waits for answers, stands still or has ended; the last part's Offset goes on from
 // there, in any process, as long as the server keeps the run. Every part comes once and in the same order for every
 // reader; a part is there when its event is durable, and never taken back.
 //
@@ -56,6 +57,8 @@ type clientStream struct {
 	graph   *graphadapter.Graph
 	request StreamRequest
 	yield   func(StreamPart, error) bool
+	reader  *streamReader
+	live    *liveParts
 	// emitted is what nodes emit while they run, nil without a transport.
 	emitted <-chan LiveEmission
 }
@@ -71,16 +74,35 @@ func (s *clientStream) run(ctx context.Context, from *streamOffset) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.listen(ctx)
-	run, err := s.client.firstStreamed(ctx, last, from)
-	for err == nil && run != "" {
-		if err = s.play(ctx, run, from); err == nil {
-			run, err = s.client.runAfter(ctx, s.request.Thread, run)
+	run, err := s.client.firstStreamed(ctx, last, from, needsPast(s.request))
+	s.reader, s.live = newStreamReader(s.request, run, nil), newLiveParts(run)
+	for goesOn := false; err == nil && run != ""; {
+		s.live.enter(run, goesOn)
+		from = s.enter(run, from)
+		var next string
+		next, err = s.play(ctx, run)
+		if goesOn = next != ""; !goesOn && err == nil {
+			next, err = s.client.runAfter(ctx, s.request.Thread, run)
 		}
+		run = next
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// enter goes over to a run. Nothing is handed out before the place from, which may be in a later run: it returns from, or
+// nil once that is reached.
+func (s *clientStream) enter(run string, from *streamOffset) *streamOffset {
+	switch {
+	case from == nil || from.run == run:
+		s.reader.enter(run, from)
+		return nil
+	default:
+		s.reader.enter(run, &streamOffset{run: run, event: math.MaxInt64})
+		return from
+	}
 }
 
 // listen subscribes to what nodes emit, if anybody wants it. Without it everything comes with the results.
@@ -94,33 +116,31 @@ func (s *clientStream) listen(ctx context.Context) {
 	}
 }
 
-// play hands out what a run streams, until it has ended or stands still.
-func (s *clientStream) play(ctx context.Context, run string, from *streamOffset) error {
+// play hands out what a run streams, until it has ended or stands still. It returns the run that it was continued as, ""
+// when it was not.
+func (s *clientStream) play(ctx context.Context, run string) (next string, err error) {
 	feed, leave := s.client.feeds.join(s.client, feedKey{s.request.Thread, run, s.graph})
 	defer leave()
-	p := &playing{clientStream: s, run: run, reader: newStreamReader(s.request, run, from), live: newLiveParts(run)}
+	p := &playing{clientStream: s}
 	for {
 		now := feed.now()
 		if err := p.hear(now.tape); err != nil {
-			return err
+			return "", err
 		}
 		switch {
 		case now.err != nil:
-			return s.client.explainStream(now.err, s.request.Thread)
+			return "", s.client.explainStream(now.err, s.request.Thread)
 		case now.closed:
-			return nil
+			return now.next, nil
 		case now.rests:
 			// The feed may be a moment behind what this reader's caller has just brought about.
 			length, err := s.client.historyLength(ctx, s.request.Thread, run)
-			if err != nil {
-				return err
-			}
-			if length <= int64(now.events) {
-				return nil
+			if err != nil || length <= int64(now.events) {
+				return "", err
 			}
 		}
 		if err := p.await(ctx, now.changed); err != nil {
-			return err
+			return "", err
 		}
 	}
 }
@@ -138,10 +158,7 @@ func (s *clientStream) hand(parts []StreamPart, err error) error {
 // playing is one reader's way through one run.
 type playing struct {
 	*clientStream
-	run    string
-	reader *streamReader
-	read   int // of the tape
-	live   *liveParts
+	read int // of the tape
 }
 
 // hear hands out what the history has told since the last time.

@@ -4,25 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/workflows"
 )
 
-// firstStreamed returns the run where a stream of a thread begins.
-func (c *Client) firstStreamed(ctx context.Context, last *lastRun, from *streamOffset) (string, error) {
+// needsPast reports whether what a run gives to stream depends on what happened before it was continued as a new one:
+// which messages are news, and what is around a subgraph.
+func needsPast(r StreamRequest) bool {
+	return slices.Contains(r.Modes, StreamMessages) ||
+		r.Subgraphs && (slices.Contains(r.Modes, StreamCheckpoints) || slices.Contains(r.Modes, StreamDebug))
+}
+
+// firstStreamed returns the run where a stream of a thread begins, or with past where the invocation began that goes on
+// there. What the server has no more is left out.
+func (c *Client) firstStreamed(ctx context.Context, last *lastRun, from *streamOffset, past bool) (string, error) {
 	if from == nil {
-		return last.runID, nil
+		_, err := c.historyLength(ctx, last.thread, last.first)
+		if errors.Is(err, ErrNotFound) {
+			return last.runID, nil
+		}
+		return last.first, err
 	}
 	length, err := c.historyLength(ctx, last.thread, from.run)
 	if err == nil && from.event > length {
 		err = &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread,
 			Message: fmt.Sprintf("the offset is behind event %d of a run that has %d", from.event, length)}
 	}
-	return from.run, err
+	if err != nil || !past {
+		return from.run, err
+	}
+	in, err := c.inputOf(ctx, last.thread, from.run)
+	if err != nil || in.Carried == nil || in.Carried.Began == "" {
+		return from.run, err
+	}
+	if _, err = c.historyLength(ctx, last.thread, in.Carried.Began); errors.Is(err, ErrNotFound) {
+		return from.run, nil
+	}
+	return in.Carried.Began, err
 }
 
 // historyLength returns how many events a run of a thread has now.
@@ -64,23 +88,37 @@ func (c *Client) runAfter(ctx context.Context, thread, run string) (string, erro
 
 // runBefore returns the run that a run continued, "" for the thread's first.
 func (c *Client) runBefore(ctx context.Context, thread, run string) (string, error) {
-	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: c.cfg.Namespace, MaximumPageSize: 1, Execution: &commonpb.WorkflowExecution{WorkflowId: thread, RunId: run},
-	})
-	if err != nil {
-		return "", c.explain(err, "", thread)
-	}
-	events := page.GetHistory().GetEvents()
-	if len(events) == 0 {
-		return "", nil
-	}
-	started := events[0].GetWorkflowExecutionStartedEventAttributes()
-	if before := started.GetContinuedExecutionRunId(); before != "" {
-		return before, nil
+	started, err := c.startOf(ctx, thread, run)
+	if before := started.GetContinuedExecutionRunId(); before != "" || err != nil {
+		return before, err
 	}
 	var in workflows.GraphInput
 	err = c.decode(started.GetInput(), &in)
 	return in.Previous, err
+}
+
+// startOf returns a run's first event.
+func (c *Client) startOf(ctx context.Context, thread, run string) (*historypb.WorkflowExecutionStartedEventAttributes, error) {
+	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: c.cfg.Namespace, MaximumPageSize: 1, Execution: &commonpb.WorkflowExecution{WorkflowId: thread, RunId: run},
+	})
+	if err != nil {
+		return nil, c.explain(err, "", thread)
+	}
+	events := page.GetHistory().GetEvents()
+	if len(events) == 0 {
+		return nil, nil
+	}
+	return events[0].GetWorkflowExecutionStartedEventAttributes(), nil
+}
+
+// inputOf returns what a run was started with.
+func (c *Client) inputOf(ctx context.Context, thread, run string) (in workflows.GraphInput, err error) {
+	started, err := c.startOf(ctx, thread, run)
+	if err == nil {
+		err = c.decode(started.GetInput(), &in)
+	}
+	return in, err
 }
 
 // explainStream says why a run cannot be streamed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
@@ -83,10 +84,25 @@ func (c *Client) took(ctx context.Context, last *lastRun, id string) (bool, erro
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.As(err, &unknown), errors.As(err, &refused): // refused, it changed nothing
+	case errors.As(err, &refused): // it changed nothing
 		return false, nil
+	case errors.As(err, &unknown) && last.first == last.runID:
+		return false, nil
+	case errors.As(err, &unknown):
+		return c.tookEarlier(ctx, last, id)
 	}
 	return false, c.explainUpdate(ctx, err, last.thread)
+}
+
+// tookEarlier reports whether a run that was continued as this one applied the update.
+func (c *Client) tookEarlier(ctx context.Context, last *lastRun, id string) (bool, error) {
+	in, err := c.inputOf(ctx, last.thread, last.runID)
+	if err != nil || in.Carried == nil {
+		return false, err
+	}
+	return slices.ContainsFunc(in.Carried.Taken, func(t workflows.Taken) bool {
+		return t.Update == workflows.UpdateState && t.ID == id
+	}), nil
 }
 
 // updateOpen lets the run apply the updates while it stands still.
@@ -107,7 +123,7 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 		req.State = at.state
 	}
 	var reply workflows.UpdateStateReply
-	return c.update(ctx, r.Thread, last.runID, req.ID, workflows.UpdateState, req, &reply)
+	return c.update(ctx, last, req.ID, workflows.UpdateState, req, &reply)
 }
 
 // updateClosed starts a run that applies the updates and does no more.

@@ -1,5 +1,10 @@
 package superstep
 
+import "superstep.dev/workflows"
+
+// ContinueAt makes runs that a client begins be continued as new ones at these bounds.
+func ContinueAt(c *Client, at workflows.ContinueAt) { c.continueAt = &at }
+
 // Followed counts the runs that a client follows.
 func Followed(c *Client) int {
 	c.feeds.mu.Lock()

@@ -54,8 +54,10 @@ type feedState struct {
 	events int
 	// rests says that nothing goes on in the run, closed that nothing will, err that the run can be followed no further.
 	rests, closed bool
-	err           error
-	changed       chan struct{} // closed when there is a later state
+	// next is the run that a closed one was continued as, "" when it was not.
+	next    string
+	err     error
+	changed chan struct{} // closed when there is a later state
 }
 
 // join begins to follow a run, or joins those who do. leave must be called once.
@@ -115,6 +117,9 @@ func (f *feed) run(ctx context.Context) {
 		state.events = len(events.All)
 		state.rests = stands && durable == len(events.All)
 		state.closed = state.err == nil && events.Closed()
+		if state.closed {
+			state.next = events.All[len(events.All)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		}
 		f.put(state)
 		if !rest(ctx, restFactor*took) {
 			return
@@ -194,9 +199,13 @@ func (r *feedRecorder) Began(at int64, p *pregel.Program, _ *pregel.Thread, d gr
 }
 
 // Continued implements graphadapter.Recorder.
-func (r *feedRecorder) Continued(at int64, p *pregel.Program, _ *pregel.Thread, d graphadapter.Durability, s pregel.Status, base string) {
+func (r *feedRecorder) Continued(at int64, p *pregel.Program, t *pregel.Thread, d graphadapter.Durability, s pregel.Status, base string) {
 	r.stands = s != pregel.StatusRunning
-	r.tape = append(r.tape, taped{at: at, began: p, durability: d, goesOn: true, base: base})
+	where := taped{at: at, began: p, durability: d, goesOn: true, base: base}
+	if t.Head != nil {
+		where.head = t.Head.Checkpoint.ID
+	}
+	r.tape = append(r.tape, where)
 }
 
 // Happened implements graphadapter.Recorder.

@@ -33,6 +33,14 @@ func newLiveParts(run string) *liveParts {
 	return &liveParts{run: run, tasks: map[string]*liveTask{}, early: map[string][]LiveEmission{}}
 }
 
+// enter goes over to another run; with goesOn it is one that the run before was continued as, where tasks go on.
+func (l *liveParts) enter(run string, goesOn bool) {
+	if !goesOn {
+		*l = *newLiveParts(run)
+	}
+	l.run = run
+}
+
 // emission reports whether an event is what a node emitted.
 func emission(e pregel.Event) bool {
 	return e.Kind == pregel.EventCustom || e.Kind == pregel.EventMessage || e.Kind == pregel.EventReset

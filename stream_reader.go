@@ -15,11 +15,11 @@ type taped struct {
 	at   int64
 	when time.Time
 	// began is set when an invocation began, or with goesOn when one went on in a new run; base is then the checkpoint at
-	// which it began.
+	// which it began, and head the one where the thread stands.
 	began      *pregel.Program
 	durability graphadapter.Durability
 	goesOn     bool
-	base       string
+	base, head string
 	event      pregel.Event
 }
 
@@ -45,9 +45,18 @@ func newStreamReader(r StreamRequest, run string, from *streamOffset) *streamRea
 	return &streamReader{request: r, shaper: stream.New(r.Thread, modes, r.Subgraphs), place: streamOffset{run: run, index: -1}, from: from}
 }
 
+// enter goes over to another run. What the reader knows of the invocation stays: that may go on there.
+func (s *streamReader) enter(run string, from *streamOffset) {
+	s.place, s.from = streamOffset{run: run, index: -1}, from
+}
+
 // read returns the parts of the next thing that happened.
 func (s *streamReader) read(t taped) ([]StreamPart, error) {
-	if t.began != nil {
+	switch {
+	case t.began != nil && t.goesOn:
+		s.shaper.Continued(t.began, t.durability, t.base, t.head)
+		return nil, nil
+	case t.began != nil:
 		s.shaper.Began(t.began, t.durability)
 		return nil, nil
 	}

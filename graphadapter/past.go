@@ -199,6 +199,12 @@ func (p *Past) At(checkpoint string) (*pregel.Thread, bool) {
 	return p.thread.At(k.record()), true
 }
 
+// Made reports whether a checkpoint of the root graph was made in what was recorded, not only read back from storage.
+func (p *Past) Made(checkpoint string) bool {
+	k, ok := p.line("").byID[checkpoint]
+	return ok && k.made != nil
+}
+
 // Snapshot shows a checkpoint of the root graph; false when there is none with that id.
 func (p *Past) Snapshot(checkpoint string) (*pregel.Snapshot, bool, error) {
 	k, ok := p.line("").byID[checkpoint]

@@ -76,6 +76,17 @@ func (s *Shaper) Began(p *pregel.Program, d graphadapter.Durability) {
 	s.exit, s.begun, s.loaded = d == graphadapter.DurabilityExit, false, ""
 }
 
+// Continued says that the invocation under way, which began at the checkpoint of the id base, goes on in another run, where
+// the thread stands at the checkpoint head. A Shaper that was not told of it before does not know which messages have
+// come, and what is around a subgraph under way.
+func (s *Shaper) Continued(p *pregel.Program, d graphadapter.Durability, base, head string) {
+	if s.program != nil {
+		return
+	}
+	s.Began(p, d)
+	s.begun, s.loaded, s.at[""] = true, base, head
+}
+
 // Shape returns the chunks of an event, which happened at that time. The error says that a value is not JSON.
 func (s *Shaper) Shape(e pregel.Event, when time.Time) ([]Chunk, error) {
 	if e.Namespace != "" && !s.subgraphs {

@@ -1,0 +1,126 @@
+package superstep_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"superstep.dev"
+	"superstep.dev/workflows"
+)
+
+// continuing makes the runs of a server's client be continued as new ones whenever they can be.
+func (s *server) continuing() *server {
+	superstep.ContinueAt(s.Client, workflows.ContinueAt{Events: 1, Life: 1})
+	return s
+}
+
+// continued counts the runs of a thread that were continued as new ones.
+func (s *server) continued(thread string) int {
+	s.t.Helper()
+	n := 0
+	described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), thread, "")
+	require.NoError(s.t, err)
+	for id := described.GetWorkflowExecutionInfo().GetFirstRunId(); id != ""; n++ {
+		events := s.temporal.GetWorkflowHistory(s.t.Context(), thread, id, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		if !events.HasNext() {
+			break
+		}
+		e, err := events.Next()
+		require.NoError(s.t, err)
+		if id = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(); id == "" {
+			break
+		}
+	}
+	return n
+}
+
+// twoPhases runs a thread of the streaming graph to its question, then on to its failure, and then to its end.
+func twoPhases(t *testing.T, th *superstep.Thread[story], phase func()) {
+	t.Helper()
+	require.NoError(t, th.Start(t.Context(), map[string]any{"messages": []map[string]string{{"id": "u", "role": "user", "content": "hi"}}}))
+	_, err := th.Wait(t.Context())
+	require.NoError(t, err)
+	phase()
+	_, err = th.Resume(t.Context(), true)
+	require.Error(t, err)
+	phase()
+	require.NoError(t, th.Start(t.Context(), nil))
+	_, err = th.Wait(t.Context())
+	require.NoError(t, err)
+	phase()
+}
+
+// TestALongThreadIsOneThread: what a thread streams whose runs are continued as new ones all the time, what it stores, and
+// what it says of itself is the same as in memory: nothing twice and nothing less, and from every offset exactly the rest.
+func TestALongThreadIsOneThread(t *testing.T) {
+	t.Parallel()
+	s := newServer(t).continuing()
+	served := streamingGraph("long")
+	s.work(served)
+	type told struct {
+		streams [][]string
+		history [][]superstep.CheckpointView
+		states  [][]superstep.ThreadState[story]
+	}
+	var all []superstep.StreamPart
+	runs := 0
+	tell := func(rt superstep.Runtime, g *superstep.Graph[story]) (out told) {
+		th := g.Thread(rt, s.queue)
+		from := ""
+		all = nil
+		twoPhases(t, th, func() {
+			if rt == superstep.Runtime(s.Client) {
+				runs += s.continued(th.ID())
+			}
+			parts := streamed(t, th, everyMode(superstep.StreamFrom(from))...)
+			require.NotEmpty(t, parts)
+			from = parts[len(parts)-1].Offset
+			all = append(all, parts...)
+			out.streams = append(out.streams, settled(parts))
+			made, err := th.History(t.Context(), superstep.WithValues())
+			require.NoError(t, err)
+			out.history = append(out.history, made)
+			var states []superstep.ThreadState[story]
+			for _, c := range made {
+				state, err := th.StateAt(t.Context(), c.Checkpoint, superstep.WithSubgraphs())
+				require.NoError(t, err)
+				states = append(states, state)
+			}
+			out.states = append(out.states, states)
+		})
+		return out
+	}
+	want := tell(superstep.NewMemory(), streamingGraph("long"))
+	got := tell(s.Client, served)
+	for i := range want.streams {
+		assert.Equal(t, want.streams[i], got.streams[i], "the streams of phase %d", i)
+		assert.Equal(t, asText(t, want.history[i]), asText(t, got.history[i]), "the history in phase %d", i)
+		assert.Equal(t, asText(t, want.states[i]), asText(t, got.states[i]), "the states in phase %d", i)
+	}
+	th := served.Thread(s.Client, s.queue)
+	for i := 0; i < len(all); i += 11 { // each is a replay
+		require.Equal(t, all[i+1:], append([]superstep.StreamPart{}, streamed(t, th, everyMode(superstep.StreamFrom(all[i].Offset))...)...), "from part %d", i)
+	}
+	assert.Greater(t, runs, 4, "the thread was hardly ever continued")
+	threads, err := s.List(t.Context(), superstep.ListQuery{})
+	require.NoError(t, err)
+	listed := 0
+	for _, v := range threads {
+		if v.Thread == s.queue {
+			listed++
+			assert.Equal(t, superstep.StatusFinished, v.Status)
+		}
+	}
+	assert.LessOrEqual(t, listed, 1)
+}
+
+func asText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	require.NoError(t, err)
+	return string(text)
+}
