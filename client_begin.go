@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -108,15 +109,20 @@ func (r *StartRequest) set(s *workflows.Settings) {
 	}
 	r.RecursionLimit, r.InterruptBefore, r.InterruptAfter = s.Options.RecursionLimit, s.Options.InterruptBefore, s.Options.InterruptAfter
 	r.Durability, r.MaxConcurrency = Durability(s.Durability), s.MaxConcurrency
+	r.KeepOpen, r.IdleTimeout = s.KeepOpen != 0, time.Duration(max(s.KeepOpen, 0))*time.Millisecond
 	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
 }
 
 func settingsOf(req StartRequest) *workflows.Settings {
+	keepOpen := int64(0)
+	if req.KeepOpen {
+		keepOpen = cmp.Or(req.IdleTimeout.Milliseconds(), -1)
+	}
 	return &workflows.Settings{
 		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
 			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.branch},
 		Durability: graphadapter.Durability(req.Durability), MaxConcurrency: req.MaxConcurrency,
-		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context),
+		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen,
 	}
 }
 

@@ -80,6 +80,8 @@ func checkStart(req StartRequest) error {
 		e.Message = "new input abandons what the thread was about to do: answers and commands do not go with it"
 	case len(req.Context) > maxRunContext:
 		e.Message = fmt.Sprintf("the run's context has %d bytes, the most is %d: give a reference", len(req.Context), maxRunContext)
+	case req.IdleTimeout < 0 || req.IdleTimeout > 0 && !req.KeepOpen || req.IdleTimeout > 0 && req.IdleTimeout < time.Millisecond:
+		e.Message = "the idle time is how long a run is kept open: at least a millisecond, of one that is kept open"
 	case req.Input != nil && !json.Valid(req.Input):
 		e.Message = "the input is not JSON"
 	case req.Durability != "" && req.Durability != DurabilitySync && req.Durability != DurabilityAsync && req.Durability != DurabilityExit:
@@ -108,7 +110,7 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	}
 	set := settingsOf(req)
 	in.Durability, in.Options, in.Context = set.Durability, set.Options, set.Context
-	in.MaxConcurrency, in.StepTimeout = set.MaxConcurrency, set.StepTimeout
+	in.MaxConcurrency, in.StepTimeout, in.KeepOpen = set.MaxConcurrency, set.StepTimeout, set.KeepOpen
 	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {
 		return ThreadView{}, err

@@ -35,6 +35,10 @@ type StartRequest struct {
 	MaxConcurrency int
 	// StepTimeout bounds a superstep's wall clock; 0 means no bound.
 	StepTimeout time.Duration
+	// KeepOpen keeps the run open when nothing is left to do, for the thread's next input, until it is cancelled or was idle for
+	// IdleTimeout; 0 is for ever. See [WithKeepOpen].
+	KeepOpen    bool
+	IdleTimeout time.Duration
 	// Context is a value that every node and branch of the run can read; nil for none.
 	Context json.RawMessage
 }

@@ -84,6 +84,13 @@ func WithContext(v any) RunOption {
 	return runOption(func(r *runOptions) { r.context = v })
 }
 
+// WithKeepOpen keeps the thread's run open on the server when nothing is left to do: the next input goes to it, which
+// costs less than a run of its own, and it goes on for months. It ends, as finished, when it is cancelled, or has had
+// nothing to do for idle; 0 is for ever. A thread in memory has no such runs.
+func WithKeepOpen(idle time.Duration) RunOption {
+	return runOption(func(r *runOptions) { r.request.KeepOpen, r.request.IdleTimeout = true, idle })
+}
+
 // maxRunContext bounds a run's context in bytes: each task carries a copy of it.
 const maxRunContext = 64 << 10
 
@@ -124,6 +131,8 @@ func (o runOptions) problem(spec *pregel.Spec) string {
 		return fmt.Sprintf("the most tasks at once, %d, is negative: 0 means no bound", r.MaxConcurrency)
 	case r.StepTimeout < 0:
 		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
+	case r.IdleTimeout < 0 || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
+		return fmt.Sprintf("the time %v that a run is kept open is below a millisecond: 0 is for ever", r.IdleTimeout)
 	case !slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, r.Durability):
 		return fmt.Sprintf("unknown durability %q: there are sync, async and exit", r.Durability)
 	}

@@ -2,7 +2,9 @@ package superstep_test
 
 import (
 	"encoding/json"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -123,4 +125,48 @@ func asText(t *testing.T, v any) string {
 	text, err := json.MarshalIndent(v, "", " ")
 	require.NoError(t, err)
 	return string(text)
+}
+
+// TestAThreadThatIsKeptOpen takes input after input in one execution, is continued as a new one while it rests, and is
+// finished when somebody cancels it, or when nobody has given it anything for a while.
+func TestAThreadThatIsKeptOpen(t *testing.T) {
+	t.Parallel()
+	s := newServer(t).continuing()
+	var broken atomic.Bool
+	g := fateful(&broken)
+	s.work(g)
+	th := g.Thread(s.Client, s.queue)
+	first := ""
+	want := []string{}
+	for _, word := range []string{"one", "two", "three"} {
+		result, err := th.Invoke(t.Context(), wrote(word), superstep.WithKeepOpen(0))
+		require.NoError(t, err)
+		want = append(want, word, "a", "b")
+		assert.Equal(t, superstep.StatusFinished, result.Status)
+		assert.Equal(t, want, result.Output.Log.Get())
+		described, err := s.temporal.DescribeWorkflowExecution(t.Context(), s.queue, "")
+		require.NoError(t, err)
+		info := described.GetWorkflowExecutionInfo()
+		assert.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, info.GetStatus())
+		if first == "" {
+			first = info.GetFirstRunId()
+		}
+		assert.Equal(t, first, info.GetFirstRunId(), "the input began a run of its own")
+	}
+	assert.Positive(t, s.continued(s.queue))
+	_, err := s.Resume(t.Context(), superstep.ResumeRequest{Thread: s.queue})
+	assert.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	view, err := s.Cancel(t.Context(), s.queue, "enough")
+	require.NoError(t, err)
+	assert.Equal(t, superstep.StatusFinished, view.Status)
+	history, err := th.History(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, history, 3*4)
+
+	idle := g.Thread(s.Client, s.queue+"-idle")
+	_, err = idle.Invoke(t.Context(), wrote("one"), superstep.WithKeepOpen(200*time.Millisecond))
+	require.NoError(t, err)
+	var left workflows.GraphResult
+	require.NoError(t, s.temporal.GetWorkflow(t.Context(), idle.ID(), "").Get(t.Context(), &left))
+	assert.JSONEq(t, `["one","a","b"]`, string(left.Output["log"]))
 }

@@ -29,7 +29,8 @@ type runFlags struct {
 	recursionLimit            int
 	maxConcurrency            int
 	stepTimeout               time.Duration
-	follow                    bool
+	follow, keepOpen          bool
+	idle                      time.Duration
 	// given reports whether a flag is on the command line.
 	given func(flag string) bool
 }
@@ -68,6 +69,8 @@ run waits or ends.`,
 	flags.IntVar(&f.maxConcurrency, "max-concurrency", 0, "at most `N` nodes at once (default: as many as there are)")
 	flags.DurationVar(&f.stepTimeout, "step-timeout", 0, "fail the run when a step takes longer than `DURATION` (default: no bound)")
 	flags.IntVar(&f.recursionLimit, "recursion-limit", 0, "at most `N` supersteps (default 10007)")
+	flags.BoolVar(&f.keepOpen, "keep-open", false, "keep the run open when it has finished, for the thread's next input, until it is cancelled")
+	flags.DurationVar(&f.idle, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
 	flags.StringVar(&f.durability, "durability", durabilities[0], "`WHEN` progress is stored: sync, async or exit")
 	return cmd
 }
@@ -96,6 +99,7 @@ func (a *app) startRequest(ctx context.Context, graph string, f *runFlags) (supe
 		Graph: graph, Thread: f.thread, Checkpoint: f.checkpoint,
 		Durability: superstep.Durability(f.durability), RecursionLimit: f.recursionLimit,
 		MaxConcurrency: f.maxConcurrency, StepTimeout: f.stepTimeout, InterruptBefore: f.before, InterruptAfter: f.after,
+		KeepOpen: f.keepOpen, IdleTimeout: f.idle,
 	}
 	if err := checkGraphName(graph); err != nil {
 		return req, err
@@ -142,6 +146,10 @@ func (f *runFlags) check() error {
 		return usagef("--max-concurrency %d is below 1", f.maxConcurrency)
 	case f.stepTimeout < 0 || f.stepTimeout > 0 && f.stepTimeout < time.Millisecond:
 		return usagef("--step-timeout %v is below 1ms", f.stepTimeout)
+	case f.idle < 0 || f.idle > 0 && f.idle < time.Millisecond:
+		return usagef("--idle-timeout %v is below 1ms", f.idle)
+	case f.idle > 0 && !f.keepOpen:
+		return usagef("--idle-timeout is of a run with --keep-open")
 	case f.checkpoint != "" && f.thread == "":
 		return usagef("--from-checkpoint needs the --thread whose checkpoint it is")
 	case f.input == "-" && f.context == "-":

@@ -91,8 +91,7 @@ const maxCancelIDs = 100
 
 // receiveCancels takes in requests to end the run. The first ends the context with cancel.
 func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, SignalCancel,
-		workflow.SignalChannelOptions{Description: "Ends the run and keeps, drops or undoes what it did."})
+	channel := cancelSignals(ctx)
 	for {
 		var req CancelRequest
 		if more := channel.Receive(ctx, &req); !more {
@@ -104,6 +103,11 @@ func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 		}
 		cancel()
 	}
+}
+
+func cancelSignals(ctx workflow.Context) workflow.ReceiveChannel {
+	return workflow.GetSignalChannelWithOptions(ctx, SignalCancel,
+		workflow.SignalChannelOptions{Description: "Ends the run and keeps, drops or undoes what it did."})
 }
 
 // take takes a request in, or says why it cannot be done.

@@ -96,7 +96,8 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 
 // readAllSignals takes in what has come by signal: what nobody had read would be gone.
 func (r *run) readAllSignals(ctx workflow.Context) {
-	r.readPauses(ctx)
+	pauses, cancels := pauseSignals(ctx), cancelSignals(ctx)
+	_ = workflow.Await(ctx, func() bool { return pauses.Len() == 0 && cancels.Len() == 0 }) // those are read at once
 	channel := resumeSignals(ctx)
 	if !r.inbox.changing() {
 		r.readSignals(ctx, channel)
@@ -118,7 +119,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in.Edits, in.Within = nil, nil
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
-		SuspectStep: r.suspectStep, Refused: r.inbox.refused, Taken: r.inbox.taken,
+		SuspectStep: r.suspectStep, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
 		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread}
 	in.Pauses = r.pauseState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
@@ -146,6 +147,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 // carryOn takes over what the run did that this one continues.
 func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	r.status, r.drained, r.suspectStep = c.Status, c.Drained, c.SuspectStep
+	r.idleEnds = c.IdleEnds
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
 	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
 	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -44,6 +45,9 @@ type run struct {
 	lines   lines
 	inputs  inputs
 	updates int // that were begun, for the ids of their activities
+	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
+	idleEnds time.Time
+	idled    bool
 	// successor ends the run with one that continues it, once it is set. notContinued is why it could not be, and heldBack
 	// the number of events below which that is not tried again.
 	successor    error
@@ -85,11 +89,13 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 		switch {
 		case r.successor != nil:
 			return nil, r.successor
+		case ctx.Err() != nil && r.status == StatusFinished && r.cancel.mode() == CancelKeep:
+			return r.finished(ctx) // it was only kept open
 		case ctx.Err() != nil:
 			return nil, r.cancelled(ctx)
 		case r.failure != nil:
 			return nil, r.failed(ctx)
-		case r.stands() == pregel.StatusDone:
+		case r.nothingLeft() && !r.staysOpen():
 			return r.finished(ctx)
 		}
 		if r.rest(ctx) {

@@ -107,18 +107,6 @@ func pauseSignals(ctx workflow.Context) workflow.ReceiveChannel {
 		workflow.SignalChannelOptions{Description: "Pauses the run or lets it go on, without waiting for the reply."})
 }
 
-// readPauses takes in all requests that have come by signal.
-func (r *run) readPauses(ctx workflow.Context) {
-	channel := pauseSignals(ctx)
-	for {
-		var req PauseRequest
-		if !channel.ReceiveAsync(&req) {
-			return
-		}
-		r.pauseBySignal(ctx, req)
-	}
-}
-
 func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
 	if err := pauseRefusal(req); err != nil {
 		r.inbox.refuse(Refused{By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})

@@ -1,26 +1,29 @@
 package workflows
 
 import (
+	"cmp"
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
 )
 
 // rest holds the run until the engine has something to go on with, and then returns true; or until the run is cancelled,
-// continued as a new one, or an update has left nothing to run. Updates of the state are applied while it rests. No
+// continued as a new one, or nothing is left to run and it is not kept open. Updates of the state are applied while it rests. No
 // worker is occupied.
 func (r *run) rest(ctx workflow.Context) bool {
-	for ctx.Err() == nil && r.stands() != pregel.StatusDone {
+	for ctx.Err() == nil && (!r.nothingLeft() || r.staysOpen()) {
 		if !r.inbox.changing() {
 			r.readSignals(ctx, nil)
 		}
 		r.status = r.resting()
 		r.show(ctx)
 		paused := r.paused
-		_ = workflow.Await(ctx, func() bool {
+		r.awaitNews(ctx, func() bool {
 			return r.mayGoOn() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx)
 		})
-		if r.due(ctx) && r.continueAsNew(ctx) {
+		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false
 		}
 		if r.mayGoOn() || r.inbox.waiting() && ctx.Err() != nil {
@@ -39,6 +42,7 @@ func (r *run) mayGoOn() bool { return r.inbox.waiting() && r.paused == nil }
 // goOn continues with what arrived while the run rested. What was accepted counts also when the run has been cancelled
 // since: it is in the state that a retry goes on from.
 func (r *run) goOn(ctx workflow.Context) {
+	r.idleEnds, r.idled = time.Time{}, false
 	invoke := r.inbox.invoke
 	in := r.inbox.take()
 	if invoke == nil {
@@ -63,12 +67,13 @@ func (r *run) goOn(ctx workflow.Context) {
 
 func (in *GraphInput) settings() *Settings {
 	return &Settings{Options: in.Options, Durability: in.Durability, Context: in.Context,
-		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout}
+		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen}
 }
 
 func (in *GraphInput) set(s Settings) {
 	in.Options, in.Durability, in.Context = s.Options, s.Durability, s.Context
 	in.MaxConcurrency, in.StepTimeout = s.MaxConcurrency, s.StepTimeout
+	in.KeepOpen = cmp.Or(s.KeepOpen, in.KeepOpen)
 }
 
 // earlier reads a state of the thread that a client chose, or copies the newest. What is made from it is numbered on

@@ -47,6 +47,8 @@ func (r *run) resting() string {
 		return StatusPaused
 	case r.stands() == pregel.StatusWaiting:
 		return StatusWaiting
+	case r.nothingLeft():
+		return StatusFinished
 	}
 	return StatusStopped
 }

@@ -108,6 +108,9 @@ type GraphInput struct {
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
 	// Suspect are not, then.
 	Carried *Carried `json:"carried,omitempty"`
+	// KeepOpen is how long the run stays open when nothing is left to do, in milliseconds: for more input, which it takes by
+	// UpdateInvoke. -1 is until it is cancelled, 0 not at all.
+	KeepOpen int64 `json:"keep_open_ms,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
 }
@@ -173,6 +176,8 @@ type Settings struct {
 	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
 	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
 	Context        pregel.Value            `json:"context,omitempty"`
+	// KeepOpen of 0 keeps a run open that is.
+	KeepOpen int64 `json:"keep_open_ms,omitempty"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.

@@ -24,6 +24,8 @@ type Carried struct {
 	SuspectStep int `json:"suspect_step"`
 	// StepEnds is when the superstep under way is out of time; zero when it is not timed.
 	StepEnds time.Time `json:"step_ends,omitzero"`
+	// IdleEnds is when a run that is kept open ends for want of input; zero while it has something to do.
+	IdleEnds time.Time `json:"idle_ends,omitzero"`
 	// Invoke, Resumes and BySignal were taken and not used yet, because the run is paused; Signals were not even looked at.
 	Invoke   *InvokeRequest  `json:"invoke,omitempty"`
 	Resumes  []ResumeRequest `json:"resumes,omitempty"`
