@@ -109,7 +109,8 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 		in.Previous = last.runID
 	}
 	set := settingsOf(req)
-	in.Durability, in.Options, in.Context = set.Durability, set.Options, set.Context
+	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
+	in.Segments = true
 	in.MaxConcurrency, in.StepTimeout, in.KeepOpen = set.MaxConcurrency, set.StepTimeout, set.KeepOpen
 	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {

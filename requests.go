@@ -25,8 +25,10 @@ type StartRequest struct {
 	Checkpoint string
 	// branch makes the run from Checkpoint begin with a checkpoint of its own in any case.
 	branch bool
-	// Durability is "sync" (default), "async" or "exit".
+	// Durability is "sync", "async" or "exit"; "" means the graph's own, which is sync unless it says otherwise.
 	Durability Durability
+	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.
+	Fused bool
 	// RecursionLimit bounds the supersteps of the run; 0 means the default of 10,007 (LangGraph's).
 	RecursionLimit int
 	// InterruptBefore and InterruptAfter replace the graph's breakpoints when not nil.

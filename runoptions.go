@@ -43,6 +43,13 @@ func WithDurability(d Durability) RunOption {
 	return runOption(func(r *runOptions) { r.request.Durability = d })
 }
 
+// WithFused runs consecutive supersteps of the run in one activity, in sync mode too: each is stored by one heartbeat
+// before the next begins, which is about five times cheaper than an activity for each task, and its tasks run in one
+// worker. Async and exit mode do so anyway. In memory it changes nothing.
+func WithFused() RunOption {
+	return runOption(func(r *runOptions) { r.request.Fused = true })
+}
+
 // WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
 // next, so a chain of N nodes needs N+1. The default is 10,007 (LangGraph's).
 func WithRecursionLimit(n int) RunOption {

@@ -49,7 +49,12 @@ func (n *Nodes) WithInputs(i *Inputs) *Nodes {
 
 // fill puts the request's values in their places.
 func (i *Inputs) fill(ctx context.Context, run Run, req *graphadapter.NodeRequest) error {
-	refs := req.References
+	return i.fillIn(ctx, run, req.References, req.Fill)
+}
+
+// fillIn finds the values of these references, and has them put in their places.
+func (i *Inputs) fillIn(ctx context.Context, run Run, refs []graphadapter.Reference,
+	put func(func(graphadapter.Reference) (pregel.Value, error)) error) error {
 	values, all := i.rebuild.cached(refs)
 	if !all {
 		var err error
@@ -57,7 +62,7 @@ func (i *Inputs) fill(ctx context.Context, run Run, req *graphadapter.NodeReques
 			return err
 		}
 	}
-	return req.Fill(func(ref graphadapter.Reference) (pregel.Value, error) {
+	return put(func(ref graphadapter.Reference) (pregel.Value, error) {
 		v, ok := values[ref.Digest]
 		if !ok {
 			return nil, &LostInputError{Reference: ref}

@@ -21,6 +21,7 @@ type lease struct {
 	client  client.Client
 	info    activity.Info
 	details func() []any // the newest; called without a lock of the lease
+	asked   func(error)  // is told that the server asks to stop; nil ends the held context
 	sending sync.Mutex   // one heartbeat at a time
 	began   time.Time    // when the execution began, which is a heartbeat to the server
 
@@ -104,11 +105,11 @@ func (l *lease) heard(sent time.Time, err error) error {
 	var gone *serviceerror.NotFound
 	switch {
 	case err == nil:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.expiry != nil && l.lostWhy == nil {
-			l.expiry.Reset(l.leaseFrom(sent))
-		}
+		l.renew(sent)
+		return nil
+	case (isCancelled(err) || isSuspended(err)) && l.asked != nil:
+		l.renew(sent)
+		l.asked(err)
 		return nil
 	case isCancelled(err), isSuspended(err):
 		l.lose(err)
@@ -118,6 +119,15 @@ func (l *lease) heard(sent time.Time, err error) error {
 		return graphadapter.ErrFenced
 	default:
 		return fmt.Errorf("the heartbeat was not confirmed: %w", err)
+	}
+}
+
+// renew puts off the end of the lease: a heartbeat that was sent at that time is stored.
+func (l *lease) renew(sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.expiry != nil && l.lostWhy == nil {
+		l.expiry.Reset(l.leaseFrom(sent))
 	}
 }
 

@@ -25,6 +25,10 @@ func (n *Nodes) Publishing(publish Publish) *Nodes {
 // live returns what publishes the emissions of this execution, nil when nobody wants them. After a failure the rest of
 // the execution is not published: listeners take it from the result.
 func (e *execution) live(ctx context.Context, publish Publish) func(pregel.Emission) {
+	return publishing(ctx, publish, e.info, e.req.Thread, e.req.Task.Key())
+}
+
+func publishing(ctx context.Context, publish Publish, info activity.Info, thread, task string) func(pregel.Emission) {
 	if publish == nil {
 		return nil
 	}
@@ -36,8 +40,8 @@ func (e *execution) live(ctx context.Context, publish Publish) func(pregel.Emiss
 		bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
 		err := publish(bounded, graphadapter.LiveEmission{
-			Thread: e.req.Thread, Run: e.info.WorkflowExecution.RunID, Task: e.req.Task.Key(), Scheduled: e.info.ScheduledTime,
-			Execution: e.info.Attempt, Sequence: next, Emission: emitted,
+			Thread: thread, Run: info.WorkflowExecution.RunID, Task: task, Scheduled: info.ScheduledTime,
+			Execution: info.Attempt, Sequence: next, Emission: emitted,
 		})
 		next++
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -24,9 +25,22 @@ const (
 // lostWorkers returns the question to ask when too many workers were lost in a row on this task, and what was last said
 // about it. A "no" ends the task; it stands until the failed run is retried, which is a person's word too.
 func (e *execution) lostWorkers() (*pregel.Question, verdict) {
+	return lostTask{&e.req.Task, e.req.Thread, e.owner.workersLost(), e.req.Suspect}.ask()
+}
+
+// lostTask is a task, of that thread, on which so many workers in a row were lost. It is suspect when the thread
+// continues a run that ended with it.
+type lostTask struct {
+	*pregel.Task
+	thread  string
+	lost    int
+	suspect bool
+}
+
+func (t lostTask) ask() (*pregel.Question, verdict) {
 	asked, last := 0, goOn
 	for {
-		answer, ok := e.answerTo(e.lostWorkersID(asked))
+		answer, ok := t.answerTo(t.questionID(asked))
 		if !ok {
 			break
 		}
@@ -35,20 +49,20 @@ func (e *execution) lostWorkers() (*pregel.Question, verdict) {
 		}
 		asked++
 	}
-	if last == givenUp && !e.req.Suspect {
+	if last == givenUp && !t.suspect {
 		return nil, givenUp
 	}
-	if e.owner.workersLost() < lostWorkersBound {
+	if t.lost < lostWorkersBound {
 		return nil, goOn
 	}
 	text, _ := json.Marshal(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",
-		lostWorkersBound, e.req.Task.Node, e.req.Thread))
-	return &pregel.Question{ID: e.lostWorkersID(asked), Key: "superstep.lost-workers", Value: text,
+		lostWorkersBound, t.Node, t.thread))
+	return &pregel.Question{ID: t.questionID(asked), Key: "superstep.lost-workers", Value: text,
 		Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
 }
 
-func (e *execution) answerTo(question string) (pregel.Value, bool) {
-	for _, a := range e.req.Task.Answers {
+func (t lostTask) answerTo(question string) (pregel.Value, bool) {
+	for _, a := range t.Answers {
 		if a.QuestionID == question {
 			return a.Value, true
 		}
@@ -56,8 +70,14 @@ func (e *execution) answerTo(question string) (pregel.Value, bool) {
 	return nil, false
 }
 
-// lostWorkersID differs each time the question comes up on one task: after "run it again" it may come up once more.
-func (e *execution) lostWorkersID(asked int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\nlost-workers\n%d", e.req.Thread, e.req.Task.Key(), asked))
+// questionID differs each time the question comes up on one task: after "run it again" it may come up once more.
+func (t lostTask) questionID(asked int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\nlost-workers\n%d", t.thread, t.Key(), asked))
 	return "q-" + hex.EncodeToString(sum[:4])
+}
+
+// lostFor is the failure of a task that a person gave up.
+func lostFor(graph, node string) *pregel.NodeError {
+	return &pregel.NodeError{Type: graphadapter.LostWorkersType, Graph: graph, Node: node,
+		Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)}
 }

@@ -39,6 +39,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: graphadapter.StandingActivity})
 	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
+	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
 }
 
 // Run is the dynamic activity: one execution of one task.
@@ -104,9 +105,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger(),
 			Kept: graphadapter.KeptOf(&e.req.Task, e.owner.Entries())}, nil
 	} else if answer == givenUp {
-		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: graphadapter.LostWorkersType, Graph: e.req.Graph,
-			Node: e.req.Task.Node, Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)},
-			e.owner.emitted()...)
+		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.owner.emitted()...)
 	}
 	// The lease is renewed as long as the node runs, and its context ends with it: a call needs no bound of its own.
 	held, release := e.owner.hold(ctx)

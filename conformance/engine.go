@@ -62,7 +62,7 @@ const (
 // newEngine returns the engine that the flags ask for.
 func newEngine(s *settings, log io.Writer) (engine, error) {
 	if s.engine == engineTemporal {
-		return newTemporalEngine(s.address, log)
+		return newTemporalEngine(s.address, s.durability == modeFused, log)
 	}
 	return memoryEngine{}, nil
 }

@@ -16,14 +16,17 @@ import (
 )
 
 // temporalEngine runs threads as workflows on a Temporal server, through the calls that users of the library have.
-type temporalEngine struct{ *deployment }
+type temporalEngine struct {
+	*deployment
+	fused bool // consecutive supersteps run in one activity, in sync mode too
+}
 
-func newTemporalEngine(address string, out io.Writer) (engine, error) {
+func newTemporalEngine(address string, fused bool, out io.Writer) (engine, error) {
 	d, err := deploy(address, out)
 	if err != nil {
 		return nil, err
 	}
-	return &temporalEngine{d}, nil
+	return &temporalEngine{d, fused}, nil
 }
 
 func (e *temporalEngine) serve(ctx context.Context, graphs []*graphadapter.Graph) (func() error, error) {
@@ -45,7 +48,7 @@ func (e *temporalEngine) open(_ context.Context, g *graphadapter.Graph) (threads
 		return nil, err
 	}
 	return &temporalThreads{
-		client: c, graph: g, prefix: g.Spec.Name + "-" + strings.ToLower(rand.Text()[:8]) + "/",
+		client: c, graph: g, fused: e.fused, prefix: g.Spec.Name + "-" + strings.ToLower(rand.Text()[:8]) + "/",
 		begun: map[string]bool{}, offsets: map[string]string{},
 	}, nil
 }
@@ -53,6 +56,7 @@ func (e *temporalEngine) open(_ context.Context, g *graphadapter.Graph) (threads
 type temporalThreads struct {
 	client *superstep.Client
 	graph  *graphadapter.Graph
+	fused  bool
 	prefix string // of the thread ids of this case
 	// begun are the threads that there are, offsets where the streams of each ended last.
 	begun   map[string]bool
@@ -72,7 +76,7 @@ func (m *temporalThreads) run(ctx context.Context, thread string, in pregel.Inpu
 	id := m.prefix + thread
 	_, err := m.client.Start(ctx, superstep.StartRequest{
 		Graph: m.graph.Spec.Name, Thread: id, Input: []byte(in.Value), Resume: in.Resume, Control: in.Control,
-		Checkpoint: opts.Checkpoint, Durability: superstep.Durability(opts.Durability), RecursionLimit: opts.RecursionLimit,
+		Checkpoint: opts.Checkpoint, Durability: superstep.Durability(opts.Durability), Fused: m.fused, RecursionLimit: opts.RecursionLimit,
 		InterruptBefore: opts.InterruptBefore, InterruptAfter: opts.InterruptAfter,
 	})
 	if errors.Is(err, superstep.ErrNotFound) && !m.begun[id] {

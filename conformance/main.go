@@ -31,8 +31,9 @@ Flags:
                      on a real Temporal server
   -address H:P       the Temporal server to use; without it, and without SUPERSTEP_TEST_ADDRESS, the program starts one
                      (built on first use, which takes minutes) and ends it again
-  -durability MODE   run every case in this mode (sync, async, exit) where it names none; exit keeps a shorter history,
-                     so cases that look at it fail there
+  -durability MODE   run every case in this mode (sync, fused, async, exit) where it names none; fused is sync with
+                     consecutive supersteps in one activity, which only the temporal engine has; exit keeps one
+                     checkpoint of each run
   -parallel N        how many cases run at a time
   -run REGEXP        only the cases whose name matches
   -v                 print passing cases too, and why those that differ on purpose do
@@ -97,7 +98,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "conformance: %v\n", err)
 		}
 	}()
-	trials := newTrials(cases, s.durability)
+	trials := newTrials(cases, s.mode())
 	stop, err := e.serve(ctx, graphsOf(trials))
 	if err != nil {
 		fmt.Fprintf(stderr, "conformance: %v\n", err)
@@ -154,14 +155,27 @@ func parse(args []string) (*settings, error) {
 	return s, nil
 }
 
+// modeFused is sync mode with consecutive supersteps in one activity.
+const modeFused = "fused"
+
+// mode is the durability as a run is asked for it.
+func (s *settings) mode() string {
+	if s.durability == modeFused {
+		return "sync"
+	}
+	return s.durability
+}
+
 func (s *settings) check() error {
 	switch {
 	case s.engine != engineMemory && s.engine != engineTemporal:
 		return fmt.Errorf("there is no engine %q: the engines are memory and temporal", s.engine)
 	case s.address != "" && s.engine != engineTemporal:
 		return errors.New("-address needs -engine temporal")
-	case !slices.Contains(durabilities, s.durability):
-		return fmt.Errorf("-durability: there are sync, async and exit, not %q", s.durability)
+	case s.durability != modeFused && !slices.Contains(durabilities, s.durability):
+		return fmt.Errorf("-durability: there are sync, fused, async and exit, not %q", s.durability)
+	case s.durability == modeFused && s.engine != engineTemporal:
+		return errors.New("-durability fused needs -engine temporal: memory has no activities")
 	case s.parallel < 0:
 		return fmt.Errorf("-parallel: at least 1, not %d", s.parallel)
 	}

@@ -44,7 +44,7 @@ func TestRecordedTracesOnTemporal(t *testing.T) {
 // temporalForTests is an engine on the server that all tests share; it is closed with the test.
 func temporalForTests(t *testing.T) engine {
 	t.Helper()
-	e, err := newTemporalEngine(testserver.Address(t), os.Stderr)
+	e, err := newTemporalEngine(testserver.Address(t), false, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

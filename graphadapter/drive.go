@@ -28,6 +28,15 @@ type driver struct {
 	running int
 	done    chan delivery
 	step    superstep
+	guard   guard // nil has no say
+}
+
+// guard has a say in what a driver starts and delivers.
+type guard interface {
+	// open reports whether tasks of the queue may start; fresh says that some were handed out just now.
+	open(ctx context.Context, queue []*pregel.Task, fresh bool) bool
+	// arrived is given a task's outcome; it returns the one to deliver, or false when the task is given back without one.
+	arrived(*pregel.Task, pregel.Outcome) (pregel.Outcome, bool)
 }
 
 // delivery is one task's outcome on its way to the loop.
@@ -41,18 +50,35 @@ type delivery struct {
 // returns the cause.
 func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts RunOptions,
 	run func(context.Context, *pregel.Task) pregel.Outcome) error {
-	d := &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
+	d := newDriver(program, loop, opts, run)
 	defer d.step.leave()
+	if err := d.drive(ctx); err != nil {
+		return err
+	}
+	return d.end(ctx)
+}
+
+func newDriver(program *pregel.Program, loop *pregel.Loop, opts RunOptions,
+	run func(context.Context, *pregel.Task) pregel.Outcome) *driver {
+	return &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
+}
+
+// drive runs tasks until none runs and none may start. The error is why a run ended that was held at its gate.
+func (d *driver) drive(ctx context.Context) error {
 	for {
-		d.queue = append(d.queue, loop.Ready()...)
-		d.step.enter(ctx, loop.Step(), opts.StepTimeout)
-		opened := d.start()
+		ready := d.loop.Ready()
+		d.queue = append(d.queue, ready...)
+		var opened <-chan struct{}
+		if d.guard == nil || d.guard.open(ctx, d.queue, len(ready) > 0) {
+			d.step.enter(ctx, d.loop.Step(), d.opts.StepTimeout)
+			opened = d.start()
+		}
 		switch {
 		case d.running == 0 && opened == nil:
-			return d.end(ctx)
+			return nil
 		case d.running == 0:
 			d.step.leave() // the time at the gate is not the superstep's
-			if err := opts.hold(ctx, opened); err != nil {
+			if err := d.opts.hold(ctx, opened); err != nil {
 				return err
 			}
 			if ctx.Err() != nil {
@@ -64,10 +90,22 @@ func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts
 		case arrived := <-d.done:
 			d.running--
 			d.drain()
-			loop.Deliver(arrived.task, arrived.outcome)
+			d.deliver(arrived)
 		case <-opened:
 		}
 	}
+}
+
+// deliver gives the loop an outcome, unless the guard keeps it.
+func (d *driver) deliver(arrived delivery) {
+	if d.guard != nil {
+		outcome, ok := d.guard.arrived(arrived.task, arrived.outcome)
+		if !ok {
+			return
+		}
+		arrived.outcome = outcome
+	}
+	d.loop.Deliver(arrived.task, arrived.outcome)
 }
 
 // drain passes on what asked the run to stop so far: before the outcome with which a superstep may end.
@@ -92,6 +130,15 @@ func (d *driver) start() (opened <-chan struct{}) {
 		go func() { d.done <- delivery{task, d.run(ctx, task)} }()
 	}
 	return nil
+}
+
+// expired reports whether the superstep under way ran out of time.
+func (d *driver) expired() bool {
+	if d.step.ctx == nil || d.step.number != d.loop.Step() || !d.step.late() {
+		return false
+	}
+	var node *pregel.NodeError
+	return len(d.queue) > 0 || errors.As(d.loop.Err(), &node) && node.Type == pregel.CancelledType
 }
 
 // end says why the run ended.

@@ -40,7 +40,8 @@ type Env struct {
 	// Outside stands for what the task's effects reach, but in tests nil.
 	Outside *Outside
 
-	outer *TaskRun // the task whose code called the graph
+	outer    *TaskRun  // the task whose code called the graph
+	attempts *attempts // of the task's failed attempts; nil begins with none
 }
 
 // abandonAfter is how long a node may go on after its context is done before the attempt ends without it.

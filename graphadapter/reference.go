@@ -35,6 +35,9 @@ const (
 	PartArg     Part = "arg"
 	PartDone    Part = "done"
 	PartContext Part = "context"
+	// PartLoop and PartSpec are a [SegmentRequest]'s Loop, and its Spec as JSON.
+	PartLoop Part = "loop"
+	PartSpec Part = "spec"
 )
 
 // DigestOf names a value by its content: SHA-256 in hex.
@@ -54,14 +57,7 @@ func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
 	filled.References = nil
 	filled.Task.State = maps.Clone(r.Task.State) // it may be shared
 	for _, ref := range r.References {
-		v, err := value(ref)
-		if err == nil && (len(v) != ref.Size || DigestOf(v) != ref.Digest) {
-			err = &WrongValueError{Want: ref, Digest: DigestOf(v), Size: len(v)}
-		}
-		if err == nil {
-			err = filled.put(ref, v)
-		}
-		if err != nil {
+		if err := fill(ref, value, filled.put); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -70,6 +66,18 @@ func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
 	}
 	*r = filled
 	return nil
+}
+
+// fill puts in one part, if its value is the one that was sent.
+func fill(ref Reference, value func(Reference) (pregel.Value, error), put func(Reference, pregel.Value) error) error {
+	v, err := value(ref)
+	switch {
+	case err != nil:
+		return err
+	case len(v) != ref.Size || DigestOf(v) != ref.Digest:
+		return &WrongValueError{Want: ref, Digest: DigestOf(v), Size: len(v)}
+	}
+	return put(ref, v)
 }
 
 // put fills in one part.
@@ -89,9 +97,13 @@ func (r *NodeRequest) put(ref Reference, v pregel.Value) error {
 	case PartContext:
 		r.Context = v
 	default:
-		return fmt.Errorf("a request has a part %q, which this version does not know: upgrade the worker", ref.Part)
+		return unknownPart(ref)
 	}
 	return nil
+}
+
+func unknownPart(ref Reference) error {
+	return fmt.Errorf("a request has a part %q, which this version does not know: upgrade the worker", ref.Part)
 }
 
 // WrongValueError says that a value is not the one that its reference stands for. The node did not run with it.

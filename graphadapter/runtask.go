@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -14,31 +15,34 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 	if ctx.Err() != nil {
 		return pregel.Outcome{Error: cancelled(ctx, g, task)}
 	}
+	tries := env.attempts
+	if tries == nil {
+		_, between, err := DecodeBetween(task.Ledger)
+		if err != nil {
+			return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err)}
+		}
+		tries = &attempts{kept: between}
+	}
 	policies, _ := g.RetryPolicies(task) // without the node nothing runs, and nothing is repeated
 	if task.Retry != nil {
-		wait, again := RetryAfter(policies, task.Attempt, task.Retry)
-		if again && !pause(ctx, wait) {
-			return pregel.Outcome{Error: cancelled(ctx, g, task)}
-		}
-		return pregel.Outcome{Again: again}
+		return retrySubgraph(ctx, g, task, policies, tries)
 	}
-	_, between, err := DecodeBetween(task.Ledger)
-	if err != nil {
-		return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err)}
-	}
-	before := between.Emitted // of failed attempts: what was streamed is not taken back
-	for env.Attempt = between.Failures + 1; ; env.Attempt++ {
+	last := pregel.Outcome{Emitted: tries.between().Emitted}
+	for tries.pause(ctx) {
+		env.Attempt = tries.number()
+		before := tries.between().Emitted // of failed attempts: what was streamed is not taken back
 		outcome, err := RunAttempt(ctx, g, task, env)
-		outcome.Emitted = append(before, outcome.Emitted...)
-		if err == nil && outcome.Yielded {
+		outcome.Emitted = append(slices.Clip(before), outcome.Emitted...)
+		switch {
+		case err == nil && outcome.Yielded:
 			return withBefore(outcome, before)
-		}
-		if err == nil {
+		case err == nil:
 			return outcome
 		}
 		wait, again := RetryAfter(policies, env.Attempt, err)
-		if again && pause(ctx, wait) {
-			before = KeepEmitted(outcome.Emitted, MaxEmittedTotal)
+		if again && ctx.Err() == nil {
+			last = pregel.Outcome{Emitted: KeepEmitted(outcome.Emitted, MaxEmittedTotal), Ledger: outcome.Ledger}
+			tries.failed(ctx, wait, last.Emitted)
 			continue
 		}
 		outcome.Error = FailureOf(g.nameOf(task), task.Node, err)
@@ -50,6 +54,23 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 		}
 		return outcome
 	}
+	last.Error = cancelled(ctx, g, task)
+	return last
+}
+
+// retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for.
+func retrySubgraph(ctx context.Context, g *Graph, task *pregel.Task, policies []RetryPolicy, tries *attempts) pregel.Outcome {
+	if tries.number() == 1 {
+		wait, again := RetryAfter(policies, task.Attempt, task.Retry)
+		if !again {
+			return pregel.Outcome{}
+		}
+		tries.failed(ctx, wait, nil)
+	}
+	if !tries.pause(ctx) {
+		return pregel.Outcome{Error: cancelled(ctx, g, task)}
+	}
+	return pregel.Outcome{Again: true}
 }
 
 // withBefore is the outcome of a task that was given back, which keeps what its failed attempts streamed.

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -32,4 +33,10 @@ func (s *superstep) leave() {
 		s.cancel()
 	}
 	s.ctx = nil
+}
+
+// late reports whether the superstep's time is over.
+func (s *superstep) late() bool {
+	var late *StepTimeoutError
+	return s.ctx != nil && errors.As(context.Cause(s.ctx), &late)
 }

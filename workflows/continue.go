@@ -77,10 +77,10 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 // continueUnderWay is continueAsNew between two tasks. Long before the run is full it starts no more of them until that
 // can be: hold says that nothing is to be started now.
 func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
-	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.due(ctx) || r.clock.expired {
+	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.due(ctx) || r.clock.expired || r.segments.expired != nil {
 		return false
 	}
-	if r.tasks.running > 0 || len(r.results) > 0 {
+	if r.tasks.running > 0 || len(r.results) > 0 || r.segments.under != nil {
 		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.bounds().HoldEvents
 	}
 	r.drain()
@@ -119,7 +119,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in.Edits, in.Within = nil, nil
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
-		SuspectStep: r.suspectStep, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
+		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
 		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread}
 	in.Pauses = r.pauseState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
@@ -148,6 +148,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	r.status, r.drained, r.suspectStep = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
+	r.segments.suspect, r.segments.apart = c.Suspect, c.Apart
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
 	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
 	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal

@@ -37,14 +37,15 @@ type run struct {
 	// suspectStep is the superstep whose tasks may have acted in an earlier run; -1 for none.
 	suspectStep int
 
-	cancel  cancellation
-	tasks   window
-	clock   clock
-	results []result
-	inbox   inbox
-	lines   lines
-	inputs  inputs
-	updates int // that were begun, for the ids of their activities
+	cancel   cancellation
+	tasks    window
+	segments segments
+	clock    clock
+	results  []result
+	inbox    inbox
+	lines    lines
+	inputs   inputs
+	updates  int // that were begun, for the ids of their activities
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
 	idled    bool
@@ -150,7 +151,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
 func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
-	r.status, r.drained = StatusRunning, ""
+	r.status, r.drained, r.segments = StatusRunning, "", segments{count: r.segments.count}
 	r.began(ctx, r.in.Durability)
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
 }
@@ -181,12 +182,11 @@ func (r *run) runTasks(ctx workflow.Context) {
 		if r.successor != nil {
 			break
 		}
-		r.clock.enter(ctx, r)
 		full := r.historyFull(ctx)
-		if ctx.Err() == nil && full == nil && !r.clock.expired && r.paused == nil && !hold {
-			r.schedule(r.clock.context(ctx))
+		if ctx.Err() == nil && full == nil && r.segments.expired == nil && r.paused == nil && !hold {
+			r.startTasks(ctx)
 		}
-		if r.tasks.running == 0 && len(r.results) == 0 {
+		if r.tasks.running == 0 && len(r.results) == 0 && r.segments.under == nil {
 			if r.holdsUp(ctx) {
 				if r.holdUp(ctx) {
 					continue
@@ -197,14 +197,47 @@ func (r *run) runTasks(ctx workflow.Context) {
 			break
 		}
 		paused := r.paused != nil
-		_ = workflow.Await(wait, func() bool {
-			return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil)
-		})
+		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) })
+		if r.segments.under != nil {
+			r.leaveSegment(wait)
+			continue
+		}
 		r.drain()
 		r.deliver()
 	}
 	r.clock.leave()
 	r.inbox.drain = ""
+}
+
+// startTasks starts what waits, in a segment or as an activity for each task. Those of a superstep out of time wait for
+// ever.
+func (r *run) startTasks(ctx workflow.Context) {
+	if r.segments.under != nil || r.fuses() && r.startSegment(ctx) {
+		r.clock.leave() // the segment's own clock bounds its supersteps
+		return
+	}
+	r.clock.enter(ctx, r)
+	if !r.clock.expired {
+		r.schedule(r.clock.context(ctx))
+	}
+	r.segments.apart = r.segments.apart && len(r.tasks.queue) > 0
+}
+
+// arrived reports whether there is something to go on with; paused says that the run was when it last looked.
+func (r *run) arrived(ctx workflow.Context, paused bool) bool {
+	if r.segments.under != nil {
+		return r.segmentEnded() || r.news()
+	}
+	return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil)
+}
+
+// leaveSegment takes in a segment that has ended, and makes one leave that is still under way.
+func (r *run) leaveSegment(ctx workflow.Context) {
+	if r.segmentEnded() {
+		r.endSegment(ctx)
+		return
+	}
+	r.interruptSegment()
 }
 
 // left says why the run goes no further, nil when it only stands still; full is why no more tasks may be started.
@@ -213,6 +246,9 @@ func (r *run) left(full error) error {
 	var drained *pregel.DrainedError
 	var node *pregel.NodeError
 	switch {
+	case r.segments.expired != nil:
+		r.tasks.queue = nil
+		return r.segments.expired
 	case r.clock.expired && (len(r.tasks.queue) > 0 || errors.As(err, &node) && node.Type == pregel.CancelledType):
 		r.tasks.queue = nil
 		return r.clock.timeout
@@ -228,7 +264,7 @@ func (r *run) left(full error) error {
 // answerRunning gives answers that arrived to the tasks that asked, while siblings are still under way: nobody's
 // approval waits for somebody else's long task.
 func (r *run) answerRunning(ctx workflow.Context) {
-	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || !r.inbox.hasAnswers() {
+	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || !r.inbox.hasAnswers() || r.segments.under != nil {
 		return
 	}
 	if err := r.loop.Resume(r.inbox.take().Resume); err != nil {

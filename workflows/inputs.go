@@ -91,6 +91,29 @@ func (in *inputs) shorten(ctx workflow.Context, req *graphadapter.NodeRequest) {
 	}
 }
 
+// shortenSegment replaces a segment's large parts by references, and always the Spec, which few workers need.
+func (in *inputs) shortenSegment(ctx workflow.Context, req *graphadapter.SegmentRequest, stored *known, spec *pregel.Spec) {
+	refer := func(part graphadapter.Part, k *known) {
+		req.References = append(req.References, in.refer(ctx, part, "", k))
+	}
+	if stored.body == nil {
+		body, err := json.Marshal(spec)
+		if err != nil {
+			panic("superstep: a spec that was compiled is always JSON: " + err.Error())
+		}
+		stored.body = body
+	}
+	refer(graphadapter.PartSpec, stored)
+	if len(req.Loop) > maxInline {
+		refer(graphadapter.PartLoop, &known{body: req.Loop})
+		req.Loop = nil
+	}
+	if len(req.Context) > maxInline {
+		refer(graphadapter.PartContext, in.shared(contextName, req.Context))
+		req.Context = nil
+	}
+}
+
 // shortenState leaves the small values of the task's state in place, if they are few.
 func (in *inputs) shortenState(ctx workflow.Context, req *graphadapter.NodeRequest) {
 	small, total := map[string]pregel.Value{}, 0

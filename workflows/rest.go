@@ -66,12 +66,12 @@ func (r *run) goOn(ctx workflow.Context) {
 }
 
 func (in *GraphInput) settings() *Settings {
-	return &Settings{Options: in.Options, Durability: in.Durability, Context: in.Context,
+	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context,
 		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen}
 }
 
 func (in *GraphInput) set(s Settings) {
-	in.Options, in.Durability, in.Context = s.Options, s.Durability, s.Context
+	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
 	in.MaxConcurrency, in.StepTimeout = s.MaxConcurrency, s.StepTimeout
 	in.KeepOpen = cmp.Or(s.KeepOpen, in.KeepOpen)
 }

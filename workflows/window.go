@@ -172,7 +172,7 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 	req := graphadapter.NodeRequest{
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
 		Durability: r.in.Durability, Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
-		Suspect:     r.loop != nil && r.loop.Step() == r.suspectStep,
+		Suspect:     r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task)),
 		LedgerBytes: min(maxLedgerBytes, maxDetailBytes/max(1, r.wide())),
 	}
 	r.inputs.shorten(ctx, &req)

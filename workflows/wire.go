@@ -90,6 +90,11 @@ type GraphInput struct {
 	// Context is the run's context value; nil for none.
 	Context    pregel.Value            `json:"context,omitempty"`
 	Durability graphadapter.Durability `json:"durability,omitempty"`
+	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.
+	Fused bool `json:"fused,omitempty"`
+	// Segments says that the run may do so. A run that was started before there was such a thing does not: its history
+	// would not replay.
+	Segments bool `json:"segments,omitempty"`
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
 	Suspect bool `json:"suspect,omitempty"`
@@ -173,6 +178,7 @@ type InvokeRequest struct {
 type Settings struct {
 	Options        pregel.Options          `json:"options"`
 	Durability     graphadapter.Durability `json:"durability,omitempty"`
+	Fused          bool                    `json:"fused,omitempty"`
 	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
 	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
 	Context        pregel.Value            `json:"context,omitempty"`

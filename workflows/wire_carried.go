@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -22,6 +23,9 @@ type Carried struct {
 	Began   string `json:"began,omitempty"`
 	// SuspectStep is the superstep whose tasks may have acted in an earlier run, -1 for none.
 	SuspectStep int `json:"suspect_step"`
+	// Suspect says which tasks a segment that was lost may have run; Apart, that those which wait are not for a segment.
+	Suspect graphadapter.Suspicion `json:"suspect,omitzero"`
+	Apart   bool                   `json:"apart,omitempty"`
 	// StepEnds is when the superstep under way is out of time; zero when it is not timed.
 	StepEnds time.Time `json:"step_ends,omitzero"`
 	// IdleEnds is when a run that is kept open ends for want of input; zero while it has something to do.

@@ -74,6 +74,7 @@ func (t *Tail) Run(ctx context.Context, workflowID, runID string, behind int64, 
 // task is an activity that was scheduled.
 type task struct {
 	request graphadapter.NodeRequest
+	segment bool // it ran tasks of several supersteps
 	update  bool // of the state, from outside
 	attempt int32
 	began   int64
@@ -108,6 +109,9 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
+		if known, ok := f.tasks[a.GetScheduledEventId()]; ok && known.segment {
+			return f.segmentEnded(e, known, a)
+		}
 		var outcome pregel.Outcome
 		if err := f.decode(a.GetResult(), &outcome); err != nil {
 			return err
@@ -131,11 +135,15 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 
 func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
-	known := &task{update: strings.HasPrefix(a.GetActivityId(), graphadapter.UpdateActivity)}
+	known := &task{update: strings.HasPrefix(a.GetActivityId(), graphadapter.UpdateActivity),
+		segment: a.GetActivityType().GetName() == graphadapter.SegmentActivity}
+	f.tasks[e.GetEventId()] = known
+	if known.segment {
+		return nil // its tasks are known when it has ended
+	}
 	if err := f.decode(a.GetInput(), &known.request); err != nil {
 		return err
 	}
-	f.tasks[e.GetEventId()] = known
 	f.report(e, known, Step{Started: true})
 	return nil
 }
@@ -148,12 +156,34 @@ func (f *fold) report(e *historypb.HistoryEvent, of *task, s Step) {
 	}
 }
 
+// segmentEnded reports the tasks that a segment ran.
+func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, a *historypb.ActivityTaskCompletedEventAttributes) error {
+	delete(f.tasks, a.GetScheduledEventId())
+	var result graphadapter.SegmentResult
+	if err := f.decode(a.GetResult(), &result); err != nil {
+		return err
+	}
+	for i := range result.Deliveries {
+		d := &result.Deliveries[i]
+		if d.Outcome.Yielded {
+			continue
+		}
+		known.request.Task = pregel.Task{}
+		known.request.Task.Step, known.request.Task.Node = d.Place()
+		f.report(e, known, Step{Outcome: &d.Outcome, Attempt: known.attempt})
+	}
+	return nil
+}
+
 func (f *fold) ended(e *historypb.HistoryEvent, scheduled int64, s Step) {
 	known, ok := f.tasks[scheduled]
 	if !ok {
 		return
 	}
 	delete(f.tasks, scheduled)
+	if known.segment {
+		return // what it stored is delivered by the workflow, of which this event says nothing
+	}
 	s.Attempt = known.attempt
 	if known.began > 0 {
 		s.Took = e.GetEventTime().AsTime().UnixNano() - known.began

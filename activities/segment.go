@@ -1,0 +1,221 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Segment is the activity of consecutive supersteps of a run. It is registered by graphadapter.SegmentActivity, which is
+// the name of no node.
+//
+// In sync mode a superstep begins when the outcomes of the one before are stored, by a heartbeat that blocks; in async
+// mode they are stored in the background; in exit mode with the segment's end. A repeated execution goes on behind what
+// is stored. Errors are as those of [Nodes.Run]: another worker takes the segment over.
+func (n *Nodes) Segment(ctx context.Context, req graphadapter.SegmentRequest) (graphadapter.SegmentResult, error) {
+	e := &segment{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
+		leave: make(chan struct{})}
+	e.lease = lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
+	if err := e.read(ctx); err != nil {
+		return graphadapter.SegmentResult{}, err
+	}
+	if e.graph == nil {
+		return graphadapter.SegmentResult{}, e.givenBack(ctx, graphadapter.NodeUnservedType,
+			fmt.Errorf("this worker does not serve the graph %q", req.Graph))
+	}
+	return e.run(ctx)
+}
+
+// segment is one execution of a segment by this worker.
+type segment struct {
+	lease
+	req   graphadapter.SegmentRequest
+	info  activity.Info
+	graph *graphadapter.Graph // nil when this worker does not have it
+	nodes *Nodes
+	began time.Time
+
+	// What the executions before left.
+	repeated bool
+	progress graphadapter.SegmentProgress
+	record   []byte
+	known    []graphadapter.Delivery
+
+	mu        sync.Mutex
+	running   *graphadapter.Segment // nil until it is opened
+	leave     chan struct{}
+	leaves    bool
+	describes bool
+	end       context.CancelCauseFunc
+	keeper    keeper
+}
+
+// read takes in what earlier executions of the activity left.
+func (e *segment) read(ctx context.Context) error {
+	e.repeated = e.info.Attempt > 1 || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+	if !activity.HasHeartbeatDetails(ctx) {
+		return nil
+	}
+	e.repeated = true
+	err := activity.GetHeartbeatDetails(ctx, &e.progress, &e.record)
+	if err == nil {
+		e.known, err = graphadapter.DecodeRecord(e.record)
+	}
+	if err != nil {
+		return fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
+	}
+	e.progress.Accounted = min(e.progress.Accounted, e.info.Attempt-1) // an activity that was reset counts anew
+	return nil
+}
+
+// run keeps the segment's lease while its supersteps run, and sorts out how it ended.
+func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
+	var none graphadapter.SegmentResult
+	// What ends in order, with the run or this worker, ends the supersteps by itself.
+	held, release := e.hold(context.WithoutCancel(ctx))
+	defer release()
+	held, e.end = context.WithCancelCause(held)
+	defer e.end(nil)
+	defer e.watch(ctx)()
+	if err := e.fill(held); err != nil {
+		return none, e.ended(ctx, err)
+	}
+	running, err := graphadapter.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress)
+	if err != nil {
+		return none, e.ended(ctx, err)
+	}
+	e.mu.Lock()
+	e.running = running
+	e.mu.Unlock()
+	defer e.keeper.stop()
+	result, err := running.Run(held, graphadapter.SegmentHost{
+		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running), Now: e.serverTime,
+	})
+	if err != nil {
+		return none, e.ended(ctx, err)
+	}
+	return result, nil
+}
+
+// fill gets what the request goes without.
+func (e *segment) fill(ctx context.Context) error {
+	if err := e.req.Serves(e.graph); err != nil || len(e.req.References) == 0 {
+		return err
+	}
+	if e.nodes.inputs == nil {
+		return errors.New("its nodes are registered without inputs (Nodes.WithInputs)")
+	}
+	run := Run{e.info.Namespace, e.info.WorkflowExecution.ID, e.info.WorkflowExecution.RunID}
+	err := e.nodes.inputs.fillIn(ctx, run, e.req.References, e.req.Fill)
+	if err != nil && ctx.Err() == nil {
+		return &InputError{Graph: e.req.Graph, Thread: e.req.Thread, Run: run.RunID, Err: err}
+	}
+	return err
+}
+
+// prepare completes the environment of a task's execution.
+func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.Env) {
+	return func(t *pregel.Task, env *graphadapter.Env) {
+		env.Emit = publishing(ctx, e.nodes.publish, e.info, e.req.Thread, t.Key())
+		env.Warn = func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
+	}
+}
+
+// refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
+// that a person has given up.
+func (e *segment) refuser(running *graphadapter.Segment) func(*pregel.Task) *pregel.Outcome {
+	begins := map[string]bool{}
+	for _, key := range running.Begins() {
+		begins[key] = true
+	}
+	return func(t *pregel.Task) *pregel.Outcome {
+		lost := 0
+		if begins[t.Key()] {
+			lost = int(e.info.Attempt - 1 - e.progress.Accounted)
+		}
+		question, answer := lostTask{t, e.req.Thread, lost, running.Suspects(t)}.ask()
+		switch {
+		case question != nil:
+			return &pregel.Outcome{Questions: []pregel.Question{*question}}
+		case answer == givenUp:
+			return &pregel.Outcome{Error: lostFor(e.req.Graph, t.Node)}
+		}
+		return nil
+	}
+}
+
+// serverTime is the server's clock, as this execution knows it.
+func (e *segment) serverTime() time.Time { return e.info.StartedTime.Add(time.Since(e.began)) }
+
+// details is what a heartbeat carries. In exit mode it is life and a count.
+func (e *segment) details() []any {
+	e.mu.Lock()
+	running, progress, record := e.running, e.progress, e.record
+	e.mu.Unlock()
+	switch {
+	case running == nil: // what there was before
+		return []any{progress, record}
+	case e.req.Durability == graphadapter.DurabilityExit:
+		return []any{graphadapter.SegmentProgress{Accounted: progress.Accounted}, []byte(nil)}
+	}
+	now := running.Progress() // before the record: see there
+	now.Accounted = progress.Accounted
+	stored := running.Record()
+	if len(stored) > len(record) {
+		now.Accounted = max(now.Accounted, e.info.Attempt-1) // the executions before were lost at other tasks
+	}
+	return []any{now, stored}
+}
+
+// keep makes durable what the segment has, as its mode asks.
+func (e *segment) keep(ctx context.Context) error {
+	switch e.req.Durability {
+	case graphadapter.DurabilityExit:
+		return e.lost()
+	case graphadapter.DurabilityAsync:
+		e.keeper.nudge(&e.lease)
+		return e.lost()
+	}
+	return e.send(ctx)
+}
+
+// ended turns an error into the activity's: somebody else goes on.
+func (e *segment) ended(ctx context.Context, err error) error {
+	var input *InputError
+	switch {
+	case errors.Is(err, graphadapter.ErrFenced), e.lost() != nil:
+		return e.endedBy(graphadapter.NodeStoppedType, errors.New("another execution took this segment over"))
+	case ctx.Err() != nil:
+		return e.givenBack(context.WithoutCancel(ctx), graphadapter.NodeStoppedType, errors.New("this worker stops; another one takes the segment over"))
+	case errors.As(err, &input):
+		return e.givenBack(ctx, graphadapter.NodeInputType, err)
+	}
+	return e.givenBack(ctx, graphadapter.NodeUnservedType, err)
+}
+
+// givenBack ends this execution without a word about the tasks: another worker takes them.
+func (e *segment) givenBack(ctx context.Context, kind string, err error) error {
+	e.mu.Lock()
+	e.progress.Accounted = e.info.Attempt
+	e.mu.Unlock()
+	if unsent := e.send(ctx); unsent != nil {
+		err = errors.Join(err, unsent)
+	}
+	return e.endedBy(kind, err)
+}
+
+// endedBy is the activity's error. What is stored goes along: when the run asked the activity to stop, this is its last
+// word.
+func (e *segment) endedBy(kind string, err error) error {
+	return temporal.NewApplicationErrorWithOptions(err.Error(), kind, temporal.ApplicationErrorOptions{
+		Cause: err, Details: e.details(),
+	})
+}

@@ -1,0 +1,282 @@
+package graphadapter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// SegmentActivity is the type of the activity that runs segments. No node's activity has that name: a graph's name has no
+// dot, and theirs begin with the graph's name.
+const SegmentActivity = "superstep.segment"
+
+// The bounds of a segment.
+const (
+	// maxSegmentTime is how long a segment goes on while it could leave: others wait for its worker.
+	maxSegmentTime = 30 * time.Second
+	// maxSegmentBytes bounds a segment's outcomes as JSON: together they are one result.
+	maxSegmentBytes = 1500 << 10
+	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
+	maxOutcomeBytes = 1900 << 10
+	// maxSegmentTasks bounds the tasks that a segment has under way at once.
+	maxSegmentTasks = 500
+)
+
+// SegmentHost is where a segment runs: what a worker, or a test, does for it.
+type SegmentHost struct {
+	// Keep makes the segment's [Segment.Progress] durable. In sync mode it returns when it is; in async and exit mode it
+	// returns at once. An error means that it may not be, or that another execution owns the segment ([ErrFenced]). Nil
+	// keeps nothing.
+	Keep func(ctx context.Context) error
+	// Leave is closed when the segment is to leave as soon as no task is under way; nil for never.
+	Leave <-chan struct{}
+	// Prepare completes the environment of one task's execution, its Emit for one; it may be nil.
+	Prepare func(*pregel.Task, *Env)
+	// Refuse ends a task before it runs; nil for no.
+	Refuse func(*pregel.Task) *pregel.Outcome
+	// Now is the clock by which tasks are told when their next attempt may begin; nil is this process's.
+	Now func() time.Time
+	// MaxTime is how long the segment goes on while it could leave; 0 means 30 s.
+	MaxTime time.Duration
+}
+
+// Segment is one execution of consecutive supersteps of a run.
+type Segment struct {
+	graph   *Graph
+	program *pregel.Program
+	req     *SegmentRequest
+	host    SegmentHost
+	ctx     context.Context // Run's
+	loop    *pregel.Loop
+	ready   []*pregel.Task // handed out when the execution began
+	record  *segmentRecord
+	result  SegmentResult
+	bytes   int // of the outcomes, as JSON
+	began   time.Time
+	leaving bool
+	unkept  bool // something was delivered since Keep
+	suspect suspects
+	// returned are tasks that were given back without an outcome.
+	returned []*pregel.Task
+
+	mu     sync.Mutex
+	under  map[string]*segmentTask // the tasks under way
+	left   map[string]pregel.Value // what is new in the ledgers of tasks that are not under way
+	counts int32                   // Accounted
+}
+
+// OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
+// acted; record and progress are what it left.
+//
+// Errors: an [*UnservedError] when this process does not have what the run's graph needs; a [*StrayDeliveryError] when
+// its engine comes to other tasks than the record has.
+func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery, progress SegmentProgress) (*Segment, error) {
+	program, err := g.programFor(req)
+	if err != nil {
+		return nil, err
+	}
+	loop, err := program.Restore(req.Loop, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
+	}
+	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
+		began: time.Now(), under: map[string]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted}
+	if s.ready, err = Redeliver(loop, loop.Ready(), record, nil); err != nil {
+		return nil, err
+	}
+	for _, d := range record {
+		encoded, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		s.note(d, encoded)
+	}
+	s.unkept = false
+	for key, news := range progress.Tasks {
+		s.left[key] = news
+	}
+	s.suspect = newSuspects(req, repeated, s.ready)
+	return s, nil
+}
+
+// programFor compiles the Spec that the run goes on with, unless the graph has the same.
+func (g *Graph) programFor(req *SegmentRequest) (*pregel.Program, error) {
+	if req.Spec == nil {
+		return g.Program()
+	}
+	program, err := pregel.Compile(req.Spec, g.AllReducers())
+	var reducer *pregel.UnknownReducerError
+	if errors.As(err, &reducer) {
+		return nil, &UnservedError{Graph: req.Graph, Node: "", Missing: fmt.Sprintf("reducer: %v", err)}
+	}
+	return program, err
+}
+
+// RunSegment is OpenSegment and Run in one.
+func RunSegment(ctx context.Context, g *Graph, req *SegmentRequest, host SegmentHost) (SegmentResult, error) {
+	s, err := OpenSegment(g, req, false, nil, SegmentProgress{})
+	if err != nil {
+		return SegmentResult{}, err
+	}
+	return s.Run(ctx, host)
+}
+
+// Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
+// are for other workers, or the record is full, or the time is up, or the host wants it to leave. It leaves only when no
+// task is under way.
+//
+// When ctx ends with [ErrRunCancelled] as its cause, the nodes' contexts end and the result has how their tasks ended; with
+// [ErrWorkerStops] they are given back. With any other cause the error is that cause, and the execution counts for nothing
+// but what was kept.
+func (s *Segment) Run(ctx context.Context, host SegmentHost) (SegmentResult, error) {
+	s.host, s.ctx = host, ctx
+	defer s.record.close()
+	s.loop.PutBack(s.ready...)
+	opts := RunOptions{MaxConcurrency: s.req.MaxConcurrency, StepTimeout: time.Duration(s.req.StepTimeout) * time.Millisecond}
+	if opts.MaxConcurrency <= 0 || opts.MaxConcurrency > maxSegmentTasks {
+		opts.MaxConcurrency = maxSegmentTasks
+	}
+	d := newDriver(s.program, s.loop, opts, s.run)
+	d.guard = s
+	defer d.step.leave()
+	_ = d.drive(ctx) // the run is not held here: there is no gate
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
+		return SegmentResult{}, err
+	}
+	s.result.Expired = d.expired()
+	s.result.Suspect = s.suspect.rest(d.queue)
+	s.result.Left = s.given(d.queue)
+	return s.result, nil
+}
+
+// The causes of a context with which a segment ends in order.
+var (
+	ErrRunCancelled = errors.New("superstep: the run was cancelled")
+	ErrWorkerStops  = errors.New("superstep: this worker stops, another one goes on")
+)
+
+// open implements guard: it says whether tasks that wait may start. fresh says that some were handed out just now.
+func (s *Segment) open(ctx context.Context, queue []*pregel.Task, fresh bool) bool {
+	switch {
+	case s.leaving:
+	case ctx.Err() != nil, s.told(), s.bytes >= maxSegmentBytes, time.Since(s.began) >= s.maxTime():
+		s.leaving = true
+	case fresh && !s.mine(queue):
+		s.leaving = true
+	case fresh && s.unkept && len(queue) > 0:
+		s.leaving = !s.keep(ctx)
+	}
+	return !s.leaving
+}
+
+func (s *Segment) maxTime() time.Duration { return orDefault(s.host.MaxTime, maxSegmentTime) }
+
+// told reports whether the host wants the segment to leave.
+func (s *Segment) told() bool {
+	select {
+	case <-s.host.Leave:
+		return true
+	default:
+		return false
+	}
+}
+
+// mine reports whether the tasks are for this worker.
+func (s *Segment) mine(tasks []*pregel.Task) bool {
+	for _, t := range tasks {
+		if s.program.TaskQueue(t) != "" {
+			return false
+		}
+		if _, _, err := s.graph.serve(t); err != nil && t.Retry == nil {
+			s.result.Apart = true
+			return false
+		}
+	}
+	return true
+}
+
+// keep makes durable what was delivered, as the mode asks.
+func (s *Segment) keep(ctx context.Context) bool {
+	s.unkept = false
+	if s.req.Durability == DurabilityExit || s.host.Keep == nil {
+		return true
+	}
+	if s.sync() {
+		if _, whole := s.record.bytes(); !whole {
+			return false
+		}
+	} else if s.record.isFull() {
+		return false
+	}
+	return s.host.Keep(ctx) == nil
+}
+
+// sync reports whether a record is durable before the run goes on.
+func (s *Segment) sync() bool {
+	return s.req.Durability != DurabilityAsync && s.req.Durability != DurabilityExit
+}
+
+// arrived implements guard: it records an outcome, and reports whether it is to be delivered.
+func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
+	returned := s.isReturned(t) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
+	d, encoded := s.fit(t, o)
+	if returned || s.bytes > 0 && s.bytes+len(encoded) > maxOutcomeBytes {
+		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
+		s.returned = append(s.returned, t)
+		s.end(t, true)
+		return o, false
+	}
+	s.note(d, encoded)
+	s.end(t, false) // after it is recorded: a heartbeat in between must have one of the two
+	s.leaving = s.leaving || len(o.Questions) > 0
+	return d.Outcome, true
+}
+
+// isStopped reports whether the task did not come to an end of its own.
+func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
+
+// fit encodes an outcome, and returns it as whoever reads that finds it: encoding escapes and compacts what a node wrote,
+// and the run's own engine must come to the same digests as this one. An outcome that no payload holds is a failure of its
+// node that names the size.
+func (s *Segment) fit(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
+	d := deliveryOf(t, o)
+	encoded, err := json.Marshal(d)
+	var problem pregel.NodeError
+	switch {
+	case err != nil:
+		problem = pregel.NodeError{Type: "InvalidUpdateError", Message: "the result is not JSON: " + err.Error()}
+	case len(encoded) > maxOutcomeBytes:
+		problem = pregel.NodeError{Type: "PayloadTooLarge", Message: fmt.Sprintf("the result has %d bytes, at most %d can "+
+			"be stored: write a reference to the value instead of the value", len(encoded), maxOutcomeBytes)}
+	default:
+		return asRead(encoded), encoded
+	}
+	problem.Graph, problem.Node = s.graph.nameOf(t), t.Node
+	kept := KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger))
+	d = deliveryOf(t, pregel.Outcome{Error: &problem, Emitted: kept, Ledger: o.Ledger})
+	encoded, _ = json.Marshal(d) // of what is JSON already
+	return asRead(encoded), encoded
+}
+
+// asRead is an encoded delivery as it is read.
+func asRead(encoded []byte) (d Delivery) {
+	if err := json.Unmarshal(encoded, &d); err != nil {
+		panic("superstep: what was encoded is JSON: " + err.Error())
+	}
+	return d
+}
+
+// note records a delivery.
+func (s *Segment) note(d Delivery, encoded []byte) {
+	s.result.Deliveries = append(s.result.Deliveries, d)
+	s.bytes += len(encoded)
+	if s.req.Durability != DurabilityExit {
+		s.record.add(encoded)
+	}
+	s.unkept = true
+}

@@ -1,0 +1,259 @@
+package graphadapter
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// segmentTask is one task under way in a segment, and its journal.
+type segmentTask struct {
+	of       *Segment
+	attempts attempts
+
+	size atomic.Int64 // at least the bytes of what is new
+	over atomic.Bool  // it is more than heartbeats carry: the task yields
+
+	mu      sync.Mutex
+	journal *MemoryJournal
+	brought map[string]bool // the keys of what the request brought and is as it was
+}
+
+// Progress is what the execution leaves to the next beside its record, as it is now. It is safe for concurrent use.
+// Heartbeats take it before the record: a task that ends meanwhile is then in both, never in neither.
+func (s *Segment) Progress() SegmentProgress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := SegmentProgress{Accounted: s.counts, Tasks: map[string]pregel.Value{}}
+	for key, news := range s.left {
+		p.Tasks[key] = news
+	}
+	room := s.room()
+	for _, over := range []bool{false, true} { // those that yield have what the others leave
+		for key, t := range s.under {
+			if t.over.Load() == over {
+				news := t.news(max(room, 0))
+				if room -= len(news); news != nil {
+					p.Tasks[key] = news
+				}
+			}
+		}
+	}
+	return p
+}
+
+// room is how much of a heartbeat the ledgers of the tasks under way may take together.
+func (s *Segment) room() int { return orDefault(s.req.LedgerBytes, maxOutcomeBytes) }
+
+// Record is what a heartbeat carries of the deliveries. It is safe for concurrent use.
+func (s *Segment) Record() []byte {
+	record, _ := s.record.bytes()
+	return record
+}
+
+// begin makes a task one of those under way, with what earlier executions left to it.
+func (s *Segment) begin(t *pregel.Task) (*segmentTask, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := t.Key()
+	brought, between, err := DecodeBetween(t.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	under := &segmentTask{of: s, journal: &MemoryJournal{at: map[string]int{}}, brought: map[string]bool{}}
+	for _, e := range brought {
+		under.journal.Add(e)
+		under.brought[e.Key] = true
+	}
+	if left, ok := s.left[key]; ok {
+		var news []ledger.Entry
+		if news, between, err = DecodeBetween(left); err != nil {
+			return nil, err
+		}
+		for _, e := range news {
+			under.journal.Add(e)
+			delete(under.brought, e.Key)
+		}
+	}
+	under.attempts = attempts{keep: s.host.Keep, now: s.host.Now, leave: s.leave(), kept: between}
+	s.under[key] = under
+	delete(s.left, key)
+	return under, nil
+}
+
+// news is what is new in the task's ledger, as much of it as has that many bytes; nil for nothing.
+func (t *segmentTask) news(most int) pregel.Value {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fitted, _ := FitLedger(t.newEntries(), most)
+	size, between := 0, t.attempts.between()
+	for _, e := range fitted {
+		size += entrySize(e)
+	}
+	between.Emitted = KeepEmitted(between.Emitted, max(most-size-ledgerFrame, 0))
+	v, _ := EncodeBetween(fitted, between) // entries are JSON
+	return v
+}
+
+// ledger is the whole of it.
+func (t *segmentTask) ledger() pregel.Value {
+	v, _ := EncodeLedger(t.journal.Entries()) // as above
+	return v
+}
+
+// isReturned reports whether a task under way is given back before its next attempt.
+func (s *Segment) isReturned(t *pregel.Task) bool {
+	s.mu.Lock()
+	under, ok := s.under[t.Key()]
+	s.mu.Unlock()
+	return ok && under.attempts.isReturned()
+}
+
+// end forgets a task that was under way. What it leaves is recorded before, unless it is given back.
+func (s *Segment) end(t *pregel.Task, giveBack bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := t.Key()
+	if under, ok := s.under[key]; ok && giveBack {
+		if news := under.news(maxOutcomeBytes); news != nil {
+			s.left[key] = news
+		}
+	}
+	delete(s.under, key)
+}
+
+// given is what executions left to tasks that are to run again: those of the queue, and those that were given back.
+func (s *Segment) given(queue []*pregel.Task) map[string]pregel.Value {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string]pregel.Value{}
+	for _, t := range append(s.returned, queue...) {
+		if news, ok := s.left[t.Key()]; ok {
+			out[t.Key()] = news
+		}
+	}
+	return out
+}
+
+// Begins are the keys of the tasks that were ready when this execution began.
+func (s *Segment) Begins() []string {
+	keys := make([]string, len(s.ready))
+	for i, t := range s.ready {
+		keys[i] = t.Key()
+	}
+	return keys
+}
+
+// Suspects reports whether an execution that was lost may have run the task.
+func (s *Segment) Suspects(t *pregel.Task) bool { return s.suspect.has(t) }
+
+// run runs one task of the segment to its outcome.
+func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
+	under, err := s.begin(t)
+	if err != nil {
+		return pregel.Outcome{Error: FailureOf(s.graph.nameOf(t), t.Node, err)}
+	}
+	if s.host.Refuse != nil {
+		if refused := s.host.Refuse(t); refused != nil {
+			refused.Ledger = under.ledger()
+			return *refused
+		}
+	}
+	env := Env{Thread: s.req.Thread, Context: s.req.Context, Journal: under, attempts: &under.attempts,
+		Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
+	if s.host.Prepare != nil {
+		s.host.Prepare(t, &env)
+	}
+	outcome := runTask(ctx, s.graph, t, env)
+	if outcome.Ledger == nil {
+		outcome.Ledger = under.ledger()
+	}
+	return outcome
+}
+
+// leave ends waits for next attempts; it is never nil, which would mean that a wait holds nobody up.
+func (s *Segment) leave() <-chan struct{} {
+	if s.host.Leave == nil {
+		return make(chan struct{})
+	}
+	return s.host.Leave
+}
+
+// Entry implements [Journal].
+func (t *segmentTask) Entry(key string) (ledger.Entry, bool) { return t.journal.Entry(key) }
+
+// Entries implements [Journal].
+func (t *segmentTask) Entries() []ledger.Entry { return t.journal.Entries() }
+
+// Record implements [Journal]: in sync mode it returns when the entry is durable. What heartbeats have no room for leaves
+// with the task's end, which therefore has to come: [ErrYielded].
+func (t *segmentTask) Record(ctx context.Context, e ledger.Entry) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	whole, taken := t.take(e, t.of.room()-t.of.othersNews(t))
+	t.over.Store(t.over.Load() || !whole)
+	if !taken {
+		return ErrYielded
+	}
+	if t.of.host.Keep != nil {
+		if err := t.of.host.Keep(ctx); err != nil {
+			return err
+		}
+	}
+	if !whole {
+		return ErrYielded
+	}
+	return nil
+}
+
+// othersNews is how much of a heartbeat the other tasks take.
+func (s *Segment) othersNews(t *segmentTask) (size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.under {
+		if other != t && !other.over.Load() {
+			size += int(other.size.Load())
+		}
+	}
+	return size
+}
+
+// take puts an entry into the ledger; whole says that heartbeats, which have that much room for it, carry all that is
+// new. An intent that none would carry is not taken: the call that it announces is not made.
+func (t *segmentTask) take(e ledger.Entry, room int) (whole, taken bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	news := slices.DeleteFunc(t.newEntries(), func(n ledger.Entry) bool { return n.Key == e.Key })
+	fitted, whole := FitLedger(append(news, e), max(room, 0))
+	if t.of.req.Durability == DurabilityExit {
+		whole = true // no heartbeat carries any
+	} else if e.Kind == ledger.KindEffect {
+		last := len(fitted) - 1
+		noted := last >= 0 && fitted[last].Key == e.Key
+		if !noted && e.State == ledger.StateIntent {
+			return false, false
+		}
+		// Parameters that a heartbeat has no room for are given again when the node is.
+		whole = whole || noted && e.State == ledger.StateIntent
+	}
+	t.journal.Add(e)
+	delete(t.brought, e.Key)
+	t.size.Add(int64(entrySize(e)))
+	return whole, true
+}
+
+// newEntries are those that the request did not bring.
+func (t *segmentTask) newEntries() []ledger.Entry {
+	var news []ledger.Entry
+	for _, e := range t.journal.Entries() {
+		if !t.brought[e.Key] {
+			news = append(news, e)
+		}
+	}
+	return news
+}

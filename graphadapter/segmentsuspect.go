@@ -1,0 +1,45 @@
+package graphadapter
+
+import (
+	"slices"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// suspects are the tasks that an execution which was lost may have run without a trace.
+//
+// In sync mode a superstep begins when the one before is durable, so a lost execution was at the first that is not: its
+// tasks are those that are ready when the record has been delivered. In async and exit mode it may have been at any
+// later one; nobody knows how far it came, so all are suspect, also in segments after this one, up to where the lost
+// execution cannot have passed by itself: a question, an end, tasks that are for other workers.
+type suspects struct {
+	all   bool
+	tasks []string
+}
+
+func newSuspects(req *SegmentRequest, repeated bool, ready []*pregel.Task) suspects {
+	s := suspects{all: req.Suspect.All, tasks: slices.Clone(req.Suspect.Tasks)}
+	if !repeated {
+		return s
+	}
+	if req.Durability == DurabilityAsync || req.Durability == DurabilityExit {
+		s.all = true
+	}
+	for _, t := range ready {
+		s.tasks = append(s.tasks, t.Key())
+	}
+	return s
+}
+
+func (s *suspects) has(t *pregel.Task) bool { return s.all || slices.Contains(s.tasks, t.Key()) }
+
+// rest are those that have not been run since.
+func (s *suspects) rest(queue []*pregel.Task) Suspicion {
+	out := Suspicion{All: s.all}
+	for _, t := range queue {
+		if slices.Contains(s.tasks, t.Key()) {
+			out.Tasks = append(out.Tasks, t.Key())
+		}
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package graphadapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// SegmentRequest is the input of a segment: consecutive supersteps of a run that one activity runs.
+type SegmentRequest struct {
+	Graph  string `json:"graph"`
+	Thread string `json:"thread"`
+	// Print is the fingerprint of the Spec that the run goes on with. Spec is that Spec; nil when the graph that is
+	// served has the same fingerprint.
+	Print string       `json:"print"`
+	Spec  *pregel.Spec `json:"spec,omitempty"`
+	// Loop is the run, suspended (pregel.Loop.Suspend).
+	Loop       pregel.Value `json:"loop,omitempty"`
+	Durability Durability   `json:"durability,omitempty"`
+	// Context is the run's context value; nil for none.
+	Context pregel.Value `json:"context,omitempty"`
+	// OriginalRunID is as in [NodeRequest].
+	OriginalRunID string `json:"original_run_id"`
+	// Suspect says which tasks an earlier execution may have run without a trace.
+	Suspect Suspicion `json:"suspect,omitzero"`
+	// LedgerBytes bounds what heartbeats carry of the record, and of the ledgers of the tasks under way.
+	LedgerBytes int `json:"ledger_bytes"`
+	// MaxConcurrency bounds the tasks under way at once, StepTimeout a superstep's wall clock in milliseconds; 0 means no
+	// bound.
+	MaxConcurrency int   `json:"max_concurrency,omitempty"`
+	StepTimeout    int64 `json:"step_timeout_ms,omitempty"`
+	// References are the large parts that the request goes without.
+	References []Reference `json:"references,omitempty"`
+}
+
+// Fill puts the values in place of the request's references; see NodeRequest.Fill.
+func (r *SegmentRequest) Fill(value func(Reference) (pregel.Value, error)) error {
+	filled := *r
+	filled.References = nil
+	for _, ref := range r.References {
+		if err := fill(ref, value, filled.put); err != nil {
+			return err
+		}
+	}
+	*r = filled
+	return nil
+}
+
+func (r *SegmentRequest) put(ref Reference, v pregel.Value) error {
+	switch ref.Part {
+	case PartLoop:
+		r.Loop = v
+	case PartContext:
+		r.Context = v
+	case PartSpec:
+		return json.Unmarshal(v, &r.Spec)
+	default:
+		return unknownPart(ref)
+	}
+	return nil
+}
+
+// Serves drops the reference to the Spec when that is the one of g: g is compiled already.
+func (r *SegmentRequest) Serves(g *Graph) error {
+	print, err := Fingerprint(g.Spec)
+	if err == nil && print == r.Print {
+		r.References = slices.DeleteFunc(r.References, func(ref Reference) bool { return ref.Part == PartSpec })
+	}
+	return err
+}
+
+// Suspicion says which tasks may have acted outside in an execution that left no trace of them: all that run from here
+// on, or those of these keys (pregel.Task.Key).
+type Suspicion struct {
+	All   bool     `json:"all,omitempty"`
+	Tasks []string `json:"tasks,omitempty"`
+}
+
+// Delivery is one task's outcome, as a segment gave it to its engine.
+type Delivery struct {
+	// Key is pregel.Task.Key, Digest the first 8 hex digits of pregel.Task.Digest.
+	Key     string         `json:"key"`
+	Digest  string         `json:"digest"`
+	Outcome pregel.Outcome `json:"outcome"`
+}
+
+// Place returns the superstep and the node of the delivery's task.
+func (d Delivery) Place() (step int, node string) {
+	place := d.Key[strings.LastIndexByte(d.Key, '|')+1:]
+	place = place[strings.LastIndexByte(place, '!')+1:]
+	number, path, _ := strings.Cut(place, "/")
+	step, _ = strconv.Atoi(number) // Task.Key wrote it
+	node, _, _ = strings.Cut(path, ":")
+	return step, node
+}
+
+// SegmentResult is what a segment leaves behind.
+type SegmentResult struct {
+	// Deliveries are the outcomes in the order in which they were delivered: whoever delivers the same to the loop that
+	// was suspended comes to the same place.
+	Deliveries []Delivery `json:"deliveries"`
+	// Apart says that the tasks which are to run now are not for a segment: this worker does not serve one of them, or the
+	// outcome of one does not fit beside others.
+	Apart bool `json:"apart,omitempty"`
+	// Expired says that the superstep under way ran out of time.
+	Expired bool `json:"expired,omitempty"`
+	// Suspect says which tasks of those that come next may have been run already, by an execution that was lost.
+	Suspect Suspicion `json:"suspect,omitzero"`
+	// Left are tasks that were under way and are given back, by their keys: their ledgers, as far as they are new.
+	Left map[string]pregel.Value `json:"left,omitempty"`
+}
+
+// digestBytes is how much of a task's digest a [Delivery] has.
+const digestBytes = 8
+
+// deliveryOf is a task's outcome as it is recorded.
+func deliveryOf(t *pregel.Task, o pregel.Outcome) Delivery {
+	return Delivery{Key: t.Key(), Digest: t.Digest[:min(digestBytes, len(t.Digest))], Outcome: o}
+}
+
+// Redeliver gives a loop outcomes that another one had, which was suspended from it, and returns the tasks that it has
+// handed out then and that are to run. ready are those that it has handed out before. between, unless it is nil, is called
+// between two deliveries with the number of those that were made.
+//
+// The error is a [*StrayDeliveryError]: the outcomes before were delivered.
+func Redeliver(loop *pregel.Loop, ready []*pregel.Task, all []Delivery, between func(int)) ([]*pregel.Task, error) {
+	out := newHandedOut(ready)
+	for i, d := range all {
+		task, ok := out.take(d)
+		if !ok {
+			return out.order, &StrayDeliveryError{Key: d.Key, Digest: d.Digest}
+		}
+		loop.Deliver(task, d.Outcome)
+		out.add(loop.Ready())
+		if between != nil && i < len(all)-1 {
+			between(i + 1)
+		}
+	}
+	return out.order, nil
+}
+
+// Yield puts on record what executions did in tasks that they gave back, or were lost with, and returns the tasks that
+// are to run. ready are those that the loop has handed out.
+func Yield(loop *pregel.Loop, ready []*pregel.Task, left map[string]pregel.Value) ([]*pregel.Task, error) {
+	out := newHandedOut(ready)
+	for _, t := range ready {
+		news, ok := left[t.Key()]
+		if !ok || t.Retry != nil { // whether to run a subgraph on is asked again
+			continue
+		}
+		stored, err := MergeLedger(t.Ledger, news)
+		if err != nil {
+			return out.order, fmt.Errorf("the task %s was given back: %w", t.Key(), err)
+		}
+		out.take(deliveryOf(t, pregel.Outcome{}))
+		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored})
+		out.add(loop.Ready())
+	}
+	return out.order, nil
+}
+
+// handedOut are tasks that a loop has handed out and that have not come back, by their keys and in their order.
+type handedOut struct {
+	order []*pregel.Task
+	byKey map[string]*pregel.Task
+}
+
+func newHandedOut(tasks []*pregel.Task) *handedOut {
+	h := &handedOut{byKey: map[string]*pregel.Task{}}
+	h.add(tasks)
+	return h
+}
+
+func (h *handedOut) add(tasks []*pregel.Task) {
+	for _, t := range tasks {
+		h.byKey[t.Key()] = t
+		h.order = append(h.order, t)
+	}
+}
+
+// take removes the task that an outcome is of.
+func (h *handedOut) take(d Delivery) (*pregel.Task, bool) {
+	t, ok := h.byKey[d.Key]
+	if !ok || deliveryOf(t, pregel.Outcome{}).Digest != d.Digest {
+		return nil, false
+	}
+	delete(h.byKey, d.Key)
+	for i := range h.order {
+		if h.order[i] == t {
+			h.order = append(h.order[:i:i], h.order[i+1:]...)
+			break
+		}
+	}
+	return t, true
+}
+
+// StrayDeliveryError says that an outcome is of a task that the engine has not handed out: its reducers or its engine are
+// not those of the worker that ran the segment.
+type StrayDeliveryError struct{ Key, Digest string }
+
+func (e *StrayDeliveryError) Error() string {
+	return fmt.Sprintf("there is an outcome of the task %s with digest %s, which this worker's engine has not handed out: its "+
+		"reducers or its engine are not those of the worker that ran the task; run a worker with that version",
+		e.Key, e.Digest)
+}

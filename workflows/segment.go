@@ -1,0 +1,147 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// segments are the activities that run consecutive supersteps of a run. The run keeps its own loop: what a segment brings
+// back is delivered to it, outcome by outcome, so that there is one interpretation of what happened. While one is under
+// way nothing else is.
+type segments struct {
+	under *segment // nil for none
+	count int      // that were begun, for their ids
+	// apart says that the tasks in the queue are not for a segment, whatever else speaks for one.
+	apart bool
+	// suspect says which tasks an execution that was lost may have run.
+	suspect graphadapter.Suspicion
+	// expired is set when the superstep under way ran out of time in a segment.
+	expired *graphadapter.StepTimeoutError
+	print   string // of the run's Spec
+	spec    known
+}
+
+// segment is one that is under way.
+type segment struct {
+	ready  []*pregel.Task // those that the loop had handed out
+	cancel workflow.CancelFunc
+	// interrupted says that it was asked to leave.
+	interrupted bool
+	result      *graphadapter.SegmentResult // nil until it has ended
+}
+
+// fuses reports whether the tasks that wait are for a segment: the run's durability asks for it, nothing else is under
+// way, and all of them are for the run's own task queue.
+func (r *run) fuses() bool {
+	if !r.in.Segments || r.segments.apart || r.tasks.running > 0 || len(r.results) > 0 || len(r.tasks.queue) == 0 {
+		return false
+	}
+	if !r.in.Fused && !r.relaxed() {
+		return false
+	}
+	for _, task := range r.tasks.queue {
+		if r.program.TaskQueue(task) != "" {
+			r.segments.suspect = graphadapter.Suspicion{} // no segment has gone past here
+			return false
+		}
+	}
+	return true
+}
+
+// relaxed reports whether what a superstep did may be stored later than the next begins.
+func (r *run) relaxed() bool {
+	return r.in.Durability == graphadapter.DurabilityAsync || r.in.Durability == graphadapter.DurabilityExit
+}
+
+// startSegment hands the run over to an activity until it comes back. It reports false when the run is too large for that.
+func (r *run) startSegment(ctx workflow.Context) bool {
+	s := &r.segments
+	first := r.tasks.queue[0]
+	r.loop.PutBack(r.tasks.queue...)
+	suspended, err := r.loop.Suspend()
+	r.tasks.queue = r.loop.Ready()
+	if err != nil {
+		workflow.GetLogger(ctx).Error("the run cannot be handed to a segment", "error", err)
+		s.apart = true
+		return false
+	}
+	req := r.segmentRequest(ctx, suspended)
+	if len(suspended) > maxReferred {
+		s.apart = true
+		return false
+	}
+	s.count++
+	segmentCtx, cancel := workflow.WithCancel(ctx)
+	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, r.segmentOptions(first)),
+		graphadapter.SegmentActivity, req)
+	under := &segment{ready: r.tasks.queue, cancel: cancel}
+	s.under, r.tasks.queue = under, nil
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var result graphadapter.SegmentResult
+		if err := future.Get(ctx, &result); err != nil {
+			result = r.lostSegment(err)
+		}
+		under.result = &result
+	})
+	return true
+}
+
+func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graphadapter.SegmentRequest {
+	s := &r.segments
+	if s.print == "" {
+		print, err := graphadapter.Fingerprint(r.in.Spec)
+		if err != nil {
+			panic("superstep: a spec that was compiled is always JSON: " + err.Error())
+		}
+		s.print = print
+	}
+	if r.loop.Step() == r.suspectStep {
+		for _, t := range r.tasks.queue {
+			s.suspect.Tasks = append(s.suspect.Tasks, t.Key())
+		}
+	}
+	req := graphadapter.SegmentRequest{
+		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print, Loop: suspended,
+		Durability: r.in.Durability, Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
+		Suspect: s.suspect, LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
+	}
+	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
+	return req
+}
+
+func (r *run) segmentOptions(first *pregel.Task) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		// As with a task's activity: an engine that now comes to another place gives another id on replay.
+		ActivityID:          fmt.Sprintf("segment %d/%s", r.segments.count, activityID(first)),
+		StartToCloseTimeout: attemptBound,
+		HeartbeatTimeout:    heartbeatTimeout,
+		WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
+		},
+		Summary: fmt.Sprintf("steps from %d", r.loop.Step()),
+	}
+}
+
+// interruptSegment makes the segment under way, if there is one, leave as soon as none of its tasks is: something arrived
+// that it must not go past.
+func (r *run) interruptSegment() {
+	if under := r.segments.under; under != nil && !under.interrupted {
+		under.interrupted = true
+		under.cancel()
+	}
+}
+
+// segmentEnded reports whether a segment has come back.
+func (r *run) segmentEnded() bool { return r.segments.under != nil && r.segments.under.result != nil }
+
+// news reports whether something arrived that a segment under way must not go past.
+func (r *run) news() bool {
+	under := r.segments.under
+	return under != nil && !under.interrupted && (r.inbox.hasAnswers() || r.inbox.drain != "" || r.paused != nil)
+}

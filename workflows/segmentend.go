@@ -1,0 +1,103 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// deliveriesAtOnce is how many outcomes are delivered before other coroutines have a turn: the SDK takes workflow code
+// that does not yield for a second for a deadlock.
+const deliveriesAtOnce = 32
+
+// endSegment delivers what a segment brought back. An outcome that the run's own engine does not ask for stops the
+// workflow task: another worker, with the same engine and reducers, goes on.
+func (r *run) endSegment(ctx workflow.Context) {
+	s := &r.segments
+	under := s.under
+	result := *under.result
+	s.under = nil
+	// What asks the run to stop counts before the outcome with which a superstep may end, but not for a superstep in which
+	// tasks were under way.
+	last := len(result.Deliveries) - 1
+	if last <= 0 && len(result.Left) == 0 {
+		r.drain()
+	}
+	ready, err := graphadapter.Redeliver(r.loop, under.ready, result.Deliveries, func(made int) {
+		if made == last && len(result.Left) == 0 {
+			r.drain()
+		}
+		if made%deliveriesAtOnce == 0 {
+			giveWay(ctx)
+		}
+	})
+	if err == nil {
+		ready, err = graphadapter.Yield(r.loop, ready, result.Left)
+	}
+	if err != nil {
+		panic(err.Error())
+	}
+	r.tasks.queue = append(r.tasks.queue, ready...)
+	r.drain()
+	s.suspect = result.Suspect
+	if r.loop.Status() != pregel.StatusRunning {
+		s.suspect = graphadapter.Suspicion{} // no segment has gone past here
+	}
+	s.apart = result.Apart || len(result.Deliveries) == 0
+	if result.Expired {
+		s.expired = &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(),
+			Limit: time.Duration(r.in.StepTimeout) * time.Millisecond}
+	}
+}
+
+// giveWay lets other coroutines have a turn.
+func giveWay(ctx workflow.Context) {
+	wait, _ := workflow.NewDisconnectedContext(ctx)
+	had := false
+	workflow.Go(wait, func(workflow.Context) { had = true })
+	_ = workflow.Await(wait, func() bool { return had })
+}
+
+// lostSegment is what is known of a segment that ended without a result: what it stored last.
+func (r *run) lostSegment(err error) graphadapter.SegmentResult {
+	var progress graphadapter.SegmentProgress
+	var record []byte
+	var timeout *temporal.TimeoutError
+	var failure *temporal.ApplicationError
+	known := false
+	switch {
+	case errors.As(err, &timeout) && timeout.HasLastHeartbeatDetails():
+		known = timeout.LastHeartbeatDetails(&progress, &record) == nil
+	case errors.As(err, &failure) && failure.HasDetails():
+		known = failure.Details(&progress, &record) == nil
+	}
+	// Without a word from it, all that it may have done is suspect. In sync mode a stored record tells how far it came.
+	result := graphadapter.SegmentResult{Suspect: graphadapter.Suspicion{All: true}}
+	if !known {
+		return result
+	}
+	deliveries, err := graphadapter.DecodeRecord(record)
+	if err != nil {
+		return result
+	}
+	result.Deliveries, result.Left = deliveries, progress.Tasks
+	return result
+}
+
+// suspects reports whether a task may have been run by an execution that was lost.
+func (s *segments) suspects(task *pregel.Task) bool {
+	if s.suspect.All {
+		return true
+	}
+	for _, key := range s.suspect.Tasks {
+		if key == task.Key() {
+			return true
+		}
+	}
+	return false
+}
