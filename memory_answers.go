@@ -26,7 +26,7 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 		return err
 	}
 	if t.undo != nil {
-		t.rule(ctx, g, byID)
+		t.rule(ctx, m.driver.Thread(g, t.id), g, byID)
 		return nil
 	}
 	if t.view.Paused != nil {

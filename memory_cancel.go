@@ -87,10 +87,10 @@ func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapte
 		return t.view, nil
 	}
 	t.undo = &memoryUndo{reason: r.Reason}
-	standing := t.effects.standing()
+	standing, d := t.effects.standing(), m.driver.Thread(g, t.id)
 	t.undoing(ctx, func(ctx context.Context) {
 		for _, e := range standing {
-			t.undoOne(ctx, g, &memoryParked{of: e})
+			t.undoOne(ctx, d, g, &memoryParked{of: e})
 		}
 	})
 	t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) 
 	}()
 }
 
-func (t *memoryThread) undoOne(ctx context.Context, g *graphadapter.Graph, p *memoryParked) {
+func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *graphadapter.Graph, p *memoryParked) {
 	t.mu.Lock()
 	enough, run := t.undo.enough, t.options.Context
 	t.mu.Unlock()
@@ -133,15 +133,19 @@ func (t *memoryThread) undoOne(ctx context.Context, g *graphadapter.Graph, p *me
 	case err != nil:
 		t.leave(p, err.Error())
 	case p.undone.State == graphadapter.UndoDone:
-		t.undone(p, ledger.StateCompensated, p.undone.Evidence)
+		t.undone(ctx, d, p, ledger.StateCompensated, p.undone.Evidence)
 	case p.undone.State == graphadapter.UndoAbsent:
-		t.undone(p, ledger.StateFailed, p.undone.Evidence)
+		t.undone(ctx, d, p, ledger.StateFailed, p.undone.Evidence)
 	default:
 		t.park(p)
 	}
 }
 
-func (t *memoryThread) undone(p *memoryParked, state ledger.State, evidence string) {
+func (t *memoryThread) undone(ctx context.Context, d *graphadapter.Thread, p *memoryParked, state ledger.State, evidence string) {
+	if err := d.KeepUndone(ctx, p.of, state, evidence); err != nil {
+		t.leave(p, "the thread cannot be told: "+err.Error())
+		return
+	}
 	t.effects.observe(graphadapter.UndoEvent(p.of, state, evidence, p.undone.Calls))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +192,7 @@ func (t *memoryThread) endUndo() {
 }
 
 // rule does what people decided about effects that could not be undone; t.mu is held.
-func (t *memoryThread) rule(ctx context.Context, g *graphadapter.Graph, byID map[string]pregel.Value) {
+func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *graphadapter.Graph, byID map[string]pregel.Value) {
 	asked := t.undo.parked
 	t.undo.parked = nil
 	t.undoing(ctx, func(ctx context.Context) {
@@ -202,9 +206,9 @@ func (t *memoryThread) rule(ctx context.Context, g *graphadapter.Graph, byID map
 			}
 			switch p.rulings++; graphadapter.ReadUndoRuling(ruling) {
 			case graphadapter.UndoRuledDone:
-				t.undone(p, ledger.StateCompensated, "undone, says a person")
+				t.undone(ctx, d, p, ledger.StateCompensated, "undone, says a person")
 			case graphadapter.UndoRuledRepeat:
-				t.undoOne(ctx, g, p)
+				t.undoOne(ctx, d, g, p)
 			default:
 				t.leave(p, "left, says a person")
 			}

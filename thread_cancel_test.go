@@ -8,12 +8,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	temporal "go.temporal.io/sdk/client"
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/internal/testserver"
 )
 
 // undoRig is a graph that pays, and the till that it pays from.
@@ -269,4 +273,119 @@ func TestFailingCompensations(t *testing.T) {
 		}
 		assert.Contains(t, view.Effects[2].Evidence, "has it no more")
 	}, r.graph)
+}
+
+// A write under a thread-wide key that was undone is not taken for made, nor made again under that key.
+func TestUndoneThreadKeysAreRefused(t *testing.T) {
+	b := newTill()
+	pay := b.effect("bank.pay")
+	g := superstep.NewStateGraph[payment]("keyed")
+	g.AddEffect(pay)
+	g.AddNode("pay", func(ctx context.Context, s payment) (payment, error) {
+		if _, err := pay.Call(ctx, transfer{To: "ann", Amount: 1}, superstep.WithThreadKey("order-7")); err != nil {
+			return s, err
+		}
+		_, err := superstep.Interrupt[bool](ctx, "go on?")
+		return s, err
+	})
+	g.AddEdge(superstep.Start, "pay")
+	r := undoRig{g.MustCompile(), b}
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		b.empty()
+		th := r.graph.Thread(rt, graphtest.ThreadID(t))
+		got, err := th.Invoke(t.Context(), payment{})
+		require.NoError(t, err)
+		require.Len(t, got.Questions, 1)
+		require.Equal(t, []string{"ann"}, b.paid())
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		require.Empty(t, b.paid())
+		_, err = th.Retry(t.Context())
+		require.ErrorContains(t, err, "was undone: use another key")
+		assert.Empty(t, b.paid())
+		assert.Equal(t, []string{"pay 1 compensated"}, states(t, th))
+	}, r.graph)
+}
+
+// Of several cancellations before a run begins to end the strongest counts, in whichever order they come; one that comes
+// twice counts once; afterwards it is too late for another way.
+func TestTheStrongestCancellationCounts(t *testing.T) {
+	b := newTill()
+	pay := b.effect("bank.pay")
+	var release chan struct{}
+	g := superstep.NewStateGraph[payment]("holding")
+	g.AddEffect(pay)
+	g.AddNode("hold", func(ctx context.Context, s payment) (payment, error) {
+		if _, err := pay.Call(ctx, transfer{To: "ann", Amount: 1}); err != nil {
+			return s, err
+		}
+		<-release // whatever is said
+		return s, nil
+	})
+	g.AddNode("never", paying(pay, "bob"))
+	g.AddEdge(superstep.Start, "hold")
+	g.AddEdge("hold", "never")
+	graph := g.MustCompile()
+	client := graphtest.Temporal(t, graph)
+	server, err := temporal.Dial(temporal.Options{HostPort: testserver.Address(t)})
+	require.NoError(t, err)
+	defer server.Close()
+	for name, modes := range map[string][]superstep.CancelMode{
+		"weakest first":   {superstep.CancelKeep, superstep.CancelDrop, superstep.CancelCompensate},
+		"strongest first": {superstep.CancelCompensate, superstep.CancelCompensate, superstep.CancelDrop, superstep.CancelKeep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.empty()
+			release = make(chan struct{})
+			th := graph.Thread(client, graphtest.ThreadID(t))
+			require.NoError(t, th.Start(t.Context(), payment{}))
+			require.Eventually(t, func() bool { return len(b.paid()) == 1 }, time.Minute, time.Millisecond)
+			done := make(chan error, len(modes))
+			for i, mode := range modes {
+				go func() {
+					_, err := client.CancelWith(t.Context(), superstep.CancelRequest{Thread: th.ID(), Mode: mode, ID: string(mode), Reason: string(mode), By: "ann"})
+					done <- err
+				}()
+				require.Eventually(t, func() bool { return signals(t, server, th.ID()) == i+1 }, time.Minute, 10*time.Millisecond)
+			}
+			close(release)
+			for range modes {
+				if err := <-done; err != nil {
+					require.ErrorIs(t, err, superstep.ErrRunning, "it came too late to be what was done")
+				}
+			}
+			_, err := th.Wait(t.Context())
+			require.ErrorContains(t, err, "compensate")
+			assert.Empty(t, b.paid())
+			assert.Equal(t, []string{"ann"}, b.takenBack())
+			view, err := client.Show(t.Context(), th.ID())
+			require.NoError(t, err)
+			assert.Equal(t, &superstep.CancelView{Mode: superstep.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1}, view.Cancel)
+		})
+	}
+}
+
+// signals counts the signals that a thread's run was sent.
+func signals(t *testing.T, c temporal.Client, thread string) (n int) {
+	t.Helper()
+	events := c.GetWorkflowHistory(t.Context(), thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		require.NoError(t, err)
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCancelIsBounded(t *testing.T) {
+	rt := superstep.NewMemory()
+	r := undoable(false)
+	th := r.waits(t, rt)
+	long := strings.Repeat("x", 1001)
+	assert.ErrorIs(t, th.Cancel(t.Context(), long), superstep.ErrBadInput)
+	assert.ErrorIs(t, th.Cancel(t.Context(), "", superstep.CancelMode("undo")), superstep.ErrBadInput)
+	state, err := th.State(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, superstep.StatusWaiting, state.Status)
 }

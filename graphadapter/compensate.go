@@ -74,8 +74,6 @@ func (g *Graph) Compensate(ctx context.Context, c Compensation, env CompensateEn
 	switch {
 	case !ok:
 		return u.open("the graph that this worker has does not declare the effect any more"), nil
-	case effect.Compensate == nil:
-		return u.open("the effect has no Compensate"), nil
 	case c.Effect.Params == nil:
 		return u.open("its parameters are not on record"), nil
 	}
@@ -133,10 +131,13 @@ func (u *undo) open(reason string) Undone {
 
 // run makes sure that the outside has the write, then undoes it.
 func (u *undo) run(ctx context.Context) (Undone, error) {
-	if known := u.of.Effect.State == ledger.StateCommitted && len(u.of.Effect.Result) > 0; !known {
+	if e := u.of.Effect; e.State != ledger.StateCommitted || e.Result == nil && u.effect.Compensate != nil {
 		if undone, err := u.stands(ctx); err != nil || undone.State != "" {
 			return undone, err
 		}
+	}
+	if u.effect.Compensate == nil {
+		return u.open("the effect has no Compensate"), nil
 	}
 	u.finding = ledger.FindingNone
 	for {
@@ -350,3 +351,18 @@ func settledAfter(e ledger.Entry) time.Duration {
 
 // ErrCompensated is what a call of an effect returns whose key belongs to a write that was undone.
 var ErrCompensated = errors.New("the write under this key was undone: use another key to make it again")
+
+// KeepUndone tells a thread what became of an effect under a thread-wide key: its tasks are given what it keeps, and must
+// not take an undone write for a made one. No task may own the key.
+func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence string) error {
+	if _, keeps := t.Kept(c.Effect.Key); !keeps || state == c.Effect.State {
+		return nil
+	}
+	e := slim(c.Effect)
+	e.State, e.Evidence = state, cutTo(evidence, maxKeptEntry/4)
+	v, err := encode(e)
+	if err != nil {
+		return err
+	}
+	return t.Keep(e.Key, v)
+}

@@ -115,6 +115,9 @@ func (e *Effects) put(r *EffectRecord) {
 		r.tried = old.tried || r.Attempts > 0
 		r.Entry, r.Graph, r.Node, r.Step, r.undoing = entry, old.Graph, old.Node, old.Step, false
 	}
+	if r.Params == nil { // a ledger that is too large is cut
+		r.Params, r.ParamsHash = old.Params, old.ParamsHash
+	}
 	if old.State == ledger.StateCommitted && r.State == ledger.StateCommitted {
 		r.settled = old.settled // its receipt is as old as it was
 	}

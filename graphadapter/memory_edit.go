@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -55,6 +56,16 @@ func (t *Thread) Drop(ctx context.Context, renew bool) error {
 	h.past.Began(0, program, h.thread, "")
 	h.past.Ended(0, pregel.StatusDrained, h.thread)
 	return nil
+}
+
+// KeepUndone is the function of that name for the thread. The error is the cause of ctx while a run has the thread.
+func (t *Thread) KeepUndone(ctx context.Context, c Compensation, state ledger.State, evidence string) error {
+	_, release, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return KeepUndone(t.history.thread, c, state, evidence)
 }
 
 // TryUpdates applies updates to a copy of a thread, as far as that is possible without evaluating branches, and returns

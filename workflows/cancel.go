@@ -167,7 +167,7 @@ func takeTurns(ctx workflow.Context) {
 // cancelledBefore ends a run that only cleans up behind the one before it.
 func (r *run) cancelledBefore(ctx workflow.Context) error {
 	r.began(ctx, r.in.Durability)
-	r.ended(ctx)
+	r.invoked = false // it has not finished, whatever is left to run
 	r.cancel.take(r.in.Cancel.CancelRequest)
 	r.cancel.suspect = r.in.Cancel.Suspect
 	return r.cancelled(ctx)
@@ -181,7 +181,7 @@ func (r *run) drop(ctx workflow.Context) {
 	r.program.Drop(r.thread)
 	r.loop, r.failure = nil, nil
 	if r.sink != nil {
-		r.sink.Ended(position(ctx), r.stands(), r.thread)
+		r.sink.Ended(position(ctx), pregel.StatusDrained, r.thread)
 	}
 }
 

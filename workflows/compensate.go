@@ -142,6 +142,9 @@ func (r *run) park(ctx workflow.Context, p *parked) {
 // done notes that an effect is not there any more.
 func (r *run) done(ctx workflow.Context, p *parked, state ledger.State, evidence string) {
 	r.cancel.asked.Undone++
+	if err := graphadapter.KeepUndone(r.thread, p.of, state, evidence); err != nil {
+		workflow.GetLogger(ctx).Error("the thread does not know that an effect was undone", "key", p.of.Effect.Key, "error", err)
+	}
 	r.tell(ctx, p, state, evidence)
 }
 

@@ -34,7 +34,7 @@ func (r *run) ended(ctx workflow.Context) {
 	}
 	r.settle()
 	if r.sink != nil {
-		r.sink.Ended(position(ctx), r.stands(), r.thread)
+		r.sink.Ended(position(ctx), r.toldAs(ctx), r.thread)
 	}
 }
 
@@ -67,4 +67,12 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 			r.sink.Happened(position(ctx), e)
 		}
 	}
+}
+
+// toldAs is where the thread stands, as readers are told: what was cancelled has not finished, whatever is left to run.
+func (r *run) toldAs(ctx workflow.Context) pregel.Status {
+	if s := r.stands(); s != pregel.StatusDone || ctx.Err() == nil {
+		return s
+	}
+	return pregel.StatusDrained
 }

@@ -1,0 +1,110 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
+)
+
+// refunding starts a refund whose customer is told without an answer: the money has moved, and the run goes on.
+func (r *rig) refunding(order string) (thread string) {
+	r.t.Helper()
+	require.NoError(r.t, r.money.SetFaults(r.t.Context(), payments.Faults{Path: payments.PathNotifications, HangAfterCommit: 1}))
+	thread = r.begin("refund", map[string]string{"order_id": order})
+	r.until("the customer is told", func() bool { return r.traffic().Notifications.Committed == 1 })
+	return thread
+}
+
+// cancelBehind cancels a thread with its effects from another process; whoever was to answer may be killed meanwhile.
+func (r *rig) cancelBehind(thread string) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.client.CancelWith(r.t.Context(), superstep.CancelRequest{Thread: thread, Mode: superstep.CancelCompensate, Reason: "by mistake"})
+		done <- err
+	}()
+	return done
+}
+
+// undone wants one refund of the order, taken back once, and leaves the customer told.
+func (r *rig) undone(thread, order string) superstep.ThreadView {
+	r.t.Helper()
+	q := r.asked(thread)
+	require.Equal(r.t, "notify", q.Node)
+	_, err := r.answer(thread, q.ID, "leave")
+	require.NoError(r.t, err)
+	view := r.wait(thread, superstep.StatusCancelled)
+	require.Len(r.t, view.Cancel.Left, 1)
+	require.Equal(r.t, "left, says ann", view.Cancel.Left[0].Reason)
+	refunds, err := r.money.Refunds(r.t.Context(), order)
+	require.NoError(r.t, err)
+	require.Len(r.t, refunds, 1)
+	require.NotNil(r.t, refunds[0].ReversedAt)
+	require.Equal(r.t, int64(1), r.traffic().Reversals.Committed)
+	require.Equal(r.t, int64(1), r.traffic().Refunds.Committed)
+	require.NotNil(r.t, view.Cancel)
+	require.Equal(r.t, superstep.CancelCompensate, view.Cancel.Mode)
+	return view
+}
+
+// The worker dies with the refund taken back and unanswered: another one asks first, and repeats it under the same key.
+func TestWorkerKilledWhileItUndoes(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	first := r.refundWorker("worker-1")
+	thread := r.refunding("o-11")
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{Path: payments.PathReversals, HangAfterCommit: 1}))
+	cancelled := r.cancelBehind(thread)
+	r.until("the refund is taken back", func() bool { return r.traffic().Reversals.Committed == 1 })
+	r.refundWorker("worker-2")
+	r.kill(first)
+	require.NoError(t, <-cancelled)
+	view := r.undone(thread, "o-11")
+	require.Equal(t, "by mistake", view.Error)
+	for _, key := range r.traffic().Reversals.ByKey {
+		require.Equal(t, int64(2), key.Requests, "the second is answered from the first")
+	}
+	effects, err := r.client.Effects(t.Context(), superstep.EffectsRequest{Thread: thread})
+	require.NoError(t, err)
+	require.Equal(t, "payments.refund", effects.Effects[0].Effect)
+	require.Equal(t, "compensated", effects.Effects[0].State)
+}
+
+// The worker is killed wherever it happens to be while it undoes, again and again; the payments service dies with it.
+func TestKilledAtRandomWhileUndoing(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	worker := r.refundWorker("worker-0")
+	thread := r.refunding("o-11")
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{Path: payments.PathReversals, SlowMS: 300}))
+	cancelled := r.cancelBehind(thread)
+	for i := range 3 {
+		r.kill(worker)
+		if i == 1 {
+			r.restartPayments()
+		}
+		worker = r.refundWorker([]string{"worker-1", "worker-2", "worker-3"}[i])
+		select { // some are killed on their way, some behind it
+		case <-cancelled:
+		case <-time.After(time.Duration(i) * 700 * time.Millisecond):
+		}
+	}
+	r.undone(thread, "o-11")
+}
+
+// Without any worker the mode is stored; and whoever asks for less afterwards does not take it back.
+func TestCancelWithoutAWorker(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	first := r.refundWorker("worker-1")
+	thread := r.refunding("o-11")
+	r.kill(first)
+	cancelled := r.cancelBehind(thread)
+	require.NoError(t, <-cancelled)
+	require.NoError(t, r.temporal.CancelWorkflow(t.Context(), thread, ""), "plainly, as Temporal's own tools do")
+	r.refundWorker("worker-2")
+	r.undone(thread, "o-11")
+}
