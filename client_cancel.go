@@ -32,6 +32,16 @@ func (c *Client) CancelWith(ctx context.Context, r CancelRequest) (ThreadView, e
 		return ThreadView{}, err
 	}
 	r.Mode, r.ID = cmp.Or(r.Mode, CancelKeep), cmp.Or(r.ID, uuid.NewString())
+	for {
+		v, err := c.cancelOnce(ctx, r)
+		if !errors.Is(err, errEnded) {
+			return v, err
+		}
+	}
+}
+
+// cancelOnce fails with errEnded when the thread's last run ended, or went on as a new one, before it took the request.
+func (c *Client) cancelOnce(ctx context.Context, r CancelRequest) (ThreadView, error) {
 	last, err := c.theLastRun(ctx, r.Thread)
 	switch {
 	case err != nil:
@@ -64,7 +74,7 @@ func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest)
 	err := c.signal(ctx, last, workflows.SignalCancel, wire)
 	var ended *serviceerror.NotFound
 	if errors.As(err, &ended) {
-		return nil // just now
+		return errEnded
 	}
 	if err == nil {
 		_, err = c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{

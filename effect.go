@@ -69,7 +69,10 @@ type Effect[P, R any] struct {
 	// Check returns an error when a receipt is not one for these parameters. It is asked about every receipt, of a
 	// call or a lookup. Nil accepts all.
 	Check func(p P, receipt R) error
-	// Compensate undoes the write, for a plan that was given up. Nil means that it cannot be undone.
+	// Compensate undoes the write, when a run is cancelled with CancelCompensate. It is an effect of its own: key follows
+	// from the write's, is the same each time, and has to be handed to the target, which must treat a second call with it
+	// as Target says of Do. After a crash or an error Lookup is asked first, with the write's own key: a write that it does
+	// not find is undone. Nil means that the write cannot be undone; then a person is asked.
 	Compensate func(ctx context.Context, key string, p P, receipt R) error
 }
 
