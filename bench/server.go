@@ -85,8 +85,10 @@ func (b *bench) buildDevserver(ctx context.Context) (string, error) {
 	return binary, err
 }
 
+// dial connects as the worker command does: nothing is compressed on the way.
 func dial(ctx context.Context, address string) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}})
+	return client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{},
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
 }
 
 // silent drops the SDK's log lines: a killed worker makes many, and each would cost time.

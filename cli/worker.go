@@ -75,6 +75,11 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
+	if opts.ConnectionOptions.GrpcCompression == nil {
+		// The records of fused supersteps are compressed already: doing it again costs the worker more than all the rest
+		// of a superstep.
+		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
 	opts.Logger = newTemporalLogger(logger.Named("temporal"))
 	ops, err := startOperations(f.metricsAddr, logger)
 	if err != nil {
