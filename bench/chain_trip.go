@@ -43,6 +43,9 @@ func (t trip) usualStep() float64 {
 // eventsStep leaves out how an execution begins and ends.
 func (t trip) eventsStep() float64 { return float64(t.inSteps) / float64(t.steps) }
 
+// eventsBetween are those of all supersteps together.
+func (t trip) eventsBetween() float64 { return float64(t.inSteps) }
+
 // tripQuantities are what is told of both sides, beside the ratio.
 var tripQuantities = []struct {
 	name string

@@ -22,7 +22,9 @@ const (
 const (
 	barSync        = 1.1
 	barSyncEvents  = 6.0 // a superstep
-	barFusedEvents = 10.0
+	barFused       = 1.3
+	barFusedEvents = 10.0 // of all supersteps together
+	barEasy        = 0.05 // ms a superstep, in async and exit
 )
 
 // onSQLite measures on a database file.
@@ -84,6 +86,9 @@ func (c *chainRuns) modes() []mode {
 		{"heartbeat", func(ctx context.Context) (trip, error) { return c.runBare(ctx, beatWorkflow) }},
 		{"memory", runInMemory},
 		ours("sync", superstep.StartRequest{}),
+		ours("fused", superstep.StartRequest{Fused: true}),
+		ours("async", superstep.StartRequest{Durability: superstep.DurabilityAsync}),
+		ours("exit", superstep.StartRequest{Durability: superstep.DurabilityExit}),
 	}
 }
 
@@ -124,9 +129,25 @@ func (c *chainRuns) runBare(ctx context.Context, workflow string) (trip, error) 
 
 // figures are the modes' rows on one database.
 func (t modeTrips) figures(database string) []figure {
+	a := fmt.Sprintf("events a superstep, from the first of %d to the last", manySteps)
+	all := fmt.Sprintf("events of all %d supersteps", manySteps)
 	return []figure{
-		t.ratio(database, "sync", "activity", barSync),
-		t.events(database, "sync", fmt.Sprintf("events a superstep, from the first of %d to the last", manySteps), barSyncEvents, trip.eventsStep),
+		t.ratio(database, "sync", "activity", barSync), t.events(database, "sync", a, barSyncEvents, trip.eventsStep),
+		t.ratio(database, "fused", "heartbeat", barFused), t.events(database, "fused", all, barFusedEvents, trip.eventsBetween),
+		t.each(database, "async"), t.events(database, "async", all, barFusedEvents, trip.eventsBetween),
+		t.each(database, "exit"), t.events(database, "exit", all, barFusedEvents, trip.eventsBetween),
+	}
+}
+
+// each is what a superstep takes that nothing waits for.
+func (t modeTrips) each(database, name string) figure {
+	ours, memory := t[name].of(trip.perStep), t["memory"].of(trip.perStep)
+	return figure{
+		Name:     "durability/" + database + " " + name,
+		Compares: fmt.Sprintf("ms a superstep, %d no-op supersteps from the start to the close of the run", manySteps),
+		Value:    ours.median(), Unit: "ms", Bar: barEasy, Rounds: ours, Details: map[string]sample{"memory, ms a step": memory},
+		Notes: []string{fmt.Sprintf("in memory, without a server: %.3g ms; worker %.3g ms and server %.3g ms of processor time",
+			memory.median(), t[name].of(trip.onWorker).median(), t[name].of(trip.onServer).median())},
 	}
 }
 

@@ -200,6 +200,7 @@ type mode struct {
 func modes() []mode {
 	return []mode{
 		{"sync", superstep.StartRequest{}},
+		{"fused", superstep.StartRequest{Fused: true}},
 		{"async", superstep.StartRequest{Durability: superstep.DurabilityAsync}},
 		{"exit", superstep.StartRequest{Durability: superstep.DurabilityExit}},
 	}
