@@ -105,6 +105,11 @@ func progressOf(s history.Step) []Progress {
 	for _, q := range s.Outcome.Questions {
 		asks := p
 		asks.State = ProgressWaiting
+		if q.Event != "" {
+			asks.Event = q.Event
+			out = append(out, asks)
+			continue
+		}
 		asks.Question = &Question{ID: q.ID, Node: p.Node, Step: p.Step, Value: q.Value, Schema: q.Schema}
 		out = append(out, asks)
 	}

@@ -84,6 +84,7 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.Gra
 			cmp.Or(left.Closing.Error, "its last run left no state"), Do: "Fork an earlier checkpoint as a new thread",
 			Command: []string{"history", last.thread}}
 	}
+	in.Events = left.Events
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
 	in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	return left.Settings, nil

@@ -146,7 +146,7 @@ func stateOfThread(last *lastRun, program *pregel.Program, thread *pregel.Thread
 	v, err := stateView(last.graph, snapshot, r)
 	v.Status = statusOf(last.status)
 	if last.open {
-		v.Questions = questionsOf(program.OpenQuestions(thread))
+		v.Questions = questionsOf(forPeople(program.OpenQuestions(thread)))
 	}
 	return v, err
 }
@@ -177,7 +177,8 @@ func (c *Client) statusNow(last *lastRun, past *graphadapter.Past) Status {
 	}
 	switch past.Status() {
 	case pregel.StatusWaiting:
-		return StatusWaiting
+		program, thread := past.Thread()
+		return waitingStatus(program.OpenQuestions(thread))
 	case pregel.StatusBreakpoint, pregel.StatusDrained:
 		return StatusStopped
 	case pregel.StatusDone:

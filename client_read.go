@@ -168,7 +168,8 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 func addState(v *ThreadView, s workflows.State) {
 	v.Status, v.Drained, v.Paused = Status(s.Status), s.Drained, pauseView(s.Paused)
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
-	v.Questions, v.Cancel = questionsOf(s.Questions), cancelView(s.Cancel)
+	v.Questions, v.Waits, v.Kept = questionsOf(s.Questions), waitViews(s.Waits, dueIn(s.Due)), keptViews(s.Kept)
+	v.Cancel = cancelView(s.Cancel)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
 	if v.Status == StatusStopped || v.Status == StatusPaused {
@@ -177,7 +178,7 @@ func addState(v *ThreadView, s workflows.State) {
 	if v.Status != StatusRunning {
 		v.Output = outputs(s.Output, s.Snapshot.Values)
 	}
-	for _, q := range v.Questions {
+	for _, q := range append(s.Questions[:len(s.Questions):len(s.Questions)], s.Waits...) {
 		if !slices.Contains(v.Nodes, q.Node) {
 			v.Nodes = append(v.Nodes, q.Node)
 		}

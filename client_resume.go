@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,6 +125,11 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workfl
 		}
 	}
 	e := &Error{Graph: last.graph, Thread: last.thread, Question: req.Question}
+	if waits := matching(s.Waits, req.Question); len(waits) > 0 && (req.Question != "" || s.Status == workflows.StatusWaitingEvent) &&
+		len(matching(s.Questions, req.Question)) == 0 {
+		at := slices.IndexFunc(s.Waits, func(q pregel.OpenQuestion) bool { return q.ID == waits[0] })
+		return nil, waitsForEvent(last.graph, last.thread, s.Waits[at].Question)
+	}
 	matches := matching(s.Questions, req.Question)
 	switch {
 	case len(matches) == 1:
@@ -149,6 +155,13 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workfl
 	e.Kind, e.Message = ErrNotFound, fmt.Sprintf("thread %q has no question %q", last.thread, req.Question)
 	e.Do, e.Command = "See what is open", []string{"show", last.thread}
 	return nil, e
+}
+
+// waitsForEvent refuses an answer to what waits for an event.
+func waitsForEvent(graph, thread string, q pregel.Question) error {
+	return &Error{Kind: ErrAnswerRefused, Graph: graph, Thread: thread, Question: q.ID,
+		Message: fmt.Sprintf("%s waits for the event %q, not for a person", q.ID, q.Event), Do: "Send that event",
+		Command: []string{"event", thread, q.Event}}
 }
 
 func matching(open []pregel.OpenQuestion, prefix string) []string {

@@ -48,6 +48,7 @@ type memoryThread struct {
 	drain   chan<- string
 	runs    int
 	pause   memoryPause
+	events  memoryEvents
 	// done is closed when the newest run stopped, or is held by a pause; nil before the first.
 	done chan struct{}
 }
@@ -126,6 +127,12 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	t.effects.begins(t.view.RunID)
 	t.cause, t.open, t.drain, t.pause.gate, t.pause.answers = nil, nil, drain, gate, nil
 	t.done = make(chan struct{})
+	t.events.waits = nil
+	t.events.again = func(given []pregel.Answer) {
+		if _, err := t.begin(context.Background(), m, g, pregel.Input{Resume: &pregel.Resume{Answers: given}}, ""); err != nil {
+			t.view.Problem = err.Error()
+		}
+	}
 	// The run outlives the call that began it, as on any runtime.
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
@@ -157,12 +164,26 @@ func (t *memoryThread) stopped(number int, ended graphadapter.RunResult, err err
 	concludeView(&t.view, ended, err)
 	t.trace.complete(&t.view)
 	t.effects.ended(t.view.Status)
-	t.open, t.cause = ended.Questions, err
+	t.open, t.events.waits = splitQuestions(ended.Questions)
+	t.cause = err
 	t.view.Closed = time.Now()
 	if t.view.Status.Rests() {
 		t.view.Closed = time.Time{}
 	}
 	t.pause.rests(t)
+	t.attend()
+}
+
+// splitQuestions tells questions for people from waits for events.
+func splitQuestions(all []pregel.Question) (open, waits []pregel.Question) {
+	for _, q := range all {
+		if q.Event != "" {
+			waits = append(waits, q)
+			continue
+		}
+		open = append(open, q)
+	}
+	return open, waits
 }
 
 // cancelledError is the cause of a cancelled run's context.
@@ -173,8 +194,12 @@ func (e *cancelledError) Error() string { return e.reason }
 // concludeView says how a run ended.
 func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	v.Output = ended.Output
-	for _, q := range ended.Questions {
+	open, waits := splitQuestions(ended.Questions)
+	for _, q := range open {
 		v.Questions = append(v.Questions, Question{ID: q.ID, Value: q.Value, Schema: q.Schema})
+	}
+	for _, q := range waits {
+		v.Waits = append(v.Waits, WaitView{ID: q.ID, Event: q.Event, Schema: q.Schema})
 	}
 	var cancelled *cancelledError
 	switch {
@@ -183,8 +208,10 @@ func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	case err != nil:
 		v.Failure = pregel.AsNodeError(v.Graph, "", err)
 		v.Status, v.Error = failureStatus(v.Failure), err.Error()
-	case len(ended.Questions) > 0:
+	case len(open) > 0:
 		v.Status = StatusWaiting
+	case len(waits) > 0:
+		v.Status = StatusWaitingEvent
 	case ended.Breakpoint, ended.Drained != "":
 		v.Status, v.Drained = StatusStopped, ended.Drained
 	default:
@@ -243,7 +270,7 @@ func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread str
 	}
 	in := pregel.Input{}
 	if t.pause.answers != nil { // taken before it was cancelled
-		in.Resume = &pregel.Resume{ByID: t.pause.answers, AskAgain: true}
+		in.Resume = &pregel.Resume{Answers: t.pause.answers, AskAgain: true}
 	}
 	return t.begin(ctx, m, g, in, "")
 }

@@ -40,6 +40,11 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 // checkAnswers refuses answers that do not fit the open questions they are for. Those of unknown questions answer
 // nothing.
 func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
+	for _, q := range t.events.waits {
+		if _, given := answerTo(resume, q.ID, len(t.open) == 0); given {
+			return waitsForEvent(t.graph, t.id, q)
+		}
+	}
 	for i, q := range t.open {
 		given, ok := answerTo(resume, q.ID, i == 0)
 		if !ok {
@@ -54,6 +59,9 @@ func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
 
 // match finds the open question of each answer and checks the answers: all fit or none is taken.
 func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
+	if len(t.open) == 0 && len(t.events.waits) > 0 {
+		return nil, t.refuse(ErrAnswerRefused, fmt.Sprintf("it waits for the event %q, not for a person: send that event", t.events.waits[0].Event))
+	}
 	if len(t.open) == 0 {
 		return nil, t.refuse(ErrAnswerRefused, "no question is open")
 	}
@@ -97,6 +105,11 @@ func (t *memoryThread) question(id string) (pregel.Question, error) {
 	}
 	if len(found) == 1 {
 		return found[0], nil
+	}
+	for _, q := range t.events.waits {
+		if q.ID == id {
+			return q, waitsForEvent(t.graph, t.id, q)
+		}
 	}
 	return pregel.Question{}, &Error{Kind: ErrAnswerRefused, Graph: t.graph, Thread: t.id, Question: id,
 		Message: fmt.Sprintf("thread %q: no open question has the id %q: open are %s", t.id, id, t.openIDs())}

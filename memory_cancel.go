@@ -72,7 +72,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelR
 // conclude ends a run that rests as cancelled; t.mu is held.
 func (t *memoryThread) conclude(reason string) {
 	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
-	t.cause, t.open = &cancelledError{reason}, nil
+	t.cause, t.open, t.view.Waits, t.events.waits = &cancelledError{reason}, nil, nil, nil
 }
 
 // cancelHard forgets the superstep under way, and begins to undo effects when the mode wants it; t.mu is held.

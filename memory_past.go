@@ -58,20 +58,26 @@ func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 		Started: time.Now(), Closed: time.Now(), Paused: t.view.Paused}
 	switch {
 	case len(open) > 0:
-		t.view.Status, t.view.Closed = StatusWaiting, time.Time{}
+		t.view.Status, t.view.Closed = waitingStatus(open), time.Time{}
 	case len(s.Next) > 0:
 		t.view.Status, t.view.Closed = StatusStopped, time.Time{}
 	}
 	t.effects.ended(t.view.Status)
-	t.view.Questions, t.cause, t.open = questionsOf(open), nil, nil
-	for _, q := range open {
-		t.open = append(t.open, q.Question)
+	t.view.Questions, t.cause = questionsOf(forPeople(open)), nil
+	t.view.Waits = waitViews(forEvents(open), func(id string) time.Time { return t.events.due[id] })
+	all := make([]pregel.Question, len(open))
+	for i, q := range open {
+		all[i] = q.Question
 	}
+	t.open, t.events.waits = splitQuestions(all)
 	if t.done == nil {
 		t.done = make(chan struct{})
 		close(t.done)
 	}
 	t.pause.superseded(t)
+	if t.events.again != nil { // a thread that began with this update waits for nothing
+		t.attend()
+	}
 }
 
 // outputs are the values that a graph with these output channels shows; nil stands for all channels.

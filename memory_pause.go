@@ -17,7 +17,7 @@ type memoryPause struct {
 	held  bool
 	under Status
 	// answers were taken while the run was paused, and not given to it yet.
-	answers map[string]pregel.Value
+	answers []pregel.Answer
 	seen    []string
 }
 
@@ -82,7 +82,7 @@ func (t *memoryThread) goOn(ctx context.Context, m *Memory, g *graphadapter.Grap
 	if given == nil {
 		return nil
 	}
-	_, err := t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: given}}, "")
+	_, err := t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{Answers: given}}, "")
 	return err
 }
 
@@ -106,10 +106,9 @@ func (p *memoryPause) forget(t *memoryThread) {
 
 // keep takes answers in that count once the run goes on.
 func (p *memoryPause) keep(t *memoryThread, byID map[string]pregel.Value) {
-	if p.answers == nil {
-		p.answers = map[string]pregel.Value{}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		p.answers = append(p.answers, pregel.Answer{QuestionID: id, Value: byID[id]})
 	}
-	maps.Copy(p.answers, byID)
 	t.open = slices.DeleteFunc(slices.Clone(t.open), func(q pregel.Question) bool { _, given := byID[q.ID]; return given })
 	t.view.Questions = slices.DeleteFunc(slices.Clone(t.view.Questions), func(q Question) bool { _, given := byID[q.ID]; return given })
 }

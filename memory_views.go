@@ -52,6 +52,13 @@ func (t *trace) complete(v *ThreadView) {
 			v.Nodes = append(v.Nodes, from.node)
 		}
 	}
+	for i := range v.Waits {
+		from := t.asked[v.Waits[i].ID]
+		v.Waits[i].Node, v.Waits[i].Step = from.node, from.step
+		if !slices.Contains(v.Nodes, from.node) {
+			v.Nodes = append(v.Nodes, from.node)
+		}
+	}
 }
 
 func (m *Memory) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error) {

@@ -44,6 +44,9 @@ func checkResume(program *pregel.Program, thread *pregel.Thread, graph, id strin
 		if !ok {
 			continue
 		}
+		if q.Event != "" {
+			return waitsForEvent(graph, id, q.Question)
+		}
 		if err := graphadapter.CheckAnswer(q.Question, given); err != nil {
 			return badAnswer(graph, id, q.ID, err)
 		}

@@ -32,6 +32,8 @@ type Runtime interface {
 	drainRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
 	// pauseRun pauses the open run, or lets it go on, and returns when that is accepted or stored.
 	pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseRequest, unpause bool) (PauseReply, error)
+	// eventRun sends an event and returns when it is taken or stored.
+	eventRun(ctx context.Context, g *graphadapter.Graph, r EventRequest) (EventReply, error)
 	// retryRun goes on after a failure and returns when that is accepted.
 	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// cancelRun ends the open run and returns when it has ended, or waits for people to decide what it leaves.

@@ -16,6 +16,8 @@ const (
 	StatusRunning Status = "running"
 	// StatusWaiting: it waits for people to answer its questions.
 	StatusWaiting Status = "waiting"
+	// StatusWaitingEvent: it waits for events ([WaitEvent]), and for no person.
+	StatusWaitingEvent Status = "waiting_event"
 	// StatusPaused: somebody paused it (superstep unpause THREAD), and what was under way has ended.
 	StatusPaused Status = "paused"
 	// StatusStopped: it stands at a breakpoint, or was drained; it goes on when it is invoked without input.
@@ -40,7 +42,7 @@ func (s Status) Failed() bool {
 
 // Rests reports whether a run with that status is open and has nothing under way: it goes on when somebody lets it.
 func (s Status) Rests() bool {
-	return slices.Contains([]Status{StatusWaiting, StatusPaused, StatusStopped}, s)
+	return slices.Contains([]Status{StatusWaiting, StatusWaitingEvent, StatusPaused, StatusStopped}, s)
 }
 
 // failed reports whether the run is over without having finished.

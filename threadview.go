@@ -29,7 +29,10 @@ type ThreadView struct {
 	Step      int        `json:"step"`
 	Nodes     []string   `json:"nodes,omitempty"`
 	Questions []Question `json:"questions,omitempty"`
-	Error     string     `json:"error,omitempty"`
+	// Waits are tasks that wait for events, and Kept the events that nobody has waited for yet.
+	Waits []WaitView      `json:"waits,omitempty"`
+	Kept  []KeptEventView `json:"kept,omitempty"`
+	Error string          `json:"error,omitempty"`
 	// Failure is why the run failed, nil when it did not or when nobody could say.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
 	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
@@ -114,7 +117,9 @@ type Progress struct {
 	// Notes are the values the node emitted.
 	Notes    []json.RawMessage `json:"notes,omitempty"`
 	Question *Question         `json:"question,omitempty"`
-	Error    string            `json:"error,omitempty"`
+	// Event is what the task waits for, when that is no person.
+	Event string `json:"event,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // ResumeRequest answers one question of a thread.

@@ -15,7 +15,7 @@ const (
 	ExitFailed = 1
 	// ExitUsage: the command line or the input is not acceptable; nothing was changed.
 	ExitUsage = 2
-	// ExitWaiting: the run rests: it waits for answers, stopped at a breakpoint, or is paused.
+	// ExitWaiting: the run rests: it waits for answers or events, stopped at a breakpoint, or is paused.
 	ExitWaiting = 3
 	// ExitNotFound: no such thread, question or graph.
 	ExitNotFound = 4
@@ -60,7 +60,7 @@ func exitOfRun(status superstep.Status) int {
 	switch status {
 	case superstep.StatusFinished:
 		return ExitOK
-	case superstep.StatusWaiting, superstep.StatusStopped, superstep.StatusPaused:
+	case superstep.StatusWaiting, superstep.StatusWaitingEvent, superstep.StatusStopped, superstep.StatusPaused:
 		return ExitWaiting
 	case superstep.StatusCancelled:
 		return ExitCancelled

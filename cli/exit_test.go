@@ -32,6 +32,7 @@ func TestExitOfRuns(t *testing.T) {
 	codes := map[superstep.Status]int{
 		superstep.StatusFinished: ExitOK, superstep.StatusFailed: ExitFailed, superstep.StatusTerminated: ExitFailed,
 		superstep.StatusTimedOut: ExitFailed, superstep.StatusOutOfBudget: ExitFailed, superstep.StatusPaused: ExitWaiting,
+		superstep.StatusWaitingEvent: ExitWaiting,
 		superstep.StatusWaiting: ExitWaiting, superstep.StatusStopped: ExitWaiting,
 		superstep.StatusCancelled: ExitCancelled, superstep.StatusRunning: ExitFailed,
 	}

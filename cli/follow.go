@@ -25,7 +25,11 @@ func (a *app) follow(ctx context.Context, svc service, started superstep.ThreadV
 		return exitWith(exitOfRun(view.Status))
 	}
 	a.showEnd(view)
-	a.next(nextOf(thread, view.Status, view.Questions))
+	if send := sendNext(view); send != nil {
+		a.next(send)
+	} else {
+		a.next(nextOf(thread, view.Status, view.Questions))
+	}
 	return exitWith(exitOfRun(view.Status))
 }
 
@@ -45,7 +49,7 @@ func (a *app) progressLines() func(superstep.Progress) {
 // showEnd shows how a followed run ended. What a waiting run asks is on the screen already.
 func (a *app) showEnd(view superstep.ThreadView) {
 	switch view.Status {
-	case superstep.StatusWaiting:
+	case superstep.StatusWaiting, superstep.StatusWaitingEvent:
 	case superstep.StatusFinished:
 		a.printf("finished\n")
 		a.showValues(view.Output)

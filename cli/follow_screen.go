@@ -59,6 +59,9 @@ func describe(p superstep.Progress) (state, tail string, worth bool) {
 	case superstep.ProgressFailed:
 		return "FAILED", clean(p.Error), true
 	case superstep.ProgressWaiting:
+		if p.Event != "" {
+			return "WAITING", "for event " + clean(p.Event), true
+		}
 		if p.Question == nil {
 			return "WAITING", "", true
 		}

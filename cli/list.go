@@ -18,7 +18,7 @@ const (
 
 // statuses are the values of --status.
 var statuses = []superstep.Status{
-	superstep.StatusRunning, superstep.StatusWaiting, superstep.StatusPaused, superstep.StatusStopped, superstep.StatusFinished,
+	superstep.StatusRunning, superstep.StatusWaiting, superstep.StatusWaitingEvent, superstep.StatusPaused, superstep.StatusStopped, superstep.StatusFinished,
 	superstep.StatusFailed, superstep.StatusTimedOut, superstep.StatusOutOfBudget, superstep.StatusCancelled,
 	superstep.StatusTerminated,
 }

@@ -46,7 +46,7 @@ func nextOf(thread string, status superstep.Status, questions []superstep.Questi
 		return []string{"resume", thread}
 	case status.Failed(), status == superstep.StatusTerminated:
 		return []string{"retry", thread}
-	case status == superstep.StatusRunning, status == superstep.StatusWaiting:
+	case status == superstep.StatusRunning, status == superstep.StatusWaiting, status == superstep.StatusWaitingEvent:
 		return []string{"show", thread}
 	default:
 		return nil

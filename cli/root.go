@@ -22,7 +22,7 @@ Exit codes:
   0    done; run --follow: the run finished
   1    the run failed
   2    usage or bad input; nothing was changed
-  3    the run waits for an answer, stopped, or is paused
+  3    the run waits for an answer or an event, stopped, or is paused
   4    not found
   5    the answer was refused: already answered, expired, or not yours
   6    no server, or no worker with that graph
@@ -64,7 +64,7 @@ func (a *app) rootCommand() *cobra.Command {
 		&cobra.Group{ID: groupChange, Title: "Change what was:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
+		a.runCommand(), a.resumeCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
 		a.unpauseCommand(), a.cancelCommand(),
 		a.updateCommand(), a.forkCommand(),
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(),

@@ -162,6 +162,10 @@ func (s *script) Unpause(ctx context.Context, req superstep.PauseRequest) (super
 	return play[superstep.PauseReply](ctx, s, "Unpause", req, nil)
 }
 
+func (s *script) SendEvent(ctx context.Context, req superstep.EventRequest) (superstep.EventReply, error) {
+	return play[superstep.EventReply](ctx, s, "SendEvent", req, nil)
+}
+
 func (s *script) Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error) {
 	return play[superstep.ResumeReply](ctx, s, "Resume", req, nil)
 }

@@ -25,6 +25,7 @@ type service interface {
 	Drain(ctx context.Context, thread, reason string) (superstep.ThreadView, error)
 	Pause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
 	Unpause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
+	SendEvent(ctx context.Context, req superstep.EventRequest) (superstep.EventReply, error)
 	Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error)
 	Retry(ctx context.Context, thread string) (superstep.ThreadView, error)
 	CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error)

@@ -53,6 +53,9 @@ func (a *app) showThread(view superstep.ThreadView) error {
 	if err := a.showQuestions(view.Questions); err != nil {
 		return err
 	}
+	if err := a.showWaits(view); err != nil {
+		return err
+	}
 	if err := a.showEffects(view.Effects); err != nil {
 		return err
 	}
@@ -62,6 +65,10 @@ func (a *app) showThread(view superstep.ThreadView) error {
 	if len(view.Output) > 0 {
 		a.printf("\noutput\n")
 		a.showValues(view.Output)
+	}
+	if send := sendNext(view); send != nil {
+		a.next(send)
+		return nil
 	}
 	a.nextAfterLook(view.Thread, view.Status, answerable(view))
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -36,6 +37,10 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 			scope.asked.Store(true)
 		}
 		return pregel.Answer{}, err
+	}
+	if answer.TimedOut {
+		return pregel.Answer{}, &EventTimeoutError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread,
+			Event: q.Event, Timeout: time.Duration(q.Timeout) * time.Millisecond}
 	}
 	return answer, t.checkAnswer(q, answer)
 }

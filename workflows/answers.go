@@ -152,6 +152,9 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 		}
 	}
 	for _, q := range open {
+		if q.ID == given.QuestionID && q.Event != "" {
+			return eventOnly(q)
+		}
 		if q.ID == given.QuestionID {
 			if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
 				return refuse(ErrTypeBadAnswer, "%v", err)
@@ -160,6 +163,11 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 		}
 	}
 	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
+}
+
+// eventOnly refuses an answer of a person to a wait for an event.
+func eventOnly(q pregel.OpenQuestion) error {
+	return refuse(ErrTypeBadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
 }
 
 func byWhom(name string) string {

@@ -152,6 +152,7 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	}
 	r.showEnd(ctx, StatusCancelled)
 	r.replied(ctx)
+	r.keepAnswers(ctx) // of those who were just told
 	return temporal.NewCanceledError(r.result())
 }
 

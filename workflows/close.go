@@ -25,7 +25,8 @@ func (r *run) closing() Closing {
 	if r.newest != nil {
 		thread = pregel.Newer(r.newest, thread)
 	}
-	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(), Settings: r.in.settings()}
+	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(), Settings: r.in.settings(),
+		Events: r.eventState()}
 	if r.cancel.begun {
 		c.Cancel = r.cancel.asked
 	}
@@ -36,9 +37,9 @@ func (r *run) closing() Closing {
 	switch {
 	case err != nil:
 		c.Error = err.Error()
-	case len(state) > maxClosingState:
-		c.Error = fmt.Sprintf("the thread's state has %d bytes, at most %d fit a run's last event: keep large values "+
-			"outside and references in the state", len(state), maxClosingState)
+	case len(state)+r.events.bytes() > maxClosingState:
+		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: "+
+			"keep large values outside and references in the state", len(state), r.events.bytes(), maxClosingState)
 	default:
 		c.State = state
 	}
@@ -75,8 +76,8 @@ func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 // that were accepted meanwhile are on record.
 func (r *run) failed(ctx workflow.Context) error {
 	r.showEnd(ctx, FailureStatus(failureOf(r.in.Graph, r.failure)))
-	r.keepAnswers(ctx)
 	r.replied(ctx)
+	r.keepAnswers(ctx)
 	return temporal.NewApplicationErrorWithOptions(
 		fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure), errorType(r.failure),
 		temporal.ApplicationErrorOptions{
@@ -114,6 +115,7 @@ func (r *run) output() map[string]pregel.Value {
 func (r *run) replied(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	_ = workflow.Await(wait, func() bool { return workflow.AllHandlersFinished(wait) })
+	r.readEvents(wait)
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.

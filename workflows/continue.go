@@ -98,6 +98,7 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 func (r *run) readAllSignals(ctx workflow.Context) {
 	pauses, cancels := pauseSignals(ctx), cancelSignals(ctx)
 	_ = workflow.Await(ctx, func() bool { return pauses.Len() == 0 && cancels.Len() == 0 }) // those are read at once
+	r.readEvents(ctx)
 	channel := resumeSignals(ctx)
 	if !r.inbox.changing() {
 		r.readSignals(ctx, channel)
@@ -120,8 +121,8 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
-		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread}
-	in.Pauses = r.pauseState()
+		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events}
+	in.Pauses, in.Events = r.pauseState(), r.eventState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}
@@ -152,7 +153,7 @@ func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
 	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
 	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal
-	r.inbox.unread = c.Signals
+	r.inbox.unread, r.inbox.events, r.events.asked = c.Signals, c.Ended, true
 	if c.Loop != nil {
 		var err error
 		if r.loop, err = r.program.Restore(c.Loop, r.observer(ctx)); err != nil {

@@ -45,6 +45,7 @@ type run struct {
 	inbox    inbox
 	lines    lines
 	inputs   inputs
+	events   events
 	updates  int // that were begun, for the ids of their activities
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
@@ -64,6 +65,9 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	r.inbox.answered = in.Answered
 	if in.Pauses != nil {
 		r.paused, r.pausesSeen = in.Pauses.Paused, in.Pauses.Seen
+	}
+	if in.Events != nil {
+		r.events.EventState, r.events.asked = *in.Events, true
 	}
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
@@ -176,6 +180,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 	// A disconnected context: the wait for running tasks outlasts the cancellation that ends them.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	for {
+		r.attend(ctx)
 		r.answerRunning(ctx)
 		r.tasks.add(r.loop.Ready())
 		hold := r.continueUnderWay(ctx)

@@ -17,6 +17,7 @@ type inbox struct {
 	drain    string // why the run is to stop, "" when it is not
 	updates  []ResumeRequest
 	signals  []ResumeRequest
+	events   []pregel.Answer // the ends of waits for events
 	answered []Answered
 	refused  []Refused
 	// unread are signals that were received, and wait for the thread to be looked at.
@@ -25,7 +26,9 @@ type inbox struct {
 }
 
 // waiting reports whether there is something for the engine to go on with.
-func (b *inbox) waiting() bool { return b.invoke != nil || len(b.updates)+len(b.signals) > 0 }
+func (b *inbox) waiting() bool {
+	return b.invoke != nil || len(b.updates)+len(b.signals)+len(b.events) > 0
+}
 
 // changing reports whether the thread is about to change, so that its open questions may not be open any more.
 func (b *inbox) changing() bool { return b.invoke != nil || len(b.edits) > 0 }
@@ -43,6 +46,9 @@ func (b *inbox) reopen(open []pregel.OpenQuestion) {
 
 // hasAnswers reports whether answers arrived, as opposed to new input or a bare resume.
 func (b *inbox) hasAnswers() bool {
+	if len(b.events) > 0 {
+		return true
+	}
 	for _, req := range append(b.updates[:len(b.updates):len(b.updates)], b.signals...) {
 		if len(req.answers()) > 0 {
 			return true
@@ -51,7 +57,7 @@ func (b *inbox) hasAnswers() bool {
 	return false
 }
 
-// take empties the inbox into an engine input: updates first, then signals, each in their order. A bare resume only
+// take empties the inbox into an engine input: updates first, then signals, then events, each in their order. A bare resume only
 // passes a breakpoint.
 func (b *inbox) take() pregel.Input {
 	in := pregel.Input{}
@@ -67,7 +73,13 @@ func (b *inbox) take() pregel.Input {
 			in.Resume.Answers = append(in.Resume.Answers, a)
 		}
 	}
-	b.updates, b.signals = nil, nil
+	if len(b.events) > 0 {
+		if in.Resume == nil {
+			in.Resume = &pregel.Resume{}
+		}
+		in.Resume.Answers = append(in.Resume.Answers, b.events...)
+	}
+	b.updates, b.signals, b.events = nil, nil, nil
 	return in
 }
 
@@ -135,6 +147,8 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 			func(_ workflow.Context, req DrainRequest) error { return drainRefusal(req) }},
 		{UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on.", r.onPause,
 			func(_ workflow.Context, req PauseRequest) error { return pauseRefusal(req) }},
+		{UpdateEvent, "Sends an event to every task of the thread that waits for it.", r.onEvent,
+			func(_ workflow.Context, req EventRequest) error { return r.eventRefusal(req) }},
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, u.name, u.handler,
 			workflow.UpdateHandlerOptions{Validator: u.validator, Description: u.about})
@@ -145,6 +159,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 	workflow.Go(ctx, r.receiveSignals)
 	workflow.Go(ctx, func(ctx workflow.Context) { r.receiveCancels(ctx, cancel) })
 	workflow.Go(ctx, r.receivePauses)
+	workflow.Go(ctx, r.receiveEvents)
 	return r.handleQueries(ctx)
 }
 

@@ -37,6 +37,9 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 			if q.ID != a.QuestionID {
 				continue
 			}
+			if q.Event != "" {
+				return eventOnly(q)
+			}
 			if err := graphadapter.CheckAnswer(q.Question, a.Value); err != nil {
 				return refuse(ErrTypeBadAnswer, "%v", err)
 			}

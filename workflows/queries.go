@@ -35,7 +35,12 @@ func (r *run) state() (State, error) {
 		return State{}, err
 	}
 	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Output: r.program.Spec.Output,
-		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.unanswered(), Ledgers: r.program.Ledgers(r.thread)}
+		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.questions(), Waits: r.waits(), Due: r.events.Due,
+		Ledgers: r.program.Ledgers(r.thread)}
+	for _, k := range r.events.Kept {
+		k.Value = nil
+		s.Kept = append(s.Kept, k)
+	}
 	if r.cancel.undoing {
 		s.Cancel = r.cancel.asked
 	} else if r.status == StatusRunning {

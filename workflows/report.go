@@ -16,6 +16,7 @@ func position(ctx workflow.Context) int64 {
 // began reports that the engine, or an update, goes on with the thread.
 func (r *run) began(ctx workflow.Context, d graphadapter.Durability) {
 	r.invoked, r.base, r.beganIn = true, headID(r.thread), r.lines.run
+	r.events.asked = true
 	if r.sink != nil {
 		r.sink.Began(position(ctx), r.program, r.thread, d)
 	}
@@ -62,6 +63,9 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.in.Durability != graphadapter.DurabilityExit {
 			r.lines.add(r.program, e.Checkpoint)
+		}
+		for _, q := range e.Questions {
+			r.events.asked = r.events.asked || q.Event != ""
 		}
 		if r.sink != nil {
 			r.sink.Happened(position(ctx), e)

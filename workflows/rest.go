@@ -17,6 +17,14 @@ func (r *run) rest(ctx workflow.Context) bool {
 		if !r.inbox.changing() {
 			r.readSignals(ctx, nil)
 		}
+		r.attend(ctx)
+		if r.mayGoOn() { // with an event that was kept
+			if r.status != StatusRunning {
+				r.status = StatusRunning
+				r.show(ctx)
+			}
+			return true
+		}
 		r.status = r.resting()
 		r.show(ctx)
 		paused := r.paused

@@ -13,6 +13,8 @@ const (
 	StatusRunning = "running"
 	// StatusWaiting: it waits for people to answer.
 	StatusWaiting = "waiting"
+	// StatusWaitingEvent: it waits for events, and for no person.
+	StatusWaitingEvent = "waiting_event"
 	// StatusPaused: somebody paused it; what was under way has ended.
 	StatusPaused = "paused"
 	// StatusStopped: it stands at a breakpoint, or was drained.
@@ -45,6 +47,8 @@ func (r *run) resting() string {
 	switch {
 	case r.paused != nil:
 		return StatusPaused
+	case r.stands() == pregel.StatusWaiting && len(r.questions()) == 0 && len(r.waits()) > 0:
+		return StatusWaitingEvent
 	case r.stands() == pregel.StatusWaiting:
 		return StatusWaiting
 	case r.nothingLeft():
@@ -61,9 +65,9 @@ func (r *run) show(ctx workflow.Context) {
 	if !r.in.Attributes {
 		return
 	}
-	questions := r.unanswered()
+	questions := r.questions()
 	var nodes []string
-	for _, q := range questions {
+	for _, q := range r.unanswered() {
 		nodes = append(nodes, q.Node)
 	}
 	err := workflow.UpsertTypedSearchAttributes(ctx,

@@ -20,8 +20,11 @@ const (
 	// UpdateDrain asks a run to stop before its next superstep.
 	UpdateDrain = "drain"
 	// UpdatePause pauses a run, or lets a paused one go on; so does SignalPause while no worker is there to reply.
-	UpdatePause  = "pause"
-	SignalPause  = "pause"
+	UpdatePause = "pause"
+	SignalPause = "pause"
+	// UpdateEvent sends an event to the thread; so does SignalEvent while no worker is there to reply.
+	UpdateEvent  = "event"
+	SignalEvent  = "event"
 	SignalResume = "resume"
 
 	QueryState   = "state"
@@ -118,6 +121,8 @@ type GraphInput struct {
 	KeepOpen int64 `json:"keep_open_ms,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
+	// Events is what the thread knows of events: those that it keeps, and until when its tasks wait.
+	Events *EventState `json:"events,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
@@ -141,6 +146,8 @@ type Closing struct {
 	Lines    []Line            `json:"lines,omitempty"`
 	// Cancel is how the run was cancelled, nil when it was not, or plainly.
 	Cancel *Cancellation `json:"cancel,omitempty"`
+	// Events is what the thread knows of events. Those that it keeps count with the State.
+	Events *EventState `json:"events,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
 	Settings *Settings `json:"settings,omitempty"`
 }
@@ -232,8 +239,13 @@ type State struct {
 	Running  []string        `json:"running,omitempty"`
 	// Output names the channels of the snapshot that are the graph's output; nil means all.
 	Output []string `json:"output,omitzero"`
-	// Questions wait for an answer.
+	// Questions wait for an answer of a person.
 	Questions []pregel.OpenQuestion `json:"questions,omitempty"`
+	// Waits are for events; Due is when those with a timeout are over.
+	Waits []pregel.OpenQuestion `json:"waits,omitempty"`
+	Due   []Due                 `json:"due,omitempty"`
+	// Kept are the events that nobody has waited for yet, without their values.
+	Kept []KeptEvent `json:"kept,omitempty"`
 	// Answered are the latest answers taken.
 	Answered []Answered `json:"answered,omitempty"`
 	// Refused are the latest answers by signal that were not taken, with the reason: a signal gets no reply.
@@ -244,9 +256,10 @@ type State struct {
 	Ledgers []pregel.TaskLedger `json:"ledgers,omitempty"`
 }
 
-// Refused is an answer by signal that was not taken.
+// Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
 type Refused struct {
 	Question string    `json:"question"`
+	Event    string    `json:"event,omitempty"`
 	By       string    `json:"by,omitempty"`
 	Reason   string    `json:"reason"`
 	At       time.Time `json:"at"`

@@ -35,6 +35,7 @@ type Carried struct {
 	Resumes  []ResumeRequest `json:"resumes,omitempty"`
 	BySignal []ResumeRequest `json:"by_signal,omitempty"`
 	Signals  []ResumeRequest `json:"signals,omitempty"`
+	Ended    []pregel.Answer `json:"ended,omitempty"` // the ends of waits for events
 	Refused  []Refused       `json:"refused,omitempty"`
 	// Taken are the latest requests by update, oldest first.
 	Taken []Taken `json:"taken,omitempty"`

@@ -143,6 +143,22 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	if tr.rec.Done || tr.rec.Handled {
 		tr.rec.Claims, tr.rec.Inner = nil, nil // it never runs again
 	}
+	if o.Error == nil && tr.missed(o.Questions) {
+		tr.ended = false
+		l.open++
+		l.handAgain(tr)
+	}
+}
+
+// missed reports whether one of these questions was answered while the task ran, which it could not see: it had been
+// asked when the task ran before.
+func (tr *taskRun) missed(questions []Question) bool {
+	for _, q := range questions {
+		if answered(tr.rec.Answers, q.ID) && !answered(tr.task.Answers, q.ID) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepLedger keeps a task's ledger where the task finds it when it runs again.

@@ -63,6 +63,8 @@ type Answer struct {
 	Value      Value  `json:"value"`
 	// By names who answered, as far as it is known.
 	By string `json:"by,omitempty"`
+	// TimedOut says that nobody replied: the time of a question with a Timeout is over.
+	TimedOut bool `json:"timed_out,omitempty"`
 }
 
 // NodeError says why a task failed for good. It is data: it survives the process that saw the failure.

@@ -1,0 +1,211 @@
+package workflows
+
+import (
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
+type EventRequest struct {
+	// ID makes the request idempotent, by whichever way it comes.
+	ID    string       `json:"id"`
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+}
+
+// EventReply says what became of an event.
+type EventReply struct {
+	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
+	Nodes []string `json:"nodes,omitempty"`
+	// Repeated says that this very request had been taken before.
+	Repeated bool `json:"repeated,omitempty"`
+}
+
+// KeptEvent is an event that nobody has waited for yet.
+type KeptEvent struct {
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+	At    time.Time    `json:"at"`
+	ID    string       `json:"id,omitempty"`
+}
+
+// Due is when a wait for an event is over.
+type Due struct {
+	Question string    `json:"question"`
+	At       time.Time `json:"at"`
+}
+
+// TakenEvent is a request that was taken, so that the same one is recognised.
+type TakenEvent struct {
+	ID    string   `json:"id"`
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// EventState is what a run knows of events. Whatever continues the thread is given it whole: another execution of the
+// run, or the thread's next run.
+type EventState struct {
+	Kept  []KeptEvent  `json:"kept,omitempty"`
+	Due   []Due        `json:"due,omitempty"`
+	Taken []TakenEvent `json:"taken,omitempty"`
+}
+
+// maxEventsTaken bounds the requests that a run remembers.
+const maxEventsTaken = 1000
+
+// events is the run's EventState under way.
+type events struct {
+	EventState
+	// asked says that waits may have begun or ended since the run last looked.
+	asked bool
+	timer eventTimer
+}
+
+// eventState is what the thread's next execution has to know; nil when it never had anything to do with events.
+func (r *run) eventState() *EventState {
+	if len(r.events.Kept)+len(r.events.Due)+len(r.events.Taken) == 0 {
+		return nil
+	}
+	state := r.events.EventState
+	return &state
+}
+
+// onEvent takes in an event by update.
+func (r *run) onEvent(ctx workflow.Context, req EventRequest) (EventReply, error) {
+	// What waits is not known while the thread is about to change.
+	wait, _ := workflow.NewDisconnectedContext(ctx)
+	_ = workflow.Await(wait, func() bool { return !r.inbox.changing() })
+	return r.takeEvent(ctx, req)
+}
+
+// receiveEvents takes in events by signal; since a signal gets no reply, a refusal is kept to be seen.
+func (r *run) receiveEvents(ctx workflow.Context) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, SignalEvent,
+		workflow.SignalChannelOptions{Description: "Sends an event without waiting for the reply."})
+	for {
+		var req EventRequest
+		if more := channel.Receive(ctx, &req); !more {
+			return
+		}
+		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() })
+		r.eventBySignal(ctx, req)
+	}
+}
+
+func (r *run) eventBySignal(ctx workflow.Context, req EventRequest) {
+	if _, err := r.takeEvent(ctx, req); err != nil {
+		r.inbox.refuse(Refused{Event: clip(req.Name), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		workflow.GetLogger(ctx).Warn("event by signal refused", "event", clip(req.Name), "reason", err.Error())
+	}
+}
+
+// readEvents takes in the signals that nobody has read when the run ends: what they bring would be gone.
+func (r *run) readEvents(ctx workflow.Context) {
+	channel := workflow.GetSignalChannel(ctx, SignalEvent)
+	var req EventRequest
+	for channel.ReceiveAsync(&req) {
+		r.eventBySignal(ctx, req)
+		req = EventRequest{}
+	}
+}
+
+// takeEvent gives an event to all who wait for it, or keeps it for the first who will. It takes all of it or nothing.
+func (r *run) takeEvent(ctx workflow.Context, req EventRequest) (EventReply, error) {
+	if err := r.eventRefusal(req); err != nil {
+		return EventReply{}, err
+	}
+	if taken, ok := r.eventTaken(req.ID); ok {
+		return EventReply{Nodes: taken.Nodes, Repeated: true}, nil
+	}
+	var nodes []string
+	for _, q := range r.waits() {
+		if q.Event == req.Name {
+			nodes = append(nodes, q.Node)
+			r.give(ctx, q, req.ID, pregel.Answer{QuestionID: q.ID, Value: req.Value, By: req.By})
+		}
+	}
+	if len(nodes) == 0 {
+		r.events.Kept = append(r.events.Kept[:len(r.events.Kept):len(r.events.Kept)],
+			KeptEvent{Name: req.Name, Value: req.Value, By: req.By, At: workflow.Now(ctx), ID: req.ID})
+	}
+	r.events.Taken = append(r.events.Taken, TakenEvent{ID: req.ID, Nodes: nodes})
+	if len(r.events.Taken) > maxEventsTaken {
+		r.events.Taken = slices.Clone(r.events.Taken[len(r.events.Taken)-maxEventsTaken:])
+	}
+	return EventReply{Nodes: nodes}, nil
+}
+
+// give notes the end of a wait; the engine is told when it can go on.
+func (r *run) give(ctx workflow.Context, q pregel.OpenQuestion, request string, a pregel.Answer) {
+	r.inbox.note(Answered{Question: q.ID, Node: q.Node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
+	r.inbox.events = append(r.inbox.events, a)
+	r.events.asked = true
+}
+
+func (r *run) eventTaken(id string) (TakenEvent, bool) {
+	at := slices.IndexFunc(r.events.Taken, func(t TakenEvent) bool { return t.ID == id })
+	if at < 0 {
+		return TakenEvent{}, false
+	}
+	return r.events.Taken[at], true
+}
+
+// eventRefusal says why an event cannot be taken; nil means it can. It changes nothing.
+func (r *run) eventRefusal(req EventRequest) error {
+	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes {
+		return refuse(ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", maxNameBytes)
+	}
+	if err := graphadapter.CheckEvent(req.Name, req.Value); err != nil {
+		return refuse(ErrTypeBadAnswer, "%v", err)
+	}
+	if _, ok := r.eventTaken(req.ID); ok {
+		return nil
+	}
+	waiting := false
+	for _, q := range r.waits() {
+		if q.Event == req.Name {
+			waiting = true
+			if err := graphadapter.CheckAnswer(q.Question, req.Value); err != nil {
+				return refuse(ErrTypeBadAnswer, "node %q waits for the event %q: %v", q.Node, req.Name, err)
+			}
+		}
+	}
+	if !waiting && !r.events.room(len(req.Value)) {
+		return refuse(ErrTypeBusy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
+			"them", req.Name, graphadapter.MaxKeptEvents, graphadapter.MaxKeptBytes)
+	}
+	return nil
+}
+
+// room reports whether one more event can be kept.
+func (e *events) room(size int) bool {
+	return len(e.Kept) < graphadapter.MaxKeptEvents && e.bytes()+size <= graphadapter.MaxKeptBytes
+}
+
+// bytes is the size of the values that are kept.
+func (e *events) bytes() int {
+	size := 0
+	for _, k := range e.Kept {
+		size += len(k.Value)
+	}
+	return size
+}
+
+// waits are the tasks' waits for events that are not over, in task order; none while the thread is about to change.
+func (r *run) waits() []pregel.OpenQuestion {
+	if r.inbox.changing() {
+		return nil
+	}
+	return slices.DeleteFunc(r.unanswered(), func(q pregel.OpenQuestion) bool { return q.Event == "" })
+}
+
+// questions are the open questions for people.
+func (r *run) questions() []pregel.OpenQuestion {
+	return slices.DeleteFunc(r.unanswered(), func(q pregel.OpenQuestion) bool { return q.Event != "" })
+}

@@ -1,0 +1,367 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// aString is the schema of the events of these tests.
+const aString = `{"type":"string"}`
+
+// waits waits for events one after the other and logs their values, "late" for one that did not come in time.
+func waitsFor(timeout time.Duration, events ...string) graphadapter.Node {
+	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		task, _ := graphadapter.TaskFrom(ctx)
+		var log []string
+		for _, name := range events {
+			q, err := graphadapter.EventQuestion(name, timeout)
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			q.Schema = pregel.Value(aString)
+			answer, err := task.AskFor(ctx, q)
+			var word string
+			switch {
+			case errors.Is(err, graphadapter.ErrEventTimeout):
+				word = "late"
+			case err != nil:
+				return pregel.Command{}, err
+			default:
+				if err := json.Unmarshal(answer.Value, &word); err != nil {
+					return pregel.Command{}, err
+				}
+			}
+			log = append(log, word)
+		}
+		return writes("log", log), nil
+	}}
+}
+
+func (r *rig) event(thread string, req workflows.EventRequest) (reply workflows.EventReply, err error) {
+	err = r.call(thread, workflows.UpdateEvent, req.ID, req, &reply)
+	return reply, err
+}
+
+func (r *rig) eventBySignal(thread string, req workflows.EventRequest) {
+	r.t.Helper()
+	if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalEvent, req); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// waitsForEvents waits until a thread does nothing but wait for that many events.
+func (r *rig) waitsForEvents(thread string, n int) workflows.State {
+	r.t.Helper()
+	return r.until(thread, "the waits", func(s workflows.State) bool {
+		return s.Status == workflows.StatusWaitingEvent && len(s.Waits) == n
+	})
+}
+
+func word(s string) pregel.Value { return pregel.Value(fmt.Sprintf("%q", s)) }
+
+func (r *rig) logIs(run interface {
+	GetID() string
+	Get(context.Context, any) error
+}, want string) {
+	r.t.Helper()
+	var result workflows.GraphResult
+	if err := run.Get(r.ctx, &result); err != nil {
+		r.t.Fatalf("thread %s: %v", run.GetID(), err)
+	}
+	if log := string(result.Output["log"]); log != want {
+		r.t.Errorf("thread %s ended with %s, want %s", run.GetID(), log, want)
+	}
+}
+
+// waitingGraph has two nodes side by side that wait, and one behind them.
+func waitingGraph(left, right graphadapter.Node) *graphadapter.Graph {
+	return graph("waiting", map[string]graphadapter.Node{"left": left, "right": right, "end": says("end")},
+		[]string{"left", "right", "end"},
+		to(pregel.Start, "left"), to(pregel.Start, "right"), to("left", "end"), to("right", "end"))
+}
+
+// TestAnEventComesWhileNoWorkerIsThere: it is stored, and the next worker goes on with it. The same event sent again by
+// any way is one.
+func TestAnEventComesWhileNoWorkerIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := waitingGraph(waitsFor(0, "paid", "sent"), says("right"))
+	stop := r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	s := r.waitsForEvents(thread, 1)
+	if len(s.Questions) != 0 || s.Waits[0].Event != "paid" || s.Waits[0].Node != "left" {
+		t.Errorf("it waits as %+v, asks %+v", s.Waits, s.Questions)
+	}
+	stop()
+	r.eventBySignal(thread, workflows.EventRequest{ID: "e1", Name: "paid", Value: word("p")})
+	r.eventBySignal(thread, workflows.EventRequest{ID: "e1", Name: "paid", Value: word("p")})
+	stop = r.work(g)
+	s = r.until(thread, "the second wait", func(s workflows.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "sent" })
+	if len(s.Kept) != 0 {
+		t.Errorf("the event that came twice is kept: %+v", s.Kept)
+	}
+	if reply, err := r.event(thread, workflows.EventRequest{ID: "e1", Name: "paid", Value: word("p")}); err != nil || !reply.Repeated || strings.Join(reply.Nodes, " ") != "left" {
+		t.Errorf("sent a third time: %+v, %v", reply, err)
+	}
+	// Accepted by a worker that is lost before it goes on with it.
+	if reply, err := r.event(thread, workflows.EventRequest{ID: "e2", Name: "sent", Value: word("s")}); err != nil || reply.Repeated || strings.Join(reply.Nodes, " ") != "left" {
+		t.Errorf("sent: %+v, %v", reply, err)
+	}
+	stop()
+	r.work(g)
+	r.logIs(run, `["p","s","right","end"]`)
+}
+
+// TestAnEventBeforeItsWaitIsKept, for the first wait of its name, once.
+func TestAnEventBeforeItsWaitIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := waitingGraph(waitsFor(0, "other", "paid"), waitsFor(0, "more", "paid"))
+	r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	r.waitsForEvents(thread, 2)
+	reply, err := r.event(thread, workflows.EventRequest{ID: "p1", Name: "paid", Value: word("first"), By: "bank"})
+	if err != nil || len(reply.Nodes) != 0 {
+		t.Fatalf("an event that nobody waits for: %+v, %v", reply, err)
+	}
+	if s := r.waitsForEvents(thread, 2); len(s.Kept) != 1 || s.Kept[0].Name != "paid" || s.Kept[0].By != "bank" || s.Kept[0].Value != nil {
+		t.Errorf("it keeps %+v", s.Kept)
+	}
+	for _, name := range []string{"more", "other"} {
+		if _, err := r.event(thread, workflows.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil {
+			t.Fatal(err)
+		}
+		if name == "more" { // right waits first, and has what was kept
+			r.until(thread, "the end of right", func(s workflows.State) bool { return len(s.Kept) == 0 && len(s.Waits) == 1 })
+		}
+	}
+	r.until(thread, "the wait of left", func(s workflows.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "paid" })
+	if _, err := r.event(thread, workflows.EventRequest{ID: "p2", Name: "paid", Value: word("second")}); err != nil {
+		t.Fatal(err)
+	}
+	r.logIs(run, `["other","second","more","first","end"]`)
+}
+
+// TestOneEventAnswersAllWhoWait, a person answers beside it, and neither takes the other's part.
+func TestOneEventAnswersAllWhoWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := graph("mixed", map[string]graphadapter.Node{"left": waitsFor(0, "go"), "right": waitsFor(0, "go"), "ask": asking("ask", "well?"), "end": says("end")},
+		[]string{"left", "right", "ask", "end"}, to(pregel.Start, "left"), to(pregel.Start, "right"), to(pregel.Start, "ask"),
+		to("left", "end"), to("right", "end"), to("ask", "end"))
+	r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "mixed", Input: input(`{}`)})
+	s := r.asks(thread, 1) // a person is waited for
+	if len(s.Waits) != 2 || s.Questions[0].Node != "ask" {
+		t.Errorf("it asks %+v and waits for %+v", s.Questions, s.Waits)
+	}
+	_, err := r.update(thread, workflows.ResumeRequest{ID: "r", Question: s.Waits[0].ID, Value: word("x")})
+	if errorKind(err) != workflows.ErrTypeBadAnswer || !strings.Contains(err.Error(), `waits for the event "go"`) {
+		t.Errorf("a person's answer to a wait: %v", err)
+	}
+	given := &pregel.Resume{Answers: []pregel.Answer{{QuestionID: s.Waits[0].ID, Value: word("x")}}}
+	if err := r.invoke(thread, workflows.InvokeRequest{ID: "i", Input: pregel.Input{Resume: given}}); errorKind(err) != workflows.ErrTypeBadAnswer {
+		t.Errorf("a person's answer as input: %v", err)
+	}
+	if _, err := r.update(thread, workflows.ResumeRequest{ID: "yes", Question: s.Questions[0].ID, Value: word("yes")}); err != nil {
+		t.Fatal(err)
+	}
+	r.waitsForEvents(thread, 2)
+	if reply, err := r.event(thread, workflows.EventRequest{ID: "go", Name: "go", Value: word("now")}); err != nil || strings.Join(reply.Nodes, " ") != "left right" {
+		t.Errorf("it was given to %+v, %v", reply, err)
+	}
+	r.logIs(run, `["ask","\"yes\"","now","now","end"]`)
+}
+
+// TestEventsThatDoNotFit are refused while somebody waits, and dropped with a note when they were there before.
+func TestEventsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := waitingGraph(waitsFor(0, "paid", "sent"), says("right"))
+	r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	r.waitsForEvents(thread, 1)
+	if _, err := r.event(thread, workflows.EventRequest{ID: "a", Name: "paid", Value: pregel.Value(`7`)}); errorKind(err) != workflows.ErrTypeBadAnswer {
+		t.Errorf("an event of another type: %v", err)
+	}
+	for i, value := range []string{`{"no":1}`, `"yes"`} {
+		if _, err := r.event(thread, workflows.EventRequest{ID: fmt.Sprint("s", i), Name: "sent", Value: pregel.Value(value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.eventBySignal(thread, workflows.EventRequest{ID: "b", Name: "paid", Value: pregel.Value(`8`)})
+	r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) == 1 && s.Refused[0].Event == "paid" })
+	if _, err := r.event(thread, workflows.EventRequest{ID: "c", Name: "paid", Value: word("p")}); err != nil {
+		t.Fatal(err)
+	}
+	r.logIs(run, `["p","yes","right","end"]`)
+	if s, err := r.state(thread); err != nil || len(s.Refused) != 2 || s.Refused[1].Event != "sent" {
+		t.Errorf("what did not fit is not noted: %+v, %v", s.Refused, err)
+	}
+}
+
+// TestEventsAreBounded: whatever is sent, the run keeps no more than it can carry.
+func TestEventsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(waitingGraph(waitsFor(0, "paid"), says("right")))
+	thread := testserver.Queue(t)
+	r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	r.waitsForEvents(thread, 1)
+	large := word(strings.Repeat("x", graphadapter.MaxEventBytes-2))
+	for i, req := range []workflows.EventRequest{{ID: "0", Name: strings.Repeat("n", 257)}, {ID: "1"}, {ID: "2", Name: "n", Value: word(strings.Repeat("x", graphadapter.MaxEventBytes))},
+		{ID: "3", Name: "n", By: strings.Repeat("b", 257)}} {
+		if _, err := r.event(thread, req); errorKind(err) != workflows.ErrTypeBadAnswer {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	for i := range 2 {
+		if _, err := r.event(thread, workflows.EventRequest{ID: fmt.Sprint("l", i), Name: "large", Value: large}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.event(thread, workflows.EventRequest{ID: "l2", Name: "large", Value: large}); errorKind(err) != workflows.ErrTypeBusy {
+		t.Errorf("more bytes than can be kept: %v", err)
+	}
+	for i := 2; i < graphadapter.MaxKeptEvents; i++ {
+		r.eventBySignal(thread, workflows.EventRequest{ID: fmt.Sprint("s", i), Name: "small"})
+	}
+	r.eventBySignal(thread, workflows.EventRequest{ID: "over", Name: "small"})
+	s := r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) == 1 })
+	if len(s.Kept) != graphadapter.MaxKeptEvents || s.Refused[0].Event != "small" {
+		t.Errorf("it keeps %d events, and refused %+v", len(s.Kept), s.Refused)
+	}
+}
+
+// TestAWaitTimesOut by a timer of the server, also while no worker is there; one that is answered leaves no timer.
+func TestAWaitTimesOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := waitingGraph(waitsFor(2*time.Second, "paid"), waitsFor(time.Hour, "sent"))
+	stop := r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	s := r.waitsForEvents(thread, 2)
+	if len(s.Due) != 2 || !s.Due[0].At.Before(s.Due[1].At) {
+		t.Errorf("they are due %+v", s.Due)
+	}
+	stop()
+	await(t, "the timer", func() bool { return r.timersFired(run) > 0 }, func() any { return nil })
+	r.work(g)
+	r.until(thread, "the timeout", func(s workflows.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "sent" })
+	if _, err := r.event(thread, workflows.EventRequest{ID: "s", Name: "sent", Value: word("s")}); err != nil {
+		t.Fatal(err)
+	}
+	r.logIs(run, `["late","s","end"]`)
+}
+
+// timersFired counts the timers of a run that fired.
+func (r *rig) timersFired(run client.WorkflowRun) (n int) {
+	r.t.Helper()
+	events := r.client.GetWorkflowHistory(r.ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if e.GetTimerFiredEventAttributes() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAnEventComesWhileItsNodeRuns: beside a sibling, a node that waits for several events runs again for the first, and
+// the second comes before it has waited again.
+func TestAnEventComesWhileItsNodeRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	again, release := make(chan struct{}, 10), make(chan struct{})
+	both := graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		task, _ := graphadapter.TaskFrom(ctx)
+		var log []string
+		var missing error
+		for _, name := range []string{"one", "two"} {
+			q, err := graphadapter.EventQuestion(name, 0)
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			answer, err := task.AskFor(ctx, q)
+			if err != nil {
+				missing = err
+				continue
+			}
+			log = append(log, string(answer.Value))
+		}
+		if missing != nil && len(log) > 0 {
+			again <- struct{}{}
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return writes("log", log), missing
+	}}
+	slow := graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return writes("log", []string{"right"}), context.Cause(ctx)
+	}}
+	r.work(waitingGraph(both, slow))
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	r.until(thread, "the waits", func(s workflows.State) bool { return len(s.Waits) == 2 })
+	for i, name := range []string{"one", "two"} {
+		if reply, err := r.event(thread, workflows.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil || len(reply.Nodes) != 1 {
+			t.Fatalf("event %s: %+v, %v", name, reply, err)
+		}
+		if i == 0 {
+			<-again
+		}
+	}
+	close(release)
+	r.logIs(run, `["\"one\"","\"two\"","right","end"]`)
+}
+
+// TestAnEventThatIsKeptOutlivesItsRun, and a wait under way in a subgraph is found.
+func TestAnEventThatIsKeptOutlivesItsRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	g := nestedGraph()
+	inner := g.Subgraphs["inner"].Nodes["asker"]
+	g.Subgraphs["inner"].Nodes["asker"] = waitsFor(0, "paid")
+	r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "nested", Input: input(`{}`)})
+	r.waitsForEvents(thread, 1)
+	if _, err := r.event(thread, workflows.EventRequest{ID: "next", Name: "late", Value: word("kept")}); err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := r.event(thread, workflows.EventRequest{ID: "p", Name: "paid", Value: word("inside")}); err != nil || len(reply.Nodes) != 1 {
+		t.Fatalf("to a wait in a subgraph: %+v, %v", reply, err)
+	}
+	result := r.finished(run)
+	if !strings.Contains(string(result.Output["log"]), "inside") || result.Events == nil || len(result.Events.Kept) != 1 {
+		t.Errorf("it ended with %s, and keeps %+v", result.Output["log"], result.Events)
+	}
+	g.Subgraphs["inner"].Nodes["asker"] = inner
+}
