@@ -58,7 +58,9 @@ func (a *app) sendEvent(ctx context.Context, args []string, f eventFlags) error 
 		}
 		req.Value = value
 	}
-	call := func(svc service, ctx context.Context, _ string) (superstep.EventReply, error) { return svc.SendEvent(ctx, req) }
+	call := func(svc service, ctx context.Context, _ string) (superstep.EventReply, error) {
+		return svc.SendEvent(ctx, req)
+	}
 	return onThread(a, ctx, args[0], call, a.showEvent)
 }
 

@@ -33,7 +33,7 @@ func TestExitOfRuns(t *testing.T) {
 		superstep.StatusFinished: ExitOK, superstep.StatusFailed: ExitFailed, superstep.StatusTerminated: ExitFailed,
 		superstep.StatusTimedOut: ExitFailed, superstep.StatusOutOfBudget: ExitFailed, superstep.StatusPaused: ExitWaiting,
 		superstep.StatusWaitingEvent: ExitWaiting,
-		superstep.StatusWaiting: ExitWaiting, superstep.StatusStopped: ExitWaiting,
+		superstep.StatusWaiting:      ExitWaiting, superstep.StatusStopped: ExitWaiting,
 		superstep.StatusCancelled: ExitCancelled, superstep.StatusRunning: ExitFailed,
 	}
 	for _, status := range statuses {

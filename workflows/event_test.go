@@ -365,3 +365,50 @@ func TestAnEventThatIsKeptOutlivesItsRun(t *testing.T) {
 	}
 	g.Subgraphs["inner"].Nodes["asker"] = inner
 }
+
+// TestAWaitIsContinued as a new run: until the same moment, with the events that are kept, and paused as it is.
+func TestAWaitIsContinued(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(waitingGraph(waitsFor(time.Hour, "paid", "sent"), says("right")))
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
+	due := r.waitsForEvents(thread, 1).Due
+	kept := workflows.EventRequest{ID: "s", Name: "sent", Value: word("s")}
+	if _, err := r.event(thread, kept); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "p", By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.event(thread, workflows.EventRequest{ID: "p", Name: "paid", Value: word("p")}); err != nil {
+		t.Fatal(err)
+	}
+	r.continued(thread, run.GetRunID())
+	s := r.paused(thread)
+	if len(s.Due) != 0 || len(due) != 1 || len(s.Kept) != 1 || s.Paused.By != "ann" {
+		t.Errorf("continued, it is %+v", s)
+	}
+	if reply, err := r.event(thread, kept); err != nil || !reply.Repeated {
+		t.Errorf("the same event behind a continue-as-new: %+v, %v", reply, err)
+	}
+	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+		t.Fatal(err)
+	}
+	r.logIs(r.client.GetWorkflow(r.ctx, thread, ""), `["p","s","right","end"]`)
+}
+
+// TestAContinuedWaitEndsInTime: its moment does not move with the run.
+func TestAContinuedWaitEndsInTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(waitingGraph(waitsFor(4*time.Second, "paid"), says("right")))
+	thread := testserver.Queue(t)
+	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
+	before := r.waitsForEvents(thread, 1).Due
+	r.continued(thread, run.GetRunID())
+	if now := r.waitsForEvents(thread, 1).Due; len(now) != 1 || !now[0].At.Equal(before[0].At) {
+		t.Errorf("it was due %v, and is now %v", before, now)
+	}
+	r.logIs(r.client.GetWorkflow(r.ctx, thread, ""), `["late","right","end"]`)
+}
