@@ -57,7 +57,7 @@ func (t lostTask) ask() (*pregel.Question, verdict) {
 	}
 	text, _ := json.Marshal(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",
 		lostWorkersBound, t.Node, t.thread))
-	return &pregel.Question{ID: t.questionID(asked), Key: "superstep.lost-workers", Value: text,
+	return &pregel.Question{ID: t.questionID(asked), Key: graphadapter.LostWorkersKey, Value: text,
 		Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
 }
 

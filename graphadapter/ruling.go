@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -62,7 +63,7 @@ func (c *effectCall) askPerson(ctx context.Context) error {
 
 // ruling asks a person about the effect, and returns what that one says and who it is.
 func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error) {
-	key := fmt.Sprintf("effect/%s/%d", c.entry.Key, c.entry.Rulings)
+	key := fmt.Sprintf("%s%s/%d", doubtPrefix, c.entry.Key, c.entry.Rulings)
 	question, err := encode(Reconcile{
 		Kind:   "reconcile",
 		Ask:    fmt.Sprintf("Did %s happen? %s", c.entry.Name, c.reason),
@@ -145,4 +146,15 @@ func orNull(v pregel.Value) pregel.Value {
 		return pregel.Null
 	}
 	return v
+}
+
+// doubtPrefix begins the keys of questions about effects.
+const doubtPrefix = "effect/"
+
+// LostWorkersKey is the key of the question whether a task that keeps losing its workers is to run again.
+const LostWorkersKey = "superstep.lost-workers"
+
+// IsDoubt reports whether a question is about what became of an execution, and none that a node asks.
+func IsDoubt(q pregel.Question) bool {
+	return strings.HasPrefix(q.Key, doubtPrefix) || q.Key == LostWorkersKey
 }

@@ -64,9 +64,12 @@ func (s *Segment) begin(t *pregel.Task) (*segmentTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	under := &segmentTask{of: s, journal: &MemoryJournal{at: map[string]int{}}, brought: map[string]bool{}}
+	journal, err := NewTaskJournal(t) // with what the thread keeps under the keys that the task owns
+	if err != nil {
+		return nil, err
+	}
+	under := &segmentTask{of: s, journal: journal, brought: map[string]bool{}}
 	for _, e := range brought {
-		under.journal.Add(e)
 		under.brought[e.Key] = true
 	}
 	if left, ok := s.left[key]; ok {

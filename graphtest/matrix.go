@@ -18,7 +18,23 @@ type Mode string
 const (
 	// Sync: each task is an activity of its own; what a Task or Effect records is stored before the node goes on.
 	Sync Mode = "sync"
+	// Fused: consecutive supersteps are one activity; each superstep, Task and Effect is stored before the run goes on.
+	Fused Mode = "fused"
+	// Async: the same, but stored in the background: a crash loses the newest records, or none.
+	Async Mode = "async"
+	// Exit: nothing is stored before the run ends or asks; a crash loses all that it did since.
+	Exit Mode = "exit"
 )
+
+func (m Mode) durability() graphadapter.Durability {
+	switch m {
+	case Async:
+		return graphadapter.DurabilityAsync
+	case Exit:
+		return graphadapter.DurabilityExit
+	}
+	return graphadapter.DurabilitySync
+}
 
 // matrix are the runs of one graph on one input.
 type matrix struct {
@@ -90,6 +106,9 @@ func (m *matrix) in(t *testing.T, mode Mode) {
 			m.check(t, mode, p)
 		})
 	}
+	if mode != Sync {
+		return
+	}
 	t.Run("restored", func(t *testing.T) { m.report(t, m.try(t, mode, nil, variant{restore: true})) })
 	t.Run("yielded", func(t *testing.T) { m.report(t, m.try(t, mode, nil, variant{yield: true})) })
 }
@@ -118,6 +137,9 @@ func (m *matrix) points(t testing.TB, mode Mode) ([]string, error) {
 func (m *matrix) check(t *testing.T, mode Mode, point string) {
 	after, err := m.tried(t, mode, []string{point}, variant{})
 	m.report(t, err)
+	if mode == Async && err == nil {
+		m.report(t, m.try(t, mode, []string{point}, variant{behind: true}))
+	}
 	if !m.settings.pairs || err != nil {
 		return
 	}

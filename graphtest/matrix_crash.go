@@ -30,10 +30,18 @@ type crashes struct {
 
 // at is a point: the worker crashes there if it is told to. It does not return in a worker that has crashed.
 func (w *process) at(point string) {
-	if w.of.crashes.reach(w, point) {
-		w.cancel(ErrCrashed)
+	if w.crash(point) {
 		runtime.Goexit()
 	}
+}
+
+// crash is at for goroutines that have to come back: it reports whether the worker is no more.
+func (w *process) crash(point string) bool {
+	dead := w.of.crashes.reach(w, point)
+	if dead {
+		w.cancel(ErrCrashed)
+	}
+	return dead
 }
 
 // reach notes that a worker came to a point, and reports whether it is no more.

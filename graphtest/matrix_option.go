@@ -69,7 +69,7 @@ func (s *settings) modesOrAll() []Mode {
 	if len(s.modes) > 0 {
 		return s.modes
 	}
-	return []Mode{Sync}
+	return []Mode{Sync, Fused, Async, Exit}
 }
 
 // forContext refuses what is for a [Matrix].

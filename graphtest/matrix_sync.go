@@ -12,7 +12,7 @@ import (
 )
 
 // activity runs one task as its activity does: execution after execution, until one comes to an end.
-func (tr *trial) activity(t *pregel.Task) (pregel.Outcome, error) {
+func (tr *trial) activity(t *pregel.Task, suspect bool) (pregel.Outcome, error) {
 	_, between, err := graphadapter.DecodeBetween(t.Ledger)
 	if err != nil {
 		return pregel.Outcome{}, err
@@ -20,7 +20,7 @@ func (tr *trial) activity(t *pregel.Task) (pregel.Outcome, error) {
 	kept := graphadapter.NodeProgress{Failures: between.Failures}
 	for number := 1; ; number++ {
 		w := tr.live()
-		outcome, err := executed(w, func() (pregel.Outcome, error) { return tr.execute(w, t, number, &kept) })
+		outcome, err := executed(w, func() (pregel.Outcome, error) { return tr.execute(w, t, suspect || number > 1, &kept) })
 		var failed *attemptFailed
 		switch {
 		case errors.Is(err, lost):
@@ -39,7 +39,7 @@ func (tr *trial) activity(t *pregel.Task) (pregel.Outcome, error) {
 type attemptFailed struct{ error }
 
 // execute is one execution of a task.
-func (tr *trial) execute(w *process, t *pregel.Task, number int, kept *graphadapter.NodeProgress) (pregel.Outcome, error) {
+func (tr *trial) execute(w *process, t *pregel.Task, suspect bool, kept *graphadapter.NodeProgress) (pregel.Outcome, error) {
 	x := w.execution(t.Key())
 	x.at("start")
 	task, err := sent(*t)
@@ -62,7 +62,7 @@ func (tr *trial) execute(w *process, t *pregel.Task, number int, kept *graphadap
 	stored.Add(beaten...)
 	journal := x.record(&heartbeats{MemoryJournal: stored, by: w, kept: kept, yields: tr.yield})
 	outcome, err := graphadapter.RunAttempt(w.ctx, tr.graph, &task, graphadapter.Env{
-		Thread: matrixThread, Context: tr.m.settings.context, Attempt: kept.Failures + 1, Suspect: number > 1,
+		Thread: matrixThread, Context: tr.m.settings.context, Attempt: kept.Failures + 1, Suspect: suspect,
 		Journal: journal, Outside: tr.outside.serve(x),
 	})
 	x.at("end")

@@ -30,7 +30,8 @@ type trial struct {
 	outside *outside
 	crashes crashes
 	loop    *pregel.Loop
-	verify  func() error // the test's own check of its outside
+	verify  func() error           // the test's own check of its outside
+	suspect graphadapter.Suspicion // of a segment that was lost, for those after it
 
 	mu       sync.Mutex
 	worker   *process
@@ -41,6 +42,7 @@ type trial struct {
 type variant struct {
 	restore bool // it is suspended and restored whenever it can be
 	yield   bool // its tasks are given back at every second record
+	behind  bool // in async mode, the newest heartbeat is always lost
 }
 
 // ending is how a run ended.
@@ -66,7 +68,7 @@ func (m *matrix) run(t testing.TB, mode Mode, crashAt []string, v variant) (endi
 	if err != nil {
 		return end, err
 	}
-	if unused := tr.crashes.unused(); len(unused) > 0 {
+	if unused := tr.crashes.unused(); len(unused) > 0 && !strings.Contains(unused[0], heartbeatPoint) {
 		tr.wrong("the run never came to the point %s: what it does depends on more than its input and answers", unused[0])
 	}
 	end.books = tr.outside.books()
@@ -133,7 +135,12 @@ func (tr *trial) drive() (ending, error) {
 		if tr.loop, err = tr.program.Start(thread, in, pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, false, nil); err != nil {
 			return end, err
 		}
-		if err = tr.tasks(); err != nil {
+		if tr.mode == Sync {
+			err = tr.tasks()
+		} else {
+			err = tr.segments()
+		}
+		if err != nil {
 			return end, err
 		}
 		switch status := tr.loop.Status(); status {
@@ -192,11 +199,18 @@ func (tr *trial) conclude(end *ending) error {
 // their order, to the questions in the order of their tasks.
 func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) {
 	var out []pregel.Answer
+	own := true // the questions are the graph's own: a segment that was lost has come no further either
+	defer func() {
+		if own {
+			tr.suspect = graphadapter.Suspicion{}
+		}
+	}()
 	for _, q := range tr.program.OpenQuestions(tr.loop.Thread()) {
 		v, err := tr.outside.person(q.Question)
 		if err != nil {
 			return nil, err
 		}
+		own = own && !graphadapter.IsDoubt(q.Question)
 		if v == nil {
 			if v, err = tr.given(q, len(asked)); err != nil {
 				return nil, err
@@ -252,37 +266,71 @@ func orNothing(v string) string {
 
 // tasks runs the loop as the workflow does in sync mode: each task by itself.
 func (tr *trial) tasks() error {
-	type delivery struct {
-		task    *pregel.Task
-		outcome pregel.Outcome
-		err     error
-	}
-	done, running := make(chan delivery), 0
+	b := tr.newBatch()
 	for {
-		ready, err := tr.ready(running)
+		ready, err := tr.ready(b.running)
 		if err != nil {
 			return err
 		}
-		for _, t := range ready {
-			running++
-			go func() {
-				o, err := tr.activity(t)
-				done <- delivery{t, o, err}
-			}()
-		}
-		if running == 0 {
+		b.start(ready, graphadapter.Suspicion{})
+		if b.running == 0 {
 			return nil
 		}
-		d := <-done
-		running--
-		if d.err != nil {
-			for ; running > 0; running-- {
-				<-done
-			}
-			return d.err
+		if err := b.deliver(); err != nil {
+			return err
 		}
-		tr.loop.Deliver(d.task, d.outcome)
 	}
+}
+
+// batch runs tasks each by itself, until all of them have ended.
+func (tr *trial) batch(tasks []*pregel.Task, suspect graphadapter.Suspicion) error {
+	b := tr.newBatch()
+	b.start(tasks, suspect)
+	for b.running > 0 {
+		if err := b.deliver(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch are tasks under way, each in an activity of its own.
+type batch struct {
+	of      *trial
+	running int
+	done    chan delivery
+}
+
+type delivery struct {
+	task    *pregel.Task
+	outcome pregel.Outcome
+	err     error
+}
+
+func (tr *trial) newBatch() *batch { return &batch{of: tr, done: make(chan delivery)} }
+
+func (b *batch) start(tasks []*pregel.Task, suspect graphadapter.Suspicion) {
+	for _, t := range tasks {
+		b.running++
+		go func() {
+			o, err := b.of.activity(t, suspect.All || slices.Contains(suspect.Tasks, t.Key()))
+			b.done <- delivery{t, o, err}
+		}()
+	}
+}
+
+// deliver gives the loop the next outcome. With an error nothing is under way any more.
+func (b *batch) deliver() error {
+	d := <-b.done
+	b.running--
+	if d.err == nil {
+		b.of.loop.Deliver(d.task, d.outcome)
+		return nil
+	}
+	for ; b.running > 0; b.running-- {
+		<-b.done
+	}
+	return d.err
 }
 
 // ready are the tasks to run now. Where a run may be suspended, one that is to be is.

@@ -45,7 +45,7 @@ func (r *run) endSegment(ctx workflow.Context) {
 	r.tasks.queue = append(r.tasks.queue, ready...)
 	r.drain()
 	s.suspect = result.Suspect
-	if r.loop.Status() != pregel.StatusRunning {
+	if r.loop.Status() != pregel.StatusRunning && !r.doubts() {
 		s.suspect = graphadapter.Suspicion{} // no segment has gone past here
 	}
 	s.apart = result.Apart || len(result.Deliveries) == 0
@@ -53,6 +53,17 @@ func (r *run) endSegment(ctx workflow.Context) {
 		s.expired = &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(),
 			Limit: time.Duration(r.in.StepTimeout) * time.Millisecond}
 	}
+}
+
+// doubts reports whether a question is open that comes of a lost execution alone. That one was not stopped by it, and may
+// have gone on.
+func (r *run) doubts() bool {
+	for _, q := range r.program.OpenQuestions(r.loop.Thread()) {
+		if graphadapter.IsDoubt(q.Question) {
+			return true
+		}
+	}
+	return false
 }
 
 // giveWay lets other coroutines have a turn.

@@ -1,0 +1,170 @@
+package graphtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// segments runs the loop as the workflow does where supersteps are fused. Tasks that are for no segment run by themselves.
+func (tr *trial) segments() error {
+	suspect, apart := tr.suspect, false
+	defer func() { tr.suspect = suspect }()
+	for {
+		ready := tr.loop.Ready()
+		if len(ready) == 0 {
+			return nil
+		}
+		if apart || tr.pinned(ready) {
+			if err := tr.batch(ready, suspect); err != nil {
+				return err
+			}
+			apart, suspect = false, graphadapter.Suspicion{}
+			continue
+		}
+		tr.loop.PutBack(ready...)
+		suspended, err := tr.loop.Suspend()
+		if err != nil {
+			return err
+		}
+		ready = tr.loop.Ready()
+		result, err := tr.segment(suspended, suspect)
+		if err != nil {
+			return err
+		}
+		if ready, err = graphadapter.Redeliver(tr.loop, ready, result.Deliveries, nil); err != nil {
+			return err
+		}
+		if ready, err = graphadapter.Yield(tr.loop, ready, result.Left); err != nil {
+			return err
+		}
+		tr.loop.PutBack(ready...)
+		apart, suspect = result.Apart || len(result.Deliveries) == 0, result.Suspect
+	}
+}
+
+// pinned reports whether a task is for the workers of a task queue of its own.
+func (tr *trial) pinned(ready []*pregel.Task) bool {
+	for _, t := range ready {
+		if tr.program.TaskQueue(t) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// stored is what the heartbeats of a segment leave to its next execution.
+type stored struct {
+	record   []byte
+	progress graphadapter.SegmentProgress
+}
+
+// segment runs a segment as its activity does: execution after execution, until one comes to an end.
+func (tr *trial) segment(suspended pregel.Value, suspect graphadapter.Suspicion) (graphadapter.SegmentResult, error) {
+	req := graphadapter.SegmentRequest{Graph: tr.graph.Spec.Name, Thread: matrixThread, Loop: suspended, Suspect: suspect,
+		Context: tr.m.settings.context, Durability: tr.mode.durability(), LedgerBytes: 128 << 10}
+	name := fmt.Sprintf("segment.%d", tr.loop.Step())
+	kept, next := &stored{}, &stored{}
+	for number := 1; ; number++ {
+		w := tr.live()
+		result, err := executed(w, func() (graphadapter.SegmentResult, error) {
+			w.at(name + ".start")
+			x := &segmentExecution{process: w, name: name, kept: kept, next: next}
+			result, err := x.run(req, number > 1)
+			w.at(name + ".end")
+			if err != nil {
+				return result, err
+			}
+			return sent(result)
+		})
+		if !errors.Is(err, lost) {
+			return result, err
+		}
+		*next = stored{} // what was on its way to the server is gone
+	}
+}
+
+// segmentExecution is one execution of a segment by a worker.
+type segmentExecution struct {
+	*process
+	name       string
+	running    *graphadapter.Segment
+	kept, next *stored
+	done       map[string]bool // tasks that have ended as far as the record tells
+}
+
+func (x *segmentExecution) run(req graphadapter.SegmentRequest, repeated bool) (graphadapter.SegmentResult, error) {
+	var none graphadapter.SegmentResult
+	known, err := graphadapter.DecodeRecord(x.kept.record)
+	if err != nil {
+		return none, err
+	}
+	x.done = map[string]bool{}
+	for _, d := range known {
+		x.done[d.Key] = !d.Outcome.Yielded
+	}
+	progress, err := sent(x.kept.progress)
+	if err != nil {
+		return none, err
+	}
+	if x.running, err = graphadapter.OpenSegment(x.of.graph, &req, repeated, known, progress); err != nil {
+		return none, err
+	}
+	return x.running.Run(x.ctx, graphadapter.SegmentHost{Keep: x.keep, Prepare: x.prepare, MaxTime: time.Hour})
+}
+
+// prepare makes the points of a task's execution.
+func (x *segmentExecution) prepare(t *pregel.Task, env *graphadapter.Env) {
+	task := x.execution(t.Key())
+	if x.done[t.Key()] {
+		x.of.wrong("the task %s ran again although its end was stored", task.task)
+	}
+	x.crash(task.point("start")) // not in a goroutine of the node's: its context ends
+	env.Journal = task.record(env.Journal)
+	env.Outside = x.of.outside.serve(task)
+}
+
+// heartbeatPoint is in the names of the points of heartbeats between supersteps. When one goes depends on which of a
+// superstep's tasks ends first, where there are subgraphs: a run need not come to it again.
+const heartbeatPoint = ".heartbeat."
+
+// keep stores a heartbeat; in async mode the one before, because the newest is still on its way.
+func (x *segmentExecution) keep(ctx context.Context) error {
+	_, inNode := graphadapter.TaskFrom(ctx)
+	point := ""
+	if !inNode { // between supersteps: in a node the record has points of its own
+		all, err := graphadapter.DecodeRecord(x.running.Record())
+		if err != nil {
+			return err
+		}
+		point = fmt.Sprintf("%s%s%d", x.name, heartbeatPoint, len(all))
+		if x.crash(point + ".before") {
+			return graphadapter.ErrFenced
+		}
+	}
+	progress := x.running.Progress() // before the record: see there
+	now := stored{record: x.running.Record(), progress: progress}
+	if !x.of.crashes.alive(x.process, func() { x.store(now) }) {
+		return graphadapter.ErrFenced
+	}
+	if point != "" && x.crash(point+".after") {
+		return graphadapter.ErrFenced
+	}
+	return nil
+}
+
+func (x *segmentExecution) store(now stored) {
+	if len(now.record) < len(x.next.record) {
+		return // a heartbeat that another one has overtaken
+	}
+	if x.of.behind {
+		*x.kept = *x.next
+	} else {
+		*x.kept = now
+	}
+	*x.next = now
+}
