@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -34,6 +35,10 @@ func (r *run) closing() Closing {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	state, err := r.program.EncodeThread(thread)
+	if err == nil && len(state) > maxClosingState {
+		r.shortenLedgers(thread)
+		state, err = r.program.EncodeThread(thread)
+	}
 	switch {
 	case err != nil:
 		c.Error = err.Error()
@@ -44,6 +49,17 @@ func (r *run) closing() Closing {
 		c.State = state
 	}
 	return c
+}
+
+// shortenLedgers leaves of what the tasks under way did outside that it was done: what a thread of many such tasks could
+// not store. Receipts are looked up when they are needed again, results that were only remembered are made again.
+func (r *run) shortenLedgers(thread *pregel.Thread) {
+	r.program.ShortenLedgers(thread, func(stored pregel.Value) pregel.Value {
+		if short, err := graphadapter.SlimLedger(stored); err == nil {
+			return short
+		}
+		return stored
+	})
 }
 
 // failureOf is why a run failed, as data.

@@ -23,6 +23,8 @@ const (
 	// Heartbeat details of all pending activities live in the run's mutable state, of which 4 MiB are safe to fill.
 	maxDetailBytes = 4 << 20
 	maxLedgerBytes = 128 << 10
+	// A task that comes when others have all of that gets this much; it then comes back more often.
+	minLedgerBytes = 2 << 10
 )
 
 // The recovery numbers of a node's activity: a lost worker is noticed after the heartbeat timeout, which grows with
@@ -41,6 +43,7 @@ type window struct {
 	queue   []*pregel.Task
 	running int
 	bytes   int
+	ledgers int // bytes of heartbeat details that running tasks may fill
 	order   int
 }
 
@@ -86,8 +89,15 @@ func (r *run) limit() int {
 // wide is how many tasks will be under way at once.
 func (r *run) wide() int { return min(r.limit(), len(r.tasks.queue)+r.tasks.running) }
 
+// share is what the heartbeats of one more task may carry, when it divides what is left with those that come with it.
+func (w *window) share(limit int) int {
+	come := max(1, min(limit-w.running, len(w.queue)))
+	return min(maxLedgerBytes, max(minLedgerBytes, (maxDetailBytes-w.ledgers)/come))
+}
+
 // execute starts a task's activity; its result is noted when it arrives.
 func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
+	r.tasks.ledgers += req.LedgerBytes
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.activityOptions(task)),
 		r.in.Graph+"."+activityNode(task), req)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -98,6 +108,7 @@ func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.
 		}
 		r.tasks.running--
 		r.tasks.bytes -= size
+		r.tasks.ledgers -= req.LedgerBytes
 		r.results = append(r.results, result{order, task, outcome})
 	})
 }
@@ -173,7 +184,7 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
 		Durability: r.in.Durability, Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect:     r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task)),
-		LedgerBytes: min(maxLedgerBytes, maxDetailBytes/max(1, r.wide())),
+		LedgerBytes: r.tasks.share(r.limit()),
 	}
 	r.inputs.shorten(ctx, &req)
 	return req
