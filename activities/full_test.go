@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -38,6 +37,9 @@ func manyWriters(n int, work nodeFunc) *graphadapter.Graph {
 	return g
 }
 
+// busyPatience is for a test whose heartbeats alone keep a small machine busy.
+const busyPatience = 4 * time.Minute
+
 // TestManyTasksWithFullLedgers: 500 tasks of one superstep fill what their heartbeats may carry, all at the same time, and
 // then record more. Together they stay below what a run's mutable state may hold; no call is made twice, and the run
 // finishes.
@@ -47,6 +49,9 @@ func TestManyTasksWithFullLedgers(t *testing.T) {
 	}
 	const tasks, before, after = 500, 1, 1
 	r, full := newRig(t), make(chan struct{})
+	ctx, cancel := context.WithTimeout(context.Background(), 2*busyPatience)
+	t.Cleanup(cancel)
+	r.ctx = ctx
 	r.work(manyWriters(tasks, func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
 		for i := range before + after {
 			_, err := task.Memo(ctx, "call", "", func(context.Context) (pregel.Value, error) {
@@ -66,14 +71,18 @@ func TestManyTasksWithFullLedgers(t *testing.T) {
 		return logs("done"), nil
 	}))
 	run := r.start(workflows.GraphInput{Graph: "one"})
-	stored := 0
-	r.pending(run, "every ledger to be full", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
-		stored = 0
+	stored, pending := 0, 0
+	awaitLong(t, busyPatience, "every ledger to be full", func() bool {
+		d, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), run.GetRunID())
+		if err != nil {
+			return false
+		}
+		stored, pending = 0, len(d.GetPendingActivities())
 		for _, a := range d.GetPendingActivities() {
 			stored += a.GetHeartbeatDetails().Size()
 		}
-		return len(d.GetPendingActivities()) == tasks && stored > tasks*before*7500
-	})
+		return pending == tasks && stored > tasks*before*7500
+	}, func() any { return []int{pending, stored} })
 	t.Logf("%d tasks under way have stored %d bytes", tasks, stored)
 	if stored > 5<<20 {
 		t.Errorf("the run's mutable state holds %d bytes of heartbeat details", stored)

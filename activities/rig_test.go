@@ -262,6 +262,12 @@ func (r *rig) events(run client.WorkflowRun, kind enumspb.EventType) int {
 // await waits for a condition; seen is shown when it does not come.
 func await(t *testing.T, what string, condition func() bool, seen func() any) {
 	t.Helper()
+	awaitLong(t, patience, what, condition, seen)
+}
+
+// awaitLong is await with another patience.
+func awaitLong(t *testing.T, patience time.Duration, what string, condition func() bool, seen func() any) {
+	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
