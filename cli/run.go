@@ -26,6 +26,7 @@ type runFlags struct {
 	thread, input, durability string
 	context, checkpoint       string
 	before, after             []string
+	fused                     bool
 	recursionLimit            int
 	maxConcurrency            int
 	stepTimeout               time.Duration
@@ -71,6 +72,7 @@ run waits or ends.`,
 	flags.IntVar(&f.recursionLimit, "recursion-limit", 0, "at most `N` supersteps (default 10007)")
 	flags.BoolVar(&f.keepOpen, "keep-open", false, "keep the run open when it has finished, for the thread's next input, until it is cancelled")
 	flags.DurationVar(&f.idle, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
+	flags.BoolVar(&f.fused, "fused", false, "run consecutive supersteps in one activity in sync mode too")
 	flags.StringVar(&f.durability, "durability", durabilities[0], "`WHEN` progress is stored: sync, async or exit")
 	return cmd
 }
@@ -97,7 +99,7 @@ func (a *app) startRun(ctx context.Context, graph string, f *runFlags) error {
 func (a *app) startRequest(ctx context.Context, graph string, f *runFlags) (superstep.StartRequest, error) {
 	req := superstep.StartRequest{
 		Graph: graph, Thread: f.thread, Checkpoint: f.checkpoint,
-		Durability: superstep.Durability(f.durability), RecursionLimit: f.recursionLimit,
+		Durability: superstep.Durability(f.durability), Fused: f.fused, RecursionLimit: f.recursionLimit,
 		MaxConcurrency: f.maxConcurrency, StepTimeout: f.stepTimeout, InterruptBefore: f.before, InterruptAfter: f.after,
 		KeepOpen: f.keepOpen, IdleTimeout: f.idle,
 	}

@@ -139,6 +139,8 @@ func (r *run) begin(ctx workflow.Context) {
 	r.answer(ctx, "", r.in.Input, r.in.Replay)
 	if r.in.Suspect && r.loop != nil {
 		r.suspectStep = r.loop.Step()
+		// A segment may have gone on from there, and nobody knows how far. A retry goes on with the settings of the run.
+		r.segments.suspect.All = r.in.Segments && r.relaxed()
 	}
 }
 
