@@ -81,7 +81,7 @@ func (tr *trial) segment(suspended pregel.Value, suspect graphadapter.Suspicion)
 			}
 			return sent(result)
 		})
-		if !errors.Is(err, lost) {
+		if !errors.Is(err, errLost) {
 			return result, err
 		}
 		*next = stored{} // what was on its way to the server is gone

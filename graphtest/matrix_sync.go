@@ -23,7 +23,7 @@ func (tr *trial) activity(t *pregel.Task, suspect bool) (pregel.Outcome, error) 
 		outcome, err := executed(w, func() (pregel.Outcome, error) { return tr.execute(w, t, suspect || number > 1, &kept) })
 		var failed *attemptFailed
 		switch {
-		case errors.Is(err, lost):
+		case errors.Is(err, errLost):
 			continue
 		case errors.As(err, &failed):
 			kept.Failures++

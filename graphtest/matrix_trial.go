@@ -350,13 +350,13 @@ func (tr *trial) ready(running int) ([]*pregel.Task, error) {
 	return tr.loop.Ready(), nil
 }
 
-// lost says that a worker crashed before the execution ended.
-var lost = errors.New("the worker is lost")
+// errLost says that a worker crashed before the execution ended.
+var errLost = errors.New("the worker is lost")
 
-// executed runs an execution in goroutines of the worker, and returns lost when that crashed.
+// executed runs an execution in goroutines of the worker, and returns errLost when that crashed.
 func executed[R any](w *process, run func() (R, error)) (out R, err error) {
 	done := make(chan struct{})
-	err = lost
+	err = errLost
 	go func() {
 		defer close(done)
 		r, failed := run()
