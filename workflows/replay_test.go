@@ -42,7 +42,8 @@ func TestReplay(t *testing.T) {
 
 // TestReplayOfEveryMoment: a worker may take a run over before any of its workflow tasks.
 func TestReplayOfEveryMoment(t *testing.T) {
-	for _, name := range []string{"questions", "fan-out", "nested", "cancelled", "updated", "forked", "timed-out", "handled", "drained"} {
+	for _, name := range []string{"questions", "fan-out", "nested", "cancelled", "updated", "forked", "timed-out", "handled", "drained",
+		"questions-fused", "questions-async", "questions-exit", "handled-fused", "nested-async"} {
 		whole, moments := recorded(t, name), 0
 		for n := 3; n < len(whole.Events); n++ {
 			if whole.Events[n].GetWorkflowTaskScheduledEventAttributes() == nil {

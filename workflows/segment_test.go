@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"go.temporal.io/sdk/temporal"
@@ -17,6 +18,39 @@ var fusedModes = map[string]workflows.GraphInput{
 	"fused": {Segments: true, Fused: true},
 	"async": {Segments: true, Durability: graphadapter.DurabilityAsync},
 	"exit":  {Segments: true, Durability: graphadapter.DurabilityExit},
+}
+
+// fusedScenarios are the lives of threads with questions, failures, subgraphs and error handlers in each of those modes.
+func fusedScenarios() []scenario {
+	var all []scenario
+	for _, s := range scenarios {
+		switch s.name {
+		case "questions", "failed", "nested", "handled", "fan-out":
+		default:
+			continue
+		}
+		for _, name := range []string{"fused", "async", "exit"} {
+			in, fused := fusedModes[name], s
+			fused.name, fused.mode = s.name+"-"+name, mode{in.Segments, in.Fused, in.Durability}
+			all = append(all, fused)
+		}
+	}
+	return all
+}
+
+// TestRecordSegments records runs whose supersteps are fused.
+func TestRecordSegments(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update to record")
+	}
+	for _, s := range fusedScenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			r := newRig(t)
+			r.work(s.graph())
+			s.onServer(r, s.name)
+			r.record(s.name, s.name)
+		})
+	}
 }
 
 func TestSegmentsRunTheChain(t *testing.T) {
@@ -64,4 +98,12 @@ func TestCancelEndsASegment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSegmentsWithoutCache are the same as in memory too when every workflow task replays the run from its beginning.
+func TestSegmentsWithoutCache(t *testing.T) {
+	if os.Getenv(uncachedEnv) != "" {
+		t.Skip("this is that process")
+	}
+	uncached(t, "^(TestSameAsMemory|TestCancelEndsASegment)$/.*(fused|async|exit)$")
 }
