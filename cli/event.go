@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
-	"superstep.dev/graphadapter"
 )
 
 // eventFlags are the flags of event.
@@ -42,11 +41,14 @@ knowing what became of it names it with --id: it is taken once.`,
 	return cmd
 }
 
+// maxEventName bounds an event's name, in bytes.
+const maxEventName = 256
+
 // sendEvent sends an event. args are the thread and the event's name.
 func (a *app) sendEvent(ctx context.Context, args []string, f eventFlags) error {
 	req := superstep.EventRequest{Thread: args[0], Name: args[1], By: first(f.by, a.userName()), ID: f.id}
-	if err := graphadapter.CheckEventName(req.Name); err != nil {
-		return usagef("%v", err)
+	if n := len(req.Name); n == 0 || n > maxEventName {
+		return usagef("an event's name has 1 to %d bytes, this one has %d", maxEventName, n)
 	}
 	if len(req.By) > maxThreadID || len(req.ID) > maxThreadID {
 		return usagef("--by and --id have at most %d bytes", maxThreadID)
