@@ -85,6 +85,7 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.Gra
 			Command: []string{"history", last.thread}}
 	}
 	in.Events = left.Events
+	in.Suspects = left.Suspect
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
 	in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	return left.Settings, nil

@@ -167,6 +167,7 @@ func (r *rig) start(in workflows.GraphInput) client.WorkflowRun {
 	}
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: testserver.Queue(r.t), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
+		Memo: map[string]any{workflows.MemoGraph: in.Graph},
 	}, workflows.GraphWorkflow, in)
 	if err != nil {
 		r.t.Fatal(err)

@@ -27,7 +27,7 @@ func (r *run) closing() Closing {
 		thread = pregel.Newer(r.newest, thread)
 	}
 	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(), Settings: r.in.settings(),
-		Events: r.eventState()}
+		Events: r.eventState(), Suspect: r.mayHaveRun()}
 	if r.cancel.begun {
 		c.Cancel = r.cancel.asked
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -117,7 +118,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
-	in.Edits, in.Within = nil, nil
+	in.Edits, in.Within, in.Suspects = nil, nil, graphadapter.Suspicion{}
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,

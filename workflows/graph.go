@@ -62,7 +62,7 @@ type run struct {
 // failed, with everything that a retry needs in its last event.
 func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error) {
 	r := &run{in: in, sink: g.sink, status: StatusRunning, suspectStep: -1}
-	r.inbox.answered = in.Answered
+	r.inbox.answered, r.segments.suspect = in.Answered, in.Suspects
 	if in.Pauses != nil {
 		r.paused, r.pausesSeen = in.Pauses.Paused, in.Pauses.Seen
 	}
@@ -157,7 +157,9 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
 func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
-	r.status, r.drained, r.segments = StatusRunning, "", segments{count: r.segments.count}
+	r.status, r.drained = StatusRunning, ""
+	// A lost segment may have come further than where the run stands: see settleSuspicion.
+	r.segments = segments{count: r.segments.count, suspect: r.segments.suspect}
 	r.began(ctx, r.in.Durability)
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
 }
@@ -211,6 +213,9 @@ func (r *run) runTasks(ctx workflow.Context) {
 		}
 		r.drain()
 		r.deliver()
+	}
+	if r.successor == nil {
+		r.settleSuspicion()
 	}
 	r.clock.leave()
 	r.inbox.drain = ""

@@ -45,14 +45,32 @@ func (r *run) endSegment(ctx workflow.Context) {
 	r.tasks.queue = append(r.tasks.queue, ready...)
 	r.drain()
 	s.suspect = result.Suspect
-	if r.loop.Status() != pregel.StatusRunning && !r.doubts() {
-		s.suspect = graphadapter.Suspicion{} // no segment has gone past here
-	}
+	r.settleSuspicion()
 	s.apart = result.Apart || len(result.Deliveries) == 0
 	if result.Expired {
 		s.expired = &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(),
 			Limit: time.Duration(r.in.StepTimeout) * time.Millisecond}
 	}
+}
+
+// settleSuspicion ends suspicion where no lost segment can have gone past: at the end, at a question of a node, before a
+// breakpoint. It can have gone past a failure, which another execution need not have, and past wherever the run was asked
+// to stop: what runs next is suspect then, in the thread's next run too.
+func (r *run) settleSuspicion() {
+	switch r.loop.Status() {
+	case pregel.StatusDone, pregel.StatusWaiting, pregel.StatusBreakpoint:
+		if !r.doubts() {
+			r.segments.suspect = graphadapter.Suspicion{}
+		}
+	}
+}
+
+// mayHaveRun is what an execution may have run that the run will not hear of any more: for the thread's next run.
+func (r *run) mayHaveRun() graphadapter.Suspicion {
+	if r.segments.under != nil { // it ended without a word of how far it came
+		return graphadapter.Suspicion{All: true}
+	}
+	return r.segments.suspect
 }
 
 // doubts reports whether a question is open that comes of a lost execution alone. That one was not stopped by it, and may

@@ -101,6 +101,8 @@ type GraphInput struct {
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
 	Suspect bool `json:"suspect,omitempty"`
+	// Suspects says which tasks, beyond those, a segment of an earlier run may have run without a trace.
+	Suspects graphadapter.Suspicion `json:"suspects,omitzero"`
 	// Attributes says that the namespace has the custom search attributes.
 	Attributes bool `json:"attributes,omitempty"`
 	// Answered are the latest answers taken so far, so that a repeated one is recognised across runs.
@@ -150,6 +152,8 @@ type Closing struct {
 	Events *EventState `json:"events,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
 	Settings *Settings `json:"settings,omitempty"`
+	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
+	Suspect graphadapter.Suspicion `json:"suspect,omitzero"`
 }
 
 // ResumeRequest answers a question, as the argument of the update or the signal.
