@@ -50,8 +50,9 @@ type fieldOptions struct{ accumulate, unguarded bool }
 // readable, and the task fails after the node returned instead.
 type scope struct {
 	graph, node string
-	// task is the same in each attempt of the task, and another in every other task and thread; "" outside a task.
-	task string
+	// task names the task: the same in each attempt, another in every other task and thread. Nil outside a task. Few tasks
+	// name messages, and to write it down costs more than the rest of the scope.
+	task func() string
 
 	mu    sync.Mutex
 	err   error
@@ -64,8 +65,10 @@ func newScope(graph, node string) *scope { return &scope{graph: graph, node: nod
 func taskScope(ctx context.Context, graph, node string) *scope {
 	s := newScope(graph, node)
 	if t, ok := graphadapter.TaskFrom(ctx); ok {
-		i := t.Info()
-		s.task = fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
+		s.task = func() string {
+			i := t.Info()
+			return fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
+		}
 	}
 	return s
 }
@@ -73,7 +76,7 @@ func taskScope(ctx context.Context, graph, node string) *scope {
 // messageID returns an id for one more message: one that follows from the task and the number of messages that it has
 // named, outside a task a random one.
 func (s *scope) messageID() string {
-	if s.task == "" {
+	if s.task == nil {
 		return uuid.NewString()
 	}
 	s.mu.Lock()
@@ -84,7 +87,7 @@ func (s *scope) messageID() string {
 
 // messagePrefix begins the ids of all messages that the task names, and of no other task's.
 func (s *scope) messagePrefix() string {
-	sum := sha256.Sum256([]byte(s.task))
+	sum := sha256.Sum256([]byte(s.task()))
 	return "t-" + hex.EncodeToString(sum[:10]) + "-"
 }
 

@@ -20,6 +20,9 @@ func decodeJSON(raw []byte, into any) error { return decodeWith(raw, into, false
 func decodeStrict(raw []byte, into any) error { return decodeWith(raw, into, true) }
 
 func decodeWith(raw []byte, into any, strict bool) error {
+	if isPlain(reflect.TypeOf(into)) && json.Unmarshal(raw, into) == nil {
+		return nil // no number can end up in an any, and no key is unknown
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if strict {
@@ -35,6 +38,15 @@ func decodeWith(raw []byte, into any, strict bool) error {
 		return errors.New("there is more than one JSON value")
 	}
 	return nil
+}
+
+// isPlain reports whether a type is a scalar, or pointers to one or lists of them: what a decoder need not be told about,
+// which costs more than the decoding.
+func isPlain(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t.Kind() <= reflect.Float64 || t.Kind() == reflect.String
 }
 
 // encodeJSON encodes a Go value as compact JSON. It leaves <, > and & as they are: stored values are read by people

@@ -48,7 +48,7 @@ func TestRemovingAnUnknownMessageIsReportedToTheTask(t *testing.T) {
 func TestMessagesWithoutIDsGetThoseOfTheirTask(t *testing.T) {
 	task := func(step string) []string {
 		sc := newScope("g", "n")
-		sc.task = step
+		sc.task = func() string { return step }
 		var s allChannels
 		schemaFor[allChannels]().bind(&s, sc, nil)
 		s.Messages.Append(Message{Role: RoleUser, Content: Text("a")}, Message{Role: RoleUser, Content: Text("a")})

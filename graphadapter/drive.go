@@ -26,6 +26,7 @@ type driver struct {
 
 	queue   []*pregel.Task // handed out and not yet started, in task order
 	running int
+	sole    *pregel.Task // the one that runs, when nothing can happen until it ends: it needs no goroutine
 	done    chan delivery
 	step    superstep
 	guard   guard // nil has no say
@@ -86,14 +87,24 @@ func (d *driver) drive(ctx context.Context) error {
 			}
 			continue
 		}
+		if sole := d.sole; sole != nil {
+			d.sole = nil
+			d.take(delivery{sole, d.run(d.step.ctx, sole)})
+			continue
+		}
 		select {
 		case arrived := <-d.done:
-			d.running--
-			d.drain()
-			d.deliver(arrived)
+			d.take(arrived)
 		case <-opened:
 		}
 	}
+}
+
+// take takes in a task that has ended.
+func (d *driver) take(arrived delivery) {
+	d.running--
+	d.drain()
+	d.deliver(arrived)
 }
 
 // deliver gives the loop an outcome, unless the guard keeps it.
@@ -127,6 +138,10 @@ func (d *driver) start() (opened <-chan struct{}) {
 		task, ctx := d.queue[0], d.step.ctx
 		d.queue = d.queue[1:]
 		d.running++
+		if d.running == 1 && len(d.queue) == 0 {
+			d.sole = task
+			break
+		}
 		go func() { d.done <- delivery{task, d.run(ctx, task)} }()
 	}
 	return nil

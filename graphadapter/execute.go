@@ -69,7 +69,7 @@ func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (preg
 		return pregel.Outcome{}, err
 	}
 	t.reset()
-	bounded, stop := t.bound(t.stoppable(ctx))
+	bounded, stop := t.bound(ctx)
 	defer stop()
 	done := make(chan result, 1)
 	go t.execute(bounded, done)
@@ -105,6 +105,7 @@ func await(ctx context.Context, done <-chan result) result {
 
 // execute runs node and branches, and always sends one result, also when the node ends its goroutine.
 func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
+	enoughStack(0)
 	r := result{err: &PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}}
 	defer func() { done <- r }()
 	ctx = t.in(ctx)
@@ -128,6 +129,16 @@ func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
 	if keeps && err == nil && !t.waits() {
 		t.keepResult(ctx, key, command, r.outcome.Routes)
 	}
+}
+
+// enoughStack gives a new goroutine the stack that most nodes need at once. Otherwise it grows in several steps, each of
+// which copies what is on it: more work than all else that an attempt costs.
+//
+//go:noinline
+func enoughStack(at int) byte {
+	var room [8 << 10]byte
+	room[at]++ // without a use there is no room
+	return room[len(room)-1-at]
 }
 
 func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err error) {

@@ -60,7 +60,7 @@ func (a *attempt) bound(ctx context.Context) (bounded context.Context, stop func
 	fail := func(kind string, limit time.Duration) error {
 		return &TimeoutError{Graph: a.info.Graph, Node: a.info.Node, Kind: kind, Limit: limit}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := a.stoppable(ctx)
 	stop = func() { cancel(nil) }
 	if idle > 0 {
 		a.idle = startIdleTimer(idle, func() { cancel(fail(TimeoutIdle, idle)) })

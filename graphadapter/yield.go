@@ -73,10 +73,10 @@ func (a *attempt) endCall() {
 }
 
 // stoppable makes the node's context one that yield can end.
-func (a *attempt) stoppable(ctx context.Context) context.Context {
+func (a *attempt) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, stop := context.WithCancelCause(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stopNode = stop
-	return ctx
+	return ctx, stop
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// BenchmarkFusedSteps is what 1,000 fused supersteps cost besides the one activity that runs them: in its worker, and where
+// the run takes over what it brings.
+func BenchmarkFusedSteps(b *testing.B) {
+	g := loopGraph().Adapter()
+	program, err := g.Program()
+	if err != nil {
+		b.Fatal(err)
+	}
+	begin := func(observe pregel.Observer) *pregel.Loop {
+		input := pregel.Input{Value: pregel.Value(`{"note":"` + chainNote + `"}`)}
+		options := pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}
+		loop, err := program.Start(pregel.NewThread(), input, options, false, observe)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return loop
+	}
+	loop := begin(nil)
+	suspended, err := loop.Suspend()
+	if err != nil {
+		b.Fatal(err)
+	}
+	request := func(mode graphadapter.Durability) *graphadapter.SegmentRequest {
+		return &graphadapter.SegmentRequest{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10}
+	}
+	// The processor time of all threads, garbage collection included.
+	perStep := func(b *testing.B, began time.Duration) {
+		b.ReportMetric(float64((ownCPU()-began).Nanoseconds())/float64(b.N)/manySteps, "cpu-ns/superstep")
+	}
+	var result graphadapter.SegmentResult
+	for _, mode := range []graphadapter.Durability{graphadapter.DurabilityAsync, graphadapter.DurabilityExit} {
+		b.Run(string(mode), func(b *testing.B) {
+			b.ReportAllocs()
+			began := ownCPU()
+			for b.Loop() {
+				var err error
+				result, err = graphadapter.RunSegment(b.Context(), g, request(mode), graphadapter.SegmentHost{})
+				if err != nil || len(result.Deliveries) < manySteps {
+					b.Fatalf("%d outcomes, error %v", len(result.Deliveries), err)
+				}
+			}
+			perStep(b, began)
+		})
+	}
+	stored, err := json.Marshal(result)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("run", func(b *testing.B) {
+		b.ReportAllocs()
+		began := ownCPU()
+		for b.Loop() {
+			var brought graphadapter.SegmentResult
+			if err := json.Unmarshal(stored, &brought); err != nil {
+				b.Fatal(err)
+			}
+			lines := 0
+			loop := begin(func(e pregel.Event) {
+				if e.Kind == pregel.EventCheckpoint {
+					program.Made(e.Checkpoint)
+					program.Next(e.Checkpoint)
+					lines++
+				}
+			})
+			if _, err := graphadapter.Redeliver(loop, loop.Ready(), brought.Deliveries, nil); err != nil || lines < manySteps {
+				b.Fatalf("%d checkpoints, error %v", lines, err)
+			}
+		}
+		perStep(b, began)
+	})
+}
