@@ -41,7 +41,7 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 		}
 		wait, again := RetryAfter(policies, env.Attempt, err)
 		if again && ctx.Err() == nil {
-			last = pregel.Outcome{Emitted: KeepEmitted(outcome.Emitted, MaxEmittedTotal), Ledger: outcome.Ledger}
+			last = pregel.Outcome{Emitted: KeepEmitted(outcome.Emitted, MaxEmittedTotal), Ledger: outcome.Ledger, Kept: outcome.Kept}
 			tries.failed(ctx, wait, last.Emitted)
 			continue
 		}

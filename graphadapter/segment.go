@@ -1,10 +1,12 @@
 package graphadapter
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -241,35 +243,52 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
 
 // fit encodes an outcome, and returns it as whoever reads that finds it: encoding escapes and compacts what a node wrote,
-// and the run's own engine must come to the same digests as this one. An outcome that no payload holds is a failure of its
-// node that names the size.
+// and the run's own engine must come to the same digests as this one. An outcome that no payload holds, or that nobody
+// could read, is a failure of its node that says why.
 func (s *Segment) fit(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
-	d := deliveryOf(t, o)
-	encoded, err := json.Marshal(d)
+	d, encoded, err := asRead(deliveryOf(t, o))
 	var problem pregel.NodeError
 	switch {
 	case err != nil:
-		problem = pregel.NodeError{Type: "InvalidUpdateError", Message: "the result is not JSON: " + err.Error()}
+		problem = pregel.NodeError{Type: "InvalidUpdateError", Message: "the result is no JSON that can be read back: " + err.Error()}
 	case len(encoded) > maxOutcomeBytes:
 		problem = pregel.NodeError{Type: "PayloadTooLarge", Message: fmt.Sprintf("the result has %d bytes, at most %d can "+
 			"be stored: write a reference to the value instead of the value", len(encoded), maxOutcomeBytes)}
 	default:
-		return asRead(encoded), encoded
+		return d, encoded
 	}
 	problem.Graph, problem.Node = s.graph.nameOf(t), t.Node
-	kept := KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger))
-	d = deliveryOf(t, pregel.Outcome{Error: &problem, Emitted: kept, Ledger: o.Ledger})
-	encoded, _ = json.Marshal(d) // of what is JSON already
-	return asRead(encoded), encoded
+	short, _ := SlimLedger(o.Ledger) // of a task under way, which has read it
+	for _, left := range []pregel.Outcome{
+		{Emitted: KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger)), Ledger: o.Ledger, Kept: o.Kept},
+		{Ledger: o.Ledger, Kept: o.Kept}, // an emission, or a receipt, is what cannot be read
+		{Ledger: short, Kept: o.Kept},
+	} {
+		left.Error = &problem
+		if d, encoded, err = asRead(deliveryOf(t, left)); err == nil {
+			break
+		}
+	}
+	return d, encoded
 }
 
-// asRead is an encoded delivery as it is read.
-func asRead(encoded []byte) (d Delivery) {
-	if err := json.Unmarshal(encoded, &d); err != nil {
-		panic("superstep: what was encoded is JSON: " + err.Error())
+// asRead returns a delivery as it is read, and encoded. A value that is nested as deep as a reader goes is too deep within
+// what is made of it: a segment's result, a state, a checkpoint.
+func asRead(d Delivery) (read Delivery, encoded []byte, err error) {
+	if encoded, err = json.Marshal(d); err == nil {
+		err = json.Unmarshal(encoded, &read)
 	}
-	return d
+	if err == nil && len(encoded) > maxNested && !json.Valid(slices.Concat(outerOpen, encoded, outerClose)) {
+		err = errors.New("its values are nested too deep")
+	}
+	return read, encoded, err
 }
+
+// maxNested is less than how deep encoding/json reads; as many bytes are the least that has that depth.
+const maxNested = 9000
+
+// outerOpen and outerClose stand for what values are stored within.
+var outerOpen, outerClose = bytes.Repeat([]byte("["), 100), bytes.Repeat([]byte("]"), 100)
 
 // note records a delivery.
 func (s *Segment) note(d Delivery, encoded []byte) {

@@ -162,7 +162,7 @@ func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
 	}
 	if s.host.Refuse != nil {
 		if refused := s.host.Refuse(t); refused != nil {
-			refused.Ledger = under.ledger()
+			refused.Ledger, refused.Kept = under.ledger(), KeptOf(t, under.Entries())
 			return *refused
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
 	}
 	outcome := runTask(ctx, s.graph, t, env)
 	if outcome.Ledger == nil {
-		outcome.Ledger = under.ledger()
+		outcome.Ledger, outcome.Kept = under.ledger(), KeptOf(t, under.Entries())
 	}
 	return outcome
 }

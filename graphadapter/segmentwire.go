@@ -157,7 +157,7 @@ func Yield(loop *pregel.Loop, ready []*pregel.Task, left map[string]pregel.Value
 			return out.order, fmt.Errorf("the task %s was given back: %w", t.Key(), err)
 		}
 		out.take(deliveryOf(t, pregel.Outcome{}))
-		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored})
+		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored, Kept: KeptIn(t, stored)})
 		out.add(loop.Ready())
 	}
 	return out.order, nil
