@@ -97,9 +97,7 @@ func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req Start
 	if err := c.update(ctx, last, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
 		return ThreadView{}, err
 	}
-	before := last.described.GetWorkflowExecutionInfo()
-	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: last.runID, Started: last.started,
-		Events: before.GetHistoryLength(), HistoryBytes: before.GetHistorySizeBytes()}, nil
+	return c.goingOn(last), nil
 }
 
 // set makes a request one with the settings of an earlier run.
@@ -110,6 +108,7 @@ func (r *StartRequest) set(s *workflows.Settings) {
 	r.RecursionLimit, r.InterruptBefore, r.InterruptAfter = s.Options.RecursionLimit, s.Options.InterruptBefore, s.Options.InterruptAfter
 	r.Durability, r.Fused, r.MaxConcurrency = Durability(s.Durability), s.Fused, s.MaxConcurrency
 	r.KeepOpen, r.IdleTimeout = s.KeepOpen != 0, time.Duration(max(s.KeepOpen, 0))*time.Millisecond
+	r.Hold = s.Hold
 	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
 }
 
@@ -122,7 +121,7 @@ func settingsOf(req StartRequest) *workflows.Settings {
 		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
 			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.branch},
 		Durability: graphadapter.Durability(req.Durability), Fused: req.Fused, MaxConcurrency: req.MaxConcurrency,
-		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen,
+		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen, Hold: req.Hold,
 	}
 }
 

@@ -2,23 +2,31 @@ package superstep
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/google/uuid"
 
 	"superstep.dev/workflows"
 )
 
 // Retry continues a thread whose last run failed, was cancelled or was terminated: from its last checkpoint, without
-// running again what had finished, and with the settings that the run had. Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer.
+// running again what had finished, and with the settings that the run had. A run that is held open ([WithHold]) goes on itself.
+// Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer; ErrRunning for one that is paused.
 func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 	last, err := c.theLastRun(ctx, thread)
 	if err != nil {
 		return ThreadView{}, err
 	}
+	if last.open {
+		view, err := c.retryHeld(ctx, last)
+		if errors.Is(err, errEnded) {
+			return c.Retry(ctx, thread)
+		}
+		return view, err
+	}
 	if !canRetry(last.status) {
-		status := statusOf(last.status)
-		return ThreadView{}, &Error{Kind: ErrNotFailed, Graph: last.graph, Thread: thread,
-			Message: fmt.Sprintf("thread %q has nothing to retry: its run is %s", thread, status),
-			Do:      "Look at it", Command: []string{"show", thread}}
+		return ThreadView{}, nothingToRetry(last, string(statusOf(last.status)))
 	}
 	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
 		return ThreadView{}, err
@@ -31,6 +39,35 @@ func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 	req := StartRequest{Graph: last.graph, Thread: thread}
 	req.set(settings)
 	return c.launch(ctx, req, in, last)
+}
+
+// retryHeld lets an open run go on that failed and was held.
+func (c *Client) retryHeld(ctx context.Context, last *lastRun) (ThreadView, error) {
+	var state workflows.State
+	if err := c.query(ctx, last, workflows.QueryState, &state); err != nil {
+		return ThreadView{}, err
+	}
+	if state.Failure == nil {
+		return ThreadView{}, nothingToRetry(last, state.Status)
+	}
+	id := uuid.NewString()
+	if err := c.update(ctx, last, id, workflows.UpdateRetry, workflows.RetryRequest{ID: id}, nil); err != nil {
+		return ThreadView{}, err
+	}
+	return c.goingOn(last), nil
+}
+
+func nothingToRetry(last *lastRun, status string) error {
+	return &Error{Kind: ErrNotFailed, Graph: last.graph, Thread: last.thread,
+		Message: fmt.Sprintf("thread %q has nothing to retry: its run is %s", last.thread, status),
+		Do:      "Look at it", Command: []string{"show", last.thread}}
+}
+
+// goingOn is the view of an open run that was given something to do: what it does is told behind the events that it had.
+func (c *Client) goingOn(last *lastRun) ThreadView {
+	v := c.viewOf(last)
+	v.Status = StatusRunning
+	return v
 }
 
 // awaitEnd waits for a run's last event, and for that of the runs that it is continued as.

@@ -97,6 +97,7 @@ func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
 		attribute(c, info, workflows.AttributeStatus, &v.Status)
 		attribute(c, info, workflows.AttributeNodes, &v.Nodes)
 		v.Paused = c.pauseOf(info)
+		v.Held = v.Status.Failed()
 	}
 	if v.Status == StatusFailed {
 		var closed Status

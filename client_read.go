@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -172,7 +173,10 @@ func addState(v *ThreadView, s workflows.State) {
 	v.Cancel = cancelView(s.Cancel)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
-	if v.Status == StatusStopped || v.Status == StatusPaused {
+	if s.Failure != nil {
+		v.Held, v.Failure, v.Error = true, s.Failure, fmt.Sprintf("thread %s: %v", v.Thread, s.Failure)
+	}
+	if v.Status == StatusStopped || v.Status == StatusPaused || v.Held {
 		v.Nodes = s.Snapshot.Next
 	}
 	if v.Status != StatusRunning {

@@ -238,7 +238,7 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 		e.Kind = map[string]error{
 			workflows.ErrTypeAnswered: ErrAnswerRefused, workflows.ErrTypeBadAnswer: ErrBadInput,
 			workflows.ErrTypeUnknownQuestion: ErrNotFound, workflows.ErrTypeBusy: ErrRunning,
-			workflows.ErrTypeBadUpdate: ErrBadInput,
+			workflows.ErrTypeBadUpdate: ErrBadInput, workflows.ErrTypeNotFailed: ErrNotFailed,
 		}[refused.Type()]
 		if cause := refusedBy(refused); cause != nil {
 			e.Cause = cause

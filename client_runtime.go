@@ -27,8 +27,11 @@ func (c *Client) waitRun(ctx context.Context, g *graphadapter.Graph, thread stri
 	return v, nil
 }
 
-// failureOf returns a failed run's cause as far as its last event tells.
+// failureOf returns a failed run's cause as far as its last event tells, or the run itself when it is held open.
 func (c *Client) failureOf(ctx context.Context, v ThreadView) error {
+	if v.Held && v.Failure != nil {
+		return v.Failure
+	}
 	last, err := c.theLastRun(ctx, v.Thread)
 	if err != nil {
 		return err

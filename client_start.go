@@ -111,7 +111,7 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	set := settingsOf(req)
 	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
 	in.Segments = true
-	in.MaxConcurrency, in.StepTimeout, in.KeepOpen = set.MaxConcurrency, set.StepTimeout, set.KeepOpen
+	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
 	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {
 		return ThreadView{}, err

@@ -113,7 +113,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	if err != nil {
 		return t.view, err
 	}
-	t.tape.begins(t.view.Status.Rests(), program, opts.Durability)
+	t.tape.begins(t.view.rests(), program, opts.Durability)
 	run, err := m.driver.Thread(g, t.id).Begin(ctx, in, opts)
 	if err != nil {
 		t.tape.ends()
@@ -166,8 +166,9 @@ func (t *memoryThread) stopped(number int, ended graphadapter.RunResult, err err
 	t.effects.ended(t.view.Status)
 	t.open, t.events.waits = splitQuestions(ended.Questions)
 	t.cause = err
+	t.view.Held = t.options.Hold && t.view.Status.Failed()
 	t.view.Closed = time.Now()
-	if t.view.Status.Rests() {
+	if t.view.rests() {
 		t.view.Closed = time.Time{}
 	}
 	t.pause.rests(t)
@@ -249,6 +250,9 @@ func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread stri
 		return ThreadView{}, err
 	}
 	defer t.mu.Unlock()
+	if t.view.Status == StatusPaused {
+		return t.view, nil // also one that failed before
+	}
 	return t.view, t.cause
 }
 

@@ -60,7 +60,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelR
 		}
 		return t.view, nil
 	}
-	if t.view.Status.Rests() {
+	if t.view.rests() {
 		t.conclude(r.Reason)
 	}
 	if t.view.Status == StatusFinished || r.Mode == "" || r.Mode == CancelKeep {
@@ -72,6 +72,7 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelR
 // conclude ends a run that rests as cancelled; t.mu is held.
 func (t *memoryThread) conclude(reason string) {
 	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
+	t.view.Held, t.view.Failure = false, nil
 	t.cause, t.open, t.view.Waits, t.events.waits = &cancelledError{reason}, nil, nil, nil
 }
 

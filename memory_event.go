@@ -44,7 +44,7 @@ func (m *Memory) eventRun(_ context.Context, g *graphadapter.Graph, r EventReque
 		return reply, nil
 	}
 	under := t.view.Status == StatusRunning || t.pause.held
-	if !under && !t.view.Status.Rests() {
+	if !under && !t.view.rests() {
 		return EventReply{}, t.refuse(ErrAnswerRefused, "it takes no event: its run is "+string(t.view.Status))
 	}
 	if reply.Nodes, err = t.takeEvent(memoryEvent{r, time.Now()}, under); err != nil {

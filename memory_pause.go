@@ -36,7 +36,7 @@ func (m *Memory) pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseReq
 		t.pause.seen = append(t.pause.seen, r.ID)
 	}
 	reply := PauseReply{Thread: t.id}
-	open := t.undo == nil && (t.view.Status == StatusRunning || t.view.Status.Rests())
+	open := t.undo == nil && (t.view.Status == StatusRunning || t.view.rests())
 	if !again && open && unpause != (t.view.Paused == nil) {
 		reply.Changed = true
 		if unpause {
@@ -56,7 +56,7 @@ func (p *memoryPause) rests(t *memoryThread) {
 	case t.view.Paused == nil:
 	case t.view.Status == StatusRunning:
 		p.gate.Shut()
-	case t.view.Status.Rests():
+	case t.view.rests():
 		p.under, t.view.Status = t.view.Status, StatusPaused
 	default: // it is over
 		t.view.Paused = nil

@@ -41,6 +41,8 @@ type StartRequest struct {
 	// IdleTimeout; 0 is for ever. See [WithKeepOpen].
 	KeepOpen    bool
 	IdleTimeout time.Duration
+	// Hold keeps the run open when it fails. See [WithHold].
+	Hold bool
 	// Context is a value that every node and branch of the run can read; nil for none.
 	Context json.RawMessage
 }

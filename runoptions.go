@@ -98,6 +98,14 @@ func WithKeepOpen(idle time.Duration) RunOption {
 	return runOption(func(r *runOptions) { r.request.KeepOpen, r.request.IdleTimeout = true, idle })
 }
 
+// WithHold keeps the run open when it fails: it stands still, with the status of its failure, until [Thread.Retry] lets it
+// go on in the same run, new input or an update of its state gives it something else to do, or it is cancelled. Tasks
+// that finished do not run again. It takes events and answers meanwhile, which count when it goes on, and no process is
+// held. A run whose history is full fails for good all the same, and a retry of it is a new one, as without this option.
+func WithHold() RunOption {
+	return runOption(func(r *runOptions) { r.request.Hold = true })
+}
+
 // maxRunContext bounds a run's context in bytes: each task carries a copy of it.
 const maxRunContext = 64 << 10
 

@@ -45,6 +45,9 @@ func (s Status) Rests() bool {
 	return slices.Contains([]Status{StatusWaiting, StatusWaitingEvent, StatusPaused, StatusStopped}, s)
 }
 
+// rests reports whether the run is open and has nothing under way: one that failed may be held.
+func (v ThreadView) rests() bool { return v.Held || v.Status.Rests() }
+
 // failed reports whether the run is over without having finished.
 func (s Status) unfinished() bool { return s.Failed() || s == StatusCancelled || s == StatusTerminated }
 

@@ -35,6 +35,8 @@ type ThreadView struct {
 	Error string          `json:"error,omitempty"`
 	// Failure is why the run failed, nil when it did not or when nobody could say.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Held says that the run is open although it failed ([WithHold]): a retry, new input or an update goes on with it.
+	Held bool `json:"held,omitempty"`
 	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
 	Drained string `json:"drained,omitempty"`
 	// Paused says who paused the run, nil when nobody did. The run has StatusPaused once the tasks that were under way

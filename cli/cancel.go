@@ -53,7 +53,7 @@ func (a *app) showCancelled(view superstep.ThreadView) error {
 			return err
 		}
 		a.next([]string{"retry", view.Thread})
-	case view.Status != superstep.StatusRunning && !view.Status.Rests():
+	case view.Status != superstep.StatusRunning && !view.Status.Rests() && !view.Held:
 		a.printf("nothing to cancel  %s is %s\n", clean(view.Thread), view.Status)
 	case undoing && len(view.Questions) > 0:
 		a.printf("cancelling  %s%s; %d could not be undone and need a person\n", clean(view.Thread), undoneNote(view.Cancel),

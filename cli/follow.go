@@ -58,7 +58,11 @@ func (a *app) showEnd(view superstep.ThreadView) {
 	case superstep.StatusStopped:
 		a.printf("%s%s\n", whyStopped(view), before(view.Nodes))
 	default:
-		a.printf("%s%s\n", view.Status, colon(first(view.Error, view.Problem)))
+		held := ""
+		if view.Held {
+			held = ", held open"
+		}
+		a.printf("%s%s%s\n", view.Status, held, colon(first(view.Error, view.Problem)))
 	}
 }
 

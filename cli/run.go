@@ -30,7 +30,7 @@ type runFlags struct {
 	recursionLimit            int
 	maxConcurrency            int
 	stepTimeout               time.Duration
-	follow, keepOpen          bool
+	follow, keepOpen, hold    bool
 	idle                      time.Duration
 	// given reports whether a flag is on the command line.
 	given func(flag string) bool
@@ -73,6 +73,7 @@ run waits or ends.`,
 	flags.BoolVar(&f.keepOpen, "keep-open", false, "keep the run open when it has finished, for the thread's next input, until it is cancelled")
 	flags.DurationVar(&f.idle, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
 	flags.BoolVar(&f.fused, "fused", false, "run consecutive supersteps in one activity in sync mode too")
+	flags.BoolVar(&f.hold, "hold", false, "keep the run open when it fails, until it is retried, given new input, or cancelled")
 	flags.StringVar(&f.durability, "durability", durabilities[0], "`WHEN` progress is stored: sync, async or exit")
 	return cmd
 }
@@ -101,7 +102,7 @@ func (a *app) startRequest(ctx context.Context, graph string, f *runFlags) (supe
 		Graph: graph, Thread: f.thread, Checkpoint: f.checkpoint,
 		Durability: superstep.Durability(f.durability), Fused: f.fused, RecursionLimit: f.recursionLimit,
 		MaxConcurrency: f.maxConcurrency, StepTimeout: f.stepTimeout, InterruptBefore: f.before, InterruptAfter: f.after,
-		KeepOpen: f.keepOpen, IdleTimeout: f.idle,
+		KeepOpen: f.keepOpen, IdleTimeout: f.idle, Hold: f.hold,
 	}
 	if err := checkGraphName(graph); err != nil {
 		return req, err

@@ -84,7 +84,7 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 	}
 	fact("graph", view.Graph)
 	fact("step", fmt.Sprint(view.Step))
-	if view.Status == superstep.StatusStopped || view.Status == superstep.StatusPaused {
+	if view.Status == superstep.StatusStopped || view.Status == superstep.StatusPaused || view.Held {
 		fact("next", list(view.Nodes))
 	} else {
 		fact("at", list(view.Nodes))
@@ -96,6 +96,7 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 	fact("cancel", cancelFact(view.Cancel))
 	fact("error", view.Error)
 	fact("problem", view.Problem)
+	fact("held", heldFact(view))
 	if !view.Started.IsZero() {
 		fact("started", a.moment(view.Started)+", "+a.ago(view.Started))
 	}
@@ -110,6 +111,14 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 		fact("history", fmt.Sprintf("%d events, %s", view.Events, humanize.IBytes(uint64(max(view.HistoryBytes, 0)))))
 	}
 	return t
+}
+
+// heldFact says what becomes of a run that failed and is open.
+func heldFact(view superstep.ThreadView) string {
+	if !view.Held {
+		return ""
+	}
+	return "it stays open: retry it, give it new input, or cancel it"
 }
 
 func (a *app) showQuestions(questions []superstep.Question) error {

@@ -122,13 +122,17 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
-		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events}
+		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events,
+		Retry: r.inbox.retry}
+	if r.failure != nil {
+		in.Carried.Failure = failureOf(r.in.Graph, r.failure)
+	}
 	in.Pauses, in.Events = r.pauseState(), r.eventState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}
 	var err error
-	if r.loop != nil && r.loop.Thread() == r.thread {
+	if r.loop != nil && r.loop.Thread() == r.thread && r.failure == nil {
 		in.Carried.Loop, err = r.loop.Suspend()
 	} else {
 		in.State, err = r.program.EncodeThread(r.thread)
@@ -155,6 +159,10 @@ func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
 	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal
 	r.inbox.unread, r.inbox.events, r.events.asked = c.Signals, c.Ended, true
+	r.inbox.retry = c.Retry
+	if c.Failure != nil {
+		r.failure = c.Failure
+	}
 	if c.Loop != nil {
 		var err error
 		if r.loop, err = r.program.Restore(c.Loop, r.observer(ctx)); err != nil {

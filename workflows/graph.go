@@ -25,6 +25,8 @@ type run struct {
 	loop    *pregel.Loop // nil when the state was updated since it ended
 	status  string
 	failure error
+	// refused says that the engine refused what the run was to go on with: it never began.
+	refused bool
 	drained string // why the run was asked to stop, and did
 	// paused says who paused the run, nil when nobody did; pausesSeen are the ids of the requests for that.
 	paused     *Pause
@@ -59,7 +61,7 @@ type run struct {
 
 // Graph runs a thread of a graph: superstep by superstep, a node's task as an activity, an interrupt as a question that
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
-// failed, with everything that a retry needs in its last event.
+// failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
 func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error) {
 	r := &run{in: in, sink: g.sink, status: StatusRunning, suspectStep: -1}
 	r.inbox.answered, r.segments.suspect = in.Answered, in.Suspects
@@ -98,7 +100,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 			return r.finished(ctx) // it was only kept open
 		case ctx.Err() != nil:
 			return nil, r.cancelled(ctx)
-		case r.failure != nil:
+		case r.failure != nil && !r.heldOpen():
 			return nil, r.failed(ctx)
 		case r.nothingLeft() && !r.staysOpen():
 			return r.finished(ctx)
@@ -134,13 +136,12 @@ func (r *run) open(ctx workflow.Context) (err error) {
 func (r *run) begin(ctx workflow.Context) {
 	if len(r.in.Edits) > 0 {
 		_, r.failure = r.update(ctx, UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within})
+		r.refused = r.failure != nil
 		return
 	}
 	r.answer(ctx, "", r.in.Input, r.in.Replay)
-	if r.in.Suspect && r.loop != nil {
-		r.suspectStep = r.loop.Step()
-		// A segment may have gone on from there, and nobody knows how far. A retry goes on with the settings of the run.
-		r.segments.suspect.All = r.in.Segments && r.relaxed()
+	if r.in.Suspect {
+		r.suspect()
 	}
 }
 
@@ -162,6 +163,7 @@ func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	r.segments = segments{count: r.segments.count, suspect: r.segments.suspect}
 	r.began(ctx, r.in.Durability)
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
+	r.refused = r.loop == nil
 }
 
 // options are those of the newest invocation.

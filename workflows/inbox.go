@@ -13,6 +13,7 @@ import (
 // inbox notes what arrived for the main coroutine.
 type inbox struct {
 	invoke   *InvokeRequest
+	retry    bool // of a run that failed
 	edits    []*edit
 	drain    string // why the run is to stop, "" when it is not
 	updates  []ResumeRequest
@@ -27,7 +28,7 @@ type inbox struct {
 
 // waiting reports whether there is something for the engine to go on with.
 func (b *inbox) waiting() bool {
-	return b.invoke != nil || len(b.updates)+len(b.signals)+len(b.events) > 0
+	return b.invoke != nil || b.retry || len(b.updates)+len(b.signals)+len(b.events) > 0
 }
 
 // changing reports whether the thread is about to change, so that its open questions may not be open any more.
@@ -79,7 +80,7 @@ func (b *inbox) take() pregel.Input {
 		}
 		in.Resume.Answers = append(in.Resume.Answers, b.events...)
 	}
-	b.updates, b.signals, b.events = nil, nil, nil
+	b.updates, b.signals, b.events, b.retry = nil, nil, nil, false
 	return in
 }
 
@@ -142,6 +143,16 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 					return err
 				}
 				return r.updateRefusal(req)
+			}},
+		{UpdateRetry, "Lets a run go on that failed and was held open.", r.onRetry,
+			func(ctx workflow.Context, req RetryRequest) error {
+				if r.inbox.again(UpdateRetry, req.ID, nil) {
+					return nil
+				}
+				if err := r.noRoom(ctx); err != nil {
+					return err
+				}
+				return r.retryRefusal(req)
 			}},
 		{UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
 			func(_ workflow.Context, req DrainRequest) error { return drainRefusal(req) }},

@@ -37,6 +37,9 @@ func (r *run) state() (State, error) {
 	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Output: r.program.Spec.Output,
 		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.questions(), Waits: r.waits(), Due: r.events.Due,
 		Ledgers: r.program.Ledgers(r.thread)}
+	if r.failure != nil {
+		s.Failure = failureOf(r.in.Graph, r.failure)
+	}
 	for _, k := range r.events.Kept {
 		k.Value = nil
 		s.Kept = append(s.Kept, k)

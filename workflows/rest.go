@@ -18,6 +18,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 			r.readSignals(ctx, nil)
 		}
 		r.attend(ctx)
+		r.noteAnswers(ctx)
 		if r.mayGoOn() { // with an event that was kept
 			if r.status != StatusRunning {
 				r.status = StatusRunning
@@ -29,7 +30,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 		r.show(ctx)
 		paused := r.paused
 		r.awaitNews(ctx, func() bool {
-			return r.mayGoOn() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx)
+			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx)
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false
@@ -44,15 +45,21 @@ func (r *run) rest(ctx workflow.Context) bool {
 	return false
 }
 
-// mayGoOn reports whether there is something to go on with, and nobody holds the run up.
-func (r *run) mayGoOn() bool { return r.inbox.waiting() && r.paused == nil }
+// mayGoOn reports whether there is something to go on with, and nobody holds the run up. One that failed does not go on
+// with an answer.
+func (r *run) mayGoOn() bool {
+	return r.paused == nil && (r.inbox.invoke != nil || r.inbox.retry || r.failure == nil && r.inbox.waiting())
+}
 
 // goOn continues with what arrived while the run rested. What was accepted counts also when the run has been cancelled
 // since: it is in the state that a retry goes on from.
 func (r *run) goOn(ctx workflow.Context) {
 	r.idleEnds, r.idled = time.Time{}, false
-	invoke := r.inbox.invoke
+	invoke, failed := r.inbox.invoke, r.failure != nil
 	in := r.inbox.take()
+	if failed {
+		defer r.suspect() // as a run that follows a failed one
+	}
 	if invoke == nil {
 		r.start(ctx, in, false)
 		return
@@ -75,12 +82,12 @@ func (r *run) goOn(ctx workflow.Context) {
 
 func (in *GraphInput) settings() *Settings {
 	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context,
-		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen}
+		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold}
 }
 
 func (in *GraphInput) set(s Settings) {
 	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
-	in.MaxConcurrency, in.StepTimeout = s.MaxConcurrency, s.StepTimeout
+	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
 	in.KeepOpen = cmp.Or(s.KeepOpen, in.KeepOpen)
 }
 

@@ -47,6 +47,8 @@ func (r *run) resting() string {
 	switch {
 	case r.paused != nil:
 		return StatusPaused
+	case r.failure != nil:
+		return FailureStatus(failureOf(r.in.Graph, r.failure))
 	case r.stands() == pregel.StatusWaiting && len(r.questions()) == 0 && len(r.waits()) > 0:
 		return StatusWaitingEvent
 	case r.stands() == pregel.StatusWaiting:

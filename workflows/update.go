@@ -79,7 +79,7 @@ func (r *run) update(ctx workflow.Context, req UpdateStateRequest) (UpdateStateR
 
 // commit makes an update that can be applied, with the outcome of its branches.
 func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStateRequest, routes [][]pregel.Target) (UpdateStateReply, error) {
-	r.thread, r.loop, r.drained, r.suspectStep = thread, nil, "", -1
+	r.thread, r.loop, r.failure, r.drained, r.suspectStep = thread, nil, nil, "", -1
 	r.began(ctx, graphadapter.DurabilitySync) // an update's checkpoints are kept in every mode
 	known := func(*pregel.Task) ([]pregel.Target, error) {
 		next := routes[0]

@@ -17,6 +17,8 @@ const (
 	UpdateInvoke = "invoke"
 	// UpdateState writes to the thread's state from outside, while the run waits.
 	UpdateState = "update_state"
+	// UpdateRetry lets a run that failed and was held open go on.
+	UpdateRetry = "retry"
 	// UpdateDrain asks a run to stop before its next superstep.
 	UpdateDrain = "drain"
 	// UpdatePause pauses a run, or lets a paused one go on; so does SignalPause while no worker is there to reply.
@@ -63,6 +65,8 @@ const (
 	ErrTypeAnswered        = "superstep.AlreadyAnswered"
 	ErrTypeBadAnswer       = "superstep.BadAnswer"
 	ErrTypeBusy            = "superstep.RunBusy"
+	// ErrTypeNotFailed: there is nothing to retry.
+	ErrTypeNotFailed = "superstep.NotFailed"
 	// ErrTypeBadUpdate: an update of the state cannot be applied; nothing was.
 	ErrTypeBadUpdate = "superstep.BadUpdate"
 )
@@ -121,6 +125,8 @@ type GraphInput struct {
 	// KeepOpen is how long the run stays open when nothing is left to do, in milliseconds: for more input, which it takes by
 	// UpdateInvoke. -1 is until it is cancelled, 0 not at all.
 	KeepOpen int64 `json:"keep_open_ms,omitempty"`
+	// Hold keeps the run open when it fails, for UpdateRetry, new input, an update of the state or its cancellation.
+	Hold bool `json:"hold,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
 	// Events is what the thread knows of events: those that it keeps, and until when its tasks wait.
@@ -195,6 +201,7 @@ type Settings struct {
 	Context        pregel.Value            `json:"context,omitempty"`
 	// KeepOpen of 0 keeps a run open that is.
 	KeepOpen int64 `json:"keep_open_ms,omitempty"`
+	Hold     bool  `json:"hold,omitempty"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.
@@ -214,6 +221,12 @@ type UpdateStateReply struct {
 	Checkpoint string `json:"checkpoint"`
 	// Next are the nodes that it leads to.
 	Next []string `json:"next"`
+}
+
+// RetryRequest is the argument of UpdateRetry.
+type RetryRequest struct {
+	// ID makes the request idempotent.
+	ID string `json:"id"`
 }
 
 // DrainRequest is the argument of UpdateDrain.
@@ -238,9 +251,11 @@ type State struct {
 	// Drained is why the run was asked to stop, when that is why it stands still.
 	Drained string `json:"drained,omitempty"`
 	// Paused says who paused the run, also while the tasks that were under way end.
-	Paused   *Pause          `json:"paused,omitempty"`
-	Snapshot pregel.Snapshot `json:"snapshot"`
-	Running  []string        `json:"running,omitempty"`
+	Paused *Pause `json:"paused,omitempty"`
+	// Failure is why a run failed that is held open; nil for any other.
+	Failure  *pregel.NodeError `json:"failure,omitempty"`
+	Snapshot pregel.Snapshot   `json:"snapshot"`
+	Running  []string          `json:"running,omitempty"`
 	// Output names the channels of the snapshot that are the graph's output; nil means all.
 	Output []string `json:"output,omitzero"`
 	// Questions wait for an answer of a person.

@@ -35,8 +35,12 @@ type Carried struct {
 	Resumes  []ResumeRequest `json:"resumes,omitempty"`
 	BySignal []ResumeRequest `json:"by_signal,omitempty"`
 	Signals  []ResumeRequest `json:"signals,omitempty"`
-	Ended    []pregel.Answer `json:"ended,omitempty"` // the ends of waits for events
-	Refused  []Refused       `json:"refused,omitempty"`
+	// Retry was taken and not used yet, because the run is paused.
+	Retry bool `json:"retry,omitempty"`
+	// Failure is why the run failed that is held open; nil for one that is not.
+	Failure *pregel.NodeError `json:"failure,omitempty"`
+	Ended   []pregel.Answer   `json:"ended,omitempty"` // the ends of waits for events
+	Refused []Refused         `json:"refused,omitempty"`
 	// Taken are the latest requests by update, oldest first.
 	Taken []Taken `json:"taken,omitempty"`
 }

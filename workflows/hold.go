@@ -1,0 +1,59 @@
+package workflows
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+// heldOpen reports whether the run, which failed, waits for somebody to retry it. One whose history is full cannot: its
+// retry is a run of its own. Nor does one that never began, because the engine refused its input.
+func (r *run) heldOpen() bool {
+	var full *HistoryFullError
+	return r.in.Hold && r.failure != nil && !r.refused && !errors.As(r.failure, &full)
+}
+
+// onRetry lets the run go on from where it failed.
+func (r *run) onRetry(_ workflow.Context, req RetryRequest) error {
+	if !r.inbox.again(UpdateRetry, req.ID, nil) {
+		r.inbox.took(UpdateRetry, req.ID, nil)
+		r.inbox.retry = true
+	}
+	return nil
+}
+
+// retryRefusal says why the run cannot be retried now; nil means it can. It changes nothing.
+func (r *run) retryRefusal(req RetryRequest) error {
+	switch {
+	case req.ID == "" || len(req.ID) > maxNameBytes:
+		return refuse(ErrTypeBadUpdate, "a retry has an id of at most %d bytes", maxNameBytes)
+	case r.inbox.changing() || r.inbox.retry:
+		return refuse(ErrTypeBusy, "the run is about to go on: look where it stands then")
+	case r.failure == nil || !r.standing():
+		return refuse(ErrTypeNotFailed, "the run has nothing to retry: it is %s", r.status)
+	case r.paused != nil:
+		return refuse(ErrTypeBusy, "%s", r.pausedBy())
+	}
+	return nil
+}
+
+// suspect notes that the superstep which the run goes on with was under way before: its tasks may have acted without a
+// trace. A segment may have gone on from there, and nobody knows how far; a retry goes on with the settings of the run.
+func (r *run) suspect() {
+	if r.loop != nil {
+		r.suspectStep = r.loop.Step()
+		r.segments.suspect.All = r.in.Segments && r.relaxed()
+	}
+}
+
+// hasNoted reports whether a run that failed was answered.
+func (r *run) hasNoted() bool {
+	return r.failure != nil && r.inbox.waiting() && r.inbox.invoke == nil && !r.inbox.retry
+}
+
+// noteAnswers puts what a run that failed was answered on record, in its thread: whatever goes on with that finds it.
+func (r *run) noteAnswers(ctx workflow.Context) {
+	if r.hasNoted() {
+		r.keepAnswers(ctx)
+	}
+}
