@@ -42,7 +42,7 @@ func (r *run) retryRefusal(req RetryRequest) error {
 func (r *run) suspect() {
 	if r.loop != nil {
 		r.suspectStep = r.loop.Step()
-		r.segments.suspect.All = r.in.Segments && r.relaxed()
+		r.segments.suspect.All = r.segments.suspect.All || r.in.Segments && r.relaxed()
 	}
 }
 
