@@ -57,6 +57,9 @@ func (r *run) endSegment(ctx workflow.Context) {
 // breakpoint. It can have gone past a failure, which another execution need not have, and past wherever the run was asked
 // to stop: what runs next is suspect then, in the thread's next run too.
 func (r *run) settleSuspicion() {
+	if r.loop == nil { // an update dropped the superstep: of its tasks nothing is known any more
+		return
+	}
 	switch r.loop.Status() {
 	case pregel.StatusDone, pregel.StatusWaiting, pregel.StatusBreakpoint:
 		if !r.doubts() {
