@@ -3,12 +3,14 @@ package superstep
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/history"
@@ -16,7 +18,7 @@ import (
 )
 
 // Effects returns what a thread did outside: the effects of all its runs that the server still has, and of tasks under
-// way. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
+// way, as far as those have stored it: in exit mode nothing before their end. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
 // Errors: ErrNotFound; ErrBadInput when the past cannot be read here; ErrNoServer.
 func (c *Client) Effects(ctx context.Context, r EffectsRequest) (EffectsView, error) {
@@ -43,12 +45,40 @@ func (c *Client) effectsOf(ctx context.Context, g *graphadapter.Graph, thread st
 // addUnderWay adds what the tasks under way have stored with their heartbeats.
 func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
 	for _, a := range last.described.GetPendingActivities() {
+		switch a.GetActivityType().GetName() {
+		case graphadapter.SegmentActivity:
+			c.addSegment(a, effects)
+			continue
+		case graphadapter.StandingActivity, graphadapter.CompensateActivity:
+			continue // they call nothing but what undoes effects
+		}
 		var kept graphadapter.NodeProgress
 		if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
 			continue // not a task's
 		}
 		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
 		effects.UnderWay(node, workflows.StepOf(a.GetActivityId()), kept.Ledger, a.GetLastHeartbeatTime().AsTime())
+	}
+}
+
+// addSegment adds what a segment under way has stored: what its tasks did that have ended, and those that have not. In
+// exit mode it stores nothing before its end.
+func (c *Client) addSegment(a *workflowpb.PendingActivityInfo, effects *graphadapter.Effects) {
+	var progress graphadapter.SegmentProgress
+	var record []byte
+	if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &progress, &record) != nil {
+		return
+	}
+	since := a.GetLastHeartbeatTime().AsTime()
+	if deliveries, err := graphadapter.DecodeRecord(record); err == nil {
+		for _, d := range deliveries {
+			step, node := d.Place()
+			effects.UnderWay(node, step, d.Outcome.Ledger, since)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(progress.Tasks)) {
+		step, node := graphadapter.Delivery{Key: key}.Place()
+		effects.UnderWay(node, step, progress.Tasks[key], since)
 	}
 }
 

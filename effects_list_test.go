@@ -3,6 +3,7 @@ package superstep_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,4 +105,45 @@ func TestEffectsOfTasksUnderWayAreListed(t *testing.T) {
 	_, err := th.Wait(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"hold 1 committed"}, states(t, th))
+}
+
+// Of supersteps that run in one activity, what has ended and what has not is listed alike.
+func TestEffectsOfFusedSuperstepsUnderWayAreListed(t *testing.T) {
+	for name, mode := range map[string]superstep.RunOption{
+		"sync": superstep.WithFused(), "async": superstep.WithDurability(superstep.DurabilityAsync),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTill()
+			release := make(chan struct{})
+			pay := b.effect("bank.pay")
+			g := superstep.NewStateGraph[payment]("holdsfused")
+			g.AddEffect(pay)
+			g.AddNode("before", paying(pay, "ann"))
+			g.AddNode("hold", func(ctx context.Context, s payment) (payment, error) {
+				if _, err := pay.Call(ctx, transfer{To: "bob", Amount: 1}); err != nil {
+					return s, err
+				}
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+				return s, nil
+			})
+			g.AddEdge(superstep.Start, "before")
+			g.AddEdge("before", "hold")
+			graph := g.MustCompile()
+			th := graph.Thread(graphtest.Temporal(t, graph), graphtest.ThreadID(t))
+			require.NoError(t, th.Start(t.Context(), payment{}, mode))
+			want := []string{"before 1 committed", "hold 2 committed"}
+			var got []string
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && !slices.Equal(want, got); {
+				got = states(t, th)
+			}
+			assert.Equal(t, want, got)
+			close(release)
+			_, err := th.Wait(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, want, states(t, th))
+		})
+	}
 }
