@@ -3,11 +3,16 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo dev test check tools build bench chaos clean
+.PHONY: help demo dev test check tools build bench chaos soak clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
 FREEZES ?= 100
+
+# How long the thread of make soak is, how often it asks, and how often a worker is killed.
+SUPERSTEPS ?= 20000
+QUESTIONS ?= 200
+EVERY ?= 30s
 
 help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
@@ -15,6 +20,7 @@ help:
 	@echo 'make test    formatting, vet, linters, determinism, and every test against a real server'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
 	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); a quarter of an hour, N=20 a minute'
+	@echo 'make soak    one thread of $(SUPERSTEPS) supersteps whose workers are killed; a quarter of an hour, SUPERSTEPS=2000 QUESTIONS=20 two minutes'
 	@echo 'make build   the commands, in ./bin'
 	@echo '($(FIRST))'
 
@@ -57,6 +63,10 @@ bench:
 chaos:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/chaos ./e2e/chaos
 	exec $(BIN)/chaos -n $(N) -freezes $(shell [ $(N) -lt $(FREEZES) ] && echo $(N) || echo $(FREEZES))
+
+soak:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/soak ./e2e/soak
+	exec $(BIN)/soak -supersteps $(SUPERSTEPS) -questions $(QUESTIONS) -every $(EVERY)
 
 clean:
 	rm -rf $(BIN) .demo .dev bench/results

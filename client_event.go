@@ -87,7 +87,7 @@ func (c *Client) sendEvent(ctx context.Context, last *lastRun, wire workflows.Ev
 	if errors.Is(err, ErrNoWorker) {
 		// Should the update have got through all the same, the id makes one of the two.
 		reply.Stored = true
-		if err = c.temporal.SignalWorkflow(ctx, last.thread, "", workflows.SignalEvent, wire); err != nil {
+		if err = c.signal(ctx, last, workflows.SignalEvent, wire); err != nil {
 			err = c.explain(err, last.graph, last.thread)
 		}
 	}

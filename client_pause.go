@@ -87,7 +87,7 @@ func (c *Client) sendPause(ctx context.Context, last *lastRun, wire workflows.Pa
 	if errors.Is(err, ErrNoWorker) {
 		// Should the update have got through all the same, the id makes one of the two.
 		reply.Stored = true
-		if err = c.temporal.SignalWorkflow(ctx, last.thread, "", workflows.SignalPause, wire); err != nil {
+		if err = c.signal(ctx, last, workflows.SignalPause, wire); err != nil {
 			err = c.explain(err, last.graph, last.thread)
 		}
 	}

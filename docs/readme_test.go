@@ -44,6 +44,7 @@ var elsewhere = map[string]string{
 	"make test":            "../.ci/run",
 	"make bench":           "../bench/engine_test.go",
 	"make chaos":           "../e2e/chaos/chaos_test.go",
+	"make soak":            "../e2e/soak/soak_test.go",
 	"go run ./devserver":   "../devserver/process_test.go",
 	"go run ./conformance": "../conformance/conformance_test.go",
 	"sh deploy/create-secret.sh && docker compose up": "../deploy/compose_test.go",
