@@ -108,7 +108,7 @@ func TestSameAsMemoryWithoutCache(t *testing.T) {
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}
-	uncached(t, "^TestSameAsMemory$")
+	uncached(t, "^(TestSameAsMemory|TestContinuedSameAsMemory)$")
 }
 
 // uncached runs tests in a process that keeps no workflow between tasks.
