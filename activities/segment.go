@@ -60,7 +60,10 @@ type segment struct {
 
 // read takes in what earlier executions of the activity left.
 func (e *segment) read(ctx context.Context) error {
-	e.repeated = e.info.Attempt > 1 || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+	reset := e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+	e.repeated = e.info.Attempt > 1 || reset
+	// What a reset took back may have gone further than any record tells.
+	e.req.Suspect.All = e.req.Suspect.All || reset
 	if !activity.HasHeartbeatDetails(ctx) {
 		return nil
 	}

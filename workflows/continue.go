@@ -127,6 +127,9 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	if r.failure != nil {
 		in.Carried.Failure = failureOf(r.in.Graph, r.failure)
 	}
+	if info := workflow.GetInfo(ctx); info.OriginalRunID != info.WorkflowExecution.RunID {
+		in.Carried.Suspect.All = true // it was reset, which the next run cannot see
+	}
 	in.Pauses, in.Events = r.pauseState(), r.eventState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
