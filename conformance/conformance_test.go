@@ -25,6 +25,19 @@ func TestRecordedTraces(t *testing.T) {
 	}
 }
 
+// TestRecordedTracesInEachMode runs every recorded case on the in-process engine in the modes that keep less.
+func TestRecordedTracesInEachMode(t *testing.T) {
+	for _, mode := range []string{"async", modeExit} {
+		t.Run(mode, func(t *testing.T) {
+			cases, err := loadCases([]string{"testdata"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			judgeCases(t, memoryEngine{}, cases, mode)
+		})
+	}
+}
+
 // TestAllCasesAreFound keeps the suite from shrinking unnoticed.
 func TestAllCasesAreFound(t *testing.T) {
 	for folder, want := range map[string]int{"testdata/cases": 226, "testdata/random": 150, "testdata/more.jsonl": 257} {
@@ -53,7 +66,8 @@ func TestCommandUsage(t *testing.T) {
 		{nil, exitUsage, "name the cases"},
 		{[]string{"-nope", "testdata"}, exitUsage, "-nope"},
 		{[]string{"-address", "here:1", "testdata"}, exitUsage, "-address needs -engine temporal"},
-		{[]string{"-durability", "later", "testdata"}, exitUsage, `there are sync, async and exit, not "later"`},
+		{[]string{"-durability", "fused", "testdata"}, exitUsage, "fused needs -engine temporal"},
+		{[]string{"-durability", "later", "testdata"}, exitUsage, `there are sync, fused, async and exit, not "later"`},
 		{[]string{"-parallel", "-1", "testdata"}, exitUsage, "-parallel: at least 1"},
 		{[]string{"-engine", "quantum", "testdata"}, exitUsage, `no engine "quantum"`},
 		{[]string{"-run", "(", "testdata"}, exitUsage, "-run"},

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"superstep.dev/graphadapter"
 )
 
 const usage = `Usage: go run ./conformance [flags] PATH...
@@ -32,11 +34,17 @@ Flags:
   -address H:P       the Temporal server to use; without it, and without SUPERSTEP_TEST_ADDRESS, the program starts one
                      (built on first use, which takes minutes) and ends it again
   -durability MODE   run every case in this mode (sync, fused, async, exit) where it names none; fused is sync with
-                     consecutive supersteps in one activity, which only the temporal engine has; exit keeps one
-                     checkpoint of each run
+                     consecutive supersteps in one activity, which only the temporal engine has; for exit see below
   -parallel N        how many cases run at a time
   -run REGEXP        only the cases whose name matches
   -v                 print passing cases too, and why those that differ on purpose do
+
+What exit by definition does not keep is not compared; everything else is, and the last line says how many cases show
+or name such checkpoints. The exact rule, in FORMAT's terms:
+  - of the checkpoints that a run action makes, in each graph, only the newest is kept; those of update_state all are;
+  - "history" lists what is kept; "parent" is the nearest kept one on the way back, null if there is none;
+  - "from_checkpoint" names the same checkpoint at its place among the kept ones. When a later action names one that exit
+    would not keep, the run action that made it runs in sync.
 
 Exit status: 0 all passed or differ on purpose, 1 some failed, 2 wrong usage or no server.
 
@@ -155,8 +163,12 @@ func parse(args []string) (*settings, error) {
 	return s, nil
 }
 
-// modeFused is sync mode with consecutive supersteps in one activity.
-const modeFused = "fused"
+const (
+	// modeFused is sync mode with consecutive supersteps in one activity.
+	modeFused = "fused"
+	// modeExit keeps one checkpoint of each run.
+	modeExit = string(graphadapter.DurabilityExit)
+)
 
 // mode is the durability as a run is asked for it.
 func (s *settings) mode() string {

@@ -79,6 +79,7 @@ type tally struct {
 	verbose                  bool
 	out                      io.Writer
 	passed, deviated, failed int
+	cut                      int // of those that did not fail: compared without what exit does not keep
 	begun                    time.Time
 	times                    []timed
 }
@@ -93,6 +94,9 @@ type timed struct {
 func (t *tally) note(c *trial, v verdict) {
 	name := c.source.name()
 	t.times = append(t.times, timed{name, v.took})
+	if v.cut && v.failure == "" {
+		t.cut++
+	}
 	switch {
 	case v.failure != "":
 		t.failed++
@@ -103,13 +107,21 @@ func (t *tally) note(c *trial, v verdict) {
 		if t.verbose {
 			fmt.Fprintf(t.out, " (%s)", c.deviation.Reason)
 		}
-		fmt.Fprintln(t.out)
+		fmt.Fprintln(t.out, cutNote(v))
 	default:
 		t.passed++
 		if t.verbose {
-			fmt.Fprintf(t.out, "ok   %s\n", name)
+			fmt.Fprintf(t.out, "ok   %s%s\n", name, cutNote(v))
 		}
 	}
+}
+
+// cutNote is what a case's line ends with when something of it was not to be compared.
+func cutNote(v verdict) string {
+	if !v.cut {
+		return ""
+	}
+	return " (without the history that exit does not keep)"
 }
 
 // slowest is how many of the slowest cases a summary names.
@@ -127,5 +139,9 @@ func (t *tally) summary() {
 		fmt.Fprintf(t.out, "%.1f s, %.1f cases/s; slowest: %s\n", took.Seconds(), float64(len(t.times))/took.Seconds(),
 			strings.Join(worst, ", "))
 	}
-	fmt.Fprintf(t.out, "%d passed, %d as we differ on purpose, %d failed, none skipped\n", t.passed, t.deviated, t.failed)
+	fmt.Fprintf(t.out, "%d passed, %d as we differ on purpose, %d failed, none skipped", t.passed, t.deviated, t.failed)
+	if t.cut > 0 {
+		fmt.Fprintf(t.out, "; %d of them without the history that exit does not keep", t.cut)
+	}
+	fmt.Fprintln(t.out)
 }

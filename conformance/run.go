@@ -27,6 +27,10 @@ type run struct {
 	unreadable string
 	// durability is for the run actions that name none.
 	durability string
+	// exit is set when that is exit: what it keeps, and of which actions more must be kept.
+	exit *exitView
+	// after is called after each action, when set.
+	after func(ctx context.Context, i int) error
 }
 
 // newRun builds a case's graph under that name. text is the case as it stands in its file.
@@ -69,6 +73,12 @@ func (r *run) on(ctx context.Context, e engine) (answers []any, err error) {
 			return answers, fmt.Errorf("action %d: %w", i, err)
 		}
 		answers = append(answers, answer)
+		if r.after == nil {
+			continue
+		}
+		if err := r.after(ctx, i); err != nil {
+			return answers, fmt.Errorf("after action %d: %w", i, err)
+		}
 	}
 	return answers, nil
 }
@@ -88,7 +98,7 @@ func panicSite(stack []byte) string {
 func (r *run) act(ctx context.Context, i int) (any, error) {
 	a := &r.doc.Actions[i]
 	r.counters.reset()
-	result, err := r.perform(ctx, a)
+	result, err := r.perform(ctx, i)
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +124,15 @@ func (r *run) act(ctx context.Context, i int) (any, error) {
 }
 
 // perform executes an action and returns its result without what is read after it.
-func (r *run) perform(ctx context.Context, a *action) (map[string]any, error) {
-	at, err := r.place(ctx, a)
+func (r *run) perform(ctx context.Context, i int) (map[string]any, error) {
+	a := &r.doc.Actions[i]
+	at, err := r.place(ctx, i)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case a.isRun():
-		return r.stream(ctx, a, at)
+		return r.stream(ctx, a, at, r.durabilityOf(i))
 	case a.UpdateState != nil:
 		return r.update(ctx, a, at)
 	case a.GetState != nil:
@@ -139,7 +150,8 @@ func (r *run) perform(ctx context.Context, a *action) (map[string]any, error) {
 }
 
 // place is where an action takes place: from_checkpoint counts in the history as it is at that moment.
-func (r *run) place(ctx context.Context, a *action) (place, error) {
+func (r *run) place(ctx context.Context, i int) (place, error) {
+	a := &r.doc.Actions[i]
 	at := place{thread: a.thread(), subgraph: a.Subgraph}
 	if a.FromCheckpoint == nil {
 		return at, nil
@@ -148,11 +160,24 @@ func (r *run) place(ctx context.Context, a *action) (place, error) {
 	if err != nil {
 		return place{}, fmt.Errorf("reading the history: %w", err)
 	}
-	if k := *a.FromCheckpoint; k < 0 || k >= len(history) {
+	k := *a.FromCheckpoint
+	if r.exit != nil {
+		k = r.exit.from[i]
+	}
+	if k < 0 || k >= len(history) {
 		return place{}, fmt.Errorf("from_checkpoint is %d, but the history has %d checkpoints", k, len(history))
 	}
-	at.checkpoint = history[*a.FromCheckpoint].Checkpoint
+	at.checkpoint = history[k].Checkpoint
 	return at, nil
+}
+
+// durabilityOf is the mode that a run action runs in.
+func (r *run) durabilityOf(i int) graphadapter.Durability {
+	mode := r.durability
+	if r.exit != nil {
+		mode = r.exit.durability(i)
+	}
+	return graphadapter.Durability(cmp.Or(r.doc.Actions[i].Durability, mode))
 }
 
 // update executes an update_state.
@@ -190,7 +215,7 @@ func (r *run) target(path []string) *built {
 }
 
 // stream executes a run action.
-func (r *run) stream(ctx context.Context, a *action, at place) (map[string]any, error) {
+func (r *run) stream(ctx context.Context, a *action, at place, d graphadapter.Durability) (map[string]any, error) {
 	in, err := r.input(ctx, a)
 	if err != nil {
 		return nil, err
@@ -205,7 +230,7 @@ func (r *run) stream(ctx context.Context, a *action, at place) (map[string]any, 
 			RecursionLimit:  defaultRecursionLimit,
 			InterruptBefore: a.InterruptBefore, InterruptAfter: a.InterruptAfter,
 		},
-		Durability: graphadapter.Durability(cmp.Or(a.Durability, r.durability)), Checkpoint: at.checkpoint,
+		Durability: d, Checkpoint: at.checkpoint,
 	}
 	if a.RecursionLimit != nil {
 		opts.RecursionLimit = *a.RecursionLimit

@@ -31,8 +31,31 @@ func TestRecordedTracesOnTemporal(t *testing.T) {
 			cases = append(cases, *c)
 		}
 	}
-	e := temporalForTests(t)
-	trials := newTrials(cases, "")
+	judgeCases(t, temporalForTests(t), cases, "")
+}
+
+// sampledInMode is one in how many cases is run on Temporal in each mode in which supersteps are fused.
+const sampledInMode = 20
+
+// TestRecordedTracesInEachModeOnTemporal runs other cases in each mode in which consecutive supersteps are one activity.
+func TestRecordedTracesInEachModeOnTemporal(t *testing.T) {
+	for k, mode := range []string{modeFused, "async", modeExit} {
+		t.Run(mode, func(t *testing.T) {
+			var cases []source
+			for i, c := range recordedCases(t) {
+				if *all || i%sampledInMode == 5*k+1 {
+					cases = append(cases, *c)
+				}
+			}
+			judgeCases(t, temporalEngineForTests(t, mode == modeFused), cases, (&settings{durability: mode}).mode())
+		})
+	}
+}
+
+// judgeCases runs cases, and fails the test with those that fail.
+func judgeCases(t *testing.T, e engine, cases []source, durability string) {
+	t.Helper()
+	trials := newTrials(cases, durability)
 	serve(t, e, trials...)
 	judgeAll(t.Context(), e, trials, 0, func(c *trial, v verdict) {
 		if v.failure != "" {
@@ -44,7 +67,12 @@ func TestRecordedTracesOnTemporal(t *testing.T) {
 // temporalForTests is an engine on the server that all tests share; it is closed with the test.
 func temporalForTests(t *testing.T) engine {
 	t.Helper()
-	e, err := newTemporalEngine(testserver.Address(t), false, os.Stderr)
+	return temporalEngineForTests(t, false)
+}
+
+func temporalEngineForTests(t *testing.T, fused bool) engine {
+	t.Helper()
+	e, err := newTemporalEngine(testserver.Address(t), fused, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

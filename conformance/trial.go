@@ -25,7 +25,9 @@ type verdict struct {
 	failure string
 	// deviates says that the case did as we want, which is not what LangGraph does.
 	deviates bool
-	took     time.Duration
+	// cut says that the case shows or names checkpoints that durability exit does not keep: those were not compared.
+	cut  bool
+	took time.Duration
 }
 
 // newTrial builds a case's graph under that name.
@@ -56,24 +58,37 @@ func (t *trial) judge(ctx context.Context, e engine) (v verdict) {
 	if t.broken != nil {
 		return verdict{failure: oneLine(t.broken.Error())}
 	}
+	if t.run.durability == modeExit && t.run.refused == nil {
+		var err error
+		if t.run.exit, err = newExitView(ctx, t.source, t.run.root.graph.Spec.Name); err != nil {
+			return verdict{failure: oneLine(err.Error())}
+		}
+		v.cut = t.run.exit.cut
+	}
+	v.failure, v.deviates = t.compared(ctx, e)
+	return v
+}
+
+// compared runs the case and returns how it failed, or whether it did as we want instead of as recorded.
+func (t *trial) compared(ctx context.Context, e engine) (wrong string, deviates bool) {
 	answers, err := t.run.on(ctx, e)
 	recorded, broken := t.differs(answers, t.source.doc.Expect)
 	switch {
 	case broken != nil:
-		return verdict{failure: oneLine(broken.Error())}
+		return oneLine(broken.Error()), false
 	case t.deviation == nil:
-		return verdict{failure: failure(recorded, err)}
+		return failure(recorded, err), false
 	}
 	ours, broken := t.differs(answers, t.deviation.Expect)
 	switch {
 	case broken != nil:
-		return verdict{failure: oneLine(broken.Error())}
+		return oneLine(broken.Error()), false
 	case ours != nil || err != nil:
-		return verdict{failure: failure(ours, err)}
+		return failure(ours, err), false
 	case recorded == nil:
-		return verdict{failure: "it passes as LangGraph recorded it: differences/" + t.source.name() + ".json has no purpose any more"}
+		return "it passes as LangGraph recorded it: differences/" + t.source.name() + ".json has no purpose any more", false
 	}
-	return verdict{deviates: true}
+	return "", true
 }
 
 // failure is the first difference, or what kept the case from going on until there was one.
@@ -98,6 +113,9 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*difference, e
 		}
 		if i >= len(answers) {
 			return &difference{path: at, want: want, got: absent{}}, nil
+		}
+		if t.run.exit != nil {
+			want = t.run.exit.expected(i, want)
 		}
 		got := answers[i]
 		if result, ok := got.(map[string]any); ok && !hasState(expect, i) && t.isStateBeside(i) {
