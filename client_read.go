@@ -89,6 +89,10 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 	if v.Status == StatusFailed {
 		v.Status = failureStatus(left.Failure)
 	}
+	if left.Spec != nil && left.Settings != nil {
+		d, fused := graphadapter.ModeOf(left.Spec, left.Settings.Durability, left.Settings.Fused)
+		v.Durability, v.Fused = modeShown(d), fused
+	}
 	if left.Spec == nil || left.State == nil {
 		return nil
 	}
@@ -168,6 +172,7 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 
 func addState(v *ThreadView, s workflows.State) {
 	v.Status, v.Drained, v.Paused = Status(s.Status), s.Drained, pauseView(s.Paused)
+	v.Durability, v.Fused = modeShown(s.Durability), s.Fused
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions, v.Waits, v.Kept = questionsOf(s.Questions), waitViews(s.Waits, dueIn(s.Due)), keptViews(s.Kept)
 	v.Cancel = cancelView(s.Cancel)

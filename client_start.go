@@ -84,8 +84,8 @@ func checkStart(req StartRequest) error {
 		e.Message = "the idle time is how long a run is kept open: at least a millisecond, of one that is kept open"
 	case req.Input != nil && !json.Valid(req.Input):
 		e.Message = "the input is not JSON"
-	case req.Durability != "" && req.Durability != DurabilitySync && req.Durability != DurabilityAsync && req.Durability != DurabilityExit:
-		e.Message = fmt.Sprintf("unknown durability %q: there are sync, async and exit", req.Durability)
+	case durabilityProblem(req.Durability) != "":
+		e.Message = durabilityProblem(req.Durability)
 	default:
 		return nil
 	}

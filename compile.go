@@ -43,6 +43,7 @@ func (b *builder) compile(opts []CompileOption, at string) (*graphadapter.Graph,
 	c.checkJoins()
 	c.checkBranches()
 	c.checkInterrupts()
+	c.checkDurability()
 	c.checkEffects()
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
@@ -225,6 +226,12 @@ func (c *compiler) checkBranches() {
 func (c *compiler) checkCache() {
 	if c.options.cacheGiven && c.options.cache == nil {
 		c.fail("", c.at, "the cache of WithCacheBackend is nil")
+	}
+}
+
+func (c *compiler) checkDurability() {
+	if problem := durabilityProblem(c.options.durability); problem != "" {
+		c.fail("", c.at, "%s", problem)
 	}
 }
 

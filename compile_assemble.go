@@ -19,6 +19,8 @@ func (c *compiler) assemble() (*graphadapter.Graph, error) {
 			Output:          c.channels.output.names(),
 			InterruptBefore: c.options.before,
 			InterruptAfter:  c.options.after,
+			Durability:      string(c.options.durability),
+			Fused:           c.options.fused,
 		},
 		Nodes:       map[string]graphadapter.Node{},
 		Subgraphs:   map[string]*graphadapter.Graph{},
@@ -86,6 +88,7 @@ func (c *compiler) function(n nodeDecl, o nodeOptions) graphadapter.Node {
 func (c *compiler) assembleSubgraph(g *graphadapter.Graph, n nodeDecl, spec *pregel.NodeSpec) {
 	sub := n.sub.Adapter()
 	nested := *sub.Spec
+	nested.Durability, nested.Fused = "", false // those of the run that it is part of
 	if m := n.options.memory; m != nil {
 		nested.Memory = pregel.Memory(*m)
 	}

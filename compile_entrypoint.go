@@ -15,6 +15,7 @@ func compileEntrypoint(n nodeDecl, returns reflect.Type, o entrypointOptions) (*
 	c.checkNodes()
 	c.checkCache()
 	c.checkInterrupts()
+	c.checkDurability()
 	c.checkEffects()
 	c.checkEntrypoint(n, returns)
 	if len(c.errs) > 0 {
@@ -60,6 +61,7 @@ func (c *compiler) entrypoint(n nodeDecl) *graphadapter.Graph {
 		Effects:   map[string]graphadapter.Effect{},
 	}
 	g.Spec.InterruptBefore, g.Spec.InterruptAfter = c.options.before, c.options.after
+	g.Spec.Durability, g.Spec.Fused = string(c.options.durability), c.options.fused
 	if c.options.cache != nil {
 		g.Cache = cacheBackend{c.options.cache}
 	}

@@ -105,6 +105,8 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	}
 	opts := engineOptions(t.options, t.observe)
 	opts.Checkpoint = checkpoint
+	durability, fused := graphadapter.ModeOf(g.Spec, opts.Durability, t.options.Fused)
+	opts.Durability = durability
 	drain := make(chan string, 1)
 	opts.Drain, opts.Emitted = drain, t.tape.emitted
 	gate := &graphadapter.Gate{}
@@ -123,7 +125,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	number := t.runs
 	gate.Held = func(s *pregel.Snapshot) { t.held(number, s) }
 	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
-		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now()}
+		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: modeShown(durability), Fused: fused}
 	t.effects.begins(t.view.RunID)
 	t.cause, t.open, t.drain, t.pause.gate, t.pause.answers = nil, nil, drain, gate, nil
 	t.done = make(chan struct{})

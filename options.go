@@ -102,6 +102,8 @@ type compileOptions struct {
 	input, output reflect.Type
 	cache         Cache
 	cacheGiven    bool
+	durability    Durability
+	fused         bool
 }
 
 type compileOption func(*compileOptions)

@@ -38,16 +38,41 @@ type runOption func(*runOptions)
 
 func (o runOption) applyRun(r *runOptions) { o(r) }
 
-// WithDurability says when the run's progress is stored.
-func WithDurability(d Durability) RunOption {
-	return runOption(func(r *runOptions) { r.request.Durability = d })
+// ModeOption is what [WithDurability] and [WithFused] return: an option of one run, and of a graph or entrypoint for those
+// of its runs that name no durability.
+type ModeOption interface {
+	RunOption
+	CompileOption
 }
 
-// WithFused runs consecutive supersteps of the run in one activity, in sync mode too: each is stored by one heartbeat
+// WithDurability says when a run's progress is stored. A run that names a durability takes nothing from its graph, so it
+// is fused only if it says so; the default of runs and graphs that say nothing is [DurabilitySync]. Graphs used as
+// subgraphs, or called from a node, run in the mode of the run that they are part of.
+func WithDurability(d Durability) ModeOption { return durabilityOption(d) }
+
+// WithFused runs consecutive supersteps of a run in one activity, in sync mode too: each is stored by one heartbeat
 // before the next begins, which is about five times cheaper than an activity for each task, and its tasks run in one
 // worker. Async and exit mode do so anyway. In memory it changes nothing.
-func WithFused() RunOption {
-	return runOption(func(r *runOptions) { r.request.Fused = true })
+func WithFused() ModeOption { return fusedOption{} }
+
+type durabilityOption Durability
+
+func (d durabilityOption) applyRun(r *runOptions)               { r.request.Durability = Durability(d) }
+func (d durabilityOption) applyCompile(c *compileOptions)       { c.durability = Durability(d) }
+func (d durabilityOption) applyEntrypoint(e *entrypointOptions) { d.applyCompile(&e.compile) }
+
+type fusedOption struct{}
+
+func (fusedOption) applyRun(r *runOptions)                 { r.request.Fused = true }
+func (fusedOption) applyCompile(c *compileOptions)         { c.fused = true }
+func (f fusedOption) applyEntrypoint(e *entrypointOptions) { f.applyCompile(&e.compile) }
+
+// durabilityProblem says what is wrong with a durability, "" if nothing is.
+func durabilityProblem(d Durability) string {
+	if slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, d) {
+		return ""
+	}
+	return fmt.Sprintf("unknown durability %q: there are sync, async and exit", d)
 }
 
 // WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
@@ -148,8 +173,8 @@ func (o runOptions) problem(spec *pregel.Spec) string {
 		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
 	case r.IdleTimeout < 0 || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
 		return fmt.Sprintf("the time %v that a run is kept open is below a millisecond: 0 is for ever", r.IdleTimeout)
-	case !slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, r.Durability):
-		return fmt.Sprintf("unknown durability %q: there are sync, async and exit", r.Durability)
+	case durabilityProblem(r.Durability) != "":
+		return durabilityProblem(r.Durability)
 	}
 	known := map[string]bool{}
 	for _, n := range spec.Nodes {

@@ -1,9 +1,11 @@
 package superstep
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -24,6 +26,10 @@ type ThreadView struct {
 	Graph  string `json:"graph"`
 	Status Status `json:"status"`
 	RunID  string `json:"run_id"`
+	// Durability is the run's, or its graph's when the run named none; Fused says that its supersteps share activities in
+	// sync mode too. Both are empty when nobody could say.
+	Durability Durability `json:"durability,omitempty"`
+	Fused      bool       `json:"fused,omitempty"`
 	// Step is the superstep that runs or ran last; Nodes are those running or waiting now, or,
 	// of a run that stopped, those that come next.
 	Step      int        `json:"step"`
@@ -56,6 +62,11 @@ type ThreadView struct {
 	Events       int64        `json:"events"`
 	HistoryBytes int64        `json:"history_bytes"`
 	Effects      []EffectView `json:"effects,omitempty"`
+}
+
+// modeShown is a run's durability as views have it.
+func modeShown(d graphadapter.Durability) Durability {
+	return Durability(cmp.Or(d, graphadapter.DurabilitySync))
 }
 
 // StateView is a thread's state at one checkpoint.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -50,6 +51,10 @@ func (a *app) drawGraph(ctx context.Context, name, format string) error {
 		return fmt.Errorf("graph %s cannot be drawn: %w", name, err)
 	}
 	a.printf("%s\n", strings.TrimRight(drawing, "\n"))
+	if format == superstep.DrawText && (spec.Durability != "" || spec.Fused) {
+		d := cmp.Or(superstep.Durability(spec.Durability), superstep.DurabilitySync)
+		a.printf("durability %s\n", modeFact(d, spec.Fused))
+	}
 	return nil
 }
 

@@ -74,7 +74,7 @@ run waits or ends.`,
 	flags.DurationVar(&f.idle, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
 	flags.BoolVar(&f.fused, "fused", false, "run consecutive supersteps in one activity in sync mode too")
 	flags.BoolVar(&f.hold, "hold", false, "keep the run open when it fails, until it is retried, given new input, or cancelled")
-	flags.StringVar(&f.durability, "durability", durabilities[0], "`WHEN` progress is stored: sync, async or exit")
+	flags.StringVar(&f.durability, "durability", "", "`WHEN` progress is stored: sync, async or exit (default: the graph's, else sync)")
 	return cmd
 }
 
@@ -141,7 +141,7 @@ func (a *app) runInput(ctx context.Context, f *runFlags) (json.RawMessage, error
 // check refuses settings of a run that no run can have.
 func (f *runFlags) check() error {
 	switch {
-	case !slices.Contains(durabilities, f.durability):
+	case f.given("durability") && !slices.Contains(durabilities, f.durability):
 		return usagef("--durability %s is unknown; it is %s", quoted(f.durability), strings.Join(durabilities, ", "))
 	case f.recursionLimit < 0:
 		return usagef("--recursion-limit %d is below 1", f.recursionLimit)

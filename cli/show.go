@@ -83,6 +83,7 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 		}
 	}
 	fact("graph", view.Graph)
+	fact("durability", modeFact(view.Durability, view.Fused))
 	fact("step", fmt.Sprint(view.Step))
 	if view.Status == superstep.StatusStopped || view.Status == superstep.StatusPaused || view.Held {
 		fact("next", list(view.Nodes))
@@ -119,6 +120,14 @@ func heldFact(view superstep.ThreadView) string {
 		return ""
 	}
 	return "it stays open: retry it, give it new input, or cancel it"
+}
+
+// modeFact says how progress is stored, "" when that is not known. Async and exit mode are fused anyway.
+func modeFact(d superstep.Durability, fused bool) string {
+	if fused && d == superstep.DurabilitySync {
+		return string(d) + ", fused"
+	}
+	return string(d)
 }
 
 func (a *app) showQuestions(questions []superstep.Question) error {

@@ -87,6 +87,7 @@ func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts RunOptions) (*
 		return nil, err
 	}
 	past := t.history.past
+	opts.Durability, _ = ModeOf(program.Spec, opts.Durability, false)
 	past.Began(0, program, thread, opts.Durability)
 	loop, err := program.Start(thread, in, opts.engine(), replay, past.observer(opts.Observer))
 	if err != nil {

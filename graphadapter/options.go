@@ -20,9 +20,20 @@ const (
 	DurabilityExit Durability = "exit"
 )
 
+// ModeOf is the durability of a graph's run, and whether consecutive supersteps of it are one activity in sync mode too:
+// what the call says, else what the graph says; "" is [DurabilitySync]. A call that names a durability means that and
+// nothing else: it is fused only if the call says so.
+func ModeOf(spec *pregel.Spec, called Durability, fused bool) (Durability, bool) {
+	if called != "" {
+		return called, fused
+	}
+	return Durability(spec.Durability), fused || spec.Fused
+}
+
 // RunOptions shape one run of a [Thread].
 type RunOptions struct {
 	pregel.Options
+	// Durability is the run's; "" means the graph's, see [ModeOf].
 	Durability Durability
 	// Checkpoint names the checkpoint to start from; "" means the newest.
 	Checkpoint string

@@ -167,7 +167,7 @@ func takeTurns(ctx workflow.Context) {
 
 // cancelledBefore ends a run that only cleans up behind the one before it.
 func (r *run) cancelledBefore(ctx workflow.Context) error {
-	r.began(ctx, r.in.Durability)
+	r.began(ctx, r.durability())
 	r.invoked = false // it has not finished, whatever is left to run
 	r.cancel.take(r.in.Cancel.CancelRequest)
 	r.cancel.suspect = r.in.Cancel.Suspect

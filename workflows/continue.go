@@ -179,7 +179,7 @@ func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 		if !r.invoked {
 			status = r.stands()
 		}
-		r.sink.Continued(position(ctx), r.program, r.thread, r.in.Durability, status, r.base)
+		r.sink.Continued(position(ctx), r.program, r.thread, r.durability(), status, r.base)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	r.status, r.drained = StatusRunning, ""
 	// A lost segment may have come further than where the run stands: see settleSuspicion.
 	r.segments = segments{count: r.segments.count, suspect: r.segments.suspect}
-	r.began(ctx, r.in.Durability)
+	r.began(ctx, r.durability())
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
 	r.refused = r.loop == nil
 }

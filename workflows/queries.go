@@ -40,6 +40,7 @@ func (r *run) state() (State, error) {
 	if r.failure != nil {
 		s.Failure = failureOf(r.in.Graph, r.failure)
 	}
+	s.Durability, s.Fused = r.mode()
 	for _, k := range r.events.Kept {
 		k.Value = nil
 		s.Kept = append(s.Kept, k)

@@ -29,7 +29,7 @@ func (r *run) ended(ctx workflow.Context) {
 		return
 	}
 	r.invoked = false
-	if head := r.thread.Head; r.loop != nil && r.in.Durability == graphadapter.DurabilityExit && headID(r.thread) != r.base {
+	if head := r.thread.Head; r.loop != nil && r.durability() == graphadapter.DurabilityExit && headID(r.thread) != r.base {
 		head.Checkpoint = head.Checkpoint.WithParent(r.base)
 		r.lines.add(r.program, head)
 	}
@@ -61,7 +61,7 @@ func headID(t *pregel.Thread) string {
 // observer notes the history's lines, and passes every event on to the sink.
 func (r *run) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
-		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.in.Durability != graphadapter.DurabilityExit {
+		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
 			r.lines.add(r.program, e.Checkpoint)
 		}
 		for _, q := range e.Questions {

@@ -41,7 +41,7 @@ func (r *run) fuses() bool {
 	if !r.in.Segments || r.segments.apart || r.tasks.running > 0 || len(r.results) > 0 || len(r.tasks.queue) == 0 {
 		return false
 	}
-	if !r.in.Fused && !r.relaxed() {
+	if _, fused := r.mode(); !fused && !r.relaxed() {
 		return false
 	}
 	for _, task := range r.tasks.queue {
@@ -53,9 +53,20 @@ func (r *run) fuses() bool {
 	return true
 }
 
+// mode is the run's durability, and whether its supersteps are fused in sync mode too.
+func (r *run) mode() (graphadapter.Durability, bool) {
+	return graphadapter.ModeOf(r.program.Spec, r.in.Durability, r.in.Fused)
+}
+
+func (r *run) durability() graphadapter.Durability {
+	d, _ := r.mode()
+	return d
+}
+
 // relaxed reports whether what a superstep did may be stored later than the next begins.
 func (r *run) relaxed() bool {
-	return r.in.Durability == graphadapter.DurabilityAsync || r.in.Durability == graphadapter.DurabilityExit
+	d := r.durability()
+	return d == graphadapter.DurabilityAsync || d == graphadapter.DurabilityExit
 }
 
 // startSegment hands the run over to an activity until it comes back. It reports false when the run is too large for that.
@@ -107,7 +118,7 @@ func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graph
 	}
 	req := graphadapter.SegmentRequest{
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print, Loop: suspended,
-		Durability: r.in.Durability, Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
+		Durability: r.durability(), Context: r.in.Context, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.suspect, LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
 	}
 	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)

@@ -95,7 +95,8 @@ type GraphInput struct {
 	// StepTimeout bounds a superstep's wall clock, in milliseconds; 0 means no bound.
 	StepTimeout int64 `json:"step_timeout_ms,omitempty"`
 	// Context is the run's context value; nil for none.
-	Context    pregel.Value            `json:"context,omitempty"`
+	Context pregel.Value `json:"context,omitempty"`
+	// Durability is what the run was asked for, "" for what its graph says: see graphadapter.ModeOf.
 	Durability graphadapter.Durability `json:"durability,omitempty"`
 	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.
 	Fused bool `json:"fused,omitempty"`
@@ -248,6 +249,9 @@ type Answered struct {
 type State struct {
 	Graph  string `json:"graph"`
 	Status string `json:"status"`
+	// Durability and Fused are the mode that the run runs in, "" for sync.
+	Durability graphadapter.Durability `json:"durability,omitempty"`
+	Fused      bool                    `json:"fused,omitempty"`
 	// Drained is why the run was asked to stop, when that is why it stands still.
 	Drained string `json:"drained,omitempty"`
 	// Paused says who paused the run, also while the tasks that were under way end.

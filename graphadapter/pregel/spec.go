@@ -32,6 +32,10 @@ type Spec struct {
 	// InterruptBefore and InterruptAfter are static breakpoints: node names, or [All].
 	InterruptBefore []string `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string `json:"interrupt_after,omitempty"`
+	// Durability and Fused are for runs that ask for nothing else; "" is the driver's default. The engine does the same
+	// whatever they are, and those of a subgraph mean nothing.
+	Durability string `json:"durability,omitempty"`
+	Fused      bool   `json:"fused,omitempty"`
 	// Function says that the graph is one function; see [FunctionSpec].
 	Function bool `json:"function,omitempty"`
 	// Memory says how long a graph used as a subgraph remembers.
