@@ -29,7 +29,8 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	if !cfg.Options.DisableWorkflowWorker {
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Register(r)
 	}
-	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects)
+	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
+		WithConverter(cfg.DataConverter)
 	if cfg.Transport != nil {
 		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
 			return cfg.Transport.Publish(ctx, LiveEmission(e))

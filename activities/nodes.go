@@ -17,16 +17,18 @@ import (
 
 // Nodes are the nodes that a worker serves.
 type Nodes struct {
-	client  client.Client
-	byName  map[string]*graphadapter.Graph
-	inputs  *Inputs // nil: requests carry all values
-	publish Publish // nil: nobody listens
-	effects Effects // nil: nothing finds what threads did
+	client    client.Client
+	byName    map[string]*graphadapter.Graph
+	inputs    *Inputs // nil: requests carry all values
+	publish   Publish // nil: nobody listens
+	effects   Effects // nil: nothing finds what threads did
+	converter converter.DataConverter
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
 func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
-	n := &Nodes{client: c, byName: make(map[string]*graphadapter.Graph, len(graphs))}
+	n := &Nodes{client: c, byName: make(map[string]*graphadapter.Graph, len(graphs)),
+		converter: converter.GetDefaultDataConverter()}
 	for _, g := range graphs {
 		n.byName[g.Spec.Name] = g
 	}
@@ -40,6 +42,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
+	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
 }
 
 // Run is the dynamic activity: one execution of one task.

@@ -240,7 +240,7 @@ func (r *run) startTasks(ctx workflow.Context) {
 // arrived reports whether there is something to go on with; paused says that the run was when it last looked.
 func (r *run) arrived(ctx workflow.Context, paused bool) bool {
 	if r.segments.under != nil {
-		return r.segmentEnded() || r.news()
+		return r.segmentEnded() || r.news(ctx)
 	}
 	return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil)
 }
@@ -251,7 +251,7 @@ func (r *run) leaveSegment(ctx workflow.Context) {
 		r.endSegment(ctx)
 		return
 	}
-	r.interruptSegment()
+	r.interruptSegment(ctx)
 }
 
 // left says why the run goes no further, nil when it only stands still; full is why no more tasks may be started.

@@ -28,10 +28,12 @@ type segments struct {
 
 // segment is one that is under way.
 type segment struct {
+	id     string
 	ready  []*pregel.Task // those that the loop had handed out
 	cancel workflow.CancelFunc
-	// interrupted says that it was asked to leave.
+	// interrupted says that it was asked to leave, and stored is what it had stored before.
 	interrupted bool
+	stored      graphadapter.StoredProgress
 	result      *graphadapter.SegmentResult // nil until it has ended
 }
 
@@ -87,15 +89,17 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 		return false
 	}
 	s.count++
-	segmentCtx, cancel := workflow.WithCancel(ctx)
-	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, r.segmentOptions(first)),
-		graphadapter.SegmentActivity, req)
-	under := &segment{ready: r.tasks.queue, cancel: cancel}
+	// The run's own end cancels it too, but not before what it stored is known: see interruptSegment.
+	apart, _ := workflow.NewDisconnectedContext(ctx)
+	segmentCtx, cancel := workflow.WithCancel(apart)
+	options := r.segmentOptions(first)
+	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), graphadapter.SegmentActivity, req)
+	under := &segment{id: options.ActivityID, ready: r.tasks.queue, cancel: cancel}
 	s.under, r.tasks.queue = under, nil
-	workflow.Go(ctx, func(ctx workflow.Context) {
+	workflow.Go(apart, func(ctx workflow.Context) {
 		var result graphadapter.SegmentResult
 		if err := future.Get(ctx, &result); err != nil {
-			result = r.lostSegment(err)
+			result = r.lostSegment(under, err)
 		}
 		under.result = &result
 	})
@@ -139,20 +143,12 @@ func (r *run) segmentOptions(first *pregel.Task) workflow.ActivityOptions {
 	}
 }
 
-// interruptSegment makes the segment under way, if there is one, leave as soon as none of its tasks is: something arrived
-// that it must not go past.
-func (r *run) interruptSegment() {
-	if under := r.segments.under; under != nil && !under.interrupted {
-		under.interrupted = true
-		under.cancel()
-	}
-}
-
 // segmentEnded reports whether a segment has come back.
 func (r *run) segmentEnded() bool { return r.segments.under != nil && r.segments.under.result != nil }
 
-// news reports whether something arrived that a segment under way must not go past.
-func (r *run) news() bool {
+// news reports whether something arrived that a segment under way must not go past: ctx is the run's.
+func (r *run) news(ctx workflow.Context) bool {
 	under := r.segments.under
-	return under != nil && !under.interrupted && (r.inbox.hasAnswers() || r.inbox.drain != "" || r.paused != nil)
+	return under != nil && !under.interrupted &&
+		(ctx.Err() != nil || r.inbox.hasAnswers() || r.inbox.drain != "" || r.paused != nil)
 }

@@ -96,17 +96,20 @@ func giveWay(ctx workflow.Context) {
 }
 
 // lostSegment is what is known of a segment that ended without a result: what it stored last.
-func (r *run) lostSegment(err error) graphadapter.SegmentResult {
+func (r *run) lostSegment(under *segment, err error) graphadapter.SegmentResult {
 	var progress graphadapter.SegmentProgress
 	var record []byte
 	var timeout *temporal.TimeoutError
 	var failure *temporal.ApplicationError
+	var cancelled *temporal.CanceledError
 	known := false
 	switch {
 	case errors.As(err, &timeout) && timeout.HasLastHeartbeatDetails():
 		known = timeout.LastHeartbeatDetails(&progress, &record) == nil
 	case errors.As(err, &failure) && failure.HasDetails():
 		known = failure.Details(&progress, &record) == nil
+	case errors.As(err, &cancelled): // no worker had it
+		progress, record, known = under.stored.Progress, under.stored.Record, under.stored.Known
 	}
 	// Without a word from it, all that it may have done is suspect. In sync mode a stored record tells how far it came.
 	result := graphadapter.SegmentResult{Suspect: graphadapter.Suspicion{All: true}}

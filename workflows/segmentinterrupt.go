@@ -1,0 +1,54 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+)
+
+// The bounds of asking the server what a segment has stored. It is asked again and again, but does not keep a run from
+// ending.
+const (
+	storedTimeout = 5 * time.Second
+	storedWithin  = time.Minute
+)
+
+// storedVersion is the change since which a segment's stored details are read before it is cancelled.
+const storedVersion = "read-stored-before-cancel"
+
+// interruptSegment makes the segment under way, if there is one, leave as soon as none of its tasks is: something arrived
+// that it must not go past.
+//
+// An activity that no worker has at that moment, because its last one was lost or gave it back, is cancelled by the server
+// at once, and what it had stored is forgotten. It is read before.
+func (r *run) interruptSegment(ctx workflow.Context) {
+	under := r.segments.under
+	if under == nil || under.interrupted {
+		return
+	}
+	under.interrupted = true
+	// Runs from before stored details were read go on without.
+	if workflow.GetVersion(ctx, storedVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		under.cancel()
+		return
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		info := workflow.GetInfo(ctx)
+		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+			StartToCloseTimeout: storedTimeout, ScheduleToCloseTimeout: storedWithin,
+			RetryPolicy: &temporal.RetryPolicy{
+				InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
+			},
+		})
+		err := workflow.ExecuteLocalActivity(local, graphadapter.StoredActivity, graphadapter.StoredRequest{
+			Thread: info.WorkflowExecution.ID, Run: info.WorkflowExecution.RunID, ActivityID: under.id,
+		}).Get(ctx, &under.stored)
+		if err != nil {
+			workflow.GetLogger(ctx).Error("what the segment stored is not known; it leaves all the same", "error", err)
+		}
+		under.cancel()
+	})
+}
