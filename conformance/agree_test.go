@@ -138,3 +138,5 @@ func (r *replayed) RegisterDynamicWorkflow(w any, options workflow.DynamicRegist
 }
 
 func (*replayed) RegisterDynamicActivity(any, activity.DynamicRegisterOptions) {}
+
+func (*replayed) RegisterActivityWithOptions(any, activity.RegisterOptions) {}
