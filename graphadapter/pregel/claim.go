@@ -12,6 +12,9 @@ const (
 	MaxKept = 10_000
 	// MaxKeptBytes bounds a key and its value together.
 	MaxKeptBytes = 4 << 10
+	// MaxKeptTotal bounds all keys and values of a thread: beyond it no key is claimed any more. Those that are claimed
+	// already may still be kept, so that what happened under them is not lost.
+	MaxKeptTotal = 1 << 20
 )
 
 // KeyLimitType is the type of the error of a task that claimed one thread-wide key too many, or kept what does not fit
@@ -28,7 +31,7 @@ func (t *Thread) Kept(key string) (Value, bool) {
 // key. The error says that it does not fit, or is no JSON.
 func (t *Thread) Keep(key string, v Value) error {
 	if IsNull(v) || v == nil {
-		delete(t.kept, key)
+		t.forget(key)
 		return nil
 	}
 	if err := t.fits(key, len(v)); err != nil {
@@ -40,8 +43,17 @@ func (t *Thread) Keep(key string, v Value) error {
 	if t.kept == nil {
 		t.kept = map[string]Value{}
 	}
+	t.forget(key)
 	t.kept[key] = v
+	t.filled += len(key) + len(v)
 	return nil
+}
+
+func (t *Thread) forget(key string) {
+	if v, known := t.kept[key]; known {
+		t.filled -= len(key) + len(v)
+		delete(t.kept, key)
+	}
 }
 
 // fits refuses a key, with a value of that size, that the thread has no room for.
@@ -54,6 +66,15 @@ func (t *Thread) fits(key string, size int) error {
 		return fmt.Errorf("the thread has %d thread-wide keys, which is as many as it may have: go on in a new thread", MaxKept)
 	}
 	return nil
+}
+
+// claimable refuses to let a task own a key under which the thread has no room for anything new: before anything happens
+// that would have to be kept.
+func (t *Thread) claimable(key string) error {
+	if _, known := t.kept[key]; !known && t.filled > MaxKeptTotal-MaxKeptBytes {
+		return fmt.Errorf("the thread keeps %d bytes under thread-wide keys, of at most %d: go on in a new thread", t.filled, MaxKeptTotal)
+	}
+	return t.fits(key, 0)
 }
 
 // keepAll takes in what a task leaves under keys that it owns.
@@ -72,7 +93,7 @@ func (l *Loop) keepAll(tr *taskRun, kept map[string]Value) error {
 // yielded hands a task out again that was given back, with what it left and once it owns what it claims.
 func (l *Loop) yielded(tr *taskRun, claim string) error {
 	if claim != "" && !slices.Contains(tr.rec.Claims, claim) {
-		if err := l.thread.fits(claim, 0); err != nil {
+		if err := l.thread.claimable(claim); err != nil {
 			return err
 		}
 		tr.rec.Claims = append(tr.rec.Claims[:len(tr.rec.Claims):len(tr.rec.Claims)], claim)

@@ -29,6 +29,12 @@ func TestAThreadKeepsSoMuch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	heavy, kilobytes := pregel.NewThread(), pregel.Value(`"`+strings.Repeat("x", 4000)+`"`)
+	for i := range pregel.MaxKeptTotal / len(kilobytes) {
+		if err := heavy.Keep(fmt.Sprint("k", i), kilobytes); err != nil {
+			t.Fatal(err)
+		}
+	}
 	large := pregel.Value(`"` + strings.Repeat("x", pregel.MaxKeptBytes) + `"`)
 	fits := pregel.Value(`"` + strings.Repeat("x", pregel.MaxKeptBytes-len(`k""`)) + `"`)
 	for name, failing := range map[string]struct {
@@ -39,6 +45,8 @@ func TestAThreadKeepsSoMuch(t *testing.T) {
 	}{
 		"one key too many":     {full, "new", nil, true},
 		"one that is known":    {full, "k7", pregel.Value("2"), false},
+		"bytes for one more":   {heavy, "new", nil, true},
+		"bytes for a known":    {heavy, "k7", pregel.Value("2"), false},
 		"a key that is large":  {pregel.NewThread(), string(large), nil, true},
 		"a value that is":      {pregel.NewThread(), "k", large, true},
 		"a value that is none": {pregel.NewThread(), "k", pregel.Value("{"), true},

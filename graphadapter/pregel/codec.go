@@ -78,6 +78,9 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 
 func (p *Program) threadIn(in *threadJSON) *Thread {
 	t := &Thread{seq: in.Seq, forked: in.Forked, kept: in.Kept, memory: map[string]*Record{}}
+	for _, key := range sortedKeys(in.Kept) {
+		t.filled += len(key) + len(in.Kept[key])
+	}
 	if in.Head != nil {
 		t.Head = p.recordIn(in.Head)
 	}

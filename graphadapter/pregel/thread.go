@@ -13,6 +13,7 @@ type Thread struct {
 
 	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
 	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
+	filled int                // bytes of kept, keys included
 	seq    int
 	forked bool // Head is not the newest checkpoint: an edit begins a branch
 }
@@ -27,7 +28,8 @@ func (t *Thread) At(r *Record) *Thread {
 	if remembered == nil { // a record that was stored has forgotten what was remembered then
 		remembered = t.memory
 	}
-	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), seq: t.seq, forked: r.Checkpoint.Seq < t.seq}
+	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), filled: t.filled, seq: t.seq,
+		forked: r.Checkpoint.Seq < t.seq}
 }
 
 // After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
@@ -35,7 +37,7 @@ func (t *Thread) At(r *Record) *Thread {
 func (t *Thread) After(newest *Thread) {
 	t.forked = t.forked || t.seq < newest.seq
 	t.seq = max(t.seq, newest.seq)
-	t.kept = maps.Clone(newest.kept)
+	t.kept, t.filled = maps.Clone(newest.kept), newest.filled
 }
 
 // Newer returns where a thread stands after an invocation went on with after, an earlier state of it: there, or where it
@@ -43,7 +45,7 @@ func (t *Thread) After(newest *Thread) {
 // keeps under thread-wide keys is as the invocation left it either way.
 func Newer(before, after *Thread) *Thread {
 	if before.Head != nil && after.Head != nil && after.Head.Checkpoint.Seq < before.Head.Checkpoint.Seq {
-		before.kept = maps.Clone(after.kept)
+		before.kept, before.filled = maps.Clone(after.kept), after.filled
 		return before
 	}
 	return after
@@ -62,7 +64,8 @@ func (t *Thread) remembered() map[string]*Record {
 
 // Copy returns a thread that may go on independently of t: to try what must not half happen.
 func (t *Thread) Copy() *Thread {
-	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), seq: t.seq, forked: t.forked}
+	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), filled: t.filled, seq: t.seq,
+		forked: t.forked}
 	if t.Head != nil {
 		c.Head = t.Head.clone()
 	}
