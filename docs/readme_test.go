@@ -39,14 +39,15 @@ func commands(t *testing.T, file string) []string {
 
 // elsewhere are the documented commands that other tests run, with the file that does.
 var elsewhere = map[string]string{
-	"make demo":            "../examples/refund/demo/main_test.go",
-	"make dev":             "../examples/refund/dev/main_test.go",
-	"make test":            "../.ci/run",
-	"make bench":           "../bench/engine_test.go",
-	"make chaos":           "../e2e/chaos/chaos_test.go",
-	"make soak":            "../e2e/soak/soak_test.go",
-	"go run ./devserver":   "../devserver/process_test.go",
-	"go run ./conformance": "../conformance/conformance_test.go",
+	"make demo":                             "../examples/refund/demo/main_test.go",
+	"make dev":                              "../examples/refund/dev/main_test.go",
+	"make test":                             "../.ci/run",
+	"make bench":                            "../bench/engine_test.go",
+	"make chaos":                            "../e2e/chaos/chaos_test.go",
+	"make soak":                             "../e2e/soak/soak_test.go",
+	"go run ./devserver":                    "../devserver/process_test.go",
+	"go run ./conformance":                  "../conformance/conformance_test.go",
+	"go run ./conformance -durability exit": "../conformance/conformance_test.go",
 	"sh deploy/create-secret.sh && docker compose up": "../deploy/compose_test.go",
 }
 

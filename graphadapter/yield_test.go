@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,25 +97,25 @@ func TestAFullRecordGivesTheTaskBack(t *testing.T) {
 // TestCallsUnderWayAreRecordedFirst, and no new one begins meanwhile.
 func TestCallsUnderWayAreRecordedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow, late := 0, 0
+		var slow, late atomic.Int64
 		g := oneNode(calling(func(ctx context.Context, t *TaskRun) error {
 			begun := make(chan struct{}, 1)
 			pending := t.MemoGo(ctx, "slow", "", func(ctx context.Context) (pregel.Value, error) {
 				begun <- struct{}{}
 				select {
 				case <-time.After(time.Minute):
-					slow++
+					slow.Add(1)
 					return pregel.Value(`"slow"`), nil
 				case <-ctx.Done():
 					return nil, context.Cause(ctx)
 				}
 			})
-			if slow == 0 {
+			if slow.Load() == 0 {
 				<-begun
 			}
 			_, err := t.Memo(ctx, "quick", "", func(context.Context) (pregel.Value, error) { return pregel.Value("1"), nil })
 			if _, again := t.Memo(ctx, "late", "", func(context.Context) (pregel.Value, error) {
-				late++
+				late.Add(1)
 				return pregel.Value("2"), nil
 			}); again != nil && !errors.Is(again, ErrYielded) {
 				return again
@@ -126,8 +127,8 @@ func TestCallsUnderWayAreRecordedFirst(t *testing.T) {
 			return err
 		}))
 		_, executions := untilDone(t, g, 0)
-		if slow != 1 || late != 1 || executions != 3 {
-			t.Errorf("slow %d, late %d, %d executions", slow, late, executions)
+		if slow.Load() != 1 || late.Load() != 1 || executions != 3 {
+			t.Errorf("slow %d, late %d, %d executions", slow.Load(), late.Load(), executions)
 		}
 	})
 }
