@@ -124,13 +124,7 @@ func (m *matrix) points(t testing.TB, mode Mode) ([]string, error) {
 	} else if d := m.same(end); d != "" {
 		return nil, fmt.Errorf("without a crash the run ends otherwise than in mode %s:\n%s", m.settings.modesOrAll()[0], d)
 	}
-	var out []string
-	for _, p := range end.points {
-		if m.settings.points == nil || m.settings.points(p) {
-			out = append(out, p)
-		}
-	}
-	return out, nil
+	return end.points, nil
 }
 
 // check runs with a crash at a point, and with pairs also with a second one at each point that comes then.

@@ -11,7 +11,6 @@ import (
 type matrixSettings struct {
 	modes    []Mode
 	each     func(testing.TB) (superstep.Runnable, func() error)
-	points   func(string) bool
 	ignored  map[string]bool
 	pairs    bool
 	parallel bool
@@ -30,12 +29,6 @@ func matrixOption(name string, set func(*matrixSettings)) Option {
 // Modes runs a [Matrix] in these modes only.
 func Modes(modes ...Mode) Option {
 	return matrixOption("Modes", func(s *matrixSettings) { s.modes = modes })
-}
-
-// Points leaves out the points of a [Matrix] for which keep is false. A point's name is its subtest's: the task's
-// superstep and path, and what was about to happen or had happened.
-func Points(keep func(point string) bool) Option {
-	return matrixOption("Points", func(s *matrixSettings) { s.points = keep })
 }
 
 // Pairs lets a [Matrix] crash a second time as well: for each point, at every point that comes after the first crash. That
