@@ -53,6 +53,9 @@ type Question struct {
 	// 0 means without an end.
 	Event   string `json:"event,omitempty"`
 	Timeout int64  `json:"timeout_ms,omitempty"`
+	// Approval is the action that the question asks to approve, an approval.Action as JSON; nil for any other question.
+	// Its answer is an approval.Decision, made from the replies of people that a gate allowed.
+	Approval Value `json:"approval,omitempty"`
 }
 
 func (q Question) forPeople() bool { return q.Event == "" }

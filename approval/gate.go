@@ -1,0 +1,142 @@
+package approval
+
+import (
+	"context"
+	"time"
+)
+
+// Code says why a reply, or the use of a decision, was refused: stable words for programs.
+type Code string
+
+const (
+	CodeUnsigned     Code = "unsigned"      // no token
+	CodeMalformed    Code = "malformed"     // a token, reply or parameters that cannot be read
+	CodeSignature    Code = "signature"     // not signed by a key that is known and active
+	CodeRetiredKey   Code = "retired_key"   // signed by a key that is not valid any more
+	CodeExpired      Code = "expired"       // the token's time is over, or has not begun
+	CodeWrongThread  Code = "wrong_thread"  // the token is for another thread
+	CodeWrongRun     Code = "wrong_run"     // or for another question, or another action under the same question
+	CodeWrongHash    Code = "wrong_hash"    // or for other parameters
+	CodeUsed         Code = "used"          // the token was used before
+	CodeUnknown      Code = "unknown"       // nobody of that name in the directory
+	CodeNotYours     Code = "not_yours"     // the approver is not among those who are asked
+	CodePermission   Code = "permission"    // the approver's permission is missing now
+	CodeRequester    Code = "requester"     // the requester's permission is missing now
+	CodeSamePerson   Code = "same_person"   // requester and approver, or two approvers, must differ
+	CodePolicy       Code = "policy"        // the policy says no
+	CodeToolVersion  Code = "tool_version"  // the tool is another version now
+	CodeUnavailable  Code = "unavailable"   // the policy or directory cannot be asked: closed
+	CodeAlreadyGiven Code = "already_given" // that person has voted on this question
+)
+
+// ReplyCheck asks a [Gate] whether a reply counts.
+type ReplyCheck struct {
+	Thread, Graph, Node, Question string
+	Action                        Action
+	// Asked are the people and groups who are asked now, Action.Approvers or after an escalation others.
+	Asked []string
+	Token string
+	Reply Reply
+	Votes []Vote // given before, with VerdictApprove
+	// ToolVersion is the tool's version now, "" when it has none.
+	ToolVersion string
+}
+
+// UseCheck asks a [Gate] whether a decision may be acted upon now.
+type UseCheck struct {
+	Thread, Graph, Node string
+	Action              Action // as it would be done now
+	Decision            Decision
+}
+
+// Ruling is a gate's word.
+type Ruling struct {
+	Allowed bool `json:"allowed"`
+	// Code and Reason say why not; Reason is a sentence for people.
+	Code   Code   `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// By is the approver that the token names, when its signature was good; Token is its id.
+	By    string `json:"by,omitempty"`
+	Token string `json:"token,omitempty"`
+	// Need is how many approvals the action needs in all.
+	Need int `json:"need,omitempty"`
+	// Policy is the version of policy and directory that was asked.
+	Policy string    `json:"policy,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// Person is somebody whom a [Directory] knows.
+type Person struct {
+	Name        string
+	Groups      []string
+	Permissions []string
+	// Limits bound what the person may approve, by the name of a number in the parameters: {"amount": 10000}.
+	Limits map[string]float64
+}
+
+// Directory knows people, as they are now. A person that it does not know is an [*UnknownPersonError]; every other error
+// means that it cannot be asked, and closes the gate.
+type Directory interface {
+	Person(ctx context.Context, name string) (Person, error)
+	// Version changes whenever an answer may.
+	Version(ctx context.Context) (string, error)
+}
+
+// Phase says for what a [Policy] is asked.
+type Phase string
+
+const (
+	PhaseAnswer Phase = "answer" // somebody answers
+	PhaseUse    Phase = "use"    // what was approved is about to be done
+)
+
+// PolicyRequest is what a [Policy] decides on.
+type PolicyRequest struct {
+	Phase               Phase
+	Thread, Graph, Node string
+	Action              Action
+	Approver, Requester Person // Requester is zero when nobody is named
+	Votes               []Vote // those before, or in PhaseUse all
+}
+
+// PolicyRuling is a policy's word: Rule names the rule that decided.
+type PolicyRuling struct {
+	Allowed bool
+	Code    Code
+	Reason  string
+	Rule    string
+	// Need is how many approvals it asks for, 0 for as many as the action does.
+	Need int
+}
+
+// Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate.
+type Policy interface {
+	Decide(ctx context.Context, r PolicyRequest) (PolicyRuling, error)
+	// Version changes whenever an answer may.
+	Version(ctx context.Context) (string, error)
+}
+
+// Gate says whether a reply counts and whether a decision may be acted upon. It is closed: whatever cannot be checked is
+// refused. Its methods may be called from several goroutines.
+type Gate struct {
+	// Keys verify tokens.
+	Keys Keys
+	// Policy and Directory are asked anew each time; nil allows everybody whom a token names, and refuses none.
+	Policy    Policy
+	Directory Directory
+	// Leeway is how far clocks may be apart; 0 means [DefaultLeeway].
+	Leeway time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// DefaultLeeway is how far the clocks of who signs and who verifies may be apart.
+const DefaultLeeway = 30 * time.Second
+
+// UnknownPersonError says that a [Directory] does not know somebody.
+type UnknownPersonError struct{ Name string }
+
+// Error implements error.
+func (e *UnknownPersonError) Error() string {
+	return "the directory knows nobody of the name " + quote(e.Name)
+}
