@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -57,61 +56,20 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// execute runs the command line and returns the exit code: 1 is a promise that was broken, 2 something that kept it
-// from being tested.
+// execute runs the command line and returns the exit code: see stack.Trial.
 func execute(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	ctx, stop := processes.UntilSignal(context.Background())
-	defer stop()
-	broken, err := run(ctx, o, stdout, stderr)
-	switch {
-	case err != nil:
-		fmt.Fprintln(stderr, "chaos:", err)
-		return 2
-	case broken:
-		return 1
-	}
-	return 0
-}
-
-// run makes the world, lets the modes pass through it, and takes it away.
-func run(ctx context.Context, o options, stdout, stderr io.Writer) (broken bool, err error) {
-	dir, err := os.MkdirTemp("", "superstep-chaos")
-	if err != nil {
-		return false, err
-	}
-	keep := false
-	defer func() {
-		if broken || keep {
-			fmt.Fprintln(stderr, "the logs are in", filepath.Join(dir, "logs"))
-			return
-		}
-		err = errors.Join(err, os.RemoveAll(dir))
-	}()
-	set, ctx, err := processes.New(ctx, filepath.Join(dir, "logs"))
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, set.Stop()) }()
-	w, err := start(ctx, set, dir, stderr)
-	if err != nil {
-		return false, err
-	}
-	defer w.temporal.Close()
-	w.random, w.notes = rand.New(rand.NewPCG(o.seed, 0)), stderr
-	fmt.Fprintln(stderr, "seed", o.seed)
-	broken, err = w.everything(ctx, o, stdout)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	keep = err != nil
-	return broken, err
+	return stack.Trial{Name: "chaos", Stderr: stderr}.Exit(err,
+		func(ctx context.Context, set *processes.Set, dir string, s *stack.Stack) (bool, error) {
+			w, err := newWorld(ctx, set, dir, s.Address, s.Payments)
+			if err != nil {
+				return false, err
+			}
+			defer w.temporal.Close()
+			w.random, w.notes = rand.New(rand.NewPCG(o.seed, 0)), stderr
+			fmt.Fprintln(stderr, "seed", o.seed)
+			return w.everything(ctx, o, stdout)
+		})
 }
 
 // world is the servers that all modes share.
@@ -124,23 +82,6 @@ type world struct {
 	pay      *payments.Client
 	random   *rand.Rand
 	notes    io.Writer // how far it is, for people
-}
-
-// start builds the programs and starts a Temporal server and the payments service.
-func start(ctx context.Context, set *processes.Set, dir string, notes io.Writer) (*world, error) {
-	root, err := stack.Root(ctx)
-	if err != nil {
-		return nil, err
-	}
-	programs, err := stack.Build(ctx, set, root, dir, func(name string) { fmt.Fprintln(notes, "building", name) })
-	if err != nil {
-		return nil, err
-	}
-	s, err := stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true})
-	if err != nil {
-		return nil, err
-	}
-	return newWorld(ctx, set, dir, s.Address, s.Payments)
 }
 
 func newWorld(ctx context.Context, set *processes.Set, dir, address, payURL string) (*world, error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"superstep.dev/internal/processes"
@@ -50,67 +49,16 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
-// execute runs the command line and returns the exit code: 1 is a promise that was broken, 2 something that kept it
-// from being tested.
+// execute runs the command line and returns the exit code: see stack.Trial.
 func execute(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	ctx, stop := processes.UntilSignal(context.Background())
-	defer stop()
-	broken, err := run(ctx, o, stdout, stderr)
-	switch {
-	case err != nil:
-		fmt.Fprintln(stderr, "soak:", err)
-		return 2
-	case broken:
-		return 1
-	}
-	return 0
-}
-
-// run makes a server, has the thread live on it, and takes it away.
-func run(ctx context.Context, o options, stdout, stderr io.Writer) (broken bool, err error) {
-	dir, err := os.MkdirTemp("", "superstep-soak")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if broken || err != nil {
-			fmt.Fprintln(stderr, "the logs and the server's database are in", dir)
-			return
-		}
-		err = errors.Join(err, os.RemoveAll(dir))
-	}()
-	set, ctx, err := processes.New(ctx, filepath.Join(dir, "logs"))
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, set.Stop()) }()
-	root, err := stack.Root(ctx)
-	if err != nil {
-		return false, err
-	}
-	programs, err := stack.Build(ctx, set, root, dir, func(name string) { fmt.Fprintln(stderr, "building", name) })
-	if err != nil {
-		return false, err
-	}
-	s, err := stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true})
-	if err != nil {
-		return false, err
-	}
-	fmt.Fprintln(stderr, "the Temporal server is at", s.Address, "with a web UI at", s.WebUI)
-	l, err := soak(ctx, set, dir, s.Address, o, stderr)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return false, err
-	}
-	l.print(stdout)
-	return len(l.broken) > 0, nil
+	return stack.Trial{Name: "soak", Stderr: stderr}.Exit(err,
+		func(ctx context.Context, set *processes.Set, dir string, s *stack.Stack) (bool, error) {
+			l, err := soak(ctx, set, dir, s.Address, o, stderr)
+			if err != nil {
+				return false, err
+			}
+			l.print(stdout)
+			return len(l.broken) > 0, nil
+		})
 }
