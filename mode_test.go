@@ -13,6 +13,16 @@ import (
 	"superstep.dev/graphadapter"
 )
 
+// inModes runs one test of a graph in every mode, on every runtime.
+func inModes[Out any](t *testing.T, b *superstep.StateGraph[Out], body func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[Out])) {
+	t.Helper()
+	for name, opts := range map[string][]superstep.CompileOption{
+		"sync": nil, "fused": {superstep.WithFused()}, "async": compiledAs(superstep.DurabilityAsync), "exit": compiledAs(superstep.DurabilityExit),
+	} {
+		t.Run(name, func(t *testing.T) { onRuntimes(t, b.MustCompile(opts...), body) })
+	}
+}
+
 // TestARunsModeIsTheCallsElseItsGraphs: the durability decides how many checkpoints a run of three supersteps leaves.
 func TestARunsModeIsTheCallsElseItsGraphs(t *testing.T) {
 	type options = []superstep.RunOption

@@ -81,7 +81,8 @@ func listed(t *testing.T, c *superstep.Client, thread string, status superstep.S
 
 // TestAPauseIsListed with who and why.
 func TestAPauseIsListed(t *testing.T) {
-	g, started, release := heldChain("paused-listed")
+	b, started, release := heldChain("paused-listed")
+	g := b.MustCompile()
 	onRuntimes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[counter]) {
 		c, ok := rt.(*superstep.Client)
 		if !ok {

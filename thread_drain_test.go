@@ -19,13 +19,14 @@ func TestDrainedRunsGoOn(t *testing.T) {
 		case <-release:
 		case <-ctx.Done():
 		}
+		work()
 		s.Log.Append("a")
 		return s, ctx.Err()
 	})
 	g.AddNode("b", appending("b"))
 	g.AddEdge(superstep.Start, "a")
 	g.AddEdge("a", "b")
-	onRuntimes(t, g.MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[counter]) {
 		require.NoError(t, th.Start(t.Context(), counter{}))
 		<-started
 		_, err := th.Update(t.Context(), wrote("x"))

@@ -18,7 +18,7 @@ type sum struct {
 }
 
 // settles waits for two events one after the other, the second for no longer than it is told.
-func settles(name string, most time.Duration) *superstep.Graph[counter] {
+func settles(name string, most time.Duration) *superstep.StateGraph[counter] {
 	b := superstep.NewStateGraph[counter](name)
 	b.AddNode("wait", func(ctx context.Context, s counter) (counter, error) {
 		paid, err := superstep.WaitEvent[sum](ctx, "paid", 0)
@@ -38,12 +38,12 @@ func settles(name string, most time.Duration) *superstep.Graph[counter] {
 	b.AddNode("end", appending("end"))
 	b.AddEdge(superstep.Start, "wait")
 	b.AddEdge("wait", "end")
-	return b.MustCompile()
+	return b
 }
 
 // TestEvents are given to those who wait, kept for those who will, and refused when they do not fit.
 func TestEvents(t *testing.T) {
-	onRuntimes(t, settles("settles", 0), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, settles("settles", 0), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		got := invoke(t, th, counter{})
 		assert.Equal(t, superstep.StatusWaitingEvent, got.Status)
 		assert.Empty(t, got.Questions, "nobody is asked")
@@ -69,7 +69,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// rests waits until a thread's run is over: Wait returns when it waits for an event.
+// finishes waits until a thread's run is over: Wait returns when it waits for an event.
 func finishes(t *testing.T, th *superstep.Thread[counter]) (got superstep.Result[counter]) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -83,7 +83,7 @@ func finishes(t *testing.T, th *superstep.Thread[counter]) (got superstep.Result
 
 // TestAnEventThatDoesNotCome ends the wait, and tells what was waited for.
 func TestAnEventThatDoesNotCome(t *testing.T) {
-	onRuntimes(t, settles("late", time.Second), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, settles("late", time.Second), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		invoke(t, th, counter{})
 		_, err := th.SendEvent(t.Context(), "paid", sum{})
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestAnEventThatDoesNotCome(t *testing.T) {
 
 // TestAnEventOfAPausedRun is taken, and counts when the run goes on.
 func TestAnEventOfAPausedRun(t *testing.T) {
-	onRuntimes(t, settles("paused-waits", 0), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, settles("paused-waits", 0), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[counter]) {
 		invoke(t, th, counter{})
 		require.NoError(t, th.Pause(t.Context(), ""))
 		_, err := th.SendEvent(t.Context(), "paid", sum{})
@@ -126,7 +126,7 @@ func TestAWaitThatFailsItsRun(t *testing.T) {
 		return s, err
 	})
 	b.AddEdge(superstep.Start, "wait")
-	onRuntimes(t, b.MustCompile(), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, b, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		require.NoError(t, th.Start(t.Context(), counter{}))
 		var run *superstep.RunError
 		require.Eventually(t, func() bool {
@@ -140,7 +140,7 @@ func TestAWaitThatFailsItsRun(t *testing.T) {
 
 // TestAWaitInCalledGraphs: in a subgraph, and in a graph that a node calls.
 func TestAWaitInCalledGraphs(t *testing.T) {
-	inner := settles("inner", 0)
+	inner := settles("inner", 0).MustCompile()
 	b := superstep.NewStateGraph[counter]("outer")
 	b.AddSubgraph("sub", inner)
 	b.AddNode("calls", func(ctx context.Context, s counter) (counter, error) {
@@ -152,7 +152,7 @@ func TestAWaitInCalledGraphs(t *testing.T) {
 	})
 	b.AddEdge(superstep.Start, "sub")
 	b.AddEdge("sub", "calls")
-	onRuntimes(t, b.MustCompile(), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, b, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		assert.Equal(t, superstep.StatusWaitingEvent, invoke(t, th, counter{}).Status)
 		for _, word := range []string{"in a subgraph", "in a call"} {
 			for name, value := range map[string]any{"paid": sum{}, "sent": word} {

@@ -3,6 +3,7 @@ package superstep_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,29 +11,33 @@ import (
 	"superstep.dev"
 )
 
-// held is a chain a → b whose first node waits to be let go.
-func heldChain(name string) (g *superstep.Graph[counter], started, release chan struct{}) {
+// heldChain is a chain a → b whose first node waits to be let go, and then has some work to do.
+func heldChain(name string) (b *superstep.StateGraph[counter], started, release chan struct{}) {
 	started, release = make(chan struct{}, 1), make(chan struct{})
-	b := superstep.NewStateGraph[counter](name)
+	b = superstep.NewStateGraph[counter](name)
 	b.AddNode("a", func(ctx context.Context, s counter) (counter, error) {
 		started <- struct{}{}
 		select {
 		case <-release:
 		case <-ctx.Done():
 		}
+		work()
 		s.Log.Append("a")
 		return s, ctx.Err()
 	})
 	b.AddNode("b", appending("b"))
 	b.AddEdge(superstep.Start, "a")
 	b.AddEdge("a", "b")
-	return b.MustCompile(), started, release
+	return b, started, release
 }
+
+// work takes longer than a segment goes without asking the server whether it is to leave.
+func work() { <-time.After(150 * time.Millisecond) }
 
 // TestAPausedRunStartsNothing: what was under way ends and is kept, and the rest comes when it is let go on.
 func TestAPausedRunStartsNothing(t *testing.T) {
 	g, started, release := heldChain("paused")
-	onRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		require.NoError(t, th.Start(t.Context(), counter{}))
 		<-started
 		require.NoError(t, th.Pause(t.Context(), "the books are closed"))
@@ -71,7 +76,7 @@ func TestAPausedRunTakesAnswers(t *testing.T) {
 		return s, err
 	})
 	b.AddEdge(superstep.Start, "ask")
-	onRuntimes(t, b.MustCompile(), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, b, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		assert.Equal(t, superstep.StatusWaiting, invoke(t, th, counter{}).Status)
 		require.NoError(t, th.Pause(t.Context(), ""))
 		got, err := th.Wait(t.Context())
@@ -95,7 +100,7 @@ func TestAPausedRunTakesAnswers(t *testing.T) {
 // TestAPausedRunIsUpdatedAndCancelled: it is held in the middle of a superstep, which an update drops.
 func TestAPausedRunIsUpdatedAndCancelled(t *testing.T) {
 	g, started, release := heldChain("paused-updated")
-	onRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		require.NoError(t, th.Start(t.Context(), counter{}))
 		<-started
 		require.NoError(t, th.Pause(t.Context(), ""))
@@ -127,7 +132,7 @@ func TestAPausedRunIsUpdatedAndCancelled(t *testing.T) {
 // TestAPausedRunIsCancelledInItsSuperstep, and goes on where it stood.
 func TestAPausedRunIsCancelledInItsSuperstep(t *testing.T) {
 	g, started, release := heldChain("paused-cancelled")
-	onRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
+	inModes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[counter]) {
 		require.NoError(t, th.Start(t.Context(), counter{}))
 		<-started
 		require.NoError(t, th.Pause(t.Context(), ""))

@@ -27,6 +27,7 @@ type lease struct {
 
 	mu      sync.Mutex
 	expiry  *time.Timer // ends the held context before the server gives the task away
+	told    time.Time   // when the newest heartbeat was sent that the server replied to; zero before the first
 	lostWhy error       // why the task is no longer ours
 	cancel  context.CancelCauseFunc
 }
@@ -126,9 +127,20 @@ func (l *lease) heard(sent time.Time, err error) error {
 func (l *lease) renew(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.told = sent
 	if l.expiry != nil && l.lostWhy == nil {
 		l.expiry.Reset(l.leaseFrom(sent))
 	}
+}
+
+// silence is how long the server has told nothing to the execution.
+func (l *lease) silence() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told.IsZero() {
+		return time.Since(l.began)
+	}
+	return time.Since(l.told)
 }
 
 // lost says why the task is no longer ours; nil while it is.

@@ -178,16 +178,18 @@ func (e *segment) details() []any {
 	return []any{now, stored}
 }
 
-// keep makes durable what the segment has, as its mode asks.
+// keep makes durable what the segment has, as its mode asks. In async and exit mode, too, it waits for the server when that
+// has said nothing for some time: what must take effect before the next superstep is known then.
 func (e *segment) keep(ctx context.Context) error {
-	switch e.req.Durability {
-	case graphadapter.DurabilityExit:
-		return e.lost()
-	case graphadapter.DurabilityAsync:
+	switch mode := e.req.Durability; {
+	case mode != graphadapter.DurabilityAsync && mode != graphadapter.DurabilityExit:
+		return e.send(ctx)
+	case e.silence() >= keepEvery:
+		_ = e.send(ctx) // one that fails is followed by the next
+	case mode == graphadapter.DurabilityAsync:
 		e.keeper.nudge(&e.lease)
-		return e.lost()
 	}
-	return e.send(ctx)
+	return e.lost()
 }
 
 // ended turns an error into the activity's: somebody else goes on.

@@ -76,7 +76,8 @@ func (e *segment) watch(ctx context.Context) (stop func()) {
 	return func() { close(done) }
 }
 
-// keepEvery is the least time between two heartbeats that store records in the background.
+// keepEvery is the least time between two heartbeats that store records in the background, and between two that a segment
+// waits for in async and exit mode: they take a hundredth of its time.
 const keepEvery = 100 * time.Millisecond
 
 // keeper stores records in the background: the newest, one heartbeat at a time.

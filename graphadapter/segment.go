@@ -31,9 +31,11 @@ const (
 
 // SegmentHost is where a segment runs: what a worker, or a test, does for it.
 type SegmentHost struct {
-	// Keep makes the segment's [Segment.Progress] durable. In sync mode it returns when it is; in async and exit mode it
-	// returns at once. An error means that it may not be, or that another execution owns the segment ([ErrFenced]). Nil
-	// keeps nothing.
+	// Keep makes the segment's [Segment.Progress] durable, before each of its supersteps but the first. In sync mode it
+	// returns when it is; in async mode it returns at once, mostly, and in exit mode it has only life to tell. An error
+	// means that it may not be, or that another execution owns the segment ([ErrFenced]). Nil keeps nothing.
+	//
+	// What the host learns in it, that the segment is to leave, counts for the superstep that it is called before.
 	Keep func(ctx context.Context) error
 	// Leave is closed when the segment is to leave as soon as no task is under way; nil for never.
 	Leave <-chan struct{}
@@ -171,7 +173,7 @@ func (s *Segment) open(ctx context.Context, queue []*pregel.Task, fresh bool) bo
 	case fresh && !s.mine(queue):
 		s.leaving = true
 	case fresh && s.unkept && len(queue) > 0:
-		s.leaving = !s.keep(ctx)
+		s.leaving = !s.keep(ctx) || s.told()
 	}
 	return !s.leaving
 }
@@ -205,22 +207,21 @@ func (s *Segment) mine(tasks []*pregel.Task) bool {
 // keep makes durable what was delivered, as the mode asks.
 func (s *Segment) keep(ctx context.Context) bool {
 	s.unkept = false
-	if s.req.Durability == DurabilityExit || s.host.Keep == nil {
+	if s.host.Keep == nil {
 		return true
 	}
-	if s.sync() {
+	switch s.req.Durability {
+	case DurabilityExit: // there is no record
+	case DurabilityAsync:
+		if s.record.isFull() {
+			return false
+		}
+	default:
 		if _, whole := s.record.bytes(); !whole {
 			return false
 		}
-	} else if s.record.isFull() {
-		return false
 	}
 	return s.host.Keep(ctx) == nil
-}
-
-// sync reports whether a record is durable before the run goes on.
-func (s *Segment) sync() bool {
-	return s.req.Durability != DurabilityAsync && s.req.Durability != DurabilityExit
 }
 
 // arrived implements guard: it records an outcome, and reports whether it is to be delivered.
