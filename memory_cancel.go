@@ -83,6 +83,7 @@ func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapte
 		return t.view, err
 	}
 	t.conclude(r.Reason)
+	t.events.due = nil // who waits again begins anew
 	t.view.Cancel = &CancelView{Mode: r.Mode, Reason: r.Reason, By: r.By}
 	if !compensate {
 		return t.view, nil

@@ -131,6 +131,9 @@ func (r *run) refusal(req ResumeRequest) error {
 		}
 		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
 	}
+	if r.cancel.drops() {
+		return refuse(ErrTypeBusy, "the run is being cancelled, and what it asks is forgotten with its superstep")
+	}
 	open := r.asks()
 	for i, a := range answers {
 		if slices.ContainsFunc(answers[:i], func(b pregel.Answer) bool { return b.QuestionID == a.QuestionID }) {
@@ -145,21 +148,22 @@ func (r *run) refusal(req ResumeRequest) error {
 
 // answerRefusal says why one answer cannot be taken.
 func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) error {
+	for _, q := range open {
+		switch {
+		case q.ID != given.QuestionID || r.inbox.hasAnswer(q.ID):
+			continue
+		case q.Event != "":
+			return eventOnly(q)
+		}
+		if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
+			return refuse(ErrTypeBadAnswer, "%v", err)
+		}
+		return nil // also to one that was answered before, and asked again since its superstep was dropped
+	}
 	for _, a := range r.inbox.answered {
 		if a.Question == given.QuestionID {
 			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
 				a.At.UTC().Format(time.RFC3339))
-		}
-	}
-	for _, q := range open {
-		if q.ID == given.QuestionID && q.Event != "" {
-			return eventOnly(q)
-		}
-		if q.ID == given.QuestionID {
-			if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
-				return refuse(ErrTypeBadAnswer, "%v", err)
-			}
-			return nil
 		}
 	}
 	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)

@@ -139,6 +139,9 @@ func (c *cancellation) mode() CancelMode {
 	return c.asked.Mode
 }
 
+// drops reports whether the superstep under way is going to be forgotten.
+func (c *cancellation) drops() bool { return c.mode() != CancelKeep && !c.undoing }
+
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
 	takeTurns(ctx)
@@ -181,6 +184,7 @@ func (r *run) drop(ctx workflow.Context) {
 	}
 	r.program.Drop(r.thread)
 	r.loop, r.failure = nil, nil
+	r.events.Due = nil // who waits again begins anew
 	if r.sink != nil {
 		r.sink.Ended(position(ctx), pregel.StatusDrained, r.thread)
 	}

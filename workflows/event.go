@@ -197,9 +197,10 @@ func (e *events) bytes() int {
 	return size
 }
 
-// waits are the tasks' waits for events that are not over, in task order; none while the thread is about to change.
+// waits are the tasks' waits for events that are not over, in task order; none while the thread is about to change, or
+// its superstep to be dropped: what comes then is for the waits after that.
 func (r *run) waits() []pregel.OpenQuestion {
-	if r.inbox.changing() {
+	if r.inbox.changing() || r.cancel.drops() {
 		return nil
 	}
 	return slices.DeleteFunc(r.unanswered(), func(q pregel.OpenQuestion) bool { return q.Event == "" })

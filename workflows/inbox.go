@@ -45,40 +45,35 @@ func (b *inbox) reopen(open []pregel.OpenQuestion) {
 	b.answered = kept
 }
 
-// hasAnswers reports whether answers arrived, as opposed to new input or a bare resume.
-func (b *inbox) hasAnswers() bool {
-	if len(b.events) > 0 {
-		return true
+// answers are those that arrived and that the engine was not given yet: updates first, then signals, then events, each in
+// their order.
+func (b *inbox) answers() (all []pregel.Answer) {
+	for _, req := range slices.Concat(b.updates, b.signals) {
+		all = append(all, req.answers()...)
 	}
-	for _, req := range append(b.updates[:len(b.updates):len(b.updates)], b.signals...) {
-		if len(req.answers()) > 0 {
-			return true
-		}
-	}
-	return false
+	return append(all, b.events...)
 }
 
-// take empties the inbox into an engine input: updates first, then signals, then events, each in their order. A bare resume only
-// passes a breakpoint.
+// hasAnswers reports whether answers arrived, as opposed to new input or a bare resume.
+func (b *inbox) hasAnswers() bool { return len(b.answers()) > 0 }
+
+// hasAnswer reports whether the answer to a question arrived, and the engine was not given it yet.
+func (b *inbox) hasAnswer(question string) bool {
+	return slices.ContainsFunc(b.answers(), func(a pregel.Answer) bool { return a.QuestionID == question })
+}
+
+// take empties the inbox into an engine input. A bare resume only passes a breakpoint.
 func (b *inbox) take() pregel.Input {
 	in := pregel.Input{}
 	if b.invoke != nil {
 		in = b.invoke.Input
 		b.invoke = nil
 	}
-	for _, req := range append(b.updates, b.signals...) {
-		for _, a := range req.answers() {
-			if in.Resume == nil {
-				in.Resume = &pregel.Resume{}
-			}
-			in.Resume.Answers = append(in.Resume.Answers, a)
-		}
-	}
-	if len(b.events) > 0 {
+	if all := b.answers(); len(all) > 0 {
 		if in.Resume == nil {
 			in.Resume = &pregel.Resume{}
 		}
-		in.Resume.Answers = append(in.Resume.Answers, b.events...)
+		in.Resume.Answers = append(in.Resume.Answers, all...)
 	}
 	b.updates, b.signals, b.events, b.retry = nil, nil, nil, false
 	return in

@@ -57,18 +57,9 @@ func (r *run) state() (State, error) {
 func (r *run) unanswered() []pregel.OpenQuestion {
 	var out []pregel.OpenQuestion
 	for _, q := range r.asks() {
-		if !r.hasAnswer(q.ID) {
+		if !r.inbox.hasAnswer(q.ID) {
 			out = append(out, q)
 		}
 	}
 	return out
-}
-
-func (r *run) hasAnswer(question string) bool {
-	for _, a := range r.inbox.answered {
-		if a.Question == question {
-			return true
-		}
-	}
-	return false
 }

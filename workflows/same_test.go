@@ -71,17 +71,23 @@ func TestSameAsMemory(t *testing.T) {
 			r := newRig(t)
 			r.work(s.graph())
 			thread := testserver.Queue(t)
-			got, want := s.onServer(r, thread), s.inMemory(t, thread)
-			if got.output != want.output {
-				t.Errorf("the output is\n%s, in memory it is\n%s", got.output, want.output)
-			}
-			if s.mode.durability == graphadapter.DurabilityExit {
-				want.lines = atEnds(want.lines, got.lines)
-			}
-			if got, want := asJSON(t, got.lines), asJSON(t, want.lines); got != want {
-				t.Errorf("the checkpoints are\n%s, in memory they are\n%s", got, want)
-			}
+			s.sameAsMemory(r, thread)
 		})
+	}
+}
+
+// sameAsMemory lives the thread's life on the server and in memory, and compares.
+func (s scenario) sameAsMemory(r *rig, thread string) {
+	r.t.Helper()
+	got, want := s.onServer(r, thread), s.inMemory(r.t, thread)
+	if got.output != want.output {
+		r.t.Errorf("the output is\n%s, in memory it is\n%s", got.output, want.output)
+	}
+	if s.mode.durability == graphadapter.DurabilityExit {
+		want.lines = atEnds(want.lines, got.lines)
+	}
+	if got, want := asJSON(r.t, got.lines), asJSON(r.t, want.lines); got != want {
+		r.t.Errorf("the checkpoints are\n%s, in memory they are\n%s", got, want)
 	}
 }
 
