@@ -40,7 +40,8 @@ const (
 	DriftStop Drift = "stop"
 )
 
-// Action is one thing that waits for approval. Its author fills it in but for the fields that say so.
+// Action is one thing that waits for approval. Its author fills it in but for the fields that say so. [Action.Check] has
+// the bounds.
 type Action struct {
 	// Tool names what would be done, and ToolVersion which version of it; for an effect both are set by Superstep.
 	Tool        string `json:"tool"`

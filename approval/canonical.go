@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func spellOut(v json.RawMessage) (json.RawMessage, error) {
 func spell(v any, changed *bool) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for k := range v {
+		for _, k := range sortedNames(v) {
 			v[k] = spell(v[k], changed)
 		}
 	case []any:
@@ -86,4 +87,17 @@ func rounds(literal string) bool {
 	exact, ok := new(big.Rat).SetString(literal)
 	printed, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 	return !ok || exact.Cmp(printed) != 0
+}
+
+// sortedNames returns the names in an object, or objects, each once.
+func sortedNames[V any](objects ...map[string]V) []string {
+	var names []string
+	for _, object := range objects {
+		//workflowcheck:ignore The names are sorted before anyone sees them.
+		for name := range object {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -7,7 +7,9 @@ import (
 	"superstep.dev/approval"
 )
 
-func vote(by string, v approval.Verdict) approval.Vote { return approval.Vote{By: by, Verdict: v, Reason: "of " + by} }
+func vote(by string, v approval.Verdict) approval.Vote {
+	return approval.Vote{By: by, Verdict: v, Reason: "of " + by}
+}
 
 // TestDecide: approvals are counted up to the larger of what action and policy ask for; anything else decides alone.
 func TestDecide(t *testing.T) {

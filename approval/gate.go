@@ -38,7 +38,8 @@ type ReplyCheck struct {
 	Token string
 	Reply Reply
 	Votes []Vote // given before, with VerdictApprove
-	// ToolVersion is the tool's version now, "" when it has none.
+	// ToolVersion is the tool's version now. "" means that nobody knows of one here; then it is not compared: right
+	// before the tool is used the digest is, and holds the version.
 	ToolVersion string
 }
 
@@ -63,6 +64,9 @@ type Ruling struct {
 	// Policy is the version of policy and directory that was asked.
 	Policy string    `json:"policy,omitempty"`
 	At     time.Time `json:"at"`
+	// Cause is what failed, with CodeUnavailable, for the worker's log. It may hold what a policy or a directory is made
+	// of, so it is not stored.
+	Cause error `json:"-"`
 }
 
 // Person is somebody whom a [Directory] knows.
@@ -95,7 +99,10 @@ type PolicyRequest struct {
 	Phase               Phase
 	Thread, Graph, Node string
 	Action              Action
-	Approver, Requester Person // Requester is zero when nobody is named
+	// Verdict is what the approver says; in PhaseUse it is VerdictApprove.
+	Verdict Verdict
+	// Approver is zero in PhaseUse when silence approved, and Requester when nobody is named.
+	Approver, Requester Person
 	Votes               []Vote // those before, or in PhaseUse all
 }
 
@@ -109,7 +116,8 @@ type PolicyRuling struct {
 	Need int
 }
 
-// Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate.
+// Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate. In PhaseUse it
+// is asked about each voter.
 type Policy interface {
 	Decide(ctx context.Context, r PolicyRequest) (PolicyRuling, error)
 	// Version changes whenever an answer may.
@@ -121,7 +129,8 @@ type Policy interface {
 type Gate struct {
 	// Keys verify tokens.
 	Keys Keys
-	// Policy and Directory are asked anew each time; nil allows everybody whom a token names, and refuses none.
+	// Policy and Directory are asked anew each time. Without a policy whoever is asked may answer. Without a directory
+	// nobody's permissions are known, so none are checked, and nobody is in a group.
 	Policy    Policy
 	Directory Directory
 	// Leeway is how far clocks may be apart; 0 means [DefaultLeeway].

@@ -21,7 +21,8 @@ func HashParams(params json.RawMessage) (string, error) {
 
 // Digest returns the hash of everything in the action that an approval is bound to: what would be done, with what, by
 // which version, under which plan and key, for whom, needing what, and the watched state. How it is asked about (who,
-// until when, what silence means) and what was asked before are not part of it.
+// until when, what silence means) and what was asked before are not part of it. No permissions and no watched state are
+// the same whether they are nil or empty.
 func (a Action) Digest() string {
 	bound := struct {
 		Tool, ToolVersion, Summary, ParamsHash string
@@ -29,7 +30,13 @@ func (a Action) Digest() string {
 		Key, Requester                         string
 		Permissions                            []string
 		Watch                                  map[string]string
-	}{a.Tool, a.ToolVersion, a.Summary, a.ParamsHash, a.PlanVersion, a.Key, a.Requester, a.Permissions, a.Watch}
+	}{
+		a.Tool, a.ToolVersion, a.Summary, a.ParamsHash, a.PlanVersion, a.Key, a.Requester,
+		append([]string(nil), a.Permissions...), nil,
+	}
+	if len(a.Watch) > 0 {
+		bound.Watch = a.Watch
+	}
 	text, _ := json.Marshal(bound) // strings, ints and a map with sorted keys always encode
 	return hash(text)
 }

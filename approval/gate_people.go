@@ -1,0 +1,157 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// person returns somebody as they are now. Without a directory a name is all that is known.
+func (g *Gate) person(ctx context.Context, name string) (Person, error) {
+	if g.Directory == nil {
+		return Person{Name: name}, nil
+	}
+	p, err := g.Directory.Person(ctx, name)
+	if p.Name == "" {
+		p.Name = name
+	}
+	return p, err
+}
+
+// asked returns the approver when they are among those who are asked; nobody named means that the policy says who.
+func (g *Gate) asked(ctx context.Context, name string, asked []string) (Person, error) {
+	if isGroup(name) {
+		return Person{}, refuse(CodeUnknown, "%s names a group, and people answer", quote(name))
+	}
+	p, err := g.person(ctx, name)
+	var unknown *UnknownPersonError
+	if errors.As(err, &unknown) {
+		return Person{}, refuse(CodeUnknown, "the directory knows nobody of the name %s", quote(name))
+	}
+	if err != nil {
+		return Person{}, err
+	}
+	if len(asked) == 0 || slices.Contains(asked, p.Name) {
+		return p, nil
+	}
+	groups := 0
+	for _, a := range asked {
+		group, is := strings.CutPrefix(a, groupPrefix)
+		if !is {
+			continue
+		}
+		if slices.Contains(p.Groups, group) {
+			return p, nil
+		}
+		groups++
+	}
+	if groups > 0 && g.Directory == nil {
+		return Person{}, refuse(CodeUnavailable, "groups are asked, and this worker's gate has no directory that knows who is in them")
+	}
+	return Person{}, refuse(CodeNotYours, "%s is not asked; %s may answer", quote(name), list(asked))
+}
+
+// list names a few.
+func list(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (g *Gate) checkPermissions(p Person, a Action) error {
+	if missing := g.missing(p, a); missing != "" {
+		return refuse(CodePermission, "%s does not have the permission %s now", p.Name, quote(missing))
+	}
+	return nil
+}
+
+func (g *Gate) missing(p Person, a Action) string {
+	if g.Directory == nil {
+		return ""
+	}
+	for _, permission := range a.Permissions {
+		if !slices.Contains(p.Permissions, permission) {
+			return permission
+		}
+	}
+	return ""
+}
+
+// requester returns on whose behalf the action would be done. The person is set, at least by name, with an error too.
+func (g *Gate) requester(ctx context.Context, a Action) (Person, error) {
+	if a.Requester == "" {
+		if missing := g.missing(Person{}, a); missing != "" {
+			return Person{}, refuse(CodeRequester, "who asks for it needs the permission %s, and nobody is named: start the run with its "+
+				"requester (WithRequester)", quote(missing))
+		}
+		return Person{}, nil
+	}
+	p, err := g.person(ctx, a.Requester)
+	var unknown *UnknownPersonError
+	if errors.As(err, &unknown) {
+		return p, refuse(CodeRequester, "the directory knows nobody of the name %s, who asks for it", quote(a.Requester))
+	}
+	if err != nil {
+		return p, err
+	}
+	if missing := g.missing(p, a); missing != "" {
+		return p, refuse(CodeRequester, "%s, who asks for it, does not have the permission %s now", p.Name, quote(missing))
+	}
+	return p, nil
+}
+
+// decide asks the policy, and sets how many approvals are needed and what was asked.
+func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) error {
+	version, err := g.version(ctx)
+	if err != nil {
+		return err
+	}
+	r.Policy = version
+	r.Need = max(r.Need, request.Action.Needs(0))
+	if g.Policy == nil {
+		return nil
+	}
+	said, err := g.Policy.Decide(ctx, request)
+	if err != nil {
+		return err
+	}
+	if said.Need < 0 || said.Need > MaxQuorum {
+		return fmt.Errorf("the policy wants %d approvals, not 0 to %d", said.Need, MaxQuorum)
+	}
+	if !said.Allowed {
+		reason := said.Reason
+		if reason == "" {
+			reason = "the policy does not allow it"
+		}
+		if said.Rule != "" {
+			reason += " (rule " + quote(said.Rule) + ")"
+		}
+		return refuse(orElse(said.Code, CodePolicy), "%s", reason)
+	}
+	r.Need = max(r.Need, said.Need)
+	return nil
+}
+
+// version returns that of policy and directory: one, when they are the same thing.
+func (g *Gate) version(ctx context.Context) (string, error) {
+	var versions []string
+	if g.Policy != nil {
+		v, err := g.Policy.Version(ctx)
+		if err != nil {
+			return "", err
+		}
+		versions = append(versions, v)
+	}
+	if g.Directory != nil {
+		v, err := g.Directory.Version(ctx)
+		if err != nil {
+			return "", err
+		}
+		versions = append(versions, v)
+	}
+	return clip(strings.Join(slices.Compact(versions), " "), MaxName), nil
+}

@@ -1,0 +1,195 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Reply says whether a reply counts. It checks, in this order, and the first that fails decides: the reply's shape; the
+// token, its times, what it is bound to, and that neither it nor its approver has counted before; that the approver is
+// among those who are asked, and has the permissions now; that the requester has them now; the tool's version; the
+// policy. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
+//
+// A refusal is a Ruling, and so is a policy or directory that cannot be asked ([CodeUnavailable]). The error is that of
+// a context that is over.
+func (g *Gate) Reply(ctx context.Context, c ReplyCheck) (Ruling, error) {
+	r := g.begin()
+	err := g.reply(ctx, c, &r)
+	return r.settle(ctx, err)
+}
+
+func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
+	if g == nil || g.Keys == nil {
+		return refuse(CodeUnavailable, "this worker has no keys to verify approvals with: configure its gate (WorkerConfig.Gate) "+
+			"with a keyring of package superstep.dev/approval/token")
+	}
+	if err := c.Reply.Check(); err != nil {
+		return refuse(CodeMalformed, "%s", err)
+	}
+	claims, err := g.verify(c.Token)
+	if err != nil {
+		return err
+	}
+	r.By, r.Token = claims.Approver, claims.ID
+	if err := g.checkTimes(claims, r.At); err != nil {
+		return err
+	}
+	if err := checkBinding(claims, c); err != nil {
+		return err
+	}
+	if err := checkVotes(claims.Approver, claims.ID, c.Votes); err != nil {
+		return err
+	}
+	approver, err := g.asked(ctx, claims.Approver, c.Asked)
+	if err != nil {
+		return err
+	}
+	r.By = approver.Name // the directory may know somebody by several names
+	if err := checkVotes(approver.Name, claims.ID, c.Votes); err != nil {
+		return err
+	}
+	if err := g.checkPermissions(approver, c.Action); err != nil {
+		return err
+	}
+	requester, err := g.requester(ctx, c.Action)
+	if err != nil && c.Reply.Verdict != VerdictReject {
+		return err
+	}
+	if now := c.ToolVersion; now != "" && now != c.Action.ToolVersion && c.Reply.Verdict != VerdictReject {
+		return refuse(CodeToolVersion, "version %s of %s was asked about, and it is version %s now: ask anew",
+			quote(c.Action.ToolVersion), c.Action.Tool, quote(now))
+	}
+	return g.decide(ctx, r, PolicyRequest{
+		Phase: PhaseAnswer, Thread: c.Thread, Graph: c.Graph, Node: c.Node, Action: c.Action, Verdict: c.Reply.Verdict,
+		Approver: approver, Requester: requester, Votes: c.Votes,
+	})
+}
+
+// verify returns what the token claims when its signature is good.
+func (g *Gate) verify(token string) (Claims, error) {
+	if token == "" {
+		return Claims{}, refuse(CodeUnsigned, "an approval is answered with a signed token, and this reply has none")
+	}
+	claims, err := g.Keys.Verify(token)
+	var bad *TokenError
+	switch {
+	case errors.As(err, &bad) && oneOf(bad.Code, CodeMalformed, CodeSignature, CodeRetiredKey):
+		return Claims{}, refuse(bad.Code, "%s", bad.Reason)
+	case err != nil:
+		return Claims{}, err
+	case claims.ID == "" || claims.Approver == "":
+		return Claims{}, refuse(CodeMalformed, "the token names no approver, or has no id")
+	}
+	return claims, nil
+}
+
+func (g *Gate) checkTimes(c Claims, now time.Time) error {
+	leeway := g.Leeway
+	if leeway == 0 {
+		leeway = DefaultLeeway
+	}
+	switch {
+	case !c.ExpiresAt.After(c.IssuedAt) || c.ExpiresAt.Sub(c.IssuedAt) > MaxTokenLife:
+		return refuse(CodeMalformed, "a token is valid for more than nothing and at most %s", MaxTokenLife)
+	case now.Add(leeway).Before(c.IssuedAt):
+		return refuse(CodeExpired, "the token is valid from %s, and it is %s here: sign another one, or set the clocks",
+			stamp(c.IssuedAt), stamp(now))
+	case !now.Add(-leeway).Before(c.ExpiresAt):
+		return refuse(CodeExpired, "the token was valid until %s, and it is %s here: sign another one", stamp(c.ExpiresAt), stamp(now))
+	}
+	return nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// checkBinding compares what the token is for with what is asked. The parameters are hashed here: nobody's word is taken
+// for what their hash is.
+func checkBinding(claims Claims, c ReplyCheck) error {
+	if claims.Thread != c.Thread {
+		return refuse(CodeWrongThread, "the token is for another thread")
+	}
+	if claims.Question != c.Question {
+		return refuse(CodeWrongRun, "the token is for another question: read the open one and sign for it")
+	}
+	if err := checkHash(c.Action); err != nil {
+		return err
+	}
+	if claims.ParamsHash != c.Action.ParamsHash {
+		return refuse(CodeWrongHash, "the token is for other parameters: read the question again and sign for what it shows now")
+	}
+	if claims.Digest != c.Action.Digest() {
+		return refuse(CodeWrongRun, "the token is for another action with the same parameters: read the question again")
+	}
+	if c.Reply.Verdict != VerdictEdit {
+		return nil
+	}
+	if proposed, err := HashParams(c.Reply.Params); err == nil && proposed == c.Action.ParamsHash {
+		return refuse(CodeMalformed, "the parameters proposed are those that were asked about: approve them, or propose others")
+	}
+	return nil
+}
+
+func checkHash(a Action) error {
+	if err := a.Check(); err != nil {
+		return refuse(CodeMalformed, "%s", err)
+	}
+	if now, err := HashParams(a.Params); err != nil || now != a.ParamsHash {
+		return refuse(CodeWrongHash, "the parameters of %s are not those that their hash is of", a.Tool)
+	}
+	return nil
+}
+
+func checkVotes(by, token string, votes []Vote) error {
+	if len(votes) > MaxQuorum {
+		return refuse(CodeMalformed, "a question takes at most %d approvals", MaxQuorum)
+	}
+	for _, v := range votes {
+		if v.Token == token {
+			return refuse(CodeUsed, "the token was used before: a token is good for one reply")
+		}
+		if v.By == by {
+			return refuse(CodeAlreadyGiven, "%s has answered already: another person must", by)
+		}
+	}
+	return nil
+}
+
+// refusal is a check that failed.
+type refusal struct {
+	code   Code
+	reason string
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.reason }
+
+func refuse(code Code, format string, args ...any) error {
+	return &refusal{code: code, reason: fmt.Sprintf(format, args...)}
+}
+
+func (g *Gate) begin() Ruling {
+	if g == nil || g.Now == nil {
+		return Ruling{At: time.Now().UTC()}
+	}
+	return Ruling{At: g.Now().UTC()}
+}
+
+// settle returns the ruling with what the checks said. Whatever else failed closes the gate, and is no part of what
+// people are told.
+func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
+	var refused *refusal
+	switch {
+	case err == nil:
+		r.Allowed = true
+	case errors.As(err, &refused):
+		r.Code, r.Reason = refused.code, clip(refused.reason, MaxReason)
+	case ctx.Err() != nil:
+		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())
+	default:
+		r.Code, r.Cause = CodeUnavailable, err
+		r.Reason = "the keys, the policy or the directory of approvals cannot be asked now, so nothing is approved: see the worker's log"
+	}
+	return r, nil
+}
