@@ -17,11 +17,11 @@ const (
 	MaxWithin    = int64(366 * 24 * 3600 * 1e3) // milliseconds: a leap year
 )
 
-// InvalidError says what is wrong with an action or a reply.
+// InvalidError says what is wrong with an action, a reply or what is to be signed.
 type InvalidError struct {
-	// Of is "action" or "reply".
+	// Of is "action", "reply" or "token".
 	Of string
-	// Name is the action's tool, "" for a reply.
+	// Name is the action's tool, "" for the others.
 	Name string
 	// Field is the one at fault, as it is spelled in JSON; "" for the whole.
 	Field   string

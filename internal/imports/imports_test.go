@@ -27,10 +27,11 @@ var arrows = []arrow{
 	{from: "graphadapter/pregel"},
 	{from: "graphadapter/ledger"},
 	{from: "approval", theirs: []string{"github.com/gowebpki/jcs"}},
-	{from: "approval/token", ours: []string{"approval"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
+	{from: "approval/internal/files"},
+	{from: "approval/token", ours: []string{"approval", "approval/internal/files"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
 	{
-		from: "approval/rules", ours: []string{"approval"},
-		theirs: []string{"github.com/google/cel-go/...", "go.yaml.in/yaml/v3"},
+		from: "approval/rules", ours: []string{"approval", "approval/internal/files"},
+		theirs: []string{"cel.dev/cel-go/...", "go.yaml.in/yaml/v3"},
 	},
 	{
 		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger", "approval"},

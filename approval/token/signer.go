@@ -1,0 +1,105 @@
+package token
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"superstep.dev/approval"
+	"superstep.dev/approval/internal/files"
+)
+
+// DefaultLife is how long a token is valid that does not say.
+const DefaultLife = 10 * time.Minute
+
+// Signer signs tokens with one private key. Its methods may be called from several goroutines.
+type Signer struct {
+	// Now is the clock; nil means time.Now. Set it before the signer is used.
+	Now func() time.Time
+
+	id  string
+	key ed25519.PrivateKey
+}
+
+// ParseSigner returns a signer of the one private key in a PEM text.
+func ParseSigner(text []byte) (*Signer, error) { return signerOf("the program", text) }
+
+// LoadSigner returns a signer of the one private key in a PEM file, which its owner alone may read.
+func LoadSigner(path string) (*Signer, error) {
+	all, err := files.Read([]string{path})
+	if err != nil || len(all) != 1 {
+		return nil, &KeyError{Source: path, Problem: "it cannot be read as one file", Err: err}
+	}
+	if err := checkMode(all[0]); err != nil {
+		return nil, err
+	}
+	return signerOf(path, all[0].Text)
+}
+
+// SignerFromEnv returns a signer of what [EnvSigningKey] says. The error holds [ErrUnset] when it is not set.
+func SignerFromEnv() (*Signer, error) {
+	value := os.Getenv(EnvSigningKey)
+	if value == "" {
+		return nil, &KeyError{Source: EnvSigningKey, Problem: "no key", Err: ErrUnset}
+	}
+	if isPEM(value) {
+		return signerOf(EnvSigningKey, []byte(value))
+	}
+	s, err := LoadSigner(value)
+	return s, namesNoPath(EnvSigningKey, err)
+}
+
+func signerOf(source string, text []byte) (*Signer, error) {
+	all, err := parse(text)
+	if err == nil && (len(all) != 1 || all[0].private == nil) {
+		err = errors.New("one private key is needed, and nothing else")
+	}
+	if err != nil {
+		return nil, &KeyError{Source: source, Problem: "it cannot be used", Err: err}
+	}
+	return &Signer{id: all[0].ID, key: all[0].private}, nil
+}
+
+// Key returns the public key that verifies what the signer signs.
+func (s *Signer) Key() Key {
+	return Key{ID: s.id, Public: s.key.Public().(ed25519.PublicKey)}
+}
+
+// String implements fmt.Stringer without the private key.
+func (s *Signer) String() string { return "signer with key " + s.id }
+
+// GoString implements fmt.GoStringer, as String.
+func (s *Signer) GoString() string { return s.String() }
+
+// Sign returns a token. A zero IssuedAt means now, a zero ExpiresAt [DefaultLife] later, an empty ID a random one; times
+// are whole seconds. The error is an [*approval.InvalidError]: a claim is missing or too long, or the life is longer than
+// approval.MaxTokenLife.
+func (s *Signer) Sign(c approval.Claims) (string, error) {
+	now := time.Now
+	if s.Now != nil {
+		now = s.Now
+	}
+	if c.IssuedAt.IsZero() {
+		c.IssuedAt = now()
+	}
+	if c.ExpiresAt.IsZero() {
+		c.ExpiresAt = c.IssuedAt.Add(DefaultLife)
+	}
+	c.IssuedAt, c.ExpiresAt = c.IssuedAt.Truncate(time.Second), c.ExpiresAt.Truncate(time.Second)
+	if c.ID == "" {
+		c.ID = rand.Text()
+	}
+	if problem := problemOf(c); problem != "" {
+		return "", &approval.InvalidError{Of: "token", Problem: problem}
+	}
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &body{
+		ID: c.ID, Audience: audience, Subject: c.Approver, Thread: c.Thread, Question: c.Question, Digest: c.Digest,
+		ParamsHash: c.ParamsHash, IssuedAt: c.IssuedAt.Unix(), ExpiresAt: c.ExpiresAt.Unix(),
+	})
+	t.Header["kid"], t.Header["typ"] = s.id, tokenType
+	return t.SignedString(s.key)
+}
