@@ -108,7 +108,7 @@ func (r *StartRequest) set(s *workflows.Settings) {
 	r.RecursionLimit, r.InterruptBefore, r.InterruptAfter = s.Options.RecursionLimit, s.Options.InterruptBefore, s.Options.InterruptAfter
 	r.Durability, r.Fused, r.MaxConcurrency = Durability(s.Durability), s.Fused, s.MaxConcurrency
 	r.KeepOpen, r.IdleTimeout = s.KeepOpen != 0, time.Duration(max(s.KeepOpen, 0))*time.Millisecond
-	r.Hold = s.Hold
+	r.Hold, r.Requester = s.Hold, s.Requester
 	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
 }
 
@@ -121,7 +121,7 @@ func settingsOf(req StartRequest) *workflows.Settings {
 		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
 			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.branch},
 		Durability: graphadapter.Durability(req.Durability), Fused: req.Fused, MaxConcurrency: req.MaxConcurrency,
-		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen, Hold: req.Hold,
+		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen, Hold: req.Hold, Requester: req.Requester,
 	}
 }
 

@@ -110,7 +110,8 @@ func progressOf(s history.Step) []Progress {
 			out = append(out, asks)
 			continue
 		}
-		asks.Question = &Question{ID: q.ID, Node: p.Node, Step: p.Step, Value: q.Value, Schema: q.Schema}
+		view := questionView(q, p.Node, p.Step)
+		asks.Question = &view
 		out = append(out, asks)
 	}
 	return out

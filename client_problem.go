@@ -90,7 +90,7 @@ func (c *Client) describeNamespace(ctx context.Context) (interface {
 
 func effectView(node string, e ledger.Entry) EffectView {
 	return EffectView{Key: e.Key, Effect: e.Name, Node: node, State: string(e.State), Attempts: e.Attempts,
-		Receipt: e.Result, Evidence: e.Evidence}
+		Receipt: e.Result, Evidence: e.Evidence, Approved: e.Approved}
 }
 
 // unreadable stands in for the custom reducers of a graph that this process does not have: enough to read what is

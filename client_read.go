@@ -197,7 +197,7 @@ func addState(v *ThreadView, s workflows.State) {
 func questionsOf(open []pregel.OpenQuestion) []Question {
 	var out []Question
 	for _, q := range open {
-		out = append(out, Question{ID: q.ID, Node: q.Node, Step: q.Step, Value: q.Value, Schema: q.Schema})
+		out = append(out, questionView(q.Question, q.Node, q.Step))
 	}
 	return out
 }

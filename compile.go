@@ -102,6 +102,9 @@ func (c *compiler) checkNodeOptions(n nodeDecl) {
 	if problem := cacheProblem(n); problem != "" {
 		c.fail(n.name, n.call, "%s", problem)
 	}
+	if problem := approvalProblem(n); problem != "" {
+		c.fail(n.name, n.call, "%s", problem)
+	}
 	if !n.subgraph {
 		if o.memory != nil {
 			c.fail(n.name, n.call, "WithMemory is for subgraphs")

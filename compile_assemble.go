@@ -77,6 +77,9 @@ func (c *compiler) assembleNodes(g *graphadapter.Graph) {
 func (c *compiler) function(n nodeDecl, o nodeOptions) graphadapter.Node {
 	out := graphadapter.Node{Run: n.run(c.router(n.name)), Retry: retryPolicies(o.retry, false),
 		RunTimeout: o.run, IdleTimeout: o.idle, Cache: o.cachePolicy()}
+	if a := n.options.approval; a != nil {
+		out.Run = a.before(c.router(n.name), n.reads != nil, out.Run)
+	}
 	if messages := c.channels.messages(); out.Cache != nil && len(messages) > 0 {
 		out.Kept, out.Reused = unnamedMessages(messages), namedMessages(messages)
 	}

@@ -40,6 +40,9 @@ func (c *compiler) checkDefaults() {
 		if i > 0 {
 			c.fail("", d.call, "the node defaults are already set at %s", c.defaults[0].call)
 		}
+		if d.options.approval != nil {
+			c.fail("", d.call, "WithApproval is no default: give it to the nodes concerned")
+		}
 		if d.options.late || d.options.taskQueue != "" || d.options.memory != nil {
 			c.fail("", d.call, "WithDefer, WithTaskQueue and WithMemory are no defaults: give them to the nodes concerned")
 		}

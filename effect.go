@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -57,6 +58,9 @@ type Finding[R any] struct {
 type Effect[P, R any] struct {
 	// Name is unique in the graph and part of stored data.
 	Name string
+	// Version is that of what Do does, at most 200 bytes; "" for none. An approval is one of a version: after a change that
+	// approvers should know of, give it another.
+	Version string
 	// Target is what the outside guarantees; it has to be stated.
 	Target EffectTarget
 	// Do makes the write. It has to hand key to the target and to respect ctx. A receipt says that the write is there.
@@ -74,6 +78,11 @@ type Effect[P, R any] struct {
 	// as Target says of Do. After a crash or an error Lookup is asked first, with the write's own key: a write that it does
 	// not find is undone. Nil means that the write cannot be undone; then a person is asked.
 	Compensate func(ctx context.Context, key string, p P, receipt R) error
+	// Approval says what people have to approve before a call with these parameters, and false that nobody need be asked.
+	// Tool, ToolVersion, Params and Key of the action are set to the effect's. It is also asked about parameters that an
+	// approver proposes instead, which need an approval in any case; those that do not fit P are asked about no further.
+	// It must be a function of p alone. See [Approve] for what an approval is. Nil never asks.
+	Approval func(p P) (approval.Action, bool)
 }
 
 // AnyEffect is an [*Effect] of any type.
@@ -116,8 +125,13 @@ func WithSettleTime(d time.Duration) CallOption {
 //   - [ErrInterrupted] when only a person can tell what happened: return it, the task waits for the answer;
 //   - [ErrYielded] when the task is to begin again with what it has recorded: return it;
 //   - a [*ConflictError] when the key was recorded with other parameters;
+//   - a [*RejectedError], [*DriftError] or [*NotAllowedError] when it needs an approval and has none that counts;
 //   - an error that names the effect, its key, node, graph and thread for everything else, wrapping what Do or Lookup
 //     returned. Return it: the node's retry policy decides, and the next attempt looks up before it calls.
+//
+// With an Approval, Call asks right before it would call: never about a write that the target has, and about one that may
+// have been sent only once it was looked up. What is sent and recorded is what was approved, other parameters that an
+// approver proposed included.
 //
 // A call is known by its order among the node's calls of this effect, by [WithKey] or by [WithThreadKey]. Parameters have to be the same
 // each time: compute them from the state or in a [Task], never from a clock or random numbers.
@@ -141,7 +155,7 @@ func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, er
 	}
 	raw, err := t.Effect(ctx, e.Name, params, o.CallOptions)
 	if err != nil {
-		return receipt, err
+		return receipt, answerError(err)
 	}
 	if err := decodeJSON(raw, &receipt); err != nil {
 		return receipt, recordError(t, "effect", e.Name, reflect.TypeFor[R](), false, err)
@@ -157,7 +171,7 @@ func (e *Effect[P, R]) effectName() string {
 }
 
 func (e *Effect[P, R]) adapter() graphadapter.Effect {
-	out := graphadapter.Effect{Name: e.Name, Target: ledger.Target(e.Target), Do: untypedDo(e.Do)}
+	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: ledger.Target(e.Target), Do: untypedDo(e.Do)}
 	if e.Lookup != nil {
 		out.Lookup = untypedLookup(e.Lookup)
 	}
@@ -179,6 +193,16 @@ func (e *Effect[P, R]) adapter() graphadapter.Effect {
 			return compensate(ctx, key, p, r)
 		}
 	}
+	if ask := e.Approval; ask != nil {
+		out.Approval = func(params pregel.Value) (approval.Action, bool, error) {
+			var p P
+			if err := explain(decodeStrict(params, &p), reflect.TypeFor[P](), params); err != nil {
+				return approval.Action{}, false, err
+			}
+			action, needed := ask(p)
+			return action, needed, nil
+		}
+	}
 	return out
 }
 
@@ -193,6 +217,8 @@ func (e *Effect[P, R]) problem() error {
 	case !ledger.Target(e.Target).Valid():
 		return fmt.Errorf("effect %q does not say what its Target guarantees: superstep.TargetKeyed, TargetLookupOnly "+
 			"or TargetNone", e.Name)
+	case len(e.Version) > approval.MaxName:
+		return fmt.Errorf("the Version of effect %q has %d bytes, the most is %d", e.Name, len(e.Version), approval.MaxName)
 	case e.Target == TargetLookupOnly && e.Lookup == nil:
 		return fmt.Errorf("effect %q has TargetLookupOnly but no Lookup", e.Name)
 	}

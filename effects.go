@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
 )
 
 // EffectView is one write to the outside.
@@ -22,6 +23,8 @@ type EffectView struct {
 	Receipt  json.RawMessage `json:"receipt,omitempty"`
 	// Evidence says how the state is known when it is not from the call itself.
 	Evidence string `json:"evidence,omitempty"`
+	// Approved says which decision it was called by; nil when it needed none.
+	Approved *ledger.Approved `json:"approved,omitempty"`
 	// Run is the run in which it came to its state, "" when that is not known any more, and Time is when.
 	Run  string    `json:"run,omitempty"`
 	Time time.Time `json:"time,omitzero"`

@@ -33,6 +33,8 @@ type TaskInfo struct {
 	// Namespace and Path place the task in its thread: the subgraph it runs in, "" for none, and its place in the
 	// superstep, which tells the tasks of several Sends to one node apart.
 	Namespace, Path string
+	// Requester is on whose behalf the run is, "" when nobody said; see [WithRequester].
+	Requester string
 }
 
 // Info says which task runs. Outside a node it returns the zero TaskInfo.
@@ -44,7 +46,7 @@ func Info(ctx context.Context) TaskInfo {
 	i := t.Info()
 	return TaskInfo{
 		Graph: i.Graph, Node: i.Node, Thread: i.Thread, Step: i.Step, Attempt: i.Attempt, StepsLeft: i.StepsLeft,
-		LastStep: i.LastStep, Namespace: i.Namespace, Path: i.Path,
+		LastStep: i.LastStep, Namespace: i.Namespace, Path: i.Path, Requester: i.Requester,
 	}
 }
 

@@ -199,7 +199,7 @@ func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	v.Output = ended.Output
 	open, waits := splitQuestions(ended.Questions)
 	for _, q := range open {
-		v.Questions = append(v.Questions, Question{ID: q.ID, Value: q.Value, Schema: q.Schema})
+		v.Questions = append(v.Questions, questionView(q, "", 0))
 	}
 	for _, q := range waits {
 		v.Waits = append(v.Waits, WaitView{ID: q.ID, Event: q.Event, Schema: q.Schema})

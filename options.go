@@ -56,6 +56,7 @@ type nodeOptions struct {
 	taskQueue string
 	memory    *SubgraphMemory
 	cache     *CachePolicy
+	approval  *nodeApproval
 }
 
 type nodeOption func(*nodeOptions)

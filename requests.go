@@ -45,6 +45,8 @@ type StartRequest struct {
 	Hold bool
 	// Context is a value that every node and branch of the run can read; nil for none.
 	Context json.RawMessage
+	// Requester is on whose behalf the run is, at most 200 bytes; see [WithRequester].
+	Requester string
 }
 
 // StateRequest asks for a thread's state.

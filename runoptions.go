@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -131,6 +132,13 @@ func WithHold() RunOption {
 	return runOption(func(r *runOptions) { r.request.Hold = true })
 }
 
+// WithRequester says on whose behalf the run is, for approvals: a policy may want another person to approve what somebody
+// requests, and the requester to have permissions. It is at most 200 bytes, and nobody checks it: say who was proven to
+// ask. Answers and retries of the run have the same; a node reads it in [TaskInfo].
+func WithRequester(name string) RunOption {
+	return runOption(func(r *runOptions) { r.request.Requester = name })
+}
+
 // maxRunContext bounds a run's context in bytes: each task carries a copy of it.
 const maxRunContext = 64 << 10
 
@@ -173,6 +181,8 @@ func (o runOptions) problem(spec *pregel.Spec) string {
 		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
 	case r.IdleTimeout < 0 || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
 		return fmt.Sprintf("the time %v that a run is kept open is below a millisecond: 0 is for ever", r.IdleTimeout)
+	case len(r.Requester) > approval.MaxName:
+		return fmt.Sprintf("the requester's name has %d bytes, the most is %d", len(r.Requester), approval.MaxName)
 	case durabilityProblem(r.Durability) != "":
 		return durabilityProblem(r.Durability)
 	}
@@ -200,6 +210,7 @@ func engineOptions(r StartRequest, observer pregel.Observer) graphadapter.RunOpt
 		MaxConcurrency: r.MaxConcurrency,
 		StepTimeout:    r.StepTimeout,
 		Context:        pregel.Value(r.Context),
+		Requester:      r.Requester,
 		Observer:       observer,
 	}
 }

@@ -18,6 +18,8 @@ type Question struct {
 	// Value is what is asked, as the node gave it; Schema is the JSON schema of the answer, nil for any JSON.
 	Value  json.RawMessage `json:"value"`
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Approval is the action that it asks to approve, nil for any other question. The answer is an [approval.Reply].
+	Approval *ApprovalView `json:"approval,omitempty"`
 }
 
 // ThreadView is what is known of a thread without its values.

@@ -28,8 +28,7 @@ func snapshotView(graph, thread string, s *pregel.Snapshot, subgraphs bool) Stat
 	for _, t := range s.Tasks {
 		task := TaskView{Node: t.Name, Path: t.Path, Done: t.Done, Error: t.Error}
 		for _, q := range t.Questions {
-			task.Questions = append(task.Questions,
-				Question{ID: q.ID, Node: t.Name, Step: s.Step + 1, Value: q.Value, Schema: q.Schema})
+			task.Questions = append(task.Questions, questionView(q, t.Name, s.Step+1))
 		}
 		if subgraphs && t.State != nil {
 			inner := snapshotView(graph, thread, t.State, true)

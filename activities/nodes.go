@@ -117,7 +117,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		return e.ended(ctx, held, nil, err)
 	}
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
-		Thread: e.req.Thread, Context: e.req.Context, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
+		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
 		Emit: e.live(ctx, e.publish),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})

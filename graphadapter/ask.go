@@ -26,7 +26,10 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 		return pregel.Answer{}, context.Cause(ctx)
 	}
 	var err error
-	if q.Value, err = compact(q.Value); err != nil {
+	if q.Approval == nil { // what an approval asks is made here
+		q.Value, err = compact(q.Value)
+	}
+	if err != nil {
 		return pregel.Answer{}, fmt.Errorf("node %q of graph %q, thread %q, asks something that is not JSON: %w",
 			t.info.Node, t.info.Graph, t.info.Thread, err)
 	}
@@ -41,6 +44,9 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 	if answer.TimedOut {
 		return pregel.Answer{}, &EventTimeoutError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread,
 			Event: q.Event, Timeout: time.Duration(q.Timeout) * time.Millisecond}
+	}
+	if q.Approval != nil {
+		return answer, nil // its schema is that of a reply, and this is what came of the replies
 	}
 	return answer, t.checkAnswer(q, answer)
 }

@@ -61,7 +61,7 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 			Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
 			Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
 			Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
-			Suspect: env.Suspect,
+			Suspect: env.Suspect, Requester: env.Requester,
 		},
 	}
 	if _, a.between, err = DecodeBetween(task.Ledger); err != nil {

@@ -180,7 +180,7 @@ func inMemory(g *Graph, thread string, opts RunOptions) func(context.Context, *p
 		if err != nil {
 			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
 		}
-		env := Env{Thread: thread, Context: opts.Context, Journal: journal}
+		env := Env{Thread: thread, Context: opts.Context, Journal: journal, Requester: opts.Requester, Use: opts.Use}
 		if opts.Emitted != nil {
 			env.Emit = func(e pregel.Emission) { opts.Emitted(task, e) }
 		}

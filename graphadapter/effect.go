@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -15,6 +16,8 @@ import (
 type Effect struct {
 	// Name is unique in the graph and part of the key: a renamed effect is another one.
 	Name string
+	// Version is that of what Do does: an approval is one of a version.
+	Version string
 	// Target is what the outside guarantees about keys.
 	Target ledger.Target
 	// Do makes the write. It must pass key on to the target, and should end when ctx does. A receipt means that the
@@ -26,6 +29,10 @@ type Effect struct {
 	Check func(params, receipt pregel.Value) error
 	// Compensate undoes the write. Nil means that it cannot be undone.
 	Compensate func(ctx context.Context, key string, params, receipt pregel.Value) error
+	// Approval says what has to be approved before a call with these parameters; false for nothing. It is asked about the
+	// node's parameters and about those that somebody proposes instead: an error says that the effect cannot take them.
+	// Tool, ToolVersion, Params, ParamsHash and Key of the action are set behind. Nil never asks.
+	Approval func(params pregel.Value) (approval.Action, bool, error)
 }
 
 // Finding is what a Lookup found.
@@ -102,7 +109,7 @@ func (t *TaskRun) Effect(ctx context.Context, name string, params pregel.Value, 
 	}
 	receipt, err := c.once(ctx)
 	if err != nil {
-		t.unfinish(c.entry, o.Key)
+		t.unfinish(ledger.Entry{Name: name, Key: c.entry.Key, ParamsHash: c.proposedHash}, o.Key)
 	}
 	return receipt, err
 }

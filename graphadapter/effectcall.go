@@ -16,7 +16,9 @@ type effectCall struct {
 	effect          Effect
 	timeout, settle time.Duration
 	entry           ledger.Entry
-	recorded        bool // entry is in the journal
+	recorded        bool         // entry is in the journal
+	proposed        pregel.Value // the node's parameters, and their hash: those approved may be others
+	proposedHash    string
 
 	// What the outside said last: the status, its receipt, how we came to ask, and what a person should know.
 	finding  ledger.Finding
@@ -42,6 +44,7 @@ func (c *effectCall) prepare(params pregel.Value, o CallOptions) (err error) {
 	if c.entry.ParamsHash, err = ParamsHash(c.entry.Params); err != nil {
 		return err
 	}
+	c.proposed, c.proposedHash = c.entry.Params, c.entry.ParamsHash
 	if c.timeout <= 0 {
 		c.timeout = DefaultCallTimeout
 	}
@@ -76,7 +79,7 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 			return nil, c.located(err)
 		}
 		if recorded.Params == nil {
-			recorded.Params = c.entry.Params // those that were too large to be stored are known again
+			recorded.Params = c.approvedParams(recorded)
 		}
 		if recorded.State == ledger.StateCompensated {
 			return nil, c.failed("call", Permanent(ErrCompensated))
@@ -121,8 +124,11 @@ func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
 	}
 }
 
-// call records the intent, makes the call and records the receipt.
+// call records the intent of a call that is approved, makes it and records the receipt.
 func (c *effectCall) call(ctx context.Context) error {
+	if err := c.approve(ctx); err != nil {
+		return err
+	}
 	entry, err := c.entry.Send()
 	if err != nil {
 		return c.failed("call", err)

@@ -39,6 +39,10 @@ type Env struct {
 	Asked Asked
 	// Outside stands for what the task's effects reach, but in tests nil.
 	Outside *Outside
+	// Requester is on whose behalf the run is, "" when nobody said.
+	Requester string
+	// Use says whether an approval may be acted upon; nil is closed: none may.
+	Use UseGate
 
 	outer    *TaskRun  // the task whose code called the graph
 	attempts *attempts // of the task's failed attempts; nil begins with none
@@ -228,12 +232,16 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	return out, err
 }
 
-// lastLedger is what a finished task leaves: its effects. It does not run again, so what it remembered is of no more use.
+// lastLedger is what a finished task leaves: its effects, and what became of approvals. It does not run again, so what it
+// remembered is of no more use.
 func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 	effects := []ledger.Entry{}
 	for _, e := range entries {
-		if e.Kind == ledger.KindEffect {
+		switch {
+		case e.Kind == ledger.KindEffect:
 			effects = append(effects, e)
+		case e.Kind == kindApproval && e.Approved != nil:
+			effects = append(effects, slim(e))
 		}
 	}
 	if len(effects) == 0 && t.task.Ledger == nil {

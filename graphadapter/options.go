@@ -45,6 +45,10 @@ type RunOptions struct {
 	// Context is a value that every node and branch of the run can read (LangGraph's run-scoped context), subgraphs
 	// included; nil for none. It is no part of the state.
 	Context pregel.Value
+	// Requester is on whose behalf the run is, "" when nobody said.
+	Requester string
+	// Use says whether approvals may be acted upon; nil is closed.
+	Use UseGate
 	// Drain gives the reason for which the run is to stop before its next superstep; nil when nobody will ask.
 	Drain <-chan string
 	// Gate keeps the run from starting tasks while it is shut; nil is an open one. Graphs called from a node's code have none:

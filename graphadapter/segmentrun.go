@@ -166,7 +166,7 @@ func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
 			return *refused
 		}
 	}
-	env := Env{Thread: s.req.Thread, Context: s.req.Context, Journal: under, attempts: &under.attempts,
+	env := Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
 		Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, &env)

@@ -23,6 +23,8 @@ type SegmentRequest struct {
 	Durability Durability   `json:"durability,omitempty"`
 	// Context is the run's context value; nil for none.
 	Context pregel.Value `json:"context,omitempty"`
+	// Requester is on whose behalf the run is, "" when nobody said.
+	Requester string `json:"requester,omitempty"`
 	// OriginalRunID is as in [NodeRequest].
 	OriginalRunID string `json:"original_run_id"`
 	// Suspect says which tasks an earlier execution may have run without a trace.

@@ -38,6 +38,8 @@ type Info struct {
 	// LastStep says that this is the last superstep after which the run can still finish within its recursion limit
 	// (LangGraph's IsLastStep; StepsLeft is its RemainingSteps).
 	LastStep bool
+	// Requester is on whose behalf the run is, "" when nobody said.
+	Requester string
 	// Suspect says that an earlier execution of this task may have acted outside without a trace: effects look up
 	// before they call.
 	Suspect bool

@@ -18,6 +18,8 @@ type NodeRequest struct {
 	OriginalRunID string `json:"original_run_id"`
 	// Context is the run's context value; nil for none.
 	Context pregel.Value `json:"context,omitempty"`
+	// Requester is on whose behalf the run is, "" when nobody said.
+	Requester string `json:"requester,omitempty"`
 	// Suspect says that the thread continues a run that ended with this task perhaps under way.
 	Suspect bool `json:"suspect,omitempty"`
 	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.

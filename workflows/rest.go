@@ -81,12 +81,13 @@ func (r *run) goOn(ctx workflow.Context) {
 }
 
 func (in *GraphInput) settings() *Settings {
-	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context,
+	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context, Requester: in.Requester,
 		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold}
 }
 
 func (in *GraphInput) set(s Settings) {
 	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
+	in.Requester = s.Requester
 	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
 	in.KeepOpen = cmp.Or(s.KeepOpen, in.KeepOpen)
 }

@@ -96,6 +96,8 @@ type GraphInput struct {
 	StepTimeout int64 `json:"step_timeout_ms,omitempty"`
 	// Context is the run's context value; nil for none.
 	Context pregel.Value `json:"context,omitempty"`
+	// Requester is on whose behalf the run is, "" when nobody said.
+	Requester string `json:"requester,omitempty"`
 	// Durability is what the run was asked for, "" for what its graph says: see graphadapter.ModeOf.
 	Durability graphadapter.Durability `json:"durability,omitempty"`
 	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.
@@ -200,6 +202,7 @@ type Settings struct {
 	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
 	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
 	Context        pregel.Value            `json:"context,omitempty"`
+	Requester      string                  `json:"requester,omitempty"`
 	// KeepOpen of 0 keeps a run open that is.
 	KeepOpen int64 `json:"keep_open_ms,omitempty"`
 	Hold     bool  `json:"hold,omitempty"`

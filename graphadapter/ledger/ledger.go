@@ -6,6 +6,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -63,6 +64,20 @@ type Entry struct {
 	Rulings int `json:"rulings,omitempty"`
 	// Evidence says in words how a state other than by our own call came about: "lookup after crash".
 	Evidence string `json:"evidence,omitempty"`
+	// Approved says which decision the call is made by; nil for one that needed none.
+	Approved *Approved `json:"approved,omitempty"`
+}
+
+// Approved is the decision by which a call is made.
+type Approved struct {
+	Question string `json:"question"`
+	// Digest is that of the action which was approved; see approval.Action.Digest.
+	Digest string `json:"digest"`
+	// Proposed is the hash of the parameters that the node gave: those approved are the entry's, and may be others.
+	Proposed string `json:"proposed,omitempty"`
+	// By names who decided, the last of several, and Token is the id of the token that proved it.
+	By    string `json:"by,omitempty"`
+	Token string `json:"token,omitempty"`
 }
 
 // Send returns the entry as it must be stored before a call to the outside: an intent with one more attempt.
@@ -116,10 +131,14 @@ func (e Entry) leave(to State) error {
 	return nil
 }
 
-// SameParams returns a [ConflictError] when the entry was made with parameters of another hash.
+// SameParams returns a [ConflictError] when the node gave parameters of another hash when the entry was made.
 func (e Entry) SameParams(hash string) error {
-	if e.ParamsHash != "" && e.ParamsHash != hash {
-		return &ConflictError{Name: e.Name, Key: e.Key, Recorded: e.ParamsHash, Got: hash}
+	given := e.ParamsHash
+	if e.Approved != nil {
+		given = cmp.Or(e.Approved.Proposed, given)
+	}
+	if given != "" && given != hash {
+		return &ConflictError{Name: e.Name, Key: e.Key, Recorded: given, Got: hash}
 	}
 	return nil
 }
