@@ -1,0 +1,128 @@
+package agent_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/examples/agent"
+	"superstep.dev/graphtest"
+)
+
+// shelves is a storeroom in memory. An order is on its way: it changes no stock.
+type shelves struct {
+	pieces map[string]int
+
+	mu     sync.Mutex
+	orders map[string]agent.Receipt // by key
+}
+
+func newShelves() *shelves {
+	return &shelves{pieces: map[string]int{"bolts": 8, "nuts": 70, "pins": 5}, orders: map[string]agent.Receipt{}}
+}
+
+func (s *shelves) Stock(_ context.Context, part string) (int, error) {
+	n, ok := s.pieces[part]
+	if !ok {
+		return 0, agent.ErrNoPart
+	}
+	return n, nil
+}
+
+func (s *shelves) Order(_ context.Context, key string, o agent.Order) (agent.Receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.orders[key]; !ok {
+		s.orders[key] = agent.Receipt{ID: "or-" + o.Part, Order: o}
+	}
+	return s.orders[key], nil
+}
+
+func (s *shelves) FindOrder(_ context.Context, key string) (agent.Receipt, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	receipt, ok := s.orders[key]
+	return receipt, ok, nil
+}
+
+var clerk = agent.Clerk{Low: 10, Full: 100}
+
+func fill(parts string) map[string]any {
+	return map[string]any{"messages": []map[string]any{{"id": "m-1", "role": "user", "content": "Fill up: " + parts}}}
+}
+
+// TestAgent runs the agent in memory and on Temporal.
+func TestAgent(t *testing.T) {
+	room := newShelves()
+	g := agent.Graph(clerk, room)
+	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+		room.orders = map[string]agent.Receipt{}
+		thread := g.Thread(rt, graphtest.ThreadID(t))
+		result, err := thread.Invoke(t.Context(), fill("bolts, nuts, screws"))
+		require.NoError(t, err)
+		require.Equal(t, superstep.StatusWaiting, result.Status)
+		require.JSONEq(t, `"Order 92 bolts?"`, string(result.Questions[0].Value))
+		require.Empty(t, room.orders)
+
+		result, err = thread.Resume(t.Context(), true)
+		require.NoError(t, err)
+		require.Equal(t, superstep.StatusFinished, result.Status)
+		said, _ := result.Output.Messages.Last()
+		require.Equal(t, "bolts: 8, ordered 92 bolts: or-bolts\nnuts: 70\nscrews: error: the storeroom has no such part: screws",
+			said.Content.String())
+		require.Len(t, room.orders, 1)
+
+		declined := g.Thread(rt, graphtest.ThreadID(t))
+		_, err = declined.Invoke(t.Context(), fill("pins"))
+		require.NoError(t, err)
+		result, err = declined.Resume(t.Context(), false)
+		require.NoError(t, err)
+		said, _ = result.Output.Messages.Last()
+		require.Equal(t, "pins: 5, declined: a person said no", said.Content.String())
+		require.Len(t, room.orders, 1)
+	}, g)
+}
+
+// blunderer is a model that asks for what there is not, and then gives up.
+type blunderer struct{}
+
+func (blunderer) Next(_ context.Context, conversation []superstep.Message) (superstep.Message, error) {
+	m := superstep.Message{Role: superstep.RoleAssistant, Content: superstep.Text("sorry")}
+	if len(conversation) == 1 {
+		m.ToolCalls = []superstep.ToolCall{
+			{ID: "1", Name: "sell"},
+			{ID: "2", Name: "order", Arguments: `{"part": "bolts", "amount": 3}`},
+			{ID: "3", Name: "order", Arguments: `{"part": "bolts", "pieces": 0}`},
+			{ID: "4", Name: "order", Arguments: `{"part": "bolts", "pieces": 3}`},
+		}
+	}
+	return m, nil
+}
+
+// TestTheModelIsToldItsMistakes: they are results of tools, in the order of the calls, and the run finishes.
+func TestTheModelIsToldItsMistakes(t *testing.T) {
+	room := newShelves()
+	result, err := agent.Graph(blunderer{}, room).Invoke(t.Context(), fill("bolts"))
+	require.NoError(t, err)
+	var told []string
+	for _, m := range result.Output.Messages.Get() {
+		if m.Role == superstep.RoleTool {
+			told = append(told, m.Content.String())
+		}
+	}
+	require.Equal(t, []string{
+		`error: there is no tool "sell"`,
+		`error: the arguments do not fit: json: unknown field "amount"`,
+		"error: an order needs a part and at least 1 piece",
+		"ordered 3 bolts: or-bolts",
+	}, told)
+	require.Len(t, room.orders, 1)
+}
+
+// TestNoCrashOrdersTwice crashes the worker everywhere, with two tools that wait for a person.
+func TestNoCrashOrdersTwice(t *testing.T) {
+	graphtest.Matrix(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"), graphtest.Answer(true), graphtest.Answer(false))
+}
