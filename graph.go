@@ -19,6 +19,11 @@ func (g *Graph[Out]) Name() string { return g.adapter.Spec.Name }
 // Adapter returns the graph without its types: what workers, runtimes and tools take. It must not be changed.
 func (g *Graph[Out]) Adapter() *graphadapter.Graph { return g.adapter }
 
+// GraphOf returns the graph that an adapter is: [Graph.Adapter] the other way round, for tools and tests that make a graph
+// of the parts of another. Out is the graph's state type, or any when nobody reads results by their fields. The adapter
+// must not be changed afterwards.
+func GraphOf[Out any](adapter *graphadapter.Graph) *Graph[Out] { return &Graph[Out]{adapter: adapter} }
+
 // Invoke runs the graph in this process, without a thread: nothing is kept, so a question cannot be answered. Use a
 // thread for that. Input is a state struct (or one of the type given to [WithInput]) of which the written fields count,
 // JSON text as json.RawMessage or []byte, or anything that encodes as a JSON object of the input's fields.

@@ -20,4 +20,6 @@
 //	ctx = graphtest.Again(ctx)
 //	state, err = commitRefund(ctx, state) // another worker takes over
 //	graphtest.Calls(ctx, refund)          // one lookup, and no second refund
+//
+// [Matrix] crashes the worker of a whole graph at every point of a run, and [Interrupts] interrupts a run at every node.
 package graphtest

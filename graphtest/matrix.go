@@ -75,7 +75,7 @@ func Matrix(t *testing.T, g superstep.Runnable, input any, opts ...Option) {
 	if err != nil {
 		t.Fatalf("graphtest: %v", err)
 	}
-	for _, mode := range m.settings.modesOrAll() {
+	for _, mode := range m.settings.modesOr(Sync, Fused, Async, Exit) {
 		t.Run(string(mode), func(t *testing.T) { m.in(t, mode) })
 	}
 }
@@ -122,7 +122,7 @@ func (m *matrix) points(t testing.TB, mode Mode) ([]string, error) {
 	if m.want == nil {
 		m.want = &end
 	} else if d := m.same(end); d != "" {
-		return nil, fmt.Errorf("without a crash the run ends otherwise than in mode %s:\n%s", m.settings.modesOrAll()[0], d)
+		return nil, fmt.Errorf("without a crash the run ends otherwise than in mode %s:\n%s", m.settings.modesOr(Sync, Fused, Async, Exit)[0], d)
 	}
 	return end.points, nil
 }
@@ -147,11 +147,16 @@ func (m *matrix) report(t *testing.T, err error) {
 	if err == nil {
 		return
 	}
+	t.Errorf("%v\n%s", err, alone(t))
+}
+
+// alone says how to run a subtest alone.
+func alone(t testing.TB) string {
 	var names []string
 	for name := range strings.SplitSeq(t.Name(), "/") {
 		names = append(names, "^"+regexp.QuoteMeta(name)+"$")
 	}
-	t.Errorf("%v\nrun it alone: go test -run '%s'", err, strings.Join(names, "/"))
+	return fmt.Sprintf("run it alone: go test -run '%s'", strings.Join(names, "/"))
 }
 
 // try runs with these crashes and says what is not as it should be.

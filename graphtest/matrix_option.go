@@ -7,7 +7,7 @@ import (
 	"superstep.dev"
 )
 
-// matrixSettings are what the options for a [Matrix] say.
+// matrixSettings are what the options for a [Matrix] and for [Interrupts] say.
 type matrixSettings struct {
 	modes    []Mode
 	each     func(testing.TB) (superstep.Runnable, func() error)
@@ -26,7 +26,7 @@ func matrixOption(name string, set func(*matrixSettings)) Option {
 	})
 }
 
-// Modes runs a [Matrix] in these modes only.
+// Modes runs a [Matrix], or [Interrupts], in these modes only.
 func Modes(modes ...Mode) Option {
 	return matrixOption("Modes", func(s *matrixSettings) { s.modes = modes })
 }
@@ -35,12 +35,14 @@ func Modes(modes ...Mode) Option {
 // is about the square of the number of points.
 func Pairs() Option { return matrixOption("Pairs", func(s *matrixSettings) { s.pairs = true }) }
 
-// Parallel runs the points of a [Matrix] in parallel. The graph's nodes must be safe for that.
+// Parallel runs the points of a [Matrix], or the places of [Interrupts], in parallel. The graph's nodes must be safe for
+// that.
 func Parallel() Option {
 	return matrixOption("Parallel", func(s *matrixSettings) { s.parallel = true })
 }
 
-// Except leaves fields of the state out of what a [Matrix] compares: those that have another value each time.
+// Except leaves fields of the state out of what a [Matrix] and [Interrupts] compare: those that have another value each
+// time.
 func Except(fields ...string) Option {
 	return matrixOption("Except", func(s *matrixSettings) {
 		if s.ignored == nil {
@@ -58,14 +60,14 @@ func EachRun(setup func(t testing.TB) (g superstep.Runnable, check func() error)
 	return matrixOption("EachRun", func(s *matrixSettings) { s.each = setup })
 }
 
-func (s *settings) modesOrAll() []Mode {
+func (s *settings) modesOr(otherwise ...Mode) []Mode {
 	if len(s.modes) > 0 {
 		return s.modes
 	}
-	return []Mode{Sync, Fused, Async, Exit}
+	return otherwise
 }
 
-// forContext refuses what is for a [Matrix].
+// forContext refuses what is for whole graphs.
 func (s *settings) forContext() error {
 	if len(s.options) > 0 {
 		return errors.New(s.options[0] + " is for graphtest.Matrix")
@@ -82,4 +84,14 @@ func (s *settings) forMatrix() error {
 		return errors.New("Info is for graphtest.Context: a Matrix runs the whole graph")
 	}
 	return nil
+}
+
+// forInterrupts refuses what is for a [Context], and what needs crashes.
+func (s *settings) forInterrupts() error {
+	for _, name := range s.options {
+		if name == "Pairs" || name == "EachRun" {
+			return errors.New(name + " is for graphtest.Matrix")
+		}
+	}
+	return s.forMatrix()
 }

@@ -240,19 +240,24 @@ func (tr *trial) given(q pregel.OpenQuestion, before int) (pregel.Value, error) 
 
 // same says how an ending differs from the one without a crash, "" when it does not.
 func (m *matrix) same(got ending) string {
+	return differs(m.want, &got, m.settings.ignored, "without the crash")
+}
+
+// differs says how an ending differs from the one it should be, "" when it does not; without says when that came about.
+func differs(want, got *ending, ignored map[string]bool, without string) string {
 	var out []string
-	if got.status != m.want.status {
-		out = append(out, fmt.Sprintf("it ended as %s, without the crash as %s", got.status, m.want.status))
+	if got.status != want.status {
+		out = append(out, fmt.Sprintf("it ended as %s, %s as %s", got.status, without, want.status))
 	}
-	names := maps.Clone(m.want.values)
+	names := maps.Clone(want.values)
 	maps.Copy(names, got.values)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if want, got := m.want.values[name], got.values[name]; want != got && !m.settings.ignored[name] {
-			out = append(out, fmt.Sprintf("the state's field %q is %s, without the crash %s", name, orNothing(got), orNothing(want)))
+		if want, got := want.values[name], got.values[name]; want != got && !ignored[name] {
+			out = append(out, fmt.Sprintf("the state's field %q is %s, %s %s", name, orNothing(got), without, orNothing(want)))
 		}
 	}
-	if d := difference(m.want.books, got.books); d != "" {
-		out = append(out, "the writes to the outside are not those without the crash: "+d)
+	if d := difference(want.books, got.books); d != "" {
+		out = append(out, "the writes to the outside are not those "+without+": "+d)
 	}
 	return strings.Join(out, "\n")
 }

@@ -11,7 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 )
 
-// Option shapes a [Context] or a [Matrix].
+// Option shapes a [Context], a [Matrix] or [Interrupts].
 type Option interface{ apply(*settings) error }
 
 type option func(*settings) error

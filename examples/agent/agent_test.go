@@ -126,3 +126,9 @@ func TestTheModelIsToldItsMistakes(t *testing.T) {
 func TestNoCrashOrdersTwice(t *testing.T) {
 	graphtest.Matrix(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"), graphtest.Answer(true), graphtest.Answer(false))
 }
+
+// TestTheAgentGoesOnFromEverywhere interrupts the agent in each of its turns, with two tools that wait for a person.
+func TestTheAgentGoesOnFromEverywhere(t *testing.T) {
+	graphtest.Interrupts(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"),
+		graphtest.Answer(true), graphtest.Answer(false), graphtest.Parallel())
+}

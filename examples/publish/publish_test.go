@@ -129,3 +129,11 @@ func TestNoCrashPublishesTwice(t *testing.T) {
 	graphtest.Matrix(t, publish.Graph(chatty{}, newSite(t, nil)), tea(),
 		graphtest.Answer(publish.Review{Verdict: publish.VerdictPublish}))
 }
+
+// TestPublishGoesOnFromEverywhere interrupts a run that revises a section before it publishes, at every node, those of
+// the sections' graph included.
+func TestPublishGoesOnFromEverywhere(t *testing.T) {
+	graphtest.Interrupts(t, publish.Graph(chatty{}, newSite(t, nil)), tea(),
+		graphtest.Answer(publish.Review{Verdict: publish.VerdictRevise, Headings: []string{"Water"}, Note: "Not hot."}),
+		graphtest.Answer(publish.Review{Verdict: publish.VerdictPublish}), graphtest.Parallel())
+}
