@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -23,6 +24,7 @@ type Nodes struct {
 	publish   Publish // nil: nobody listens
 	effects   Effects // nil: nothing finds what threads did
 	converter converter.DataConverter
+	gate      *approval.Gate // nil: no answer to an approval counts
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -42,6 +44,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
+	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
 	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
 }
 

@@ -18,7 +18,10 @@ func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, er
 	}
 	var reply ResumeReply
 	if r.inbox.again(UpdateResume, req.ID, &reply) {
-		return reply, nil // it passed a breakpoint
+		return reply, nil // it passed a breakpoint, or was one of several approvals
+	}
+	if r.gated(req) {
+		return r.resumeGated(ctx, req)
 	}
 	reply = ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers())}
 	r.inbox.updates = append(r.inbox.updates, req)
@@ -48,6 +51,7 @@ func resumeSignals(ctx workflow.Context) workflow.ReceiveChannel {
 
 // readSignals looks at the signals that were received, and at those in channel unless that is nil.
 func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel) {
+	defer r.auditRefusals(ctx, false)
 	for {
 		var req ResumeRequest
 		switch {
@@ -64,10 +68,15 @@ func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel)
 func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 	if err := r.refusal(req); err != nil { // which bounds it before anything else looks at it
 		r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.refuseReply(refusalOf(clip(req.Question), err), 1)
 		workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
 		return
 	}
-	if _, ok := r.repeated(req); ok {
+	if _, ok := r.repeated(req); ok || r.inbox.again(UpdateResume, req.ID, nil) {
+		return
+	}
+	if r.gated(req) {
+		r.approvals.await(req, 1)
 		return
 	}
 	r.accept(ctx, req.ID, req.answers())
@@ -116,6 +125,9 @@ func (r *run) refusal(req ResumeRequest) error {
 	if err := boundedAnswers(req.ID, req.By, answers); err != nil {
 		return err
 	}
+	if req.tokenBytes() > maxTokenBytes {
+		return refuse(ErrTypeBadAnswer, "a token has at most %d bytes", maxTokenBytes)
+	}
 	if _, ok := r.repeated(req); ok {
 		return nil
 	}
@@ -155,10 +167,7 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 		case q.Event != "":
 			return eventOnly(q)
 		}
-		if err := graphadapter.CheckAnswer(q.Question, given.Value); err != nil {
-			return refuse(ErrTypeBadAnswer, "%v", err)
-		}
-		return nil // also to one that was answered before, and asked again since its superstep was dropped
+		return unfit(q.Question, given.Value) // also of one that was answered before, and asked again since its superstep was dropped
 	}
 	for _, a := range r.inbox.answered {
 		if a.Question == given.QuestionID {
@@ -169,9 +178,26 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
 }
 
+// unfit refuses a value that is no answer to the question.
+func unfit(q pregel.Question, value pregel.Value) error {
+	err := graphadapter.CheckAnswer(q, value)
+	if q.Approval != nil { // people reply; what the task gets is made of that
+		_, err = readReply(value)
+	}
+	if err != nil {
+		return refuse(ErrTypeBadAnswer, "%v", err)
+	}
+	return nil
+}
+
 // eventOnly refuses an answer of a person to a wait for an event.
 func eventOnly(q pregel.OpenQuestion) error {
 	return refuse(ErrTypeBadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
+}
+
+// gateOnly refuses an answer to an approval that comes with a run's input: it would pass no gate.
+func gateOnly(q pregel.OpenQuestion) error {
+	return refuse(ErrTypeNotAllowed, "%s of node %q asks for an approval: answer it with resume, while the run waits", q.ID, q.Node)
 }
 
 func byWhom(name string) string {

@@ -146,6 +146,7 @@ func (c *cancellation) drops() bool { return c.mode() != CancelKeep && !c.undoin
 func (r *run) cancelled(ctx workflow.Context) error {
 	takeTurns(ctx)
 	r.keepAnswers(ctx)
+	r.withdrawAll(ctx, "the run was cancelled")
 	r.cancel.begun = true
 	if r.cancel.mode() != CancelKeep {
 		r.drop(ctx)

@@ -27,7 +27,7 @@ func (r *run) closing() Closing {
 		thread = pregel.Newer(r.newest, thread)
 	}
 	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(), Settings: r.in.settings(),
-		Events: r.eventState(), Suspect: r.mayHaveRun()}
+		Events: r.eventState(), Approvals: r.approvalState(), Suspect: r.mayHaveRun()}
 	if r.cancel.begun {
 		c.Cancel = r.cancel.asked
 	}
@@ -127,11 +127,15 @@ func (r *run) output() map[string]pregel.Value {
 	return r.program.Output(r.thread)
 }
 
-// replied waits until who sent updates has their outcome: a run that ended would leave them without one.
+// replied waits until who answered has their outcome: a run that ended would leave them without one.
 func (r *run) replied(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
-	_ = workflow.Await(wait, func() bool { return workflow.AllHandlersFinished(wait) })
+	_ = workflow.Await(wait, func() bool {
+		return workflow.AllHandlersFinished(wait) && (ctx.Err() != nil || r.approvals.idle())
+	})
 	r.readEvents(wait)
+	r.readViews(wait)
+	r.auditRefusals(wait, true)
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.

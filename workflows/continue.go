@@ -49,17 +49,20 @@ func (r *run) due(ctx workflow.Context) bool {
 	events := info.GetCurrentHistoryLength()
 	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
 	return long && events >= r.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life &&
-		ctx.Err() == nil && len(r.inbox.edits) == 0 && workflow.AllHandlersFinished(ctx)
+		ctx.Err() == nil && len(r.inbox.edits) == 0 && len(r.approvals.claims) == 0 && r.approvals.backlog() <= maxBacklog && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew sets what ends the run, unless something arrived that comes first, or what is to be handed on is too
 // large. Nothing may be under way.
 func (r *run) continueAsNew(ctx workflow.Context) bool {
+	r.approvals.closing = true
+	defer func() { r.approvals.closing = r.successor != nil }()
 	takeTurns(ctx) // what somebody who receives has been given is not in its channel any more
 	r.readAllSignals(ctx)
-	if r.mayGoOn() || ctx.Err() != nil {
+	if r.mayGoOn() || ctx.Err() != nil || r.approvals.busy() {
 		return false
 	}
+	r.auditRefusals(ctx, true)
 	events := workflow.GetInfo(ctx).GetCurrentHistoryLength()
 	in, err := r.handOn(ctx)
 	if err != nil {
@@ -100,6 +103,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 	pauses, cancels := pauseSignals(ctx), cancelSignals(ctx)
 	_ = workflow.Await(ctx, func() bool { return pauses.Len() == 0 && cancels.Len() == 0 }) // those are read at once
 	r.readEvents(ctx)
+	r.readViews(ctx)
 	channel := resumeSignals(ctx)
 	if !r.inbox.changing() {
 		r.readSignals(ctx, channel)
@@ -130,7 +134,8 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	if info := workflow.GetInfo(ctx); info.OriginalRunID != info.WorkflowExecution.RunID {
 		in.Carried.Suspect.All = true // it was reset, which the next run cannot see
 	}
-	in.Pauses, in.Events = r.pauseState(), r.eventState()
+	in.Pauses, in.Events, in.Approvals = r.pauseState(), r.eventState(), r.approvalState()
+	in.Carried.Replies = r.approvals.waiting
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}
@@ -163,6 +168,9 @@ func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal
 	r.inbox.unread, r.inbox.events, r.events.asked = c.Signals, c.Ended, true
 	r.inbox.retry = c.Retry
+	for _, w := range c.Replies {
+		r.approvals.await(w.Request, w.Count)
+	}
 	if c.Failure != nil {
 		r.failure = c.Failure
 	}

@@ -19,6 +19,7 @@ type eventTimer struct {
 // attend looks after the waits that are new: an event that was kept is given to the first of its name, and the others
 // are timed. It runs in the main coroutine only.
 func (r *run) attend(ctx workflow.Context) {
+	r.attendApprovals(ctx)
 	if !r.events.asked || r.inbox.changing() {
 		return
 	}

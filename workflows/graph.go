@@ -39,16 +39,17 @@ type run struct {
 	// suspectStep is the superstep whose tasks may have acted in an earlier run; -1 for none.
 	suspectStep int
 
-	cancel   cancellation
-	tasks    window
-	segments segments
-	clock    clock
-	results  []result
-	inbox    inbox
-	lines    lines
-	inputs   inputs
-	events   events
-	updates  int // that were begun, for the ids of their activities
+	cancel    cancellation
+	tasks     window
+	segments  segments
+	clock     clock
+	results   []result
+	inbox     inbox
+	lines     lines
+	inputs    inputs
+	events    events
+	approvals approvals
+	updates   int // that were begun, for the ids of their activities
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
 	idled    bool
@@ -70,6 +71,9 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	}
 	if in.Events != nil {
 		r.events.EventState, r.events.asked = *in.Events, true
+	}
+	if in.Approvals != nil {
+		r.approvals.ApprovalState, r.approvals.look = *in.Approvals, true
 	}
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
@@ -149,6 +153,10 @@ func (r *run) begin(ctx workflow.Context) {
 // questions are open, and may be answered again.
 func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool) {
 	before := r.inbox.answered
+	if r.failure = r.ungated(in.Resume); r.failure != nil {
+		r.status, r.drained, r.loop, r.refused = StatusRunning, "", nil, true
+		return
+	}
 	r.accept(ctx, request, r.answersTo(r.thread, in.Resume))
 	r.start(ctx, in, replay)
 	if r.loop == nil {

@@ -166,6 +166,9 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 	workflow.Go(ctx, func(ctx workflow.Context) { r.receiveCancels(ctx, cancel) })
 	workflow.Go(ctx, r.receivePauses)
 	workflow.Go(ctx, r.receiveEvents)
+	r.approvals.life = ctx
+	workflow.Go(ctx, r.receiveViews)
+	workflow.Go(ctx, r.verifySignals)
 	return r.handleQueries(ctx)
 }
 

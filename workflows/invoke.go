@@ -3,7 +3,6 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -40,8 +39,11 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 			if q.Event != "" {
 				return eventOnly(q)
 			}
-			if err := graphadapter.CheckAnswer(q.Question, a.Value); err != nil {
-				return refuse(ErrTypeBadAnswer, "%v", err)
+			if q.Approval != nil {
+				return gateOnly(q)
+			}
+			if err := unfit(q.Question, a.Value); err != nil {
+				return err
 			}
 		}
 	}

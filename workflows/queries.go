@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
@@ -14,6 +16,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		{QueryState, "The thread's values, what runs next, and the open questions.", r.state},
 		{QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]Line, error) { return r.lines.kept, nil }},
 		{QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
+		{QueryAudit, "The audit of the thread's approvals, as far as this run made it.", r.auditReply},
 		{QueryHandoff, "What a new run needs to continue this one.", func() (Closing, error) { return r.closing(), nil }},
 	}
 	for _, q := range queries {
@@ -41,6 +44,12 @@ func (r *run) state() (State, error) {
 		s.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	s.Durability, s.Fused = r.mode()
+	s.Approvals = r.shownApprovals()
+	for _, p := range s.Approvals {
+		if !p.Due.IsZero() {
+			s.Due = append(slices.Clip(s.Due), Due{Question: p.Question, At: p.Due})
+		}
+	}
 	for _, k := range r.events.Kept {
 		k.Value = nil
 		s.Kept = append(s.Kept, k)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"superstep.dev/activities"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
@@ -40,6 +41,7 @@ type rig struct {
 	ctx    context.Context
 	client client.Client
 	queue  string
+	gate   *approval.Gate // of the workers that are started next
 }
 
 func newRig(t *testing.T) *rig {
@@ -62,7 +64,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
 	workflows.NewGraphs(graphs, nil).Telling(inputs).Register(w)
-	activities.NewNodes(r.client, graphs).WithInputs(inputs).Register(w)
+	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

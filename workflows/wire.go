@@ -3,6 +3,7 @@ package workflows
 import (
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -134,6 +135,8 @@ type GraphInput struct {
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
 	// Events is what the thread knows of events: those that it keeps, and until when its tasks wait.
 	Events *EventState `json:"events,omitempty"`
+	// Approvals is what the thread knows of its approvals.
+	Approvals *ApprovalState `json:"approvals,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
@@ -159,6 +162,8 @@ type Closing struct {
 	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Events is what the thread knows of events. Those that it keeps count with the State.
 	Events *EventState `json:"events,omitempty"`
+	// Approvals is what the thread knows of its approvals, and the end of its audit.
+	Approvals *ApprovalState `json:"approvals,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
 	Settings *Settings `json:"settings,omitempty"`
 	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
@@ -174,6 +179,9 @@ type ResumeRequest struct {
 	By       string       `json:"by,omitempty"`
 	// Answers answer several questions at once, all or none, instead of Question and Value.
 	Answers []pregel.Answer `json:"answers,omitempty"`
+	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
+	Token  string            `json:"token,omitempty"`
+	Tokens map[string]string `json:"tokens,omitempty"`
 }
 
 // ResumeReply is the outcome of an accepted answer.
@@ -182,6 +190,12 @@ type ResumeReply struct {
 	Node     string `json:"node"`
 	// Repeated says that this very request had been taken before.
 	Repeated bool `json:"repeated,omitempty"`
+	// Votes are the approvals of the question so far, of the Need that it takes, and Decided says that this answer decided;
+	// for answers to approvals only. Audit is the end of the thread's audit then.
+	Votes   int             `json:"votes,omitempty"`
+	Need    int             `json:"need,omitempty"`
+	Decided bool            `json:"decided,omitempty"`
+	Audit   *approval.Chain `json:"audit,omitempty"`
 }
 
 // InvokeRequest is the argument of UpdateInvoke.
@@ -267,7 +281,9 @@ type State struct {
 	Output []string `json:"output,omitzero"`
 	// Questions wait for an answer of a person.
 	Questions []pregel.OpenQuestion `json:"questions,omitempty"`
-	// Waits are for events; Due is when those with a timeout are over.
+	// Approvals are what is known of those of the Questions that ask for approvals.
+	Approvals []PendingApproval `json:"approvals,omitempty"`
+	// Waits are for events; Due is when those with a timeout are over, and when the time to answer an approval is.
 	Waits []pregel.OpenQuestion `json:"waits,omitempty"`
 	Due   []Due                 `json:"due,omitempty"`
 	// Kept are the events that nobody has waited for yet, without their values.
@@ -284,11 +300,13 @@ type State struct {
 
 // Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
 type Refused struct {
-	Question string    `json:"question"`
-	Event    string    `json:"event,omitempty"`
-	By       string    `json:"by,omitempty"`
-	Reason   string    `json:"reason"`
-	At       time.Time `json:"at"`
+	Question string `json:"question"`
+	Event    string `json:"event,omitempty"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason"`
+	// Code is why a gate refused an answer to an approval.
+	Code approval.Code `json:"code,omitempty"`
+	At   time.Time     `json:"at"`
 }
 
 // Line is one checkpoint in the thread's history.

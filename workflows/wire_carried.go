@@ -35,6 +35,8 @@ type Carried struct {
 	Resumes  []ResumeRequest `json:"resumes,omitempty"`
 	BySignal []ResumeRequest `json:"by_signal,omitempty"`
 	Signals  []ResumeRequest `json:"signals,omitempty"`
+	// Replies are answers by signal that wait to be verified.
+	Replies []WaitingReply `json:"replies,omitempty"`
 	// Retry was taken and not used yet, because the run is paused.
 	Retry bool `json:"retry,omitempty"`
 	// Failure is why the run failed that is held open; nil for one that is not.

@@ -1,0 +1,104 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+)
+
+// WithGate makes the worker verify answers to approvals; without a gate it refuses all of them. It returns n.
+func (n *Nodes) WithGate(g *approval.Gate) *Nodes {
+	n.gate = g
+	return n
+}
+
+// noGate says what to do about a worker that cannot verify anything.
+const noGate = "the worker that serves the graph has no gate to verify answers with: start it with the keys of those who " +
+	"sign them (WorkerConfig.Gate)"
+
+// Verify is the activity that says which replies to approvals count, as things are now. What cannot be verified does not:
+// it fails only to be repeated on another worker.
+func (n *Nodes) Verify(ctx context.Context, req graphadapter.VerifyRequest) (graphadapter.VerifyReply, error) {
+	g := n.byName[req.Graph]
+	if g == nil {
+		err := fmt.Errorf("this worker does not serve the graph %q", req.Graph)
+		return graphadapter.VerifyReply{}, temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)
+	}
+	v := verification{gate: n.gate, graph: g, req: req}
+	for _, q := range req.Questions {
+		v.votes = append(v.votes, slices.Clone(q.Votes))
+	}
+	var reply graphadapter.VerifyReply
+	for _, one := range req.Requests {
+		rulings, err := v.request(ctx, one)
+		if err != nil {
+			activity.GetLogger(ctx).Error("answers to approvals cannot be verified", "thread", req.Thread, "error", err)
+			return graphadapter.VerifyReply{}, err
+		}
+		reply.Rulings = append(reply.Rulings, rulings)
+	}
+	return reply, nil
+}
+
+// verification is one execution of the activity.
+type verification struct {
+	gate  *approval.Gate
+	graph *graphadapter.Graph
+	req   graphadapter.VerifyRequest
+	votes [][]approval.Vote // of each question, with those that were allowed here
+}
+
+// request verifies the replies of one request. Its approvals count for what is verified next if all of them do.
+func (v *verification) request(ctx context.Context, replies []graphadapter.VerifyOne) ([]approval.Ruling, error) {
+	rulings := make([]approval.Ruling, len(replies))
+	all := true
+	for i, one := range replies {
+		var err error
+		if rulings[i], err = v.one(ctx, one); err != nil {
+			return nil, err
+		}
+		all = all && rulings[i].Allowed
+	}
+	for i, one := range replies {
+		if all && one.Reply.Verdict == approval.VerdictApprove {
+			v.votes[one.Question] = append(v.votes[one.Question], approval.Vote{By: rulings[i].By, Verdict: one.Reply.Verdict,
+				Reason: one.Reply.Reason, Token: rulings[i].Token, At: rulings[i].At, Policy: rulings[i].Policy})
+		}
+	}
+	return rulings, nil
+}
+
+func (v *verification) one(ctx context.Context, one graphadapter.VerifyOne) (approval.Ruling, error) {
+	if v.gate == nil {
+		return approval.Ruling{Code: approval.CodeUnavailable, Reason: noGate}, nil
+	}
+	if one.Question < 0 || one.Question >= len(v.req.Questions) {
+		return approval.Ruling{}, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("a reply is for question %d of %d", one.Question, len(v.req.Questions)), "BadRequest", nil)
+	}
+	q := v.req.Questions[one.Question]
+	var action approval.Action
+	if err := json.Unmarshal(q.Action, &action); err != nil {
+		return approval.Ruling{Code: approval.CodeMalformed, Reason: "the action that the question is about cannot be read"}, nil
+	}
+	return v.gate.Reply(ctx, approval.ReplyCheck{
+		Thread: v.req.Thread, Graph: v.req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
+		Token: one.Token, Reply: one.Reply, Votes: v.votes[one.Question], ToolVersion: v.toolVersion(action),
+	})
+}
+
+// toolVersion is the version of the action's tool that this worker has. A tool that is no effect of the graph has none but
+// the one that its author wrote down.
+func (v *verification) toolVersion(a approval.Action) string {
+	if version, ok := v.graph.ToolVersion(a.Tool); ok {
+		return version
+	}
+	return a.ToolVersion
+}

@@ -1,0 +1,65 @@
+package graphadapter
+
+import (
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// VerifyActivity is the type of the activity that asks a worker's gate whether replies to approvals count: a VerifyRequest
+// gives a VerifyReply. No node's activity has that name.
+const VerifyActivity = "superstep.verify"
+
+// VerifyWithin bounds a verification, its repetitions after lost workers included: so long others wait to answer.
+const VerifyWithin = 10 * time.Second
+
+// MaxVerified bounds the requests whose replies are verified at once.
+const MaxVerified = 100
+
+// VerifyRequest is the input of VerifyActivity. Nobody else answers the questions meanwhile.
+type VerifyRequest struct {
+	Graph     string           `json:"graph"`
+	Thread    string           `json:"thread"`
+	Questions []VerifyQuestion `json:"questions"`
+	// Requests are the replies, those of one request together, in the order in which they count: each is verified as if
+	// those before it that were allowed had been counted.
+	Requests [][]VerifyOne `json:"requests"`
+}
+
+// VerifyQuestion is an approval that is asked for.
+type VerifyQuestion struct {
+	ID   string `json:"id"`
+	Node string `json:"node"`
+	// Action is the approval.Action as the question has it.
+	Action pregel.Value `json:"action"`
+	// Asked are the people and groups who are asked now, and Votes the approvals that were given before.
+	Asked []string        `json:"asked,omitempty"`
+	Votes []approval.Vote `json:"votes,omitempty"`
+}
+
+// VerifyOne is one reply: to the question at the place Question.
+type VerifyOne struct {
+	Question int            `json:"question"`
+	Token    string         `json:"token,omitempty"`
+	Reply    approval.Reply `json:"reply"`
+}
+
+// VerifyReply is the outcome of VerifyActivity: a ruling for each reply, in their order.
+type VerifyReply struct {
+	Rulings [][]approval.Ruling `json:"rulings"`
+}
+
+// ToolVersion returns the version of the effect of that name, of this graph or of one below it; false when none is
+// registered.
+func (g *Graph) ToolVersion(effect string) (string, bool) {
+	if _, ok := g.Effects[effect]; ok {
+		return "", true
+	}
+	for _, name := range sortedNames(g.Subgraphs) {
+		if version, ok := g.Subgraphs[name].ToolVersion(effect); ok {
+			return version, true
+		}
+	}
+	return "", false
+}

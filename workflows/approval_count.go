@@ -1,0 +1,131 @@
+package workflows
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// count takes in what a gate said of a request's answers: all of them count, or none. Those that decide, and its answers
+// to other questions, are for the engine, in into.
+func (r *run) count(ctx workflow.Context, v *verified, into *[]ResumeRequest) (ResumeReply, error) {
+	if err := r.refusal(v.req); err != nil { // what was open may not be any more
+		r.refuseReply(refusalOf(v.answers[0].QuestionID, err), 1)
+		return ResumeReply{}, err
+	}
+	if done, ok := r.repeated(v.req); ok {
+		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+	}
+	if refused, ok := r.disallowed(v); ok {
+		r.refuseReply(refused, 1)
+		return ResumeReply{}, refused.asError()
+	}
+	reply := ResumeReply{Question: v.req.Question}
+	if rest := v.rest(); len(rest.answers()) > 0 {
+		reply.Node = r.accept(ctx, v.req.ID, rest.answers())
+		*into = append(*into, rest)
+	}
+	for i := range v.answers {
+		r.vote(ctx, v, i, into, &reply)
+	}
+	chain := r.approvals.Chain
+	reply.Audit = &chain
+	return reply, nil
+}
+
+// rest is the request without its answers to approvals.
+func (v *verified) rest() ResumeRequest {
+	rest := ResumeRequest{ID: v.req.ID, By: v.req.By}
+	for _, a := range v.req.answers() {
+		if !slices.ContainsFunc(v.answers, func(g pregel.Answer) bool { return g.QuestionID == a.QuestionID }) {
+			rest.Answers = append(rest.Answers, a)
+		}
+	}
+	return rest
+}
+
+// disallowed returns why a request's answers do not count, if they do not.
+func (r *run) disallowed(v *verified) (AnswerRefusal, bool) {
+	var here []string
+	for i, ruling := range v.rulings {
+		p := r.pending(v.answers[i].QuestionID)
+		switch {
+		case p == nil || p.Digest != v.asked[i].action.Digest():
+			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeWrongRun, "the question is not asked any more"
+		case ruling.Allowed && ruling.Token != "" && (slices.Contains(r.approvals.Used, ruling.Token) || slices.Contains(here, ruling.Token)):
+			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeUsed, "the token was used before: a token counts once"
+		}
+		if !ruling.Allowed {
+			return AnswerRefusal{Question: v.answers[i].QuestionID, Ruling: ruling}, true
+		}
+		here = append(here, ruling.Token)
+	}
+	return AnswerRefusal{}, false
+}
+
+// vote counts one reply that a gate allowed.
+func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeRequest, reply *ResumeReply) {
+	question, o, given, ruling := v.answers[i].QuestionID, v.asked[i], v.replies[i], v.rulings[i]
+	p := r.pending(question)
+	by := cmp.Or(ruling.By, v.req.By)
+	p.Need = max(p.Need, o.action.Needs(ruling.Need))
+	votes := append(slices.Clip(p.Votes), approval.Vote{By: by, Verdict: given.Verdict, Reason: given.Reason, Token: ruling.Token,
+		At: workflow.Now(ctx), Policy: ruling.Policy})
+	p.Votes = votes
+	r.approvals.useToken(ruling.Token)
+	decision, decided := o.action.Decide(question, votes, p.Need, given.Params)
+	entry := approval.Entry{Kind: approval.KindVoted, Question: question, Who: by, Verdict: given.Verdict,
+		ParamsHash: o.action.ParamsHash, Token: ruling.Token, Reason: given.Reason, Policy: ruling.Policy}
+	reply.Node, reply.Votes, reply.Need = o.Node, len(votes), p.Need
+	if decided {
+		entry.Kind, reply.Decided = approval.KindAnswered, true
+		r.decided(ctx, v.req.ID, by, decision, into)
+	}
+	r.audit(ctx, entry)
+}
+
+// decided gives a decision to the task that asked.
+func (r *run) decided(ctx workflow.Context, request, by string, d approval.Decision, into *[]ResumeRequest) {
+	req := ResumeRequest{ID: request, Question: d.Question, Value: decisionValue(d), By: by}
+	r.accept(ctx, request, req.answers())
+	*into = append(*into, req)
+	r.settled(d.Question)
+}
+
+func decisionValue(d approval.Decision) pregel.Value {
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic("superstep: a decision always encodes: its parameters were JSON: " + err.Error())
+	}
+	return text
+}
+
+// refusalOf is why a request was refused before anybody verified it.
+func refusalOf(question string, err error) AnswerRefusal {
+	refused := AnswerRefusal{Question: question}
+	var typed *temporal.ApplicationError
+	if errors.As(err, &typed) {
+		refused.Reason = typed.Message()
+		if typed.Type() == ErrTypeBadAnswer {
+			refused.Code = approval.CodeMalformed
+		}
+	}
+	return refused
+}
+
+// asError is what who answered is told.
+func (a AnswerRefusal) asError() error {
+	text := "the answer to question " + a.Question + " does not count"
+	if a.By != "" {
+		text += ", given by " + a.By
+	}
+	return temporal.NewNonRetryableApplicationError(text+": "+strings.TrimSuffix(a.Reason, "."), ErrTypeNotAllowed, nil, a)
+}

@@ -1,0 +1,195 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go.temporal.io/sdk/temporal"
+	"strings"
+	"testing"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// plainKeys take a token for what it says: its claims as JSON. Who signs what is tested where tokens are.
+type plainKeys struct{}
+
+func (plainKeys) Verify(token string) (approval.Claims, error) {
+	var claims approval.Claims
+	if err := json.Unmarshal([]byte(token), &claims); err != nil {
+		return claims, &approval.TokenError{Code: approval.CodeMalformed, Reason: "the token is no token"}
+	}
+	return claims, nil
+}
+
+// tokenOf is a token for a question as it is asked now.
+func tokenOf(t *testing.T, thread string, q pregel.OpenQuestion, by, id string) string {
+	t.Helper()
+	action := actionOf(t, q)
+	return asJSON(t, approval.Claims{ID: id, Thread: thread, Question: q.ID, Approver: by, Digest: action.Digest(),
+		ParamsHash: action.ParamsHash, IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute)})
+}
+
+func actionOf(t *testing.T, q pregel.OpenQuestion) approval.Action {
+	t.Helper()
+	var action approval.Action
+	if err := json.Unmarshal(q.Approval, &action); err != nil {
+		t.Fatalf("question %s asks for no approval: %v", q.ID, err)
+	}
+	return action
+}
+
+// replied answers a question by somebody, with a token of its own.
+func replied(t *testing.T, thread string, q pregel.OpenQuestion, by, value string) workflows.ResumeRequest {
+	t.Helper()
+	id := by + "/" + q.ID + "/" + value
+	return workflows.ResumeRequest{ID: id, Question: q.ID, Value: pregel.Value(value), By: by, Token: tokenOf(t, thread, q, by, id)}
+}
+
+const (
+	approves = `{"verdict":"approve"}`
+	rejects  = `{"verdict":"reject","reason":"too much"}`
+)
+
+// approved is a node that asks for the approval of an action, anew for other parameters, and logs how it was decided.
+func approved(action approval.Action) graphadapter.Node {
+	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		task, _ := graphadapter.TaskFrom(ctx)
+		now := action
+		for round := range 5 {
+			hash, err := approval.HashParams(now.Params)
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			now.ParamsHash = hash
+			asked, err := json.Marshal(now)
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			answer, err := task.AskFor(ctx, pregel.Question{Key: fmt.Sprintf("%s %d", now.Tool, round), Value: pregel.Value(`"may it?"`),
+				Approval: asked})
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			var d approval.Decision
+			if err := json.Unmarshal(answer.Value, &d); err != nil {
+				return pregel.Command{}, err
+			}
+			if d.Digest != now.Digest() || d.Question != answer.QuestionID {
+				return pregel.Command{}, graphadapter.Permanent(fmt.Errorf("decided was another action: %s", answer.Value))
+			}
+			if d.Verdict == approval.VerdictEdit {
+				now.Before = &approval.Before{Question: d.Question, By: answer.By, Params: now.Params}
+				now.Params = d.Params
+				continue
+			}
+			var by []string
+			for _, v := range d.Votes {
+				by = append(by, v.By)
+			}
+			return writes("log", []string{strings.TrimSpace(fmt.Sprintf("%s %s", d.Verdict, strings.Join(by, ","))), string(now.Params)}), nil
+		}
+		return pregel.Command{}, fmt.Errorf("edited too often")
+	}}
+}
+
+// payment is an action that one person has to approve.
+func payment() approval.Action {
+	return approval.Action{Tool: "pay", Summary: "Pay somebody 10.00.", Params: json.RawMessage(`{"amount":1000}`), Requester: "rita"}
+}
+
+// paymentGraph pays after an approval.
+func paymentGraph(action approval.Action) *graphadapter.Graph {
+	return graph("payment", map[string]graphadapter.Node{"pay": approved(action), "end": says("end")}, []string{"pay", "end"},
+		to(pregel.Start, "pay"), to("pay", "end"))
+}
+
+// pays starts a thread that waits for the approval of an action.
+func pays(t *testing.T, action approval.Action, in workflows.GraphInput) (*rig, string, pregel.OpenQuestion) {
+	t.Helper()
+	r := newRig(t)
+	r.gate = &approval.Gate{Keys: plainKeys{}}
+	r.work(paymentGraph(action))
+	thread := testserver.Queue(t)
+	in.Graph, in.Input = "payment", input(`{}`)
+	r.start(thread, in)
+	return r, thread, r.asks(thread, 1).Questions[0]
+}
+
+// ended waits for the end of a thread and returns its log.
+func (r *rig) ended(thread string) string {
+	r.t.Helper()
+	return string(r.finished(r.client.GetWorkflow(r.ctx, thread, "")).Output["log"])
+}
+
+// audit reads the audit of a thread by replaying its runs, holds it against what the newest run says, and returns it with
+// one line for each entry.
+func (r *rig) audit(thread string, graphs ...*graphadapter.Graph) string {
+	r.t.Helper()
+	var all []approval.Entry
+	replays := tail(r.client)
+	for _, id := range r.runs(thread) {
+		var of graphadapter.Audit
+		for _, g := range graphs {
+			if err := replays.Replay(r.ctx, thread, id, workflows.NewReader(g, &of)); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		all = append(all, of.Entries...)
+	}
+	chain, err := approval.VerifyEntries(approval.Chain{}, all)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var says workflows.AuditReply
+	v, err := r.client.QueryWorkflow(r.ctx, thread, "", workflows.QueryAudit)
+	if err == nil {
+		err = v.Get(&says)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if says.Chain != chain {
+		r.t.Errorf("the audit ends with %+v, the run says with %+v", chain, says.Chain)
+	}
+	var out strings.Builder
+	for _, e := range all {
+		fmt.Fprintln(&out, entryLine(e))
+	}
+	return out.String()
+}
+
+func entryLine(e approval.Entry) string {
+	line := string(e.Kind)
+	for _, part := range []string{e.Who, string(e.Verdict), string(e.Code)} {
+		if part != "" {
+			line += " " + part
+		}
+	}
+	if e.Count > 0 {
+		line += fmt.Sprintf(" x%d", e.Count)
+	}
+	return line
+}
+
+// linesOf are lines of text.
+func linesOf(all ...string) string { return strings.Join(all, "\n") + "\n" }
+
+// detailsOf reads the detail of an application error.
+func detailsOf(t *testing.T, err error, into any) {
+	t.Helper()
+	var typed *temporal.ApplicationError
+	if !errors.As(err, &typed) || !typed.HasDetails() {
+		t.Errorf("%v has no details", err)
+		return
+	}
+	if err := typed.Details(into); err != nil {
+		t.Error(err)
+	}
+}

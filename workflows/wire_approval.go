@@ -1,0 +1,94 @@
+package workflows
+
+import (
+	"time"
+
+	"superstep.dev/approval"
+)
+
+const (
+	// SignalViewed notes that somebody has looked at an approval's question.
+	SignalViewed = "superstep.viewed"
+	// QueryAudit returns what a run knows of the thread's approvals: an AuditReply.
+	QueryAudit = "audit"
+	// ErrTypeNotAllowed: a reply to an approval does not count. Its detail is an AnswerRefusal.
+	ErrTypeNotAllowed = "superstep.AnswerNotAllowed"
+)
+
+// AnswerRefusal says why a reply to an approval does not count.
+type AnswerRefusal struct {
+	Question string `json:"question"`
+	approval.Ruling
+}
+
+// ViewRequest is the argument of SignalViewed. Nobody checks who By is.
+type ViewRequest struct {
+	Question string `json:"question"`
+	By       string `json:"by"`
+}
+
+// AuditReply is the answer to QueryAudit: the newest entries of this run, oldest first, and the end of the thread's chain.
+type AuditReply struct {
+	Entries []approval.Entry `json:"entries"`
+	Chain   approval.Chain   `json:"chain"`
+}
+
+// ApprovalState is what a run knows of the thread's approvals. Whatever continues the thread is given it whole: another
+// execution of the run, or the thread's next run.
+type ApprovalState struct {
+	Chain   approval.Chain    `json:"chain"`
+	Pending []PendingApproval `json:"pending,omitempty"`
+	// Used are the ids of the tokens that counted, the latest of them: none counts twice, whatever is asked again.
+	Used []string `json:"used,omitempty"`
+	// Done are the keys of the effects whose use is in the audit, the latest of them.
+	Done []string `json:"done,omitempty"`
+}
+
+// PendingApproval is an action that waits for approval.
+type PendingApproval struct {
+	Question string `json:"question"`
+	Node     string `json:"node"`
+	// Digest is that of the action that is asked about.
+	Digest string `json:"digest"`
+	// Asked are the people and groups who are asked now, none for whoever the policy allows.
+	Asked []string `json:"asked,omitempty"`
+	// Votes are the approvals that were given, of the Need that it takes.
+	Votes []approval.Vote `json:"votes,omitempty"`
+	Need  int             `json:"need"`
+	// Warn is when people are to be warned, and Due when the time to answer is over; zero for never, or not any more.
+	Warn time.Time `json:"warn,omitzero"`
+	Due  time.Time `json:"due,omitzero"`
+	// Escalated says that the time was over once, and that others are asked since.
+	Escalated bool `json:"escalated,omitempty"`
+	// Viewers are who says to have looked at it, the first of them.
+	Viewers []string `json:"viewers,omitempty"`
+	// Claimed names who is answering at this moment, as far as that was said; Busy that somebody is. Both are for State only.
+	Claimed string `json:"claimed,omitempty"`
+	Busy    bool   `json:"busy,omitempty"`
+}
+
+// WaitingReply is an answer by signal that waits to be verified; Count says how often the same one came.
+type WaitingReply struct {
+	Request ResumeRequest `json:"request"`
+	Count   int           `json:"count"`
+}
+
+// tokenFor is the token that goes with the answer to a question.
+func (req *ResumeRequest) tokenFor(question string) string {
+	if token, ok := req.Tokens[question]; ok {
+		return token
+	}
+	if question == req.Question {
+		return req.Token
+	}
+	return ""
+}
+
+// tokens are the bytes of all tokens, and of what they are for.
+func (req *ResumeRequest) tokenBytes() (longest int) {
+	longest = len(req.Token)
+	for _, a := range req.Answers {
+		longest = max(longest, len(req.tokenFor(a.QuestionID)))
+	}
+	return longest
+}
