@@ -62,8 +62,14 @@ func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel)
 			return
 		}
 		r.readSignal(ctx, req)
+		if r.inbox.read++; r.inbox.read%signalsAtOnce == 0 {
+			giveWay(ctx)
+		}
 	}
 }
+
+// signalsAtOnce is how many signals are read before other coroutines have a turn: see deliveriesAtOnce.
+const signalsAtOnce = 100
 
 func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 	if err := r.refusal(req); err != nil { // which bounds it before anything else looks at it

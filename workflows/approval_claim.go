@@ -27,9 +27,9 @@ func (r *run) gated(req ResumeRequest) bool { return len(r.gatedAnswers(req)) > 
 // gatedAnswers are the request's answers to approvals that are open.
 func (r *run) gatedAnswers(req ResumeRequest) []pregel.Answer {
 	var out []pregel.Answer
-	open := r.openApprovals()
+	open := r.unanswered()
 	for _, a := range req.answers() {
-		if slices.ContainsFunc(open, func(o openApproval) bool { return o.ID == a.QuestionID }) {
+		if slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == a.QuestionID && q.Approval != nil }) {
 			out = append(out, a)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 	"strings"
 	"testing"
@@ -192,4 +193,18 @@ func detailsOf(t *testing.T, err error, into any) {
 	if err := typed.Details(into); err != nil {
 		t.Error(err)
 	}
+}
+
+// taken answers by update, again while the run is between two workflow tasks.
+func (r *rig) taken(thread string, req workflows.ResumeRequest) {
+	r.t.Helper()
+	var last error
+	await(r.t, "the answer", func() bool {
+		_, last = r.update(thread, req)
+		var notReady *serviceerror.WorkflowNotReady
+		if last != nil && !errors.As(last, &notReady) {
+			r.t.Fatal(last)
+		}
+		return last == nil
+	}, func() any { return fmt.Sprint(last) })
 }

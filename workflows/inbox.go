@@ -23,6 +23,7 @@ type inbox struct {
 	refused  []Refused
 	// unread are signals that were received, and wait for the thread to be looked at.
 	unread []ResumeRequest
+	read   int // signals, so far
 	taken  []Taken
 }
 
