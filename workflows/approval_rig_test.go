@@ -131,39 +131,43 @@ func (r *rig) ended(thread string) string {
 
 // audit reads the audit of a thread by replaying its runs, holds it against what the newest run says, and returns it with
 // one line for each entry.
-func (r *rig) audit(thread string, graphs ...*graphadapter.Graph) string {
+func (r *rig) audit(thread string, g *graphadapter.Graph) string {
 	r.t.Helper()
 	var all []approval.Entry
-	replays := tail(r.client)
-	for _, id := range r.runs(thread) {
-		var of graphadapter.Audit
-		for _, g := range graphs {
-			if err := replays.Replay(r.ctx, thread, id, workflows.NewReader(g, &of)); err != nil {
-				r.t.Fatal(err)
-			}
-		}
-		all = append(all, of.Entries...)
-	}
-	chain, err := approval.VerifyEntries(approval.Chain{}, all)
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	var says workflows.AuditReply
-	v, err := r.client.QueryWorkflow(r.ctx, thread, "", workflows.QueryAudit)
-	if err == nil {
-		err = v.Get(&says)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if says.Chain != chain {
-		r.t.Errorf("the audit ends with %+v, the run says with %+v", chain, says.Chain)
-	}
+	await(r.t, "the audit that the run knows", func() bool {
+		v, err := r.client.QueryWorkflow(r.ctx, thread, "", workflows.QueryAudit)
+		if err == nil {
+			err = v.Get(&says)
+		}
+		if err != nil {
+			return false
+		}
+		all = r.replayedAudit(thread, g)
+		chain, err := approval.VerifyEntries(approval.Chain{}, all)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return chain == says.Chain
+	}, func() any { return []any{says, all} })
 	var out strings.Builder
 	for _, e := range all {
 		fmt.Fprintln(&out, entryLine(e))
 	}
 	return out.String()
+}
+
+func (r *rig) replayedAudit(thread string, g *graphadapter.Graph) (all []approval.Entry) {
+	r.t.Helper()
+	replays := tail(r.client)
+	for _, id := range r.runs(thread) {
+		var of graphadapter.Audit
+		if err := replays.Replay(r.ctx, thread, id, workflows.NewReader(g, &of)); err != nil {
+			r.t.Fatal(err)
+		}
+		all = append(all, of.Entries...)
+	}
+	return all
 }
 
 func entryLine(e approval.Entry) string {

@@ -47,7 +47,7 @@ func (r *run) refuseReply(a AnswerRefusal, count int) {
 // refusalsOf finds the count of refusals of that kind. Questions that are not asked are all one.
 func (r *run) refusalsOf(a AnswerRefusal) *refusals {
 	e := approval.Entry{Kind: approval.KindRefused, Who: a.By, Code: a.Code}
-	if r.pending(a.Question) != nil || r.hasAnswer(a.Question) {
+	if r.pending(a.Question) != nil || slices.ContainsFunc(r.inbox.answered, func(g Answered) bool { return g.Question == a.Question }) {
 		e.Question = a.Question
 	}
 	all := r.approvals.refusals
