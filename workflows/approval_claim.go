@@ -146,20 +146,30 @@ func (r *run) verify(ctx workflow.Context, all []*verified) error {
 	})
 	var reply graphadapter.VerifyReply
 	err := workflow.ExecuteActivity(ctx, graphadapter.VerifyActivity, r.verifyRequest(ctx, all)).Get(ctx, &reply)
-	if err == nil && len(reply.Rulings) != len(all) {
-		err = fmt.Errorf("the gate ruled on %d of %d requests", len(reply.Rulings), len(all))
+	if err == nil {
+		err = ruledOn(reply, all)
 	}
 	for i, v := range all {
-		switch {
-		case err != nil:
+		if err != nil {
 			v.rulings = slices.Repeat([]approval.Ruling{unavailable}, len(v.answers))
-		case len(reply.Rulings[i]) != len(v.answers):
-			return fmt.Errorf("the gate ruled on %d of %d answers", len(reply.Rulings[i]), len(v.answers))
-		default:
+		} else {
 			v.rulings = reply.Rulings[i]
 		}
 	}
 	return err
+}
+
+// ruledOn says what is missing when not each answer got a ruling: then none of them counts.
+func ruledOn(reply graphadapter.VerifyReply, all []*verified) error {
+	if len(reply.Rulings) != len(all) {
+		return fmt.Errorf("the gate ruled on %d of %d requests", len(reply.Rulings), len(all))
+	}
+	for i, v := range all {
+		if len(reply.Rulings[i]) != len(v.answers) {
+			return fmt.Errorf("the gate ruled on %d of %d answers", len(reply.Rulings[i]), len(v.answers))
+		}
+	}
+	return nil
 }
 
 // unavailable is the ruling when nobody ruled.
