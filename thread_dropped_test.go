@@ -70,3 +70,35 @@ func TestADroppedWaitBeginsAnew(t *testing.T) {
 		assert.Equal(t, []string{"in time"}, finishes(t, th).Output.Log.Get())
 	})
 }
+
+// TestAnEventWhileEffectsAreUndone is kept for the waits after that.
+func TestAnEventWhileEffectsAreUndone(t *testing.T) {
+	bank := newTill()
+	pay := bank.effect("bank.pay")
+	pay.Compensate = nil // a person decides
+	b := superstep.NewStateGraph[payment]("undone-waits")
+	b.AddEffect(pay)
+	b.AddNode("pay", func(ctx context.Context, s payment) (payment, error) {
+		if _, err := pay.Call(ctx, transfer{To: "ann", Amount: 1}); err != nil {
+			return s, err
+		}
+		word, err := superstep.WaitEvent[string](ctx, "paid", 0)
+		s.Log.Append(word)
+		return s, err
+	})
+	b.AddEdge(superstep.Start, "pay")
+	inModes(t, b, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[payment]) {
+		bank.empty()
+		got, err := th.Invoke(t.Context(), payment{})
+		require.NoError(t, err)
+		require.Equal(t, superstep.StatusWaitingEvent, got.Status)
+		require.NoError(t, th.Cancel(t.Context(), "enough", superstep.CancelCompensate))
+		reply, err := th.SendEvent(t.Context(), "paid", "late")
+		require.NoError(t, err)
+		assert.Empty(t, reply.Nodes, "nobody waits any more")
+		require.NoError(t, th.Cancel(t.Context(), "leave it"))
+		_, err = th.Retry(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"late"}, finishes(t, th).Output.Log.Get())
+	})
+}

@@ -70,7 +70,7 @@ func TestEvents(t *testing.T) {
 }
 
 // finishes waits until a thread's run is over: Wait returns when it waits for an event.
-func finishes(t *testing.T, th *superstep.Thread[counter]) (got superstep.Result[counter]) {
+func finishes[Out any](t *testing.T, th *superstep.Thread[Out]) (got superstep.Result[Out]) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var err error
