@@ -68,17 +68,7 @@ func TestRecordStateCalls(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	recorded := func(name string, g *graphadapter.Graph, in workflows.GraphInput, life func(r *rig, run client.WorkflowRun)) {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.work(g)
-			in.Graph, in.Input = g.Spec.Name, input(`{}`)
-			run := r.start(name, in)
-			life(r, run)
-			r.record(name, name)
-		})
-	}
-	recorded("updated", branchingGraph(toRight), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "updated", branchingGraph(toRight), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.stopped("updated")
 		req := one("u", as("router", "by hand"))
 		req.Edits = append(req.Edits, one("", as("right", "and again")).Edits...)
@@ -87,7 +77,7 @@ func TestRecordStateCalls(t *testing.T) {
 		}
 		r.finished(run)
 	})
-	recorded("forked", approvalGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "forked", approvalGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.asks("forked", 3)
 		state, _ := r.at("forked", run.GetRunID(), approvalGraph(), 0)
 		settings := &workflows.Settings{MaxConcurrency: 1, StepTimeout: 60_000, Durability: graphadapter.DurabilityExit}
@@ -97,7 +87,7 @@ func TestRecordStateCalls(t *testing.T) {
 		r.answerAll("forked", run.GetRunID())
 	})
 	var runs atomic.Int32
-	recorded("timed-out", hangingGraph(&runs), workflows.GraphInput{StepTimeout: 500}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "timed-out", hangingGraph(&runs), workflows.GraphInput{StepTimeout: 500}, func(r *rig, run client.WorkflowRun) {
 		closingOf(t, run.Get(r.ctx, nil))
 	})
 	drained := chainGraph()
@@ -106,23 +96,40 @@ func TestRecordStateCalls(t *testing.T) {
 		task.Drain("a deploy")
 		return writes("log", []string{"a"}), nil
 	}}
-	recorded("drained", drained, workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "drained", drained, workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.stopped("drained")
 		if err := r.invoke("drained", workflows.InvokeRequest{ID: "on"}); err != nil {
 			t.Fatal(err)
 		}
 		r.finished(run)
 	})
-	recorded("handled", handledGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "handled", handledGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.asks("handled", 1)
 		r.answerAll("handled", run.GetRunID())
+	})
+}
+
+// recordLife records a run that is of that name, once life is over.
+func recordLife(t *testing.T, name string, g *graphadapter.Graph, in workflows.GraphInput, life func(r *rig, run client.WorkflowRun)) {
+	t.Run(name, func(t *testing.T) {
+		r := newRig(t)
+		r.work(g)
+		in.Graph, in.Input = g.Spec.Name, input(`{}`)
+		life(r, r.start(name, in))
+		r.record(name, name)
 	})
 }
 
 // record writes the history of a thread's newest run.
 func (r *rig) record(thread, name string) {
 	r.t.Helper()
-	h := r.history(thread)
+	r.recordRun(thread, "", name)
+}
+
+// recordRun writes the history of one of a thread's runs.
+func (r *rig) recordRun(thread, runID, name string) {
+	r.t.Helper()
+	h := r.historyOf(thread, runID)
 	for _, e := range h.Events {
 		// A worker's own queue is named after its host, which is nobody's business.
 		if a := e.GetWorkflowTaskScheduledEventAttributes(); a.GetTaskQueue().GetNormalName() != "" {
@@ -146,10 +153,13 @@ func (r *rig) record(thread, name string) {
 	}
 }
 
-func (r *rig) history(thread string) *historypb.History {
+func (r *rig) history(thread string) *historypb.History { return r.historyOf(thread, "") }
+
+// historyOf is that of one run, the newest when runID is "".
+func (r *rig) historyOf(thread, runID string) *historypb.History {
 	r.t.Helper()
 	all := &historypb.History{}
-	events := r.client.GetWorkflowHistory(r.ctx, thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := r.client.GetWorkflowHistory(r.ctx, thread, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		if err != nil {

@@ -27,7 +27,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) < 15 {
+	if len(files) < 40 {
 		t.Fatalf("there are %d recorded histories", len(files))
 	}
 	for _, file := range files {
@@ -43,7 +43,8 @@ func TestReplay(t *testing.T) {
 // TestReplayOfEveryMoment: a worker may take a run over before any of its workflow tasks.
 func TestReplayOfEveryMoment(t *testing.T) {
 	for _, name := range []string{"questions", "fan-out", "nested", "cancelled", "updated", "forked", "timed-out", "handled", "drained",
-		"questions-fused", "questions-async", "questions-exit", "handled-fused", "nested-async"} {
+		"questions-fused", "questions-async", "questions-exit", "handled-fused", "nested-async", "paused", "paused-fused", "paused-async",
+		"paused-exit", "held-fused", "event", "event-async", "continued", "continues"} {
 		whole, moments := recorded(t, name), 0
 		for n := 3; n < len(whole.Events); n++ {
 			if whole.Events[n].GetWorkflowTaskScheduledEventAttributes() == nil {
