@@ -48,7 +48,13 @@ var elsewhere = map[string]string{
 	"go run ./devserver":                    "../devserver/process_test.go",
 	"go run ./conformance":                  "../conformance/conformance_test.go",
 	"go run ./conformance -durability exit": "../conformance/conformance_test.go",
-	"sh deploy/create-secret.sh && docker compose up": "../deploy/compose_test.go",
+	"superstep run settles --thread r-7 --input @order.json --hold": "../e2e/pauses_test.go",
+	`superstep pause r-7 --reason "the books are closed" --by ann`:  "../e2e/pauses_test.go",
+	"superstep unpause r-7":                                 "../e2e/pauses_test.go",
+	`superstep event r-7 paid --value '"in full"' --id e-1`: "../e2e/pauses_test.go",
+	"superstep retry r-7":                                   "../e2e/pauses_test.go",
+	"superstep list --status waiting_event":                 "../e2e/pauses_test.go",
+	"sh deploy/create-secret.sh && docker compose up":       "../deploy/compose_test.go",
 }
 
 // TestEveryCommandIsRun fails when a document names a command that nothing runs.
