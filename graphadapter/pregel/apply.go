@@ -20,11 +20,17 @@ type channelUpdates struct {
 	updates []update
 }
 
+// fewChannels is how many channels need no memory of their own while writes are sorted by channel.
+const fewChannels = 32
+
 // group sorts the writes of a superstep by channel, in the order of the first write to each. They share one array: a
 // superstep may have ten thousand of them.
 func (p *Program) group(parts []applied) []channelUpdates {
-	place := make([]int32, len(p.channels)) // in the result, from 1
-	var counts []int
+	var fewPlaces, fewCounts [fewChannels]int32
+	place, counts := fewPlaces[:], fewCounts[:0] // places are those in the result, from 1
+	if len(p.channels) > fewChannels {
+		place = make([]int32, len(p.channels))
+	}
 	total := 0
 	for _, part := range parts {
 		for _, w := range part.writes {
@@ -51,6 +57,7 @@ func (p *Program) group(parts []applied) []channelUpdates {
 
 // stateWrites resolves writes to state channels; unknown keys are dropped, as in LangGraph.
 func (p *Program) stateWrites(out []channelWrite, writes []Write) []channelWrite {
+	out = slices.Grow(out, len(writes))
 	for _, w := range writes {
 		if at, ok := p.index[w.Channel]; ok && at < p.state {
 			out = append(out, channelWrite{at, update{value: orNull(w.Value), overwrite: w.Overwrite}})

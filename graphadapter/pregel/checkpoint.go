@@ -74,6 +74,12 @@ func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
 	return out
 }
 
+// A checkpoint's id is a prefix and the first digits of its digest.
+const (
+	idPrefix = "c-"
+	idDigits = 10
+)
+
 // seal gives a new checkpoint its identity. The digest covers the parent's digest and every value that changed, so that
 // a changed reducer or engine is noticed at the next activity id instead of corrupting the run.
 func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, step, seq int) {
@@ -104,9 +110,9 @@ func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, s
 		}
 	}
 	sum := sha256.Sum256(text)
-	c.Digest = hex.EncodeToString(sum[:])
+	named := string(hex.AppendEncode(append(text[:0], idPrefix...), sum[:]))
 	// Lines of a thread that could repeat each other have a branch each, so the digest tells all checkpoints apart.
-	c.ID = "c-" + c.Digest[:10]
+	c.ID, c.Digest = named[:len(idPrefix)+idDigits], named[len(idPrefix):]
 	c.Parent, c.Source, c.Step, c.Seq = parent.ID, source, step, seq
 }
 

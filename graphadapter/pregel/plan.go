@@ -27,9 +27,9 @@ func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
 	out, all := make([]*Task, 0, len(sends)), make([]Task, len(sends))
 	var path []byte
 	for i, s := range sends {
-		at, known := p.nodeAt[s.Node]
-		if !known || at == 0 || p.nodes[at].handles() {
-			continue // LangGraph drops packets to unknown nodes
+		at, takes := p.takes(s)
+		if !takes {
+			continue
 		}
 		path = strconv.AppendInt(append(append(path[:0], s.Node...), ':'), int64(i), 10)
 		t := &all[i]
@@ -39,6 +39,12 @@ func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
 		out = append(out, t)
 	}
 	return out
+}
+
+// takes returns the node that runs for a Send. LangGraph drops packets to unknown nodes.
+func (p *Program) takes(s Send) (at int, ok bool) {
+	at, known := p.nodeAt[s.Node]
+	return at, known && at > 0 && !p.nodes[at].handles()
 }
 
 // reader returns a function that builds the full state once, when first needed.
@@ -57,11 +63,7 @@ func (p *Program) candidates(c *Checkpoint, hint bool) []int {
 		return nil
 	}
 	if !hint || !c.hasUpdated || len(c.updated) == 0 {
-		all := make([]int, len(p.nodes))
-		for i := range all {
-			all[i] = i
-		}
-		return all
+		return p.declared
 	}
 	var woken []int
 	for _, ch := range c.updated {
@@ -101,21 +103,23 @@ func (p *Program) pull(c *Checkpoint, at int, full func() map[string]Value) *Tas
 // Read returns state with one task's own writes applied: what that task's branches see. Unwritten channels are as in
 // state; nothing of a sibling is visible.
 func (p *Program) Read(state map[string]Value, writes []Write) (map[string]Value, error) {
-	c := p.emptyCheckpoint()
+	read := make(map[string]Value, p.state)
 	for i := range p.state {
-		c.cells[i].value = state[p.channels[i].name]
-	}
-	for _, g := range p.group([]applied{{writes: p.stateWrites(nil, writes)}}) {
-		if err := p.applyTo(c, g.channel, g.updates); err != nil {
-			return nil, err
+		if v := state[p.channels[i].name]; v != nil {
+			read[p.channels[i].name] = v
 		}
 	}
-	return p.values(c, nil), nil
-}
-
-func (p *Program) applyTo(c *Checkpoint, ch int, updates []update) error {
-	_, err := p.channels[ch].apply(p.Spec.Name, &c.cells[ch], updates)
-	return err
+	for _, g := range p.group([]applied{{writes: p.stateWrites(nil, writes)}}) {
+		ch := &p.channels[g.channel]
+		s := cell{value: state[ch.name]}
+		if _, err := ch.apply(p.Spec.Name, &s, g.updates); err != nil {
+			return nil, err
+		}
+		if delete(read, ch.name); ch.available(&s) {
+			read[ch.name] = s.value
+		}
+	}
+	return read, nil
 }
 
 // less orders the tasks of a superstep for applying: nodes by name, then Sends by index (the opposite of how they are

@@ -18,6 +18,7 @@ type Program struct {
 	tasks    int            // ordinal of the Sends
 	nodes    []node         // nodes[0] is the entry
 	nodeAt   map[string]int
+	declared []int // node ordinals as they are declared
 	byName   []int // node ordinals in order of name
 	rank     []int // the inverse of byName
 	inputs   []bool
@@ -152,10 +153,11 @@ func (p *Program) addNodes() {
 			p.nodes[i+1].handler = p.nodeAt[name]
 		}
 	}
-	p.byName = make([]int, len(p.nodes))
-	for i := range p.byName {
-		p.byName[i] = i
+	p.declared = make([]int, len(p.nodes))
+	for i := range p.declared {
+		p.declared[i] = i
 	}
+	p.byName = slices.Clone(p.declared)
 	slices.SortFunc(p.byName, func(a, b int) int { return strings.Compare(p.nodes[a].name, p.nodes[b].name) })
 	p.rank = make([]int, len(p.nodes))
 	for at, n := range p.byName {

@@ -1,5 +1,7 @@
 package pregel
 
+import "strconv"
+
 // Write puts one value on a channel. Overwrite replaces a reduce channel's value instead of reducing; one Overwrite a
 // superstep is allowed and beats every other write of that superstep, wherever it stands.
 type Write struct {
@@ -213,12 +215,14 @@ func (t *Task) Space() string { return childNamespace(t) }
 // Key names the task within its thread: the same on every attempt, resume and retry, another one in every superstep,
 // namespace and branch.
 func (t *Task) Key() string {
-	key := itoa(t.Step) + "/" + t.Path
-	if t.Namespace != "" {
-		key = t.Namespace + "|" + key
-	}
+	var room [64]byte
+	key := room[:0]
 	if t.Branch != "" {
-		key = t.Branch + "!" + key
+		key = append(append(key, t.Branch...), '!')
 	}
-	return key
+	if t.Namespace != "" {
+		key = append(append(key, t.Namespace...), '|')
+	}
+	key = append(strconv.AppendInt(key, int64(t.Step), 10), '/')
+	return string(append(key, t.Path...))
 }

@@ -166,7 +166,7 @@ func (l *Loop) save(source Source) {
 	parent := l.rec.Checkpoint
 	l.thread.seq++
 	l.prog.seal(l.work, parent, l.namespace, source, l.step, l.thread.seq)
-	l.rec = &Record{Checkpoint: l.work, tasks: map[string]*TaskRecord{}}
+	l.rec = &Record{Checkpoint: l.work}
 	if l.root == l {
 		l.rec.memory = l.thread.remembered()
 	}
