@@ -25,13 +25,13 @@ func (n *Nodes) Publishing(publish Publish) *Nodes {
 // live returns what publishes the emissions of this execution, nil when nobody wants them. After a failure the rest of
 // the execution is not published: listeners take it from the result.
 func (e *execution) live(ctx context.Context, publish Publish) func(pregel.Emission) {
+	if publish == nil {
+		return nil
+	}
 	return publishing(ctx, publish, e.info, e.req.Thread, e.req.Task.Key())
 }
 
 func publishing(ctx context.Context, publish Publish, info activity.Info, thread, task string) func(pregel.Emission) {
-	if publish == nil {
-		return nil
-	}
 	next, failed := 0, false
 	return func(emitted pregel.Emission) {
 		if failed {

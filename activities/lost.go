@@ -39,7 +39,7 @@ type lostTask struct {
 
 func (t lostTask) ask() (*pregel.Question, verdict) {
 	asked, last := 0, goOn
-	for {
+	for range t.Answers {
 		answer, ok := t.answerTo(t.questionID(asked))
 		if !ok {
 			break

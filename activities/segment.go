@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,23 +127,22 @@ func (e *segment) fill(ctx context.Context) error {
 
 // prepare completes the environment of a task's execution.
 func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.Env) {
+	warn := func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
 	return func(t *pregel.Task, env *graphadapter.Env) {
-		env.Emit = publishing(ctx, e.nodes.publish, e.info, e.req.Thread, t.Key())
-		env.Warn = func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
+		if env.Warn = warn; e.nodes.publish != nil {
+			env.Emit = publishing(ctx, e.nodes.publish, e.info, e.req.Thread, t.Key())
+		}
 	}
 }
 
 // refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
 // that a person has given up.
 func (e *segment) refuser(running *graphadapter.Segment) func(*pregel.Task) *pregel.Outcome {
-	begins := map[string]bool{}
-	for _, key := range running.Begins() {
-		begins[key] = true
-	}
+	unaccounted, begins := int(e.info.Attempt-1-e.progress.Accounted), running.Begins()
 	return func(t *pregel.Task) *pregel.Outcome {
 		lost := 0
-		if begins[t.Key()] {
-			lost = int(e.info.Attempt - 1 - e.progress.Accounted)
+		if unaccounted > 0 && slices.Contains(begins, t.Key()) {
+			lost = unaccounted
 		}
 		question, answer := lostTask{t, e.req.Thread, lost, running.Suspects(t)}.ask()
 		switch {

@@ -68,7 +68,7 @@ func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 	ordinal, before := a.ordinals[q.ID]
 	if !before {
 		ordinal = len(a.ordinals)
-		a.ordinals[q.ID] = ordinal
+		put(&a.ordinals, q.ID, ordinal)
 	}
 	if answer, ok := a.answerTo(q); ok {
 		answer.Value = orNull(answer.Value)

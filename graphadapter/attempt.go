@@ -30,7 +30,7 @@ type attempt struct {
 	closed       bool
 	fenced       bool
 	questions    []pregel.Question
-	ordinals     map[string]int // of the questions by id
+	ordinals     map[string]int // of the questions by id; this map and those below are nil while nothing is in them
 	drain        string
 	emitted      []pregel.Emission
 	emittedBytes int
@@ -56,7 +56,6 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 	}
 	a := &attempt{
 		root: g, graph: graph, node: node, task: task, env: env, outer: env.outer, journal: env.Journal,
-		answers: map[string]pregel.Answer{}, ordinals: map[string]int{}, locks: map[string]chan struct{}{},
 		info: Info{
 			Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
 			Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
@@ -68,6 +67,9 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 		return nil, err
 	}
 	a.info.Suspect = a.info.Suspect || a.between.Suspect
+	if len(task.Answers) > 0 {
+		a.answers = make(map[string]pregel.Answer, len(task.Answers))
+	}
 	for _, answer := range task.Answers {
 		a.answers[answer.QuestionID] = answer
 	}
@@ -110,7 +112,7 @@ func (a *attempt) lock(ctx context.Context, key string) (unlock func(), err erro
 	turn, ok := a.locks[key]
 	if !ok {
 		turn = make(chan struct{}, 1)
-		a.locks[key] = turn
+		put(&a.locks, key, turn)
 	}
 	a.mu.Unlock()
 	select {

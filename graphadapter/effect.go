@@ -136,8 +136,5 @@ func (t *TaskRun) unfinish(e ledger.Entry, key string) {
 	}
 	t.countMu.Lock()
 	defer t.countMu.Unlock()
-	if t.unfinished == nil {
-		t.unfinished = map[string]string{}
-	}
-	t.unfinished[hashOf(e.Name, e.ParamsHash)] = e.Key
+	put(&t.unfinished, hashOf(e.Name, e.ParamsHash), e.Key)
 }

@@ -13,7 +13,7 @@ import (
 // MemoryJournal is a [Journal] in this process: it is as durable as the process. It is safe for concurrent use.
 type MemoryJournal struct {
 	mu      sync.Mutex
-	at      map[string]int
+	at      map[string]int // in entries; nil while there are none
 	entries []ledger.Entry
 }
 
@@ -23,7 +23,7 @@ func NewMemoryJournal(stored pregel.Value) (*MemoryJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &MemoryJournal{at: map[string]int{}}
+	j := &MemoryJournal{}
 	j.Add(entries...)
 	return j, nil
 }
@@ -71,8 +71,16 @@ func (j *MemoryJournal) put(e ledger.Entry) {
 		j.entries[i] = e
 		return
 	}
-	j.at[e.Key] = len(j.entries)
+	put(&j.at, e.Key, len(j.entries))
 	j.entries = append(j.entries, e)
+}
+
+// put sets an entry of a map that is made when the first one comes: most tasks call nothing outside.
+func put[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
 }
 
 // encode returns v as JSON without escaping HTML: parameters and receipts are kept as they were given.

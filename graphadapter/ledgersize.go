@@ -29,12 +29,12 @@ func (e *LedgerFullError) Permanent() bool { return true }
 
 // ledgerSizes are the bytes of a task's entries.
 type ledgerSizes struct {
-	of    map[string]int
+	of    map[string]int // nil for none
 	total int
 }
 
 func sizesOf(entries []ledger.Entry) ledgerSizes {
-	s := ledgerSizes{of: make(map[string]int, len(entries)), total: ledgerFrame}
+	s := ledgerSizes{total: ledgerFrame}
 	for _, e := range entries {
 		s.set(e.Key, entrySize(e))
 	}
@@ -43,7 +43,7 @@ func sizesOf(entries []ledger.Entry) ledgerSizes {
 
 func (s *ledgerSizes) set(key string, size int) {
 	s.total += size - s.of[key]
-	s.of[key] = size
+	put(&s.of, key, size)
 }
 
 // fits reports whether e has room in place of the entry of its key.

@@ -116,7 +116,7 @@ func (t *TaskRun) adopt(open []pregel.OpenQuestion) {
 	for _, q := range open {
 		if _, before := t.ordinals[q.ID]; !before {
 			q.Ordinal = len(t.ordinals)
-			t.ordinals[q.ID] = q.Ordinal
+			put(&t.ordinals, q.ID, q.Ordinal)
 			t.questions = append(t.questions, q.Question)
 		}
 	}

@@ -1,12 +1,10 @@
 package graphadapter
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +59,7 @@ type Segment struct {
 	record  *segmentRecord
 	result  SegmentResult
 	bytes   int // of the outcomes, as JSON
+	scratch []byte
 	began   time.Time
 	leaving bool
 	unkept  bool // something was delivered since Keep
@@ -69,9 +68,9 @@ type Segment struct {
 	returned []*pregel.Task
 
 	mu     sync.Mutex
-	under  map[string]*segmentTask // the tasks under way
-	left   map[string]pregel.Value // what is new in the ledgers of tasks that are not under way
-	counts int32                   // Accounted
+	under  map[*pregel.Task]*segmentTask // the tasks under way
+	left   map[string]pregel.Value       // what is new in the ledgers of tasks that are not under way
+	counts int32                         // Accounted
 }
 
 // OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
@@ -89,7 +88,7 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
 	}
 	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
-		began: time.Now(), under: map[string]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted}
+		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted}
 	if s.ready, err = Redeliver(loop, loop.Ready(), record, nil); err != nil {
 		return nil, err
 	}
@@ -138,6 +137,9 @@ func RunSegment(ctx context.Context, g *Graph, req *SegmentRequest, host Segment
 // [ErrWorkerStops] they are given back. With any other cause the error is that cause, and the execution counts for nothing
 // but what was kept.
 func (s *Segment) Run(ctx context.Context, host SegmentHost) (SegmentResult, error) {
+	if host.Leave == nil {
+		host.Leave = make(chan struct{}) // to an attempt's wait, nil would mean that it holds nobody up
+	}
 	s.host, s.ctx = host, ctx
 	defer s.record.close()
 	s.loop.PutBack(s.ready...)
@@ -163,140 +165,3 @@ var (
 	ErrRunCancelled = errors.New("superstep: the run was cancelled")
 	ErrWorkerStops  = errors.New("superstep: this worker stops, another one goes on")
 )
-
-// open implements guard: it says whether tasks that wait may start. fresh says that some were handed out just now.
-func (s *Segment) open(ctx context.Context, queue []*pregel.Task, fresh bool) bool {
-	switch {
-	case s.leaving:
-	case ctx.Err() != nil, s.told(), s.bytes >= maxSegmentBytes, time.Since(s.began) >= s.maxTime():
-		s.leaving = true
-	case fresh && !s.mine(queue):
-		s.leaving = true
-	case fresh && s.unkept && len(queue) > 0:
-		s.leaving = !s.keep(ctx) || s.told()
-	}
-	return !s.leaving
-}
-
-func (s *Segment) maxTime() time.Duration { return orDefault(s.host.MaxTime, maxSegmentTime) }
-
-// told reports whether the host wants the segment to leave.
-func (s *Segment) told() bool {
-	select {
-	case <-s.host.Leave:
-		return true
-	default:
-		return false
-	}
-}
-
-// mine reports whether the tasks are for this worker.
-func (s *Segment) mine(tasks []*pregel.Task) bool {
-	for _, t := range tasks {
-		if s.program.TaskQueue(t) != "" {
-			return false
-		}
-		if _, _, err := s.graph.serve(t); err != nil && t.Retry == nil {
-			s.result.Apart = true
-			return false
-		}
-	}
-	return true
-}
-
-// keep makes durable what was delivered, as the mode asks.
-func (s *Segment) keep(ctx context.Context) bool {
-	s.unkept = false
-	if s.host.Keep == nil {
-		return true
-	}
-	switch s.req.Durability {
-	case DurabilityExit: // there is no record
-	case DurabilityAsync:
-		if s.record.isFull() {
-			return false
-		}
-	default:
-		if _, whole := s.record.bytes(); !whole {
-			return false
-		}
-	}
-	return s.host.Keep(ctx) == nil
-}
-
-// arrived implements guard: it records an outcome, and reports whether it is to be delivered.
-func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
-	returned := s.isReturned(t) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
-	d, encoded := s.fit(t, o)
-	if returned || s.bytes > 0 && s.bytes+len(encoded) > maxOutcomeBytes {
-		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
-		s.returned = append(s.returned, t)
-		s.end(t, true)
-		return o, false
-	}
-	s.note(d, encoded)
-	s.end(t, false) // after it is recorded: a heartbeat in between must have one of the two
-	s.leaving = s.leaving || len(o.Questions) > 0
-	return d.Outcome, true
-}
-
-// isStopped reports whether the task did not come to an end of its own.
-func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
-
-// fit encodes an outcome, and returns it as whoever reads that finds it: encoding escapes and compacts what a node wrote,
-// and the run's own engine must come to the same digests as this one. An outcome that no payload holds, or that nobody
-// could read, is a failure of its node that says why.
-func (s *Segment) fit(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
-	d, encoded, err := asRead(deliveryOf(t, o))
-	var problem pregel.NodeError
-	switch {
-	case err != nil:
-		problem = pregel.NodeError{Type: "InvalidUpdateError", Message: "the result is no JSON that can be read back: " + err.Error()}
-	case len(encoded) > maxOutcomeBytes:
-		problem = pregel.NodeError{Type: "PayloadTooLarge", Message: fmt.Sprintf("the result has %d bytes, at most %d can "+
-			"be stored: write a reference to the value instead of the value", len(encoded), maxOutcomeBytes)}
-	default:
-		return d, encoded
-	}
-	problem.Graph, problem.Node = s.graph.nameOf(t), t.Node
-	short, _ := SlimLedger(o.Ledger) // of a task under way, which has read it
-	for _, left := range []pregel.Outcome{
-		{Emitted: KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger)), Ledger: o.Ledger, Kept: o.Kept},
-		{Ledger: o.Ledger, Kept: o.Kept}, // an emission, or a receipt, is what cannot be read
-		{Ledger: short, Kept: o.Kept},
-	} {
-		left.Error = &problem
-		if d, encoded, err = asRead(deliveryOf(t, left)); err == nil {
-			break
-		}
-	}
-	return d, encoded
-}
-
-// asRead returns a delivery as it is read, and encoded. A value that is nested as deep as a reader goes is too deep within
-// what is made of it: a segment's result, a state, a checkpoint.
-func asRead(d Delivery) (read Delivery, encoded []byte, err error) {
-	if encoded, err = json.Marshal(d); err == nil {
-		err = json.Unmarshal(encoded, &read)
-	}
-	if err == nil && len(encoded) > maxNested && !json.Valid(slices.Concat(outerOpen, encoded, outerClose)) {
-		err = errors.New("its values are nested too deep")
-	}
-	return read, encoded, err
-}
-
-// maxNested is less than how deep encoding/json reads; as many bytes are the least that has that depth.
-const maxNested = 9000
-
-// outerOpen and outerClose stand for what values are stored within.
-var outerOpen, outerClose = bytes.Repeat([]byte("["), 100), bytes.Repeat([]byte("]"), 100)
-
-// note records a delivery.
-func (s *Segment) note(d Delivery, encoded []byte) {
-	s.result.Deliveries = append(s.result.Deliveries, d)
-	s.bytes += len(encoded)
-	if s.req.Durability != DurabilityExit {
-		s.record.add(encoded)
-	}
-	s.unkept = true
-}

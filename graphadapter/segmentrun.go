@@ -13,6 +13,7 @@ import (
 // segmentTask is one task under way in a segment, and its journal.
 type segmentTask struct {
 	of       *Segment
+	key      string // pregel.Task.Key
 	attempts attempts
 
 	size atomic.Int64 // at least the bytes of what is new
@@ -20,7 +21,7 @@ type segmentTask struct {
 
 	mu      sync.Mutex
 	journal *MemoryJournal
-	brought map[string]bool // the keys of what the request brought and is as it was
+	brought map[string]bool // the keys of what the request brought and is as it was; nil for none
 }
 
 // Progress is what the execution leaves to the next beside its record, as it is now. It is safe for concurrent use.
@@ -34,11 +35,11 @@ func (s *Segment) Progress() SegmentProgress {
 	}
 	room := s.room()
 	for _, over := range []bool{false, true} { // those that yield have what the others leave
-		for key, t := range s.under {
+		for _, t := range s.under {
 			if t.over.Load() == over {
 				news := t.news(max(room, 0))
 				if room -= len(news); news != nil {
-					p.Tasks[key] = news
+					p.Tasks[t.key] = news
 				}
 			}
 		}
@@ -68,9 +69,9 @@ func (s *Segment) begin(t *pregel.Task) (*segmentTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	under := &segmentTask{of: s, journal: journal, brought: map[string]bool{}}
+	under := &segmentTask{of: s, key: key, journal: journal}
 	for _, e := range brought {
-		under.brought[e.Key] = true
+		put(&under.brought, e.Key, true)
 	}
 	if left, ok := s.left[key]; ok {
 		var news []ledger.Entry
@@ -82,8 +83,8 @@ func (s *Segment) begin(t *pregel.Task) (*segmentTask, error) {
 			delete(under.brought, e.Key)
 		}
 	}
-	under.attempts = attempts{keep: s.host.Keep, now: s.host.Now, leave: s.leave(), kept: between}
-	s.under[key] = under
+	under.attempts = attempts{keep: s.host.Keep, now: s.host.Now, leave: s.host.Leave, kept: between}
+	s.under[t] = under
 	delete(s.left, key)
 	return under, nil
 }
@@ -111,7 +112,7 @@ func (t *segmentTask) ledger() pregel.Value {
 // isReturned reports whether a task under way is given back before its next attempt.
 func (s *Segment) isReturned(t *pregel.Task) bool {
 	s.mu.Lock()
-	under, ok := s.under[t.Key()]
+	under, ok := s.under[t]
 	s.mu.Unlock()
 	return ok && under.attempts.isReturned()
 }
@@ -120,13 +121,12 @@ func (s *Segment) isReturned(t *pregel.Task) bool {
 func (s *Segment) end(t *pregel.Task, giveBack bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := t.Key()
-	if under, ok := s.under[key]; ok && giveBack {
+	if under, ok := s.under[t]; ok && giveBack {
 		if news := under.news(maxOutcomeBytes); news != nil {
-			s.left[key] = news
+			s.left[under.key] = news
 		}
 	}
-	delete(s.under, key)
+	delete(s.under, t)
 }
 
 // given is what executions left to tasks that are to run again: those of the queue, and those that were given back.
@@ -176,14 +176,6 @@ func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
 		outcome.Ledger, outcome.Kept = under.ledger(), KeptOf(t, under.Entries())
 	}
 	return outcome
-}
-
-// leave ends waits for next attempts; it is never nil, which would mean that a wait holds nobody up.
-func (s *Segment) leave() <-chan struct{} {
-	if s.host.Leave == nil {
-		return make(chan struct{})
-	}
-	return s.host.Leave
 }
 
 // Entry implements [Journal].

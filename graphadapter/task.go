@@ -71,8 +71,8 @@ type TaskRun struct {
 	asked  atomic.Bool // a question was asked in this scope, or in one within it
 
 	countMu    sync.Mutex
-	counts     map[string]int
-	unfinished map[string]string // effect calls that ended with an error: keys by name and parameters
+	counts     map[string]int    // nil while nothing was counted
+	unfinished map[string]string // effect calls that ended with an error: keys by name and parameters; nil for none
 }
 
 type taskKey struct{}
@@ -90,7 +90,7 @@ func (t *TaskRun) in(ctx context.Context) context.Context {
 
 // within returns the numbering of the calls made inside the memoised call of that key.
 func (t *TaskRun) within(key string) *TaskRun {
-	return &TaskRun{attempt: t.attempt, scope: key, parent: t, counts: map[string]int{}}
+	return &TaskRun{attempt: t.attempt, scope: key, parent: t}
 }
 
 // inside reports whether t runs within the call of that key.
@@ -167,7 +167,7 @@ func (t *TaskRun) next(name ...string) string {
 	defer t.countMu.Unlock()
 	key := hashOf(name...)
 	n := t.counts[key]
-	t.counts[key]++
+	put(&t.counts, key, n+1)
 	return strconv.Itoa(n)
 }
 
@@ -196,5 +196,5 @@ func newTaskRun(g *Graph, task *pregel.Task, env Env) (*TaskRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &TaskRun{attempt: a, counts: map[string]int{}}, nil
+	return &TaskRun{attempt: a}, nil
 }

@@ -1,0 +1,105 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// open implements guard: it says whether tasks that wait may start. fresh says that some were handed out just now.
+func (s *Segment) open(ctx context.Context, queue []*pregel.Task, fresh bool) bool {
+	switch {
+	case s.leaving:
+	case ctx.Err() != nil, s.told(), s.bytes >= maxSegmentBytes, time.Since(s.began) >= s.maxTime():
+		s.leaving = true
+	case fresh && !s.mine(queue):
+		s.leaving = true
+	case fresh && s.unkept && len(queue) > 0:
+		s.leaving = !s.keep(ctx) || s.told()
+	}
+	return !s.leaving
+}
+
+func (s *Segment) maxTime() time.Duration { return orDefault(s.host.MaxTime, maxSegmentTime) }
+
+// told reports whether the host wants the segment to leave.
+func (s *Segment) told() bool {
+	select {
+	case <-s.host.Leave:
+		return true
+	default:
+		return false
+	}
+}
+
+// mine reports whether the tasks are for this worker.
+func (s *Segment) mine(tasks []*pregel.Task) bool {
+	for _, t := range tasks {
+		if s.program.TaskQueue(t) != "" {
+			return false
+		}
+		if _, _, err := s.graph.serve(t); err != nil && t.Retry == nil {
+			s.result.Apart = true
+			return false
+		}
+	}
+	return true
+}
+
+// keep makes durable what was delivered, as the mode asks.
+func (s *Segment) keep(ctx context.Context) bool {
+	s.unkept = false
+	if s.host.Keep == nil {
+		return true
+	}
+	switch s.req.Durability {
+	case DurabilityExit: // there is no record
+	case DurabilityAsync:
+		if s.record.isFull() {
+			return false
+		}
+	default:
+		if _, whole := s.record.bytes(); !whole {
+			return false
+		}
+	}
+	return s.host.Keep(ctx) == nil
+}
+
+// arrived implements guard: it records an outcome, and reports whether it is to be delivered.
+func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
+	returned := s.isReturned(t) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
+	d, encoded := s.fit(t, o)
+	if returned || s.bytes > 0 && s.bytes+len(encoded) > maxOutcomeBytes {
+		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
+		s.returned = append(s.returned, t)
+		s.end(t, true)
+		return o, false
+	}
+	s.note(d, encoded)
+	s.end(t, false) // after it is recorded: a heartbeat in between must have one of the two
+	s.leaving = s.leaving || len(o.Questions) > 0
+	return d.Outcome, true
+}
+
+// isStopped reports whether the task did not come to an end of its own.
+func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
+
+// leastDeliveries is how many outcomes a segment has room for at least.
+const leastDeliveries = 16
+
+// note records a delivery.
+func (s *Segment) note(d Delivery, encoded []byte) {
+	if all := s.result.Deliveries; len(all) == cap(all) {
+		s.result.Deliveries = slices.Grow(all, max(len(all), leastDeliveries)) // append grows long lists by little
+	}
+	s.result.Deliveries = append(s.result.Deliveries, d)
+	s.bytes += len(encoded)
+	if s.req.Durability != DurabilityExit {
+		s.record.add(encoded)
+	}
+	s.unkept = true
+}
