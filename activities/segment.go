@@ -24,6 +24,7 @@ import (
 func (n *Nodes) Segment(ctx context.Context, req graphadapter.SegmentRequest) (graphadapter.SegmentResult, error) {
 	e := &segment{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
 		leave: make(chan struct{})}
+	e.keeper.last = e.began
 	e.lease = lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
 	if err := e.read(ctx); err != nil {
 		return graphadapter.SegmentResult{}, err

@@ -76,8 +76,9 @@ func (e *segment) watch(ctx context.Context) (stop func()) {
 	return func() { close(done) }
 }
 
-// keepEvery is the least time between two heartbeats that store records in the background, and between two that a segment
-// waits for in async and exit mode: they take a hundredth of its time.
+// keepEvery is the least time between two heartbeats that store records in the background, from a segment's start to the
+// first of them, before which most segments have ended with their result, and between two that a segment waits for in
+// async and exit mode: they take a hundredth of its time.
 const keepEvery = 100 * time.Millisecond
 
 // keeper stores records in the background: the newest, one heartbeat at a time.

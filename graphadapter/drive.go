@@ -22,7 +22,8 @@ func (o RunOptions) engine() pregel.Options {
 type driver struct {
 	loop *pregel.Loop
 	opts RunOptions
-	run  func(context.Context, *pregel.Task) pregel.Outcome
+	run  runner
+	lane lane // of tasks that run alone
 
 	queue   []*pregel.Task // handed out and not yet started, in task order
 	running int
@@ -31,6 +32,9 @@ type driver struct {
 	step    superstep
 	guard   guard // nil has no say
 }
+
+// runner runs one task to its outcome, in a lane if it is given one.
+type runner func(ctx context.Context, task *pregel.Task, in *lane) pregel.Outcome
 
 // guard has a say in what a driver starts and delivers.
 type guard interface {
@@ -50,18 +54,23 @@ type delivery struct {
 // done, or a superstep runs out of time, it starts no more, waits for the tasks that run, keeps what finished, and
 // returns the cause.
 func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts RunOptions,
-	run func(context.Context, *pregel.Task) pregel.Outcome) error {
+	run runner) error {
 	d := newDriver(program, loop, opts, run)
-	defer d.step.leave()
+	defer d.leave()
 	if err := d.drive(ctx); err != nil {
 		return err
 	}
 	return d.end(ctx)
 }
 
-func newDriver(program *pregel.Program, loop *pregel.Loop, opts RunOptions,
-	run func(context.Context, *pregel.Task) pregel.Outcome) *driver {
+func newDriver(program *pregel.Program, loop *pregel.Loop, opts RunOptions, run runner) *driver {
 	return &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
+}
+
+// leave frees what the driver holds when no task runs any more.
+func (d *driver) leave() {
+	d.step.leave()
+	d.lane.end()
 }
 
 // drive runs tasks until none runs and none may start. The error is why a run ended that was held at its gate.
@@ -89,7 +98,7 @@ func (d *driver) drive(ctx context.Context) error {
 		}
 		if sole := d.sole; sole != nil {
 			d.sole = nil
-			d.take(delivery{sole, d.run(d.step.ctx, sole)})
+			d.take(delivery{sole, d.run(d.step.ctx, sole, &d.lane)})
 			continue
 		}
 		select {
@@ -142,7 +151,7 @@ func (d *driver) start() (opened <-chan struct{}) {
 			d.sole = task
 			break
 		}
-		go func() { d.done <- delivery{task, d.run(ctx, task)} }()
+		go func() { d.done <- delivery{task, d.run(ctx, task, nil)} }()
 	}
 	return nil
 }
@@ -174,13 +183,13 @@ func (d *driver) end(ctx context.Context) error {
 }
 
 // inMemory runs the tasks of a thread of this process.
-func inMemory(g *Graph, thread string, opts RunOptions) func(context.Context, *pregel.Task) pregel.Outcome {
-	return func(ctx context.Context, task *pregel.Task) pregel.Outcome {
+func inMemory(g *Graph, thread string, opts RunOptions) runner {
+	return func(ctx context.Context, task *pregel.Task, in *lane) pregel.Outcome {
 		journal, err := NewTaskJournal(task)
 		if err != nil {
 			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
 		}
-		env := Env{Thread: thread, Context: opts.Context, Journal: journal, Requester: opts.Requester, Use: opts.Use}
+		env := Env{Thread: thread, Context: opts.Context, Journal: journal, Requester: opts.Requester, Use: opts.Use, lane: in}
 		if opts.Emitted != nil {
 			env.Emit = func(e pregel.Emission) { opts.Emitted(task, e) }
 		}

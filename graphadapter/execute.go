@@ -46,10 +46,8 @@ type Env struct {
 
 	outer    *TaskRun  // the task whose code called the graph
 	attempts *attempts // of the task's failed attempts; nil begins with none
+	lane     *lane     // nil gives the node a goroutine of its own
 }
-
-// abandonAfter is how long a node may go on after its context is done before the attempt ends without it.
-const abandonAfter = 5 * time.Second
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
 // then the task's branches on its state with its own writes applied. A node with a [CachePolicy] does not run for an
@@ -75,74 +73,9 @@ func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (preg
 	t.reset()
 	bounded, stop := t.bound(ctx)
 	defer stop()
-	done := make(chan result, 1)
-	go t.execute(bounded, done)
-	r := await(bounded, done)
+	r := env.lane.run(bounded, t)
 	t.close()
 	return t.conclude(ctx, bounded, r)
-}
-
-// result is what the node's goroutine comes back with.
-type result struct {
-	outcome pregel.Outcome
-	err     error
-	// left says that the node did not come back in time.
-	left bool
-}
-
-// await waits for the node, and a little longer than its context.
-func await(ctx context.Context, done <-chan result) result {
-	select {
-	case r := <-done:
-		return r
-	case <-ctx.Done():
-	}
-	grace := time.NewTimer(abandonAfter)
-	defer grace.Stop()
-	select {
-	case r := <-done:
-		return r
-	case <-grace.C:
-		return result{err: context.Cause(ctx), left: true}
-	}
-}
-
-// execute runs node and branches, and always sends one result, also when the node ends its goroutine.
-func (t *TaskRun) execute(ctx context.Context, done chan<- result) {
-	enoughStack(0)
-	r := result{err: &PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}}
-	defer func() { done <- r }()
-	ctx = t.in(ctx)
-	key, keeps := t.cacheKey()
-	if keeps {
-		if kept, ok := t.reuse(ctx, key); ok {
-			r = result{outcome: pregel.Outcome{Command: kept.Command, Routes: kept.Routes, Cached: true}}
-			return
-		}
-	}
-	command, err := t.runNode(ctx)
-	t.settle()
-	if err == nil && t.isYielding() {
-		err = ErrYielded
-	}
-	if err == nil && !t.waits() {
-		r.outcome.Command = command
-		r.outcome.Routes, err = t.route(ctx, command)
-	}
-	r.err = err
-	if keeps && err == nil && !t.waits() {
-		t.keepResult(ctx, key, command, r.outcome.Routes)
-	}
-}
-
-// enoughStack gives a new goroutine the stack that most nodes need at once. Otherwise it grows in several steps, each of
-// which copies what is on it: more work than all else that an attempt costs.
-//
-//go:noinline
-func enoughStack(at int) byte {
-	var room [8 << 10]byte
-	room[at]++ // without a use there is no room
-	return room[len(room)-1-at]
 }
 
 func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err error) {
@@ -227,7 +160,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case r.err != nil:
 		return out, r.err
 	}
-	out.Command, out.Routes, out.Cached, out.Drain = r.outcome.Command, r.outcome.Routes, r.outcome.Cached, drain
+	out.Command, out.Routes, out.Cached, out.Drain = r.command, r.routes, r.cached, drain
 	out.Ledger, err = t.lastLedger(entries)
 	return out, err
 }

@@ -26,7 +26,7 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 	}
 	run := inMemory(t.graph, t.id, RunOptions{})
 	made := edits{thread: thread.Copy(), program: program, route: func(task *pregel.Task) ([]pregel.Target, error) {
-		o := run(ctx, task)
+		o := run(ctx, task, nil)
 		if o.Error != nil {
 			return nil, o.Error
 		}

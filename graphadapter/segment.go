@@ -149,7 +149,7 @@ func (s *Segment) Run(ctx context.Context, host SegmentHost) (SegmentResult, err
 	}
 	d := newDriver(s.program, s.loop, opts, s.run)
 	d.guard = s
-	defer d.step.leave()
+	defer d.leave()
 	_ = d.drive(ctx) // the run is not held here: there is no gate
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
 		return SegmentResult{}, err

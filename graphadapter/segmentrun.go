@@ -155,7 +155,7 @@ func (s *Segment) Begins() []string {
 func (s *Segment) Suspects(t *pregel.Task) bool { return s.suspect.has(t) }
 
 // run runs one task of the segment to its outcome.
-func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
+func (s *Segment) run(ctx context.Context, t *pregel.Task, in *lane) pregel.Outcome {
 	under, err := s.begin(t)
 	if err != nil {
 		return pregel.Outcome{Error: FailureOf(s.graph.nameOf(t), t.Node, err)}
@@ -167,6 +167,7 @@ func (s *Segment) run(ctx context.Context, t *pregel.Task) pregel.Outcome {
 		}
 	}
 	env := Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
+		lane:    in,
 		Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, &env)
