@@ -1,0 +1,43 @@
+// Package rules reads who may approve what from YAML files: a [Book] is both the policy and the directory of an
+// approval.Gate.
+//
+//	people:
+//	  ana: {groups: [finance], permissions: [refund.write], limits: {amount: 500000}}
+//	  bob: {groups: [finance]}
+//	  rita: {roles: [support]}
+//	groups:
+//	  finance: {permissions: [refund.write], limits: {amount: 200000}}
+//	roles:
+//	  support: {permissions: [refund.write]}
+//	rules:
+//	  - deny: refunds of nothing
+//	    tool: payments.refund
+//	    when: params.amount <= 0
+//	  - allow: large refunds
+//	    tool: payments.refund
+//	    when: params.amount > 100000
+//	    need: 2
+//	    separate: true
+//	    limit: amount
+//	    approvers: [group:finance]
+//
+// A person has the permissions of their groups and roles too. A limit of their own replaces those of groups and roles,
+// of which the largest counts. Only groups can be asked, as group:NAME.
+//
+// The first rule that matches an action decides; when none does, it is not allowed. A rule matches by tool, graph and
+// risk (one or a list; left out, any) and by when, a CEL expression (cel.dev) over
+//
+//	params                                             the parameters, as JSON reads
+//	action.tool, .tool_version, .summary, .plan_version, .permissions, .risk, .undo, .quorum, .watch
+//	action.proposed_by                                 who proposed these parameters, "" for nobody
+//	approver, requester                                .name, .groups, .permissions, .limits
+//	votes                                              a list of .by
+//	phase ("answer", "use"), verdict ("approve", "reject", "edit"), thread, graph, node
+//
+// It is compiled when it is read, and stopped when it costs too much or its context is over. An expression that cannot be
+// evaluated for an action, because a parameter is missing, say, decides too: not allowed.
+//
+// An allow rule then says how many must approve (need), that requester and approver differ (separate), which numbers in
+// the parameters the approver's limits bound (limit: amount, or a.b for one within an object; its sign does not matter)
+// and who may answer (approvers). A rejection does no harm, so only approvers is held against it.
+package rules

@@ -1,0 +1,151 @@
+package rules
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"superstep.dev/approval"
+)
+
+// rule is one, as written.
+type rule struct {
+	name   string
+	allow  bool
+	reader reader
+	node   *yaml.Node
+
+	tools, graphs, risks []string
+	when                 *condition
+
+	need      int
+	separate  bool
+	limits    []string
+	approvers []string
+	reason    string
+}
+
+// sheet is what all files together say.
+type sheet struct {
+	people, groups, roles map[string]holder
+	rules                 []*rule
+}
+
+const maxRules = 1_000
+
+func (r reader) sheet(n *yaml.Node, into *sheet) error {
+	return r.fields(n, map[string]func(*yaml.Node) error{
+		"people": func(n *yaml.Node) error { return r.holders(n, into.people, true) },
+		"groups": func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
+		"roles":  func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
+		"rules": func(n *yaml.Node) error {
+			if n.Kind != yaml.SequenceNode {
+				return r.fail(n, "here belongs a list of rules")
+			}
+			if len(into.rules)+len(n.Content) > maxRules {
+				return r.fail(n, "there are more than %d rules", maxRules)
+			}
+			for _, item := range n.Content {
+				rule, err := r.rule(item)
+				if err != nil {
+					return err
+				}
+				into.rules = append(into.rules, rule)
+			}
+			return nil
+		},
+	})
+}
+
+func (r reader) rule(n *yaml.Node) (*rule, error) {
+	out := &rule{reader: r, node: n}
+	titles, conditions := 0, (*yaml.Node)(nil)
+	title := func(allow bool) func(*yaml.Node) error {
+		return func(n *yaml.Node) error {
+			if n.Tag == "!!bool" {
+				return r.fail(n, "here belongs the rule's name")
+			}
+			titles++
+			out.allow = allow
+			return r.name(n, &out.name)
+		}
+	}
+	// What only an allow rule has: a deny rule with it would read as if it allowed the rest.
+	condition := func(read func(*yaml.Node) error) func(*yaml.Node) error {
+		return func(n *yaml.Node) error {
+			conditions = n
+			return read(n)
+		}
+	}
+	err := r.fields(n, map[string]func(*yaml.Node) error{
+		"allow": title(true), "deny": title(false),
+		"tool":   func(n *yaml.Node) error { return r.names(n, &out.tools) },
+		"graph":  func(n *yaml.Node) error { return r.names(n, &out.graphs) },
+		"risk":   func(n *yaml.Node) error { return r.risks(n, &out.risks) },
+		"when":   func(n *yaml.Node) (err error) { out.when, err = r.condition(n); return err },
+		"reason": func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.reason) },
+
+		"need":      condition(func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) }),
+		"separate":  condition(func(n *yaml.Node) error { return r.flag(n, &out.separate) }),
+		"limit":     condition(func(n *yaml.Node) error { return r.names(n, &out.limits) }),
+		"approvers": condition(func(n *yaml.Node) error { return r.names(n, &out.approvers) }),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case titles != 1:
+		return nil, r.fail(n, "a rule is named by either allow: NAME or deny: NAME")
+	case !out.allow && conditions != nil:
+		return nil, r.fail(conditions, "need, separate, limit and approvers go with allow only")
+	}
+	return out, nil
+}
+
+func (r reader) risks(n *yaml.Node, out *[]string) error {
+	if err := r.names(n, out); err != nil {
+		return err
+	}
+	for _, risk := range *out {
+		switch approval.Risk(risk) {
+		case approval.RiskLow, approval.RiskMedium, approval.RiskHigh, approval.RiskCritical:
+		default:
+			return r.fail(n, "%q is none of low, medium, high, critical", risk)
+		}
+	}
+	return nil
+}
+
+// check refuses names that nothing stands behind, which are spelling mistakes, and rules of one name.
+func (s *sheet) check() error {
+	for _, h := range s.people {
+		for _, list := range []struct {
+			what  string
+			names []string
+			known map[string]holder
+		}{{"group", h.groups, s.groups}, {"role", h.roles, s.roles}} {
+			for _, name := range list.names {
+				if _, ok := list.known[name]; !ok {
+					return h.reader.fail(h.node, "there is no %s %q: write it under %ss", list.what, name, list.what)
+				}
+			}
+		}
+	}
+	named := map[string]*rule{}
+	for _, r := range s.rules {
+		if other, twice := named[r.name]; twice {
+			return r.reader.fail(r.node, "a rule of the name %q is also at %s:%d", r.name, other.reader.file, other.node.Line)
+		}
+		named[r.name] = r
+		for _, name := range r.approvers {
+			known := s.people
+			bare, group := strings.CutPrefix(name, groupPrefix)
+			if group {
+				known = s.groups
+			}
+			if _, ok := known[bare]; !ok {
+				return r.reader.fail(r.node, "nobody is named %q: approvers are people, or groups as group:NAME", name)
+			}
+		}
+	}
+	return nil
+}
