@@ -24,6 +24,10 @@ const (
 	maxLeftReason = 500
 )
 
+// problemUnstored is why a compensation may not be whole although all that is known was looked at.
+const problemUnstored = "a worker was lost with supersteps that were not stored yet: what they did outside may not be known, and " +
+	"was then not undone; look there for writes of this thread"
+
 // parked is an effect that a person has to decide about.
 type parked struct {
 	of       graphadapter.Compensation
@@ -50,6 +54,9 @@ func (r *run) compensate(ctx workflow.Context) {
 		}
 	}
 	r.decide(ctx)
+	if r.cancel.unstored && r.cancel.asked.Problem == "" {
+		r.cancel.asked.Problem = problemUnstored
+	}
 	r.cancel.undoing = false
 }
 
