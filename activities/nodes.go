@@ -46,6 +46,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
 	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
+	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: graphadapter.StoredTasksActivity})
 }
 
 // Run is the dynamic activity: one execution of one task.
@@ -205,7 +206,8 @@ func (e *execution) interrupted() graphadapter.Between {
 func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
 	stored := e.owner.ledger()
 	emitted = graphadapter.KeepEmitted(append(e.owner.emitted(), emitted...), maxFailureBytes-len(stored))
-	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Emitted: emitted, Ledger: stored})
+	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Emitted: emitted, Ledger: stored,
+		Lost: e.owner.hasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
 	if err := e.owner.client.CompleteActivity(ctx, e.info.TaskToken, nil, stopped); err != nil {
 		return stopped
 	}

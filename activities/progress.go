@@ -22,11 +22,24 @@ func (o *owner) workersLost() int {
 	return int(o.info.Attempt - 1 - o.progress.Accounted)
 }
 
+// hasLost reports whether an execution of the task was lost with its worker.
+func (o *owner) hasLost() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.progress.Lost || o.info.Attempt-1 > o.progress.Accounted
+}
+
+// accountLocked records that how this execution ends is known.
+func (o *owner) accountLocked() {
+	o.progress.Lost = o.progress.Lost || o.info.Attempt-1 > o.progress.Accounted
+	o.progress.Accounted = o.info.Attempt
+}
+
 // countFailure records that the node failed and will be tried again after that wait, and what it emitted.
 func (o *owner) countFailure(ctx context.Context, wait time.Duration, emitted []pregel.Emission) error {
 	o.mu.Lock()
 	o.progress.Failures++
-	o.progress.Accounted = o.info.Attempt
+	o.accountLocked()
 	o.progress.Emitted = append(o.progress.Emitted, emitted...)
 	o.progress.RetryAt = o.inTime(wait)
 	o.mu.Unlock()
@@ -62,7 +75,7 @@ func (o *owner) emitted() []pregel.Emission {
 // countGivenBack records that this worker gave the task back: it does not serve it, or it stops.
 func (o *owner) countGivenBack(ctx context.Context) error {
 	o.mu.Lock()
-	o.progress.Accounted = o.info.Attempt
+	o.accountLocked()
 	o.mu.Unlock()
 	return o.send(ctx)
 }

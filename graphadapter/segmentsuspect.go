@@ -13,17 +13,17 @@ import (
 // later one; nobody knows how far it came, so all are suspect, also in segments after this one, up to where the lost
 // execution cannot have passed by itself: a question, an end, tasks that are for other workers.
 type suspects struct {
-	all   bool
-	tasks []string
+	all, lost bool
+	tasks     []string
 }
 
 func newSuspects(req *SegmentRequest, repeated bool, ready []*pregel.Task) suspects {
-	s := suspects{all: req.Suspect.All, tasks: slices.Clone(req.Suspect.Tasks)}
+	s := suspects{all: req.Suspect.All, lost: req.Suspect.Lost, tasks: slices.Clone(req.Suspect.Tasks)}
 	if !repeated {
 		return s
 	}
 	if req.Durability == DurabilityAsync || req.Durability == DurabilityExit {
-		s.all = true
+		s.all, s.lost = true, true
 	}
 	for _, t := range ready {
 		s.tasks = append(s.tasks, t.Key())
@@ -35,7 +35,7 @@ func (s *suspects) has(t *pregel.Task) bool { return s.all || slices.Contains(s.
 
 // rest are those that have not been run since.
 func (s *suspects) rest(queue []*pregel.Task) Suspicion {
-	out := Suspicion{All: s.all}
+	out := Suspicion{All: s.all, Lost: s.lost}
 	for _, t := range queue {
 		if slices.Contains(s.tasks, t.Key()) {
 			out.Tasks = append(out.Tasks, t.Key())

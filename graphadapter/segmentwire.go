@@ -80,6 +80,9 @@ func (r *SegmentRequest) Serves(g *Graph) error {
 type Suspicion struct {
 	All   bool     `json:"all,omitempty"`
 	Tasks []string `json:"tasks,omitempty"`
+	// Lost says that such an execution was lost indeed, with something that it had not stored: what it did is not known
+	// until its tasks have run again. Without Lost, All is a precaution.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Delivery is one task's outcome, as a segment gave it to its engine.

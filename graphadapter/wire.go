@@ -40,6 +40,8 @@ type NodeProgress struct {
 	Emitted []pregel.Emission `json:"emitted,omitempty"`
 	// Accounted is the last activity attempt whose end is known: those after it were lost with their worker.
 	Accounted int32 `json:"accounted,omitempty"`
+	// Lost says that one of those before was, too.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // NodeFailure is the detail of the application error with which a node's activity gives up.
@@ -55,6 +57,8 @@ type NodeCancelled struct {
 	// Emitted is what all attempts streamed.
 	Emitted []pregel.Emission `json:"emitted,omitempty"`
 	Ledger  pregel.Value      `json:"ledger,omitempty"`
+	// Lost says that an earlier execution was lost with its worker: in async and exit mode Ledger may miss what it did.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // UpdateActivity begins the ids of the activities that evaluate branches for an update of the state from outside: they

@@ -82,8 +82,6 @@ type cancellation struct {
 	// undoing says that effects are being undone, of which parked are those that people have to decide about.
 	undoing bool
 	parked  []*parked
-	// unstored says that an execution was lost of which it is not known what it did.
-	unstored bool
 	// suspect says that an earlier run may have begun to undo effects without a trace.
 	suspect bool
 }
@@ -149,7 +147,7 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	takeTurns(ctx)
 	r.keepAnswers(ctx)
 	r.withdrawAll(ctx, "the run was cancelled")
-	r.cancel.begun, r.cancel.unstored = true, r.segments.suspect.All && r.relaxed()
+	r.cancel.begun = true
 	if r.cancel.mode() != CancelKeep {
 		r.drop(ctx)
 	}

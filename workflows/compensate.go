@@ -25,8 +25,8 @@ const (
 )
 
 // problemUnstored is why a compensation may not be whole although all that is known was looked at.
-const problemUnstored = "a worker was lost with supersteps that were not stored yet: what they did outside may not be known, and " +
-	"was then not undone; look there for writes of this thread"
+const problemUnstored = "a worker was lost with what it had not stored yet: effects that it called may not be known, and were then not " +
+	"undone; look in the outside for writes of this thread"
 
 // parked is an effect that a person has to decide about.
 type parked struct {
@@ -54,7 +54,7 @@ func (r *run) compensate(ctx workflow.Context) {
 		}
 	}
 	r.decide(ctx)
-	if r.cancel.unstored && r.cancel.asked.Problem == "" {
+	if r.segments.suspect.Lost && r.cancel.asked.Problem == "" {
 		r.cancel.asked.Problem = problemUnstored
 	}
 	r.cancel.undoing = false

@@ -216,7 +216,11 @@ func (r *run) runTasks(ctx workflow.Context) {
 			break
 		}
 		paused := r.paused != nil
-		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) })
+		step := r.clock.context(ctx)
+		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(&r.in, step) })
+		if r.tasks.mustEnd(&r.in, step) {
+			r.interruptTasks(wait)
+		}
 		if r.segments.under != nil {
 			r.leaveSegment(wait)
 			continue

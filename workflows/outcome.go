@@ -10,14 +10,42 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// failedOutcome reads how an activity ended without a result. The ledger comes along in every ending.
-func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
-	out := endOf(graph, task, err)
-	out.Kept = graphadapter.KeptIn(task, out.Ledger)
-	return out
+// ended is how an activity ended without a result.
+type ended struct {
+	outcome pregel.Outcome
+	// silent says that it had no worker that could tell: what the outcome has of it is what it had stored.
+	silent bool
+	// lost says that one of its executions was lost with its worker.
+	lost bool
 }
 
-func endOf(graph string, task *pregel.Task, err error) pregel.Outcome {
+// failedOutcome reads how an activity ended without a result. The ledger comes along in every ending.
+func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
+	return endOf(graph, task, err).keeping(task)
+}
+
+func (e ended) keeping(task *pregel.Task) pregel.Outcome {
+	e.outcome.Kept = graphadapter.KeptIn(task, e.outcome.Ledger)
+	return e.outcome
+}
+
+// withoutResult is failedOutcome of a task under way, and notes what of it may not be known.
+func (r *run) withoutResult(u *underWay, err error) pregel.Outcome {
+	e := endOf(r.program.Spec.Name, u.task, err)
+	if e.silent && !e.lost { // the server said that it is cancelled
+		if u.stored == nil {
+			r.segments.suspect.Lost = true
+		} else {
+			e.outcome, e.lost = lastHeard(u.task, u.stored.Progress, e.outcome), u.stored.Lost()
+		}
+	}
+	if e.lost && r.relaxed() {
+		r.segments.suspect.Lost = true
+	}
+	return e.keeping(u.task)
+}
+
+func endOf(graph string, task *pregel.Task, err error) ended {
 	var application *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
 	var timeout *temporal.TimeoutError
@@ -26,18 +54,19 @@ func endOf(graph string, task *pregel.Task, err error) pregel.Outcome {
 	case errors.As(err, &application) && application.HasDetails() && application.Type() == graphadapter.NodeFailedType:
 		var failed graphadapter.NodeFailure
 		if application.Details(&failed) == nil {
-			return pregel.Outcome{Error: &failed.Error, Emitted: failed.Emitted, Ledger: failed.Ledger}
+			return ended{outcome: pregel.Outcome{Error: &failed.Error, Emitted: failed.Emitted, Ledger: failed.Ledger}}
 		}
 	case errors.As(err, &cancelled):
 		failure.Type, failure.Message = pregel.CancelledType, "cancelled"
 		var stopped graphadapter.NodeCancelled
 		if cancelled.HasDetails() && cancelled.Details(&stopped) == nil {
-			return pregel.Outcome{Error: &failure, Emitted: stopped.Emitted, Ledger: stopped.Ledger}
+			return ended{outcome: pregel.Outcome{Error: &failure, Emitted: stopped.Emitted, Ledger: stopped.Ledger}, lost: stopped.Lost}
 		}
+		return ended{outcome: pregel.Outcome{Error: &failure}, silent: true}
 	case errors.As(err, &timeout):
-		return timedOut(task, timeout, failure)
+		return ended{outcome: timedOut(task, timeout, failure), silent: true, lost: true}
 	}
-	return pregel.Outcome{Error: &failure}
+	return ended{outcome: pregel.Outcome{Error: &failure}}
 }
 
 // timedOut reads the last heartbeat of a task whose worker was lost. The server gives such a task to another worker, but
@@ -51,6 +80,11 @@ func timedOut(task *pregel.Task, timeout *temporal.TimeoutError, failure pregel.
 	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&last) != nil {
 		return out
 	}
+	return lastHeard(task, last, out)
+}
+
+// lastHeard is the end of a task with what its last heartbeat had stored.
+func lastHeard(task *pregel.Task, last graphadapter.NodeProgress, out pregel.Outcome) pregel.Outcome {
 	out.Emitted = last.Emitted
 	if merged, err := graphadapter.MergeLedger(task.Ledger, last.Ledger); err == nil {
 		out.Ledger = merged

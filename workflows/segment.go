@@ -31,10 +31,12 @@ type segment struct {
 	id     string
 	ready  []*pregel.Task // those that the loop had handed out
 	cancel workflow.CancelFunc
-	// interrupted says that it was asked to leave, and stored is what it had stored before.
-	interrupted bool
-	stored      graphadapter.StoredProgress
-	result      *graphadapter.SegmentResult // nil until it has ended
+	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
+	interrupted, unread bool
+	stored              graphadapter.StoredProgress
+	result              *graphadapter.SegmentResult // nil until it has ended
+	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
+	lost, unbegun bool
 }
 
 // fuses reports whether the tasks that wait are for a segment: the run's durability asks for it, nothing else is under
@@ -48,7 +50,8 @@ func (r *run) fuses() bool {
 	}
 	for _, task := range r.tasks.queue {
 		if r.program.TaskQueue(task) != "" {
-			r.segments.suspect = graphadapter.Suspicion{} // no segment has gone past here
+			// No segment has gone past here.
+			r.segments.suspect = graphadapter.Suspicion{Lost: r.segments.suspect.Lost}
 			return false
 		}
 	}

@@ -44,6 +44,9 @@ func (r *run) endSegment(ctx workflow.Context) {
 	}
 	r.tasks.queue = append(r.tasks.queue, ready...)
 	r.drain()
+	if under.lost {
+		result.Suspect = r.suspicionAfter(under, ready)
+	}
 	s.suspect = result.Suspect
 	r.settleSuspicion()
 	s.apart = result.Apart || len(result.Deliveries) == 0
@@ -51,6 +54,23 @@ func (r *run) endSegment(ctx workflow.Context) {
 		s.expired = &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(),
 			Limit: time.Duration(r.in.StepTimeout) * time.Millisecond}
 	}
+}
+
+// suspicionAfter is what a lost segment may have run, where ready are the first tasks that it stored no end of. In sync mode
+// a superstep begins when the one before is stored, so it can only have been at those; in the others at any later one.
+func (r *run) suspicionAfter(under *segment, ready []*pregel.Task) graphadapter.Suspicion {
+	suspect := r.segments.suspect
+	switch {
+	case under.unbegun:
+	case under.unread, r.relaxed():
+		return graphadapter.Suspicion{All: true, Lost: true}
+	default:
+		suspect.Tasks = nil
+		for _, t := range ready {
+			suspect.Tasks = append(suspect.Tasks, t.Key())
+		}
+	}
+	return suspect
 }
 
 // settleSuspicion ends suspicion where no lost segment can have gone past: at the end, at a question of a node, before a
@@ -71,7 +91,7 @@ func (r *run) settleSuspicion() {
 // mayHaveRun is what an execution may have run that the run will not hear of any more: for the thread's next run.
 func (r *run) mayHaveRun() graphadapter.Suspicion {
 	if r.segments.under != nil { // it ended without a word of how far it came
-		return graphadapter.Suspicion{All: true}
+		return graphadapter.Suspicion{All: true, Lost: r.relaxed()}
 	}
 	return r.segments.suspect
 }
@@ -103,6 +123,7 @@ func (r *run) lostSegment(under *segment, err error) graphadapter.SegmentResult 
 	var failure *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
 	known := false
+	under.lost = true
 	switch {
 	case errors.As(err, &timeout) && timeout.HasLastHeartbeatDetails():
 		known = timeout.LastHeartbeatDetails(&progress, &record) == nil
@@ -110,18 +131,17 @@ func (r *run) lostSegment(under *segment, err error) graphadapter.SegmentResult 
 		known = failure.Details(&progress, &record) == nil
 	case errors.As(err, &cancelled): // no worker had it
 		progress, record, known = under.stored.Progress, under.stored.Record, under.stored.Known
+		under.unbegun = !under.unread && under.stored.Begun == 0
 	}
-	// Without a word from it, all that it may have done is suspect. In sync mode a stored record tells how far it came.
-	result := graphadapter.SegmentResult{Suspect: graphadapter.Suspicion{All: true}}
 	if !known {
-		return result
+		return graphadapter.SegmentResult{}
 	}
 	deliveries, err := graphadapter.DecodeRecord(record)
 	if err != nil {
-		return result
+		under.unread = true
+		return graphadapter.SegmentResult{}
 	}
-	result.Deliveries, result.Left = deliveries, progress.Tasks
-	return result
+	return graphadapter.SegmentResult{Deliveries: deliveries, Left: progress.Tasks}
 }
 
 // suspects reports whether a task may have been run by an execution that was lost.

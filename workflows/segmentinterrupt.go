@@ -32,23 +32,29 @@ func (r *run) interruptSegment(ctx workflow.Context) {
 	under.interrupted = true
 	// Runs from before stored details were read go on without.
 	if workflow.GetVersion(ctx, storedVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		under.unread = true
 		under.cancel()
 		return
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		info := workflow.GetInfo(ctx)
-		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-			StartToCloseTimeout: storedTimeout, ScheduleToCloseTimeout: storedWithin,
-			RetryPolicy: &temporal.RetryPolicy{
-				InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
-			},
-		})
-		err := workflow.ExecuteLocalActivity(local, graphadapter.StoredActivity, graphadapter.StoredRequest{
-			Thread: info.WorkflowExecution.ID, Run: info.WorkflowExecution.RunID, ActivityID: under.id,
-		}).Get(ctx, &under.stored)
+		run := workflow.GetInfo(ctx).WorkflowExecution
+		err := readStored(ctx, graphadapter.StoredActivity,
+			graphadapter.StoredRequest{Thread: run.ID, Run: run.RunID, ActivityID: under.id}, &under.stored)
 		if err != nil {
 			workflow.GetLogger(ctx).Error("what the segment stored is not known; it leaves all the same", "error", err)
 		}
+		under.unread = err != nil
 		under.cancel()
 	})
+}
+
+// readStored asks the server, in a local activity, what activities under way have stored.
+func readStored(ctx workflow.Context, activity string, req, reply any) error {
+	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: storedTimeout, ScheduleToCloseTimeout: storedWithin,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
+		},
+	})
+	return workflow.ExecuteLocalActivity(local, activity, req).Get(ctx, reply)
 }

@@ -42,9 +42,12 @@ const (
 type window struct {
 	queue   []*pregel.Task
 	running int
-	bytes   int
-	ledgers int // bytes of heartbeat details that running tasks may fill
-	order   int
+	under   []*underWay // those that run, in the order in which they were scheduled
+	// interrupted says that they were told to end.
+	interrupted bool
+	bytes       int
+	ledgers     int // bytes of heartbeat details that running tasks may fill
+	order       int
 }
 
 // result is one task's outcome, with its place in the order of scheduling.
@@ -72,7 +75,6 @@ func (r *run) schedule(ctx workflow.Context) {
 			r.results = append(r.results, result{w.order, task, pregel.Outcome{Error: refused}})
 			continue
 		}
-		w.running++
 		w.bytes += size
 		r.execute(ctx, task, req, size, w.order)
 	}
@@ -97,16 +99,18 @@ func (w *window) share(limit int) int {
 
 // execute starts a task's activity; its result is noted when it arrives.
 func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
+	options := r.activityOptions(task)
+	under, ctx := r.tasks.begin(ctx, &r.in, task)
 	r.tasks.ledgers += req.LedgerBytes
-	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.activityOptions(task)),
+	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
 		r.in.Graph+"."+activityNode(task), req)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var outcome pregel.Outcome
 		// A future of a cancelled context is still awaited: WaitForCancellation reports how the task really ended.
 		if err := future.Get(ctx, &outcome); err != nil {
-			outcome = failedOutcome(r.program.Spec.Name, task, err)
+			outcome = r.withoutResult(under, err)
 		}
-		r.tasks.running--
+		r.tasks.end(under)
 		r.tasks.bytes -= size
 		r.tasks.ledgers -= req.LedgerBytes
 		r.results = append(r.results, result{order, task, outcome})
