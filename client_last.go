@@ -85,9 +85,11 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.Gra
 			Command: []string{"history", last.thread}}
 	}
 	in.Events = left.Events
-	in.Suspects = left.Suspect
+	in.Suspects, in.Behind = left.Suspect, left.Behind
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
-	in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	if in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED; in.Suspect {
+		in.Behind = 1
+	}
 	return left.Settings, nil
 }
 

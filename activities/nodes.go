@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -122,8 +123,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
-		Emit: e.live(ctx, e.publish),
-		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
+		Behind: time.Duration(e.req.Behind) * time.Millisecond,
+		Emit:   e.live(ctx, e.publish),
+		Warn:   func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	release()
 	if err != nil {

@@ -2,7 +2,6 @@ package graphadapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -155,7 +154,7 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 				return Undone{}, err
 			}
 		case ledger.ActionWaitSettle:
-			if err := u.lookUpSettled(ctx, ledger.FindingCommitted, ledger.FindingStillCommitted); err != nil {
+			if err := u.lookUpSettled(ctx); err != nil {
 				return Undone{}, err
 			}
 		case ledger.ActionCall:
@@ -177,7 +176,7 @@ func (u *undo) stands(ctx context.Context) (Undone, error) {
 				return Undone{}, err
 			}
 		case ledger.ActionWaitSettle:
-			if err := u.lookUpSettled(ctx, ledger.FindingNotFound, ledger.FindingStillNotFound); err != nil {
+			if err := u.lookUpSettled(ctx); err != nil {
 				return Undone{}, err
 			}
 		case ledger.ActionAccept:
@@ -246,123 +245,4 @@ func (u *undo) take(ctx context.Context) error {
 		return struct{}{}, u.effect.Compensate(ctx, u.own.Key, u.of.Effect.Params, u.of.Effect.Result)
 	})
 	return err
-}
-
-// inTime makes one call of the user's code, within [DefaultCallTimeout].
-func inTime[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	type reply struct {
-		value T
-		err   error
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, DefaultCallTimeout, errNoAnswer)
-	defer cancel()
-	done := make(chan reply, 1)
-	go func() {
-		var r reply
-		defer func() { done <- r }()
-		defer catch(&r.err)
-		r.err = errEndedGoroutine
-		r.value, r.err = call(ctx)
-	}()
-	var r reply
-	select {
-	case r = <-done:
-	case <-ctx.Done():
-		r.err = context.Cause(ctx)
-	}
-	if r.err != nil && context.Cause(ctx) == errNoAnswer {
-		r.err = fmt.Errorf("no answer within %v: %w", DefaultCallTimeout, r.err)
-	}
-	return r.value, r.err
-}
-
-var errEndedGoroutine = errors.New("the function ended its goroutine (runtime.Goexit)")
-
-// lookUp asks the outside about the effect. What fails for long is no clear answer.
-func (u *undo) lookUp(ctx context.Context) error {
-	u.finding, u.note, u.found = ledger.FindingUnknown, "", nil
-	if u.effect.Lookup == nil {
-		u.note = "the effect has no Lookup"
-		return nil
-	}
-	var f Finding
-	var err error
-	for try := 1; ; try++ {
-		if f, err = u.find(ctx); err == nil || IsPermanent(err) || try == maxUndoCalls {
-			break
-		}
-		if ctx.Err() != nil || !pause(ctx, u.pauseAfter(try)) {
-			return context.Cause(ctx)
-		}
-	}
-	if err != nil {
-		u.note = fmt.Sprintf("the outside could not be asked: %v", err)
-		return nil
-	}
-	u.finding, u.note = f.Status, f.Note
-	if f.Receipt != nil && !pregel.IsNull(f.Receipt) {
-		u.found = f.Receipt
-	}
-	if u.finding == ledger.FindingNone {
-		u.finding = ledger.FindingUnknown
-	}
-	return nil
-}
-
-func (u *undo) find(ctx context.Context) (Finding, error) {
-	f, err := inTime(ctx, func(ctx context.Context) (Finding, error) {
-		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
-	})
-	if err != nil {
-		return f, err
-	}
-	if f.Receipt, err = compact(f.Receipt); err != nil {
-		return f, Permanent(fmt.Errorf("the receipt is not JSON: %w", err))
-	}
-	if f.Status == ledger.FindingCommitted && u.effect.Check != nil {
-		if err := u.effect.Check(u.of.Effect.Params, f.Receipt); err != nil {
-			f.Status, f.Note = ledger.FindingPartial, "the receipt that was found does not fit: "+err.Error()
-		}
-	}
-	return f, nil
-}
-
-// lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
-func (u *undo) lookUpSettled(ctx context.Context, same, believed ledger.Finding) error {
-	if !pause(ctx, settledAfter(u.of.Effect)) {
-		return context.Cause(ctx)
-	}
-	if err := u.lookUp(ctx); err != nil {
-		return err
-	}
-	if u.finding == same {
-		u.finding = believed
-	}
-	return nil
-}
-
-// settledAfter is how long after a call of an effect began it may show in the outside at the latest.
-func settledAfter(e ledger.Entry) time.Duration {
-	if e.Settle <= 0 {
-		return DefaultCallTimeout + DefaultSettleTime
-	}
-	return milliseconds(e.Settle)
-}
-
-// ErrCompensated is what a call of an effect returns whose key belongs to a write that was undone.
-var ErrCompensated = errors.New("the write under this key was undone: use another key to make it again")
-
-// KeepUndone tells a thread what became of an effect under a thread-wide key: its tasks are given what it keeps, and must
-// not take an undone write for a made one. No task may own the key.
-func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence string) error {
-	if _, keeps := t.Kept(c.Effect.Key); !keeps || state == c.Effect.State {
-		return nil
-	}
-	e := slim(c.Effect)
-	e.State, e.Evidence = state, cutTo(evidence, maxKeptEntry/4)
-	v, err := encode(e)
-	if err != nil {
-		return err
-	}
-	return t.Keep(e.Key, v)
 }

@@ -92,7 +92,8 @@ func (c *effectCall) found(f Finding) {
 }
 
 // probe asks the target before the first call with a thread-wide key: another task of the thread may have called, in a
-// run that was terminated before the thread heard of it. That such a call is still under way is not to be feared.
+// run that was terminated before the thread heard of it. Shortly after such a run its call may still be under way, so what
+// is not found goes by the target's guarantee; otherwise the call is made as one that nobody made before.
 func (c *effectCall) probe(ctx context.Context) error {
 	if !c.entry.ThreadWide || c.recorded || c.t.info.Suspect || c.effect.Lookup == nil {
 		return nil
@@ -101,10 +102,19 @@ func (c *effectCall) probe(ctx context.Context) error {
 	if err := c.lookUp(ctx); err != nil {
 		return err
 	}
-	if c.finding == ledger.FindingNotFound {
-		c.finding = ledger.FindingStillNotFound
+	if c.finding == ledger.FindingNotFound && !c.mayArrive() {
+		c.finding = ledger.FindingNone
 	}
 	return nil
+}
+
+// longestLease is how long a worker may take to notice that its run is over: the lease of a task in the widest fan-out.
+const longestLease = 4 * time.Second
+
+// mayArrive reports whether a call of a run that ended before this one, and ended badly, may not have arrived yet.
+func (c *effectCall) mayArrive() bool {
+	behind := c.t.env.Behind
+	return behind > 0 && behind < longestLease+c.deadline()+c.settle
 }
 
 // recover gets the receipt of a committed effect again, which was too large to be kept: from the target, or from a

@@ -21,6 +21,9 @@ type Env struct {
 	Attempt int
 	// Suspect says that an earlier execution may have acted outside without a trace in the journal.
 	Suspect bool
+	// Behind is set when the thread goes on behind a run that failed, was cancelled or was terminated: at least that long
+	// ago. What a worker of that run was about to call, and what is not in the journal, may still arrive.
+	Behind time.Duration
 	// Alone says that no other task of the thread can use its thread-wide keys: they are used without a claim.
 	Alone bool
 	// Journal keeps the task's memoised calls and effects; nil means the task's own ledger, in memory.

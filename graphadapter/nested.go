@@ -62,8 +62,8 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 			return pregel.Outcome{Error: stopped(g, task, ErrYielded)}
 		}
 		o := runTask(ctx, g, task, Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(),
-			Suspect: t.info.Suspect, Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use,
-			outer: t, lane: in})
+			Suspect: t.info.Suspect, Behind: t.env.Behind, Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside,
+			Requester: t.env.Requester, Use: t.env.Use, outer: t, lane: in})
 		o.Ledger, o.Kept = nil, nil // they are the caller's, who stores its journal
 		return o
 	})

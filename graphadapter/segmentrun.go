@@ -167,7 +167,7 @@ func (s *Segment) run(ctx context.Context, t *pregel.Task, in *lane) pregel.Outc
 		}
 	}
 	env := Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
-		lane:    in,
+		lane: in, Behind: milliseconds(s.req.Behind),
 		Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, &env)

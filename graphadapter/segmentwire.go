@@ -29,6 +29,8 @@ type SegmentRequest struct {
 	OriginalRunID string `json:"original_run_id"`
 	// Suspect says which tasks an earlier execution may have run without a trace.
 	Suspect Suspicion `json:"suspect,omitzero"`
+	// Behind is Env.Behind in milliseconds, when the segment was scheduled.
+	Behind int64 `json:"behind_ms,omitempty"`
 	// LedgerBytes bounds what heartbeats carry of the record, and of the ledgers of the tasks under way.
 	LedgerBytes int `json:"ledger_bytes"`
 	// MaxConcurrency bounds the tasks under way at once, StepTimeout a superstep's wall clock in milliseconds; 0 means no
@@ -80,8 +82,8 @@ func (r *SegmentRequest) Serves(g *Graph) error {
 type Suspicion struct {
 	All   bool     `json:"all,omitempty"`
 	Tasks []string `json:"tasks,omitempty"`
-	// Lost says that such an execution was lost indeed, with something that it had not stored: what it did is not known
-	// until its tasks have run again. Without Lost, All is a precaution.
+	// Lost says that there was such an execution indeed: what it did is not known until its tasks have run again. Without
+	// Lost, All is a precaution.
 	Lost bool `json:"lost,omitempty"`
 }
 

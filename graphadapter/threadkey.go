@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"superstep.dev/graphadapter/ledger"
@@ -88,4 +89,22 @@ func (a *attempt) own(key string) error {
 	}
 	a.yield(key)
 	return ErrYielded
+}
+
+// ErrCompensated is what a call of an effect returns whose key belongs to a write that was undone.
+var ErrCompensated = errors.New("the write under this key was undone: use another key to make it again")
+
+// KeepUndone tells a thread what became of an effect under a thread-wide key: its tasks are given what it keeps, and must
+// not take an undone write for a made one. No task may own the key.
+func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence string) error {
+	if _, keeps := t.Kept(c.Effect.Key); !keeps || state == c.Effect.State {
+		return nil
+	}
+	e := slim(c.Effect)
+	e.State, e.Evidence = state, cutTo(evidence, maxKeptEntry/4)
+	v, err := encode(e)
+	if err != nil {
+		return err
+	}
+	return t.Keep(e.Key, v)
 }

@@ -22,6 +22,8 @@ type NodeRequest struct {
 	Requester string `json:"requester,omitempty"`
 	// Suspect says that the thread continues a run that ended with this task perhaps under way.
 	Suspect bool `json:"suspect,omitempty"`
+	// Behind is Env.Behind in milliseconds.
+	Behind int64 `json:"behind_ms,omitempty"`
 	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.
 	LedgerBytes int `json:"ledger_bytes"`
 	// References are the large parts that the request goes without; see Fill.

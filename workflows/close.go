@@ -85,6 +85,7 @@ func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 	r.show(ctx)
 	r.replied(ctx)
 	result := r.result()
+	result.Behind = r.behind(ctx)
 	return &result, nil
 }
 

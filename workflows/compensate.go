@@ -25,8 +25,8 @@ const (
 )
 
 // problemUnstored is why a compensation may not be whole although all that is known was looked at.
-const problemUnstored = "a worker was lost with what it had not stored yet: effects that it called may not be known, and were then not " +
-	"undone; look in the outside for writes of this thread"
+const problemUnstored = "a worker was lost with what it had not stored yet, or the run was ended from outside: effects may not be known, " +
+	"and were then not undone; look in the outside for writes of this thread"
 
 // parked is an effect that a person has to decide about.
 type parked struct {

@@ -122,6 +122,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
+	in.Behind = r.behind(ctx)
 	in.Edits, in.Within, in.Suspects = nil, nil, graphadapter.Suspicion{}
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,

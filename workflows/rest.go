@@ -59,6 +59,7 @@ func (r *run) goOn(ctx workflow.Context) {
 	in := r.inbox.take()
 	if failed {
 		defer r.suspect() // as a run that follows a failed one
+		r.behindFrom = workflow.Now(ctx)
 	}
 	if invoke == nil {
 		r.start(ctx, in, false)

@@ -88,12 +88,14 @@ func (r *run) settleSuspicion() {
 	}
 }
 
-// mayHaveRun is what an execution may have run that the run will not hear of any more: for the thread's next run.
+// mayHaveRun is what an execution may have run that the run will not hear of any more: for the thread's next run. A run that
+// was ended from outside has something under way.
 func (r *run) mayHaveRun() graphadapter.Suspicion {
-	if r.segments.under != nil { // it ended without a word of how far it came
-		return graphadapter.Suspicion{All: true, Lost: r.relaxed()}
+	suspect := r.segments.suspect
+	if r.segments.under != nil || r.tasks.running > 0 {
+		suspect.All, suspect.Lost = suspect.All || r.segments.under != nil, true
 	}
-	return r.segments.suspect
+	return suspect
 }
 
 // doubts reports whether a question is open that comes of a lost execution alone. That one was not stopped by it, and may

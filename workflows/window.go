@@ -188,6 +188,7 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect:     r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task)),
+		Behind:      r.behind(ctx),
 		LedgerBytes: r.tasks.share(r.limit()),
 	}
 	r.inputs.shorten(ctx, &req)

@@ -1,9 +1,6 @@
 package workflows
 
 import (
-	"time"
-
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -112,6 +109,9 @@ type GraphInput struct {
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
 	Suspect bool `json:"suspect,omitempty"`
+	// Behind says that the thread goes on behind a run that failed, was cancelled or was terminated at least that many
+	// milliseconds before this run began; 0 for none. Suspect alone is the same as 1.
+	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspects says which tasks, beyond those, a segment of an earlier run may have run without a trace.
 	Suspects graphadapter.Suspicion `json:"suspects,omitzero"`
 	// Attributes says that the namespace has the custom search attributes.
@@ -169,179 +169,8 @@ type Closing struct {
 	Approvals *ApprovalState `json:"approvals,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
 	Settings *Settings `json:"settings,omitempty"`
+	// Behind is how long before its end a run of the thread ended badly: the next run's GraphInput.Behind.
+	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
 	Suspect graphadapter.Suspicion `json:"suspect,omitzero"`
-}
-
-// ResumeRequest answers a question, as the argument of the update or the signal.
-type ResumeRequest struct {
-	// ID makes the request idempotent.
-	ID       string       `json:"id"`
-	Question string       `json:"question"`
-	Value    pregel.Value `json:"value,omitempty"`
-	By       string       `json:"by,omitempty"`
-	// Answers answer several questions at once, all or none, instead of Question and Value.
-	Answers []pregel.Answer `json:"answers,omitempty"`
-	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
-	Token  string            `json:"token,omitempty"`
-	Tokens map[string]string `json:"tokens,omitempty"`
-}
-
-// ResumeReply is the outcome of an accepted answer.
-type ResumeReply struct {
-	Question string `json:"question"`
-	Node     string `json:"node"`
-	// Repeated says that this very request had been taken before.
-	Repeated bool `json:"repeated,omitempty"`
-	// Votes are the approvals of the question so far, of the Need that it takes, and Decided says that this answer decided;
-	// for answers to approvals only. Audit is the end of the thread's audit then.
-	Votes   int             `json:"votes,omitempty"`
-	Need    int             `json:"need,omitempty"`
-	Decided bool            `json:"decided,omitempty"`
-	Audit   *approval.Chain `json:"audit,omitempty"`
-}
-
-// InvokeRequest is the argument of UpdateInvoke.
-type InvokeRequest struct {
-	ID    string       `json:"id"`
-	Input pregel.Input `json:"input"`
-	// State replaces the thread's state by an earlier one of its own, to run again from there; nil goes on from the newest.
-	State pregel.Value `json:"state,omitempty"`
-	// Settings are those of the run from now on; nil keeps what it has.
-	Settings *Settings `json:"settings,omitempty"`
-}
-
-// Settings shape a run: see the fields of the same names in GraphInput.
-type Settings struct {
-	Options        pregel.Options          `json:"options"`
-	Durability     graphadapter.Durability `json:"durability,omitempty"`
-	Fused          bool                    `json:"fused,omitempty"`
-	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
-	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
-	Context        pregel.Value            `json:"context,omitempty"`
-	Requester      string                  `json:"requester,omitempty"`
-	// KeepOpen of 0 keeps a run open that is.
-	KeepOpen int64 `json:"keep_open_ms,omitempty"`
-	Hold     bool  `json:"hold,omitempty"`
-}
-
-// UpdateStateRequest is the argument of UpdateState.
-type UpdateStateRequest struct {
-	// ID makes the request idempotent.
-	ID string `json:"id"`
-	// State is an earlier state of the thread to update, as a branch; nil means the newest.
-	State pregel.Value `json:"state,omitempty"`
-	// Edits are the updates, each a superstep of its own, of the graph at the path Within.
-	Edits  [][]graphadapter.StateUpdate `json:"edits"`
-	Within []string                     `json:"within,omitempty"`
-}
-
-// UpdateStateReply is the outcome of an update.
-type UpdateStateReply struct {
-	// Checkpoint is the newest checkpoint now.
-	Checkpoint string `json:"checkpoint"`
-	// Next are the nodes that it leads to.
-	Next []string `json:"next"`
-}
-
-// RetryRequest is the argument of UpdateRetry.
-type RetryRequest struct {
-	// ID makes the request idempotent.
-	ID string `json:"id"`
-}
-
-// DrainRequest is the argument of UpdateDrain.
-type DrainRequest struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
-}
-
-// Answered is a question that got its answer.
-type Answered struct {
-	Question  string    `json:"question"`
-	Node      string    `json:"node"`
-	RequestID string    `json:"request_id"`
-	By        string    `json:"by,omitempty"`
-	At        time.Time `json:"at"`
-}
-
-// State is the answer to QueryState.
-type State struct {
-	Graph  string `json:"graph"`
-	Status string `json:"status"`
-	// Durability and Fused are the mode that the run runs in, "" for sync.
-	Durability graphadapter.Durability `json:"durability,omitempty"`
-	Fused      bool                    `json:"fused,omitempty"`
-	// Drained is why the run was asked to stop, when that is why it stands still.
-	Drained string `json:"drained,omitempty"`
-	// Paused says who paused the run, also while the tasks that were under way end.
-	Paused *Pause `json:"paused,omitempty"`
-	// Failure is why a run failed that is held open; nil for any other.
-	Failure  *pregel.NodeError `json:"failure,omitempty"`
-	Snapshot pregel.Snapshot   `json:"snapshot"`
-	Running  []string          `json:"running,omitempty"`
-	// Output names the channels of the snapshot that are the graph's output; nil means all.
-	Output []string `json:"output,omitzero"`
-	// Questions wait for an answer of a person.
-	Questions []pregel.OpenQuestion `json:"questions,omitempty"`
-	// Approvals are what is known of those of the Questions that ask for approvals.
-	Approvals []PendingApproval `json:"approvals,omitempty"`
-	// Waits are for events; Due is when those with a timeout are over, and when the time to answer an approval is.
-	Waits []pregel.OpenQuestion `json:"waits,omitempty"`
-	Due   []Due                 `json:"due,omitempty"`
-	// Kept are the events that nobody has waited for yet, without their values.
-	Kept []KeptEvent `json:"kept,omitempty"`
-	// Answered are the latest answers taken.
-	Answered []Answered `json:"answered,omitempty"`
-	// Refused are the latest answers by signal that were not taken, with the reason: a signal gets no reply.
-	Refused []Refused `json:"refused,omitempty"`
-	// Cancel is how the run is being cancelled, while it undoes its effects.
-	Cancel *Cancellation `json:"cancel,omitempty"`
-	// Ledgers are what the tasks of the newest superstep did outside.
-	Ledgers []pregel.TaskLedger `json:"ledgers,omitempty"`
-}
-
-// Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
-type Refused struct {
-	Question string `json:"question"`
-	Event    string `json:"event,omitempty"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason"`
-	// Code is why a gate refused an answer to an approval.
-	Code approval.Code `json:"code,omitempty"`
-	At   time.Time     `json:"at"`
-}
-
-// Line is one checkpoint in the thread's history.
-type Line struct {
-	Step       int           `json:"step"`
-	Checkpoint string        `json:"checkpoint"`
-	Parent     string        `json:"parent,omitempty"`
-	Source     pregel.Source `json:"source"`
-	Ran        []string      `json:"ran,omitempty"`
-	Wrote      []string      `json:"wrote,omitempty"`
-	Next       []string      `json:"next,omitempty"`
-	// Run is the id of the run that made it.
-	Run string `json:"run,omitempty"`
-}
-
-// AdmitRequest asks a desk about a graph.
-type AdmitRequest struct {
-	Graph string       `json:"graph"`
-	Input pregel.Value `json:"input,omitempty"`
-	// Edits are updates of the state of the graph at the path Within, as in GraphInput.
-	Edits  [][]graphadapter.StateUpdate `json:"edits,omitempty"`
-	Within []string                     `json:"within,omitempty"`
-	// WithSpec asks for the graph's Spec.
-	WithSpec bool `json:"with_spec,omitempty"`
-}
-
-// AdmitReply is a desk's answer.
-type AdmitReply struct {
-	// Serves are the graphs of the worker that answered.
-	Serves []string `json:"serves"`
-	Known  bool     `json:"known"`
-	// Problem says why the input or the updates are refused.
-	Problem string       `json:"problem,omitempty"`
-	Spec    *pregel.Spec `json:"spec,omitempty"`
 }

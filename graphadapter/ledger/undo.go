@@ -20,7 +20,8 @@ func (e Entry) Undo(evidence string) (Entry, error) {
 // undoing is the table for a compensation that may have reached the outside, by what the outside says of the write
 // itself. The first matching row decides.
 var undoing = []rule{
-	{FindingNotFound, "", ActionAccept}, // it is undone already
+	{FindingNotFound, TargetLookupOnly, ActionWaitSettle}, // the write itself may not show yet
+	{FindingNotFound, "", ActionAccept},                   // it is undone already
 	{FindingStillNotFound, "", ActionAccept},
 	{FindingPartial, "", ActionAskPerson},
 	{FindingUnknown, "", ActionAskPerson},

@@ -1,0 +1,117 @@
+package graphadapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// lookUp asks the outside about the effect. What fails for long is no clear answer.
+func (u *undo) lookUp(ctx context.Context) error {
+	u.finding, u.note, u.found = ledger.FindingUnknown, "", nil
+	if u.effect.Lookup == nil {
+		u.note = "the effect has no Lookup"
+		return nil
+	}
+	var f Finding
+	var err error
+	for try := 1; ; try++ {
+		if f, err = u.find(ctx); err == nil || IsPermanent(err) || try == maxUndoCalls {
+			break
+		}
+		if ctx.Err() != nil || !pause(ctx, u.pauseAfter(try)) {
+			return context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		u.note = fmt.Sprintf("the outside could not be asked: %v", err)
+		return nil
+	}
+	u.finding, u.note = f.Status, f.Note
+	if f.Receipt != nil && !pregel.IsNull(f.Receipt) {
+		u.found = f.Receipt
+	}
+	if u.finding == ledger.FindingNone {
+		u.finding = ledger.FindingUnknown
+	}
+	return nil
+}
+
+func (u *undo) find(ctx context.Context) (Finding, error) {
+	f, err := inTime(ctx, func(ctx context.Context) (Finding, error) {
+		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
+	})
+	if err != nil {
+		return f, err
+	}
+	if f.Receipt, err = compact(f.Receipt); err != nil {
+		return f, Permanent(fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if f.Status == ledger.FindingCommitted && u.effect.Check != nil {
+		if err := u.effect.Check(u.of.Effect.Params, f.Receipt); err != nil {
+			f.Status, f.Note = ledger.FindingPartial, "the receipt that was found does not fit: "+err.Error()
+		}
+	}
+	return f, nil
+}
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
+func (u *undo) lookUpSettled(ctx context.Context) error {
+	before := u.finding
+	if !pause(ctx, settledAfter(u.of.Effect)) {
+		return context.Cause(ctx)
+	}
+	if err := u.lookUp(ctx); err != nil {
+		return err
+	}
+	switch {
+	case u.finding != before:
+	case before == ledger.FindingCommitted:
+		u.finding = ledger.FindingStillCommitted
+	case before == ledger.FindingNotFound:
+		u.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+// settledAfter is how long after a call of an effect began it may show in the outside at the latest.
+func settledAfter(e ledger.Entry) time.Duration {
+	if e.Settle <= 0 {
+		return DefaultCallTimeout + DefaultSettleTime
+	}
+	return milliseconds(e.Settle)
+}
+
+// inTime makes one call of the user's code, within [DefaultCallTimeout].
+func inTime[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, DefaultCallTimeout, errNoAnswer)
+	defer cancel()
+	done := make(chan reply, 1)
+	go func() {
+		var r reply
+		defer func() { done <- r }()
+		defer catch(&r.err)
+		r.err = errEndedGoroutine
+		r.value, r.err = call(ctx)
+	}()
+	var r reply
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		r.err = context.Cause(ctx)
+	}
+	if r.err != nil && context.Cause(ctx) == errNoAnswer {
+		r.err = fmt.Errorf("no answer within %v: %w", DefaultCallTimeout, r.err)
+	}
+	return r.value, r.err
+}
+
+var errEndedGoroutine = errors.New("the function ended its goroutine (runtime.Goexit)")
