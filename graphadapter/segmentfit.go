@@ -18,27 +18,30 @@ const maxScratch = 64 << 10
 // could read, is a failure of its node that says why. The text stands until the next call.
 func (s *Segment) fit(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
 	d, encoded, err := asRead(deliveryOf(t, o), s.scratch)
-	var problem pregel.NodeError
 	switch {
 	case err != nil:
-		problem = pregel.NodeError{Type: "InvalidUpdateError", Message: "the result is no JSON that can be read back: " + err.Error()}
+		return s.unfit(t, o, "InvalidUpdateError", "the result is no JSON that can be read back: "+err.Error())
 	case len(encoded) > maxOutcomeBytes:
-		problem = pregel.NodeError{Type: "PayloadTooLarge", Message: fmt.Sprintf("the result has %d bytes, at most %d can "+
-			"be stored: write a reference to the value instead of the value", len(encoded), maxOutcomeBytes)}
-	default:
-		if cap(encoded) <= maxScratch {
-			s.scratch = encoded[:0]
-		}
-		return d, encoded
+		return s.unfit(t, o, "PayloadTooLarge", fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
+			"reference to the value instead of the value", len(encoded), maxOutcomeBytes))
 	}
-	problem.Graph, problem.Node = s.graph.nameOf(t), t.Node
+	if cap(encoded) <= maxScratch {
+		s.scratch = encoded[:0]
+	}
+	return d, encoded
+}
+
+// unfit is the failure of a task that came back with what cannot be stored, with as much beside it as can.
+func (s *Segment) unfit(t *pregel.Task, o pregel.Outcome, kind, why string) (d Delivery, encoded []byte) {
+	problem := &pregel.NodeError{Type: kind, Message: why, Graph: s.graph.nameOf(t), Node: t.Node}
 	short, _ := SlimLedger(o.Ledger) // of a task under way, which has read it
 	for _, left := range []pregel.Outcome{
 		{Emitted: KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger)), Ledger: o.Ledger, Kept: o.Kept},
 		{Ledger: o.Ledger, Kept: o.Kept}, // an emission, or a receipt, is what cannot be read
 		{Ledger: short, Kept: o.Kept},
 	} {
-		left.Error = &problem
+		var err error
+		left.Error = problem
 		if d, encoded, err = asRead(deliveryOf(t, left), nil); err == nil {
 			break
 		}

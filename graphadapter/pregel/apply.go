@@ -133,13 +133,25 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 		p.pass(n, version, updated)
 		p.finish(n, version, updated)
 	}
-	n.updated, n.hasUpdated = n.updated[:0:0], true
-	for ch, is := range updated {
+	n.updated, n.hasUpdated = marked(updated), true
+	return n, nil
+}
+
+// marked returns the places that are true, in order.
+func marked(all []bool) []int {
+	count := 0
+	for _, is := range all {
 		if is {
-			n.updated = append(n.updated, ch)
+			count++
 		}
 	}
-	return n, nil
+	out := make([]int, 0, count)
+	for at, is := range all {
+		if is {
+			out = append(out, at)
+		}
+	}
+	return out
 }
 
 // ran returns the distinct nodes of a superstep. None means that only writes from outside are applied: those clear
