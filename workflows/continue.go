@@ -129,6 +129,9 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
 		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events,
 		Retry: r.inbox.retry}
+	if r.loop == nil || r.loop.Status() != pregel.StatusRunning { // which has been told
+		in.Carried.Drain = r.inbox.drain
+	}
 	if r.failure != nil {
 		in.Carried.Failure = failureOf(r.in.Graph, r.failure)
 	}
@@ -168,7 +171,7 @@ func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
 	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal
 	r.inbox.unread, r.inbox.events, r.events.asked = c.Signals, c.Ended, true
-	r.inbox.retry = c.Retry
+	r.inbox.retry, r.inbox.drain = c.Retry, c.Drain
 	for _, w := range c.Replies {
 		r.approvals.await(w.Request, w.Count)
 	}

@@ -125,3 +125,38 @@ func TestDrainInASubgraph(t *testing.T) {
 		t.Errorf("it ended with %s after %d runs of the inner node", log, times.Load())
 	}
 }
+
+// TestADrainOfAPausedRunThatWasAnswered: it counts when the run goes on with the answers, also as another execution.
+func TestADrainOfAPausedRunThatWasAnswered(t *testing.T) {
+	for mode, in := range allModes() {
+		t.Run("paused"+mode, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.work(graph("asks", map[string]graphadapter.Node{"one": asking("one", "first"), "end": says("end")}, []string{"one", "end"},
+				to(pregel.Start, "one"), to("one", "end")))
+			thread := testserver.Queue(t)
+			in.Graph, in.Input, in.ContinueAt = "asks", input(`{}`), always
+			run := r.start(thread, in)
+			s := r.asks(thread, 1)
+			if _, err := r.pausing(thread, workflows.PauseRequest{ID: "p"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.update(thread, answer("1", s.Questions[0], `"yes"`)); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.call(thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			r.continued(thread, run.GetRunID())
+			r.paused(thread)
+			r.unpause(thread)
+			if s := r.stopped(thread); s.Drained != "a deploy" || strings.Join(s.Snapshot.Next, " ") != "end" {
+				t.Errorf("drained, it is %+v", s)
+			}
+			if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+				t.Fatal(err)
+			}
+			r.logIs(r.client.GetWorkflow(r.ctx, thread, ""), `["one","\"yes\"","end"]`)
+		})
+	}
+}

@@ -82,23 +82,3 @@ func (r *run) answersTo(thread *pregel.Thread, resume *pregel.Resume) []pregel.A
 	}
 	return given
 }
-
-// onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped;
-// one that was paused in a superstep has not.
-func (r *run) onDrain(_ workflow.Context, req DrainRequest) error {
-	if r.inbox.again(UpdateDrain, req.ID, nil) {
-		return nil // it may have stopped the run once
-	}
-	r.inbox.took(UpdateDrain, req.ID, nil)
-	if !r.standing() || r.inbox.waiting() || len(r.tasks.queue) > 0 {
-		r.inbox.drain = req.Reason
-	}
-	return nil
-}
-
-func drainRefusal(req DrainRequest) error {
-	if len(req.Reason) == 0 || len(req.Reason) > maxReasonBytes || len(req.ID) > maxNameBytes {
-		return refuse(ErrTypeBadUpdate, "the reason of a drain has 1 to %d bytes", maxReasonBytes)
-	}
-	return nil
-}

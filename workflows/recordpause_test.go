@@ -15,11 +15,7 @@ func TestRecordPauses(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	modes := map[string]workflows.GraphInput{"": {}}
-	for name, in := range fusedModes {
-		modes["-"+name] = in
-	}
-	for mode, in := range modes {
+	for mode, in := range allModes() {
 		g, began, release, _ := letGo()
 		recordLife(t, "paused"+mode, g, in, func(r *rig, run client.WorkflowRun) {
 			<-began

@@ -61,6 +61,7 @@ func (r *run) goOn(ctx workflow.Context) {
 		defer r.suspect() // as a run that follows a failed one
 		r.behindFrom = workflow.Now(ctx)
 	}
+	defer r.drainFirst(ctx)
 	if invoke == nil {
 		r.start(ctx, in, false)
 		return

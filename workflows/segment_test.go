@@ -20,6 +20,15 @@ var fusedModes = map[string]workflows.GraphInput{
 	"exit":  {Segments: true, Durability: graphadapter.DurabilityExit},
 }
 
+// allModes are those, and sync, by what is to follow a name.
+func allModes() map[string]workflows.GraphInput {
+	all := map[string]workflows.GraphInput{"": {}}
+	for name, in := range fusedModes {
+		all["-"+name] = in
+	}
+	return all
+}
+
 // fusedScenarios are the lives of threads with questions, failures, subgraphs and error handlers in each of those modes.
 func fusedScenarios() []scenario {
 	var all []scenario

@@ -71,12 +71,8 @@ func TestEventsOfASegment(t *testing.T) {
 // TestAnEventWhileItsWaitIsDropped is kept for the wait of the run that goes on: the superstep that is being forgotten
 // does not use it up.
 func TestAnEventWhileItsWaitIsDropped(t *testing.T) {
-	fused := map[string]workflows.GraphInput{"sync": {}}
-	for mode, in := range fusedModes {
-		fused[mode] = in
-	}
-	for mode, in := range fused {
-		t.Run(mode, func(t *testing.T) {
+	for mode, in := range allModes() {
+		t.Run("dropped"+mode, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			right := newGate("right")

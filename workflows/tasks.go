@@ -57,7 +57,9 @@ func (r *run) runTasks(ctx workflow.Context) {
 		r.settleSuspicion()
 	}
 	r.clock.leave()
-	r.inbox.drain = ""
+	if !r.drainsOn(ctx) {
+		r.inbox.drain = ""
+	}
 }
 
 // startTasks starts what waits, in a segment or as an activity for each task. Those of a superstep out of time wait for
@@ -121,12 +123,5 @@ func (r *run) answerRunning(ctx workflow.Context) {
 	if err := r.loop.Resume(r.inbox.take().Resume); err != nil {
 		// Only a scalar can be ambiguous, and what arrives here names its question.
 		workflow.GetLogger(ctx).Error("accepted answers could not be given", "error", err)
-	}
-}
-
-// drain asks the engine to stop before its next superstep, when somebody asked the run.
-func (r *run) drain() {
-	if r.inbox.drain != "" {
-		r.loop.Drain(r.inbox.drain)
 	}
 }

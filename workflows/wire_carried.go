@@ -39,6 +39,8 @@ type Carried struct {
 	Replies []WaitingReply `json:"replies,omitempty"`
 	// Retry was taken and not used yet, because the run is paused.
 	Retry bool `json:"retry,omitempty"`
+	// Drain is why the run is to stop once it has gone on with those.
+	Drain string `json:"drain,omitempty"`
 	// Failure is why the run failed that is held open; nil for one that is not.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
 	Ended   []pregel.Answer   `json:"ended,omitempty"` // the ends of waits for events
