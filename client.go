@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,7 +54,7 @@ type Client struct {
 	continueAt *workflows.ContinueAt
 
 	attributesOnce sync.Mutex
-	attributes     *bool
+	attributes     *attributes
 }
 
 // NewClient returns a client on a Temporal connection, which stays the caller's to close.
@@ -93,9 +94,11 @@ func (c *Client) graphOr(g *graphadapter.Graph, last *lastRun) *graphadapter.Gra
 	return g
 }
 
-// hasAttributes reports whether the namespace has the custom search attributes: a run that sets one that is missing
-// would not start. It asks once.
-func (c *Client) hasAttributes(ctx context.Context) (bool, error) {
+// attributes says which custom search attributes the namespace has: those of runs, and beside them those of questions.
+type attributes struct{ runs, questions bool }
+
+// hasAttributes asks once: a run that sets an attribute that is missing would not start.
+func (c *Client) hasAttributes(ctx context.Context) (attributes, error) {
 	c.attributesOnce.Lock()
 	defer c.attributesOnce.Unlock()
 	if c.attributes != nil {
@@ -109,13 +112,16 @@ func (c *Client) hasAttributes(ctx context.Context) (bool, error) {
 		err = nil // a server that hides them is served without
 	}
 	if err != nil {
-		return false, c.explain(err, "", "")
+		return attributes{}, c.explain(err, "", "")
 	}
-	has := true
-	for _, name := range []string{workflows.AttributeGraph, workflows.AttributeStatus, workflows.AttributeNodes,
-		workflows.AttributeQuestions, workflows.AttributeParent} {
-		has = has && known.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_UNSPECIFIED
+	all := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool {
+			return known.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_UNSPECIFIED
+		})
 	}
+	has := attributes{runs: all(workflows.AttributeGraph, workflows.AttributeStatus, workflows.AttributeNodes,
+		workflows.AttributeQuestions, workflows.AttributeParent)}
+	has.questions = has.runs && all(workflows.AttributeApprovers, workflows.AttributeDue, workflows.AttributeRisk)
 	c.attributes = &has
 	return has, nil
 }

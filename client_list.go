@@ -78,10 +78,15 @@ func (c *Client) filter(ctx context.Context, q ListQuery) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if has && q.Graph != "" {
-		filter += fmt.Sprintf(" AND %s = '%s'", workflows.AttributeGraph, strings.ReplaceAll(q.Graph, "'", "''"))
+	if has.runs && q.Graph != "" {
+		filter += fmt.Sprintf(" AND %s = %s", workflows.AttributeGraph, quotedInQuery(q.Graph))
 	}
 	return filter, nil
+}
+
+// quotedInQuery is a text within a query of the server's index.
+func quotedInQuery(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }
 
 func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {

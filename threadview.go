@@ -22,6 +22,10 @@ type Question struct {
 	Approval *ApprovalView `json:"approval,omitempty"`
 }
 
+// Text is the question as people read it: a string without its quotes, the text of an object that carries one (as text,
+// question, message or ask), any other value as compact JSON.
+func (q Question) Text() string { return graphadapter.QuestionText(pregel.Value(q.Value)) }
+
 // ThreadView is what is known of a thread without its values.
 type ThreadView struct {
 	Thread string `json:"thread"`

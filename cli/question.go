@@ -8,26 +8,8 @@ import (
 	"superstep.dev"
 )
 
-// valueText shows a value as people read it: a string without its quotes, the text of an object that carries one, any
-// other value as compact JSON.
-func valueText(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil && isString(v) {
-		return s
-	}
-	var object map[string]json.RawMessage
-	if json.Unmarshal(v, &object) == nil {
-		for _, field := range []string{"text", "question", "message"} {
-			if text := object[field]; isString(text) && json.Unmarshal(text, &s) == nil && s != "" {
-				return s
-			}
-		}
-	}
-	return compact(v)
-}
-
-// isString reports whether v is a JSON string.
-func isString(v json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(v), []byte(`"`)) }
+// valueText shows a value as people read it.
+func valueText(v json.RawMessage) string { return superstep.Question{Value: v}.Text() }
 
 // compact returns JSON text without white space, anything else as it is.
 func compact(v json.RawMessage) string {

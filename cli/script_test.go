@@ -126,6 +126,10 @@ func (s *script) List(ctx context.Context, q superstep.ListQuery) ([]superstep.T
 	return play[[]superstep.ThreadView](ctx, s, "List", q, nil)
 }
 
+func (s *script) Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.InboxPage, error) {
+	return play[superstep.InboxPage](ctx, s, "Inbox", q, nil)
+}
+
 func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView, error) {
 	return play[superstep.ThreadView](ctx, s, "Show", thread, nil)
 }

@@ -16,6 +16,7 @@ type service interface {
 	Follow(ctx context.Context, since superstep.ThreadView, on func(superstep.Progress)) (superstep.ThreadView, error)
 	Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error]
 	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
+	Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.InboxPage, error)
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
 	StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error)
 	HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error)

@@ -147,7 +147,8 @@ func TestNamespaceScript(t *testing.T) {
 	require.Contains(t, string(made), "operator namespace create --retention 720h --description Runs of Superstep"+where)
 	for name, kind := range map[string]string{
 		"SuperstepGraph": "Keyword", "SuperstepStatus": "Keyword", "SuperstepNodes": "KeywordList",
-		"SuperstepQuestions": "Int", "SuperstepParent": "Keyword",
+		"SuperstepQuestions": "Int", "SuperstepParent": "Keyword", "SuperstepApprovers": "KeywordList",
+		"SuperstepDue": "Datetime", "SuperstepRisk": "Keyword",
 	} {
 		require.Contains(t, string(made), "operator search-attribute create --name "+name+" --type "+kind+where)
 	}

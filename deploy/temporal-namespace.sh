@@ -66,3 +66,6 @@ attribute SuperstepStatus Keyword
 attribute SuperstepNodes KeywordList
 attribute SuperstepQuestions Int
 attribute SuperstepParent Keyword
+attribute SuperstepApprovers KeywordList
+attribute SuperstepDue Datetime
+attribute SuperstepRisk Keyword

@@ -6,9 +6,10 @@
 //
 // It creates what Superstep expects of a Temporal cluster: the namespace
 // "default" with 30 days of retention, the search attributes SuperstepGraph,
-// SuperstepStatus, SuperstepNodes, SuperstepQuestions and SuperstepParent, and
-// dynamic configuration under which one run takes steps in milliseconds rather
-// than twenty a second (dynamicconfig.go gives the reason for each value).
+// SuperstepStatus, SuperstepNodes, SuperstepQuestions, SuperstepParent,
+// SuperstepApprovers, SuperstepDue and SuperstepRisk, and dynamic configuration
+// under which one run takes steps in milliseconds rather than twenty a second
+// (dynamicconfig.go gives the reason for each value).
 //
 // # What is kept
 //

@@ -32,6 +32,9 @@ func searchAttributes() map[string]enumspb.IndexedValueType {
 		"SuperstepNodes":     enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 		"SuperstepQuestions": enumspb.INDEXED_VALUE_TYPE_INT,
 		"SuperstepParent":    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+		"SuperstepApprovers": enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+		"SuperstepDue":       enumspb.INDEXED_VALUE_TYPE_DATETIME,
+		"SuperstepRisk":      enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	}
 }
 

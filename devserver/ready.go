@@ -87,7 +87,8 @@ func retry(ctx context.Context, p probe) error {
 func checkVisibility(ctx context.Context, c client.Client) error {
 	_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: namespace,
-		Query:     `SuperstepGraph = '' AND SuperstepStatus = '' AND SuperstepNodes = '' AND SuperstepQuestions = 0 AND SuperstepParent = ''`,
+		Query: `SuperstepGraph = '' AND SuperstepStatus = '' AND SuperstepNodes = '' AND SuperstepQuestions = 0 AND SuperstepParent = ''` +
+			` AND SuperstepApprovers = '' AND SuperstepDue < '2000-01-01T00:00:00Z' AND SuperstepRisk = ''`,
 	})
 	return err
 }

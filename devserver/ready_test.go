@@ -118,7 +118,7 @@ func TestRepairsNamespace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.OperatorService().RemoveSearchAttributes(ctx, &operatorservice.RemoveSearchAttributesRequest{
 		Namespace:        "default",
-		SearchAttributes: []string{"SuperstepNodes", "SuperstepParent"},
+		SearchAttributes: []string{"SuperstepNodes", "SuperstepParent", "SuperstepDue"},
 	})
 	require.NoError(t, err)
 	require.Zero(t, s.stop(t))
@@ -161,6 +161,9 @@ func requireNamespace(t *testing.T, c client.Client) {
 		"SuperstepNodes":     enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 		"SuperstepQuestions": enumspb.INDEXED_VALUE_TYPE_INT,
 		"SuperstepParent":    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+		"SuperstepApprovers": enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+		"SuperstepDue":       enumspb.INDEXED_VALUE_TYPE_DATETIME,
+		"SuperstepRisk":      enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	}, listed.GetCustomAttributes())
 }
 

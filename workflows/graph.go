@@ -51,6 +51,7 @@ type run struct {
 	inputs    inputs
 	events    events
 	approvals approvals
+	listed    listed
 	updates   int // that were begun, for the ids of their activities
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
@@ -78,6 +79,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 		r.approvals.ApprovalState, r.approvals.look = *in.Approvals, true
 	}
 	r.behindFrom = in.behindFrom(workflow.GetInfo(ctx).WorkflowStartTime)
+	_, r.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[MemoQuestions]
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
 	r.program, r.served = g.program(ctx, &r.in), g.byName[in.Graph]

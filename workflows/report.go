@@ -67,6 +67,7 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 		for _, q := range e.Questions {
 			r.events.asked = r.events.asked || q.Event != ""
 			r.approvals.look = r.approvals.look || q.Approval != nil
+			r.listed.changed = r.listed.changed || q.Event == ""
 		}
 		if r.sink != nil {
 			r.sink.Happened(position(ctx), e)

@@ -30,7 +30,8 @@ func (r *run) rest(ctx workflow.Context) bool {
 		r.show(ctx)
 		paused := r.paused
 		r.awaitNews(ctx, func() bool {
-			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx)
+			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx) ||
+				r.lists() && r.listed.entries != r.approvals.Chain.Count
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false

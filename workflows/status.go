@@ -67,16 +67,15 @@ func (r *run) show(ctx workflow.Context) {
 	if !r.in.Attributes {
 		return
 	}
-	questions := r.questions()
-	var nodes []string
+	now := showing{status: r.status, open: len(r.questions())}
 	for _, q := range r.unanswered() {
-		nodes = append(nodes, q.Node)
+		now.nodes = append(now.nodes, q.Node)
 	}
-	err := workflow.UpsertTypedSearchAttributes(ctx,
-		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(r.status),
-		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(nodes),
-		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(len(questions))))
-	if err != nil {
+	if r.lists() {
+		r.showQuestions(ctx, now)
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, now.attributes()...); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
 	}
 }

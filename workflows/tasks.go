@@ -40,6 +40,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 			r.failure = r.left(full)
 			break
 		}
+		r.showAsked(ctx)
 		paused := r.paused != nil
 		step := r.clock.context(ctx)
 		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(&r.in, step) })
@@ -81,7 +82,7 @@ func (r *run) arrived(ctx workflow.Context, paused bool) bool {
 	if r.segments.under != nil {
 		return r.segmentEnded() || r.news(ctx)
 	}
-	return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil)
+	return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil) || r.unlisted()
 }
 
 // leaveSegment takes in a segment that has ended, and makes one leave that is still under way.
@@ -120,6 +121,7 @@ func (r *run) answerRunning(ctx workflow.Context) {
 	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || !r.inbox.hasAnswers() || r.segments.under != nil {
 		return
 	}
+	r.listed.changed = true
 	if err := r.loop.Resume(r.inbox.take().Resume); err != nil {
 		// Only a scalar can be ambiguous, and what arrives here names its question.
 		workflow.GetLogger(ctx).Error("accepted answers could not be given", "error", err)

@@ -116,6 +116,8 @@ type GraphInput struct {
 	Suspects graphadapter.Suspicion `json:"suspects,omitzero"`
 	// Attributes says that the namespace has the custom search attributes.
 	Attributes bool `json:"attributes,omitempty"`
+	// Inbox says that it has those of open questions too, and that the run notes its questions in its memo.
+	Inbox bool `json:"inbox,omitempty"`
 	// Answered are the latest answers taken so far, so that a repeated one is recognised across runs.
 	Answered []Answered `json:"answered,omitempty"`
 	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.

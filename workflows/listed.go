@@ -1,0 +1,196 @@
+package workflows
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// The bounds of what lists show of a run's questions. The server takes 2 KiB for one search attribute.
+const (
+	maxNoted         = 20 // questions
+	maxAsksBytes     = 300
+	maxApproverBytes = 1500
+	// maxShownUnderWay bounds the events that show questions while other tasks of their superstep are under way.
+	maxShownUnderWay = 20
+)
+
+// listed is what lists were told of the run's questions last.
+type listed struct {
+	// changed says that questions were asked or answered while other tasks are under way, and underWay how often that was
+	// shown since the run last rested.
+	changed  bool
+	underWay int
+	// entries is how long the audit was: what is known of an approval changes with it.
+	entries int
+	// shown is the newest search attributes and memo, and noted says that there is a memo.
+	shown showing
+	noted bool
+}
+
+// showing is what show brings up to date.
+type showing struct {
+	status string
+	nodes  []string
+	open   int
+	note   QuestionsNote
+}
+
+// showAsked shows questions that were asked or answered while siblings are under way: nobody's question waits to be seen
+// for somebody else's long task.
+func (r *run) showAsked(ctx workflow.Context) {
+	if r.unlisted() {
+		r.listed.underWay++
+		r.show(ctx)
+	}
+}
+
+// unlisted reports whether tasks are under way, and lists do not show what is asked beside them.
+func (r *run) unlisted() bool {
+	return r.lists() && r.tasks.running > 0 && r.listed.underWay < maxShownUnderWay &&
+		(r.listed.changed || r.listed.entries != r.approvals.Chain.Count)
+}
+
+// lists reports whether the run tells lists what it asks.
+func (r *run) lists() bool { return r.in.Attributes && r.in.Inbox }
+
+// showQuestions is show for a run whose namespace has the search attributes of questions: at most one event for those, and
+// one for the memo, and none when there is nothing new to see.
+func (r *run) showQuestions(ctx workflow.Context, now showing) {
+	now.note = r.noteOf(r.questions())
+	was := r.listed.shown
+	r.listed.changed, r.listed.entries = false, r.approvals.Chain.Count
+	if r.status != StatusRunning {
+		r.listed.underWay = 0
+	}
+	other := !now.note.same(was.note)
+	if now.status == was.status && now.open == was.open && slices.Equal(now.nodes, was.nodes) && !other {
+		return
+	}
+	r.listed.shown = now
+	updates := now.attributes()
+	if other || r.listed.noted != (len(now.note.Questions) > 0) {
+		updates = append(updates, now.note.attributes()...)
+		r.listed.noted = len(now.note.Questions) > 0
+		if err := workflow.UpsertMemo(ctx, map[string]any{MemoQuestions: now.note}); err != nil {
+			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
+		}
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+func (s showing) attributes() []temporal.SearchAttributeUpdate {
+	return []temporal.SearchAttributeUpdate{
+		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(s.status),
+		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(s.nodes),
+		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(s.open)),
+	}
+}
+
+// noteOf is what lists show of open questions.
+func (r *run) noteOf(open []pregel.OpenQuestion) QuestionsNote {
+	n := QuestionsNote{More: max(0, len(open)-maxNoted)}
+	for _, q := range open[:len(open)-n.More] {
+		n.Questions = append(n.Questions, r.noteQuestion(q))
+	}
+	return n
+}
+
+func (r *run) noteQuestion(q pregel.OpenQuestion) QuestionNote {
+	n := QuestionNote{ID: q.ID, Node: q.Node}
+	var a approval.Action
+	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
+		n.Asks = line(graphadapter.QuestionText(q.Value))
+		return n
+	}
+	n.Asks, n.Risk, n.Silence = line(a.Summary), a.Risk, a.Silence
+	n.Approvers, n.Need = a.Approvers, a.Needs(0)
+	if p := r.pending(q.ID); p != nil {
+		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due
+	}
+	return n
+}
+
+// line is text as one line of at most maxAsksBytes bytes.
+func line(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) <= maxAsksBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxAsksBytes-len("…")], "") + "…"
+}
+
+// same reports whether two notes show the same.
+func (n QuestionsNote) same(other QuestionsNote) bool {
+	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b QuestionNote) bool {
+		return a.ID == b.ID && a.Asks == b.Asks && a.Risk == b.Risk && a.Due.Equal(b.Due) && a.Silence == b.Silence &&
+			slices.Equal(a.Approvers, b.Approvers) && a.Votes == b.Votes && a.Need == b.Need
+	})
+}
+
+// attributes are the search attributes by which lists choose.
+func (n QuestionsNote) attributes() []temporal.SearchAttributeUpdate {
+	approvers := temporal.NewSearchAttributeKeyKeywordList(AttributeApprovers)
+	due := temporal.NewSearchAttributeKeyTime(AttributeDue)
+	risk := temporal.NewSearchAttributeKeyKeyword(AttributeRisk)
+	updates := []temporal.SearchAttributeUpdate{approvers.ValueUnset(), due.ValueUnset(), risk.ValueUnset()}
+	if names := n.approvers(); len(names) > 0 {
+		updates[0] = approvers.ValueSet(names)
+	}
+	if first := n.due(); !first.IsZero() {
+		updates[1] = due.ValueSet(first)
+	}
+	if highest := n.risk(); highest != "" {
+		updates[2] = risk.ValueSet(string(highest))
+	}
+	return updates
+}
+
+// approvers are those who are asked, each once; [AnyApprover] stands for those who do not fit, or are not known.
+func (n QuestionsNote) approvers() (names []string) {
+	size := 0
+	for _, q := range n.Questions {
+		for _, name := range q.Approvers {
+			if slices.Contains(names, name) || slices.Contains(names, AnyApprover) {
+				continue
+			}
+			if size += len(name) + 3; size > maxApproverBytes {
+				name = AnyApprover
+			}
+			names = append(names, name)
+		}
+	}
+	if n.More > 0 && !slices.Contains(names, AnyApprover) {
+		names = append(names, AnyApprover)
+	}
+	return names
+}
+
+func (n QuestionsNote) due() (first time.Time) {
+	for _, q := range n.Questions {
+		if !q.Due.IsZero() && (first.IsZero() || q.Due.Before(first)) {
+			first = q.Due
+		}
+	}
+	return first
+}
+
+func (n QuestionsNote) risk() (highest approval.Risk) {
+	for _, q := range n.Questions {
+		if q.Risk.Above(highest) {
+			highest = q.Risk
+		}
+	}
+	return highest
+}
