@@ -124,7 +124,6 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workfl
 			return &a, nil
 		}
 	}
-	e := &Error{Graph: last.graph, Thread: last.thread, Question: req.Question}
 	if waits := matching(s.Waits, req.Question); len(waits) > 0 && (req.Question != "" || s.Status == workflows.StatusWaitingEvent) &&
 		len(matching(s.Questions, req.Question)) == 0 {
 		at := slices.IndexFunc(s.Waits, func(q pregel.OpenQuestion) bool { return q.ID == waits[0] })
@@ -136,15 +135,11 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workfl
 		req.Question = matches[0]
 		return nil, nil
 	case len(matches) > 1:
-		e.Kind, e.Message = ErrBadInput, fmt.Sprintf("several questions are open (%s)", strings.Join(matches, ", "))
-		e.Do = "Name one of them"
-		return nil, e
+		return nil, severalOpen(last, req.Question, matches)
 	case req.Question == "" && s.Status == workflows.StatusStopped:
 		return nil, nil
 	case req.Question == "":
-		e.Kind, e.Message = ErrAnswerRefused, fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, s.Status)
-		e.Do, e.Command = "Look at it", []string{"show", last.thread}
-		return nil, e
+		return nil, asksNothing(last, s.Status)
 	}
 	for _, a := range s.Answered {
 		if strings.HasPrefix(a.Question, req.Question) {
@@ -152,9 +147,7 @@ func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workfl
 			return nil, nil // the run says by whom and when
 		}
 	}
-	e.Kind, e.Message = ErrNotFound, fmt.Sprintf("thread %q has no question %q", last.thread, req.Question)
-	e.Do, e.Command = "See what is open", []string{"show", last.thread}
-	return nil, e
+	return nil, noSuchQuestion(last, req.Question)
 }
 
 // waitsForEvent refuses an answer to what waits for an event.

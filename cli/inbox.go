@@ -40,9 +40,9 @@ func (a *app) inbox(ctx context.Context, q superstep.InboxQuery) error {
 			return err
 		}
 	}
-	for flag, name := range map[string]string{"--approver": q.Approver, "--group": q.Group} {
+	for _, name := range []string{q.Approver, q.Group} {
 		if len(name) > maxThreadID || strings.ContainsFunc(name, notPrintable) {
-			return usagef("%s %s cannot be a name", flag, quoted(name))
+			return usagef("%s cannot be a name", quoted(name))
 		}
 	}
 	if q.Limit < 1 || q.Limit > mostListed {
@@ -77,7 +77,7 @@ func (a *app) showInbox(page superstep.InboxPage, q superstep.InboxQuery) error 
 		if i.Question == "" {
 			asks = fmt.Sprintf("(%d more: %s)", i.Open, a.commandLine("show", i.Thread))
 		}
-		cells := []string{i.Question, i.Thread, shorten(asks, cellWidth), string(i.Risk), a.until(i.Due), onSilence(i)}
+		cells := []string{i.Question, i.Thread, shorten(asks, cellWidth), string(i.Risk), a.distance(i.Due), onSilence(i)}
 		if quorum && i.Need > 1 {
 			cells = append(cells, fmt.Sprintf("%d of %d", i.Votes, i.Need))
 		}
@@ -118,8 +118,8 @@ func (a *app) nextInInbox(page superstep.InboxPage, q superstep.InboxQuery) {
 	a.printf("more      %s\n", a.commandLine(line...))
 }
 
-// until shows when t is, as seen from now; "" for never.
-func (a *app) until(t time.Time) string {
+// distance shows how far t is from now; "" for never.
+func (a *app) distance(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

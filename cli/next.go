@@ -41,6 +41,9 @@ func nextOf(thread string, status superstep.Status, questions []superstep.Questi
 		return []string{"unpause", thread}
 	case len(questions) > 0:
 		q := questions[0]
+		if q.Approval != nil {
+			return []string{"question", thread, q.ID}
+		}
 		return []string{"resume", thread, q.ID, "--value", sampleAnswer(q.Schema)}
 	case status == superstep.StatusStopped:
 		return []string{"resume", thread}

@@ -80,8 +80,8 @@ func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (
 	if err := checkThread(req.Thread); err != nil {
 		return req, err
 	}
-	if len(req.Question) > maxThreadID || strings.ContainsFunc(req.Question, notPrintable) {
-		return req, usagef("%s cannot be a question's id", quoted(req.Question))
+	if err := checkQuestion(req.Question); err != nil {
+		return req, err
 	}
 	if f.signal && req.Question == "" {
 		return req, usagef("--signal needs the QUESTION: there may be no worker to ask which one is open")

@@ -64,7 +64,7 @@ func (a *app) rootCommand() *cobra.Command {
 		&cobra.Group{ID: groupChange, Title: "Change what was:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(
-		a.runCommand(), a.inboxCommand(), a.resumeCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
+		a.runCommand(), a.inboxCommand(), a.questionCommand(), a.resumeCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
 		a.unpauseCommand(), a.cancelCommand(),
 		a.updateCommand(), a.forkCommand(),
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(),

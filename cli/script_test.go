@@ -130,6 +130,10 @@ func (s *script) Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.I
 	return play[superstep.InboxPage](ctx, s, "Inbox", q, nil)
 }
 
+func (s *script) Question(ctx context.Context, thread, id string) (superstep.QuestionView, error) {
+	return play[superstep.QuestionView](ctx, s, "Question", []string{thread, id}, nil)
+}
+
 func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView, error) {
 	return play[superstep.ThreadView](ctx, s, "Show", thread, nil)
 }

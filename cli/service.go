@@ -17,6 +17,7 @@ type service interface {
 	Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error]
 	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
 	Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.InboxPage, error)
+	Question(ctx context.Context, thread, id string) (superstep.QuestionView, error)
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
 	StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error)
 	HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error)
