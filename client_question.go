@@ -51,7 +51,7 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 	matches := matching(state.Questions, id)
 	switch {
 	case len(matches) == 0:
-		return c.questionGiven(last, state, v, id)
+		return questionGiven(last, state, all.Questions, v, id)
 	case len(matches) > 1:
 		return v, severalOpen(last, id, matches)
 	}
@@ -66,14 +66,14 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 }
 
 // questionGiven is the view of a question that is not open.
-func (c *Client) questionGiven(last *lastRun, state workflows.State, v QuestionView, id string) (QuestionView, error) {
+func questionGiven(last *lastRun, state workflows.State, open []Question, v QuestionView, id string) (QuestionView, error) {
 	if id == "" {
 		return v, asksNothing(last, state.Status)
 	}
 	for i := len(state.Answered) - 1; i >= 0; i-- {
 		if a := state.Answered[i]; strings.HasPrefix(a.Question, id) {
 			v.ID, v.Node, v.Given = a.Question, a.Node, &GivenView{By: a.By, At: a.At}
-			v.Others = questionsOf(state.Questions)
+			v.Others = open
 			return v, nil
 		}
 	}

@@ -124,7 +124,7 @@ func TestApprovalsAreNoted(t *testing.T) {
 		many[i] = strings.Repeat("x", 100) + string(rune('A'+i%26)) + string(rune('A'+i/26))
 	}
 	r.work(graph("risky", map[string]graphadapter.Node{
-		"low":  approving(t, approval.Action{Tool: "mail", Summary: "Mail\n everybody", Risk: approval.RiskLow, Approvers: []string{"ann", "group:ops"}}),
+		"low":  approving(t, approval.Action{Tool: "mail", Summary: "Mail\n everybody", Risk: approval.RiskLow, Approvers: []string{"ann", "group:ops"}, Within: 3_600_000}),
 		"high": approving(t, approval.Action{Tool: "pay", Summary: strings.Repeat("é", 400), Risk: approval.RiskHigh, Quorum: 2, Approvers: many}),
 	}, []string{"low", "high"}, to(pregel.Start, "low"), to(pregel.Start, "high")))
 	thread := testserver.Queue(t)
@@ -135,7 +135,7 @@ func TestApprovalsAreNoted(t *testing.T) {
 		t.Fatalf("noted %v", note)
 	}
 	high, low := note.Questions[0], note.Questions[1]
-	if low.Asks != "Mail everybody" || low.Risk != approval.RiskLow || low.Need != 1 || !slices.Equal(low.Approvers, []string{"ann", "group:ops"}) {
+	if low.Asks != "Mail everybody" || low.Risk != approval.RiskLow || low.Need != 1 || low.Due.IsZero() || !slices.Equal(low.Approvers, []string{"ann", "group:ops"}) {
 		t.Errorf("noted %+v", low)
 	}
 	if len(high.Asks) > 300 || !strings.HasSuffix(high.Asks, "é…") || high.Need != 2 {
@@ -147,6 +147,9 @@ func TestApprovalsAreNoted(t *testing.T) {
 	}
 	if size := len(attributes[workflows.AttributeApprovers]); len(names) < 10 || names[len(names)-1] != workflows.AnyApprover || size > 2048 {
 		t.Errorf("%d approvers in %d bytes: %v", len(names), size, names)
+	}
+	if attributes[workflows.AttributeDue] == "" {
+		t.Error("the first deadline is missing")
 	}
 	if attributes[workflows.AttributeRisk] != `"high"` {
 		t.Errorf("risk %s", attributes[workflows.AttributeRisk])
