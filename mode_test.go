@@ -13,12 +13,15 @@ import (
 	"superstep.dev/graphadapter"
 )
 
+// modes are all of them, as a graph asks for them.
+var modes = map[string][]superstep.CompileOption{
+	"sync": nil, "fused": {superstep.WithFused()}, "async": compiledAs(superstep.DurabilityAsync), "exit": compiledAs(superstep.DurabilityExit),
+}
+
 // inModes runs one test of a graph in every mode, on every runtime.
 func inModes[Out any](t *testing.T, b *superstep.StateGraph[Out], body func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[Out])) {
 	t.Helper()
-	for name, opts := range map[string][]superstep.CompileOption{
-		"sync": nil, "fused": {superstep.WithFused()}, "async": compiledAs(superstep.DurabilityAsync), "exit": compiledAs(superstep.DurabilityExit),
-	} {
+	for name, opts := range modes {
 		t.Run(name, func(t *testing.T) { onRuntimes(t, b.MustCompile(opts...), body) })
 	}
 }

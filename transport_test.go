@@ -110,7 +110,14 @@ func current(lines []string) []string {
 }
 
 // TestLiveBeforeTheResult: the node waits until its reader has what it emitted, which without a transport would never be.
+// Of supersteps in one activity the first is live.
 func TestLiveBeforeTheResult(t *testing.T) {
+	for name, opts := range modes {
+		t.Run(name, func(t *testing.T) { liveBeforeTheResult(t, opts...) })
+	}
+}
+
+func liveBeforeTheResult(t *testing.T, opts ...superstep.CompileOption) {
 	seen := make(chan struct{})
 	g := superstep.NewStateGraph[counter]("live_before")
 	listening := make(chan struct{})
@@ -128,7 +135,7 @@ func TestLiveBeforeTheResult(t *testing.T) {
 		return s, nil
 	})
 	g.AddEdge(superstep.Start, "tell")
-	graph := g.MustCompile()
+	graph := g.MustCompile(opts...)
 	th := graph.Thread(liveRuntime(t, &superstep.LocalTransport{}, graph), graphtest.ThreadID(t))
 	require.NoError(t, th.Start(t.Context(), counter{}))
 	var modes []superstep.StreamMode

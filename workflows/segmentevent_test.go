@@ -104,6 +104,10 @@ func TestAnEventWhileItsWaitIsDropped(t *testing.T) {
 			if err != nil || len(reply.Nodes) != 0 {
 				t.Errorf("while its superstep is being dropped a wait was given %+v, %v", reply, err)
 			}
+			_, err = r.update(thread, workflows.ResumeRequest{ID: "a", Question: "q", Value: word("yes")})
+			if errorKind(err) != workflows.ErrTypeBusy {
+				t.Errorf("an answer while its superstep is being dropped: %v", err)
+			}
 			close(end)
 			left := closingOf(t, first.Get(r.ctx, nil))
 			if left.Events == nil || len(left.Events.Kept) != 1 {
