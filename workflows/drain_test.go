@@ -126,27 +126,39 @@ func TestDrainInASubgraph(t *testing.T) {
 	}
 }
 
+// asksOnce is a node that asks, and one behind it.
+func asksOnce() *graphadapter.Graph {
+	return graph("asks", map[string]graphadapter.Node{"one": asking("one", "first"), "end": says("end")}, []string{"one", "end"},
+		to(pregel.Start, "one"), to("one", "end"))
+}
+
+// drainedWhilePaused waits for the question of asksOnce, pauses the run, answers and drains it.
+func (r *rig) drainedWhilePaused(thread string) {
+	r.t.Helper()
+	s := r.asks(thread, 1)
+	_, err := r.pausing(thread, workflows.PauseRequest{ID: "p"})
+	if err == nil {
+		_, err = r.update(thread, answer("1", s.Questions[0], `"yes"`))
+	}
+	if err == nil {
+		err = r.call(thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // TestADrainOfAPausedRunThatWasAnswered: it counts when the run goes on with the answers, also as another execution.
 func TestADrainOfAPausedRunThatWasAnswered(t *testing.T) {
 	for mode, in := range allModes() {
 		t.Run("paused"+mode, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			r.work(graph("asks", map[string]graphadapter.Node{"one": asking("one", "first"), "end": says("end")}, []string{"one", "end"},
-				to(pregel.Start, "one"), to("one", "end")))
+			r.work(asksOnce())
 			thread := testserver.Queue(t)
 			in.Graph, in.Input, in.ContinueAt = "asks", input(`{}`), always
 			run := r.start(thread, in)
-			s := r.asks(thread, 1)
-			if _, err := r.pausing(thread, workflows.PauseRequest{ID: "p"}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.update(thread, answer("1", s.Questions[0], `"yes"`)); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.call(thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
-				t.Fatal(err)
-			}
+			r.drainedWhilePaused(thread)
 			r.continued(thread, run.GetRunID())
 			r.paused(thread)
 			r.unpause(thread)

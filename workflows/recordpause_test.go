@@ -28,6 +28,15 @@ func TestRecordPauses(t *testing.T) {
 			r.unpause(run.GetID())
 			r.finished(run)
 		})
+		recordLife(t, "paused-drained"+mode, asksOnce(), in, func(r *rig, run client.WorkflowRun) {
+			r.drainedWhilePaused(run.GetID())
+			r.unpause(run.GetID())
+			r.stopped(run.GetID())
+			if err := r.invoke(run.GetID(), workflows.InvokeRequest{ID: "on"}); err != nil {
+				t.Fatal(err)
+			}
+			r.finished(run)
+		})
 		hold := in
 		hold.Hold = true
 		recordLife(t, "held"+mode, failingGraph(), hold, func(r *rig, run client.WorkflowRun) {
