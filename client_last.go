@@ -84,7 +84,7 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.Gra
 			cmp.Or(left.Closing.Error, "its last run left no state"), Do: "Fork an earlier checkpoint as a new thread",
 			Command: []string{"history", last.thread}}
 	}
-	in.Events = left.Events
+	in.Events, in.Approvals = left.Events, left.Approvals
 	in.Suspects, in.Behind = left.Suspect, left.Behind
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
 	if in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED; in.Suspect {

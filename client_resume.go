@@ -22,7 +22,7 @@ import (
 // it answers the only one that is open, or lets the run pass the breakpoint at which it stands.
 //
 // Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
-// or the question was answered before; ErrNoWorker when no worker answers: then the answer is not stored (Signal
+// or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker when no worker answers: then the answer is not stored (Signal
 // stores it without one).
 func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, error) {
 	last, err := c.theLastRun(ctx, req.Thread)
@@ -35,7 +35,7 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 	if req.ID == "" {
 		req.ID = uuid.NewString()
 	}
-	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By}
+	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By, Token: req.Token}
 	if err := checkAnswerSize(last, wire); err != nil {
 		return ResumeReply{}, err
 	}
@@ -50,7 +50,8 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 	if err := c.update(ctx, last, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
 		return ResumeReply{}, err
 	}
-	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated}, nil
+	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
+		Votes: reply.Votes, Need: reply.Need}, nil
 }
 
 // maxAnswerBytes bounds what one request answers; the run refuses more too, but a larger message may not reach it.
@@ -231,8 +232,12 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 		e.Kind = map[string]error{
 			workflows.ErrTypeAnswered: ErrAnswerRefused, workflows.ErrTypeBadAnswer: ErrBadInput,
 			workflows.ErrTypeUnknownQuestion: ErrNotFound, workflows.ErrTypeBusy: ErrRunning,
-			workflows.ErrTypeBadUpdate: ErrBadInput, workflows.ErrTypeNotFailed: ErrNotFailed,
+			workflows.ErrTypeNotAllowed: ErrAnswerRefused, workflows.ErrTypeBadUpdate: ErrBadInput, workflows.ErrTypeNotFailed: ErrNotFailed,
 		}[refused.Type()]
+		if refused.Type() == workflows.ErrTypeNotAllowed {
+			addNotAllowed(e, refused)
+			return e
+		}
 		if cause := refusedBy(refused); cause != nil {
 			e.Cause = cause
 			e.Message = strings.TrimSuffix(strings.TrimSuffix(e.Message, cause.Error()), ": ")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"superstep.dev/approval"
 )
 
 // The errors that callers tell apart with errors.Is. The command line's exit codes follow them.
@@ -34,6 +36,8 @@ type Error struct {
 	Message, Do string
 	// Command is what to type for that: the arguments of the superstep command, nil if there is none.
 	Command []string
+	// Code is why an answer to an approval does not count, "" for everything else.
+	Code approval.Code
 	// Cause is the underlying error, nil if there is none.
 	Cause error
 }

@@ -149,6 +149,8 @@ type ResumeRequest struct {
 	Value    json.RawMessage
 	// By names who answers.
 	By string
+	// Token proves who answers a question that asks for an approval; others need none.
+	Token string
 	// ID makes the request idempotent: the same ID is taken once. "" makes one.
 	ID string
 	// Signal sends the answer as a signal: durable even while no worker runs, but with no reply whether it was taken.
@@ -162,4 +164,7 @@ type ResumeReply struct {
 	Node     string `json:"node"`
 	// Accepted is false when the same question had been answered before with the same request id.
 	Accepted bool `json:"accepted"`
+	// Votes are the approvals of the question so far, of the Need that it takes; 0 for other answers.
+	Votes int `json:"votes,omitempty"`
+	Need  int `json:"need,omitempty"`
 }

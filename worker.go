@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 )
 
@@ -39,6 +40,9 @@ type WorkerConfig struct {
 	// InputBytes is what the worker keeps in memory of the large values that its runs' nodes are about to read; 0 means
 	// 128 MiB. One that is not there any more is found by replaying its run, which takes longer.
 	InputBytes int
+	// Gate verifies answers to approvals, and is asked again right before what was approved is done. Nil is closed: such a
+	// worker takes no answer to an approval and does nothing that needs one. All workers of a queue need the same gate.
+	Gate *approval.Gate
 	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
 	// of the Temporal client.
 	Logger *zap.Logger

@@ -30,7 +30,7 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Register(r)
 	}
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
-		WithConverter(cfg.DataConverter)
+		WithConverter(cfg.DataConverter).WithGate(cfg.Gate)
 	if cfg.Transport != nil {
 		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
 			return cfg.Transport.Publish(ctx, LiveEmission(e))

@@ -75,6 +75,7 @@ type execution struct {
 	owner   *owner
 	inputs  *Inputs
 	publish Publish
+	use     graphadapter.UseGate
 	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
 	// of those before.
 	repeated bool
@@ -94,7 +95,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish,
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish, use: n.use(),
 		repeated: repeated}, nil
 }
 
@@ -123,9 +124,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
-		Behind: time.Duration(e.req.Behind) * time.Millisecond,
-		Emit:   e.live(ctx, e.publish),
-		Warn:   func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
+		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
+		Emit: e.live(ctx, e.publish),
+		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	release()
 	if err != nil {

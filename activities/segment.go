@@ -130,6 +130,7 @@ func (e *segment) fill(ctx context.Context) error {
 func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.Env) {
 	warn := func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
 	return func(t *pregel.Task, env *graphadapter.Env) {
+		env.Use = e.nodes.use()
 		if env.Warn = warn; e.nodes.publish != nil {
 			env.Emit = publishing(ctx, e.nodes.publish, e.info, e.req.Thread, t.Key())
 		}

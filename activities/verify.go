@@ -19,6 +19,20 @@ func (n *Nodes) WithGate(g *approval.Gate) *Nodes {
 	return n
 }
 
+// use is how nodes ask the gate right before they do what was approved; nil without one.
+func (n *Nodes) use() graphadapter.UseGate {
+	if n.gate == nil {
+		return nil
+	}
+	return func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error) {
+		ruling, err := n.gate.Use(ctx, check)
+		if ruling.Cause != nil {
+			activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "node", check.Node, "error", ruling.Cause)
+		}
+		return ruling, err
+	}
+}
+
 // noGate says what to do about a worker that cannot verify anything.
 const noGate = "the worker that serves the graph has no gate to verify answers with: start it with the keys of those who " +
 	"sign them (WorkerConfig.Gate)"
@@ -88,10 +102,14 @@ func (v *verification) one(ctx context.Context, one graphadapter.VerifyOne) (app
 	if err := json.Unmarshal(q.Action, &action); err != nil {
 		return approval.Ruling{Code: approval.CodeMalformed, Reason: "the action that the question is about cannot be read"}, nil
 	}
-	return v.gate.Reply(ctx, approval.ReplyCheck{
+	ruling, err := v.gate.Reply(ctx, approval.ReplyCheck{
 		Thread: v.req.Thread, Graph: v.req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
 		Token: one.Token, Reply: one.Reply, Votes: v.votes[one.Question], ToolVersion: v.toolVersion(action),
 	})
+	if ruling.Cause != nil {
+		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", v.req.Thread, "question", q.ID, "error", ruling.Cause)
+	}
+	return ruling, err
 }
 
 // toolVersion is the version of the action's tool that this worker has. A tool that is no effect of the graph has none but

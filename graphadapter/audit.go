@@ -21,7 +21,8 @@ func (a *Audit) Audited(e approval.Entry) { a.Entries = append(a.Entries, e) }
 func (a *Audit) Began(int64, *pregel.Program, *pregel.Thread, Durability) {}
 
 // Continued implements [Recorder].
-func (a *Audit) Continued(int64, *pregel.Program, *pregel.Thread, Durability, pregel.Status, string) {}
+func (a *Audit) Continued(int64, *pregel.Program, *pregel.Thread, Durability, pregel.Status, string) {
+}
 
 // Happened implements [Recorder].
 func (a *Audit) Happened(int64, pregel.Event) {}

@@ -53,8 +53,8 @@ type VerifyReply struct {
 // ToolVersion returns the version of the effect of that name, of this graph or of one below it; false when none is
 // registered.
 func (g *Graph) ToolVersion(effect string) (string, bool) {
-	if _, ok := g.Effects[effect]; ok {
-		return "", true
+	if e, ok := g.Effects[effect]; ok {
+		return e.Version, true
 	}
 	for _, name := range sortedNames(g.Subgraphs) {
 		if version, ok := g.Subgraphs[name].ToolVersion(effect); ok {

@@ -187,7 +187,7 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 // unfit refuses a value that is no answer to the question.
 func unfit(q pregel.Question, value pregel.Value) error {
 	err := graphadapter.CheckAnswer(q, value)
-	if q.Approval != nil { // people reply; what the task gets is made of that
+	if err == nil && q.Approval != nil { // people reply; what the task gets is made of that
 		_, err = readReply(value)
 	}
 	if err != nil {
