@@ -6,6 +6,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
 )
 
 // ApprovalView is an action that waits for approval, as people see it: with its secrets hidden, in Before too.
@@ -24,6 +25,8 @@ type ApprovalView struct {
 	Due time.Time `json:"due,omitzero"`
 	// Escalated says that it was over once, and that others are asked since.
 	Escalated bool `json:"escalated,omitempty"`
+	// Claimed names who is answering at this moment, as far as they said.
+	Claimed string `json:"claimed,omitempty"`
 }
 
 // approvalView is the view of a question's action as it was asked about; nil for any other question.
@@ -42,6 +45,16 @@ func approvalView(q pregel.Question) *ApprovalView {
 	a.Params = approval.Masked(a.Params, a.Secrets)
 	v.Action = a
 	return v
+}
+
+// addPending adds what a run knows of a question that asks for an approval.
+func addPending(q Question, all []workflows.PendingApproval) {
+	for _, p := range all {
+		if p.Question == q.ID && q.Approval != nil {
+			q.Approval.Asked, q.Approval.Votes, q.Approval.Need = p.Asked, p.Votes, p.Need
+			q.Approval.Due, q.Approval.Escalated, q.Approval.Claimed = p.Due, p.Escalated, p.Claimed
+		}
+	}
 }
 
 // questionView is a question as people see it.

@@ -175,6 +175,9 @@ func addState(v *ThreadView, s workflows.State) {
 	v.Durability, v.Fused = modeShown(s.Durability), s.Fused
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions, v.Waits, v.Kept = questionsOf(s.Questions), waitViews(s.Waits, dueIn(s.Due)), keptViews(s.Kept)
+	for i := range v.Questions {
+		addPending(v.Questions[i], s.Approvals)
+	}
 	v.Cancel = cancelView(s.Cancel)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
 	"superstep.dev/internal/testserver"
@@ -40,9 +39,16 @@ func newServer(t *testing.T) *server {
 // work runs a worker until stop is called, or the test ends.
 func (s *server) work(graphs ...superstep.Runnable) (stop func()) {
 	s.t.Helper()
+	return s.workWith(superstep.WorkerConfig{Graphs: graphs})
+}
+
+// workWith is work with settings.
+func (s *server) workWith(cfg superstep.WorkerConfig) (stop func()) {
+	s.t.Helper()
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	w, err := superstep.NewWorker(s.temporal, superstep.WorkerConfig{Graphs: graphs, TaskQueue: s.queue,
-		Options: worker.Options{WorkerStopTimeout: 5 * time.Second}, OnReady: func() { close(ready) }})
+	cfg.TaskQueue, cfg.OnReady = s.queue, func() { close(ready) }
+	cfg.Options.WorkerStopTimeout = 5 * time.Second
+	w, err := superstep.NewWorker(s.temporal, cfg)
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { ended <- w.Run(ctx) }()

@@ -64,6 +64,7 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
 			r.lines.add(r.program, e.Checkpoint)
 		}
+		r.auditUses(ctx, e)
 		for _, q := range e.Questions {
 			r.events.asked = r.events.asked || q.Event != ""
 			r.approvals.look = r.approvals.look || q.Approval != nil

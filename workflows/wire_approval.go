@@ -40,7 +40,7 @@ type ApprovalState struct {
 	Pending []PendingApproval `json:"pending,omitempty"`
 	// Used are the ids of the tokens that counted, the latest of them: none counts twice, whatever is asked again.
 	Used []string `json:"used,omitempty"`
-	// Done are the keys of the effects whose use is in the audit, the latest of them.
+	// Done are the uses of approvals that are in the audit, the latest of them.
 	Done []string `json:"done,omitempty"`
 }
 
