@@ -17,6 +17,8 @@ type State map[string]pregel.Value
 //
 // It may be called again for the same task: after a crash, a retry or an answer. What it does to the outside belongs
 // into the task's journal (see [TaskFrom]). A returned error fails the attempt; the node's retry policy decides on.
+//
+// Its goroutine may run other nodes after it: what it does to that, by runtime.LockOSThread for one, it undoes.
 type NodeFunc func(ctx context.Context, input Input) (pregel.Command, error)
 
 // Input is what a node function is called with.
