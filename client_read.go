@@ -17,7 +17,8 @@ import (
 )
 
 // Show returns what is known of a thread: where it stands, its open questions, what it did outside, and why it makes
-// no progress if it does not. For an open run it asks a worker, and makes do without when none answers.
+// no progress if it does not. For an open run it asks a worker; when none answers it replays the run's history, for which
+// all the graph's reducers must be Superstep's own.
 //
 // Errors: ErrNotFound, ErrNoServer.
 func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
@@ -33,16 +34,7 @@ func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
 	if err != nil {
 		return ThreadView{}, err
 	}
-	probe, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	var state workflows.State
-	if err := c.query(probe, last, workflows.QueryState, &state); err == nil {
-		addState(&v, state)
-		v.Effects = newestEffects(v.Effects, c.effectsUnderWay(last))
-	} else if v.Problem == "" {
-		v.Problem = err.Error()
-	}
-	return v, nil
+	return v, c.addOpen(ctx, last, &v)
 }
 
 func (c *Client) viewOf(last *lastRun) ThreadView {

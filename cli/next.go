@@ -47,7 +47,7 @@ func nextOf(thread string, status superstep.Status, questions []superstep.Questi
 		return []string{"resume", thread, q.ID, "--value", sampleAnswer(q.Schema)}
 	case status == superstep.StatusStopped:
 		return []string{"resume", thread}
-	case status.Failed(), status == superstep.StatusTerminated:
+	case status.Failed(), status == superstep.StatusTerminated, status == superstep.StatusCancelled:
 		return []string{"retry", thread}
 	case status == superstep.StatusRunning, status == superstep.StatusWaiting, status == superstep.StatusWaitingEvent:
 		return []string{"show", thread}

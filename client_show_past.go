@@ -1,0 +1,76 @@
+package superstep
+
+import (
+	"context"
+	"errors"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/workflows"
+)
+
+// addOpen adds what a worker says of an open run, and, when none answers, what the run's history tells.
+func (c *Client) addOpen(ctx context.Context, last *lastRun, v *ThreadView) error {
+	state, err := c.stateAsked(ctx, last)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && v.Problem == "" {
+		v.Problem = err.Error()
+	}
+	if errors.Is(err, ErrNoWorker) {
+		state, err = c.stateTold(ctx, last)
+	}
+	if err != nil {
+		return nil // Problem says so; what the server knows is known
+	}
+	addState(v, state)
+	v.Effects = newestEffects(v.Effects, c.effectsUnderWay(last))
+	return nil
+}
+
+// stateAsked asks a worker, not for long.
+func (c *Client) stateAsked(ctx context.Context, last *lastRun) (state workflows.State, err error) {
+	probe, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if err = c.somebodyPolls(probe, last.graph); err == nil {
+		err = c.query(probe, last, workflows.QueryState, &state)
+	}
+	return state, err
+}
+
+// stateTold replays an open run in this process. It fails when the graph has reducers that are not here.
+func (c *Client) stateTold(ctx context.Context, last *lastRun) (state workflows.State, err error) {
+	past, err := c.pastOf(ctx, c.graphOr(nil, last), last, func(*chain) bool { return true })
+	if err != nil {
+		return state, err
+	}
+	program, thread := past.Thread()
+	if program == nil {
+		return state, errors.New("the run has not begun")
+	}
+	snapshot, err := program.Snapshot(thread, thread.Head, true)
+	if err != nil { // writes that conflict cannot be shown; what was before them can
+		snapshot, err = program.Snapshot(thread, thread.Head, false)
+	}
+	if err != nil {
+		return state, err
+	}
+	in, err := c.inputOf(ctx, last.thread, last.runID)
+	if err != nil {
+		return state, err
+	}
+	open := program.OpenQuestions(thread)
+	state = workflows.State{Graph: last.graph, Status: string(c.statusNow(last, past)), Snapshot: *snapshot, Output: program.Spec.Output,
+		Questions: forPeople(open), Waits: forEvents(open), Ledgers: program.Ledgers(thread)}
+	state.Durability, state.Fused = graphadapter.ModeOf(program.Spec, in.Durability, in.Fused)
+	if state.Status == workflows.StatusRunning {
+		state.Running = snapshot.Next
+	}
+	if paused := c.pauseOf(last.described.GetWorkflowExecutionInfo()); paused != nil {
+		state.Paused = &workflows.Pause{By: paused.By, Reason: paused.Reason, At: paused.At}
+		if state.Status != workflows.StatusRunning {
+			state.Status = workflows.StatusPaused
+		}
+	}
+	return state, nil
+}
