@@ -1,0 +1,128 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/internal/testserver"
+)
+
+// TestReconciliationAsAUserSeesIt: a worker is killed with a call under way. What the outside says then decides what is
+// done, and whoever looks sees it in show and in effects, with what to do next.
+func TestReconciliationAsAUserSeesIt(t *testing.T) {
+	const person = "resume"
+	for _, c := range []struct {
+		name, effect, says string
+		cancelled          bool
+		status             superstep.Status
+		state              string
+		calls, undone      int
+		evidence, next     string
+	}{
+		{"committed", "keyed", "committed", false, superstep.StatusFinished, "committed", 1, 0, "lookup after crash", ""},
+		{"not found, keyed", "keyed", "not_found", false, superstep.StatusFinished, "committed", 2, 0, "", ""},
+		{"not found, lookup only", "lookup_only", "not_found", false, superstep.StatusFinished, "committed", 2, 0, "", ""},
+		{"not found, no guarantee", "none", "not_found", false, superstep.StatusWaiting, "unknown", 1, 0, "does not make repeating safe", person},
+		{"partial", "keyed", "partial", false, superstep.StatusWaiting, "unknown", 1, 0, "half of it", person},
+		{"no clear answer", "keyed", "unknown", false, superstep.StatusWaiting, "unknown", 1, 0, "who knows", person},
+		{"no lookup", "blind", "", false, superstep.StatusWaiting, "unknown", 1, 0, "no Lookup", person},
+		{"committed, cancelled", "keyed", "committed", true, superstep.StatusCancelled, "compensated", 1, 1, "", "retry"},
+		{"partial, cancelled", "keyed", "partial", true, superstep.StatusWaiting, "", 1, 0, "half of it", person}, // unknown, if it ran again before
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.put("hang")
+			r.putText("effect", c.effect)
+			r.putText("says", c.says)
+			first := r.graphsWorker("worker-1")
+			thread := testserver.Queue(t)
+			r.again("reconciles", thread, r.steered())
+			r.until("the call is under way", func() bool { return r.ran("did") == 1 })
+			r.kill(first)
+			r.remove("hang")
+			if c.cancelled {
+				require.NoError(t, <-r.cancelBehind(thread))
+			}
+			r.graphsWorker("worker-2")
+			r.wait(thread, c.status)
+			require.Equal(t, []int{c.calls, c.undone}, []int{r.ran("did"), r.ran("undid")})
+
+			shown, listed := r.exits(0, r.own("show", thread).end()).stdout, r.exits(0, r.own("effects", thread).end()).stdout
+			require.Contains(t, listed, c.state)
+			require.Contains(t, listed, c.evidence)
+			if c.status == superstep.StatusWaiting { // show lists what is under way
+				require.Contains(t, shown, c.evidence)
+			}
+			require.Contains(t, shown, c.next)
+			var view superstep.ThreadView
+			var effects superstep.EffectsView
+			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("show", thread, "-o", "json").end()).stdout), &view))
+			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("effects", thread, "-o", "json").end()).stdout), &effects))
+			require.Equal(t, c.status, view.Status)
+			require.Len(t, effects.Effects, 1)
+			require.Contains(t, effects.Effects[0].State, c.state)
+			require.Contains(t, effects.Effects[0].Evidence, c.evidence)
+			require.Equal(t, c.next == person, len(view.Questions) == 1)
+			if c.next == person {
+				require.Contains(t, shown, view.Questions[0].ID)
+				require.True(t, strings.Contains(shown, "resume "+thread), shown)
+			}
+		})
+	}
+}
+
+// reconciles calls, in its one node, the effect that the file "effect" names.
+func reconciles() *superstep.Graph[work] {
+	effects := map[string]*superstep.Effect[string, string]{
+		"keyed": steeredEffect("keyed", superstep.TargetKeyed), "lookup_only": steeredEffect("lookup_only", superstep.TargetLookupOnly),
+		"none": steeredEffect("none", superstep.TargetNone), "blind": steeredEffect("blind", superstep.TargetNone),
+	}
+	effects["blind"].Lookup = nil
+	g := superstep.NewStateGraph[work]("reconciles")
+	for _, name := range slices.Sorted(maps.Keys(effects)) {
+		g.AddEffect(effects[name])
+	}
+	g.AddNode("act", func(ctx context.Context, s work) (work, error) {
+		dir, timeout := s.Dir.Get(), time.Second
+		if there(dir, "hang") {
+			timeout = patience
+		}
+		name, err := os.ReadFile(filepath.Join(dir, "effect"))
+		if err == nil {
+			_, err = effects[string(name)].Call(ctx, dir, superstep.WithCallTimeout(timeout), superstep.WithSettleTime(time.Second))
+		}
+		return s, err
+	})
+	g.AddEdge(superstep.Start, "act")
+	return g.MustCompile()
+}
+
+// steeredEffect hangs while there is a file "hang", and is found as the file "says" says until it was undone.
+func steeredEffect(name string, target superstep.EffectTarget) *superstep.Effect[string, string] {
+	return &superstep.Effect[string, string]{
+		Name: name, Target: target,
+		Do: func(ctx context.Context, key, dir string) (string, error) {
+			err := noted(dir, "did")
+			if err == nil {
+				err = awaitUntil(ctx, func() bool { return !there(dir, "hang") })
+			}
+			return key, err
+		},
+		Lookup: func(_ context.Context, key, dir string) (superstep.Finding[string], error) {
+			says, err := os.ReadFile(filepath.Join(dir, "says"))
+			notes := map[string]string{"partial": "half of it", "unknown": "who knows"}
+			return superstep.Finding[string]{Status: superstep.FindingStatus(says), Receipt: key, Note: notes[string(says)]}, err
+		},
+		Compensate: func(_ context.Context, _, dir, _ string) error { return noted(dir, "undid") },
+	}
+}
