@@ -20,7 +20,7 @@ func (a *app) questionCommand() *cobra.Command {
 		use: "question THREAD [QUESTION]", short: "Show all that a question asks", group: groupRuns,
 		args: []string{"THREAD", "[QUESTION]"},
 		about: `For an approval: exactly what would be done, with what, until when, who is asked, what happens when nobody answers, and
-what was proposed before. Parameters that are secret show as ***. QUESTION is the question's id or the start of it, and
+what was proposed before. Parameters that are secret show as ***. The audit notes that you have looked. QUESTION is the question's id or the start of it, and
 can be left out while one question is open.`,
 		example: []string{"question r-7 q-41c9", "question r-7 -o json"},
 		run: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +34,11 @@ func (a *app) question(ctx context.Context, thread, id string) error {
 		return err
 	}
 	call := func(svc service, ctx context.Context, thread string) (superstep.QuestionView, error) {
-		return svc.Question(ctx, thread, id)
+		v, err := svc.Question(ctx, thread, id)
+		if err == nil {
+			err = a.viewed(ctx, svc, v)
+		}
+		return v, err
 	}
 	return onThread(a, ctx, thread, call, a.showQuestion)
 }
@@ -67,6 +71,10 @@ func (a *app) showQuestion(v superstep.QuestionView) error {
 		for _, q := range v.Others {
 			a.printf("  %s\n", questionLine(q))
 		}
+	}
+	if v.Approval != nil {
+		a.next([]string{"approve", v.Thread, v.ID})
+		return nil
 	}
 	a.next([]string{"resume", v.Thread, v.ID, "--value", sampleAnswer(v.Schema)})
 	return nil

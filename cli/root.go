@@ -64,10 +64,11 @@ func (a *app) rootCommand() *cobra.Command {
 		&cobra.Group{ID: groupChange, Title: "Change what was:"},
 		&cobra.Group{ID: groupOperate, Title: "Operate:"})
 	root.AddCommand(
-		a.runCommand(), a.inboxCommand(), a.questionCommand(), a.resumeCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
+		a.runCommand(), a.inboxCommand(), a.questionCommand(), a.resumeCommand(), a.approveCommand(),
+		a.rejectCommand(), a.editCommand(), a.tokenCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
 		a.unpauseCommand(), a.cancelCommand(),
 		a.updateCommand(), a.forkCommand(),
-		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(),
+		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
 		a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
 	root.SetCompletionCommandGroupID(groupOperate)

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -132,6 +133,16 @@ func (s *script) Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.I
 
 func (s *script) Question(ctx context.Context, thread, id string) (superstep.QuestionView, error) {
 	return play[superstep.QuestionView](ctx, s, "Question", []string{thread, id}, nil)
+}
+
+func (s *script) Viewed(ctx context.Context, thread, question, by string) error {
+	_, err := play[struct{}](ctx, s, "Viewed", []string{thread, question, by}, nil)
+	return err
+}
+
+func (s *script) Audit(ctx context.Context, thread string) ([]approval.Entry, approval.Chain, error) {
+	view, err := play[auditView](ctx, s, "Audit", thread, nil)
+	return view.Entries, view.Chain, err
 }
 
 func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView, error) {

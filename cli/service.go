@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -18,6 +19,8 @@ type service interface {
 	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
 	Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.InboxPage, error)
 	Question(ctx context.Context, thread, id string) (superstep.QuestionView, error)
+	Viewed(ctx context.Context, thread, question, by string) error
+	Audit(ctx context.Context, thread string) ([]approval.Entry, approval.Chain, error)
 	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
 	StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error)
 	HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error)

@@ -20,6 +20,7 @@ type workerFlags struct {
 	metricsAddr, readyFile       string
 	logFormat, logLevel          string
 	drainTimeout, connectTimeout time.Duration
+	gate                         gateFlags
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -43,6 +44,7 @@ func (a *app) workerCommand() *cobra.Command {
 	flags.StringVar(&f.readyFile, "ready-file", "", "`FILE` to write the pid to while tasks are taken")
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
 	flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
+	f.gate.register(flags)
 	flags.StringVar(&f.logFormat, "log-format", "console", "`FORMAT`: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
 	return cmd
@@ -65,6 +67,10 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		return usagef("this program has no graphs to serve: build one with cli.Main(yourgraph.Graph())")
 	}
 	if err := f.check(); err != nil {
+		return err
+	}
+	g, err := a.openGate(f.gate)
+	if err != nil {
 		return err
 	}
 	opts, err := a.clientOptions()
@@ -92,11 +98,14 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	defer c.Close()
-	return a.serve(ctx, c, f, ops, logger)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go g.watch(watching, logger)
+	return a.serve(ctx, c, f, g, ops, logger)
 }
 
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.
-func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *operations, logger *zap.Logger) error {
+func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate, ops *operations, logger *zap.Logger) error {
 	ready := readyFile(f.readyFile)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -105,6 +114,7 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, ops *op
 		TaskQueue: a.conn.taskQueue,
 		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout},
 		Logger:    logger,
+		Gate:      g.approvals(),
 		OnReady: func() {
 			if err := ready.write(os.Getpid()); err != nil {
 				cancel(err) // whoever waits for the file would wait for ever

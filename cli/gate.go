@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"superstep.dev/approval"
+	"superstep.dev/approval/rules"
+	"superstep.dev/approval/token"
+)
+
+// envRules names the files of the worker's rules.
+const envRules = "SUPERSTEP_APPROVAL_RULES"
+
+// lookAtFiles is how often a worker looks whether its keys and rules have changed, for its log.
+const lookAtFiles = 2 * time.Second
+
+// gateFlags say what a worker verifies answers to approvals with.
+type gateFlags struct{ keys, rules string }
+
+func (f *gateFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.keys, "approval-keys", "", "public keys that answers to approvals are verified with: PEM `FILES` or directories,"+
+		" separated as in PATH ("+token.EnvKeys+")")
+	flags.StringVar(&f.rules, "approval-rules", "", "who may approve what: YAML `FILES` or directories, as above ("+envRules+")")
+}
+
+// gate is what a worker verifies answers with.
+type gate struct {
+	keys *token.Keyring
+	book *rules.Book // nil: whoever is asked may answer
+}
+
+// openGate reads keys and rules. Without keys there is no gate, and the worker takes no answer to an approval.
+func (a *app) openGate(f gateFlags) (*gate, error) {
+	var g gate
+	var err error
+	if fromEnv, ok := a.env.LookupEnv(token.EnvKeys); f.keys != "" {
+		g.keys, err = token.Open(filepath.SplitList(f.keys)...)
+	} else if ok && fromEnv != "" {
+		g.keys, err = token.FromEnv()
+	}
+	if err != nil {
+		return nil, &usageError{message: err.Error(), err: err}
+	}
+	if f.rules == "" {
+		f.rules, _ = a.env.LookupEnv(envRules)
+	}
+	if f.rules == "" && g.keys == nil {
+		return nil, nil
+	}
+	if g.keys == nil {
+		return nil, usagef("rules without keys let nobody approve anything: --approval-keys is missing")
+	}
+	if f.rules == "" {
+		return &g, nil
+	}
+	if g.book, err = rules.Open(filepath.SplitList(f.rules)...); err != nil {
+		return nil, &usageError{message: "--approval-rules: " + err.Error(), err: err}
+	}
+	return &g, nil
+}
+
+// approvals is the gate as a worker takes it; nil for none.
+func (g *gate) approvals() *approval.Gate {
+	if g == nil {
+		return nil
+	}
+	out := &approval.Gate{Keys: g.keys}
+	if g.book != nil {
+		out.Policy, out.Directory = g.book, g.book
+	}
+	return out
+}
+
+// gateState is what a log line says of a gate.
+type gateState struct{ keys, rules, keysProblem, rulesProblem string }
+
+func (g *gate) state(ctx context.Context) (s gateState) {
+	var err error
+	if s.keys, err = g.keys.Health(); err != nil {
+		s.keysProblem = err.Error()
+	}
+	if g.book == nil {
+		return s
+	}
+	if s.rules, err = g.book.Version(ctx); err != nil {
+		s.rulesProblem = err.Error()
+	}
+	return s
+}
+
+// watch logs what answers are verified with, and every change of it, until ctx ends.
+func (g *gate) watch(ctx context.Context, logger *zap.Logger) {
+	if g == nil {
+		logger.Info("no approval keys: answers to approvals are refused")
+		return
+	}
+	tick := time.NewTicker(lookAtFiles)
+	defer tick.Stop()
+	was := g.state(ctx)
+	logger.Info("approvals are verified", zap.String("keys", was.keys), zap.String("rules", was.rules))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := g.state(ctx)
+		if now != was {
+			now.log(logger)
+		}
+		was = now
+	}
+}
+
+func (s gateState) log(logger *zap.Logger) {
+	switch {
+	case s.rulesProblem != "":
+		logger.Error("approval rules cannot be used: nothing is approved until they can", zap.String("problem", s.rulesProblem))
+	case s.keysProblem != "":
+		logger.Error("approval keys cannot be used: those before go on", zap.String("problem", s.keysProblem))
+	default:
+		logger.Info("approval keys or rules have changed", zap.String("keys", s.keys), zap.String("rules", s.rules))
+	}
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/approval/token"
+)
+
+const (
+	envToken      = "SUPERSTEP_TOKEN"
+	envSigningKey = token.EnvSigningKey
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	var (
+		who, key string
+		life     time.Duration
+	)
+	cmd := a.build(command{
+		use: "token THREAD [QUESTION]", short: "Make a token that lets somebody answer an approval", group: groupRuns,
+		args: []string{"THREAD", "[QUESTION]"},
+		about: `The token is good for this question, as it is asked now, for one answer by that person, and for a short time. Give it to
+them and to nobody else. It is made with the private key in ` + envSigningKey + ` or --key; workers need the public one.`,
+		example: []string{"token r-7 q-41c9 --for ann", "token r-7 --for ann --ttl 2m -o json"},
+		run: func(cmd *cobra.Command, args []string) error {
+			return a.makeToken(cmd.Context(), append(args, "")[:2], who, key, life)
+		},
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&who, "for", "", "`NAME` of who is to answer")
+	flags.DurationVar(&life, "ttl", 5*time.Minute, "`TIME` for which it is good, up to 1h")
+	flags.StringVar(&key, "key", "", "private key `FILE` ("+envSigningKey+")")
+	return cmd
+}
+
+// tokenView is a token for programs.
+type tokenView struct {
+	Token    string    `json:"token"`
+	Thread   string    `json:"thread"`
+	Question string    `json:"question"`
+	For      string    `json:"for"`
+	Expires  time.Time `json:"expires"`
+}
+
+func (a *app) makeToken(ctx context.Context, args []string, who, key string, life time.Duration) error {
+	switch {
+	case who == "":
+		return usagef("--for is missing: the name of who is to answer")
+	case life < time.Second || life > approval.MaxTokenLife:
+		return usagef("--ttl %v is not between 1s and %v", life, approval.MaxTokenLife)
+	}
+	if err := checkThread(args[0]); err != nil {
+		return err
+	}
+	if err := checkQuestion(args[1]); err != nil {
+		return err
+	}
+	signer, err := a.signer(key)
+	if err != nil {
+		return err
+	}
+	if signer == nil {
+		return usagef("there is no key to sign with: set %s or give --key", envSigningKey)
+	}
+	return a.withService(ctx, func(svc service) error {
+		v, err := a.openApproval(ctx, svc, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		expires := a.now().Add(life).Truncate(time.Second)
+		signed, err := sign(signer, v, who, expires)
+		if err != nil {
+			return err
+		}
+		if a.json() {
+			return a.writeJSON(tokenView{Token: signed, Thread: v.Thread, Question: v.ID, For: who, Expires: expires})
+		}
+		a.printf("%s\n", signed)
+		return nil
+	})
+}
+
+// sign makes a token for the question as it is asked now; a zero time leaves its life to the signer.
+func sign(signer *token.Signer, v superstep.QuestionView, who string, expires time.Time) (string, error) {
+	signed, err := signer.Sign(approval.Claims{Thread: v.Thread, Question: v.ID, Approver: who, Digest: v.Approval.Digest,
+		ParamsHash: v.Approval.ParamsHash, ExpiresAt: expires})
+	if err != nil {
+		return "", &usageError{message: err.Error(), err: err}
+	}
+	return signed, nil
+}
+
+// tokenToSend is the token that was given, or one that is made here; "" when there is none, for the worker to refuse.
+func (a *app) tokenToSend(f replyFlags, who string, v superstep.QuestionView) (string, error) {
+	given := f.token
+	if given == "" {
+		given, _ = a.env.LookupEnv(envToken)
+	}
+	if given != "" {
+		a.secrets = append(a.secrets, given)
+		return given, nil
+	}
+	signer, err := a.signer(f.key)
+	if err != nil || signer == nil {
+		return "", err
+	}
+	return sign(signer, v, who, time.Time{})
+}
+
+// signer reads the private key, from the file that was named or from the environment; nil when there is none.
+func (a *app) signer(file string) (s *token.Signer, err error) {
+	text, _ := a.env.LookupEnv(envSigningKey)
+	if file == "" && strings.Contains(text, "-----BEGIN ") {
+		s, err = token.ParseSigner([]byte(text))
+	} else if file = first(file, text); file != "" {
+		s, err = token.LoadSigner(file)
+	}
+	if err != nil {
+		return nil, &usageError{message: err.Error(), err: err}
+	}
+	if s != nil {
+		s.Now = a.now
+	}
+	return s, nil
+}
