@@ -31,7 +31,7 @@ func (a *app) rejectCommand() *cobra.Command {
 func (a *app) editCommand() *cobra.Command {
 	return a.replyCommand(approval.VerdictEdit, "edit", "Propose other parameters for what a run asks to do",
 		`Nothing is done yet: the parameters proposed are a new question, with an id of its own, which has to be approved.`,
-		`edit r-7 q-41c9 --params '{"order_id":"o-7","amount":20000}'`, `edit r-7 q-41c9 --params @params.json --reason "one item only"`)
+		`edit r-7 q-41c9 --params '{"order_id":"o-7","amount":20000}'`, `edit r-7 q-41c9 --params @answer.json --reason "one item only"`)
 }
 
 func (a *app) replyCommand(verdict approval.Verdict, name, short, about string, example ...string) *cobra.Command {
@@ -86,6 +86,9 @@ func (a *app) reply(ctx context.Context, args []string, verdict approval.Verdict
 		reply, err := svc.Resume(ctx, req)
 		if err != nil {
 			return err
+		}
+		if f.by == "" && req.Token != "" && req.Token == a.given(f) {
+			req.By = "" // the token says who, and it is not read here
 		}
 		return a.showCounted(reply, verdict, req, v.Others)
 	})
@@ -142,20 +145,20 @@ func (a *app) showCounted(reply superstep.ResumeReply, verdict approval.Verdict,
 	if a.json() {
 		return a.writeJSON(reply)
 	}
-	who, what, node := clean(req.By), clean(reply.Question), clean(first(reply.Node, "the run"))
+	who, what, node := byName(req.By), clean(reply.Question), clean(first(reply.Node, "the run"))
 	after := nextOf(req.Thread, superstep.StatusRunning, others)
 	switch {
 	case !reply.Accepted:
 		a.printf("accepted  %s before, with the same request\n", what)
 	case verdict == approval.VerdictApprove && reply.Votes < reply.Need:
-		a.printf("counted   %s by %s, %d of %d\n", what, who, reply.Votes, reply.Need)
+		a.printf("counted   %s%s, %d of %d\n", what, who, reply.Votes, reply.Need)
 		after = []string{"question", req.Thread, reply.Question}
 	case verdict == approval.VerdictApprove:
-		a.printf("accepted  %s by %s; %s continues\n", what, who, node)
+		a.printf("accepted  %s%s; %s continues\n", what, who, node)
 	case verdict == approval.VerdictReject:
-		a.printf("rejected  %s by %s; %s continues without it\n", what, who, node)
+		a.printf("rejected  %s%s; %s continues without it\n", what, who, node)
 	default:
-		a.printf("proposed  %s by %s; %s asks anew, with these parameters\n", what, who, node)
+		a.printf("proposed  %s%s; %s asks anew, with these parameters\n", what, who, node)
 		after = []string{"question", req.Thread}
 	}
 	a.next(after)

@@ -88,7 +88,7 @@ func (a *app) showAudit(v auditView, f auditFlags) error {
 		return err
 	}
 	if first := v.Entries[0].Seq; first > 1 {
-		a.printf("%s of earlier runs are gone\n", entryCount(first-1))
+		a.printf("what is before entry %d is gone with earlier runs\n", first)
 	}
 	return nil
 }

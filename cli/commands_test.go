@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/approval/token"
+
 	"superstep.dev"
 )
 
@@ -19,6 +21,9 @@ func TestExamples(t *testing.T) {
 	for _, name := range []string{"order.json", "answer.json", "values.json"} {
 		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o600))
 	}
+	private, _, err := token.Generate("")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("ann.key", private, 0o600))
 	for _, cmd := range (&app{program: "superstep"}).rootCommand().Commands() {
 		if cmd.Name() == "worker" || cmd.Name() == "healthcheck" {
 			continue // they listen and dial; they have tests of their own

@@ -27,7 +27,7 @@ func (a *app) tokenCommand() *cobra.Command {
 		args: []string{"THREAD", "[QUESTION]"},
 		about: `The token is good for this question, as it is asked now, for one answer by that person, and for a short time. Give it to
 them and to nobody else. It is made with the private key in ` + envSigningKey + ` or --key; workers need the public one.`,
-		example: []string{"token r-7 q-41c9 --for ann", "token r-7 --for ann --ttl 2m -o json"},
+		example: []string{"token r-7 q-41c9 --for ann --key ann.key", "token r-7 --for ann --ttl 2m --key ann.key -o json"},
 		run: func(cmd *cobra.Command, args []string) error {
 			return a.makeToken(cmd.Context(), append(args, "")[:2], who, key, life)
 		},
@@ -99,11 +99,7 @@ func sign(signer *token.Signer, v superstep.QuestionView, who string, expires ti
 
 // tokenToSend is the token that was given, or one that is made here; "" when there is none, for the worker to refuse.
 func (a *app) tokenToSend(f replyFlags, who string, v superstep.QuestionView) (string, error) {
-	given := f.token
-	if given == "" {
-		given, _ = a.env.LookupEnv(envToken)
-	}
-	if given != "" {
+	if given := a.given(f); given != "" {
 		a.secrets = append(a.secrets, given)
 		return given, nil
 	}
@@ -112,6 +108,12 @@ func (a *app) tokenToSend(f replyFlags, who string, v superstep.QuestionView) (s
 		return "", err
 	}
 	return sign(signer, v, who, time.Time{})
+}
+
+// given is the token that was given, "" for none.
+func (a *app) given(f replyFlags) string {
+	fromEnv, _ := a.env.LookupEnv(envToken)
+	return first(f.token, fromEnv)
 }
 
 // signer reads the private key, from the file that was named or from the environment; nil when there is none.

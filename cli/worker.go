@@ -98,9 +98,11 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	defer c.Close()
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go g.watch(watching, logger)
+	if g != nil {
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go g.watch(watching, logger)
+	}
 	return a.serve(ctx, c, f, g, ops, logger)
 }
 

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"superstep.dev/approval"
+	"superstep.dev/approval/token"
+)
+
+const annMay = "people:\n  ann: {}\nrules:\n  - allow: all\n"
+
+// keyPair writes a new key pair and returns its files.
+func keyPair(t *testing.T) (private, public string) {
+	t.Helper()
+	dir := t.TempDir()
+	private, public = filepath.Join(dir, "ann.key"), filepath.Join(dir, "ann.pem")
+	key, pub, err := token.Generate("ann-1")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(private, key, 0o600))
+	require.NoError(t, os.WriteFile(public, pub, 0o644))
+	return private, public
+}
+
+// TestTokensAreMade with the key of a file or of the environment, for the question as it is asked now.
+func TestTokensAreMade(t *testing.T) {
+	private, public := keyPair(t)
+	keys, err := token.Open(public)
+	require.NoError(t, err)
+	text, err := os.ReadFile(private)
+	require.NoError(t, err)
+	const asked = `{"Question": {"view": {"thread": "r-7", "id": "q-41c9", "approval": {"tool": "pay", "params_hash": "sha256:5a", "digest": "sha256:77"}}},
+		"Resume": {"view": {"accepted": true, "question": "q-41c9"}}}`
+	for about, c := range map[string]struct {
+		env  environment
+		args []string
+	}{
+		"a file":             {nil, []string{"--key", private}},
+		"a file of the env":  {environment{token.EnvSigningKey: private}, nil},
+		"the env":            {environment{token.EnvSigningKey: string(text)}, nil},
+		"a file comes first": {environment{token.EnvSigningKey: "/nowhere"}, []string{"--key", private}},
+	} {
+		t.Run(about, func(t *testing.T) {
+			s := &script{}
+			require.NoError(t, json.Unmarshal([]byte(asked), &s.replies))
+			a, stdout, stderr := testApp(t, s, "")
+			if c.env != nil {
+				a.env = c.env
+			}
+			require.Equal(t, ExitOK, a.run(t.Context(), append([]string{"token", "r-7", "--for", "ann", "--ttl", "2m"}, c.args...)), stderr)
+			claims, err := keys.Verify(string(bytes.TrimSpace(stdout.Bytes())))
+			require.NoError(t, err)
+			claims.ID = ""
+			now := a.now()
+			require.Equal(t, now.Add(2*time.Minute).Unix(), claims.ExpiresAt.Unix())
+			claims.IssuedAt, claims.ExpiresAt = time.Time{}, time.Time{}
+			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a"}, claims)
+		})
+	}
+}
+
+// TestGateOfAWorker: what it reads, and what it refuses to begin with.
+func TestGateOfAWorker(t *testing.T) {
+	_, public := keyPair(t)
+	book := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(book, []byte(annMay), 0o644))
+	a, _, _ := testApp(t, &script{}, "")
+	g, err := a.openGate(gateFlags{})
+	require.NoError(t, err)
+	require.Nil(t, g.approvals(), "closed")
+	g, err = a.openGate(gateFlags{keys: public})
+	require.NoError(t, err)
+	require.Nil(t, g.approvals().Policy)
+	a.env = environment{envRules: book}
+	g, err = a.openGate(gateFlags{keys: public})
+	require.NoError(t, err)
+	require.NotNil(t, g.approvals().Directory)
+	for about, f := range map[string]gateFlags{
+		"rules alone": {rules: book}, "no such file": {keys: "/nowhere.pem"}, "no such rules": {keys: public, rules: "/nowhere.yaml"},
+	} {
+		_, err := a.openGate(f)
+		_, code := exitOf(err)
+		require.Equal(t, ExitUsage, code, about)
+	}
+}
+
+// TestChangesOfTheGateAreLogged, the broken ones as errors.
+func TestChangesOfTheGateAreLogged(t *testing.T) {
+	_, public := keyPair(t)
+	book := filepath.Join(t.TempDir(), "rules.yaml")
+	write := func(text string) {
+		next := book + ".new"
+		require.NoError(t, os.WriteFile(next, []byte(text), 0o644))
+		require.NoError(t, os.Rename(next, book))
+	}
+	write(annMay)
+	a, _, _ := testApp(t, &script{}, "")
+	g, err := a.openGate(gateFlags{keys: public, rules: book})
+	require.NoError(t, err)
+	var log lockedBuffer
+	logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&log), zap.InfoLevel))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); g.watch(ctx, logger) }()
+	logged := func(text string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return log.contains(text) }, 30*time.Second, 20*time.Millisecond, text)
+	}
+	logged("approvals are verified")
+	write(annMay + "    when: params.amount > 1\n")
+	logged("approval keys or rules have changed")
+	write("nonsense: true\n")
+	logged("nothing is approved until they can")
+	cancel()
+	<-ended
+}
+
+// lockedBuffer is written and read by two goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) contains(text string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Contains(b.text.Bytes(), []byte(text))
+}
