@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -17,14 +18,19 @@ import (
 // that runs is answered when it stops.
 type Memory struct {
 	driver *graphadapter.Memory
+	gate   *approval.Gate // nil lets everything through
 
 	mu      sync.Mutex
 	threads map[string]*memoryThread
 }
 
 // NewMemory returns a Memory without threads.
-func NewMemory() *Memory {
-	return &Memory{driver: graphadapter.NewMemory(), threads: map[string]*memoryThread{}}
+func NewMemory(opts ...MemoryOption) *Memory {
+	m := &Memory{driver: graphadapter.NewMemory(), threads: map[string]*memoryThread{}}
+	for _, o := range opts {
+		o.applyMemory(m)
+	}
+	return m
 }
 
 // memoryThread is one thread. Its fields below mu are of the newest run.
@@ -36,19 +42,21 @@ type memoryThread struct {
 
 	trace   trace
 	effects memoryEffects
+	audit   memoryAudit
 	undo    *memoryUndo // under mu: while effects are undone
 
-	mu      sync.Mutex
-	view    ThreadView
-	cause   error
-	options StartRequest
-	open    []pregel.Question
-	tape    *tape
-	cancel  context.CancelCauseFunc
-	drain   chan<- string
-	runs    int
-	pause   memoryPause
-	events  memoryEvents
+	mu        sync.Mutex
+	view      ThreadView
+	cause     error
+	options   StartRequest
+	open      []pregel.Question
+	tape      *tape
+	cancel    context.CancelCauseFunc
+	drain     chan<- string
+	runs      int
+	pause     memoryPause
+	events    memoryEvents
+	approvals memoryApprovals
 	// done is closed when the newest run stopped, or is held by a pause; nil before the first.
 	done chan struct{}
 }
@@ -91,8 +99,12 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	in := inputOf(r)
+	if err := t.pastTheGate(in.Resume); err != nil {
+		return t.view, err
+	}
 	t.options = r
-	return t.begin(ctx, m, g, inputOf(r), r.Checkpoint)
+	return t.begin(ctx, m, g, in, r.Checkpoint)
 }
 
 // begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was.
@@ -104,7 +116,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 		return t.view, err
 	}
 	opts := engineOptions(t.options, t.observe)
-	opts.Checkpoint = checkpoint
+	opts.Checkpoint, opts.Use = checkpoint, m.use
 	durability, fused := graphadapter.ModeOf(g.Spec, opts.Durability, t.options.Fused)
 	opts.Durability = durability
 	drain := make(chan string, 1)
@@ -151,6 +163,7 @@ func (t *memoryThread) observe(e pregel.Event) {
 	defer t.trace.mu.Unlock()
 	t.trace.observe(e)
 	t.effects.observe(e)
+	t.audit.observe(t.id, e)
 	t.tape.observe(e)
 }
 

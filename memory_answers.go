@@ -29,6 +29,9 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 		t.rule(ctx, m.driver.Thread(g, t.id), g, byID)
 		return nil
 	}
+	if byID, err = t.decide(ctx, m, g, byID, a); err != nil || len(byID) == 0 {
+		return err
+	}
 	if t.view.Paused != nil {
 		t.pause.keep(t, byID)
 		return nil
@@ -50,6 +53,9 @@ func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
 		if !ok {
 			continue
 		}
+		if q.Approval != nil {
+			continue // a decision, made of replies that were checked
+		}
 		if err := graphadapter.CheckAnswer(q, given); err != nil {
 			return badAnswer(t.graph, t.id, q.ID, err)
 		}
@@ -59,6 +65,11 @@ func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
 
 // match finds the open question of each answer and checks the answers: all fit or none is taken.
 func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
+	for _, id := range slices.Sorted(maps.Keys(a.byID)) {
+		if err := t.alreadyAnswered(id); err != nil {
+			return nil, err
+		}
+	}
 	if len(t.open) == 0 && len(t.events.waits) > 0 {
 		return nil, t.refuse(ErrAnswerRefused, fmt.Sprintf("it waits for the event %q, not for a person: send that event", t.events.waits[0].Event))
 	}

@@ -74,6 +74,7 @@ func (t *memoryThread) conclude(reason string) {
 	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
 	t.view.Held, t.view.Failure = false, nil
 	t.cause, t.open, t.view.Waits, t.events.waits = &cancelledError{reason}, nil, nil, nil
+	t.attendApprovals()
 }
 
 // cancelHard forgets the superstep under way, and begins to undo effects when the mode wants it; t.mu is held.

@@ -124,6 +124,7 @@ func (t *memoryThread) giveEvents(answers []pregel.Answer) {
 
 // attend looks after the waits of a run that has come to rest: events that came before are given, the others are timed.
 func (t *memoryThread) attend() {
+	t.attendApprovals()
 	m := &t.events
 	if !t.view.Status.Rests() {
 		m.kept, m.sent = append(m.kept, m.sent...), nil

@@ -47,6 +47,9 @@ func checkResume(program *pregel.Program, thread *pregel.Thread, graph, id strin
 		if q.Event != "" {
 			return waitsForEvent(graph, id, q.Question)
 		}
+		if q.Approval != nil {
+			return approvalPastGate(graph, id, q.ID)
+		}
 		if err := graphadapter.CheckAnswer(q.Question, given); err != nil {
 			return badAnswer(graph, id, q.ID, err)
 		}

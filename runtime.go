@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 )
 
@@ -44,10 +45,19 @@ type Runtime interface {
 	streamRun(ctx context.Context, g *graphadapter.Graph, r StreamRequest) iter.Seq2[StreamPart, error]
 }
 
+// auditor is a [Runtime] that keeps a record of approvals: of a thread's, and the chain that it ends in.
+type auditor interface {
+	auditOf(ctx context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error)
+}
+
 // answers are replies to open questions: one without an id while exactly one question is open, else by id.
 type answers struct {
 	only json.RawMessage
 	byID map[string]json.RawMessage
+	// token proves who answers the approvals among the questions, and tokens do by question; by is who says to answer.
+	token  string
+	tokens map[string]string
+	by     string
 }
 
 const maxThreadID = 200

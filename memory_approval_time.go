@@ -1,0 +1,117 @@
+package superstep
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// limit gives those who are asked the action's time to answer.
+func (p *memoryApproval) limit(now time.Time) {
+	p.warn, p.due = time.Time{}, time.Time{}
+	if p.action.Within <= 0 {
+		return
+	}
+	p.due = now.Add(time.Duration(p.action.Within) * time.Millisecond)
+	if p.action.Warn > 0 {
+		p.warn = p.due.Add(-time.Duration(p.action.Warn) * time.Millisecond)
+	}
+}
+
+// timeApprovals sets the timer for what is due first. There is none while nothing waits for a time.
+func (t *memoryThread) timeApprovals() {
+	a := &t.approvals
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	var first time.Time
+	for _, p := range a.pending {
+		for _, at := range []time.Time{p.warn, p.due} {
+			if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+				first = at
+			}
+		}
+	}
+	if !first.IsZero() && t.view.rests() {
+		a.timer = time.AfterFunc(time.Until(first), t.approvalsDue)
+	}
+}
+
+// approvalsDue warns, and ends the approvals whose time is over.
+func (t *memoryThread) approvalsDue() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.view.rests() {
+		return // they are looked after when it rests again
+	}
+	now := time.Now()
+	var given []pregel.Answer
+	for _, p := range slices.Clone(t.approvals.pending) {
+		if !p.warn.IsZero() && !p.warn.After(now) {
+			p.warn = time.Time{}
+			t.note(approval.Entry{Kind: approval.KindWarned, Question: p.question, ParamsHash: p.action.ParamsHash,
+				Reason: fmt.Sprintf("nobody has decided, and the time is over at %s", p.due.UTC().Format(time.RFC3339))})
+		}
+		if p.due.IsZero() || p.due.After(now) {
+			continue
+		}
+		if answer, silent := t.silent(p, now); silent {
+			given = append(given, answer)
+		}
+	}
+	t.showApprovals()
+	t.timeApprovals()
+	if len(given) > 0 {
+		t.giveApprovals(given)
+	}
+}
+
+// silent does what the action says of silence: it returns the answer that this is, or false when the question stays open.
+func (t *memoryThread) silent(p *memoryApproval, now time.Time) (pregel.Answer, bool) {
+	e := approval.Entry{Question: p.question, ParamsHash: p.action.ParamsHash, Reason: "nobody decided in time"}
+	switch {
+	case p.action.Silence == approval.SilenceEscalate && !p.escalated:
+		p.escalated, p.asked = true, p.action.Escalate
+		p.limit(now)
+		e.Kind = approval.KindEscalated
+		t.note(e)
+		return pregel.Answer{}, false
+	case p.action.Silence == approval.SilencePause:
+		p.due = time.Time{}
+		e.Kind, e.Reason = approval.KindExpired, "nobody decided in time: the run is paused, and the question stays open"
+		t.note(e)
+		if t.view.Paused == nil {
+			t.view.Paused = &PauseView{By: "superstep", Reason: fmt.Sprintf("nobody decided on the approval %s in time", p.question), At: now}
+			t.pause.rests(t)
+		}
+		return pregel.Answer{}, false
+	}
+	d := p.action.Silent(p.question, p.votes)
+	e.Kind, e.Verdict = approval.KindExpired, d.Verdict
+	t.note(e)
+	t.settleApproval(p, "nobody in time")
+	raw, err := json.Marshal(d)
+	if err != nil {
+		t.view.Problem = err.Error()
+		return pregel.Answer{}, false
+	}
+	return pregel.Answer{QuestionID: p.question, Value: raw}, true
+}
+
+// giveApprovals gives answers that no call gave: the run goes on, unless it is paused.
+func (t *memoryThread) giveApprovals(answers []pregel.Answer) {
+	if t.view.Paused != nil {
+		byID := map[string]pregel.Value{}
+		for _, a := range answers {
+			byID[a.QuestionID] = a.Value
+		}
+		t.pause.keep(t, byID)
+		return
+	}
+	t.events.again(answers)
+}

@@ -1,0 +1,83 @@
+package superstep
+
+import (
+	"context"
+	"encoding/json"
+
+	"superstep.dev/approval"
+)
+
+// ReplyOption shapes an answer to an approval.
+type ReplyOption interface{ applyReply(*replyOptions) }
+
+type replyOptions struct{ token, reason, by string }
+
+type replyOption func(*replyOptions)
+
+func (o replyOption) applyReply(r *replyOptions) { o(r) }
+
+// WithToken proves who answers: a token for this question, signed by somebody whose key the gate knows.
+func WithToken(token string) ReplyOption {
+	return replyOption(func(r *replyOptions) { r.token = token })
+}
+
+// WithReason says why, for the record: at most 1,000 bytes.
+func WithReason(reason string) ReplyOption {
+	return replyOption(func(r *replyOptions) { r.reason = reason })
+}
+
+// AnsweredBy names who answers where nobody proves it: in a [Memory] without a gate.
+func AnsweredBy(name string) ReplyOption { return replyOption(func(r *replyOptions) { r.by = name }) }
+
+// Approve approves the action of a question of [Approve], [WithApproval] or an [Effect], and waits as Wait does. The
+// question is its id or an unambiguous beginning of it, "" while exactly one is open. When the action needs more people
+// the vote is kept, and the run goes on waiting.
+//
+// Errors: ErrAnswerRefused, with the gate's Code, when the answer does not count or somebody has decided before; those of
+// Resume.
+func (t *Thread[Out]) Approve(ctx context.Context, question string, opts ...ReplyOption) (Result[Out], error) {
+	return t.reply(ctx, question, approval.Reply{Verdict: approval.VerdictApprove}, opts)
+}
+
+// Reject rejects the action; see [Thread.Approve]. One rejection decides.
+func (t *Thread[Out]) Reject(ctx context.Context, question string, opts ...ReplyOption) (Result[Out], error) {
+	return t.reply(ctx, question, approval.Reply{Verdict: approval.VerdictReject}, opts)
+}
+
+// Edit proposes other parameters, which encode as JSON of at most 64 KiB: they are asked about anew; see [Thread.Approve].
+func (t *Thread[Out]) Edit(ctx context.Context, question string, params any, opts ...ReplyOption) (Result[Out], error) {
+	raw, err := t.encodeAnswer(question, params)
+	if err != nil {
+		return Result[Out]{}, err
+	}
+	return t.reply(ctx, question, approval.Reply{Verdict: approval.VerdictEdit, Params: raw}, opts)
+}
+
+func (t *Thread[Out]) reply(ctx context.Context, question string, r approval.Reply, opts []ReplyOption) (Result[Out], error) {
+	var o replyOptions
+	for _, opt := range opts {
+		opt.applyReply(&o)
+	}
+	r.Reason = o.reason
+	raw, err := t.encodeAnswer(question, r)
+	if err != nil {
+		return Result[Out]{}, err
+	}
+	a := answers{only: raw, token: o.token, by: o.by}
+	if question != "" {
+		a.only, a.byID = nil, map[string]json.RawMessage{question: raw}
+	}
+	return t.resume(ctx, a)
+}
+
+// Audit returns the record of the thread's approvals, oldest first, and the chain that it ends in: who was asked, what was
+// said and refused, and what was done. [approval.VerifyEntries] proves that nothing was changed. A [Memory] keeps the
+// newest 10,000 entries. Errors: ErrNotFound.
+func (t *Thread[Out]) Audit(ctx context.Context) ([]approval.Entry, approval.Chain, error) {
+	audits, ok := t.runtime.(auditor)
+	if !ok {
+		return nil, approval.Chain{}, &Error{Kind: ErrBadInput, Graph: t.graph.Spec.Name, Thread: t.id,
+			Message: "this runtime keeps no record of approvals"}
+	}
+	return audits.auditOf(ctx, t.graph, t.id)
+}
