@@ -85,6 +85,7 @@ func (k *kit) attempt(number int, suspect bool) (context.Context, error) {
 		_, a.err = graphadapter.RunAttempt(ctx, k.graph, a.task(), graphadapter.Env{
 			Thread: a.info.Thread, Attempt: number, Suspect: suspect, Journal: journal{k.journal, a},
 			Emit: a.emit, Asked: a.ask, Context: k.settings.context, Alone: true,
+			Requester: a.info.Requester, Use: allowed,
 		})
 	}()
 	select {
@@ -139,8 +140,20 @@ func (a *attempt) ask(q pregel.Question) (pregel.Value, bool) {
 	if a.dead {
 		return nil, false
 	}
-	a.asked = append(a.asked, superstep.Question{ID: q.ID, Node: a.info.Node, Step: a.info.Step, Value: q.Value, Schema: q.Schema})
-	return a.kit.answer(q.ID)
+	asked := superstep.Question{ID: q.ID, Node: a.info.Node, Step: a.info.Step, Value: q.Value, Schema: q.Schema}
+	if action, err := actionOf(q); err == nil {
+		asked.Approval = &superstep.ApprovalView{Action: action, Digest: action.Digest(), Asked: action.Approvers, Need: action.Needs(0)}
+	}
+	a.asked = append(a.asked, asked)
+	answer, ok := a.kit.answer(q.ID)
+	if !ok || q.Approval == nil {
+		return answer, ok
+	}
+	decision, err := decided(q, answer)
+	if err != nil {
+		return answer, true // the node fails with it, and says why
+	}
+	return decision, true
 }
 
 func (k *kit) answer(question string) (pregel.Value, bool) {

@@ -125,7 +125,7 @@ func (x *segmentExecution) prepare(t *pregel.Task, env *graphadapter.Env) {
 	}
 	x.crash(task.point("start")) // not in a goroutine of the node's: its context ends
 	env.Journal = task.record(env.Journal)
-	env.Outside = x.of.outside.serve(task)
+	env.Outside, env.Use = x.of.outside.serve(task), allowed
 }
 
 // heartbeatPoint is in the names of the points of heartbeats between supersteps. When one goes depends on which of a

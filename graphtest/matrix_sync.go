@@ -63,7 +63,7 @@ func (tr *trial) execute(w *process, t *pregel.Task, suspect bool, kept *graphad
 	journal := x.record(&heartbeats{MemoryJournal: stored, by: w, kept: kept, yields: tr.yield})
 	outcome, err := graphadapter.RunAttempt(w.ctx, tr.graph, &task, graphadapter.Env{
 		Thread: matrixThread, Context: tr.m.settings.context, Attempt: kept.Failures + 1, Suspect: suspect,
-		Journal: journal, Outside: tr.outside.serve(x),
+		Journal: journal, Outside: tr.outside.serve(x), Use: allowed,
 	})
 	x.at("end")
 	x.finished()

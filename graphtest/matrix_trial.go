@@ -217,8 +217,8 @@ func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) 
 			}
 			asked[q.ID] = v
 		}
-		if err := graphadapter.CheckAnswer(q.Question, v); err != nil {
-			return nil, fmt.Errorf("the answer %s to the question %s of node %q: %w", v, q.Value, q.Node, err)
+		if v, err = decided(q.Question, v); err != nil {
+			return nil, fmt.Errorf("the answer to the question %s of node %q: %w", q.Value, q.Node, err)
 		}
 		out = append(out, pregel.Answer{QuestionID: q.ID, Value: v, By: "graphtest"})
 	}

@@ -58,6 +58,9 @@ func (s *settings) register(e superstep.AnyEffect, standIn bool) error {
 // Answer answers the node's questions: the first option answers the question that is asked first, and so on. The
 // answer is any value that encodes as JSON, and is held to the question's schema as any answer is. A question without
 // an answer leaves the node waiting, as it does in a run: [superstep.Interrupt] returns [superstep.ErrInterrupted].
+//
+// What asks for an approval is answered by an approval.Verdict, Reply or Decision: it is that of as many people as the action
+// needs, and what they approve may be acted upon.
 func Answer(v any) Option {
 	return option(func(s *settings) error {
 		raw, err := json.Marshal(v)
