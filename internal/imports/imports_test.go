@@ -56,7 +56,7 @@ var arrows = []arrow{
 	{from: "internal/testserver/...", ours: []string{"internal/testserver"}},
 	{from: "internal/processes/...", ours: []string{"internal/processes/...", "internal/testserver"}, theirs: anything},
 	{
-		from: "graphtest/...", ours: []string{"", "graphtest/...", "internal/testserver", "graphadapter/..."},
+		from: "graphtest/...", ours: []string{"", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The command line shows a graph's Spec, which is the engine's data type.
