@@ -45,7 +45,7 @@ func (c *Client) failureOf(ctx context.Context, v ThreadView) error {
 
 func (c *Client) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
 	if a.only != nil {
-		_, err := c.Resume(ctx, ResumeRequest{Thread: thread, Value: a.only, By: a.by})
+		_, err := c.Resume(ctx, ResumeRequest{Thread: thread, Question: a.question, Value: a.only, By: a.by, Token: a.token})
 		return err
 	}
 	return c.resumeMany(ctx, thread, a.byID)

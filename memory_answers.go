@@ -65,6 +65,9 @@ func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
 
 // match finds the open question of each answer and checks the answers: all fit or none is taken.
 func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
+	if a.question != "" {
+		a.byID = map[string]json.RawMessage{a.question: a.only}
+	}
 	for _, id := range slices.Sorted(maps.Keys(a.byID)) {
 		if err := t.alreadyAnswered(id); err != nil {
 			return nil, err

@@ -21,10 +21,6 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 	if err != nil {
 		return counted{}, badAnswer(t.graph, t.id, p.question, err)
 	}
-	token, ok := a.tokens[p.question]
-	if !ok {
-		token = a.token
-	}
 	ruling := t.ungated(p, a.by)
 	if m.gate != nil {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
@@ -34,7 +30,7 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 			version = p.action.ToolVersion // as its author wrote it down
 		}
 		ruling, err = m.gate.Reply(ctx, approval.ReplyCheck{Thread: t.id, Graph: t.graph, Node: p.node, Question: p.question,
-			Action: p.action, Asked: p.asked, Token: token, Reply: reply, Votes: p.votes, ToolVersion: version})
+			Action: p.action, Asked: p.asked, Token: a.token, Reply: reply, Votes: p.votes, ToolVersion: version})
 		if err != nil {
 			return counted{}, err
 		}

@@ -26,7 +26,7 @@ func (s staff) Person(_ context.Context, name string) (approval.Person, error) {
 
 func (s staff) Version(context.Context) (string, error) { return "1", nil }
 
-// desk is an office with a gate.
+// gated is an office with a gate.
 type gated struct {
 	*office
 	staff  staff

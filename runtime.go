@@ -41,23 +41,19 @@ type Runtime interface {
 	cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelRequest) (ThreadView, error)
 	// effectsOf returns what a thread did outside.
 	effectsOf(ctx context.Context, g *graphadapter.Graph, thread string) (EffectsView, error)
+	// auditOf returns the record of a thread's approvals, and the chain that it ends in.
+	auditOf(ctx context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error)
 	// streamRun returns what the thread's runs stream.
 	streamRun(ctx context.Context, g *graphadapter.Graph, r StreamRequest) iter.Seq2[StreamPart, error]
-}
-
-// auditor is a [Runtime] that keeps a record of approvals: of a thread's, and the chain that it ends in.
-type auditor interface {
-	auditOf(ctx context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error)
 }
 
 // answers are replies to open questions: one without an id while exactly one question is open, else by id.
 type answers struct {
 	only json.RawMessage
 	byID map[string]json.RawMessage
-	// token proves who answers the approvals among the questions, and tokens do by question; by is who says to answer.
-	token  string
-	tokens map[string]string
-	by     string
+	// question is the one that only is for, "" for the one that is open; token proves who answers an approval, and by is who
+	// says to answer.
+	question, token, by string
 }
 
 const maxThreadID = 200

@@ -2,7 +2,6 @@ package superstep
 
 import (
 	"context"
-	"encoding/json"
 
 	"superstep.dev/approval"
 )
@@ -63,21 +62,13 @@ func (t *Thread[Out]) reply(ctx context.Context, question string, r approval.Rep
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	a := answers{only: raw, token: o.token, by: o.by}
-	if question != "" {
-		a.only, a.byID = nil, map[string]json.RawMessage{question: raw}
-	}
-	return t.resume(ctx, a)
+	return t.resume(ctx, answers{only: raw, question: question, token: o.token, by: o.by})
 }
 
 // Audit returns the record of the thread's approvals, oldest first, and the chain that it ends in: who was asked, what was
 // said and refused, and what was done. [approval.VerifyEntries] proves that nothing was changed. A [Memory] keeps the
-// newest 10,000 entries. Errors: ErrNotFound.
+// newest 10,000 entries, a [Client] those of the runs that the server still has. Errors: ErrNotFound; of a Client those of
+// its Audit.
 func (t *Thread[Out]) Audit(ctx context.Context) ([]approval.Entry, approval.Chain, error) {
-	audits, ok := t.runtime.(auditor)
-	if !ok {
-		return nil, approval.Chain{}, &Error{Kind: ErrBadInput, Graph: t.graph.Spec.Name, Thread: t.id,
-			Message: "this runtime keeps no record of approvals"}
-	}
-	return audits.auditOf(ctx, t.graph, t.id)
+	return t.runtime.auditOf(ctx, t.graph, t.id)
 }
