@@ -25,6 +25,7 @@ const maxContext = 64 << 10
 type runFlags struct {
 	thread, input, durability string
 	context, checkpoint       string
+	requester                 string
 	before, after             []string
 	fused                     bool
 	recursionLimit            int
@@ -62,6 +63,7 @@ run waits or ends.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.thread, "thread", "", "thread `ID`, at most 200 bytes (default: the graph's name and a random part)")
 	flags.StringVar(&f.input, "input", "", "input as a `JSON` object, @FILE, or - for standard input; at most 1 MiB (default: {} without --thread)")
+	flags.StringVar(&f.requester, "requester", "", "`NAME` of on whose behalf it is, for approvals (default: your user name)")
 	flags.BoolVar(&f.follow, "follow", false, "show the run until it waits or ends")
 	flags.StringVar(&f.checkpoint, "from-checkpoint", "", "begin at `CHECKPOINT` of the thread's history, on a branch of its own")
 	flags.StringVar(&f.context, "context", "", "`JSON`, @FILE, or - that every node of this run can read; at most 64 KiB")
@@ -102,7 +104,7 @@ func (a *app) startRequest(ctx context.Context, graph string, f *runFlags) (supe
 		Graph: graph, Thread: f.thread, Checkpoint: f.checkpoint,
 		Durability: superstep.Durability(f.durability), Fused: f.fused, RecursionLimit: f.recursionLimit,
 		MaxConcurrency: f.maxConcurrency, StepTimeout: f.stepTimeout, InterruptBefore: f.before, InterruptAfter: f.after,
-		KeepOpen: f.keepOpen, IdleTimeout: f.idle, Hold: f.hold,
+		Requester: first(f.requester, a.userName()), KeepOpen: f.keepOpen, IdleTimeout: f.idle, Hold: f.hold,
 	}
 	if err := checkGraphName(graph); err != nil {
 		return req, err

@@ -12,11 +12,16 @@ import (
 // defaultPayments is where the payments service listens unless told otherwise.
 const defaultPayments = "http://127.0.0.1:8090"
 
-// FromEnv returns the graph as the environment says: PAYMENTS_URL is the payments service (http://127.0.0.1:8090), and
-// REFUND_LIMIT the amount in cents above which a person is asked (10000). It ends the process with one line when one
-// of them is no use: it is for mains.
+// FromEnv returns the graph as the environment says: PAYMENTS_URL is the payments service (http://127.0.0.1:8090),
+// REFUND_LIMIT the amount in cents above which a person is asked (10000), and REFUND_APPROVALS, when it is not empty, makes
+// that an approval of the refund itself ([WithApprovals]). It ends the process with one line when one of them is no use:
+// it is for mains.
 func FromEnv() *superstep.Graph[State] {
-	g, err := fromEnv(os.Getenv("PAYMENTS_URL"), os.Getenv("REFUND_LIMIT"))
+	var opts []Option
+	if os.Getenv("REFUND_APPROVALS") != "" {
+		opts = append(opts, WithApprovals())
+	}
+	g, err := fromEnv(os.Getenv("PAYMENTS_URL"), os.Getenv("REFUND_LIMIT"), opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "refund:", err)
 		os.Exit(2)
@@ -24,7 +29,7 @@ func FromEnv() *superstep.Graph[State] {
 	return g
 }
 
-func fromEnv(url, limit string) (*superstep.Graph[State], error) {
+func fromEnv(url, limit string, opts ...Option) (*superstep.Graph[State], error) {
 	if url == "" {
 		url = defaultPayments
 	}
@@ -38,5 +43,5 @@ func fromEnv(url, limit string) (*superstep.Graph[State], error) {
 			return nil, fmt.Errorf("REFUND_LIMIT %q: want an amount in cents, such as %d", limit, DefaultLimit)
 		}
 	}
-	return Graph(client, cents), nil
+	return Graph(client, cents, opts...), nil
 }

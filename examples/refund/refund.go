@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"superstep.dev"
@@ -46,18 +47,26 @@ type State struct {
 }
 
 // Graph returns the graph over a payments service. A person is asked for refunds above limit, in cents.
-func Graph(pay Payments, limit int64) *superstep.Graph[State] {
+func Graph(pay Payments, limit int64, opts ...Option) *superstep.Graph[State] {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
 	refund, notify := refundEffect(pay), notifyEffect(pay)
+	ask := limit
+	if o.approvals {
+		refund.Approval, ask = aboveLimit(limit), math.MaxInt64
+	}
 	g := superstep.NewStateGraph[State]("refund")
 	g.AddEffect(refund, notify)
 	g.AddNode("read_order", readOrder(pay), superstep.WithRetry(again), superstep.WithTimeout(10*time.Second, 0))
 	g.AddNode("calculate", calculate(limit))
-	g.AddNode("approval", approval)
+	g.AddNode("approval", askPerson)
 	g.AddNode("commit_refund", commitRefund(refund), superstep.WithRetry(again), superstep.WithTimeout(time.Minute, 0))
 	g.AddNode("notify", tellCustomer(notify), superstep.WithRetry(again), superstep.WithTimeout(time.Minute, 0))
 	g.AddEdge(superstep.Start, "read_order")
 	g.AddEdge("read_order", "calculate")
-	g.AddConditionalEdges("calculate", overLimit(limit), "approval", "commit_refund")
+	g.AddConditionalEdges("calculate", overLimit(ask), "approval", "commit_refund")
 	g.AddConditionalEdges("approval", decided, "commit_refund", "notify")
 	g.AddEdge("commit_refund", "notify")
 	g.AddEdge("notify", superstep.End)
@@ -105,7 +114,7 @@ func overLimit(limit int64) func(context.Context, State) ([]superstep.Target, er
 	}
 }
 
-func approval(ctx context.Context, s State) (State, error) {
+func askPerson(ctx context.Context, s State) (State, error) {
 	yes, err := superstep.Interrupt[bool](ctx,
 		fmt.Sprintf("Refund %s to order %s?", money(s.Amount.Get()), s.OrderID.Get()))
 	if err != nil {
@@ -130,10 +139,16 @@ func decided(_ context.Context, s State) ([]superstep.Target, error) {
 func commitRefund(refund *superstep.Effect[payments.Refund, payments.Receipt]) func(context.Context, State) (State, error) {
 	return func(ctx context.Context, s State) (State, error) {
 		receipt, err := refund.Call(ctx, payments.Refund{OrderID: s.OrderID.Get(), Amount: s.Amount.Get()})
+		var rejected *superstep.RejectedError
+		if errors.As(err, &rejected) {
+			s.Log.Append("declined")
+			return s, superstep.Emit(ctx, "declined")
+		}
 		if err != nil {
 			return s, err
 		}
 		s.Receipt.Set(receipt)
+		s.Amount.Set(receipt.Amount) // an approver may have changed it
 		s.Log.Append("refunded " + receipt.ID)
 		return s, superstep.Emit(ctx, "refunded "+receipt.ID)
 	}

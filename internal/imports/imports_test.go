@@ -67,7 +67,7 @@ var arrows = []arrow{
 	{from: "bench/...", ours: anything, theirs: anything},
 	{from: "e2e/...", ours: anything, theirs: anything},
 	{from: "conformance/...", ours: []string{"", "conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
-	{from: "examples/...", ours: []string{"", "examples/...", "cli"}, theirs: anything},
+	{from: "examples/...", ours: []string{"", "examples/...", "cli", "approval/..."}, theirs: anything},
 	{from: "worker", ours: []string{"cli", "examples/..."}},
 	{from: "starter", ours: []string{"cli", "examples/..."}},
 	{from: "cmd/...", ours: []string{"cli", "examples/..."}},

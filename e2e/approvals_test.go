@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/approval/token"
+	"superstep.dev/examples/refund/payments"
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/testserver"
+)
+
+const approvers = `
+people:
+  ann: {permissions: [refund.write]}
+  bob: {permissions: [refund.write]}
+  rita: {permissions: [refund.write]}
+rules:
+  - allow: refunds
+    tool: payments.refund
+    separate: true
+`
+
+// approvingWorker starts a worker whose refunds need approvals, and returns the private key that approvers sign with.
+func (r *rig) approvingWorker() (key string) {
+	r.t.Helper()
+	r.payments()
+	private, public, err := token.Generate("e2e")
+	require.NoError(r.t, err)
+	key = filepath.Join(r.dir, "e2e.key")
+	require.NoError(r.t, os.WriteFile(key, private, 0o600))
+	r.putText("e2e.pem", string(public))
+	r.putText("rules.yaml", approvers)
+	r.start(processes.Command{Name: "worker", Path: r.binary(workerCommand),
+		Args: append(r.workerArgs(), "--approval-keys", filepath.Join(r.dir, "e2e.pem"), "--approval-rules", filepath.Join(r.dir, "rules.yaml")),
+		Env:  environment("PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")})
+	r.awaitPoller()
+	return key
+}
+
+// wants starts a refund by rita, and returns its question.
+func (r *rig) wants(thread, order string) superstep.Question {
+	r.t.Helper()
+	out := r.exits(3, r.superstep("run", "refund", "--thread", thread, "--input", `{"order_id":"`+order+`"}`, "--requester", "rita", "--follow"))
+	q := r.asked(thread)
+	require.Contains(r.t, out.stdout, "Next: ")
+	require.Contains(r.t, out.stdout, " question "+thread+" "+q.ID)
+	return q
+}
+
+// TestApproversWork: what waits is found, looked at and answered from the command line, once; who must not is refused, and
+// the audit has all of it.
+func TestApproversWork(t *testing.T) {
+	r := newRig(t)
+	key := r.approvingWorker()
+	thread := testserver.Queue(t)
+	q := r.wants(thread, "o-1042")
+	require.Equal(t, "commit_refund", q.Node)
+
+	r.until("the inbox lists it", func() bool {
+		return strings.Contains(r.exits(0, r.superstep("inbox", "--graph", "refund", "--limit", "1000")).stdout, q.ID+"  "+thread)
+	})
+	out := r.exits(0, r.superstep("question", thread, q.ID))
+	require.Contains(t, out.stdout, `"amount": 25000`)
+	require.Contains(t, out.stdout, "requester  rita")
+	require.Contains(t, out.stdout, "then it is denied")
+
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "ann"))
+	require.Contains(t, out.stderr, "token", "without one nothing counts")
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "rita", "--key", key))
+	require.Contains(t, out.stderr, "rita asks for it")
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "zoe", "--key", key))
+	require.Contains(t, out.stderr, "zoe")
+	r.nothingMoved()
+
+	minted := r.exits(0, r.superstep("token", thread, q.ID, "--for", "ann", "--ttl", "2m", "--key", key))
+	out = r.exits(0, r.superstep("approve", thread, q.ID, "--reason", "checked", "--token", strings.TrimSpace(minted.stdout)))
+	require.Contains(t, out.stdout, "accepted  "+q.ID)
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 25_000))
+	r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", key))
+
+	out = r.exits(0, r.superstep("audit", thread, "--verify"))
+	require.Contains(t, out.stdout, "verified  ")
+	out = r.exits(0, r.superstep("audit", thread, "--export", "-"))
+	var kinds []approval.Kind
+	for line := range strings.Lines(out.stdout) {
+		var e approval.Entry
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		kinds = append(kinds, e.Kind)
+	}
+	require.Contains(t, kinds, approval.KindViewed)
+	require.Equal(t, approval.KindAsked, kinds[0])
+	require.Equal(t, approval.KindUsed, kinds[len(kinds)-1])
+}
+
+// TestTheSecondAnswerIsTold who was first, while the run still asks something else.
+func TestTheSecondAnswerIsTold(t *testing.T) {
+	r := newRig(t)
+	key := r.approvingWorker()
+	thread := testserver.Queue(t)
+	first := r.wants(thread, "o-1042")
+	r.exits(0, r.superstep("edit", thread, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`, "--by", "ann", "--key", key))
+	second := r.asked(thread)
+	require.NotEqual(t, first.ID, second.ID, "other parameters are another question")
+	out := r.exits(5, r.superstep("approve", thread, first.ID, "--by", "bob", "--key", key))
+	require.Contains(t, out.stderr, "already answered by ann at ")
+
+	out = r.exits(0, r.superstep("question", thread))
+	require.Contains(t, out.stdout, "/amount  25000")
+	require.Contains(t, out.stdout, "→ 20000")
+	r.exits(0, r.superstep("approve", thread, "--by", "bob", "--key", key))
+	r.wait(thread, superstep.StatusFinished)
+	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 20_000))
+}
+
+func TestARejectionMovesNothing(t *testing.T) {
+	r := newRig(t)
+	key := r.approvingWorker()
+	thread := testserver.Queue(t)
+	q := r.wants(thread, "o-7")
+	out := r.exits(0, r.superstep("reject", thread, q.ID, "--by", "ann", "--key", key, "--reason", "wrong order"))
+	require.Contains(t, out.stdout, "rejected  "+q.ID+" by ann")
+	r.wait(thread, superstep.StatusFinished)
+	r.nothingMoved()
+	require.Equal(t, []string{"paid 250.00", "declined", "customer told"}, value[[]string](r, thread, "log"))
+}
