@@ -4,7 +4,7 @@
 //	go run ./examples/refund/dev
 //
 // It needs Go and nothing else. What runs and refunds there are is kept in .dev of the repository. REFUND_LIMIT, in
-// cents, is the amount above which a person is asked.
+// cents, is the amount above which a person is asked to approve: who runs dev may, with the key that it makes there.
 package main
 
 import (
@@ -100,9 +100,13 @@ func serve(ctx context.Context, out io.Writer, set *processes.Set, root string, 
 		return err
 	}
 	const width = len("devserver")
+	a, err := prepareApprovals(s.dir)
+	if err != nil {
+		return err
+	}
 	prefixer := processes.NewPrefixer(out, width, isTerminal(out))
 	st, err := stack.Start(ctx, set, programs, stack.Config{
-		Dir: s.dir, AnyPort: s.anyPort, Drain: 10 * time.Second, Output: prefixer.For,
+		Dir: s.dir, AnyPort: s.anyPort, Drain: 10 * time.Second, Output: prefixer.For, Env: a.env(),
 	})
 	if err != nil {
 		return err
@@ -112,13 +116,13 @@ func serve(ctx context.Context, out io.Writer, set *processes.Set, root string, 
 			return err
 		}
 	}
-	fmt.Fprint(out, welcome(st))
+	fmt.Fprint(out, welcome(st, shown(root, a.signing)))
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
 // welcome says where everything is, and what to try.
-func welcome(st *stack.Stack) string {
+func welcome(st *stack.Stack, key string) string {
 	address := ""
 	if st.Address != stack.DefaultAddress {
 		address = " --address " + st.Address
@@ -128,12 +132,21 @@ devserver %s   web UI %s   payments %s
 
 Try, in another terminal:
   go run ./starter run refund --thread r-7 --input '{"order_id":"o-7"}' --follow%[4]s
-  go run ./starter resume r-7 --value true%[4]s
+  go run ./starter inbox%[4]s
+  go run ./starter approve r-7 --key %[5]s%[4]s
   go run ./starter history r-7%[4]s
 
 Ctrl-C stops everything.
 
-`, st.Address, st.WebUI, st.Payments, address)
+`, st.Address, st.WebUI, st.Payments, address, key)
+}
+
+// shown is a path as it can be typed in the repository.
+func shown(root, path string) string {
+	if short, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return path
 }
 
 func isTerminal(out io.Writer) bool {

@@ -30,6 +30,7 @@ func TestDevStaysUntilCtrlC(t *testing.T) {
 		code, screen := p.End(t)
 		require.Zero(t, code, screen)
 		require.Contains(t, screen, "\n  go run ./starter run refund --thread r-7 --input '{\"order_id\":\"o-7\"}' --follow --address "+address+"\n")
+		require.Contains(t, screen, "\n  go run ./starter approve r-7 --key "+filepath.Join(dir, "approval.key")+" --address "+address+"\n")
 		require.Regexp(t, `(?m)^worker-1  \| worker ready `, screen)
 		require.Regexp(t, `(?s)worker-2  \| worker drained.*worker-1  \| worker drained.*payments  \| .*payments stopping.*stopped; runs and refunds are kept`, screen)
 		require.NotContains(t, screen, "\x1b")

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"superstep.dev/approval/token"
+)
+
+// approvals are what the workers verify approvals with: a key pair of this machine's, and rules that let who runs dev
+// approve. Nobody has to set anything up before the first approval, and nothing of it is for production.
+type approvals struct{ signing, keys, rules string }
+
+// rulesText lets one person request and approve everything.
+const rulesText = `# Made by make dev, and kept when you change it: who may approve what. examples/refund/approvals.yaml has more to begin with.
+people:
+  %q: {permissions: [refund.write]}
+rules:
+  - allow: refunds
+    tool: payments.refund
+`
+
+// prepareApprovals makes in dir what is not there yet.
+func prepareApprovals(dir string) (approvals, error) {
+	a := approvals{signing: filepath.Join(dir, "approval.key"), keys: filepath.Join(dir, "approval.pem"), rules: filepath.Join(dir, "approvals.yaml")}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return a, fmt.Errorf("make the directory of the approval keys: %w", err)
+	}
+	who, err := user.Current()
+	if err != nil {
+		return a, fmt.Errorf("find out who may approve: %w", err)
+	}
+	if err := a.prepareKeys(); err != nil {
+		return a, fmt.Errorf("make the approval keys: %w", err)
+	}
+	if err := create(a.rules, fmt.Appendf(nil, rulesText, who.Username), 0o644); err != nil {
+		return a, fmt.Errorf("make the approval rules: %w", err)
+	}
+	return a, nil
+}
+
+// prepareKeys makes a pair unless both keys are there: half a pair is of no use.
+func (a approvals) prepareKeys() error {
+	if exists(a.signing) && exists(a.keys) {
+		return nil
+	}
+	private, public, err := token.Generate("dev")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(remove(a.signing), remove(a.keys)); err != nil {
+		return err
+	}
+	return errors.Join(create(a.keys, public, 0o644), create(a.signing, private, 0o600))
+}
+
+// env is what tells workers of it.
+func (a approvals) env() []string {
+	return []string{"REFUND_APPROVALS=1", token.EnvKeys + "=" + a.keys, "SUPERSTEP_APPROVAL_RULES=" + a.rules}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// create writes a file that only then is there; one that is stays as it is.
+func create(path string, text []byte, mode fs.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
