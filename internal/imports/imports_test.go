@@ -30,6 +30,10 @@ var arrows = []arrow{
 	{from: "approval/internal/files"},
 	{from: "approval/token", ours: []string{"approval", "approval/internal/files"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
 	{
+		from: "approval/webhook", ours: []string{"approval"},
+		theirs: []string{"github.com/standard-webhooks/standard-webhooks/libraries/go"},
+	},
+	{
 		from: "approval/rules", ours: []string{"approval", "approval/internal/files"},
 		theirs: []string{"cel.dev/cel-go/...", "go.yaml.in/yaml/v3"},
 	},
