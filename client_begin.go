@@ -108,7 +108,7 @@ func (r *StartRequest) set(s *workflows.Settings) {
 	r.RecursionLimit, r.InterruptBefore, r.InterruptAfter = s.Options.RecursionLimit, s.Options.InterruptBefore, s.Options.InterruptAfter
 	r.Durability, r.Fused, r.MaxConcurrency = Durability(s.Durability), s.Fused, s.MaxConcurrency
 	r.KeepOpen, r.IdleTimeout = s.KeepOpen != 0, time.Duration(max(s.KeepOpen, 0))*time.Millisecond
-	r.Hold, r.Requester = s.Hold, s.Requester
+	r.Hold, r.Requester, r.notices = s.Hold, s.Requester, s.Notices
 	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
 }
 
@@ -122,6 +122,7 @@ func settingsOf(req StartRequest) *workflows.Settings {
 			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.branch},
 		Durability: graphadapter.Durability(req.Durability), Fused: req.Fused, MaxConcurrency: req.MaxConcurrency,
 		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen, Hold: req.Hold, Requester: req.Requester,
+		Notices: req.notices,
 	}
 }
 

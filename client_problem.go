@@ -28,6 +28,8 @@ func (c *Client) problem(ctx context.Context, last *lastRun) (string, error) {
 		failure := a.GetLastFailure()
 		kind := failure.GetApplicationFailureInfo().GetType()
 		switch {
+		case a.GetActivityType().GetName() == graphadapter.NotifyActivity:
+			continue // nothing waits for whoever is to be told
 		case kind == graphadapter.NodeUnservedType, kind == graphadapter.NodeInputType:
 			return failure.GetMessage(), nil
 		case kind == graphadapter.NodeRetryType:

@@ -51,6 +51,7 @@ func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartR
 	if err != nil {
 		return ThreadView{}, err
 	}
+	req.notices = reply.Notices
 	if reply.Spec != nil {
 		if problem := (runOptions{request: req}).problem(reply.Spec); problem != "" {
 			return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
@@ -110,7 +111,7 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	}
 	set := settingsOf(req)
 	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
-	in.Segments, in.ReadsStored, in.Requester = true, true, set.Requester
+	in.Segments, in.ReadsStored, in.Requester, in.Notices = true, true, set.Requester, set.Notices
 	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
 	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {

@@ -25,6 +25,8 @@ type StartRequest struct {
 	Checkpoint string
 	// branch makes the run from Checkpoint begin with a checkpoint of its own in any case.
 	branch bool
+	// notices makes the run tell people outside of its questions.
+	notices bool
 	// Durability is "sync", "async" or "exit"; "" means the graph's own, which is sync unless it says otherwise.
 	Durability Durability
 	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.

@@ -27,10 +27,10 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	past := replays{c, cfg.DataConverter, adapters}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.Options.DisableWorkflowWorker {
-		workflows.NewGraphs(adapters, nil).Telling(inputs).Register(r)
+		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Register(r)
 	}
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
-		WithConverter(cfg.DataConverter).WithGate(cfg.Gate)
+		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify)
 	if cfg.Transport != nil {
 		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
 			return cfg.Transport.Publish(ctx, LiveEmission(e))

@@ -25,7 +25,8 @@ type Nodes struct {
 	publish   Publish // nil: nobody listens
 	effects   Effects // nil: nothing finds what threads did
 	converter converter.DataConverter
-	gate      *approval.Gate // nil: no answer to an approval counts
+	gate      *approval.Gate    // nil: no answer to an approval counts
+	notifier  approval.Notifier // nil: nobody is told of questions
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -46,6 +47,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
+	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
 	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
 	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: graphadapter.StoredTasksActivity})
 }

@@ -99,6 +99,7 @@ func clip(s string) string {
 // accept notes answers as given, and returns the node that asked the last of them.
 func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answer) string {
 	node := ""
+	r.notices.look = true
 	for _, a := range answers {
 		for _, q := range r.asks() {
 			if q.ID == a.QuestionID {

@@ -32,6 +32,7 @@ func (r *run) audit(ctx workflow.Context, e approval.Entry) {
 	if sink, ok := r.sink.(graphadapter.Auditor); ok {
 		sink.Audited(e)
 	}
+	r.tellAudited(ctx, e)
 }
 
 // refuseReply counts replies that were refused for the same reason. A thread that asks for no approvals has no audit.

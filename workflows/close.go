@@ -137,6 +137,7 @@ func (r *run) replied(ctx workflow.Context) {
 	r.readEvents(wait)
 	r.readViews(wait)
 	r.auditRefusals(wait, true)
+	r.leaveNotices(wait)
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.

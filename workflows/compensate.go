@@ -180,6 +180,8 @@ func (r *run) tell(ctx workflow.Context, p *parked, state ledger.State, evidence
 func (r *run) decide(ctx workflow.Context) {
 	for len(r.cancel.parked) > 0 && !r.cancel.enough {
 		r.rests(ctx, StatusWaiting)
+		r.notices.look = true
+		r.attendNotices(ctx)
 		_ = workflow.Await(ctx, func() bool { return r.inbox.hasAnswers() || r.cancel.enough })
 		given := r.inbox.take().Resume
 		if given == nil {

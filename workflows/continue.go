@@ -75,6 +75,7 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 		return false
 	}
 	r.successor = workflow.NewContinueAsNewError(ctx, GraphWorkflow, in)
+	r.notices.stopTelling()
 	return true
 }
 
@@ -139,7 +140,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 		in.Carried.Suspect.All = true // it was reset, which the next run cannot see
 	}
 	in.Pauses, in.Events, in.Approvals = r.pauseState(), r.eventState(), r.approvalState()
-	in.Carried.Replies = r.approvals.waiting
+	in.Carried.Replies, in.Told = r.approvals.waiting, r.noticeState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}

@@ -14,7 +14,7 @@ func (g *Graphs) Desk(ctx workflow.Context) error {
 }
 
 func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
-	reply := AdmitReply{Serves: g.names()}
+	reply := AdmitReply{Serves: g.names(), Notices: g.notices}
 	graph, ok := g.byName[req.Graph]
 	reply.Known = ok
 	if !ok {

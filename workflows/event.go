@@ -145,7 +145,7 @@ func (r *run) takeEvent(ctx workflow.Context, req EventRequest) (EventReply, err
 func (r *run) give(ctx workflow.Context, q pregel.OpenQuestion, request string, a pregel.Answer) {
 	r.inbox.note(Answered{Question: q.ID, Node: q.Node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
 	r.inbox.events = append(r.inbox.events, a)
-	r.events.asked = true
+	r.events.asked, r.notices.look = true, true
 }
 
 func (r *run) eventTaken(id string) (TakenEvent, bool) {

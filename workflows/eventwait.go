@@ -20,6 +20,7 @@ type eventTimer struct {
 // are timed. It runs in the main coroutine only.
 func (r *run) attend(ctx workflow.Context) {
 	r.attendApprovals(ctx)
+	r.attendNotices(ctx)
 	if !r.events.asked || r.inbox.changing() {
 		return
 	}

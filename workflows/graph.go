@@ -52,6 +52,7 @@ type run struct {
 	events    events
 	approvals approvals
 	listed    listed
+	notices   notices
 	updates   int // that were begun, for the ids of their activities
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
@@ -90,6 +91,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	if err := r.handle(ctx, cancel); err != nil {
 		return nil, err
 	}
+	r.openNotices(ctx)
 	switch {
 	case in.Carried != nil:
 	case in.Cancel != nil:

@@ -21,6 +21,15 @@ type Graphs struct {
 	reader *Reader
 	// values is told of what goes by reference; it may be nil.
 	values Values
+	// notices says that the worker tells people outside of questions.
+	notices bool
+}
+
+// Notifying makes the desk say that the worker tells people outside of questions, so that runs which begin from now on do.
+// It returns g.
+func (g *Graphs) Notifying(notices bool) *Graphs {
+	g.notices = notices
+	return g
 }
 
 // NewGraphs returns the workflows over these graphs. sink is told of everything that happens to every run's thread, at
@@ -38,6 +47,7 @@ func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs
 func (g *Graphs) Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: GraphWorkflow})
 	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: DeskWorkflow})
+	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: NoticesWorkflow})
 }
 
 // program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes

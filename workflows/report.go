@@ -16,7 +16,7 @@ func position(ctx workflow.Context) int64 {
 // began reports that the engine, or an update, goes on with the thread.
 func (r *run) began(ctx workflow.Context, d graphadapter.Durability) {
 	r.invoked, r.base, r.beganIn = true, headID(r.thread), r.lines.run
-	r.events.asked, r.approvals.look = true, true
+	r.events.asked, r.approvals.look, r.notices.look = true, true, true
 	if r.sink != nil {
 		r.sink.Began(position(ctx), r.program, r.thread, d)
 	}
@@ -65,6 +65,7 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 			r.lines.add(r.program, e.Checkpoint)
 		}
 		r.auditUses(ctx, e)
+		r.notices.look = r.notices.look || len(e.Questions) > 0
 		for _, q := range e.Questions {
 			r.events.asked = r.events.asked || q.Event != ""
 			r.approvals.look = r.approvals.look || q.Approval != nil

@@ -69,6 +69,7 @@ func (r *run) goOn(ctx workflow.Context) {
 	}
 	if invoke.Settings != nil {
 		r.in.set(*invoke.Settings)
+		r.openNotices(ctx)
 	}
 	if invoke.State != nil {
 		thread, err := r.earlier(invoke.State)
@@ -85,14 +86,14 @@ func (r *run) goOn(ctx workflow.Context) {
 
 func (in *GraphInput) settings() *Settings {
 	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context, Requester: in.Requester,
-		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold}
+		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold, Notices: in.Notices}
 }
 
 func (in *GraphInput) set(s Settings) {
 	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
 	in.Requester = s.Requester
 	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
-	in.KeepOpen = cmp.Or(s.KeepOpen, in.KeepOpen)
+	in.KeepOpen, in.Notices = cmp.Or(s.KeepOpen, in.KeepOpen), in.Notices || s.Notices
 }
 
 // earlier reads a state of the thread that a client chose, or copies the newest. What is made from it is numbered on

@@ -142,6 +142,9 @@ type GraphInput struct {
 	Events *EventState `json:"events,omitempty"`
 	// Approvals is what the thread knows of its approvals.
 	Approvals *ApprovalState `json:"approvals,omitempty"`
+	// Notices says that people outside are told of questions; Told is what a run knew of that which this one continues.
+	Notices bool         `json:"notices,omitempty"`
+	Told    *NoticeState `json:"told,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.

@@ -56,6 +56,7 @@ type Settings struct {
 	// KeepOpen of 0 keeps a run open that is.
 	KeepOpen int64 `json:"keep_open_ms,omitempty"`
 	Hold     bool  `json:"hold,omitempty"`
+	Notices  bool  `json:"notices,omitempty"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.

@@ -96,4 +96,6 @@ type AdmitReply struct {
 	// Problem says why the input or the updates are refused.
 	Problem string       `json:"problem,omitempty"`
 	Spec    *pregel.Spec `json:"spec,omitempty"`
+	// Notices says that the worker tells people outside of questions.
+	Notices bool `json:"notices,omitempty"`
 }

@@ -109,7 +109,11 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
-		if known, ok := f.tasks[a.GetScheduledEventId()]; ok && known.segment {
+		known, ok := f.tasks[a.GetScheduledEventId()]
+		switch {
+		case !ok:
+			return nil
+		case known.segment:
 			return f.segmentEnded(e, known, a)
 		}
 		var outcome pregel.Outcome
@@ -135,6 +139,10 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 
 func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
+	switch a.GetActivityType().GetName() {
+	case graphadapter.NotifyActivity, graphadapter.VerifyActivity:
+		return nil // no task's: whether the run stands still, it says itself
+	}
 	known := &task{update: strings.HasPrefix(a.GetActivityId(), graphadapter.UpdateActivity),
 		segment: a.GetActivityType().GetName() == graphadapter.SegmentActivity}
 	f.tasks[e.GetEventId()] = known
