@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // workerFlags are the flags of worker.
@@ -21,6 +22,7 @@ type workerFlags struct {
 	logFormat, logLevel          string
 	drainTimeout, connectTimeout time.Duration
 	gate                         gateFlags
+	notify                       notifyFlags
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -45,6 +47,7 @@ func (a *app) workerCommand() *cobra.Command {
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
 	flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
 	f.gate.register(flags)
+	f.notify.register(flags)
 	flags.StringVar(&f.logFormat, "log-format", "console", "`FORMAT`: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
 	return cmd
@@ -70,6 +73,10 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	g, err := a.openGate(f.gate)
+	if err != nil {
+		return err
+	}
+	told, err := a.openNotifier(f.notify)
 	if err != nil {
 		return err
 	}
@@ -103,11 +110,11 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		defer stop()
 		go g.watch(watching, logger)
 	}
-	return a.serve(ctx, c, f, g, ops, logger)
+	return a.serve(ctx, c, f, g, told, ops, logger)
 }
 
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.
-func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate, ops *operations, logger *zap.Logger) error {
+func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate, told approval.Notifier, ops *operations, logger *zap.Logger) error {
 	ready := readyFile(f.readyFile)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -117,6 +124,7 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate
 		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout},
 		Logger:    logger,
 		Gate:      g.approvals(),
+		Notify:    told,
 		OnReady: func() {
 			if err := ready.write(os.Getpid()); err != nil {
 				cancel(err) // whoever waits for the file would wait for ever
