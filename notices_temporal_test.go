@@ -105,8 +105,8 @@ func someTried(n int) func(int, []approval.Notice) bool {
 	return func(requests int, _ []approval.Notice) bool { return requests >= n }
 }
 
-// kinds are what was told, each thing once however often a receiver got it.
-func kinds(told []approval.Notice) (out []approval.Kind) {
+// kindsTold are what was told, each thing once however often a receiver got it.
+func kindsTold(told []approval.Notice) (out []approval.Kind) {
 	seen := map[string]bool{}
 	for _, n := range told {
 		if !seen[n.ID] {
@@ -164,7 +164,7 @@ func TestAQuestionIsTold(t *testing.T) {
 
 	_, err = thread.Resume(t.Context(), true)
 	require.NoError(t, err)
-	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered}, kinds(l.await(someTold(2))))
+	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered}, kindsTold(l.await(someTold(2))))
 
 	quiet := newServer(t)
 	quiet.work(g)
@@ -186,7 +186,7 @@ func TestAnotherWorkerTells(t *testing.T) {
 	stop()
 	l.set(0)
 	s.workWith(serves)
-	require.Equal(t, []approval.Kind{approval.KindAsked}, kinds(l.await(someTold(1))))
+	require.Equal(t, []approval.Kind{approval.KindAsked}, kindsTold(l.await(someTold(1))))
 }
 
 // TestNobodyWaitsForAReceiver: a run whose receiver is down for all its life goes through as any other. What is still news
@@ -210,7 +210,7 @@ func TestNobodyWaitsForAReceiver(t *testing.T) {
 	}
 	l.set(0)
 	told := l.await(someTold(2))
-	require.ElementsMatch(t, []approval.Kind{approval.KindAnswered, approval.KindExpired}, kinds(told))
+	require.ElementsMatch(t, []approval.Kind{approval.KindAnswered, approval.KindExpired}, kindsTold(told))
 	at := slices.IndexFunc(told, func(n approval.Notice) bool { return n.Kind == approval.KindExpired })
 	require.Equal(t, "Refund 250.00", told[at].Summary)
 	require.Equal(t, approval.RiskHigh, told[at].Risk)
@@ -235,9 +235,9 @@ func TestNoticesGoOnInTheNextRun(t *testing.T) {
 		require.NoError(t, err)
 	}
 	l.set(0)
-	require.Equal(t, []approval.Kind{approval.KindAsked}, kinds(l.await(someTold(1))))
+	require.Equal(t, []approval.Kind{approval.KindAsked}, kindsTold(l.await(someTold(1))))
 	result, err := thread.Resume(t.Context(), true)
 	require.NoError(t, err)
 	require.Equal(t, superstep.StatusFinished, result.Status)
-	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered}, kinds(l.await(someTold(2))))
+	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered}, kindsTold(l.await(someTold(2))))
 }
