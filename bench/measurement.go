@@ -22,6 +22,8 @@ var measurements = []measurement{
 	{"durability/sqlite", "one run of 1,000 no-op supersteps in each mode against the bare transport, on SQLite", onSQLite},
 	{"durability/postgres", "the same on a PostgreSQL server of its own, where PostgreSQL is installed", onPostgres},
 	{"state", "200 nodes that read 64 KiB of state against a workflow that hands it on, on workers that have it and that do not", state},
+	{"answer", "from an approval, signed and verified, to the start of the next node", answer},
+	{"inbox", "the first page of what waits for people, with many runs that wait, on PostgreSQL where it is installed", onPostgresInbox},
 	{"recovery", "from the kill of the worker that runs a node to the node's next start, on stock server settings", recovery},
 }
 

@@ -16,6 +16,7 @@ type options struct {
 	json      string
 	rounds    int
 	kills     int
+	waiting   int
 	devserver string
 	profile   string
 	list      bool
@@ -55,6 +56,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	})
 	f.StringVar(&o.json, "json", filepath.Join("bench", "results", "latest.json"), "write all samples to this `file`; empty writes none")
 	f.IntVar(&o.rounds, "rounds", 0, "repeat each comparison `n` times; 0 leaves it to the measurement")
+	f.IntVar(&o.waiting, "waiting", 10_000, "let `n` runs wait to measure the inbox, at least 1,000")
 	f.IntVar(&o.kills, "kills", 20, "kill a worker `n` times to measure recovery")
 	f.StringVar(&o.devserver, "devserver", "", "use this devserver `binary` instead of building one")
 	f.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of this process, workers of the chain included, to this `file`")
@@ -62,8 +64,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if f.NArg() > 0 || o.rounds < 0 || o.kills < 1 {
-		err := fmt.Errorf("want flags only, -rounds of at least 0 and -kills of at least 1: see --help")
+	if f.NArg() > 0 || o.rounds < 0 || o.kills < 1 || o.waiting < 1000 {
+		err := fmt.Errorf("want flags only, -rounds of at least 0, -kills of at least 1, -waiting of at least 1,000: see --help")
 		fmt.Fprintln(stderr, "bench:", err)
 		return o, err
 	}

@@ -54,7 +54,16 @@ var elsewhere = map[string]string{
 	`superstep event r-7 paid --value '"in full"' --id e-1`: "../e2e/pauses_test.go",
 	"superstep retry r-7":                                   "../e2e/pauses_test.go",
 	"superstep list --status waiting_event":                 "../e2e/pauses_test.go",
-	"sh deploy/create-secret.sh && docker compose up":       "../deploy/compose_test.go",
+	`superstep run refund --thread r-7 --input '{"order_id":"o-1042"}' --requester rita --follow`:      "../e2e/approvals_test.go",
+	`superstep inbox --graph refund --limit 1000`:                                                      "../e2e/approvals_test.go",
+	`superstep question r-7 q-41c9`:                                                                    "../e2e/approvals_test.go",
+	`superstep token r-7 q-41c9 --for ann --ttl 2m --key e2e.key`:                                      "../e2e/approvals_test.go",
+	`superstep approve r-7 q-41c9 --by ann --key e2e.key`:                                              "../e2e/approvals_test.go",
+	`superstep reject r-7 q-41c9 --by ann --key e2e.key --reason "wrong order"`:                        "../e2e/approvals_test.go",
+	`superstep edit r-7 q-41c9 --params '{"order_id":"o-1042","amount":20000}' --by ann --key e2e.key`: "../e2e/approvals_test.go",
+	`superstep audit r-7 --verify`:                                                                     "../e2e/approvals_test.go",
+	`superstep audit r-7 --export -`:                                                                   "../e2e/approvals_test.go",
+	"sh deploy/create-secret.sh && docker compose up":                                                  "../deploy/compose_test.go",
 }
 
 // TestEveryCommandIsRun fails when a document names a command that nothing runs.
