@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/approval"
@@ -168,4 +169,15 @@ func approving(t *testing.T, a approval.Action) graphadapter.Node {
 		_, err := task.AskFor(ctx, pregel.Question{Value: pregel.Value(`"approve?"`), Approval: text, Schema: pregel.Value(approval.ReplySchema)})
 		return pregel.Command{}, err
 	}}
+}
+
+// TestRecordListed records a run that notes its questions, for every later version to replay.
+func TestRecordListed(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update to record")
+	}
+	recordLife(t, "listed", approvalGraph(), workflows.GraphInput{Attributes: true, Inbox: true}, func(r *rig, run client.WorkflowRun) {
+		r.asks("listed", 3)
+		r.answerAll("listed", run.GetRunID())
+	})
 }
