@@ -3,11 +3,13 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
 )
 
 // Code is the workflow code that reads a run's past: a workflows.Reader.
@@ -40,7 +42,7 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 		return err
 	}
 	code.Register(replayer)
-	err = replayer.ReplayWorkflowHistoryWithOptions(quiet{}, &historypb.History{Events: durable},
+	err = replayer.ReplayWorkflowHistoryWithOptions(quiet{}, &historypb.History{Events: afresh(durable)},
 		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: workflowID, RunID: runID}})
 	if err == nil {
 		return nil
@@ -49,6 +51,14 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 		err = cause
 	}
 	return fmt.Errorf("run %s of thread %s cannot be replayed: %w", runID, workflowID, err)
+}
+
+// afresh returns the events with a first one of their own: the SDK writes the memo and the search attributes that the
+// workflow sets into those that the run was started with, where the next replay would find them.
+func afresh(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	out := slices.Clone(events)
+	out[0] = proto.CloneOf(out[0])
+	return out
 }
 
 // Durable returns how many of a run's events a replay may use: those up to its last completed workflow task, and what

@@ -42,7 +42,7 @@ var arrows = []arrow{
 		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
-	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: temporal},
+	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "activities", ours: []string{"graphadapter/...", "approval", "internal/history"}, theirs: temporal},
 	{
 		from: "workflows", ours: []string{"graphadapter/...", "approval"},
