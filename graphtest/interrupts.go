@@ -12,7 +12,7 @@ import (
 
 // Interrupts runs the graph on the input, and then again and again with one of its nodes interrupted, in memory and on
 // Temporal (see [Runtimes]): each node that ran, those of subgraphs included, stopped by a breakpoint before it and after
-// it, and by a question that it asks before and after its own work. Every run is resumed until it finishes, and has to
+// it, by a question that it asks before and after its own work, and by an approval that it needs. Every run is resumed until it finishes, and has to
 // end as the one that nobody interrupted: in the same state, with the same writes to the outside, none of them called
 // twice.
 //

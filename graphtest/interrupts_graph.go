@@ -19,6 +19,7 @@ const (
 	stopAfter     = "after"      // a breakpoint
 	stopAsksFirst = "asks_first" // a question before the node's own work
 	stopAsksLast  = "asks_last"  // a question after it
+	stopApproves  = "approval"   // an approval before the node's own work
 )
 
 // stop is an interruption: of a node, named with the nodes of the subgraphs around it. The zero value is none.
@@ -105,6 +106,9 @@ func (w *watched) node(path string, n graphadapter.Node) graphadapter.Node {
 		if err := w.ask(ctx, stop{stopAsksFirst, path}); err != nil {
 			return pregel.Command{}, err
 		}
+		if err := w.approve(ctx, path); err != nil {
+			return pregel.Command{}, err
+		}
 		command, err := run(ctx, input)
 		if err == nil {
 			err = w.ask(ctx, stop{stopAsksLast, path})
@@ -154,7 +158,7 @@ func (w *watched) stopsAt(g *graphadapter.Graph, within, node string) (out []sto
 		out = append(out, stop{stopAfter, path})
 	}
 	if !nested {
-		return append(out, stop{stopAsksFirst, path}, stop{stopAsksLast, path})
+		return append(out, stop{stopAsksFirst, path}, stop{stopAsksLast, path}, stop{stopApproves, path})
 	}
 	for _, inner := range slices.Sorted(maps.Keys(sub.Nodes)) {
 		out = append(out, w.stopsAt(sub, path+"/", inner)...)

@@ -1,6 +1,7 @@
 package graphtest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -48,10 +49,7 @@ func (in *interrupts) run(t testing.TB, rt superstep.Runtime, w *watched, mode M
 			c.interrupted++
 			result, err = thread.Invoke(ctx, nil, opts...)
 		case result.Status == superstep.StatusWaiting:
-			var answers map[string]any
-			if answers, err = in.answers(c, result.Questions); err == nil {
-				result, err = thread.ResumeByID(ctx, answers)
-			}
+			result, err = in.resume(ctx, thread, c, result.Questions)
 		default:
 			return nil, fmt.Errorf("the run is %s: only one that finishes can be compared", result.Status)
 		}
@@ -72,6 +70,18 @@ func (c *course) conclude(w *watched, status string, values map[string]json.RawM
 	for name, v := range values {
 		c.values[name] = canonical(pregel.Value(v))
 	}
+}
+
+// resume answers an approval, or else all questions that are open.
+func (in *interrupts) resume(ctx context.Context, thread *superstep.Thread[any], c *course, open []superstep.Question) (superstep.Result[any], error) {
+	if result, found, err := in.decide(ctx, thread, c, open); found || err != nil {
+		return result, err
+	}
+	answers, err := in.answers(c, open)
+	if err != nil {
+		return superstep.Result[any]{}, err
+	}
+	return thread.ResumeByID(ctx, answers)
 }
 
 // answers answers all questions that are open.

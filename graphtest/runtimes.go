@@ -13,13 +13,15 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/internal/testserver"
 )
 
 // Runtimes runs one test body on every runtime, each in a subtest of its own: "memory", and "temporal" with a worker
 // that serves the graphs. What a body promises on one runtime it has to keep on the other.
 //
-// Take thread ids from [ThreadID]: threads on a server outlive the test. A body may call t.Parallel.
+// Take thread ids from [ThreadID]: threads on a server outlive the test. A body may call t.Parallel. Approvals are answered
+// with a [Token].
 //
 // The server is the one that SUPERSTEP_TEST_ADDRESS or TEMPORAL_ADDRESS names, the latter with Temporal's other
 // environment variables for namespace, TLS and so on. Without any the Temporal half is skipped, except inside
@@ -86,7 +88,7 @@ func serve(t testing.TB, c client.Client, queue string, graphs []superstep.Runna
 	ready := make(chan struct{})
 	w, err := superstep.NewWorker(c, superstep.WorkerConfig{
 		Graphs: graphs, TaskQueue: queue, Options: worker.Options{WorkerStopTimeout: drainTimeout},
-		OnReady: func() { close(ready) },
+		Gate: &approval.Gate{Keys: unsigned{}}, OnReady: func() { close(ready) },
 	})
 	if err != nil {
 		t.Fatalf("graphtest: %v", err)
