@@ -42,9 +42,11 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 	if req.Signal {
 		return c.resumeBySignal(ctx, last, wire)
 	}
-	before, err := c.resolveQuestion(ctx, last, &wire)
-	if err != nil || before != nil {
-		return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
+	if req.Token == "" || len(req.Question) < questionIDBytes { // who has a token knows the question: nothing to ask the run first
+		before, err := c.resolveQuestion(ctx, last, &wire)
+		if err != nil || before != nil {
+			return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
+		}
 	}
 	var reply workflows.ResumeReply
 	if err := c.update(ctx, last, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
@@ -53,6 +55,9 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
 		Votes: reply.Votes, Need: reply.Need}, nil
 }
+
+// questionIDBytes is how long the id of a question is.
+const questionIDBytes = len("q-") + 8
 
 // maxAnswerBytes bounds what one request answers; the run refuses more too, but a larger message may not reach it.
 const maxAnswerBytes = 256 << 10
