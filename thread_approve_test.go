@@ -34,9 +34,12 @@ type office struct {
 	graph  *superstep.Graph[claims]
 }
 
-func newOffice() *office {
+func newOffice() *office { return newOfficeOf("v1") }
+
+// newOfficeOf is one whose tool has that version.
+func newOfficeOf(version string) *office {
 	o := &office{shape: func(*approval.Action) {}}
-	o.effect = &superstep.Effect[claimOf, string]{Name: "bank.pay", Version: "v1", Target: superstep.TargetKeyed,
+	o.effect = &superstep.Effect[claimOf, string]{Name: "bank.pay", Version: version, Target: superstep.TargetKeyed,
 		Do: func(_ context.Context, _ string, c claimOf) (string, error) {
 			o.paid = append(o.paid, c)
 			return fmt.Sprintf("paid %d", c.Amount), nil

@@ -1,0 +1,237 @@
+package superstep_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/approval/rules"
+	"superstep.dev/approval/token"
+)
+
+// whoMay is a policy and directory as people write it.
+const whoMay = `
+people:
+  ann: {groups: [finance], permissions: [refund.write]}
+  bob: {groups: [finance], permissions: [refund.write]}
+  eve: {permissions: [refund.write]}
+  rita: {permissions: [refund.write]}
+groups:
+  finance: {}
+rules:
+  - allow: payments
+    tool: bank.pay
+    separate: true
+    approvers: [group:finance]
+`
+
+// guarded is a thread on a server that waits for the approval of a payment, behind a gate with keys and a policy.
+type guarded struct {
+	*office
+	t               *testing.T
+	server          *server
+	thread          *superstep.Thread[claims]
+	q               superstep.Question
+	signer, retired *token.Signer
+	book            *rules.Book
+	file            string
+	gate            *approval.Gate
+	stop            func() // of the worker
+}
+
+func newGuarded(t *testing.T) *guarded {
+	t.Helper()
+	g := &guarded{office: newOffice(), t: t, server: newServer(t), file: filepath.Join(t.TempDir(), "rules.yaml")}
+	g.shape = func(a *approval.Action) { a.Permissions = []string{"refund.write"} }
+	g.rules(whoMay)
+	var err error
+	g.book, err = rules.Open(g.file)
+	require.NoError(t, err)
+	g.signer, g.retired = newSigner(t, "now"), newSigner(t, "then")
+	old := g.retired.Key()
+	old.RetiredAt = time.Now().Add(-time.Minute)
+	keys, err := token.New(g.signer.Key(), old)
+	require.NoError(t, err)
+	g.gate = &approval.Gate{Keys: keys, Policy: g.book, Directory: g.book}
+	g.stop = g.server.workWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g.graph}, Gate: g.gate})
+	g.thread = g.graph.Thread(g.server.Client, g.server.queue)
+	result, err := g.thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
+	require.NoError(t, err)
+	require.Len(t, result.Questions, 1)
+	g.q = result.Questions[0]
+	return g
+}
+
+func newSigner(t *testing.T, id string) *token.Signer {
+	t.Helper()
+	private, _, err := token.Generate(id)
+	require.NoError(t, err)
+	signer, err := token.ParseSigner(private)
+	require.NoError(t, err)
+	return signer
+}
+
+// rules writes the policy as it is from now on.
+func (g *guarded) rules(text string) {
+	g.t.Helper()
+	require.NoError(g.t, os.WriteFile(g.file+".new", []byte(text), 0o600))
+	require.NoError(g.t, os.Rename(g.file+".new", g.file))
+}
+
+// change replaces part of the policy, and returns when the gate has read it.
+func (g *guarded) change(old, with string) {
+	g.t.Helper()
+	before, err := g.book.Version(g.t.Context())
+	require.NoError(g.t, err)
+	g.rules(strings.ReplaceAll(whoMay, old, with))
+	require.Eventually(g.t, func() bool {
+		now, err := g.book.Version(g.t.Context())
+		return err == nil && now != before
+	}, 10*time.Second, 20*time.Millisecond)
+}
+
+// token is one of ann's for the question, but for what shape changes.
+func (g *guarded) token(s *token.Signer, shape func(*approval.Claims)) string {
+	g.t.Helper()
+	now := time.Now()
+	c := approval.Claims{Thread: g.thread.ID(), Question: g.q.ID, Approver: "ann", Digest: g.q.Approval.Digest,
+		ParamsHash: g.q.Approval.ParamsHash, IssuedAt: now, ExpiresAt: now.Add(5 * time.Minute)}
+	if shape != nil {
+		shape(&c)
+	}
+	signed, err := s.Sign(c)
+	require.NoError(g.t, err)
+	return signed
+}
+
+// refused are the codes of the refusals in the audit, whose chain is whole.
+func (g *guarded) refused() (codes []approval.Code) {
+	g.t.Helper()
+	entries, chain, err := g.thread.Audit(g.t.Context())
+	require.NoError(g.t, err)
+	end, err := approval.VerifyEntries(approval.Chain{}, entries)
+	require.NoError(g.t, err)
+	require.Equal(g.t, chain, end)
+	for _, e := range entries {
+		if e.Kind == approval.KindRefused {
+			codes = append(codes, slices.Repeat([]approval.Code{e.Code}, max(e.Count, 1))...)
+		}
+	}
+	return codes
+}
+
+const yes = `{"verdict":"approve"}`
+
+// TestAttacksOnAnApproval: each is refused with its own code and is in the audit, and the run waits as before.
+func TestAttacksOnAnApproval(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	var want []approval.Code
+	hour := time.Hour
+	other := "sha256:" + strings.Repeat("0", 64)
+	for _, attack := range []struct {
+		name  string
+		token string
+		code  approval.Code
+	}{
+		{"no token at all", "let me in", approval.CodeMalformed},
+		{"another's key", g.token(newSigner(t, "now"), nil), approval.CodeSignature},
+		{"an unknown key", g.token(newSigner(t, "mine"), nil), approval.CodeSignature},
+		{"a retired key", g.token(g.retired, nil), approval.CodeRetiredKey},
+		{"a token of another thread", g.token(g.signer, func(c *approval.Claims) { c.Thread = "t-2" }), approval.CodeWrongThread},
+		{"a token of another question", g.token(g.signer, func(c *approval.Claims) { c.Question = "q-00000000" }), approval.CodeWrongRun},
+		{"a token of another action", g.token(g.signer, func(c *approval.Claims) { c.Digest = other }), approval.CodeWrongRun},
+		{"a token for other parameters", g.token(g.signer, func(c *approval.Claims) { c.ParamsHash = other }), approval.CodeWrongHash},
+		{"a token that is over", g.token(g.signer, func(c *approval.Claims) { c.IssuedAt, c.ExpiresAt = c.IssuedAt.Add(-hour), c.IssuedAt.Add(-hour/2) }),
+			approval.CodeExpired},
+		{"a clock that is five minutes fast", g.token(g.signer, func(c *approval.Claims) {
+			c.IssuedAt, c.ExpiresAt = c.IssuedAt.Add(hour/12), c.ExpiresAt.Add(hour/12)
+		}), approval.CodeExpired},
+		{"a clock that is five minutes slow", g.token(g.signer, func(c *approval.Claims) {
+			c.IssuedAt, c.ExpiresAt = c.IssuedAt.Add(-hour/12), c.IssuedAt.Add(-hour/12+time.Minute)
+		}), approval.CodeExpired},
+		{"somebody who is not asked", g.token(g.signer, func(c *approval.Claims) { c.Approver = "eve" }), approval.CodeNotYours},
+		{"somebody whom nobody knows", g.token(g.signer, func(c *approval.Claims) { c.Approver = "mallory" }), approval.CodeUnknown},
+	} {
+		_, err := g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
+			Value: json.RawMessage(yes), By: "ann", Token: attack.token})
+		require.ErrorIs(t, err, superstep.ErrAnswerRefused, attack.name)
+		require.Equal(t, attack.code, refusedFor(err), "%s: %v", attack.name, err)
+		want = append(want, attack.code)
+		require.NotContains(t, err.Error(), attack.token, "the error shows the token")
+	}
+
+	t.Log("an answer by signal without a token is held to the same")
+	_, err := g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
+		Value: json.RawMessage(yes), By: "ann", Signal: true})
+	require.NoError(t, err)
+	want = append(want, approval.CodeUnsigned)
+	require.Eventually(t, func() bool { return slices.Contains(g.refused(), approval.CodeUnsigned) }, 10*time.Second, 50*time.Millisecond)
+
+	t.Log("permissions are those of now: an approver's")
+	g.change("ann: {groups: [finance], permissions: [refund.write]}", "ann: {groups: [finance]}")
+	_, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, nil)))
+	require.Equal(t, approval.CodePermission, refusedFor(err), "%v", err)
+	t.Log("and the requester's")
+	g.change("rita: {permissions: [refund.write]}", "rita: {}")
+	_, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, nil)))
+	require.Equal(t, approval.CodeRequester, refusedFor(err), "%v", err)
+	t.Log("and what no rule allows is refused")
+	g.change("tool: bank.pay", "tool: bank.show")
+	_, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, nil)))
+	require.Equal(t, approval.CodePolicy, refusedFor(err), "%v", err)
+
+	require.Empty(t, g.paid, "an attack went through")
+	g.change("eve", "eva")
+	once := g.token(g.signer, nil)
+	result, err := g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(once))
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Len(t, g.paid, 1)
+	require.ElementsMatch(t, append(want, approval.CodePermission, approval.CodeRequester, approval.CodePolicy), g.refused(),
+		"a refusal is not in the audit")
+	_, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(once))
+	require.ErrorIs(t, err, superstep.ErrAnswerRefused, "a token was used twice")
+	require.Len(t, g.paid, 1)
+}
+
+// TestRevokedRightBeforeTheWrite: what was approved is not done when its approver may not approve it any more.
+func TestRevokedRightBeforeTheWrite(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	shape := g.shape
+	g.shape = func(a *approval.Action) { // the node runs again, with its answer
+		shape(a)
+		g.change("ann: {groups: [finance], permissions: [refund.write]}", "ann: {groups: [finance]}")
+	}
+	_, err := g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, nil)))
+	require.True(t, failedAs(err, "NotAllowed"), "%v", err)
+	require.ErrorContains(t, err, "refund.write")
+	require.Empty(t, g.paid)
+	entries, _, err := g.thread.Audit(t.Context())
+	require.NoError(t, err)
+	last := entries[len(entries)-1]
+	require.Equal(t, approval.KindNotUsed, last.Kind)
+	require.Contains(t, last.Reason, "refund.write")
+}
+
+// TestToolVersionChangesWhileItWaits: what was asked about is not what the worker of now would do.
+func TestToolVersionChangesWhileItWaits(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	g.stop()
+	newer := newOfficeOf("v2")
+	g.server.workWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{newer.graph}, Gate: g.gate})
+	_, err := g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, nil)))
+	require.Equal(t, approval.CodeToolVersion, refusedFor(err), "%v", err)
+	require.Equal(t, []approval.Code{approval.CodeToolVersion}, g.refused())
+	require.Empty(t, append(g.paid, newer.paid...))
+}
