@@ -145,7 +145,9 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 	r.t.Helper()
 	l = newLine()
 	c := r.dial(l)
-	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second})
+	// The SDK takes a workflow that computes for a second for one that hangs; with the race detector one of 500 tasks may.
+	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second,
+		DeadlockDetectionTimeout: 20 * time.Second})
 	if err := superstep.Register(w, c, runnables(graphs)...); err != nil {
 		r.t.Fatal(err)
 	}
