@@ -32,7 +32,7 @@ type WorkerConfig struct {
 	// Transport takes what nodes emit to the readers of streams while the nodes run; nil for with their results only.
 	Transport Transport
 	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
-	// five pollers, and 30 s of WorkerStopTimeout to drain.
+	// five pollers, a DeadlockDetectionTimeout as long as a workflow task, and 30 s of WorkerStopTimeout to drain.
 	Options worker.Options
 	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default. With another
 	// one the worker could not read a run's history, where it finds what nodes read.
@@ -84,6 +84,11 @@ func (w *Worker) options() worker.Options {
 	o := w.cfg.Options
 	if o.StickyScheduleToStartTimeout == 0 {
 		o.StickyScheduleToStartTimeout = stickyTimeout
+	}
+	if o.DeadlockDetectionTimeout == 0 {
+		// Only our own code and reducers run in a workflow. The SDK's second is less than a slow machine may need for a
+		// state near its bound, each time anew; after this long the server gives the task away anyway.
+		o.DeadlockDetectionTimeout = workflowTaskTimeout
 	}
 	if o.WorkerStopTimeout == 0 {
 		o.WorkerStopTimeout = 30 * time.Second
