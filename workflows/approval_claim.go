@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -112,104 +109,6 @@ func (r *run) claim(all []*verified, by string) *claim {
 func (r *run) unclaim(ctx workflow.Context, c *claim) {
 	r.approvals.claims = slices.DeleteFunc(slices.Clone(r.approvals.claims), func(other *claim) bool { return other == c })
 	r.timeApprovals(ctx)
-}
-
-// verified is a request whose answers to approvals are verified, and what a gate said of each.
-type verified struct {
-	req     ResumeRequest
-	answers []pregel.Answer
-	asked   []openApproval
-	replies []approval.Reply
-	rulings []approval.Ruling
-}
-
-func (r *run) verifies(req ResumeRequest) *verified {
-	v := &verified{req: req, answers: r.gatedAnswers(req)}
-	for _, a := range v.answers {
-		o, _ := r.asksFor(a.QuestionID)
-		reply, _ := readReply(a.Value) // which the refusal of the request has read
-		v.asked, v.replies = append(v.asked, o), append(v.replies, reply)
-	}
-	return v
-}
-
-// verify asks a worker's gate about all of them. An error says why nobody could: then none counts.
-func (r *run) verify(ctx workflow.Context, all []*verified) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              r.verifyQueue(all),
-		ScheduleToCloseTimeout: graphadapter.VerifyWithin,
-		StartToCloseTimeout:    graphadapter.VerifyWithin * 2 / 5, // a lost worker leaves time for another
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
-		},
-		Summary: fmt.Sprintf("verify %d answers", len(all)),
-	})
-	var reply graphadapter.VerifyReply
-	err := workflow.ExecuteActivity(ctx, graphadapter.VerifyActivity, r.verifyRequest(ctx, all)).Get(ctx, &reply)
-	if err == nil {
-		err = ruledOn(reply, all)
-	}
-	for i, v := range all {
-		if err != nil {
-			v.rulings = slices.Repeat([]approval.Ruling{unavailable}, len(v.answers))
-		} else {
-			v.rulings = reply.Rulings[i]
-		}
-	}
-	return err
-}
-
-// ruledOn says what is missing when not each answer got a ruling: then none of them counts.
-func ruledOn(reply graphadapter.VerifyReply, all []*verified) error {
-	if len(reply.Rulings) != len(all) {
-		return fmt.Errorf("the gate ruled on %d of %d requests", len(reply.Rulings), len(all))
-	}
-	for i, v := range all {
-		if len(reply.Rulings[i]) != len(v.answers) {
-			return fmt.Errorf("the gate ruled on %d of %d answers", len(reply.Rulings[i]), len(v.answers))
-		}
-	}
-	return nil
-}
-
-// unavailable is the ruling when nobody ruled.
-var unavailable = approval.Ruling{Code: approval.CodeUnavailable,
-	Reason: fmt.Sprintf("no worker verified it within %d seconds: nothing was taken, answer again", graphadapter.VerifyWithin/time.Second)}
-
-// verifyQueue is where the nodes run that ask: the worker there has their effects.
-func (r *run) verifyQueue(all []*verified) string {
-	queue := r.program.TaskQueue(&pregel.Task{Node: all[0].asked[0].Node})
-	for _, v := range all {
-		for _, o := range v.asked {
-			if r.program.TaskQueue(&pregel.Task{Node: o.Node}) != queue {
-				return ""
-			}
-		}
-	}
-	return queue
-}
-
-func (r *run) verifyRequest(ctx workflow.Context, all []*verified) graphadapter.VerifyRequest {
-	req := graphadapter.VerifyRequest{Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}
-	places := map[string]int{}
-	for _, v := range all {
-		ones := make([]graphadapter.VerifyOne, len(v.answers))
-		for i, o := range v.asked {
-			at, known := places[o.ID]
-			if !known {
-				at = len(req.Questions)
-				places[o.ID] = at
-				q := graphadapter.VerifyQuestion{ID: o.ID, Node: o.Node, Action: o.Approval}
-				if p := r.pending(o.ID); p != nil {
-					q.Asked, q.Votes = p.Asked, p.Votes
-				}
-				req.Questions = append(req.Questions, q)
-			}
-			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.tokenFor(o.ID), Reply: v.replies[i]}
-		}
-		req.Requests = append(req.Requests, ones)
-	}
-	return req
 }
 
 // readReply reads an answer to an approval.

@@ -12,27 +12,45 @@ import (
 	"google.golang.org/grpc"
 
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
 )
 
-// cutLine is a worker's connection to the server. Once cut, nothing that the worker has done gets through, as if its process
-// had been killed.
+// cutLine is a worker's connection to the server. Once it is gone, nothing that the worker has done gets through, and it
+// asks for nothing more, as if its process had been killed.
 type cutLine struct {
-	cut atomic.Bool
+	gone context.Context
+	cut  context.CancelFunc
 	// before, if it is set, decides by what is about to be said whether the line is cut.
 	before func(req any) bool
 }
 
+func newCutLine() *cutLine {
+	l := &cutLine{}
+	l.gone, l.cut = context.WithCancel(context.Background())
+	return l
+}
+
 func (l *cutLine) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if l.before(req) {
-		l.cut.Store(true)
+	if l.before != nil && l.before(req) {
+		l.cut()
 	}
-	if l.cut.Load() && strings.Contains(method, "Task") {
+	if !strings.Contains(method, "Task") {
+		return call(ctx, method, req, reply, conn, opts...)
+	}
+	called, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.gone, cancel)() // the server learns that nobody polls any more
+	err := l.gone.Err()
+	if err == nil {
+		err = call(called, method, req, reply, conn, opts...)
+	}
+	if l.gone.Err() != nil {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return call(ctx, method, req, reply, conn, opts...)
+	return err
 }
 
 // over is a rig whose workers talk to the server by the line.
@@ -56,7 +74,7 @@ type cutKeys struct {
 }
 
 func (k cutKeys) Verify(token string) (approval.Claims, error) {
-	k.line.cut.Store(true)
+	k.line.cut()
 	return k.plainKeys.Verify(token)
 }
 
@@ -64,33 +82,31 @@ func (k cutKeys) Verify(token string) (approval.Claims, error) {
 // answer along nor the question: the next worker goes on, and it counts once.
 func TestApprovalOutlivesItsWorker(t *testing.T) {
 	t.Parallel()
-	whole, verified := &cutLine{before: func(any) bool { return false }}, &atomic.Bool{}
-	heard := &cutLine{before: func(req any) bool { // the gate's word is stored, and nobody has acted upon it
-		_, acts := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)
-		return acts && verified.Load()
-	}}
 	for name, c := range map[string]struct {
-		line *cutLine
-		keys approval.Keys
+		apart bool
+		cut   func() (*cutLine, approval.Keys)
 	}{
-		"while it verifies":    {whole, cutKeys{line: whole}},
-		"when it has verified": {heard, notedKeys{noted: verified}},
+		"while it verifies":           {false, cutVerifying},
+		"while it verifies apart":     {true, cutVerifying},
+		"when it has verified":        {false, cutVerified}, // and the gate's word is lost with the workflow task
+		"when it has verified, apart": {true, cutVerified},  // the gate's word is stored, and nobody has acted upon it
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			line, keys := c.cut()
 			r := newRig(t)
-			first := r.over(c.line)
-			first.gate = &approval.Gate{Keys: c.keys}
+			r.apart = c.apart
+			first := r.over(line)
+			first.gate = &approval.Gate{Keys: keys}
 			first.work(paymentGraph(payment()))
 			thread := r.queue
 			r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
 			q := r.asks(thread, 1).Questions[0]
 			answered := make(chan error, 1)
 			go func() {
-				_, err := r.update(thread, replied(t, thread, q, "ann", approves))
-				answered <- err
+				answered <- r.answered(thread, replied(t, thread, q, "ann", approves))
 			}()
-			await(t, "the loss of the worker", c.line.cut.Load, func() any { return nil })
+			<-line.gone.Done()
 			r.gate = &approval.Gate{Keys: plainKeys{}}
 			r.work(paymentGraph(payment()))
 			select {
@@ -114,6 +130,23 @@ func TestApprovalOutlivesItsWorker(t *testing.T) {
 	}
 }
 
+// cutVerifying loses the worker while it is asked.
+func cutVerifying() (*cutLine, approval.Keys) {
+	line := newCutLine()
+	return line, cutKeys{line: line}
+}
+
+// cutVerified loses the worker when it is about to tell what it has verified.
+func cutVerified() (*cutLine, approval.Keys) {
+	verified := &atomic.Bool{}
+	line := newCutLine()
+	line.before = func(req any) bool {
+		_, acts := req.(*workflowservice.RespondWorkflowTaskCompletedRequest)
+		return acts && verified.Load()
+	}
+	return line, notedKeys{noted: verified}
+}
+
 // notedKeys note that they were asked.
 type notedKeys struct {
 	plainKeys
@@ -123,4 +156,49 @@ type notedKeys struct {
 func (k notedKeys) Verify(token string) (approval.Claims, error) {
 	k.noted.Store(true)
 	return k.plainKeys.Verify(token)
+}
+
+// stuckKeys answer the first question only when they are released.
+type stuckKeys struct {
+	plainKeys
+	asked    *atomic.Int32
+	released chan struct{}
+}
+
+func (k stuckKeys) Verify(token string) (approval.Claims, error) {
+	if k.asked.Add(1) == 1 {
+		<-k.released
+	}
+	return k.plainKeys.Verify(token)
+}
+
+// TestApprovalByASlowGate: a gate that does not answer at once is asked again apart, and holds up neither the answer nor
+// anything else that comes to the run for longer than that.
+func TestApprovalByASlowGate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	keys := stuckKeys{asked: &atomic.Int32{}, released: make(chan struct{})}
+	r.gate = &approval.Gate{Keys: keys}
+	r.work(paymentGraph(payment()))
+	t.Cleanup(func() { close(keys.released) }) // before the worker ends
+	thread := r.queue
+	r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+	q := r.asks(thread, 1).Questions[0]
+	began := time.Now()
+	r.taken(thread, replied(t, thread, q, "ann", approves))
+	if took := time.Since(began); took > graphadapter.VerifyWithin {
+		t.Errorf("the answer took %v", took)
+	}
+	if log := r.ended(thread); log != `["approve ann","{\"amount\":1000}","end"]` {
+		t.Errorf("the run ended with %s", log)
+	}
+	apart := 0
+	for _, e := range r.history(thread).Events {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == graphadapter.VerifyActivity {
+			apart++
+		}
+	}
+	if apart != 1 || keys.asked.Load() != 2 {
+		t.Errorf("the gate was asked %d times, %d of them apart: want 2 and 1", keys.asked.Load(), apart)
+	}
 }

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 
 	"superstep.dev/approval"
@@ -16,6 +17,7 @@ func TestRecordApprovals(t *testing.T) {
 	recorded := func(name string, action approval.Action, life func(r *rig, thread string, q pregel.OpenQuestion)) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
+			r.apart = !strings.HasSuffix(name, "-here")
 			r.gate = &approval.Gate{Keys: plainKeys{}}
 			r.work(paymentGraph(action))
 			r.start(name, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
@@ -26,10 +28,12 @@ func TestRecordApprovals(t *testing.T) {
 	}
 	two := payment()
 	two.Quorum = 2
-	recorded("approved-by-two", two, func(r *rig, thread string, q pregel.OpenQuestion) {
+	byTwo := func(r *rig, thread string, q pregel.OpenQuestion) {
 		r.taken(thread, replied(t, thread, q, "ann", approves))
 		r.signal(thread, replied(t, thread, q, "bob", approves))
-	})
+	}
+	recorded("approved-by-two", two, byTwo)
+	recorded("approved-by-two-here", two, byTwo)
 	recorded("approval-edited", payment(), func(r *rig, thread string, q pregel.OpenQuestion) {
 		r.taken(thread, replied(t, thread, q, "ann", `{"verdict":"edit","params":{"amount":500}}`))
 		next := r.until(thread, "the next question", func(s workflows.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID })
@@ -38,7 +42,7 @@ func TestRecordApprovals(t *testing.T) {
 	warned := within(1500, approval.SilenceEscalate)
 	warned.Warn = 500
 	recorded("approval-expired", warned, func(*rig, string, pregel.OpenQuestion) {})
-	recorded("approval-refused", payment(), func(r *rig, thread string, q pregel.OpenQuestion) {
+	refused := func(r *rig, thread string, q pregel.OpenQuestion) {
 		bad := replied(t, thread, q, "mallory", approves)
 		bad.Token = "junk"
 		for range 3 {
@@ -49,5 +53,7 @@ func TestRecordApprovals(t *testing.T) {
 			t.Error("junk was taken")
 		}
 		r.taken(thread, replied(t, thread, q, "ann", approves))
-	})
+	}
+	recorded("approval-refused", payment(), refused)
+	recorded("approval-refused-here", payment(), refused)
 }

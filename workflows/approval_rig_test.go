@@ -199,16 +199,22 @@ func detailsOf(t *testing.T, err error, into any) {
 	}
 }
 
-// taken answers by update, again while the run is between two workflow tasks.
+// taken answers by update, which is taken.
 func (r *rig) taken(thread string, req workflows.ResumeRequest) {
 	r.t.Helper()
-	var last error
-	await(r.t, "the answer", func() bool {
+	if err := r.answered(thread, req); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// answered answers by update, as clients do again while the run cannot take it for the moment, and returns what it says.
+func (r *rig) answered(thread string, req workflows.ResumeRequest) (last error) {
+	r.t.Helper()
+	await(r.t, "the answer's reply", func() bool {
 		_, last = r.update(thread, req)
 		var notReady *serviceerror.WorkflowNotReady
-		if last != nil && !errors.As(last, &notReady) {
-			r.t.Fatal(last)
-		}
-		return last == nil
+		var aborted *serviceerror.Aborted
+		return !errors.As(last, &notReady) && !errors.As(last, &aborted)
 	}, func() any { return fmt.Sprint(last) })
+	return last
 }

@@ -45,7 +45,8 @@ func TestReplayOfEveryMoment(t *testing.T) {
 	for _, name := range []string{"questions", "fan-out", "nested", "cancelled", "updated", "forked", "timed-out", "handled", "drained",
 		"questions-fused", "questions-async", "questions-exit", "handled-fused", "nested-async", "paused", "paused-fused", "paused-async",
 		"paused-exit", "held-fused", "event", "event-async", "continued", "continues", "dropped", "compensated",
-		"approved-by-two", "approval-edited", "approval-expired", "approval-refused", "listed"} {
+		"approved-by-two", "approval-edited", "approval-expired", "approval-refused",
+		"approved-by-two-here", "approval-refused-here", "listed"} {
 		whole, moments := recorded(t, name), 0
 		for n := 3; n < len(whole.Events); n++ {
 			if whole.Events[n].GetWorkflowTaskScheduledEventAttributes() == nil {

@@ -42,6 +42,8 @@ type rig struct {
 	client client.Client
 	queue  string
 	gate   *approval.Gate // of the workers that are started next
+	// apart starts runs as clients did that knew no verification within a workflow task.
+	apart bool
 }
 
 func newRig(t *testing.T) *rig {
@@ -82,6 +84,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 // start starts a run of a thread.
 func (r *rig) start(thread string, in workflows.GraphInput) client.WorkflowRun {
 	r.t.Helper()
+	in.VerifiesHere = !r.apart
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: thread, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

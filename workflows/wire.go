@@ -106,6 +106,9 @@ type GraphInput struct {
 	// ReadsStored says that the run reads what its tasks have stored before it tells them to end. A run that was started
 	// before there was such a thing does not: its history would not replay.
 	ReadsStored bool `json:"reads_stored,omitempty"`
+	// VerifiesHere says that the run has answers to approvals verified within its workflow task. A run that was started
+	// before there was such a thing does not: its history would not replay.
+	VerifiesHere bool `json:"verifies_here,omitempty"`
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
 	Suspect bool `json:"suspect,omitempty"`
