@@ -1,0 +1,49 @@
+package job
+
+import "time"
+
+// Board is the whole state of a job. It has one writer: every method but Ready and the readers tells it what happened,
+// and Ready says what is to be done because of that. It is data: encoded as JSON and decoded again it goes on where it was.
+// It reads no clock (the time is given), uses no randomness and depends on no map order, so the same calls always lead to
+// the same state.
+//
+// A call that does not fit where the job stands is a *[RefusedError] and changes nothing. The report of an attempt that
+// counts for nothing any more (it was replaced, or is stale) is taken, its usage is counted, and that is all.
+type Board struct {
+	Job         Job       `json:"job"`
+	Experts     []Profile `json:"experts"`
+	Status      Status    `json:"status"`
+	Phase       Phase     `json:"phase,omitempty"`
+	PlanVersion int       `json:"plan_version"`
+	// SubJobs are in the order in which they were planned, replaced ones included.
+	SubJobs []*SubJob `json:"subjobs,omitempty"`
+	Spent   Usage     `json:"spent,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	// Reason says why the job stands where it stands, in a sentence.
+	Reason string  `json:"reason,omitempty"`
+	Events []Event `json:"events,omitempty"` // the latest
+}
+
+// Work is what is to be done now. The board remembers that it was handed out: it is not returned again.
+type Work struct {
+	// Plan is a call of the planner to make.
+	Plan *PlanRequest
+	// Run are the attempts to begin, in order.
+	Run []Assignment
+	// Cancel are the attempts under way that are to be told to end, each once. They still report, at the latest with what
+	// their cancellation says.
+	Cancel []Attempt
+	// CancelPlan says that the planner's call under way is to be told to end.
+	CancelPlan bool
+	// Wake is when to call Ready again though nothing has happened, zero for never.
+	Wake time.Time
+	// Done says that the job has ended: nothing is under way, and nothing will be.
+	Done bool
+}
+
+// Attempt names an attempt of a subjob.
+type Attempt struct {
+	SubJob  string `json:"subjob"`
+	Attempt int    `json:"attempt"`
+}

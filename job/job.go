@@ -1,0 +1,80 @@
+package job
+
+import "time"
+
+// Bounds of what a job may consist of. Together they keep a job's state below the 2 MiB that Temporal stores in one payload.
+const (
+	// MaxID bounds the ids of jobs and subjobs, in bytes: letters, digits, ".", "_" and "-".
+	MaxID = 64
+	// MaxSubJobs bounds the subjobs of a job, replaced ones included.
+	MaxSubJobs = 2000
+	// MaxDependencies bounds the direct predecessors of a subjob.
+	MaxDependencies = 200
+	// MaxGoal, MaxContext and MaxNote bound, in bytes, a goal, a context, and every other text that people, planners and
+	// experts give: criteria, thinking, schemas, evaluations, lessons, reasons.
+	MaxGoal    = 8 << 10
+	MaxContext = 32 << 10
+	MaxNote    = 4 << 10
+	// MaxPlanText bounds the texts of all subjobs of a job together.
+	MaxPlanText = 768 << 10
+	// MaxInline is up to where an output is kept in the job's state, in bytes; a longer one stays with the attempt that
+	// made it and is referred to. MaxInlineTotal bounds those that are kept, all together.
+	MaxInline      = 4 << 10
+	MaxInlineTotal = 256 << 10
+	// MaxOutput bounds an attempt's output, in bytes. A longer one is an execution error that says so.
+	MaxOutput = 1 << 20
+)
+
+// Job is what somebody wants done.
+type Job struct {
+	ID   string `json:"id"`
+	Goal string `json:"goal"`
+	// Context is what is known already: a conversation, constraints, names.
+	Context string `json:"context,omitempty"`
+	// Expert, when set, does the whole job: nothing is planned, and the job has one subjob.
+	Expert    string `json:"assigned_expert,omitempty"`
+	Requester string `json:"requester,omitempty"`
+	// Artifacts are handed to every expert.
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+	Policy    Policy     `json:"policy,omitzero"`
+	Budget    Budget     `json:"budget,omitzero"`
+}
+
+// Policy is how a job is carried out. It is fixed when the job begins, so that a deployment does not change a job under
+// way. The zero value of every field means its default.
+type Policy struct {
+	// MaxParallel bounds the attempts under way at once: 10; at most 100.
+	MaxParallel int `json:"max_parallel,omitempty"`
+	// MaxRetries is how often an attempt that ended in [ExecutionError] is tried again: 3; -1 is never.
+	MaxRetries int `json:"max_retries,omitempty"`
+	// RetryWait is the wait before the first such retry, doubled for each, at most a minute: 1 s.
+	RetryWait time.Duration `json:"retry_wait,omitempty"`
+	// MaxReopens is how often one subjob may send one of its predecessors back to work: 2. MaxReopensTotal bounds that for
+	// the whole job: 10.
+	MaxReopens      int `json:"max_reopens,omitempty"`
+	MaxReopensTotal int `json:"max_reopens_total,omitempty"`
+	// MaxPlanAttempts is how often the planner is asked for one plan: 2, the second time with what was wrong.
+	MaxPlanAttempts int `json:"max_plan_attempts,omitempty"`
+	// LifeCycle is how often a subjob, and what it is planned into, may be planned again: 3; -1 is never.
+	LifeCycle int `json:"life_cycle,omitempty"`
+	// Approve says which plans a person approves before anything of them runs: "" for none, "first", or "all".
+	Approve string `json:"approve,omitempty"`
+	// AttemptTimeout bounds an attempt's wall clock, waits for people included: 24 hours. An expert's own is stronger.
+	AttemptTimeout time.Duration `json:"attempt_timeout,omitempty"`
+	// Synthesis names the expert that makes one answer of the tails' outputs; "" is these outputs, one after the other.
+	Synthesis string `json:"synthesis,omitempty"`
+}
+
+// Profile is what a planner knows of an expert, and a leader needs to reach it.
+type Profile struct {
+	Name string `json:"name"`
+	// Description says what the expert can do, what it needs, what it does not do, and what it returns: plans are as good
+	// as this text.
+	Description string `json:"description"`
+	Version     string `json:"version,omitempty"`
+	// Graph is the graph that the expert runs, and TaskQueue whose workers serve it; "" is the leader's.
+	Graph     string `json:"graph"`
+	TaskQueue string `json:"task_queue,omitempty"`
+	// Timeout bounds an attempt; 0 is the job's Policy.AttemptTimeout.
+	Timeout time.Duration `json:"timeout,omitempty"`
+}

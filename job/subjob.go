@@ -1,0 +1,88 @@
+package job
+
+import "time"
+
+// SubJob is a node of a job's graph.
+type SubJob struct {
+	ID                 string   `json:"id"`
+	Goal               string   `json:"goal"`
+	Context            string   `json:"context,omitempty"`
+	CompletionCriteria string   `json:"completion_criteria,omitempty"`
+	Dependencies       []string `json:"dependencies,omitempty"`
+	Expert             string   `json:"assigned_expert"`
+	Thinking           string   `json:"thinking,omitempty"`
+	OutputSchema       string   `json:"output_schema,omitempty"`
+	// LifeCycle is how often it may still be planned into smaller ones.
+	LifeCycle int `json:"life_cycle"`
+
+	Status Status `json:"status"`
+	// Legacy: it was replaced by the subjobs that name it as their Parent, or a person removed it. It is kept to be seen.
+	Legacy bool `json:"legacy,omitempty"`
+	// Parent is the subjob that it was planned from, "" when it was the job itself. PlanVersion is the plan it came with.
+	Parent      string `json:"parent,omitempty"`
+	PlanVersion int    `json:"plan_version"`
+	// Attempts counts those that began; the last of them is described by the fields below.
+	Attempts int `json:"attempts,omitempty"`
+	// Failures counts the execution errors since it was last begun anew: see Policy.MaxRetries.
+	Failures int `json:"failures,omitempty"`
+	// Lessons are what the next attempt is told, oldest first: at most 8.
+	Lessons []string  `json:"lessons,omitempty"`
+	Started time.Time `json:"started,omitzero"` // of the first attempt
+	Ended   time.Time `json:"ended,omitzero"`   // of the last one
+	Usage   Usage     `json:"usage,omitzero"`   // of all attempts
+	// RetryAt is until when its next attempt waits.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Reason says why it stands where it stands, in a sentence: an error, an evaluation.
+	Reason string  `json:"reason,omitempty"`
+	Result *Output `json:"result,omitempty"`
+	// Stale: a predecessor does its work again, so that the attempt under way is told to end and counts for nothing.
+	Stale bool `json:"stale,omitempty"`
+	// Open says that an attempt is under way: it was begun, and has not ended.
+	Open bool `json:"open,omitempty"`
+}
+
+// Output is what a finished subjob has made.
+type Output struct {
+	// Text is the output when it is short: see [MaxInline]. Otherwise, and always on Temporal, Stored says where it is.
+	Text      string     `json:"text,omitempty"`
+	Stored    *Reference `json:"stored,omitempty"`
+	Bytes     int        `json:"bytes"`
+	SHA256    string     `json:"sha256"`
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+	Attempt   int        `json:"attempt"`
+}
+
+// Assignment is what an expert is told of an attempt.
+type Assignment struct {
+	Job     string `json:"job"`
+	SubJob  string `json:"subjob"`
+	Attempt int    `json:"attempt"` // counts from 1
+	Expert  string `json:"expert"`
+
+	Goal               string `json:"goal"`
+	Context            string `json:"context,omitempty"`
+	CompletionCriteria string `json:"completion_criteria,omitempty"`
+	OutputSchema       string `json:"output_schema,omitempty"`
+	// JobGoal is the goal of the whole job.
+	JobGoal string `json:"job_goal,omitempty"`
+	// Inputs are the direct predecessors' outputs, in the order of the subjob's dependencies. They are there whole: those
+	// that travel by reference are read before the expert is called.
+	Inputs    []Input    `json:"inputs,omitempty"`
+	Artifacts []Artifact `json:"artifacts,omitempty"` // of the job
+	Lessons   []string   `json:"lessons,omitempty"`
+	// Allowance is what this attempt may spend; 0 in a field is no limit.
+	Allowance Budget `json:"allowance,omitzero"`
+}
+
+// Input is the output of a predecessor.
+type Input struct {
+	SubJob    string     `json:"subjob"`
+	Expert    string     `json:"expert"`
+	Goal      string     `json:"goal"`
+	Text      string     `json:"text,omitempty"`
+	Stored    *Reference `json:"stored,omitempty"`
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+}
+
+// Thread is the id of the thread in which an attempt runs.
+func (a Assignment) Thread() string { return AttemptThread(a.Job, a.SubJob, a.Attempt) }
