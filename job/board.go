@@ -47,3 +47,24 @@ type Attempt struct {
 	SubJob  string `json:"subjob"`
 	Attempt int    `json:"attempt"`
 }
+
+// Recover says how a job that was stopped, or has failed, goes on.
+type Recover struct {
+	// Again are subjobs to do again although they finished, with what depends on them.
+	Again []string `json:"again,omitempty"`
+	// Lesson is told to the subjobs that had failed.
+	Lesson string `json:"lesson,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+// RefusedError says that the board cannot do what it was told: the job stays as it was.
+type RefusedError struct {
+	Job string `json:"job"`
+	// Code is one of: not_running, not_recoverable, unknown_subjob, wrong_status, wrong_plan_version, bad_plan, unknown_expert,
+	// expert_in_use, bad_budget, bad_job.
+	Code    string `json:"code"`
+	Problem string `json:"problem"`
+	Do      string `json:"do,omitempty"`
+}
+
+func (e *RefusedError) Error() string { return "job " + e.Job + ": " + e.Problem }

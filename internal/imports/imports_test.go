@@ -27,6 +27,7 @@ var arrows = []arrow{
 	{from: "graphadapter/pregel"},
 	{from: "graphadapter/ledger"},
 	{from: "approval", theirs: []string{"github.com/gowebpki/jcs"}},
+	{from: "job"},
 	{from: "approval/internal/files"},
 	{from: "approval/token", ours: []string{"approval", "approval/internal/files"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
 	{
@@ -43,13 +44,13 @@ var arrows = []arrow{
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
-	{from: "activities", ours: []string{"graphadapter/...", "approval", "internal/history"}, theirs: temporal},
+	{from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/history"}, theirs: temporal},
 	{
-		from: "workflows", ours: []string{"graphadapter/...", "approval"},
+		from: "workflows", ours: []string{"graphadapter/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{
-		from: "", ours: []string{"graphadapter/...", "approval/...", "internal/history", "activities", "workflows"},
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/history", "activities", "workflows"},
 		theirs: append([]string{
 			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",

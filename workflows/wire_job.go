@@ -1,0 +1,90 @@
+package workflows
+
+import "superstep.dev/job"
+
+// The names of a leader's workflow, its activity, and the messages that it takes.
+const (
+	LeaderWorkflow = "superstep.leader"
+	// PlanActivity asks a leader's planner: a [PlanCall] gives a [PlanReply].
+	PlanActivity = "superstep.plan"
+
+	// UpdateJobStop ends a job's attempts and then its run: it returns once all have ended. [StopJob] gives a job.View.
+	UpdateJobStop = "job.stop"
+	// UpdateJobRetry does one subjob again, and what depends on it. [RetrySubJob] gives a job.View.
+	UpdateJobRetry = "job.retry"
+	// UpdateJobPlan decides on the plan that waits for approval. A job.Decision gives a job.View.
+	UpdateJobPlan = "job.plan"
+	// UpdateJobExperts changes who may be assigned to what is planned from now on. [ChangeExperts] gives a job.View.
+	UpdateJobExperts = "job.experts"
+	// UpdateJobBudget raises what a job may spend. [RaiseBudget] gives a job.View.
+	UpdateJobBudget = "job.budget"
+
+	// QueryJob returns a job.View, QueryBoard the job.Board, QueryJobEvents the job.Events behind a number.
+	QueryJob       = "job"
+	QueryBoard     = "board"
+	QueryJobEvents = "job_events"
+
+	// ErrTypeJobFailed: the job has failed; the error's detail is a [LeaderResult].
+	ErrTypeJobFailed = "superstep.JobFailed"
+	// ErrTypeJobRefused: a message does not fit where the job stands; nothing was changed. Its detail is a job.RefusedError.
+	ErrTypeJobRefused = "superstep.JobRefused"
+)
+
+// LeaderInput is the input of a leader's run.
+type LeaderInput struct {
+	Leader string  `json:"leader"`
+	Job    job.Job `json:"job"`
+	// Board is the job as an earlier run left it: one that this run recovers, or continues as a new one.
+	Board *job.Board `json:"board,omitempty"`
+	// Recover says that Board is of a job that stopped or failed, and how to go on.
+	Recover *job.Recover `json:"recover,omitempty"`
+	// Attributes and Inbox say which custom search attributes the namespace has, as in [GraphInput].
+	Attributes bool `json:"attributes,omitempty"`
+	Inbox      bool `json:"inbox,omitempty"`
+	// Notices says that people outside are told of the questions that experts ask.
+	Notices bool `json:"notices,omitempty"`
+	// ContinueAt says when the run is continued as a new one; nil for the defaults.
+	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
+}
+
+// LeaderResult is what a leader's run leaves behind: the result of one whose job finished or was stopped, the detail of
+// the error of one whose job failed.
+type LeaderResult struct {
+	Leader string     `json:"leader"`
+	Board  *job.Board `json:"board"`
+}
+
+// PlanCall asks a leader's planner.
+type PlanCall struct {
+	Leader  string          `json:"leader"`
+	Request job.PlanRequest `json:"request"`
+}
+
+// PlanReply is a plan, or why what the planner said is none.
+type PlanReply struct {
+	Draft *job.Draft        `json:"draft,omitempty"`
+	Bad   *job.BadPlanError `json:"bad,omitempty"`
+	Usage job.Usage         `json:"usage,omitzero"`
+}
+
+// StopJob, RetrySubJob, ChangeExperts and RaiseBudget are what updates bring. By is who asked.
+type (
+	StopJob struct {
+		Reason string `json:"reason,omitempty"`
+		By     string `json:"by,omitempty"`
+	}
+	RetrySubJob struct {
+		SubJob string `json:"subjob"`
+		Lesson string `json:"lesson,omitempty"`
+		By     string `json:"by,omitempty"`
+	}
+	ChangeExperts struct {
+		Add    []job.Profile `json:"add,omitempty"`
+		Remove []string      `json:"remove,omitempty"`
+		By     string        `json:"by,omitempty"`
+	}
+	RaiseBudget struct {
+		Budget job.Budget `json:"budget"`
+		By     string     `json:"by,omitempty"`
+	}
+)
