@@ -67,12 +67,14 @@ var arrows = []arrow{
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "graphadapter/pregel", "approval/..."}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
+	{from: "internal/demo", ours: anything, theirs: anything},
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
+	{from: "examples/research/demo/...", ours: anything, theirs: anything},
 	{from: "examples/refund/dev/...", ours: anything, theirs: anything},
 	{from: "bench/...", ours: anything, theirs: anything},
 	{from: "e2e/...", ours: anything, theirs: anything},
 	{from: "conformance/...", ours: []string{"", "conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
-	{from: "examples/...", ours: []string{"", "examples/...", "cli", "approval/..."}, theirs: anything},
+	{from: "examples/...", ours: []string{"", "examples/...", "cli", "approval/...", "job", "planner"}, theirs: anything},
 	{from: "worker", ours: []string{"cli", "examples/..."}},
 	{from: "starter", ours: []string{"cli", "examples/..."}},
 	{from: "cmd/...", ours: []string{"cli", "examples/..."}},

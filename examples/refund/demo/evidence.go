@@ -14,8 +14,8 @@ import (
 
 // pendingEffect returns the write that the node under test has on record, from the heartbeat that the server stored;
 // the zero Entry while there is none.
-func (d *demo) pendingEffect(ctx context.Context) (ledger.Entry, error) {
-	described, err := d.temporal.DescribeWorkflowExecution(ctx, thread, d.runID)
+func (d *refunding) pendingEffect(ctx context.Context) (ledger.Entry, error) {
+	described, err := d.Temporal.DescribeWorkflowExecution(ctx, thread, d.runID)
 	if err != nil {
 		return ledger.Entry{}, fmt.Errorf("look at the run: %w", err)
 	}
@@ -64,8 +64,8 @@ type execution struct {
 }
 
 // executions reads the finished tasks of the run, in their order, from its recorded history.
-func (d *demo) executions(ctx context.Context) ([]execution, error) {
-	recorded, err := d.tail.All(ctx, thread, d.runID)
+func (d *refunding) executions(ctx context.Context) ([]execution, error) {
+	recorded, err := d.Tail.All(ctx, thread, d.runID)
 	if err != nil {
 		return nil, fmt.Errorf("read the history of the run: %w", err)
 	}
@@ -96,8 +96,8 @@ func (d *demo) executions(ctx context.Context) ([]execution, error) {
 	return ended, nil
 }
 
-func (d *demo) decode(stored *commonpb.Payloads, into any) error {
-	if err := d.tail.Converter.FromPayloads(stored, into); err != nil {
+func (d *refunding) decode(stored *commonpb.Payloads, into any) error {
+	if err := d.Tail.Converter.FromPayloads(stored, into); err != nil {
 		return fmt.Errorf("read the record of the run: %w", err)
 	}
 	return nil

@@ -12,59 +12,66 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"os"
+	"strconv"
+	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev"
+	"superstep.dev/examples/refund"
+	"superstep.dev/examples/refund/payments"
+	"superstep.dev/internal/demo"
+	"superstep.dev/internal/processes/stack"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+// workerDrain is how long a worker that is stopped in the middle may finish what it does.
+const workerDrain = 2 * time.Second
 
-// settings are the flags.
-type settings struct {
-	anyPort bool
-	dir     string
+func main() {
+	os.Exit(demo.Demo{
+		Name: "demo",
+		Stack: stack.Config{
+			Drain: workerDrain, Env: []string{"REFUND_LIMIT=" + strconv.Itoa(refund.DefaultLimit)},
+		},
+		Scenes: scenes,
+	}.Main(os.Args[1:]))
 }
 
-func run(args []string) (exit int) {
-	var s settings
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.BoolVar(&s.anyPort, "any-port", false, "take free ports even where the usual ones (7233, 8233, 8090) are free")
-	flags.StringVar(&s.dir, "dir", "", "`directory` for the data of the demo (default .demo of the repository)")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	ctx, stop := processes.UntilSignal(context.Background())
-	defer stop()
-	return conclude(play(ctx, newScreen(os.Stdout), s))
+// errDeclined ends a demo in which a person said no: 0 stands for exactly one refund.
+var errDeclined = &demo.EndedError{Reason: "no refund, as answered", Exit: 3}
+
+const (
+	thread = "refund-1042"
+	node   = "commit_refund" // whose effect is interrupted
+)
+
+// refunding is the demo while it plays.
+type refunding struct {
+	*demo.Stage
+	pay      *payments.Client
+	order    payments.Order
+	question superstep.Question
+	runID    string
 }
 
-// errDeclined ends a demo in which a person said no. Nothing went wrong, but 0 stands for exactly one refund.
-var errDeclined = errors.New("no refund, as answered")
-
-// exitDeclined is the exit code of that.
-const exitDeclined = 3
-
-// conclude prints the last line and returns the exit code.
-func conclude(verdict string, err error) int {
-	var signal *processes.SignalError
-	switch {
-	case err == nil:
-		fmt.Println("demo: OK, " + verdict)
-		return 0
-	case errors.Is(err, errDeclined):
-		fmt.Printf("demo: %v\n", errDeclined)
-		return exitDeclined
-	case errors.As(err, &signal):
-		fmt.Printf("\ndemo: %v; nothing of it is left\n", signal)
-		return signal.Exit()
-	default:
-		fmt.Printf("demo: FAILED: %v\n", err)
-		return 1
+// scenes plays the demo and returns the verdict.
+func scenes(ctx context.Context, s *demo.Stage) (verdict string, err error) {
+	d := &refunding{Stage: s}
+	if d.pay, err = payments.NewClient(s.Stack.Payments); err != nil {
+		return "", err
 	}
+	if err := d.request(ctx); err != nil {
+		return "", err
+	}
+	yes, err := d.answer(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !yes {
+		return d.declined(ctx)
+	}
+	c, err := d.crash(ctx)
+	if err != nil {
+		return "", err
+	}
+	return d.report(ctx, c)
 }

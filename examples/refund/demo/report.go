@@ -21,7 +21,7 @@ type account struct {
 	tasks   []execution
 }
 
-func (d *demo) account(ctx context.Context) (a account, err error) {
+func (d *refunding) account(ctx context.Context) (a account, err error) {
 	if a.refunds, err = d.pay.Refunds(ctx, d.order.ID); err != nil {
 		return a, err
 	}
@@ -30,7 +30,7 @@ func (d *demo) account(ctx context.Context) (a account, err error) {
 		return a, err
 	}
 	a.traffic = stats.Refunds
-	if a.view, err = d.runs.Show(ctx, thread); err != nil {
+	if a.view, err = d.Runs.Show(ctx, thread); err != nil {
 		return a, err
 	}
 	a.tasks, err = d.executions(ctx)
@@ -38,31 +38,31 @@ func (d *demo) account(ctx context.Context) (a account, err error) {
 }
 
 // report shows what happened and judges it.
-func (d *demo) report(ctx context.Context, c crash) (verdict string, err error) {
+func (d *refunding) report(ctx context.Context, c crash) (verdict string, err error) {
 	a, err := d.account(ctx)
 	if err != nil {
 		return "", err
 	}
-	d.line("\nWhat happened")
+	d.Line("\nWhat happened")
 	d.facts(a)
-	d.step("%-17s %s", "kill → progress", recovery(a, c))
+	d.Step("%-17s %s", "kill → progress", recovery(a, c))
 	again, once := ran(a.tasks)
-	d.step("%-17s %s", "ran again", again)
-	d.step("%-17s %s", "ran once", once)
-	d.line("Try next: make dev (the same, to play with) · edit DefaultLimit in examples/refund/refund.go")
+	d.Step("%-17s %s", "ran again", again)
+	d.Step("%-17s %s", "ran once", once)
+	d.Line("Try next: make dev (the same, to play with) · edit DefaultLimit in examples/refund/refund.go")
 	return "exactly one refund", a.exactlyOne(d.order)
 }
 
 // facts shows the money.
-func (d *demo) facts(a account) {
+func (d *refunding) facts(a account) {
 	counts := fmt.Sprintf("(%s, %s)", plural(a.traffic.Requests, "refund request"), plural(a.traffic.Lookups, "lookup"))
 	if len(a.refunds) == 0 {
-		d.step("%-17s no refund   %s", "ledger", counts)
+		d.Step("%-17s no refund   %s", "ledger", counts)
 		return
 	}
 	head := plural(int64(len(a.refunds)), "refund") + ":"
 	for _, r := range a.refunds {
-		d.step("%-17s %s %s  %s  key %s   %s", "ledger", head, r.ID, money(r.Amount), short(r.Key), counts)
+		d.Step("%-17s %s %s  %s  key %s   %s", "ledger", head, r.ID, money(r.Amount), short(r.Key), counts)
 	}
 }
 
@@ -141,8 +141,8 @@ func plural(n int64, what string) string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // declined ends the demo after a no: the run goes on to its end, and nothing may have been refunded.
-func (d *demo) declined(ctx context.Context) (verdict string, err error) {
-	d.line("\n3. The answer was no, so there is no payment to interrupt. The run goes on:")
+func (d *refunding) declined(ctx context.Context) (verdict string, err error) {
+	d.Line("\n3. The answer was no, so there is no payment to interrupt. The run goes on:")
 	if err := d.followEnd(ctx, ledger.Entry{}); err != nil {
 		return "", err
 	}
@@ -150,9 +150,9 @@ func (d *demo) declined(ctx context.Context) (verdict string, err error) {
 	if err != nil {
 		return "", err
 	}
-	d.line("\nWhat happened")
+	d.Line("\nWhat happened")
 	d.facts(a)
-	d.line("This thread ends without a refund. Run the demo again and answer yes to see a worker killed.")
+	d.Line("This thread ends without a refund. Run the demo again and answer yes to see a worker killed.")
 	if a.view.Status != superstep.StatusFinished || len(a.refunds) > 0 || a.traffic.Requests > 0 {
 		return "", fmt.Errorf("the run is %s and the payments service has %s of order %s for %s; the answer was no",
 			a.view.Status, plural(int64(len(a.refunds)), "refund"), d.order.ID, plural(a.traffic.Requests, "request"))

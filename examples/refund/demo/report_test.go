@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/internal/processes"
 )
 
 func TestExactlyOne(t *testing.T) {
@@ -40,12 +38,6 @@ func TestExactlyOne(t *testing.T) {
 	}
 }
 
-func TestConclude(t *testing.T) {
-	require.Equal(t, 0, conclude("fine", nil))
-	require.Equal(t, 1, conclude("", errors.New("broken")))
-	require.Equal(t, 143, conclude("", &processes.SignalError{Signal: "terminated", Number: 15}))
-}
-
 func TestRan(t *testing.T) {
 	again, once := ran([]execution{{node: "a", attempt: 1}, {node: "q", attempt: 1, asked: true}, {node: "q", attempt: 1},
 		{node: "b", attempt: 3}})
@@ -65,12 +57,4 @@ func TestRecovered(t *testing.T) {
 	text, err = recovered(2, before, after)
 	require.NoError(t, err)
 	require.Equal(t, "attempt 2: intent → sent → committed rf-1; sent 2 times", text)
-}
-
-func TestReadAnswer(t *testing.T) {
-	for line, want := range map[string][2]bool{"": {true, true}, " Y ": {true, true}, "yes": {true, true}, "n": {false, true},
-		"NO": {false, true}, "perhaps": {false, false}} {
-		yes, clear := readAnswer(line)
-		require.Equal(t, want, [2]bool{yes, clear}, line)
-	}
 }

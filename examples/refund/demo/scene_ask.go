@@ -4,32 +4,32 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"superstep.dev/cli"
 	"superstep.dev/examples/refund"
 	"superstep.dev/examples/refund/payments"
+	"superstep.dev/internal/demo"
 )
 
 // request is the first scene: a run begins, and waits for a person.
-func (d *demo) request(ctx context.Context) (err error) {
+func (d *refunding) request(ctx context.Context) (err error) {
 	// Above the limit whatever that is: the demo invites to change it.
 	d.order, err = d.pay.PutOrder(ctx, payments.Order{ID: "o-1042", Amount: refund.DefaultLimit + 15_000, Customer: "Ada Berg"})
 	if err != nil {
 		return err
 	}
-	d.line("\n1. Somebody asks for a refund. The graph (a person is asked above %s):", money(refund.DefaultLimit))
-	if err := d.stack.Draw(ctx, d.indented()); err != nil {
+	d.Line("\n1. Somebody asks for a refund. The graph (a person is asked above %s):", money(refund.DefaultLimit))
+	if err := d.Stack.Draw(ctx, d.Indented()); err != nil {
 		return err
 	}
 	input, err := json.Marshal(map[string]string{"order_id": d.order.ID})
 	if err != nil {
 		return err
 	}
-	if err := d.superstep(ctx, cli.ExitWaiting, "run", "refund", "--thread", thread, "--input", string(input), "--follow"); err != nil {
+	if err := d.Superstep(ctx, cli.ExitWaiting, "run", "refund", "--thread", thread, "--input", string(input), "--follow"); err != nil {
 		return err
 	}
-	view, err := d.runs.Show(ctx, thread)
+	view, err := d.Runs.Show(ctx, thread)
 	if err != nil {
 		return err
 	}
@@ -42,13 +42,13 @@ func (d *demo) request(ctx context.Context) (err error) {
 
 // answer is the second scene: a person answers. Before that the payments service is told to commit the refund and to
 // leave the request without a reply, which is when the worker will be killed.
-func (d *demo) answer(ctx context.Context) (yes bool, err error) {
-	d.line("\n2. The run waits; no process is held. A person answers:")
+func (d *refunding) answer(ctx context.Context) (yes bool, err error) {
+	d.Line("\n2. The run waits; no process is held. A person answers:")
 	var text string
 	if err := json.Unmarshal(d.question.Value, &text); err != nil {
 		return false, fmt.Errorf("read the question: %w", err)
 	}
-	if yes, err = askPerson(ctx, d.screen, text); err != nil {
+	if yes, err = demo.Ask(ctx, d.Screen, text, "Y/n", "yes", demo.YesNo); err != nil {
 		return false, err
 	}
 	if yes {
@@ -56,19 +56,7 @@ func (d *demo) answer(ctx context.Context) (yes bool, err error) {
 			return false, err
 		}
 	}
-	return yes, d.superstep(ctx, cli.ExitOK, "resume", thread, d.question.ID, "--value", fmt.Sprint(yes))
-}
-
-// shellLine is a command line as one types it.
-func shellLine(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = arg
-		if strings.ContainsAny(arg, ` "{}`) {
-			words[i] = "'" + arg + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return yes, d.Superstep(ctx, cli.ExitOK, "resume", thread, d.question.ID, "--value", fmt.Sprint(yes))
 }
 
 // money prints cents as people write them.

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/internal/demo"
 	"superstep.dev/internal/history"
 )
 
@@ -20,37 +21,37 @@ type crash struct {
 }
 
 // crash is the third scene: the worker is killed while the payment is in flight, and another one goes on.
-func (d *demo) crash(ctx context.Context) (c crash, err error) {
-	d.line("\n3. The worker is killed while the payment is in flight (payments was told not to reply):")
-	bounded, cancel := within(ctx, "the refund in flight")
+func (d *refunding) crash(ctx context.Context) (c crash, err error) {
+	d.Line("\n3. The worker is killed while the payment is in flight (payments was told not to reply):")
+	bounded, cancel := demo.Within(ctx, "the refund in flight")
 	defer cancel()
 	if c.sent, err = d.awaitInFlight(bounded); err != nil {
 		return c, err
 	}
-	pid := d.worker.PID()
+	pid := d.Worker.PID()
 	c.killed = time.Now()
-	if err := d.worker.Kill(); err != nil {
+	if err := d.Worker.Kill(); err != nil {
 		return c, err
 	}
-	d.step("kill -9 %-14d payments has committed and has not replied", pid)
-	second, err := d.stack.Worker(ctx)
+	d.Step("kill -9 %-14d payments has committed and has not replied", pid)
+	second, err := d.Stack.Worker(ctx)
 	if err != nil {
 		return c, err
 	}
-	d.step("worker #2 pid %d", second.PID())
+	d.Step("worker #2 pid %d", second.PID())
 	return c, d.followEnd(ctx, c.sent)
 }
 
 // awaitInFlight returns once the payments service has committed the refund while the run has only its intent on record.
-func (d *demo) awaitInFlight(ctx context.Context) (sent ledger.Entry, err error) {
+func (d *refunding) awaitInFlight(ctx context.Context) (sent ledger.Entry, err error) {
 	shown := false
-	err = until(ctx, func() (bool, error) {
+	err = demo.Until(ctx, func() (bool, error) {
 		if sent, err = d.pendingEffect(ctx); err != nil || sent.State != ledger.StateIntent {
 			return false, err
 		}
 		if !shown {
 			shown = true
-			d.step("step %d  %s  effect %s  key %s  intent on record, sent", d.question.Step+1, node, sent.Name, short(sent.Key))
+			d.Step("step %d  %s  effect %s  key %s  intent on record, sent", d.question.Step+1, node, sent.Name, short(sent.Key))
 		}
 		_, committed, err := d.committed(ctx, sent.Key)
 		return committed, err
@@ -59,7 +60,7 @@ func (d *demo) awaitInFlight(ctx context.Context) (sent ledger.Entry, err error)
 }
 
 // committed looks for a refund as an outsider does, who is not counted among the look-ups by key.
-func (d *demo) committed(ctx context.Context, key string) (payments.Receipt, bool, error) {
+func (d *refunding) committed(ctx context.Context, key string) (payments.Receipt, bool, error) {
 	all, err := d.pay.Refunds(ctx, d.order.ID)
 	for _, receipt := range all {
 		if receipt.Key == key {
@@ -70,8 +71,8 @@ func (d *demo) committed(ctx context.Context, key string) (payments.Receipt, boo
 }
 
 // followEnd shows what the run does after its question, until it has ended.
-func (d *demo) followEnd(ctx context.Context, sent ledger.Entry) error {
-	ctx, cancel := within(ctx, "the rest of the run")
+func (d *refunding) followEnd(ctx context.Context, sent ledger.Entry) error {
+	ctx, cancel := demo.Within(ctx, "the rest of the run")
 	defer cancel()
 	var unreadable error
 	show := func(s history.Step) {
@@ -82,10 +83,10 @@ func (d *demo) followEnd(ctx context.Context, sent ledger.Entry) error {
 		if err != nil && unreadable == nil {
 			unreadable = err
 		}
-		d.step("step %d  %-13s  %s", s.Request.Task.Step, s.Request.Task.Node, text)
+		d.Step("step %d  %-13s  %s", s.Request.Task.Step, s.Request.Task.Node, text)
 	}
 	never := func() (bool, error) { return false, nil }
-	closing, err := d.tail.Run(ctx, thread, d.runID, 0, show, never)
+	closing, err := d.Tail.Run(ctx, thread, d.runID, 0, show, never)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -95,7 +96,7 @@ func (d *demo) followEnd(ctx context.Context, sent ledger.Entry) error {
 	if err != nil {
 		return fmt.Errorf("follow the run: %w", err)
 	}
-	d.step("%s", ending(closing))
+	d.Step("%s", ending(closing))
 	return nil
 }
 

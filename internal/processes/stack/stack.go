@@ -28,6 +28,8 @@ type Config struct {
 	Dir string
 	// AnyPort takes free ports even where the usual ones are free.
 	AnyPort bool
+	// ServerOnly leaves out the payments service.
+	ServerOnly bool
 	// Env is added to the workers' environment: "REFUND_LIMIT=5000".
 	Env []string
 	// Drain is how long a worker that is stopped lets running tasks finish.
@@ -47,7 +49,7 @@ type Stack struct {
 	workers  int
 }
 
-// Start starts the Temporal server and the payments service in set, and returns once both serve.
+// Start starts the Temporal server and the payments service in set, and returns once they serve.
 func Start(ctx context.Context, set *processes.Set, programs Programs, cfg Config) (*Stack, error) {
 	s := &Stack{set: set, programs: programs, cfg: cfg}
 	// The programs of this stack go where it says, not where a configuration of this machine does.
@@ -56,6 +58,9 @@ func Start(ctx context.Context, set *processes.Set, programs Programs, cfg Confi
 	}
 	if err := s.startServer(ctx); err != nil {
 		return nil, err
+	}
+	if cfg.ServerOnly {
+		return s, nil
 	}
 	return s, s.startPayments(ctx)
 }
@@ -138,6 +143,10 @@ func (s *Stack) env() []string {
 			env = append(env, pair)
 		}
 	}
-	return append(env, "TEMPORAL_ADDRESS="+s.Address, "TEMPORAL_NAMESPACE=default",
-		"TEMPORAL_CONFIG_FILE="+s.file("temporal.toml"), "PAYMENTS_URL="+s.Payments)
+	env = append(env, "TEMPORAL_ADDRESS="+s.Address, "TEMPORAL_NAMESPACE=default",
+		"TEMPORAL_CONFIG_FILE="+s.file("temporal.toml"))
+	if s.Payments == "" {
+		return env
+	}
+	return append(env, "PAYMENTS_URL="+s.Payments)
 }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,46 +11,45 @@ import (
 	"superstep.dev/internal/processes/stack"
 )
 
-// play runs the demo in a directory of its own and returns its verdict. No process of it runs when it returns. The
+// play runs the demo in a directory of its own in parent and returns its verdict. No process of it runs when it returns. The
 // directory is kept only after a failure, with the logs.
-func play(ctx context.Context, out *screen, s settings) (verdict string, err error) {
+func (d Demo) play(ctx context.Context, out *Screen, parent string) (verdict string, err error) {
 	root, err := stack.Root(ctx)
 	if err != nil {
 		return "", err
 	}
-	dir, err := makeDir(root, s.dir)
-	if err != nil {
+	if d.Stack.Dir, err = makeDir(root, parent); err != nil {
 		return "", err
 	}
-	logs := filepath.Join(dir, "logs")
-	defer func() { err = tidy(out, dir, logs, err) }()
+	logs := filepath.Join(d.Stack.Dir, "logs")
+	defer func() { err = tidy(out, d.Stack.Dir, logs, err) }()
 	set, ctx, err := processes.New(ctx, logs)
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		if slow := set.Stop(); slow != nil {
-			out.line("note: %v", slow)
+			out.Line("note: %v", slow)
 		}
 	}()
-	verdict, err = playIn(ctx, out, set, root, dir, s)
+	verdict, err = d.playIn(ctx, out, set, root)
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx) // the rest is what came of it
 	}
 	return verdict, err
 }
 
-func playIn(ctx context.Context, out *screen, set *processes.Set, root, dir string, s settings) (verdict string, err error) {
-	programs, err := build(ctx, out, set, root, dir)
+func (d Demo) playIn(ctx context.Context, out *Screen, set *processes.Set, root string) (verdict string, err error) {
+	programs, err := build(ctx, out, set, root, d.Stack.Dir)
 	if err != nil {
 		return "", err
 	}
-	d, err := open(ctx, out, set, programs, dir, s.anyPort)
+	s, err := open(ctx, out, set, programs, d.Stack)
 	if err != nil {
 		return "", err
 	}
-	defer d.close()
-	return d.run(ctx)
+	defer s.Temporal.Close()
+	return d.Scenes(ctx, s)
 }
 
 // makeDir makes the directory of this demo. It is inside the repository by default, on the disk of the programs.
@@ -69,9 +68,10 @@ func makeDir(root, parent string) (string, error) {
 }
 
 // tidy removes the directory, or shows where the logs are and how they end.
-func tidy(out *screen, dir, logs string, err error) error {
+func tidy(out *Screen, dir, logs string, err error) error {
 	var signal *processes.SignalError
-	if err == nil || errors.As(err, &signal) || errors.Is(err, errNoAnswer) || errors.Is(err, errDeclined) {
+	var over *EndedError
+	if err == nil || errors.As(err, &signal) || errors.As(err, &over) {
 		if removed := os.RemoveAll(dir); removed != nil {
 			return errors.Join(err, fmt.Errorf("remove the directory of the demo: %w", removed))
 		}
@@ -81,12 +81,12 @@ func tidy(out *screen, dir, logs string, err error) error {
 	if !errors.As(err, &ended) { // which has its log in its text
 		showLogs(out, logs)
 	}
-	out.line("The logs are in %s", logs)
+	out.Line("The logs are in %s", logs)
 	return err
 }
 
 // showLogs shows the end of every log that has something in it.
-func showLogs(out *screen, logs string) {
+func showLogs(out *Screen, logs string) {
 	const lines = 10
 	files, err := filepath.Glob(filepath.Join(logs, "*.log"))
 	if err != nil {
@@ -94,7 +94,7 @@ func showLogs(out *screen, logs string) {
 	}
 	for _, file := range files {
 		if text := processes.Tail(file, lines); text != "" {
-			out.line("--- the end of %s\n%s", filepath.Base(file), text)
+			out.Line("--- the end of %s\n%s", filepath.Base(file), text)
 		}
 	}
 }

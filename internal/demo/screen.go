@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -16,18 +16,19 @@ import (
 // indent is what the output of commands and of the run has in front.
 const indent = "     "
 
-// screen is where the demo shows. What is written to it is complete lines, apart from begin and the clock.
-type screen struct {
+// Screen is where a demo shows. What is written to it is complete lines, apart from Begin and the clock.
+type Screen struct {
 	out   io.Writer
 	width int // of the terminal, 0 without one
-	begun int // characters of the line that begin began
+	begun int // characters of the line that Begin began
 }
 
 // usualWidth is that of a terminal that does not say.
 const usualWidth = 80
 
-func newScreen(file *os.File) *screen {
-	s := &screen{out: file}
+// NewScreen returns the screen that a file is.
+func NewScreen(file *os.File) *Screen {
+	s := &Screen{out: file}
 	if !term.IsTerminal(int(file.Fd())) {
 		return s
 	}
@@ -38,14 +39,14 @@ func newScreen(file *os.File) *screen {
 	return s
 }
 
-// line writes a line. It has no error: a demo that nobody sees has nobody to tell.
-func (s *screen) line(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+// Line writes a line. It has no error: a demo that nobody sees has nobody to tell.
+func (s *Screen) Line(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// step writes an indented line.
-func (s *screen) step(format string, args ...any) { s.line(indent+format, args...) }
+// Step writes an indented line.
+func (s *Screen) Step(format string, args ...any) { s.Line(indent+format, args...) }
 
-// begin writes the beginning of a line.
-func (s *screen) begin(format string, args ...any) {
+// Begin writes the beginning of a line.
+func (s *Screen) Begin(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.begun = utf8.RuneCountInString(text)
 	fmt.Fprint(s.out, text)
@@ -53,7 +54,7 @@ func (s *screen) begin(format string, args ...any) {
 
 // clock shows behind the beginning of a line how much time has passed, until stop. It is for terminals that have
 // room for it.
-func (s *screen) clock(since time.Time) (stop func()) {
+func (s *Screen) clock(since time.Time) (stop func()) {
 	const room = 8
 	if s.width < s.begun+room {
 		return func() {}
@@ -70,7 +71,7 @@ func (s *screen) clock(since time.Time) (stop func()) {
 }
 
 // tick shows the time once a second, and takes it back in the end.
-func (s *screen) tick(since time.Time, done <-chan struct{}) {
+func (s *Screen) tick(since time.Time, done <-chan struct{}) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	shown := 0
@@ -89,12 +90,12 @@ func (s *screen) tick(since time.Time, done <-chan struct{}) {
 	}
 }
 
-// indented returns a writer for the output of commands.
-func (s *screen) indented() *indented { return &indented{to: s} }
+// Indented returns a writer for the output of commands.
+func (s *Screen) Indented() io.Writer { return &indented{to: s} }
 
-// indented writes whole lines, each with the indent in front.
+// Indented writes whole lines, each with the indent in front.
 type indented struct {
-	to   *screen
+	to   *Screen
 	mu   sync.Mutex
 	rest []byte
 }
@@ -109,7 +110,7 @@ func (w *indented) Write(text []byte) (int, error) {
 		if !ended {
 			return len(text), nil
 		}
-		w.to.step("%s", line)
+		w.to.Step("%s", line)
 		w.rest = rest
 	}
 }
@@ -119,7 +120,7 @@ func (w *indented) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.rest) > 0 {
-		w.to.step("%s", w.rest)
+		w.to.Step("%s", w.rest)
 		w.rest = nil
 	}
 }

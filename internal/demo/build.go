@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,17 +11,17 @@ import (
 )
 
 // build builds the programs, and says before it begins how long that may take.
-func build(ctx context.Context, out *screen, set *processes.Set, root, dir string) (stack.Programs, error) {
-	out.begin("Building %s (first time 4 to 7 min: Temporal) …", strings.Join(stack.Names, ", "))
+func build(ctx context.Context, out *Screen, set *processes.Set, root, dir string) (stack.Programs, error) {
+	out.Begin("Building %s (first time 4 to 7 min: Temporal) …", strings.Join(stack.Names, ", "))
 	began := time.Now()
 	stop := out.clock(began)
 	programs, err := stack.Build(ctx, set, root, dir, nil)
 	stop()
 	if err != nil {
-		out.line("")
+		out.Line("")
 		return stack.Programs{}, err
 	}
-	out.line(" done in %s", spent(time.Since(began)))
+	out.Line(" done in %s", spent(time.Since(began)))
 	return programs, nil
 }
 

@@ -1,0 +1,101 @@
+// Package demo is what the demos of this repository have in common: a screen, processes with a directory of their own, a
+// question at the terminal, and a verdict as the exit code.
+package demo
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"superstep.dev/internal/processes"
+	"superstep.dev/internal/processes/stack"
+)
+
+// Demo is a program that shows something in scenes.
+type Demo struct {
+	// Name begins the last line: "demo: OK, exactly one refund".
+	Name string
+	// Stack is what runs. Its Dir and AnyPort are set by the program's flags.
+	Stack stack.Config
+	// Scenes play on a stage with one worker, and return the verdict.
+	Scenes func(ctx context.Context, s *Stage) (verdict string, err error)
+}
+
+// EndedError ends a demo in which nothing went wrong and that did not get to its verdict.
+type EndedError struct {
+	Reason string
+	// Exit is the exit code; it is not 0, which stands for the verdict.
+	Exit int
+}
+
+// Error returns the reason.
+func (e *EndedError) Error() string { return e.Reason }
+
+// sceneWithin bounds what takes seconds, on a machine that is busy with other things.
+const sceneWithin = 2 * time.Minute
+
+// Within bounds a scene.
+func Within(ctx context.Context, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, sceneWithin, fmt.Errorf("%s: not done after %v", what, sceneWithin))
+}
+
+// Until calls holds until it does, and waits a little between two calls. The end of ctx is its cause as the error.
+func Until(ctx context.Context, holds func() (bool, error)) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		done, err := holds()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Main runs the demo with the program's arguments and returns the exit code: 0 only with a verdict, 1 when something went
+// wrong, 2 for arguments that are of no use.
+func (d Demo) Main(args []string) (exit int) {
+	var parent string
+	flags := flag.NewFlagSet(d.Name, flag.ContinueOnError)
+	flags.BoolVar(&d.Stack.AnyPort, "any-port", false, "take free ports even where the usual ones (7233, 8233, 8090) are free")
+	flags.StringVar(&parent, "dir", "", "`directory` for the data of the demo (default .demo of the repository)")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	ctx, stop := processes.UntilSignal(context.Background())
+	defer stop()
+	return d.conclude(d.play(ctx, NewScreen(os.Stdout), parent))
+}
+
+// conclude prints the last line and returns the exit code.
+func (d Demo) conclude(verdict string, err error) int {
+	var signal *processes.SignalError
+	var ended *EndedError
+	switch {
+	case err == nil:
+		fmt.Printf("%s: OK, %s\n", d.Name, verdict)
+		return 0
+	case errors.As(err, &ended):
+		fmt.Printf("%s: %v\n", d.Name, ended)
+		return ended.Exit
+	case errors.As(err, &signal):
+		fmt.Printf("\n%s: %v; nothing of it is left\n", d.Name, signal)
+		return signal.Exit()
+	default:
+		fmt.Printf("%s: FAILED: %v\n", d.Name, err)
+		return 1
+	}
+}
