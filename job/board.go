@@ -23,6 +23,36 @@ type Board struct {
 	// Reason says why the job stands where it stands, in a sentence.
 	Reason string  `json:"reason,omitempty"`
 	Events []Event `json:"events,omitempty"` // the latest
+
+	// Plans are what is to be planned: the first one is under way, or waits for a decision, the others wait for it.
+	Plans []*Planning `json:"plans,omitempty"`
+	// Ending is the status in which the job ends once nothing is under way any more: FAILED or STOPPED; "" when it goes on.
+	Ending Status `json:"ending,omitempty"`
+	// Worked is for how long the job had run when it was last stopped, and Resumed since when it runs again.
+	Worked  time.Duration `json:"worked,omitempty"`
+	Resumed time.Time     `json:"resumed,omitzero"`
+	// Complaints counts the input data errors that made predecessors work again: see Policy.MaxReopensTotal.
+	Complaints int `json:"complaints,omitempty"`
+	EventBytes int `json:"event_bytes,omitempty"` // that Events take
+
+	byID map[string]*SubJob // follows from SubJobs: see Board.find
+}
+
+// Planning is a plan that is being made: of the job, or of a subjob that was too complicated.
+type Planning struct {
+	SubJob string `json:"subjob,omitempty"` // "" for the job
+	// Report is how the attempt ended that found the subjob too complicated.
+	Report *WorkflowMessage `json:"report,omitempty"`
+	// Attempt counts the planner's answers and the call under way, Lesson is what the next call is told.
+	Attempt int    `json:"attempt,omitempty"`
+	Lesson  string `json:"lesson,omitempty"`
+	// Open says that the planner's call is under way, Told that it was told to end, and Void that its answer is of no use
+	// any more.
+	Open bool `json:"open,omitempty"`
+	Told bool `json:"told,omitempty"`
+	Void bool `json:"void,omitempty"`
+	// Proposed is the plan that waits for a person's decision.
+	Proposed *Draft `json:"proposed,omitempty"`
 }
 
 // Work is what is to be done now. The board remembers that it was handed out: it is not returned again.
@@ -61,10 +91,16 @@ type Recover struct {
 type RefusedError struct {
 	Job string `json:"job"`
 	// Code is one of: not_running, not_recoverable, unknown_subjob, wrong_status, wrong_plan_version, bad_plan, unknown_expert,
-	// expert_in_use, bad_budget, bad_job.
+	// expert_in_use, bad_expert, bad_budget, bad_text, bad_job.
 	Code    string `json:"code"`
 	Problem string `json:"problem"`
 	Do      string `json:"do,omitempty"`
 }
 
-func (e *RefusedError) Error() string { return "job " + e.Job + ": " + e.Problem }
+func (e *RefusedError) Error() string {
+	text := "job " + e.Job + ": " + e.Problem
+	if e.Do != "" {
+		text += "; " + e.Do
+	}
+	return text
+}

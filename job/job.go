@@ -15,12 +15,22 @@ const (
 	MaxGoal    = 8 << 10
 	MaxContext = 32 << 10
 	MaxNote    = 4 << 10
-	// MaxPlanText bounds the texts of all subjobs of a job together.
-	MaxPlanText = 768 << 10
+	// MaxPlanText bounds the subjobs of a job together, in bytes as JSON: their texts, ids and dependencies, and 512 bytes
+	// for each besides.
+	MaxPlanText = 1152 << 10
 	// MaxInline is up to where an output is kept in the job's state, in bytes; a longer one stays with the attempt that
-	// made it and is referred to. MaxInlineTotal bounds those that are kept, all together.
+	// made it and is referred to. MaxInlineTotal bounds those that are kept with all references to artifacts, as JSON.
 	MaxInline      = 4 << 10
-	MaxInlineTotal = 256 << 10
+	MaxInlineTotal = 128 << 10
+	// MaxNotes bounds what is kept of reasons and lessons, as JSON: when there is no room, finished subjobs' lessons are
+	// forgotten first, then new ones are cut.
+	MaxNotes = 96 << 10
+	// MaxExperts bounds the experts of a job, and MaxExpertText what is said about all of them, as JSON.
+	MaxExperts    = 200
+	MaxExpertText = 48 << 10
+	// MaxArtifacts bounds the artifacts of a job, and those of one attempt; MaxArtifactText all of one of them, as JSON.
+	MaxArtifacts    = 100
+	MaxArtifactText = 16 << 10
 	// MaxOutput bounds an attempt's output, in bytes. A longer one is an execution error that says so.
 	MaxOutput = 1 << 20
 )
@@ -49,8 +59,8 @@ type Policy struct {
 	MaxRetries int `json:"max_retries,omitempty"`
 	// RetryWait is the wait before the first such retry, doubled for each, at most a minute: 1 s.
 	RetryWait time.Duration `json:"retry_wait,omitempty"`
-	// MaxReopens is how often one subjob may send one of its predecessors back to work: 2. MaxReopensTotal bounds that for
-	// the whole job: 10.
+	// MaxReopens is how often one subjob may send one of its predecessors back to work: 2. MaxReopensTotal is how often that
+	// may happen in the whole job, whatever number of predecessors one report blames: 10.
 	MaxReopens      int `json:"max_reopens,omitempty"`
 	MaxReopensTotal int `json:"max_reopens_total,omitempty"`
 	// MaxPlanAttempts is how often the planner is asked for one plan: 2, the second time with what was wrong.
@@ -77,4 +87,6 @@ type Profile struct {
 	TaskQueue string `json:"task_queue,omitempty"`
 	// Timeout bounds an attempt; 0 is the job's Policy.AttemptTimeout.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Retired: it was removed while subjobs are assigned to it. It does these, and is not planned with any more.
+	Retired bool `json:"retired,omitempty"`
 }

@@ -30,11 +30,11 @@ type Artifact struct {
 
 // Reference says where an attempt's output is stored: in the last events of its run.
 type Reference struct {
-	Thread string `json:"thread"`
+	Thread string `json:"thread,omitempty"`
 	RunID  string `json:"run_id"`
-	Bytes  int    `json:"bytes"`
+	Bytes  int    `json:"bytes,omitempty"`
 	// SHA256 is of the output, in hex: what is read there is checked against it.
-	SHA256 string `json:"sha256"`
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Usage is what an attempt has spent. What is not known is not zero: see Usage.Unknown.

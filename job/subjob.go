@@ -37,8 +37,15 @@ type SubJob struct {
 	Result *Output `json:"result,omitempty"`
 	// Stale: a predecessor does its work again, so that the attempt under way is told to end and counts for nothing.
 	Stale bool `json:"stale,omitempty"`
-	// Open says that an attempt is under way: it was begun, and has not ended.
+	// Open says that an attempt is under way: it was begun, and has not ended. Told: it was told to end.
 	Open bool `json:"open,omitempty"`
+	Told bool `json:"told,omitempty"`
+	// Allowance is what the attempt under way may spend; that of the last one, when it was too little.
+	Allowance Budget `json:"allowance,omitzero"`
+	// Reopens counts how often it sent each of its dependencies back to work: see Policy.MaxReopens.
+	Reopens map[string]int `json:"reopens,omitempty"`
+	// Refused is the SHA256 of an output that a successor could not use: the same again ends the job.
+	Refused string `json:"refused,omitempty"`
 }
 
 // Output is what a finished subjob has made.

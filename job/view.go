@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // View is a job as people see it: its board without what only a planner or an expert reads.
 type View struct {
@@ -31,4 +34,76 @@ type View struct {
 	Tails []string `json:"tails,omitempty"`
 	// LastEvent is the number of the newest event.
 	LastEvent int64 `json:"last_event"`
+}
+
+// View is the job as people see it.
+func (b *Board) View(now time.Time) View {
+	v := View{
+		ID: b.Job.ID, Goal: b.Job.Goal, Requester: b.Job.Requester, Status: b.Status, Phase: b.Phase, Reason: b.Reason,
+		PlanVersion: b.PlanVersion, Started: b.Started, Ended: b.Ended, Duration: b.worked(stamp(now)), Spent: b.Spent,
+		Budget: b.Job.Budget, Experts: b.assignable(), LastEvent: b.lastEvent(),
+	}
+	if p := b.planning(); p != nil && p.Proposed != nil {
+		v.Proposed = &Draft{SubJobs: slices.Clone(p.Proposed.SubJobs)}
+	}
+	g := b.graph()
+	order := g.Topological()
+	for _, id := range order {
+		v.Total++
+		if b.find(id).Status == StatusFinished {
+			v.Finished++
+		}
+		if len(g.successors[id]) == 0 {
+			v.Tails = append(v.Tails, id)
+		}
+	}
+	v.SubJobs = b.seen(order)
+	return v
+}
+
+// seen are the subjobs in an order, those that were replaced behind the last of what replaced them.
+func (b *Board) seen(order []string) []SubJob {
+	parts := map[string]int{} // that are not listed yet, by what they replaced
+	for _, s := range b.SubJobs {
+		parts[s.Parent]++
+	}
+	list := make([]SubJob, 0, len(b.SubJobs))
+	for _, id := range order {
+		for s := b.find(id); s != nil; s = b.find(s.Parent) {
+			list = append(list, b.shown(s))
+			if parts[s.Parent]--; parts[s.Parent] > 0 || s.Parent == "" {
+				break
+			}
+		}
+	}
+	return list
+}
+
+// shown is a subjob without what only a planner or an expert reads.
+func (b *Board) shown(s *SubJob) SubJob {
+	c := *s
+	c.Context, c.OutputSchema, c.Reopens, c.Refused = "", "", nil, ""
+	c.Dependencies, c.Lessons = slices.Clone(s.Dependencies), slices.Clone(s.Lessons)
+	if s.Result != nil {
+		r := *s.Result
+		r.Text = ""
+		if r.Stored != nil {
+			r.Stored = b.whole(s.ID, s.Result)
+		}
+		c.Result = &r
+	}
+	return c
+}
+
+// Answer is what the job has made so far: the outputs of the tails that have finished, in topological order. With
+// Policy.Synthesis the one tail is the subjob that makes one answer of them.
+func (b *Board) Answer() []Input {
+	g := b.graph()
+	var answer []Input
+	for _, id := range g.Topological() {
+		if s := b.find(id); len(g.successors[id]) == 0 && s.Status == StatusFinished {
+			answer = append(answer, b.outputOf(s))
+		}
+	}
+	return answer
 }

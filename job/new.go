@@ -1,0 +1,142 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// New is the board of a job that begins, with the experts that may be assigned. What is zero in the job's policy gets its
+// default. A job that cannot be carried out as it is, e.g. one with texts that are too long or an expert that is not
+// there, is a *[RefusedError] with the code bad_job.
+func New(j Job, experts []Profile, now time.Time) (*Board, error) {
+	now = stamp(now)
+	b := &Board{Job: j, Status: StatusCreated}
+	for _, p := range experts {
+		if slices.ContainsFunc(b.Experts, func(other Profile) bool { return other.Name == p.Name }) {
+			return nil, b.refuse("bad_job", fmt.Sprintf("two experts are called %q", p.Name), "")
+		}
+		if err := b.putExpert(p); err != nil {
+			return nil, b.refuse("bad_job", err.Problem, err.Do)
+		}
+	}
+	if problem := b.setUp(); problem != "" {
+		return nil, b.refuse("bad_job", problem, "")
+	}
+	b.tell(now, Event{Kind: "submitted", Text: j.Goal})
+	if b.Job.Expert == "" {
+		b.Plans = []*Planning{{}}
+		return b, nil
+	}
+	// A preset expert does the whole job: there is nothing to plan.
+	whole := DraftSubJob{ID: "job", Goal: j.Goal, Context: j.Context, Expert: b.Job.Expert}
+	b.PlanVersion++
+	b.plant(Draft{SubJobs: []DraftSubJob{whole}}, now)
+	return b, nil
+}
+
+// stamp is a time as the board keeps it: what JSON gives back is the same.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// setUp checks the job and fills in the defaults of its policy.
+func (b *Board) setUp() (problem string) {
+	j := &b.Job
+	if !validID(j.ID) {
+		return fmt.Sprintf("a job's id is 1 to %d letters, digits, %q, %q and %q, not %q", MaxID, ".", "_", "-", clip(j.ID, 2*MaxID))
+	}
+	if j.Goal == "" {
+		return "it has no goal"
+	}
+	if problem := tooLong(text{"goal", j.Goal, MaxGoal}, text{"context", j.Context, MaxContext}, text{"requester", j.Requester, 256}); problem != "" {
+		return problem
+	}
+	if size := quoted(j.Goal) + quoted(j.Context); size > 2*(MaxGoal+MaxContext) {
+		return fmt.Sprintf("its goal and context take %d bytes as JSON; %d may be", size, 2*(MaxGoal+MaxContext))
+	}
+	if problem := artifactsProblem(j.Artifacts); problem != "" {
+		return problem
+	}
+	if len(b.Experts) == 0 {
+		return "it has no experts"
+	}
+	for _, name := range []*string{&j.Expert, &j.Policy.Synthesis} {
+		if *name == "" {
+			continue
+		}
+		p := b.expert(*name)
+		if p == nil {
+			return unknownExpert(*name, b.Experts)
+		}
+		*name = p.Name
+	}
+	if problem := j.Policy.fill(); problem != "" {
+		return problem
+	}
+	return j.Budget.problem()
+}
+
+// fill gives every zero field its default, and says which field is out of bounds.
+func (p *Policy) fill() (problem string) {
+	for _, f := range []struct {
+		name                string
+		value               *int
+		unset, lowest, most int
+	}{
+		{"max_parallel", &p.MaxParallel, 10, 1, 100},
+		{"max_retries", &p.MaxRetries, 3, -1, 100},
+		{"max_reopens", &p.MaxReopens, 2, 1, 100},
+		{"max_reopens_total", &p.MaxReopensTotal, 10, 1, 1000},
+		{"max_plan_attempts", &p.MaxPlanAttempts, 2, 1, 100},
+		{"life_cycle", &p.LifeCycle, 3, -1, 20},
+	} {
+		if *f.value == 0 {
+			*f.value = f.unset
+		}
+		if *f.value < f.lowest || *f.value > f.most {
+			return fmt.Sprintf("the policy's %s is %d; it is from %d to %d", f.name, *f.value, f.lowest, f.most)
+		}
+	}
+	if p.RetryWait == 0 {
+		p.RetryWait = time.Second
+	}
+	if p.AttemptTimeout == 0 {
+		p.AttemptTimeout = 24 * time.Hour
+	}
+	if p.RetryWait < 0 || p.AttemptTimeout < 0 {
+		return "the policy's retry_wait or attempt_timeout is negative"
+	}
+	if p.Approve != "" && p.Approve != "first" && p.Approve != "all" {
+		return fmt.Sprintf("the policy's approve is %q; it is empty, %q or %q", clip(p.Approve, MaxID), "first", "all")
+	}
+	return ""
+}
+
+// refuse is the answer to what the board cannot do.
+func (b *Board) refuse(code, problem, do string) *RefusedError {
+	return &RefusedError{Job: clip(b.Job.ID, 2*MaxID), Code: code, Problem: problem, Do: do}
+}
+
+// find is a subjob by its id, nil when there is none.
+func (b *Board) find(id string) *SubJob {
+	if len(b.byID) != len(b.SubJobs) {
+		b.byID = make(map[string]*SubJob, len(b.SubJobs))
+		for _, s := range b.SubJobs {
+			b.byID[s.ID] = s
+		}
+	}
+	return b.byID[id]
+}
+
+// Copy is a board of its own in the same state: what is tried on it changes nothing here.
+func (b *Board) Copy() *Board {
+	data, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // a board is plain data
+	}
+	c := new(Board)
+	if err := json.Unmarshal(data, c); err != nil {
+		panic(err)
+	}
+	return c
+}

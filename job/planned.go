@@ -1,0 +1,134 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Planned takes the planner's answer. One that cannot be used, or an err that is a *[BadPlanError], costs a plan attempt;
+// when the last one is gone, and with every other err, the job fails. The draft's usage counts in every case. An answer
+// that nobody waits for any more, e.g. because the job is stopping, is thrown away.
+func (b *Board) Planned(d Draft, err error, now time.Time) {
+	now = stamp(now)
+	p := b.planning()
+	if p == nil || !p.Open {
+		return
+	}
+	p.Open, p.Told = false, false
+	b.spend(d.Usage, Budget{})
+	switch {
+	case p.Void:
+		b.Plans = b.Plans[1:]
+	case b.Ending != "":
+		p.Attempt-- // it counts for nothing: the planner is asked anew when the job is recovered
+	default:
+		b.answered(p, d, err, now)
+	}
+	b.settle(now)
+}
+
+// planning is what is being planned, nil when nothing is.
+func (b *Board) planning() *Planning {
+	if len(b.Plans) == 0 {
+		return nil
+	}
+	return b.Plans[0]
+}
+
+func (b *Board) answered(p *Planning, d Draft, err error, now time.Time) {
+	if err == nil {
+		err = b.checkPlan(p, d)
+	}
+	bad := new(BadPlanError)
+	switch {
+	case err == nil:
+		b.propose(p, d, now)
+	case !errors.As(err, &bad):
+		b.planFailed(p, "no plan could be made: "+err.Error(), now)
+	case p.Attempt >= b.Job.Policy.MaxPlanAttempts:
+		b.tell(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
+		b.planFailed(p, fmt.Sprintf("no plan of %d could be used: %s", p.Attempt, bad.Error()), now)
+	default:
+		b.tell(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
+		p.Lesson = b.note(bad.Error())
+	}
+}
+
+// planFailed fails what could not be planned. It stays to be planned, for when the job is recovered.
+func (b *Board) planFailed(p *Planning, reason string, now time.Time) {
+	p.Attempt = 0
+	if s := b.find(p.SubJob); s != nil {
+		b.fail(s, reason, now)
+		return
+	}
+	b.failing(reason)
+}
+
+// checkPlan holds a draft to what every plan has to be, and to what this one is for.
+func (b *Board) checkPlan(p *Planning, d Draft) error {
+	if err := CheckPlan(d, b.assignable(), b.mayPlan(p)); err != nil {
+		return err
+	}
+	s := b.find(p.SubJob)
+	if s != nil && len(d.SubJobs) == 1 {
+		only := d.SubJobs[0]
+		if expertOf(only.Expert, b.Experts).Name == s.Expert && sameText(only.Goal, s.Goal) {
+			return badSubJob(only, "it is what was too complicated, for the same expert again: make smaller ones of it")
+		}
+	}
+	if size := b.planSize() + b.sizeOf(s, d); size > MaxPlanText {
+		return &BadPlanError{Problem: fmt.Sprintf("with it the job's subjobs take %d bytes; %d may be: make fewer subjobs, or shorter texts",
+			size, MaxPlanText)}
+	}
+	return nil
+}
+
+func sameText(x, y string) bool {
+	return strings.EqualFold(strings.Join(strings.Fields(x), " "), strings.Join(strings.Fields(y), " "))
+}
+
+// mayPlan is how many subjobs a plan may have.
+func (b *Board) mayPlan(p *Planning) int {
+	left := MaxSubJobs - len(b.SubJobs)
+	if limit := b.Job.Budget.SubJobs; limit > 0 {
+		left = min(left, int(min(limit-b.counted(), MaxSubJobs)))
+	}
+	if p.SubJob == "" && b.Job.Policy.Synthesis != "" {
+		left--
+	}
+	return max(left, 0)
+}
+
+// counted are the subjobs that count for Budget.SubJobs: those that were begun, and those that wait to be.
+func (b *Board) counted() int64 {
+	n := int64(0)
+	for _, s := range b.SubJobs {
+		if s.Attempts > 0 || !s.Legacy {
+			n++
+		}
+	}
+	return n
+}
+
+// propose accepts a plan, or has a person decide on it first.
+func (b *Board) propose(p *Planning, d Draft, now time.Time) {
+	b.PlanVersion++
+	if a := b.Job.Policy.Approve; a == "all" || (a == "first" && p.SubJob == "") {
+		p.Proposed, p.Lesson = &Draft{SubJobs: d.SubJobs}, ""
+		b.tell(now, Event{Kind: "approving", SubJob: p.SubJob, Text: fmt.Sprintf("plan %d of %d subjobs", b.PlanVersion, len(d.SubJobs))})
+		return
+	}
+	b.accept(p, d, now)
+}
+
+// accept makes a plan that was checked part of the job.
+func (b *Board) accept(p *Planning, d Draft, now time.Time) {
+	b.Plans = b.Plans[1:]
+	if s := b.find(p.SubJob); s != nil {
+		b.replace(s, d, now)
+		return
+	}
+	b.plant(d, now)
+}

@@ -1,0 +1,129 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// complained takes a report that predecessors' outputs are of no use: they do their work again, with the lesson, then the
+// subjob does, and everything else that had begun behind them is stale. One without predecessors has nobody to blame: its
+// report counts as an execution error.
+func (b *Board) complained(s *SubJob, m WorkflowMessage, now time.Time) {
+	blamed, problem := blamedOf(s, m)
+	if problem != "" {
+		m.Evaluation = strings.TrimSpace(problem + "; " + m.Evaluation)
+		b.retry(s, m, now)
+		return
+	}
+	lesson := because(m)
+	if lesson == "" {
+		lesson = fmt.Sprintf("subjob %s could not use the output, and gave no reason", s.ID)
+	}
+	if problem := b.tooOften(s, blamed); problem != "" {
+		b.fail(s, problem+": "+lesson, now)
+		return
+	}
+	b.Complaints++
+	b.moveSubJob(s, StatusCreated, "waits for better input: "+lesson)
+	var producers []*SubJob
+	for _, id := range blamed {
+		if s.Reopens == nil {
+			s.Reopens = map[string]int{}
+		}
+		s.Reopens[id]++
+		p := b.find(id)
+		producers = append(producers, p)
+		p.Refused = p.Result.SHA256
+		b.again(p, fmt.Sprintf("subjob %s could not use its output", s.ID), now)
+		b.learn(p, lesson)
+	}
+	b.staleBehind(now, producers...)
+}
+
+// blamedOf are the direct predecessors that a report blames, in the order of the dependencies.
+func blamedOf(s *SubJob, m WorkflowMessage) (blamed []string, problem string) {
+	if len(s.Dependencies) == 0 {
+		return nil, "it depends on nothing whose output could be wrong"
+	}
+	if len(m.Blames) == 0 {
+		return s.Dependencies, ""
+	}
+	for _, id := range s.Dependencies {
+		if slices.Contains(m.Blames, id) {
+			blamed = append(blamed, id)
+		}
+	}
+	if len(blamed) == 0 {
+		return nil, "none of the subjobs that it blames is one that it depends on, which are " + clip(strings.Join(s.Dependencies, ", "), 1024)
+	}
+	return blamed, ""
+}
+
+// tooOften says which bound on complaints one more would break.
+func (b *Board) tooOften(s *SubJob, blamed []string) string {
+	if b.Complaints >= b.Job.Policy.MaxReopensTotal {
+		return fmt.Sprintf("predecessors were sent back to work %d times in this job, and their output is still of no use", b.Complaints)
+	}
+	for _, id := range blamed {
+		if n := s.Reopens[id]; n >= b.Job.Policy.MaxReopens {
+			return fmt.Sprintf("%s was sent back to work %d times, and its output is still of no use", id, n)
+		}
+	}
+	return ""
+}
+
+// again has a subjob done again. An attempt under way is stale: it is told to end first.
+func (b *Board) again(s *SubJob, why string, now time.Time) {
+	b.stopPlanning(s)
+	switch s.Status {
+	case StatusRunning:
+		s.Stale = true
+	case StatusFinished, StatusFailed, StatusStopped:
+		b.moveSubJob(s, StatusCreated, why)
+	}
+	s.Result, s.Failures, s.RetryAt = nil, 0, time.Time{}
+	b.tellOf(now, "reopened", s, why)
+}
+
+// staleBehind has everything done again that had begun behind some subjobs, these themselves left out.
+func (b *Board) staleBehind(now time.Time, of ...*SubJob) {
+	ids := make([]string, len(of))
+	for i, s := range of {
+		ids[i] = s.ID
+	}
+	for _, id := range b.graph().Descendants(ids...) {
+		if !slices.Contains(ids, id) {
+			b.stale(b.find(id), now)
+		}
+	}
+}
+
+func (b *Board) stale(s *SubJob, now time.Time) {
+	planned := b.stopPlanning(s)
+	switch {
+	case s.Open && !s.Stale:
+		s.Stale = true
+	case s.Status == StatusFinished:
+		b.moveSubJob(s, StatusCreated, "what it depends on is done again")
+		s.Result = nil
+	case !planned:
+		return
+	}
+	b.tellOf(now, "stale", s, "what it depends on is done again")
+}
+
+// stopPlanning ends that a subjob is planned into smaller ones: its inputs are other ones soon, and it may not be too
+// complicated with them.
+func (b *Board) stopPlanning(s *SubJob) (planned bool) {
+	b.Plans = slices.DeleteFunc(b.Plans, func(p *Planning) bool {
+		if p.SubJob != s.ID {
+			return false
+		}
+		planned = true
+		p.Void = p.Open
+		return !p.Open
+	})
+	return planned
+}

@@ -1,0 +1,174 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// Reported takes how an attempt ended. One that is not under way, because it was reported before or never began, changes
+// nothing.
+func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
+	now = stamp(now)
+	s := b.find(a.SubJob)
+	if s == nil || !s.Open || s.Attempts != a.Attempt {
+		return
+	}
+	s.Usage = s.Usage.plus(b.spend(m.Usage, s.Allowance))
+	s.Open, s.Told, s.Ended = false, false, now
+	allowed, stale := s.Allowance, s.Stale
+	s.Allowance, s.Stale = Budget{}, false
+	out, problem := b.output(s, m)
+	if m.OverBudget && allowed == (Budget{}) {
+		problem = "it says that its allowance is spent, and nothing limits it"
+	}
+	if problem != "" {
+		m = WorkflowMessage{Status: ExecutionError, Evaluation: problem, Lesson: m.Lesson}
+	}
+	switch {
+	case stale:
+		b.lapsed(s, m, now)
+	case b.Ending != "" && (m.Status != Success || m.OverBudget):
+		b.moveSubJob(s, StatusStopped, "")
+		b.tellOf(now, "stopped", s, "")
+	case m.OverBudget:
+		s.Allowance = allowed // the next one needs more
+		b.moveSubJob(s, StatusCreated, "what it may spend was too little")
+		b.tellOf(now, "retrying", s, s.Reason)
+	default:
+		b.concluded(s, m, out, now)
+	}
+	b.settle(now)
+}
+
+// lapsed takes the report of an attempt that counts for nothing any more, because a predecessor does its work again. What
+// it has to say about its predecessors is of use to them all the same.
+func (b *Board) lapsed(s *SubJob, m WorkflowMessage, now time.Time) {
+	if b.Ending != "" {
+		b.moveSubJob(s, StatusStopped, "")
+		return
+	}
+	b.moveSubJob(s, StatusCreated, s.Reason)
+	if m.Status != InputDataError {
+		return
+	}
+	blamed, _ := blamedOf(s, m)
+	for _, id := range blamed {
+		if p := b.find(id); p.Status != StatusFinished {
+			b.learn(p, because(m))
+		}
+	}
+}
+
+// concluded takes the report of an attempt that counts.
+func (b *Board) concluded(s *SubJob, m WorkflowMessage, out *Output, now time.Time) {
+	switch m.Status {
+	case Success:
+		b.succeeded(s, m, out, now)
+	case InputDataError:
+		b.complained(s, m, now)
+	case TooComplicated:
+		b.tooComplicated(s, m, out, now)
+	case ExecutionError:
+		b.retry(s, m, now)
+	default:
+		m.Evaluation = fmt.Sprintf("the expert ended with status %q, which means nothing: %s", clip(string(m.Status), MaxID), m.Evaluation)
+		b.retry(s, m, now)
+	}
+}
+
+func (b *Board) succeeded(s *SubJob, m WorkflowMessage, out *Output, now time.Time) {
+	if s.Refused == out.SHA256 {
+		b.failOrStop(s, "it made the same output again that could not be used: "+lastLesson(s), now)
+		return
+	}
+	b.moveSubJob(s, StatusFinished, "")
+	s.Result, s.Failures, s.Refused = out, 0, ""
+	b.tellOf(now, "finished", s, m.Evaluation)
+}
+
+// failOrStop fails a subjob, or leaves it for later when the job ends already.
+func (b *Board) failOrStop(s *SubJob, reason string, now time.Time) {
+	if b.Ending != "" {
+		b.moveSubJob(s, StatusStopped, reason)
+		return
+	}
+	b.fail(s, reason, now)
+}
+
+func lastLesson(s *SubJob) string {
+	if len(s.Lessons) == 0 {
+		return "no reason was given"
+	}
+	return s.Lessons[len(s.Lessons)-1]
+}
+
+// because is what a report says to whoever is to do better.
+func because(m WorkflowMessage) string {
+	switch {
+	case m.Lesson == "":
+		return m.Evaluation
+	case m.Evaluation == "" || m.Evaluation == m.Lesson:
+		return m.Lesson
+	}
+	return m.Evaluation + "\n" + m.Lesson
+}
+
+// tooComplicated has a subjob planned into smaller ones, while its life cycle lasts.
+func (b *Board) tooComplicated(s *SubJob, m WorkflowMessage, out *Output, now time.Time) {
+	if s.LifeCycle < 1 {
+		b.fail(s, "life_cycle exhausted: it is too complicated, and may not be planned into smaller ones any more: "+because(m), now)
+		return
+	}
+	report := &WorkflowMessage{Status: TooComplicated, Artifacts: out.Artifacts, Output: out.Text, Stored: out.Stored}
+	report.Evaluation, report.Lesson = b.note(m.Evaluation), ""
+	if out.Text == "" && out.Stored != nil {
+		report.Stored = b.whole(s.ID, out)
+	}
+	p := &Planning{SubJob: s.ID, Report: report}
+	b.Plans = append(b.Plans, p)
+	report.Lesson = b.note(m.Lesson)
+	b.moveSubJob(s, StatusCreated, "too complicated: it is planned into smaller ones")
+}
+
+// output is what the board keeps of an attempt's output; problem says why it cannot be used.
+func (b *Board) output(s *SubJob, m WorkflowMessage) (out *Output, problem string) {
+	m.Output = valid(m.Output)
+	out = &Output{Bytes: len(m.Output), Artifacts: m.Artifacts, Attempt: s.Attempts}
+	if problem := artifactsProblem(m.Artifacts); problem != "" {
+		return nil, problem
+	}
+	if m.Stored != nil && m.Output == "" {
+		out.Bytes, out.SHA256 = m.Stored.Bytes, m.Stored.SHA256
+	} else {
+		digest := sha256.Sum256([]byte(m.Output))
+		out.SHA256 = hex.EncodeToString(digest[:])
+	}
+	if out.Bytes > MaxOutput || out.Bytes < 0 {
+		return nil, fmt.Sprintf("its output has %d bytes; %d may be: store it, and return a reference to it as an artifact", out.Bytes, MaxOutput)
+	}
+	if m.Stored != nil {
+		if len(m.Stored.RunID) > MaxID || len(out.SHA256) != 2*sha256.Size {
+			return nil, "where its output is stored cannot be read"
+		}
+		out.Stored = &Reference{RunID: m.Stored.RunID}
+	}
+	return out, b.keep(out, m.Output)
+}
+
+// keep puts the text of an output into the job's state when there is room for it, or nowhere else to find it.
+func (b *Board) keep(out *Output, whole string) (problem string) {
+	if whole == "" && len(out.Artifacts) == 0 {
+		return ""
+	}
+	room := MaxInlineTotal - b.inline() - artifactsSize(out.Artifacts)
+	fits := len(whole) <= MaxInline && quoted(whole) <= room
+	switch {
+	case fits:
+		out.Text = whole
+	case room < 0 || out.Stored == nil:
+		return fmt.Sprintf("its output of %d bytes and its %d artifacts find no room in the job's state", out.Bytes, len(out.Artifacts))
+	}
+	return ""
+}
