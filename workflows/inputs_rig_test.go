@@ -124,7 +124,7 @@ func (r *rig) serve(cfg superstep.WorkerConfig, graphs ...*graphadapter.Graph) (
 
 // The kinds of task that a worker may leave to others.
 var (
-	decides = superstep.WorkerConfig{Options: worker.Options{LocalActivityWorkerOnly: true}}
+	decides = superstep.WorkerConfig{Options: worker.Options{LocalActivityWorkerOnly: true, DeadlockDetectionTimeout: raced}}
 	runs    = superstep.WorkerConfig{Options: worker.Options{DisableWorkflowWorker: true}}
 )
 

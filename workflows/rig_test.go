@@ -62,7 +62,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 	r.t.Helper()
 	w := worker.New(r.client, r.queue, worker.Options{
-		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience,
+		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience, DeadlockDetectionTimeout: raced,
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
 	workflows.NewGraphs(graphs, nil).Telling(inputs).Register(w)

@@ -197,7 +197,7 @@ func (r *rig) hears(thread string) {
 // workAs starts a worker with options of its own.
 func (r *rig) workAs(g *graphadapter.Graph, options worker.Options) (stop func()) {
 	r.t.Helper()
-	options.Identity, options.StickyScheduleToStartTimeout = "test", time.Second
+	options.Identity, options.StickyScheduleToStartTimeout, options.DeadlockDetectionTimeout = "test", time.Second, raced
 	w := worker.New(r.client, r.queue, options)
 	graphs := []*graphadapter.Graph{g}
 	inputs := activities.NewInputs(0, r.replaying(g))

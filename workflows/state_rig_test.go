@@ -184,7 +184,8 @@ func input(text string) pregel.Input { return pregel.Input{Value: json.RawMessag
 // workBriefly is work with a worker that waits for nobody when it stops.
 func (r *rig) workBriefly(graphs ...*graphadapter.Graph) (stop func()) {
 	r.t.Helper()
-	w := worker.New(r.client, r.queue, worker.Options{Identity: "brief", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: time.Second})
+	w := worker.New(r.client, r.queue, worker.Options{Identity: "brief", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: time.Second,
+		DeadlockDetectionTimeout: raced})
 	workflows.NewGraphs(graphs, nil).Register(w)
 	activities.NewNodes(r.client, graphs).Register(w)
 	if err := w.Start(); err != nil {

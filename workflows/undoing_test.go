@@ -87,7 +87,7 @@ func (r *rig) cancelHanging(thread string, mode workflows.CancelMode) workflows.
 // undoes starts a worker that can undo effects.
 func (r *rig) undoes(g *graphadapter.Graph) {
 	r.t.Helper()
-	w := worker.New(r.client, r.queue, worker.Options{Identity: "test", StickyScheduleToStartTimeout: time.Second})
+	w := worker.New(r.client, r.queue, worker.Options{Identity: "test", StickyScheduleToStartTimeout: time.Second, DeadlockDetectionTimeout: raced})
 	if err := superstep.Register(w, r.client, served{g}); err != nil {
 		r.t.Fatal(err)
 	}
