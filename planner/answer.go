@@ -1,0 +1,122 @@
+package planner
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"superstep.dev/job"
+)
+
+// errCut says that a stream ended before its answer did.
+var errCut = errors.New("the stream ended in the middle of the answer")
+
+// answer is what came of a model.
+type answer struct {
+	text    []byte
+	refusal []byte
+	// finish is why the model stopped, "" while it has not.
+	finish string
+	usage  openai.CompletionUsage
+	// long says that the answer is longer than MaxAnswer: the rest was not read.
+	long bool
+}
+
+// draft returns the plan in the answer, or says in a *job.BadPlanError what to do differently.
+func (a answer) draft() (job.Draft, error) {
+	switch {
+	case len(a.refusal) > 0:
+		return job.Draft{}, bad("", "the model refused: "+clip(string(a.refusal), job.MaxNote/2))
+	case a.finish == "content_filter":
+		return job.Draft{}, bad("", "a content filter cut the answer off: put it in other words")
+	case a.finish == "length":
+		return job.Draft{}, bad("", "the answer was cut off at its length limit: plan fewer subjobs, with shorter texts")
+	case a.long:
+		return job.Draft{}, bad("", fmt.Sprintf("the answer is longer than %d bytes: plan fewer subjobs, with shorter texts", MaxAnswer))
+	}
+	return extract(string(a.text))
+}
+
+// read reads an answer: a stream, or, of endpoints that do not stream, all at once.
+func read(r *http.Response) (answer, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch kind {
+	case "application/json":
+		return readWhole(r.Body)
+	case "text/html":
+		return answer{}, &replyError{status: r.StatusCode, text: "a web page came instead of an answer"}
+	}
+	var a answer
+	events := ssestream.NewDecoder(r)
+	for events.Next() {
+		data := bytes.TrimSpace(events.Event().Data)
+		if bytes.Equal(data, []byte("[DONE]")) {
+			return a, nil
+		}
+		if err := a.add(data); err != nil {
+			return a, err
+		}
+		if a.long = len(a.text)+len(a.refusal) > MaxAnswer; a.long {
+			return a, nil
+		}
+	}
+	switch {
+	case a.finish != "": // only the usage may be missing
+		return a, nil
+	case events.Err() != nil:
+		return a, fmt.Errorf("%w: %w", errCut, events.Err())
+	}
+	return a, errCut
+}
+
+// add takes an event of a stream.
+func (a *answer) add(data []byte) error {
+	var chunk openai.ChatCompletionChunk
+	if err := json.Unmarshal(data, &chunk); err != nil {
+		return fmt.Errorf("an event of the stream is no JSON: %w", err)
+	}
+	if err := errorIn(chunk.JSON.ExtraFields["error"].Raw()); err != nil {
+		return err
+	}
+	if chunk.JSON.Usage.Valid() {
+		a.usage = chunk.Usage // some endpoints count up in every event
+	}
+	for _, c := range chunk.Choices {
+		if c.Index == 0 {
+			a.text = append(a.text, c.Delta.Content...)
+			a.refusal = append(a.refusal, c.Delta.Refusal...)
+			a.finish = cmp.Or(c.FinishReason, a.finish)
+		}
+	}
+	return nil
+}
+
+func readWhole(body io.Reader) (answer, error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return answer{}, fmt.Errorf("%w: %w", errCut, err)
+	}
+	var whole openai.ChatCompletion
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return answer{}, fmt.Errorf("the reply is no JSON: %w", err)
+	}
+	if err := errorIn(whole.JSON.ExtraFields["error"].Raw()); err != nil {
+		return answer{}, err
+	}
+	if len(whole.Choices) == 0 {
+		return answer{}, errors.New("the reply has no choices")
+	}
+	c := whole.Choices[0]
+	return answer{
+		text: []byte(c.Message.Content), refusal: []byte(c.Message.Refusal), finish: c.FinishReason,
+		usage: whole.Usage, long: len(c.Message.Content) > MaxAnswer,
+	}, nil
+}

@@ -1,0 +1,147 @@
+package planner
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/tailscale/hujson"
+
+	"superstep.dev/job"
+)
+
+// maxParsed bounds the work of parsing an answer, in times its length: blocks are parsed again for those inside them.
+const maxParsed = 4
+
+// extract finds the plan in what a model wrote: JSON, perhaps with comments, trailing commas and raw line breaks, perhaps
+// fenced, tagged, or with text around it. Of several plans the last one counts that can be read, because models correct
+// themselves. Every error is a *job.BadPlanError.
+func extract(text string) (job.Draft, error) {
+	var found *job.Draft
+	var unreadable, broken error // what is wrong with the last plan, and with the first JSON
+	effort := maxParsed * (len(text) + 1024)
+	blocks(clean(text), func(block string) bool {
+		if effort < 0 || !strings.Contains(block, `"goal"`) && !strings.Contains(block, `"subjobs"`) {
+			return false
+		}
+		effort -= len(block)
+		v, err := hujson.Parse([]byte(escaped(block)))
+		if err != nil {
+			if broken == nil { // the first is the outermost
+				broken = bad("", "its JSON has a mistake: "+strings.TrimPrefix(err.Error(), "hujson: "))
+			}
+			return false
+		}
+		entries, isPlan, err := entriesOf(v)
+		if !isPlan {
+			return false
+		}
+		var draft job.Draft
+		if err == nil {
+			draft, err = draftOf(entries)
+		}
+		if err != nil {
+			unreadable = err
+		} else {
+			found = &draft
+		}
+		return true
+	})
+	switch {
+	case found != nil:
+		return *found, nil
+	case strings.TrimSpace(text) == "":
+		return job.Draft{}, bad("", "the answer is empty: answer with one JSON object")
+	case !strings.Contains(text, "{"):
+		return job.Draft{}, bad("", "the answer is no JSON: answer with one JSON object, and nothing else")
+	case unreadable != nil:
+		return job.Draft{}, unreadable
+	case broken != nil:
+		return job.Draft{}, broken
+	}
+	return job.Draft{}, bad("", `no complete JSON object with "subjobs" was found: a bracket or a quote is missing, or the object is`)
+}
+
+func bad(subjob, problem string) error { return &job.BadPlanError{SubJob: subjob, Problem: problem} }
+
+// clean drops what is invisible and no JSON: control characters, byte order marks, broken UTF-8.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if (unicode.IsControl(r) && r != '\n' && r != '\t') || r == '\uFEFF' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// entry is a subjob as it was found, with the key it was found under: "" in a list.
+type entry struct {
+	key   string
+	value hujson.Value
+}
+
+// entriesOf returns the subjobs of a plan in one of its shapes: an object with "subjobs", which are a list or an object by
+// id, or either of these alone. A value that has none of the shapes is no plan, and no error.
+func entriesOf(v hujson.Value) (entries []entry, isPlan bool, err error) {
+	if o, isObject := v.Value.(*hujson.Object); isObject {
+		for _, m := range o.Members {
+			if nameOf(m) != "subjobs" {
+				continue
+			}
+			if isPlan {
+				return nil, true, bad("", `"subjobs" is there twice`)
+			}
+			isPlan = true
+			if entries, err = listed(m.Value); err != nil {
+				return nil, true, err
+			}
+		}
+		if isPlan {
+			return entries, true, nil
+		}
+	}
+	entries, err = listed(v)
+	if err != nil || len(entries) == 0 {
+		return nil, false, nil
+	}
+	for _, e := range entries {
+		if !hasGoal(e.value) {
+			return nil, false, nil
+		}
+	}
+	return entries, true, nil
+}
+
+// listed returns the elements of a list, or the members of an object with their names.
+func listed(v hujson.Value) ([]entry, error) {
+	var out []entry
+	switch t := v.Value.(type) {
+	case *hujson.Array:
+		for _, e := range t.Elements {
+			out = append(out, entry{value: e})
+		}
+	case *hujson.Object:
+		for _, m := range t.Members {
+			out = append(out, entry{key: nameOf(m), value: m.Value})
+		}
+	default:
+		return nil, bad("", `"subjobs" is neither a list nor an object`)
+	}
+	return out, nil
+}
+
+func hasGoal(v hujson.Value) bool {
+	o, isObject := v.Value.(*hujson.Object)
+	if !isObject {
+		return false
+	}
+	for _, m := range o.Members {
+		if nameOf(m) == "goal" {
+			return true
+		}
+	}
+	return false
+}
+
+func nameOf(m hujson.ObjectMember) string {
+	return strings.TrimSpace(m.Name.Value.(hujson.Literal).String())
+}

@@ -1,0 +1,100 @@
+package planner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev/job"
+)
+
+func TestExtract(t *testing.T) {
+	datadriven.RunTest(t, "testdata/extract", func(t *testing.T, d *datadriven.TestData) string {
+		text := d.Input
+		if d.Cmd == "unquote" {
+			var err error
+			text, err = strconv.Unquote(text)
+			require.NoError(t, err)
+		}
+		draft, err := extract(text)
+		if err != nil {
+			require.ErrorAs(t, err, new(*job.BadPlanError))
+			require.Empty(t, draft)
+			return err.Error()
+		}
+		var out strings.Builder
+		for _, s := range draft.SubJobs {
+			line, err := json.Marshal(s)
+			require.NoError(t, err)
+			fmt.Fprintf(&out, "%s\n", line)
+		}
+		return out.String()
+	})
+}
+
+// TestExtractIsQuickWhateverComes gives it answers of half the greatest length that are made to be slow: going over each
+// more often than a bounded number of times would take hours.
+func TestExtractIsQuickWhateverComes(t *testing.T) {
+	for _, unit := range []string{
+		"{", "[", `{"a":`, `[{"goal":`, `"`, `{"`, "{/*", "{//", "/", `{"a":1}`, "{}", `{"subjobs":[]}`, "[[[]]]", "{]", `\`, `{"\`,
+		strings.Repeat("[", maxDepth-1) + `{"goal"}` + strings.Repeat("]", maxDepth-1), strings.Repeat("[", maxDepth) + `"goal"`,
+	} {
+		start := time.Now()
+		_, err := extract(strings.Repeat(unit, MaxAnswer/2/len(unit)))
+		require.Error(t, err, unit)
+		require.Less(t, time.Since(start), 30*time.Second, unit)
+	}
+}
+
+// TestExtractLongest reads a plan of as many subjobs as a job may have, as long as an answer may be.
+func TestExtractLongest(t *testing.T) {
+	var in job.Draft
+	for i := range job.MaxSubJobs {
+		in.SubJobs = append(in.SubJobs, job.DraftSubJob{ID: strconv.Itoa(i), Goal: strings.Repeat("{", 400), Expert: "x"})
+	}
+	text, err := json.Marshal(in)
+	require.NoError(t, err)
+	out, err := extract("so {be it}: " + string(text))
+	require.NoError(t, err)
+	require.Equal(t, in, out)
+}
+
+func FuzzExtract(f *testing.F) {
+	f.Add(`{"subjobs": [{"id": "1", "goal": "load", "assigned_expert": "x", "dependencies": [1, "2"]}, /* c */ ]} {"1": {"goal": ["a"]}}`)
+	f.Add("```json\n[{\"goal\": {\"a\": \"\\u0000\n\"}, \"assigned_expert\": 1,}]\n``` {")
+	f.Fuzz(func(t *testing.T, text string) {
+		draft, err := extract(text)
+		if err != nil {
+			if !errors.As(err, new(*job.BadPlanError)) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		ids := map[string]bool{}
+		for _, s := range draft.SubJobs {
+			if s.ID == "" || s.Goal == "" || s.Expert == "" || ids[s.ID] {
+				t.Fatalf("%+v", draft)
+			}
+			ids[s.ID] = true
+		}
+		// What was found is found again when it is written as it should have been.
+		again, err := json.Marshal(draft)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := extract(string(again))
+		if err != nil {
+			t.Fatalf("%v: %s", err, again)
+		}
+		if fmt.Sprint(same.SubJobs) != fmt.Sprint(draft.SubJobs) {
+			t.Fatalf("%+v\n%+v", same, draft)
+		}
+	})
+}
