@@ -26,12 +26,12 @@ type answer struct {
 	// finish is why the model stopped, "" while it has not.
 	finish string
 	usage  openai.CompletionUsage
-	// long says that the answer is longer than MaxAnswer: the rest was not read.
+	// long says that the answer is longer than maxAnswer: the rest was not read.
 	long bool
 }
 
 // draft returns the plan in the answer, or says in a *job.BadPlanError what to do differently.
-func (a answer) draft() (job.Draft, error) {
+func (a answer) draft(req job.PlanRequest) (job.Draft, error) {
 	switch {
 	case len(a.refusal) > 0:
 		return job.Draft{}, bad("", "the model refused: "+clip(string(a.refusal), job.MaxNote/2))
@@ -40,9 +40,9 @@ func (a answer) draft() (job.Draft, error) {
 	case a.finish == "length":
 		return job.Draft{}, bad("", "the answer was cut off at its length limit: plan fewer subjobs, with shorter texts")
 	case a.long:
-		return job.Draft{}, bad("", fmt.Sprintf("the answer is longer than %d bytes: plan fewer subjobs, with shorter texts", MaxAnswer))
+		return job.Draft{}, bad("", fmt.Sprintf("the answer is longer than %d bytes: plan fewer subjobs, with shorter texts", maxAnswer))
 	}
-	return extract(string(a.text))
+	return extract(string(a.text), func(d job.Draft) error { return job.CheckPlan(d, req.Experts, req.MaxSubJobs) })
 }
 
 // read reads an answer: a stream, or, of endpoints that do not stream, all at once.
@@ -64,7 +64,7 @@ func read(r *http.Response) (answer, error) {
 		if err := a.add(data); err != nil {
 			return a, err
 		}
-		if a.long = len(a.text)+len(a.refusal) > MaxAnswer; a.long {
+		if a.long = len(a.text)+len(a.refusal) > maxAnswer; a.long {
 			return a, nil
 		}
 	}
@@ -117,6 +117,6 @@ func readWhole(body io.Reader) (answer, error) {
 	c := whole.Choices[0]
 	return answer{
 		text: []byte(c.Message.Content), refusal: []byte(c.Message.Refusal), finish: c.FinishReason,
-		usage: whole.Usage, long: len(c.Message.Content) > MaxAnswer,
+		usage: whole.Usage, long: len(c.Message.Content) > maxAnswer,
 	}, nil
 }

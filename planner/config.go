@@ -18,8 +18,8 @@ import (
 const (
 	// officialURL is the API's own address; others serve models that need no key.
 	officialURL = "https://api.openai.com/v1/"
-	// MaxAnswer bounds the text of a model's answer, in bytes: above what the texts of all subjobs of a job may have.
-	MaxAnswer = 1 << 20
+	// maxAnswer bounds the text of a model's answer, in bytes: more than a plan may have (job.MaxPlanText), thoughts included.
+	maxAnswer = 2 << 20
 	// maxPrice is a thousand dollars per million tokens. With it, and the bound on reported tokens, costs stay in an int64.
 	maxPrice = 1_000_000_000
 )

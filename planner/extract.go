@@ -13,11 +13,11 @@ import (
 const maxParsed = 4
 
 // extract finds the plan in what a model wrote: JSON, perhaps with comments, trailing commas and raw line breaks, perhaps
-// fenced, tagged, or with text around it. Of several plans the last one counts that can be read, because models correct
-// themselves. Every error is a *job.BadPlanError.
-func extract(text string) (job.Draft, error) {
+// fenced, tagged, or with text around it. Of several plans the last one counts that check lets pass, because models
+// correct themselves. Every error is a *job.BadPlanError.
+func extract(text string, check func(job.Draft) error) (job.Draft, error) {
 	var found *job.Draft
-	var unreadable, broken error // what is wrong with the last plan, and with the first JSON
+	var unusable, broken error // what is wrong with the last plan, and with the first JSON
 	effort := maxParsed * (len(text) + 1024)
 	blocks(clean(text), func(block string) bool {
 		if effort < 0 || !strings.Contains(block, `"goal"`) && !strings.Contains(block, `"subjobs"`) {
@@ -39,8 +39,11 @@ func extract(text string) (job.Draft, error) {
 		if err == nil {
 			draft, err = draftOf(entries)
 		}
+		if err == nil {
+			err = check(draft)
+		}
 		if err != nil {
-			unreadable = err
+			unusable = err
 		} else {
 			found = &draft
 		}
@@ -53,8 +56,8 @@ func extract(text string) (job.Draft, error) {
 		return job.Draft{}, bad("", "the answer is empty: answer with one JSON object")
 	case !strings.Contains(text, "{"):
 		return job.Draft{}, bad("", "the answer is no JSON: answer with one JSON object, and nothing else")
-	case unreadable != nil:
-		return job.Draft{}, unreadable
+	case unusable != nil:
+		return job.Draft{}, unusable
 	case broken != nil:
 		return job.Draft{}, broken
 	}

@@ -15,6 +15,10 @@ import (
 	"superstep.dev/job"
 )
 
+func passes(d job.Draft) error {
+	return job.CheckPlan(d, []job.Profile{{Name: "loader"}, {Name: "analyst"}, {Name: "writer"}, {Name: "x"}}, job.MaxSubJobs)
+}
+
 func TestExtract(t *testing.T) {
 	datadriven.RunTest(t, "testdata/extract", func(t *testing.T, d *datadriven.TestData) string {
 		text := d.Input
@@ -23,7 +27,7 @@ func TestExtract(t *testing.T) {
 			text, err = strconv.Unquote(text)
 			require.NoError(t, err)
 		}
-		draft, err := extract(text)
+		draft, err := extract(text, passes)
 		if err != nil {
 			require.ErrorAs(t, err, new(*job.BadPlanError))
 			require.Empty(t, draft)
@@ -39,7 +43,7 @@ func TestExtract(t *testing.T) {
 	})
 }
 
-// TestExtractIsQuickWhateverComes gives it answers of half the greatest length that are made to be slow: going over each
+// TestExtractIsQuickWhateverComes gives it answers of a quarter of the greatest length that are made to be slow: going over each
 // more often than a bounded number of times would take hours.
 func TestExtractIsQuickWhateverComes(t *testing.T) {
 	for _, unit := range []string{
@@ -47,7 +51,7 @@ func TestExtractIsQuickWhateverComes(t *testing.T) {
 		strings.Repeat("[", maxDepth-1) + `{"goal"}` + strings.Repeat("]", maxDepth-1), strings.Repeat("[", maxDepth) + `"goal"`,
 	} {
 		start := time.Now()
-		_, err := extract(strings.Repeat(unit, MaxAnswer/2/len(unit)))
+		_, err := extract(strings.Repeat(unit, maxAnswer/4/len(unit)), passes)
 		require.Error(t, err, unit)
 		require.Less(t, time.Since(start), 30*time.Second, unit)
 	}
@@ -57,11 +61,11 @@ func TestExtractIsQuickWhateverComes(t *testing.T) {
 func TestExtractLongest(t *testing.T) {
 	var in job.Draft
 	for i := range job.MaxSubJobs {
-		in.SubJobs = append(in.SubJobs, job.DraftSubJob{ID: strconv.Itoa(i), Goal: strings.Repeat("{", 400), Expert: "x"})
+		in.SubJobs = append(in.SubJobs, job.DraftSubJob{ID: strconv.Itoa(i), Goal: strings.Repeat("{", 32), Expert: "x"})
 	}
 	text, err := json.Marshal(in)
 	require.NoError(t, err)
-	out, err := extract("so {be it}: " + string(text))
+	out, err := extract("so {be it}: "+string(text), passes)
 	require.NoError(t, err)
 	require.Equal(t, in, out)
 }
@@ -70,7 +74,7 @@ func FuzzExtract(f *testing.F) {
 	f.Add(`{"subjobs": [{"id": "1", "goal": "load", "assigned_expert": "x", "dependencies": [1, "2"]}, /* c */ ]} {"1": {"goal": ["a"]}}`)
 	f.Add("```json\n[{\"goal\": {\"a\": \"\\u0000\n\"}, \"assigned_expert\": 1,}]\n``` {")
 	f.Fuzz(func(t *testing.T, text string) {
-		draft, err := extract(text)
+		draft, err := extract(text, passes)
 		if err != nil {
 			if !errors.As(err, new(*job.BadPlanError)) {
 				t.Fatalf("%T: %v", err, err)
@@ -89,7 +93,7 @@ func FuzzExtract(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, err := extract(string(again))
+		same, err := extract(string(again), passes)
 		if err != nil {
 			t.Fatalf("%v: %s", err, again)
 		}

@@ -32,7 +32,7 @@ func TestAnswersThatAreNoPlan(t *testing.T) {
 		"truncated":      {streams(chunk(goodPlan[:200], ""), chunk("", "length"), usageChunk(9, 1), done), "cut off at its length limit: plan fewer subjobs"},
 		"only reasoning": {streams(event(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{"reasoning_content": goodPlan}, "finish_reason": "stop"}}}), usageChunk(9, 1), done), "the answer is empty"},
 		"another choice": {streams(event(map[string]any{"choices": []any{map[string]any{"index": 1, "delta": map[string]any{"content": goodPlan}}}}), chunk("", "stop"), usageChunk(9, 1), done), "the answer is empty"},
-		"no subjobs":     {streams(chunk(`{"subjobs": []}`, "stop"), usageChunk(9, 1), done), "at least one"},
+		"no subjobs":     {streams(chunk(`{"subjobs": []}`, "stop"), usageChunk(9, 1), done), "no subjobs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			draft, err := newStub(t, c.reply).planner(t).Plan(t.Context(), request())
@@ -54,11 +54,11 @@ func TestHugeAnswer(t *testing.T) {
 			}
 		}
 	}
-	whole := says(200, "application/json", `{"choices": [{"message": {"content": "`+strings.Repeat("x", MaxAnswer+1)+`"}, "finish_reason": "stop"}]}`)
+	whole := says(200, "application/json", `{"choices": [{"message": {"content": "`+strings.Repeat("x", maxAnswer+1)+`"}, "finish_reason": "stop"}]}`)
 	for _, r := range []reply{endless(4000), endless(3 << 20), whole} {
 		draft, err := newStub(t, r).planner(t).Plan(t.Context(), request())
 		require.ErrorAs(t, err, new(*job.BadPlanError))
-		require.ErrorContains(t, err, "longer than 1048576 bytes: plan fewer subjobs")
+		require.ErrorContains(t, err, "longer than 2097152 bytes: plan fewer subjobs")
 		require.True(t, draft.Usage.Unknown)
 	}
 }

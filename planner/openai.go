@@ -37,7 +37,7 @@ func (p *OpenAI) Plan(ctx context.Context, req job.PlanRequest) (job.Draft, erro
 		return job.Draft{}, p.named(p.explain(ctx, err), req)
 	}
 	a.text, a.refusal = []byte(p.keyless(string(a.text))), []byte(p.keyless(string(a.refusal)))
-	draft, err := a.draft()
+	draft, err := a.draft(req)
 	draft.Usage = p.config.cost(a.usage)
 	return draft, err
 }

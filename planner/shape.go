@@ -10,23 +10,14 @@ import (
 	"superstep.dev/job"
 )
 
-// draftOf reads the subjobs of a plan. What only the job can judge, such as experts and dependencies that do not exist, is
-// left to its check.
+// draftOf reads the subjobs of a plan. Whether they make one that can be used is for job.CheckPlan to say.
 func draftOf(entries []entry) (job.Draft, error) {
-	if len(entries) == 0 {
-		return job.Draft{}, bad("", "it has no subjobs: there must be at least one")
-	}
 	var draft job.Draft
-	seen := map[string]bool{}
 	for i, e := range entries {
 		s, err := e.subJob(i + 1)
 		if err != nil {
 			return job.Draft{}, err
 		}
-		if seen[s.ID] {
-			return job.Draft{}, bad(s.ID, "two subjobs have this id")
-		}
-		seen[s.ID] = true
 		draft.SubJobs = append(draft.SubJobs, s)
 	}
 	return draft, nil
@@ -57,12 +48,6 @@ func (e entry) subJob(position int) (job.DraftSubJob, error) {
 	s = job.DraftSubJob{
 		ID: id, Goal: text(fields["goal"]), Context: text(fields["context"]), CompletionCriteria: text(fields["completion_criteria"]),
 		Expert: strings.TrimSpace(text(fields["assigned_expert"])), Thinking: text(fields["thinking"]), OutputSchema: text(fields["output_schema"]),
-	}
-	switch {
-	case strings.TrimSpace(s.Goal) == "":
-		return s, bad(id, "it has no goal")
-	case s.Expert == "":
-		return s, bad(id, "it has no assigned_expert")
 	}
 	var err error
 	s.Dependencies, err = ids(id, fields["dependencies"])

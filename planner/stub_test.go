@@ -137,8 +137,8 @@ func fails(status int, code, message string, headers ...string) reply {
 }
 
 var testExperts = []job.Profile{
-	{Name: "loader", Description: "Loads CSV files. Needs a path."},
-	{Name: "writer", Description: "Writes reports. Does not compute."},
+	{Name: "loader", Graph: "loader", Description: "Loads CSV files. Needs a path."},
+	{Name: "writer", Graph: "writer", Description: "Writes reports. Does not compute."},
 }
 
 func request() job.PlanRequest {

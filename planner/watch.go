@@ -12,7 +12,7 @@ import (
 )
 
 // maxReply bounds what is read of a reply, in bytes. A stream wraps every few letters of an answer in some hundred bytes.
-const maxReply = 64 * MaxAnswer
+const maxReply = 32 * maxAnswer
 
 // Why an exchange was given up.
 var (
