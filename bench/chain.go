@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
+	"superstep.dev/internal/heaproom"
 	"superstep.dev/workflows"
 )
 
@@ -68,8 +69,9 @@ type chainRuns struct {
 	server   int // its process
 }
 
-// serve starts both sides' workers.
+// serve starts both sides' workers, in a process that collects its heap as the worker command does.
 func (c *chainRuns) serve() (stop func(), err error) {
+	heaproom.Give()
 	if c.client, err = superstep.NewClient(c.temporal, superstep.ClientConfig{TaskQueue: graphQueue}); err != nil {
 		return nil, err
 	}

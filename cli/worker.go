@@ -14,6 +14,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/internal/heaproom"
 )
 
 // workerFlags are the flags of worker.
@@ -93,6 +94,7 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		// of a superstep.
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
+	heaproom.Give()
 	opts.Logger = newTemporalLogger(logger.Named("temporal"))
 	ops, err := startOperations(f.metricsAddr, logger)
 	if err != nil {

@@ -62,6 +62,8 @@ var arrows = []arrow{
 		}, temporal...),
 	},
 	{from: "internal/imports"},
+	// Sets the pace of garbage collection of a whole process, so programs use it and no library does.
+	{from: "internal/heaproom"},
 	// Only starts a process, so that whoever tests can use it.
 	{from: "internal/testserver/...", ours: []string{"internal/testserver"}},
 	{from: "internal/processes/...", ours: []string{"internal/processes/...", "internal/testserver"}, theirs: anything},
@@ -70,7 +72,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The command line shows a graph's Spec, which is the engine's data type.
-	{from: "cli/...", ours: []string{"", "graphadapter/pregel", "approval/..."}, theirs: anything},
+	{from: "cli/...", ours: []string{"", "graphadapter/pregel", "approval/...", "internal/heaproom"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
 	{from: "internal/demo", ours: anything, theirs: anything},
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
