@@ -134,7 +134,9 @@ func TestResults(t *testing.T) {
 		{"values", `{"stream": [["values", {"log": [1]}], ["values", {"log": [2]}]], "output": {"log": [2]}, "runs": {}}`,
 			func(_ pregel.Input, opts graphadapter.RunOptions) error {
 				for _, v := range []string{"[1]", "[2]"} {
-					opts.Observer(pregel.Event{Kind: pregel.EventValues, Values: map[string]pregel.Value{"log": pregel.Value(v)}})
+					opts.Observer(pregel.Event{Kind: pregel.EventValues, Values: func() map[string]pregel.Value {
+						return map[string]pregel.Value{"log": pregel.Value(v)}
+					}})
 				}
 				return nil
 			}},

@@ -97,6 +97,7 @@ func (s *Segment) note(d Delivery, encoded []byte) {
 		s.result.Deliveries = slices.Grow(all, max(len(all), leastDeliveries)) // append grows long lists by little
 	}
 	s.result.Deliveries = append(s.result.Deliveries, d)
+	s.result.put(encoded)
 	s.bytes += len(encoded)
 	if s.req.Durability != DurabilityExit {
 		s.record.add(encoded)

@@ -24,6 +24,18 @@ func (d *Delivery) UnmarshalJSON(text []byte) error {
 // readPlain reads what asPlain writes. It reports false for any other text. The text must be JSON.
 func readPlain(text []byte) (d Delivery, plain bool) {
 	p := plainReader{text: text, plain: true}
+	d = p.delivery()
+	return d, p.plain && len(p.text) == 0
+}
+
+// plainReader is what is left of a text, as long as plain is true.
+type plainReader struct {
+	text  []byte
+	plain bool
+	names map[string]string // those read before, which share their memory; nil shares none
+}
+
+func (p *plainReader) delivery() (d Delivery) {
 	p.expect(`{"key":`)
 	d.Key = p.string()
 	p.expect(`,"digest":`)
@@ -42,13 +54,7 @@ func readPlain(text []byte) (d Delivery, plain bool) {
 		}
 	}
 	p.expect(`}}`)
-	return d, p.plain && len(p.text) == 0
-}
-
-// plainReader is what is left of a text, as long as plain is true.
-type plainReader struct {
-	text  []byte
-	plain bool
+	return d
 }
 
 // have takes s from the beginning of the text, if that is what stands there.
@@ -63,16 +69,31 @@ func (p *plainReader) have(s string) bool {
 func (p *plainReader) expect(s string) { p.plain = p.have(s) && p.plain }
 
 // string takes a string that stands in JSON as it is.
-func (p *plainReader) string() string {
+func (p *plainReader) string() string { return string(p.quoted()) }
+
+// name takes a string that others are equal to.
+func (p *plainReader) name() string {
+	text := p.quoted()
+	if name, known := p.names[string(text)]; known {
+		return name
+	}
+	name := string(text)
+	if p.names != nil {
+		p.names[name] = name
+	}
+	return name
+}
+
+func (p *plainReader) quoted() []byte {
 	p.expect(`"`)
 	end := 0
 	for end < len(p.text) && isPlainByte(p.text[end]) {
 		end++
 	}
-	s := string(p.text[:end])
+	text := p.text[:end]
 	p.text = p.text[end:]
 	p.expect(`"`)
-	return s
+	return text
 }
 
 // value takes a value up to what follows it in an object.
@@ -113,7 +134,7 @@ func (p *plainReader) writes() (out []pregel.Write) {
 	for p.next(len(out)) {
 		var w pregel.Write
 		p.expect(`{"channel":`)
-		w.Channel = p.string()
+		w.Channel = p.name()
 		p.expect(`,"value":`)
 		w.Value = p.value()
 		w.Overwrite = p.have(`,"overwrite":true`)
@@ -127,7 +148,7 @@ func (p *plainReader) targets() (out []pregel.Target) {
 	for p.next(len(out)) {
 		var t pregel.Target
 		p.expect(`{"node":`)
-		t.Node = p.string()
+		t.Node = p.name()
 		t.Send = p.have(`,"send":true`)
 		if p.have(`,"arg":`) {
 			t.Arg = p.value()

@@ -119,6 +119,8 @@ type SegmentResult struct {
 	Suspect Suspicion `json:"suspect,omitzero"`
 	// Left are tasks that were under way and are given back, by their keys: their ledgers, as far as they are new.
 	Left map[string]pregel.Value `json:"left,omitempty"`
+
+	encoded []byte // the deliveries as JSON, one after the other, as a segment recorded them; nil for none
 }
 
 // digestBytes is how much of a task's digest a [Delivery] has.

@@ -1,9 +1,16 @@
 package workflows
 
-import "superstep.dev/graphadapter/pregel"
+import (
+	"slices"
+
+	"superstep.dev/graphadapter/pregel"
+)
 
 // maxLines bounds the checkpoints that the history query shows, newest kept. Older ones are in the event history.
 const maxLines = 1000
+
+// moreLines is how many more are kept before the oldest are dropped: to drop one at a time would copy all that stay.
+const moreLines = 250
 
 // lines are the thread's latest checkpoints, oldest first.
 type lines struct {
@@ -17,15 +24,10 @@ func (l *lines) add(p *pregel.Program, r *pregel.Record) {
 		Step: r.Checkpoint.Step, Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
 		Ran: ran, Wrote: wrote, Next: p.Next(r), Run: l.run,
 	})
-	if len(l.kept) > maxLines {
-		l.kept = append(l.kept[:0:0], l.kept[len(l.kept)-maxLines:]...)
+	if len(l.kept) >= maxLines+moreLines {
+		l.kept = slices.Clone(l.latest(maxLines))
 	}
 }
 
-// latest are those that are handed on to another run.
-func (l *lines) latest() []Line {
-	if len(l.kept) > CarriedLines {
-		return l.kept[len(l.kept)-CarriedLines:]
-	}
-	return l.kept
-}
+// latest are the newest of them, at most that many.
+func (l *lines) latest(most int) []Line { return l.kept[max(0, len(l.kept)-most):] }

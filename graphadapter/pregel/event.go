@@ -40,7 +40,7 @@ type Event struct {
 	Nodes      []string
 	Step       int
 	Task       *Task
-	Values     map[string]Value
+	Values     func() map[string]Value // made when it is called, at any time; a run that nobody follows has no use for them
 	Writes     []Write
 	Questions  []Question
 	Error      *NodeError

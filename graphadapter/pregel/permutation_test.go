@@ -180,7 +180,10 @@ func (p *player) observe(e pregel.Event) {
 	if e.Checkpoint != nil {
 		text += " " + string(e.Checkpoint.Checkpoint.Source) + " " + e.Checkpoint.Checkpoint.Digest
 	}
-	p.events = append(p.events, text+valuesText(e.Values)+writesText(e.Writes)+questionsText(e.Questions)+string(e.Value))
+	if e.Values != nil {
+		text += valuesText(e.Values())
+	}
+	p.events = append(p.events, text+writesText(e.Writes)+questionsText(e.Questions)+string(e.Value))
 }
 
 // state is the thread as stored. Checkpoints are numbered as they come, which for parallel subgraphs is a matter of

@@ -42,7 +42,7 @@ func (s *session) eventText(e pregel.Event) string {
 	case pregel.EventTaskEnd:
 		return "end" + path + endText(e)
 	case pregel.EventValues:
-		return "values " + valuesText(e.Values)
+		return "values " + valuesText(e.Values())
 	case pregel.EventInterrupt:
 		if e.Task == nil {
 			return "breakpoint"

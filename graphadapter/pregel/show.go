@@ -31,7 +31,8 @@ func (l *Loop) showValues(c *Checkpoint) {
 func (l *Loop) values(c *Checkpoint) {
 	l.shown, l.output = c, nil
 	if l.observe != nil {
-		l.emit(Event{Kind: EventValues, Values: l.Output()})
+		prog := l.prog
+		l.emit(Event{Kind: EventValues, Values: func() map[string]Value { return prog.OutputOf(c) }})
 	}
 }
 

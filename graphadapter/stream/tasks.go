@@ -90,9 +90,9 @@ func shown(w pregel.Write) any {
 // values are the output channels, or what a function returned.
 func (b *batch) values() any {
 	if b.graph.spec.Function {
-		return b.event.Values[pregel.FunctionOutput]
+		return b.event.Values()[pregel.FunctionOutput]
 	}
-	return b.event.Values
+	return b.event.Values()
 }
 
 // update is {node: what it wrote to output channels}.
