@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -120,7 +121,7 @@ func (b *Budget) fields() []struct {
 func (b Budget) problem() string {
 	for _, f := range b.fields() {
 		if *f.value < 0 {
-			return fmt.Sprintf("the budget's %s is negative", f.name)
+			return fmt.Sprintf("the budget for %s is negative", f.name)
 		}
 	}
 	return ""
@@ -133,27 +134,27 @@ func (b *Board) Raise(to Budget, by string, now time.Time) error {
 	if err := b.goesOn(); err != nil {
 		return err
 	}
-	limits, raised := b.Job.Budget, ""
+	limits, raised := b.Job.Budget, []string(nil)
 	old := limits.fields()
 	for i, f := range to.fields() {
 		switch {
 		case *f.value == 0:
 			continue
 		case *f.value < *old[i].value || *f.value < 0:
-			return b.refuse("bad_budget", fmt.Sprintf("the budget's %s cannot be %d: it is %d, and is only raised", f.name, *f.value, *old[i].value), "")
+			return b.refuse("bad_budget", fmt.Sprintf("the budget for %s cannot be %d: it is %d, and is only raised", f.name, *f.value, *old[i].value), "")
 		case *old[i].value == 0:
-			return b.refuse("bad_budget", fmt.Sprintf("the budget's %s has no limit, so that it cannot be raised", f.name), "")
+			return b.refuse("bad_budget", fmt.Sprintf("the budget for %s has no limit, so that it cannot be raised", f.name), "")
 		case *f.value == *old[i].value:
 			continue
 		}
-		raised += fmt.Sprintf("%s to %d, ", f.name, *f.value)
+		raised = append(raised, fmt.Sprintf("%s to %d", f.name, *f.value))
 		*old[i].value = *f.value
 	}
-	if raised == "" {
+	if len(raised) == 0 {
 		return b.refuse("bad_budget", "nothing of the budget is raised", "give at least one limit above the one that there is")
 	}
 	b.Job.Budget = limits
-	b.tell(now, Event{Kind: "raised", Text: raised + byWhom(by)})
+	b.tell(now, Event{Kind: "raised", Text: byWhom(strings.Join(raised, ", "), by)})
 	if b.Phase == PhaseOverBudget {
 		b.Phase, b.Reason = PhaseWorking, ""
 	}

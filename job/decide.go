@@ -28,12 +28,13 @@ func (b *Board) Decide(d Decision, now time.Time) error {
 	case "replan":
 		p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
 		p.Lesson = b.note(d.Reason)
-		b.tell(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: "to be planned again " + byWhom(d.By) + ": " + d.Reason})
+		b.tell(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reasoned(byWhom("to be planned again", d.By), d.Reason)})
 	case "reject":
 		p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
 		p.Lesson = b.note(d.Reason)
-		b.tell(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: byWhom(d.By) + ": " + d.Reason})
-		b.stopping("the plan was rejected "+byWhom(d.By)+": "+d.Reason, now)
+		reason := reasoned(byWhom("the plan was rejected", d.By), d.Reason)
+		b.tell(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reason})
+		b.stopping(reason, now)
 	}
 	b.settle(now)
 	return nil
@@ -73,7 +74,7 @@ func (b *Board) decided(p *Planning, plan Draft, kind, by string, now time.Time)
 		errors.As(err, &bad)
 		return b.refuse("bad_plan", bad.Error(), "edit it, or have another one made")
 	}
-	b.tell(now, Event{Kind: kind, SubJob: p.SubJob, Text: byWhom(by)})
+	b.tell(now, Event{Kind: kind, SubJob: p.SubJob, Text: byWhom("", by)})
 	b.accept(p, plan, now)
 	b.settle(now)
 	return nil

@@ -104,7 +104,7 @@ func (b *Board) AddExpert(p Profile, by string, now time.Time) error {
 	if err := b.putExpert(p); err != nil {
 		return err
 	}
-	b.tell(now, Event{Kind: "expert_added", Expert: p.Name, Text: byWhom(by)})
+	b.tell(now, Event{Kind: "expert_added", Expert: p.Name, Text: byWhom("", by)})
 	return nil
 }
 
@@ -132,20 +132,23 @@ func (b *Board) RemoveExpert(name, by string, now time.Time) error {
 	} else {
 		b.Experts = slices.DeleteFunc(slices.Clone(b.Experts), func(p Profile) bool { return p.Name == name })
 	}
-	b.tell(now, Event{Kind: "expert_removed", Expert: name, Text: byWhom(by)})
+	b.tell(now, Event{Kind: "expert_removed", Expert: name, Text: byWhom("", by)})
 	return nil
 }
 
-func byWhom(by string) string {
+// byWhom ends a sentence with who did it, when that is known.
+func byWhom(sentence, by string) string {
 	if by == "" {
-		return ""
+		return sentence
 	}
-	return "by " + by
+	return strings.TrimSpace(sentence + " by " + by)
 }
 
 // goesOn refuses what only a job can take that runs and is not about to end.
 func (b *Board) goesOn() error {
 	switch {
+	case b.Status == StatusFinished:
+		return b.refuse("not_running", "it has finished", "submit another job")
 	case b.Status.Final():
 		return b.refuse("not_running", fmt.Sprintf("it has ended: %s", b.Status), "recover it first")
 	case b.Ending != "":

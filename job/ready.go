@@ -74,7 +74,7 @@ func (b *Board) ask(w *Work, p purse, now time.Time) (short string) {
 	plan.Attempt++
 	plan.Open = true
 	w.Plan = b.planRequest(plan, may)
-	b.tell(now, Event{Kind: "planning", SubJob: plan.SubJob, Attempt: plan.Attempt, Text: plan.Lesson})
+	b.tell(now, Event{Kind: "planning", SubJob: plan.SubJob, Text: reasoned(fmt.Sprintf("attempt %d", plan.Attempt), plan.Lesson)})
 	return ""
 }
 

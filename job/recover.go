@@ -15,7 +15,7 @@ func (b *Board) Recover(r Recover, now time.Time) error {
 	}
 	b.resume(now)
 	b.Complaints = 0
-	b.tell(now, Event{Kind: "recovered", Text: byWhom(r.By)})
+	b.tell(now, Event{Kind: "recovered", Text: byWhom("", r.By)})
 	for _, s := range b.SubJobs {
 		if s.Legacy {
 			continue
@@ -35,7 +35,7 @@ func (b *Board) Recover(r Recover, now time.Time) error {
 	}
 	for _, id := range r.Again {
 		if s := b.find(id); s.Status == StatusFinished {
-			b.again(s, "to be done again "+byWhom(r.By), now)
+			b.again(s, byWhom("to be done again", r.By), now)
 			b.staleBehind(now, s)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (b *Board) complained(s *SubJob, m WorkflowMessage, now time.Time) {
 	blamed, problem := blamedOf(s, m)
 	if problem != "" {
-		m.Evaluation = strings.TrimSpace(problem + "; " + m.Evaluation)
+		m.Evaluation = reasoned(problem, m.Evaluation)
 		b.retry(s, m, now)
 		return
 	}
@@ -64,11 +64,11 @@ func blamedOf(s *SubJob, m WorkflowMessage) (blamed []string, problem string) {
 // tooOften says which bound on complaints one more would break.
 func (b *Board) tooOften(s *SubJob, blamed []string) string {
 	if b.Complaints >= b.Job.Policy.MaxReopensTotal {
-		return fmt.Sprintf("predecessors were sent back to work %d times in this job, and their output is still of no use", b.Complaints)
+		return fmt.Sprintf("predecessors were sent back to work as often as the job allows (%d), and their output is still of no use", b.Complaints)
 	}
 	for _, id := range blamed {
 		if n := s.Reopens[id]; n >= b.Job.Policy.MaxReopens {
-			return fmt.Sprintf("%s was sent back to work %d times, and its output is still of no use", id, n)
+			return fmt.Sprintf("%s was sent back to work as often as the job allows (%d), and its output is still of no use", id, n)
 		}
 	}
 	return ""

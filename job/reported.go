@@ -73,7 +73,7 @@ func (b *Board) concluded(s *SubJob, m WorkflowMessage, out *Output, now time.Ti
 	case ExecutionError:
 		b.retry(s, m, now)
 	default:
-		m.Evaluation = fmt.Sprintf("the expert ended with status %q, which means nothing: %s", clip(string(m.Status), MaxID), m.Evaluation)
+		m.Evaluation = reasoned(fmt.Sprintf("the expert ended with status %q, which means nothing", clip(string(m.Status), MaxID)), m.Evaluation)
 		b.retry(s, m, now)
 	}
 }

@@ -52,7 +52,7 @@ func (b *Board) Retry(subjob, lesson, by string, now time.Time) error {
 	if problem := tooLong(text{"lesson", lesson, MaxNote}, text{"by", by, 256}); problem != "" {
 		return b.refuse("bad_text", "it cannot be tried again: "+problem, "")
 	}
-	b.again(s, "to be done again "+byWhom(by), now)
+	b.again(s, byWhom("to be done again", by), now)
 	b.learn(s, lesson)
 	s.Failures, s.RetryAt = 0, time.Time{}
 	b.staleBehind(now, s)

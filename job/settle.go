@@ -113,18 +113,15 @@ func (b *Board) Stop(reason, by string, now time.Time) error {
 	if problem := tooLong(text{"reason", reason, MaxNote}, text{"by", by, 256}); problem != "" {
 		return b.refuse("bad_text", "it cannot be stopped: "+problem, "")
 	}
-	b.stopping(stopReason(reason, by), now)
+	b.stopping(reasoned(byWhom("stopped", by), reason), now)
 	b.settle(now)
 	return nil
 }
 
-func stopReason(reason, by string) string {
-	text := "stopped"
-	if by != "" {
-		text += " by " + by
+// reasoned adds the reason to what was done, when one is given.
+func reasoned(done, reason string) string {
+	if done == "" || reason == "" {
+		return done + reason
 	}
-	if reason != "" {
-		text += ": " + reason
-	}
-	return text
+	return done + ": " + reason
 }
