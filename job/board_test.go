@@ -26,7 +26,7 @@ func newBoard(t testing.TB, j job.Job, names ...string) *job.Board {
 		j.Goal = "a goal"
 	}
 	if len(names) == 0 {
-		names = []string{"loader", "analyst", "writer"}
+		names = []string{"loader", "analyst", "critic", "writer"}
 	}
 	b, err := job.New(j, experts(names...), start)
 	if err != nil {
@@ -47,7 +47,7 @@ func draft(subjobs ...[]string) job.Draft {
 func TestAJobIsPlannedRunAndFinished(t *testing.T) {
 	b := newBoard(t, job.Job{})
 	w := b.Ready(start)
-	if w.Plan == nil || w.Plan.Attempt != 1 || len(w.Plan.Experts) != 3 || b.Status != job.StatusRunning || b.Phase != job.PhasePlanning {
+	if w.Plan == nil || w.Plan.Attempt != 1 || len(w.Plan.Experts) != 4 || b.Status != job.StatusRunning || b.Phase != job.PhasePlanning {
 		t.Fatalf("%+v %s %s", w, b.Status, b.Phase)
 	}
 	if again := b.Ready(start); again.Plan != nil {
