@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 )
@@ -13,7 +12,11 @@ type amounts [3]int64
 func (b Budget) amounts() amounts { return amounts{b.Tokens, b.MicroUSD, b.Writes} }
 func (u Usage) amounts() amounts  { return amounts{u.Tokens, u.MicroUSD, u.Writes} }
 
-// plus adds usage; what is negative counts as nothing, and what is too much to count stays the most that there is.
+// MaxAmount bounds what is counted of tokens, money and writes, and what a budget may allow of anything: what is more
+// counts as this.
+const MaxAmount = 1e15
+
+// plus adds usage; what is negative counts as nothing.
 func (u Usage) plus(other Usage) Usage {
 	return Usage{
 		Tokens: sum(u.Tokens, other.Tokens), MicroUSD: sum(u.MicroUSD, other.MicroUSD), Writes: sum(u.Writes, other.Writes),
@@ -22,10 +25,7 @@ func (u Usage) plus(other Usage) Usage {
 }
 
 func sum(x, y int64) int64 {
-	if y = max(y, 0); x > math.MaxInt64-y {
-		return math.MaxInt64
-	}
-	return x + y
+	return min(x+min(max(y, 0), MaxAmount), MaxAmount)
 }
 
 // spend counts what was spent of what had been set aside, and returns what counts: of usage that is not known, at least
@@ -120,8 +120,8 @@ func (b *Budget) fields() []struct {
 
 func (b Budget) problem() string {
 	for _, f := range b.fields() {
-		if *f.value < 0 {
-			return fmt.Sprintf("the budget for %s is negative", f.name)
+		if *f.value < 0 || *f.value > MaxAmount {
+			return fmt.Sprintf("the budget for %s is %d; it is from 0, which is no limit, to %d", f.name, *f.value, int64(MaxAmount))
 		}
 	}
 	return ""
@@ -134,13 +134,16 @@ func (b *Board) Raise(to Budget, by string, now time.Time) error {
 	if err := b.goesOn(); err != nil {
 		return err
 	}
+	if problem := to.problem(); problem != "" {
+		return b.refuse("bad_budget", problem, "")
+	}
 	limits, raised := b.Job.Budget, []string(nil)
 	old := limits.fields()
 	for i, f := range to.fields() {
 		switch {
 		case *f.value == 0:
 			continue
-		case *f.value < *old[i].value || *f.value < 0:
+		case *f.value < *old[i].value:
 			return b.refuse("bad_budget", fmt.Sprintf("the budget for %s cannot be %d: it is %d, and is only raised", f.name, *f.value, *old[i].value), "")
 		case *old[i].value == 0:
 			return b.refuse("bad_budget", fmt.Sprintf("the budget for %s has no limit, so that it cannot be raised", f.name), "")

@@ -61,13 +61,16 @@ func (s DraftSubJob) problem(experts []Profile) string {
 
 // size is what a subjob of a draft takes as one of the job's, its ids prefixed.
 func (s DraftSubJob) size() int {
-	n := ownSize + idPrefix + 3*quoted(s.ID) + quoted(s.Goal) + quoted(s.Context) + quoted(s.CompletionCriteria) + quoted(s.Thinking) +
-		quoted(s.OutputSchema)
+	n := ownSize + idPrefix + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) +
+		kept("completion_criteria", s.CompletionCriteria) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema)
 	for _, d := range s.Dependencies {
-		n += 2*idPrefix + dependencySize(d)
+		n += dependencySize(d)
 	}
 	return n
 }
+
+// dependencySize is what a dependency takes, its draft's id prefixed.
+func dependencySize(id string) int { return idPrefix + quoted(id) + 1 }
 
 func checkDependencies(d Draft, g *Graph) error {
 	for _, s := range d.SubJobs {

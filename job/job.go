@@ -15,8 +15,8 @@ const (
 	MaxGoal    = 8 << 10
 	MaxContext = 32 << 10
 	MaxNote    = 4 << 10
-	// MaxPlanText bounds the subjobs of a job together, in bytes as JSON: their texts, ids and dependencies, and 512 bytes
-	// for each besides.
+	// MaxPlanText bounds the subjobs of a job together, in bytes as JSON: their texts, ids and dependencies, and 464
+	// bytes for each besides.
 	MaxPlanText = 1152 << 10
 	// MaxInline is up to where an output is kept in the job's state, in bytes; a longer one stays with the attempt that
 	// made it and is referred to. MaxInlineTotal bounds those that are kept with all references to artifacts, as JSON.
@@ -24,7 +24,7 @@ const (
 	MaxInlineTotal = 128 << 10
 	// MaxNotes bounds what is kept of reasons and lessons, as JSON: when there is no room, finished subjobs' lessons are
 	// forgotten first, then new ones are cut.
-	MaxNotes = 96 << 10
+	MaxNotes = 80 << 10
 	// MaxExperts bounds the experts of a job, and MaxExpertText what is said about all of them, as JSON.
 	MaxExperts    = 200
 	MaxExpertText = 48 << 10

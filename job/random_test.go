@@ -41,7 +41,7 @@ type chaos struct {
 func TestRandomJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := begun(t)
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			c.step()
 		}
 		c.finish()
@@ -76,7 +76,12 @@ func (c *chaos) step() {
 }
 
 func (c *chaos) do(twin *job.Board) string {
-	switch what := rapid.SampledFrom([]string{"ready", "ready", "ready", "report", "report", "report", "plan", "wait", "late", "people"}).Draw(c.t, "what"); what {
+	w := c.ready(twin)
+	what := rapid.SampledFrom([]string{"report", "report", "report", "report", "report", "plan", "wait", "late", "people"}).Draw(c.t, "what")
+	if w.Done && what != "people" {
+		what = "late"
+	}
+	switch what {
 	case "report":
 		c.report(twin)
 	case "plan":
@@ -89,10 +94,8 @@ func (c *chaos) do(twin *job.Board) string {
 		c.late(twin)
 	case "people":
 		return c.people(twin)
-	default:
-		c.ready(twin)
 	}
-	return "something"
+	return what
 }
 
 // ready takes what is to be done, and holds it to the rules.
@@ -116,10 +119,21 @@ func (c *chaos) ready(twin *job.Board) job.Work {
 	for _, a := range w.Run {
 		c.start(a)
 	}
+	if aside := c.aside(); len(w.Run) > 0 && c.b.Job.Budget.Tokens > 0 && aside > c.b.Job.Budget.Tokens-c.b.Spent.Tokens {
+		c.t.Fatalf("%d tokens are set aside, of %d with %d spent", aside, c.b.Job.Budget.Tokens, c.b.Spent.Tokens)
+	}
 	if w.Done && (len(c.open) > 0 || c.plan != nil) {
 		c.t.Fatal("it is done, and something is under way")
 	}
 	return w
+}
+
+// aside are the tokens that attempts under way may spend.
+func (c *chaos) aside() (tokens int64) {
+	for _, a := range c.open {
+		tokens += a.Allowance.Tokens
+	}
+	return tokens
 }
 
 func jsonOf(t *rapid.T, v any) string {
@@ -167,9 +181,9 @@ func (c *chaos) report(twin *job.Board) {
 	}
 	a := c.open[rapid.IntRange(0, len(c.open)-1).Draw(c.t, "which")]
 	m := job.WorkflowMessage{
-		Status: rapid.SampledFrom([]job.WorkflowStatus{job.Success, job.Success, job.Success, job.ExecutionError, job.InputDataError, job.InputDataError,
-			job.TooComplicated, job.TooComplicated, "NONSENSE"}).Draw(c.t, "status"),
-		Lesson: rapid.SampledFrom([]string{"", "one", "two"}).Draw(c.t, "lesson"), Output: rapid.SampledFrom([]string{"x", a.Thread()}).Draw(c.t, "output"),
+		Status: rapid.SampledFrom([]job.WorkflowStatus{job.Success, job.Success, job.Success, job.Success, job.Success, job.Success, job.ExecutionError,
+			job.InputDataError, job.InputDataError, job.TooComplicated, "NONSENSE"}).Draw(c.t, "status"),
+		Lesson: rapid.SampledFrom([]string{"", "one", "two"}).Draw(c.t, "lesson"), Output: rapid.SampledFrom([]string{"x", a.Thread(), a.Thread()}).Draw(c.t, "output"),
 		Usage: job.Usage{Tokens: rapid.Int64Range(-1, 9).Draw(c.t, "tokens"), Unknown: rapid.Bool().Draw(c.t, "unknown")}, OverBudget: rapid.IntRange(0, 9).Draw(c.t, "over") == 0,
 	}
 	if s := c.find(a.SubJob); len(s.Dependencies) > 0 && rapid.Bool().Draw(c.t, "blame") {
@@ -241,7 +255,7 @@ func (c *chaos) answer(twin *job.Board, d job.Draft) {
 
 // people does what people do. What is refused changes nothing.
 func (c *chaos) people(twin *job.Board) string {
-	what := rapid.SampledFrom([]string{"stop", "recover", "recover", "retry", "approve", "approve", "edit", "replan", "add", "remove", "raise"}).Draw(c.t, "people")
+	what := rapid.SampledFrom([]string{"stop", "recover", "recover", "retry", "retry", "approve", "approve", "approve", "edit", "replan", "add", "remove", "raise"}).Draw(c.t, "people")
 	subjob, plan := "none", c.draft()
 	if len(c.b.SubJobs) > 0 {
 		subjob = c.b.SubJobs[rapid.IntRange(0, len(c.b.SubJobs)-1).Draw(c.t, "subjob")].ID
@@ -286,6 +300,9 @@ func (c *chaos) check(did string) {
 	}
 	for _, s := range b.SubJobs {
 		if s.Legacy {
+			if s.Open || s.Result != nil {
+				c.t.Fatalf("after %s %s was replaced, and is under way or has a result", did, s.ID)
+			}
 			continue
 		}
 		if len(g.Predecessors(s.ID)) != len(s.Dependencies) {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,6 +71,13 @@ func (b *Board) tooOften(s *SubJob, blamed []string) string {
 		if n := s.Reopens[id]; n >= b.Job.Policy.MaxReopens {
 			return fmt.Sprintf("%s was sent back to work as often as the job allows (%d), and its output is still of no use", id, n)
 		}
+	}
+	more := len(blamed) * (2*sha256.Size + 32) // each is counted, and its output's digest kept
+	for _, id := range blamed {
+		more += quoted(id)
+	}
+	if b.blame()+more > maxBlame {
+		return "the job has had more such reports than it can count"
 	}
 	return ""
 }

@@ -108,10 +108,10 @@ func (b *Board) sizeOf(s *SubJob, d Draft) int {
 	g := new(Graph)
 	for _, draft := range d.SubJobs {
 		g.Add(draft.ID, draft.Dependencies)
-		n += draft.size() + quoted(expertOf(draft.Expert, b.Experts).Name)
+		n += draft.size() + kept("assigned_expert", expertOf(draft.Expert, b.Experts).Name)
 	}
 	for _, id := range g.Tails() {
-		leaves += dependencySize(id) + 2*idPrefix
+		leaves += dependencySize(id)
 	}
 	roots = len(g.Roots())
 	if s == nil {
@@ -120,7 +120,7 @@ func (b *Board) sizeOf(s *SubJob, d Draft) int {
 		}
 		return n
 	}
-	n += len(d.SubJobs) * quoted(s.ID)
+	n += len(d.SubJobs) * kept("parent", s.ID)
 	for _, on := range s.Dependencies {
 		n += roots * dependencySize(on)
 	}

@@ -1,24 +1,53 @@
 package job
 
 // ownSize is what a subjob takes in the job's state as JSON besides its texts: see [MaxPlanText].
-const ownSize = 512
+const ownSize = 464
 
-// planSize is what a subjob takes of [MaxPlanText]. A dependency counts twice: it may be counted in [SubJob.Reopens] too.
+// kept is what a text takes as a field in JSON: nothing when there is none.
+func kept(field, text string) int {
+	if text == "" {
+		return 0
+	}
+	return len(field) + quoted(text) + 4
+}
+
+// planSize is what a subjob takes of [MaxPlanText].
 func (s *SubJob) planSize() int {
-	n := ownSize + quoted(s.ID) + quoted(s.Goal) + quoted(s.Context) + quoted(s.CompletionCriteria) + quoted(s.Expert) +
-		quoted(s.Thinking) + quoted(s.OutputSchema) + quoted(s.Parent)
+	n := ownSize + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) + kept("completion_criteria", s.CompletionCriteria) +
+		kept("assigned_expert", s.Expert) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema) + kept("parent", s.Parent)
 	for _, d := range s.Dependencies {
-		n += dependencySize(d)
+		n += quoted(d) + 1
 	}
 	return n
 }
-
-func dependencySize(id string) int { return 2 * (quoted(id) + 3) }
 
 func (b *Board) planSize() int {
 	n := 0
 	for _, s := range b.SubJobs {
 		n += s.planSize()
+	}
+	return n
+}
+
+// maxBlame bounds what the counts of complaints, and the digests of refused outputs, take as JSON.
+const maxBlame = 16 << 10
+
+// blame is what counts against maxBlame.
+func (b *Board) blame() int {
+	n := 0
+	for _, s := range b.SubJobs {
+		n += s.blame()
+	}
+	return n
+}
+
+func (s *SubJob) blame() int {
+	n := kept("refused", s.Refused)
+	if len(s.Reopens) > 0 {
+		n += len(`"reopens":{},`)
+	}
+	for id := range s.Reopens {
+		n += quoted(id) + len(`:100,`)
 	}
 	return n
 }
@@ -48,11 +77,12 @@ func (b *Board) note(text string) string {
 func (b *Board) notes() int {
 	n := 0
 	for _, s := range b.SubJobs {
-		if s.Reason != "" {
-			n += quoted(s.Reason)
+		n += kept("reason", s.Reason)
+		if len(s.Lessons) > 0 {
+			n += len(`"lessons":[],`)
 		}
 		for _, lesson := range s.Lessons {
-			n += quoted(lesson)
+			n += quoted(lesson) + 1
 		}
 	}
 	for _, p := range b.Plans {
