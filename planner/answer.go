@@ -34,7 +34,7 @@ type answer struct {
 func (a answer) draft(req job.PlanRequest) (job.Draft, error) {
 	switch {
 	case len(a.refusal) > 0:
-		return job.Draft{}, bad("", "the model refused: "+clip(string(a.refusal), job.MaxNote/2))
+		return job.Draft{}, bad("", "the model refused: "+string(a.refusal))
 	case a.finish == "content_filter":
 		return job.Draft{}, bad("", "a content filter cut the answer off: put it in other words")
 	case a.finish == "length":

@@ -64,7 +64,10 @@ func extract(text string, check func(job.Draft) error) (job.Draft, error) {
 	return job.Draft{}, bad("", `no complete JSON object with "subjobs" was found: a bracket or a quote is missing, or the object is`)
 }
 
-func bad(subjob, problem string) error { return &job.BadPlanError{SubJob: subjob, Problem: problem} }
+// bad says what is wrong with an answer. What it quotes of it is bounded: it is kept, and told to the model.
+func bad(subjob, problem string) error {
+	return &job.BadPlanError{SubJob: clip(subjob, 2*job.MaxID), Problem: clip(problem, job.MaxNote/2)}
+}
 
 // clean drops what is invisible and no JSON: control characters, byte order marks, broken UTF-8.
 func clean(text string) string {

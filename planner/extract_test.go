@@ -70,6 +70,22 @@ func TestExtractLongest(t *testing.T) {
 	require.Equal(t, in, out)
 }
 
+// TestWhatIsQuotedIsBounded because a lesson is kept, and told to the model.
+func TestWhatIsQuotedIsBounded(t *testing.T) {
+	long := strings.Repeat("x", maxAnswer/4)
+	for _, text := range []string{
+		`{"subjobs": {"` + long + `": 1}}`,
+		`{"subjobs": [{"goal": "a", "` + long + `": 1, "` + long + `": 1}]}`,
+		`{"subjobs": {"1": {"goal": "a", "id": "` + long + `"}}}`,
+		`{"subjobs": [{"id": "` + long + `", "goal": "a", "assigned_expert": "` + long + `"}]}`,
+		`{"subjobs": [{"id": "1", "goal": "a", "assigned_expert": "x", "dependencies": ["` + long + `"]}]}`,
+	} {
+		_, err := extract(text, passes)
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), job.MaxNote)
+	}
+}
+
 func FuzzExtract(f *testing.F) {
 	f.Add(`{"subjobs": [{"id": "1", "goal": "load", "assigned_expert": "x", "dependencies": [1, "2"]}, /* c */ ]} {"1": {"goal": ["a"]}}`)
 	f.Add("```json\n[{\"goal\": {\"a\": \"\\u0000\n\"}, \"assigned_expert\": 1,}]\n``` {")
