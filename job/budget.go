@@ -104,15 +104,15 @@ func (b Budget) more(than Budget) bool {
 	return b.Tokens > than.Tokens || b.MicroUSD > than.MicroUSD || b.Writes > than.Writes || b.Seconds > than.Seconds
 }
 
-// fields are a budget's parts, with their names.
-func (b *Budget) fields() []struct {
+// field is a part of a budget.
+type field struct {
 	name  string
 	value *int64
-} {
-	return []struct {
-		name  string
-		value *int64
-	}{
+}
+
+// fields are a budget's parts, always in the same order.
+func (b *Budget) fields() []field {
+	return []field{
 		{"tokens", &b.Tokens}, {"micro_usd", &b.MicroUSD}, {"writes", &b.Writes}, {"seconds", &b.Seconds},
 		{"subjobs", &b.SubJobs}, {"attempts", &b.Attempts},
 	}

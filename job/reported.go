@@ -121,14 +121,12 @@ func (b *Board) tooComplicated(s *SubJob, m WorkflowMessage, out *Output, now ti
 		b.fail(s, "life_cycle exhausted: it is too complicated, and may not be planned into smaller ones any more: "+because(m), now)
 		return
 	}
-	report := &WorkflowMessage{Status: TooComplicated, Artifacts: out.Artifacts, Output: out.Text, Stored: out.Stored}
-	report.Evaluation, report.Lesson = b.note(m.Evaluation), ""
+	report := &WorkflowMessage{Status: TooComplicated, Artifacts: out.Artifacts, Output: out.Text, Evaluation: b.note(m.Evaluation)}
 	if out.Text == "" && out.Stored != nil {
 		report.Stored = b.whole(s.ID, out)
 	}
-	p := &Planning{SubJob: s.ID, Report: report}
-	b.Plans = append(b.Plans, p)
-	report.Lesson = b.note(m.Lesson)
+	b.Plans = append(b.Plans, &Planning{SubJob: s.ID, Report: report})
+	report.Lesson = b.note(m.Lesson) // behind the evaluation, which takes room as well
 	b.moveSubJob(s, StatusCreated, "too complicated: it is planned into smaller ones")
 }
 

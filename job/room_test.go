@@ -140,7 +140,7 @@ func TestABoardAtAllBoundsFitsIntoAPayload(t *testing.T) {
 				t.Fatalf("%d subjobs: %d bytes: plans %d, notes %d, inline %d, events %d", subjobs, len(data), b.planSize(), b.notes(), b.inline(), b.EventBytes)
 			}
 		}
-		for round := 0; b.Status == StatusRunning && round < 40; round++ {
+		for round := 0; b.Status == StatusRunning && round < 15; round++ {
 			now = now.Add(time.Minute)
 			w := b.Ready(now)
 			for i, a := range w.Run {
@@ -148,7 +148,7 @@ func TestABoardAtAllBoundsFitsIntoAPayload(t *testing.T) {
 			}
 			weigh()
 		}
-		for i := 0; i < len(b.SubJobs); i += 1 + len(b.SubJobs)/200 {
+		for i := 0; i < len(b.SubJobs); i += 1 + len(b.SubJobs)/60 {
 			_ = b.Retry(b.SubJobs[i].ID, strings.Repeat(string(rune('a'+i%26)), MaxNote), strings.Repeat("b", 256), now) // some have not begun
 		}
 		weigh()

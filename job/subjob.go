@@ -50,7 +50,8 @@ type SubJob struct {
 
 // Output is what a finished subjob has made.
 type Output struct {
-	// Text is the output when it is short: see [MaxInline]. Otherwise, and always on Temporal, Stored says where it is.
+	// Text is the output when it is short: see [MaxInline]. Otherwise, and always on Temporal, Stored says where it is; a
+	// [Board] keeps of it only what does not follow from the rest, the run's id.
 	Text      string     `json:"text,omitempty"`
 	Stored    *Reference `json:"stored,omitempty"`
 	Bytes     int        `json:"bytes"`
