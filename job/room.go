@@ -46,8 +46,10 @@ func (s *SubJob) blame() int {
 	if len(s.Reopens) > 0 {
 		n += len(`"reopens":{},`)
 	}
-	for id := range s.Reopens {
-		n += quoted(id) + len(`:100,`)
+	for _, id := range s.Dependencies {
+		if s.Reopens[id] > 0 {
+			n += quoted(id) + len(`:100,`)
+		}
 	}
 	return n
 }
