@@ -39,9 +39,9 @@ func TestOneLesson(t *testing.T) {
 			require.Equal(t, "load", w.Run[0].Goal)
 			require.Equal(t, int64(240), b.Spent.Tokens, "both answers count")
 
-			require.Len(t, s.asked, 2)
+			require.Len(t, s.seen().asked, 2)
 			message := func(i int) string {
-				return s.asked[i]["messages"].([]any)[1].(map[string]any)["content"].(string)
+				return s.seen().asked[i]["messages"].([]any)[1].(map[string]any)["content"].(string)
 			}
 			require.NotContains(t, message(0), "BEGIN correction")
 			require.Contains(t, message(1), "BEGIN correction")
@@ -57,7 +57,7 @@ func TestNoSecondLesson(t *testing.T) {
 	b, err := job.New(request().Job, testExperts, now)
 	require.NoError(t, err)
 	require.True(t, carryOut(t, s.planner(t), b, now).Done)
-	require.Len(t, s.asked, 2)
+	require.Len(t, s.seen().asked, 2)
 	require.Equal(t, job.StatusFailed, b.Status)
 	require.Contains(t, b.Reason, "no plan of 2 could be used: ")
 }

@@ -162,7 +162,7 @@ func TestBrokenExchanges(t *testing.T) {
 			require.False(t, e.Permanent())
 			require.ErrorIs(t, err, c.is)
 			require.ErrorContains(t, err, c.text)
-			require.Len(t, s.asked, 1, "whoever called retries")
+			require.Len(t, s.seen().asked, 1, "whoever called retries")
 		})
 	}
 }

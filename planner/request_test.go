@@ -28,9 +28,9 @@ func TestRequest(t *testing.T) {
 	require.Equal(t, job.Usage{Tokens: 120, MicroUSD: 451}, draft.Usage)
 	require.Positive(t, progress)
 
-	require.Equal(t, "Bearer "+testKey, s.headers[0].Get("Authorization"))
-	require.Equal(t, "application/json", s.headers[0].Get("Content-Type"))
-	asked := s.asked[0]
+	require.Equal(t, "Bearer "+testKey, s.seen().headers[0].Get("Authorization"))
+	require.Equal(t, "application/json", s.seen().headers[0].Get("Content-Type"))
+	asked := s.seen().asked[0]
 	require.Equal(t, "test-model", asked["model"])
 	require.Equal(t, true, asked["stream"])
 	require.Equal(t, map[string]any{"include_usage": true}, asked["stream_options"])
@@ -48,7 +48,7 @@ func TestRequestLeavesOutWhatIsNotSet(t *testing.T) {
 	_, err := s.planner(t).Plan(t.Context(), request())
 	require.NoError(t, err)
 	var names []string
-	for name := range s.asked[0] {
+	for name := range s.seen().asked[0] {
 		names = append(names, name)
 	}
 	require.ElementsMatch(t, []string{"model", "messages", "response_format", "stream", "stream_options"}, names)
@@ -60,7 +60,7 @@ func TestSchemaIsStrict(t *testing.T) {
 	s := newStub(t, answers(goodPlan))
 	_, err := s.planner(t).Plan(t.Context(), request())
 	require.NoError(t, err)
-	format := s.asked[0]["response_format"].(map[string]any)
+	format := s.seen().asked[0]["response_format"].(map[string]any)
 	require.Equal(t, "json_schema", format["type"])
 	described := format["json_schema"].(map[string]any)
 	require.Equal(t, true, described["strict"])
@@ -72,7 +72,7 @@ func TestSchemaIsStrict(t *testing.T) {
 	subjob := root["properties"].(map[string]any)["subjobs"].(map[string]any)["items"].(map[string]any)["properties"].(map[string]any)
 	require.Equal(t, []any{"loader", "writer"}, subjob["assigned_expert"].(map[string]any)["enum"])
 	// A model writes in the order of the schema: it is to think first.
-	raw := s.raw[0]
+	raw := s.seen().raw[0]
 	require.Less(t, strings.Index(raw, `"thinking":{"type"`), strings.Index(raw, `"goal":{"type"`))
 	require.Less(t, strings.Index(raw, `"dependencies":{"type"`), strings.Index(raw, `"assigned_expert":{"type"`))
 
@@ -139,10 +139,10 @@ func TestEndpointWithoutStructuredOutput(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, goodDraft, draft.SubJobs)
 	}
-	require.Len(t, s.asked, 4, "the second plan takes one request")
-	require.Contains(t, s.asked[1], "response_format")
-	require.NotContains(t, s.asked[1], "stream_options")
-	for _, asked := range s.asked[2:] {
+	require.Len(t, s.seen().asked, 4, "the second plan takes one request")
+	require.Contains(t, s.seen().asked[1], "response_format")
+	require.NotContains(t, s.seen().asked[1], "stream_options")
+	for _, asked := range s.seen().asked[2:] {
 		require.NotContains(t, asked, "response_format")
 		require.NotContains(t, asked, "stream_options")
 	}
@@ -156,7 +156,7 @@ func TestRefusedEitherWay(t *testing.T) {
 	require.ErrorContains(t, err, "still not served")
 	_, err = p.Plan(t.Context(), request())
 	require.NoError(t, err)
-	require.Contains(t, s.asked[2], "response_format")
+	require.Contains(t, s.seen().asked[2], "response_format")
 }
 
 func TestNewOpenAI(t *testing.T) {
@@ -191,14 +191,14 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Plan(t.Context(), request())
 	require.NoError(t, err)
-	require.Equal(t, "Bearer "+testKey, s.headers[0].Get("Authorization"))
+	require.Equal(t, "Bearer "+testKey, s.seen().headers[0].Get("Authorization"))
 
 	t.Setenv("OPENAI_API_KEY", "") // endpoints of one's own often want none
 	p, err = NewOpenAI(Config{Model: "m"})
 	require.NoError(t, err)
 	_, err = p.Plan(t.Context(), request())
 	require.NoError(t, err)
-	require.Empty(t, s.headers[1].Get("Authorization"))
+	require.Empty(t, s.seen().headers[1].Get("Authorization"))
 }
 
 func TestWithoutExperts(t *testing.T) {
@@ -209,5 +209,5 @@ func TestWithoutExperts(t *testing.T) {
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	require.True(t, e.Permanent())
-	require.Empty(t, s.asked)
+	require.Empty(t, s.seen().asked)
 }

@@ -25,9 +25,20 @@ type stub struct {
 	*httptest.Server
 	mu      sync.Mutex
 	replies []reply
+	kept    requests
+}
+
+// requests are what a stub was asked: decoded, as it came, and with which headers.
+type requests struct {
 	asked   []map[string]any
 	raw     []string
 	headers []http.Header
+}
+
+func (s *stub) seen() requests {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept
 }
 
 func newStub(t *testing.T, replies ...reply) *stub {
@@ -48,7 +59,8 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.asked, s.raw, s.headers = append(s.asked, asked), append(s.raw, string(body)), append(s.headers, r.Header)
+	k := &s.kept
+	k.asked, k.raw, k.headers = append(k.asked, asked), append(k.raw, string(body)), append(k.headers, r.Header)
 	next := s.replies[0]
 	if len(s.replies) > 1 {
 		s.replies = s.replies[1:]
