@@ -100,7 +100,7 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 	if err != nil {
 		return result, "", c.explain(err, last.graph, last.thread)
 	}
-	result, said, err := c.leftIn(event)
+	result, said, err := c.leftIn(ctx, last, event)
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		if result.Cancel == nil || result.Cancel.Reason == "" {
@@ -125,8 +125,16 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 }
 
 // leftIn reads a run's last event; said is false when it was not the run itself that ended it, or it could not say more
-// than why.
-func (c *Client) leftIn(event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
+// than why. What an expert's run keeps from its leader is read from its history.
+func (c *Client) leftIn(ctx context.Context, last *lastRun, event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
+	result, said, err = c.saidIn(event)
+	if err == nil && result.Stored {
+		result, err = c.storedResult(ctx, last)
+	}
+	return result, said, err
+}
+
+func (c *Client) saidIn(event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		return result, true, c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result)

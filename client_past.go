@@ -100,7 +100,7 @@ func (c *Client) stateLeft(ctx context.Context, g *graphadapter.Graph, last *las
 	if err != nil {
 		return StateView{}, err
 	}
-	left, said, err := c.leftIn(event)
+	left, said, err := c.leftIn(ctx, last, event)
 	if err != nil || !said || left.State == nil {
 		return StateView{}, fmt.Errorf("the run's last event does not hold its state: %w", err)
 	}

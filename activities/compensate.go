@@ -68,7 +68,11 @@ func (a *apart) stopped(err error) error {
 
 // unserved gives the activity back, for a worker that has the graph.
 func (a *apart) unserved(graph string) error {
-	err := fmt.Errorf("this worker does not serve the graph %q", graph)
+	return a.elsewhere(fmt.Errorf("this worker does not serve the graph %q", graph))
+}
+
+// elsewhere gives the activity back, for another worker.
+func (a *apart) elsewhere(err error) error {
 	if recorded := a.owner.countGivenBack(a.ctx); recorded != nil {
 		err = errors.Join(err, recorded)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -15,6 +16,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
 )
 
 // Nodes are the nodes that a worker serves.
@@ -27,12 +29,15 @@ type Nodes struct {
 	converter converter.DataConverter
 	gate      *approval.Gate    // nil: no answer to an approval counts
 	notifier  approval.Notifier // nil: nobody is told of questions
+	planners  map[string]job.Planner
+	outputs   map[string]*Outputs // by namespace
+	opening   sync.Mutex          // of outputs
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
 func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 	n := &Nodes{client: c, byName: make(map[string]*graphadapter.Graph, len(graphs)),
-		converter: converter.GetDefaultDataConverter()}
+		converter: converter.GetDefaultDataConverter(), outputs: map[string]*Outputs{}}
 	for _, g := range graphs {
 		n.byName[g.Spec.Name] = g
 	}
@@ -49,6 +54,8 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
 	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
 	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
+	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})
+	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
 	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: graphadapter.StoredTasksActivity})
 }
 
@@ -78,6 +85,7 @@ type execution struct {
 	inputs  *Inputs
 	publish Publish
 	use     graphadapter.UseGate
+	outputs *Outputs
 	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
 	// of those before.
 	repeated bool
@@ -98,7 +106,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 		return nil, err
 	}
 	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish, use: n.use(),
-		repeated: repeated}, nil
+		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
 }
 
 // run keeps the task's lease while the node runs, and sorts out how it ended.
@@ -124,7 +132,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		release()
 		return e.ended(ctx, held, nil, err)
 	}
-	outcome, err := graphadapter.RunAttempt(held, e.graph, &e.req.Task, graphadapter.Env{
+	outcome, err := graphadapter.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
 		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
 		Emit: e.live(ctx, e.publish),

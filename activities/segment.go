@@ -101,6 +101,7 @@ func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 	e.running = running
 	e.mu.Unlock()
 	defer e.keeper.stop()
+	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
 	result, err := running.Run(held, graphadapter.SegmentHost{
 		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running), Now: e.serverTime,
 	})

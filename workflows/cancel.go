@@ -157,7 +157,7 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	r.showEnd(ctx, StatusCancelled)
 	r.replied(ctx)
 	r.keepAnswers(ctx) // of those who were just told
-	return temporal.NewCanceledError(r.result())
+	return temporal.NewCanceledError(r.handBack(ctx, r.result(), nil))
 }
 
 // takeTurns lets the other coroutines take in what arrived with the event that made this one go on: the server may hand

@@ -86,6 +86,7 @@ func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 	r.replied(ctx)
 	result := r.result()
 	result.Behind = r.behind(ctx)
+	result = r.handBack(ctx, result, r.output())
 	return &result, nil
 }
 
@@ -99,7 +100,7 @@ func (r *run) failed(ctx workflow.Context) error {
 		fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure), errorType(r.failure),
 		temporal.ApplicationErrorOptions{
 			NonRetryable: true,
-			Details:      []any{r.result()},
+			Details:      []any{r.handBack(ctx, r.result(), nil)},
 		})
 }
 

@@ -23,6 +23,8 @@ type Graphs struct {
 	values Values
 	// notices says that the worker tells people outside of questions.
 	notices bool
+	// leaders are those that the worker serves, by their names.
+	leaders map[string]Leader
 }
 
 // Notifying makes the desk say that the worker tells people outside of questions, so that runs which begin from now on do.

@@ -3,6 +3,7 @@ package workflows
 import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
 )
 
 // The names by which clients and workers know the workflows and their messages.
@@ -148,12 +149,19 @@ type GraphInput struct {
 	// Notices says that people outside are told of questions; Told is what a run knew of that which this one continues.
 	Notices bool         `json:"notices,omitempty"`
 	Told    *NoticeState `json:"told,omitempty"`
+	// Expert says that the run is an attempt of a leader's subjob: it hands back a message, and keeps the rest of its result
+	// in its own history. See [ExpertRecord].
+	Expert bool `json:"expert,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
 type GraphResult struct {
 	Graph  string                  `json:"graph"`
 	Output map[string]pregel.Value `json:"output,omitempty"`
+	// Stored says that this is a leader's part of the result: the rest is in the run's last [ExpertRecord]s. Message is what
+	// the expert says; nil when the run failed or was cancelled.
+	Stored  bool                 `json:"stored,omitempty"`
+	Message *job.WorkflowMessage `json:"message,omitempty"`
 	Closing
 }
 

@@ -2,11 +2,9 @@ package workflows
 
 import "superstep.dev/job"
 
-// The names of a leader's workflow, its activity, and the messages that it takes.
+// The names of a leader's workflow, and of the messages that it takes.
 const (
 	LeaderWorkflow = "superstep.leader"
-	// PlanActivity asks a leader's planner: a [PlanCall] gives a [PlanReply].
-	PlanActivity = "superstep.plan"
 
 	// UpdateJobStop ends a job's attempts and then its run: it returns once all have ended. [StopJob] gives a job.View.
 	UpdateJobStop = "job.stop"
@@ -45,6 +43,11 @@ type LeaderInput struct {
 	Notices bool `json:"notices,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
+	// Grace is how long an attempt may take to end once it was told to, in milliseconds; then it is terminated. 0 means 2
+	// minutes.
+	Grace int64 `json:"grace_ms,omitempty"`
+	// Taken are the latest requests by update that this run's predecessor took, where this run only continues it.
+	Taken []Taken `json:"taken,omitempty"`
 }
 
 // LeaderResult is what a leader's run leaves behind: the result of one whose job finished or was stopped, the detail of
@@ -52,19 +55,6 @@ type LeaderInput struct {
 type LeaderResult struct {
 	Leader string     `json:"leader"`
 	Board  *job.Board `json:"board"`
-}
-
-// PlanCall asks a leader's planner.
-type PlanCall struct {
-	Leader  string          `json:"leader"`
-	Request job.PlanRequest `json:"request"`
-}
-
-// PlanReply is a plan, or why what the planner said is none.
-type PlanReply struct {
-	Draft *job.Draft        `json:"draft,omitempty"`
-	Bad   *job.BadPlanError `json:"bad,omitempty"`
-	Usage job.Usage         `json:"usage,omitzero"`
 }
 
 // StopJob, RetrySubJob, ChangeExperts and RaiseBudget are what updates bring. By is who asked.

@@ -49,7 +49,10 @@ var arrows = []arrow{
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
-	{from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/history"}, theirs: temporal},
+	{
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/history"},
+		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
+	},
 	{
 		from: "workflows", ours: []string{"graphadapter/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),

@@ -1,0 +1,84 @@
+package workflows
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
+)
+
+// ExpertRecord is what an attempt of a leader's subjob leaves in its own history, in the markers right before its last
+// event: one with the Message, as the expert gave it, and behind it one with the Result. A parent's history repeats what
+// its children return, and a leader has many, so it gets neither whole.
+type ExpertRecord struct {
+	Message *job.WorkflowMessage `json:"message,omitempty"`
+	Result  *GraphResult         `json:"result,omitempty"`
+}
+
+// handBack makes the result of an expert's run small: its leader gets the message, with a reference to the output, which
+// stays in the run's history with everything else. output is what the graph returned, nil when it did not. The result of
+// any other run stays as it is.
+func (r *run) handBack(ctx workflow.Context, result GraphResult, output map[string]pregel.Value) GraphResult {
+	if !r.in.Expert {
+		return result
+	}
+	brief := GraphResult{Graph: result.Graph, Stored: true, Closing: Closing{Step: result.Step}}
+	if output != nil {
+		m := messageIn(output)
+		record(ctx, ExpertRecord{Message: &m})
+		brief.Message = inline(m, workflow.GetInfo(ctx).WorkflowExecution)
+	}
+	record(ctx, ExpertRecord{Result: &result})
+	return brief
+}
+
+// record writes a marker into the run's history. What is in it decides nothing.
+func record(ctx workflow.Context, what ExpertRecord) {
+	workflow.SideEffect(ctx, func(workflow.Context) any { return what })
+}
+
+// inline is a message with a reference to its output, and without the output when that is long.
+func inline(m job.WorkflowMessage, run workflow.Execution) *job.WorkflowMessage {
+	m.Stored = nil
+	if m.Output != "" {
+		sum := sha256.Sum256([]byte(m.Output))
+		m.Stored = &job.Reference{Thread: run.ID, RunID: run.RunID, Bytes: len(m.Output), SHA256: hex.EncodeToString(sum[:])}
+	}
+	if len(m.Output) > job.MaxInline {
+		m.Output = ""
+	}
+	return &m
+}
+
+// messageIn is the message that an expert's graph returned: the value of its one output channel, or else an object of its
+// output channels. What is none, or breaks the bounds, is an execution error that says so.
+func messageIn(output map[string]pregel.Value) job.WorkflowMessage {
+	var m job.WorkflowMessage
+	if err := json.Unmarshal(returned(output), &m); err != nil {
+		return lied(job.Usage{Unknown: true}, "it returned no message that a leader can read: "+err.Error())
+	}
+	if problem := messageProblem(m); problem != "" {
+		return lied(m.Usage, problem)
+	}
+	return m
+}
+
+// returned is what a graph returned, as one JSON value.
+func returned(output map[string]pregel.Value) []byte {
+	if len(output) == 1 {
+		value := output[workflow.DeterministicKeys(output)[0]]
+		var object map[string]json.RawMessage
+		if json.Unmarshal(value, &object) == nil && object != nil {
+			return value
+		}
+	}
+	text, err := json.Marshal(output)
+	if err != nil {
+		return nil // which is no message either
+	}
+	return text
+}

@@ -1,0 +1,73 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"superstep.dev/job"
+)
+
+// The bounds of what a message names, beside those of package job.
+const (
+	maxArtifacts     = 20
+	maxArtifactBytes = 4 << 10 // of all together
+)
+
+// lied is an attempt whose expert said something that cannot be so.
+func lied(used job.Usage, problem string) job.WorkflowMessage {
+	if used.Tokens < 0 || used.MicroUSD < 0 || used.Writes < 0 {
+		used = job.Usage{Unknown: true}
+	}
+	return broken("the expert's message counts for nothing: "+problem, used)
+}
+
+// broken is an attempt that ended without a word of its expert that counts.
+func broken(why string, used job.Usage) job.WorkflowMessage {
+	why = bounded(why, job.MaxNote)
+	return job.WorkflowMessage{Status: job.ExecutionError, Evaluation: why, Lesson: why, Usage: used}
+}
+
+// bounded is text of at most that many bytes.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// messageProblem says what is wrong with an expert's message, "" for nothing.
+func messageProblem(m job.WorkflowMessage) string {
+	known := []job.WorkflowStatus{job.Success, job.ExecutionError, job.InputDataError, job.TooComplicated}
+	switch {
+	case !slices.Contains(known, m.Status):
+		return fmt.Sprintf("there is no status %q, only %q", bounded(string(m.Status), job.MaxID), known)
+	case len(m.Output) > job.MaxOutput:
+		return fmt.Sprintf("the output has %d bytes, the most is %d: keep it outside and return an artifact", len(m.Output), job.MaxOutput)
+	case len(m.Evaluation) > job.MaxNote || len(m.Lesson) > job.MaxNote:
+		return fmt.Sprintf("its evaluation has %d bytes and its lesson %d, the most is %d", len(m.Evaluation), len(m.Lesson), job.MaxNote)
+	case len(m.Blames) > job.MaxDependencies:
+		return fmt.Sprintf("it blames %d predecessors, nobody has more than %d", len(m.Blames), job.MaxDependencies)
+	case slices.ContainsFunc(m.Blames, func(id string) bool { return len(id) > job.MaxID }):
+		return fmt.Sprintf("the id of a predecessor has at most %d bytes", job.MaxID)
+	case m.Usage.Tokens < 0 || m.Usage.MicroUSD < 0 || m.Usage.Writes < 0:
+		return "nobody spends less than nothing"
+	case len(m.Artifacts) > maxArtifacts:
+		return fmt.Sprintf("it names %d artifacts, the most is %d", len(m.Artifacts), maxArtifacts)
+	case artifactBytes(m.Artifacts) > maxArtifactBytes:
+		return fmt.Sprintf("the names, URIs and kinds of its artifacts have at most %d bytes together", maxArtifactBytes)
+	}
+	// Text that JSON has to escape takes up to six times its length.
+	if text, err := json.Marshal(m); err != nil || len(text) > maxHandedOn {
+		return fmt.Sprintf("it takes %d bytes to store, the most is %d: keep the output outside and return an artifact", len(text), maxHandedOn)
+	}
+	return ""
+}
+
+func artifactBytes(all []job.Artifact) (n int) {
+	for _, a := range all {
+		n += len(a.Name) + len(a.URI) + len(a.Kind)
+	}
+	return n
+}
