@@ -75,8 +75,14 @@ func plan(ctx context.Context, planner job.Planner, req job.PlanRequest) (draft 
 			err = fmt.Errorf("the planner panicked: %v", p)
 		}
 	}()
-	if err := OutputsFrom(ctx).Fill(ctx, req.Inputs); err != nil {
+	outputs := OutputsFrom(ctx)
+	if err := outputs.Fill(ctx, req.Inputs); err != nil {
 		return job.Draft{}, err
+	}
+	if r := req.Report; r != nil && r.Output == "" && r.Stored != nil {
+		if r.Output, err = outputs.Read(ctx, *r.Stored); err != nil {
+			return job.Draft{}, err
+		}
 	}
 	return planner.Plan(ctx, req)
 }

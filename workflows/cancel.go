@@ -157,7 +157,11 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	r.showEnd(ctx, StatusCancelled)
 	r.replied(ctx)
 	r.keepAnswers(ctx) // of those who were just told
-	return temporal.NewCanceledError(r.handBack(ctx, r.result(), nil))
+	var output map[string]pregel.Value
+	if r.cancel.mode() == CancelKeep && r.stands() == pregel.StatusDone {
+		output = r.output() // it was told to end when it had
+	}
+	return temporal.NewCanceledError(r.handBack(ctx, r.result(), output))
 }
 
 // takeTurns lets the other coroutines take in what arrived with the event that made this one go on: the server may hand

@@ -30,10 +30,13 @@ const (
 )
 
 // bounds are those of the run.
-func (in *GraphInput) bounds() ContinueAt {
+func (in *GraphInput) bounds() ContinueAt { return in.ContinueAt.filled() }
+
+// filled are the bounds with a default for each that is not said.
+func (c *ContinueAt) filled() ContinueAt {
 	at := ContinueAt{}
-	if in.ContinueAt != nil {
-		at = *in.ContinueAt
+	if c != nil {
+		at = *c
 	}
 	at.Events = max(cmp.Or(at.Events, continueEvents), leastEvents)
 	at.Bytes = cmp.Or(at.Bytes, continueBytes)

@@ -48,6 +48,7 @@ func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs
 // Register registers the workflows on a worker or a replayer.
 func (g *Graphs) Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: GraphWorkflow})
+	r.RegisterWorkflowWithOptions(g.Lead, workflow.RegisterOptions{Name: LeaderWorkflow})
 	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: DeskWorkflow})
 	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: NoticesWorkflow})
 }

@@ -67,20 +67,25 @@ func (r *run) lists() bool { return r.in.Attributes && r.in.Inbox }
 // one for the memo, and none when there is nothing new to see.
 func (r *run) showQuestions(ctx workflow.Context, now showing) {
 	now.note = r.noteOf(r.questions())
-	was := r.listed.shown
 	r.listed.changed, r.listed.entries = false, r.approvals.Chain.Count
 	if r.status != StatusRunning {
 		r.listed.underWay = 0
 	}
+	r.listed.upsert(ctx, now)
+}
+
+// upsert shows what is new: at most one event for the search attributes, and one for the memo.
+func (l *listed) upsert(ctx workflow.Context, now showing) {
+	was := l.shown
 	other := !now.note.same(was.note)
 	if now.status == was.status && now.open == was.open && slices.Equal(now.nodes, was.nodes) && !other {
 		return
 	}
-	r.listed.shown = now
+	l.shown = now
 	updates := now.attributes()
-	if other || r.listed.noted != (len(now.note.Questions) > 0) {
+	if other || l.noted != (len(now.note.Questions) > 0) {
 		updates = append(updates, now.note.attributes()...)
-		r.listed.noted = len(now.note.Questions) > 0
+		l.noted = len(now.note.Questions) > 0
 		if err := workflow.UpsertMemo(ctx, map[string]any{MemoQuestions: now.note}); err != nil {
 			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
 		}

@@ -1,0 +1,168 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/job"
+)
+
+// lead is one execution of the Lead workflow. Its main coroutine owns the board: the others only note what happened.
+type lead struct {
+	in    LeaderInput
+	board *job.Board
+	// life is the context of all that the run does: a run that is cancelled still ends its attempts in order.
+	life     workflow.Context
+	children []*child // under way, in the order in which they were started
+	ended    []*child // whose end the board does not know yet
+	plan     *planning
+	orders   []*order
+	alarm    alarm
+	ending   int // activities that end attempts, under way
+	inbox    inbox
+	listed   listed
+	// cancelled says that the run was cancelled from outside, which the board takes for a stop.
+	cancelled bool
+}
+
+// Lead leads a job: a planner makes subjobs of it, each is done by an expert's graph, an attempt a child run, and the
+// [job.Board] says what follows from what. It ends when the job has: completed when it finished or was stopped, failed
+// when it failed, cancelled when the run was, each with the job's board, from which another run goes on.
+func (g *Graphs) Lead(ctx workflow.Context, in LeaderInput) (*LeaderResult, error) {
+	l := &lead{in: in}
+	l.life, _ = workflow.NewDisconnectedContext(ctx)
+	l.inbox.taken = in.Taken
+	if err := l.open(ctx, g); err != nil {
+		return nil, err
+	}
+	if err := l.handle(ctx); err != nil {
+		return nil, err
+	}
+	l.settleLost()
+	if err := l.recover(); err != nil {
+		return nil, err
+	}
+	for {
+		l.takeIn(ctx)
+		if l.due(ctx) && l.idle() {
+			if l.quiet(ctx) {
+				return nil, l.continueAsNew()
+			}
+			continue
+		}
+		if !l.heldBack() {
+			work := l.board.Ready(l.now())
+			l.do(work)
+			if work.Done {
+				break
+			}
+		}
+		l.show(ctx)
+		l.awaitNews(ctx)
+	}
+	return l.close(ctx)
+}
+
+// open makes the board, or takes over that of the run before.
+func (l *lead) open(ctx workflow.Context, g *Graphs) error {
+	_, l.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[MemoQuestions]
+	if l.in.Board == nil || l.in.Recover != nil {
+		l.listed.shown.status = StatusRunning // as whoever started the run has set it
+	}
+	if l.in.Board != nil {
+		l.board = l.in.Board
+		l.in.Board = nil
+		return nil
+	}
+	board, err := job.New(l.in.Job, g.experts(ctx, l.in.Leader), l.now())
+	if err != nil {
+		return refusedJob(err)
+	}
+	l.board = board
+	return nil
+}
+
+// recover goes on with a job that stopped or failed.
+func (l *lead) recover() error {
+	if l.in.Recover == nil {
+		return nil
+	}
+	if err := l.board.Recover(*l.in.Recover, l.now()); err != nil {
+		return refusedJob(err)
+	}
+	return nil
+}
+
+// takeIn tells the board what happened. Ends of attempts come first: what somebody wants done is decided on what is so.
+func (l *lead) takeIn(ctx workflow.Context) {
+	for _, c := range l.ended {
+		l.board.Reported(c.attempt, c.message, l.now())
+	}
+	l.ended = nil
+	if p := l.plan; p != nil && p.over {
+		l.plan = nil
+		l.board.Planned(p.draft, p.err, l.now())
+	}
+	for _, o := range l.orders {
+		o.done, o.err = true, o.do(l.board, l.now())
+	}
+	l.orders = nil
+	if ctx.Err() != nil && !l.cancelled {
+		l.cancelled = true
+		_ = l.board.Stop("its workflow was cancelled", "", l.now()) // it may have ended by itself
+	}
+	l.endLate()
+}
+
+// do begins what the board wants done.
+func (l *lead) do(work job.Work) {
+	if work.CancelPlan && l.plan != nil {
+		l.plan.cancel()
+	}
+	for _, a := range work.Cancel {
+		l.tell(a)
+	}
+	if work.Plan != nil {
+		l.ask(*work.Plan)
+	}
+	for _, a := range work.Run {
+		l.start(a)
+	}
+	l.alarm.set(l.life, work.Wake)
+	l.alarm.set(l.life, l.nextLate())
+}
+
+// awaitNews waits until something happened that the board has to know, or it wanted to be asked again.
+func (l *lead) awaitNews(ctx workflow.Context) {
+	_ = workflow.Await(l.life, func() bool {
+		return len(l.ended) > 0 || l.plan != nil && l.plan.over || len(l.orders) > 0 || l.alarm.rang || ctx.Err() != nil && !l.cancelled
+	})
+	l.alarm.rang = false
+	takeTurns(l.life) // all that came with one workflow task counts at once
+}
+
+// close ends the run. Whoever asked for something has an answer before.
+func (l *lead) close(ctx workflow.Context) (*LeaderResult, error) {
+	l.show(ctx)
+	for {
+		_ = workflow.Await(l.life, func() bool { return len(l.orders) > 0 || l.ending == 0 && workflow.AllHandlersFinished(l.life) })
+		if len(l.orders) == 0 {
+			break
+		}
+		l.takeIn(ctx) // what came too late is refused
+	}
+	result := &LeaderResult{Leader: l.in.Leader, Board: l.board}
+	switch {
+	case l.board.Status == job.StatusFailed:
+		return nil, temporal.NewApplicationErrorWithOptions(fmt.Sprintf("job %s: %s", l.board.Job.ID, l.board.Reason), ErrTypeJobFailed,
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{result}})
+	case l.board.Status == job.StatusStopped && l.cancelled:
+		return nil, temporal.NewCanceledError(result)
+	}
+	return result, nil
+}
+
+func (l *lead) now() time.Time { return workflow.Now(l.life) }

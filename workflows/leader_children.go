@@ -1,0 +1,200 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
+)
+
+const (
+	// attemptTaskTimeout is how long a lost worker keeps a workflow task of an attempt.
+	attemptTaskTimeout = 3 * time.Second
+	// cancelGrace is how long an attempt may take to end once it was told to.
+	cancelGrace = 2 * time.Minute
+	endTimeout  = 10 * time.Second
+)
+
+// child is an attempt under way.
+type child struct {
+	attempt job.Attempt
+	thread  string
+	cancel  workflow.CancelFunc
+	// limit is how long it may take, and ends when that is over.
+	limit time.Duration
+	ends  time.Time
+	// told is when it was told to end, zero before. late says that this was because it was out of time, and forced that it
+	// did not end then either.
+	told         time.Time
+	late, forced bool
+	// message is how it ended.
+	message job.WorkflowMessage
+}
+
+// start begins an attempt: a run of its expert's graph.
+func (l *lead) start(a job.Assignment) {
+	c := &child{attempt: job.Attempt{SubJob: a.SubJob, Attempt: a.Attempt}, thread: a.Thread()}
+	at := slices.IndexFunc(l.board.Experts, func(p job.Profile) bool { return p.Name == a.Expert })
+	input, err := json.Marshal(a)
+	if at < 0 || err != nil {
+		c.message = broken("there is no expert "+a.Expert+" to give it to", job.Usage{})
+		l.ended = append(l.ended, c)
+		return
+	}
+	expert := l.board.Experts[at]
+	if c.limit = expert.Timeout; c.limit <= 0 {
+		c.limit = l.board.Job.Policy.AttemptTimeout
+	}
+	c.ends = l.now().Add(c.limit)
+	ctx, cancel := workflow.WithCancel(workflow.WithChildOptions(l.life, l.childOptions(a, expert)))
+	c.cancel = cancel
+	l.children = append(l.children, c)
+	future := workflow.ExecuteChildWorkflow(ctx, GraphWorkflow, GraphInput{
+		Graph: expert.Graph, Input: pregel.Input{Value: input}, Requester: l.board.Job.Requester, Segments: true, ReadsStored: true,
+		Attributes: l.in.Attributes, Inbox: l.in.Inbox, Notices: l.in.Notices, Expert: true,
+	})
+	workflow.Go(l.life, func(ctx workflow.Context) {
+		var result GraphResult
+		err := future.Get(ctx, &result)
+		c.message = c.said(result, err)
+		l.children = slices.DeleteFunc(l.children, func(other *child) bool { return other == c })
+		l.ended = append(l.ended, c)
+	})
+}
+
+func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.ChildWorkflowOptions {
+	o := workflow.ChildWorkflowOptions{
+		WorkflowID: a.Thread(), TaskQueue: expert.TaskQueue, WorkflowTaskTimeout: attemptTaskTimeout, WaitForCancellation: true,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		Memo:                  map[string]any{MemoGraph: expert.Graph},
+		StaticSummary:         line(a.Expert + ": " + a.Goal),
+	}
+	if l.in.Attributes {
+		o.TypedSearchAttributes = temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword(AttributeGraph).ValueSet(expert.Graph),
+			temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(StatusRunning),
+			temporal.NewSearchAttributeKeyKeyword(AttributeParent).ValueSet(job.WorkflowID(a.Job)))
+	}
+	return o
+}
+
+// said is how an attempt ended. What went wrong around the expert is an execution error with that reason.
+func (c *child) said(result GraphResult, err error) job.WorkflowMessage {
+	lost := job.Usage{Unknown: true}
+	var cancelled *temporal.CanceledError
+	var terminated *temporal.TerminatedError
+	var timeout *temporal.TimeoutError
+	var already *temporal.ChildWorkflowExecutionAlreadyStartedError
+	var application *temporal.ApplicationError
+	if errors.As(err, &cancelled) && cancelled.HasDetails() {
+		_ = cancelled.Details(&result) // it may have ended well all the same
+	}
+	switch {
+	case result.Message != nil:
+		return *result.Message
+	case err == nil:
+		return broken("its run ended without a message", lost)
+	case c.late:
+		return broken("timed out: it had not ended after "+c.limit.String(), lost)
+	case errors.As(err, &application):
+		return broken(application.Message(), lost)
+	case errors.As(err, &already):
+		return broken("it could not be started: there is a thread "+c.thread+" already", job.Usage{})
+	case errors.As(err, &cancelled):
+		return broken("cancelled", lost)
+	case errors.As(err, &terminated):
+		return broken("its run was terminated", lost)
+	case errors.As(err, &timeout):
+		return broken("its run timed out", lost)
+	}
+	return broken("it could not be run: "+err.Error(), lost)
+}
+
+// tell tells an attempt to end.
+func (l *lead) tell(a job.Attempt) {
+	for _, c := range l.children {
+		if c.attempt == a && c.told.IsZero() {
+			c.told = l.now()
+			c.cancel()
+		}
+	}
+}
+
+// grace is how long an attempt may take to end once it was told to.
+func (l *lead) grace() time.Duration {
+	if l.in.Grace > 0 {
+		return time.Duration(l.in.Grace) * time.Millisecond
+	}
+	return cancelGrace
+}
+
+// endLate ends attempts that are out of time: first they are told, then made.
+func (l *lead) endLate() {
+	now := l.now()
+	for _, c := range l.children {
+		switch {
+		case c.told.IsZero() && !now.Before(c.ends):
+			c.late = true
+			l.tell(c.attempt)
+		case !c.told.IsZero() && !c.forced && !now.Before(c.told.Add(l.grace())):
+			c.forced = true
+			l.end(c.thread)
+		}
+	}
+}
+
+// nextLate is when an attempt runs out of time next, zero for never.
+func (l *lead) nextLate() (at time.Time) {
+	for _, c := range l.children {
+		next := c.ends
+		if !c.told.IsZero() {
+			next = c.told.Add(l.grace())
+		}
+		if !c.forced && (at.IsZero() || next.Before(at)) {
+			at = next
+		}
+	}
+	return at
+}
+
+// end terminates an attempt that did not end when it was told to: nothing else would ever make it.
+func (l *lead) end(thread string) {
+	l.ending++
+	ctx := workflow.WithActivityOptions(l.life, workflow.ActivityOptions{StartToCloseTimeout: endTimeout, Summary: "end " + thread})
+	future := workflow.ExecuteActivity(ctx, job.EndActivity, job.EndCall{Thread: thread, Reason: "it did not end when its leader told it to"})
+	workflow.Go(l.life, func(ctx workflow.Context) {
+		if err := future.Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Error("an attempt could not be ended", "thread", thread, "error", err)
+		}
+		l.ending--
+	})
+}
+
+// settleLost ends what was under way in a run of this job that ended without a word: its attempts may still be ending, so
+// they are made to, before anything of the job runs again.
+func (l *lead) settleLost() {
+	if l.in.Recover == nil || l.board.Status.Final() {
+		return
+	}
+	_ = l.board.Stop("its run was ended from outside", "", l.now()) // it is not final
+	var open []job.Attempt
+	for _, s := range l.board.SubJobs {
+		if s.Open {
+			open = append(open, job.Attempt{SubJob: s.ID, Attempt: s.Attempts})
+			l.end(job.AttemptThread(l.board.Job.ID, s.ID, s.Attempts))
+		}
+	}
+	_ = workflow.Await(l.life, func() bool { return l.ending == 0 })
+	for _, a := range open {
+		l.board.Reported(a, broken("its leader's run was ended from outside", job.Usage{Unknown: true}), l.now())
+	}
+	l.board.Planned(job.Draft{}, errors.New("its leader's run was ended from outside"), l.now())
+}
