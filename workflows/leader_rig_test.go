@@ -29,7 +29,9 @@ type expertFunc func(ctx context.Context, a job.Assignment) (job.WorkflowMessage
 // plannerFunc is the planner of a test.
 type plannerFunc func(ctx context.Context, req job.PlanRequest) (job.Draft, error)
 
-func (f plannerFunc) Plan(ctx context.Context, req job.PlanRequest) (job.Draft, error) { return f(ctx, req) }
+func (f plannerFunc) Plan(ctx context.Context, req job.PlanRequest) (job.Draft, error) {
+	return f(ctx, req)
+}
 
 // crew is a leader with its experts, and what they were told.
 type crew struct {

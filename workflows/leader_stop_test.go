@@ -38,7 +38,9 @@ func TestB6StopEndsAttemptsAndNothingFollows(t *testing.T) {
 	t.Parallel()
 	g := newHeld()
 	c := newCrew(t, planOf("quick worker", "left gate quick", "right gate quick", "end worker left right"), map[string]expertFunc{
-		"gate": g.wait, "worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success("done by " + a.SubJob) }})
+		"gate": g.wait, "worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+			return success("done by " + a.SubJob)
+		}})
 	c.lead()
 	run := c.begin(workflows.LeaderInput{})
 	<-g.began
