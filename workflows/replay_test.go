@@ -17,7 +17,7 @@ import (
 func replay(t *testing.T, h *historypb.History, graphs ...*graphadapter.Graph) error {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
-	workflows.NewGraphs(graphs, nil).Register(replayer)
+	workflows.NewGraphs(graphs, nil).Leading(workflows.Leader{Name: "leader"}).Register(replayer)
 	return replayer.ReplayWorkflowHistory(silent{}, h)
 }
 
@@ -45,7 +45,7 @@ func TestReplayOfEveryMoment(t *testing.T) {
 	for _, name := range []string{"questions", "fan-out", "nested", "cancelled", "updated", "forked", "timed-out", "handled", "drained",
 		"questions-fused", "questions-async", "questions-exit", "handled-fused", "nested-async", "paused", "paused-fused", "paused-async",
 		"paused-exit", "held-fused", "event", "event-async", "continued", "continues", "dropped", "compensated",
-		"approved-by-two", "approval-edited", "approval-expired", "approval-refused",
+		"job", "job-approved", "job-stopped", "approved-by-two", "approval-edited", "approval-expired", "approval-refused",
 		"approved-by-two-here", "approval-refused-here", "listed"} {
 		whole, moments := recorded(t, name), 0
 		for n := 3; n < len(whole.Events); n++ {
