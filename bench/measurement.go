@@ -21,6 +21,7 @@ var measurements = []measurement{
 	{"chain", "200 no-op nodes through Superstep against 200 no-op activities of a hand-written workflow", chain},
 	{"durability/sqlite", "one run of 1,000 no-op supersteps in each mode against the bare transport, on SQLite", onSQLite},
 	{"durability/postgres", "the same on a PostgreSQL server of its own, where PostgreSQL is installed", onPostgres},
+	{"jobs", "1,000 subjobs of a job, 100 at once, against a hand-written parent with as many children", jobs},
 	{"state", "200 nodes that read 64 KiB of state against a workflow that hands it on, on workers that have it and that do not", state},
 	{"answer", "from an approval, signed and verified, to the start of the next node", answer},
 	{"inbox", "the first page of what waits for people, with many runs that wait, on PostgreSQL where it is installed", onPostgresInbox},

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,4 +165,26 @@ func TestAPresetExpertNeedsNoPlan(t *testing.T) {
 	if errorKind(err) != workflows.ErrTypeJobRefused {
 		t.Errorf("an expert that is not there: %v", err)
 	}
+}
+
+// TestAJobOfEveryEnding: one that failed, one that sent its producer back to work, and one that was too complicated.
+func TestAJobOfEveryEnding(t *testing.T) {
+	t.Parallel()
+	c := everything(t)
+	c.lead()
+	c.ends(c.begin(workflows.LeaderInput{}), job.StatusFinished)
+	want := []string{"p1-load/1", "p1-load/2", "p1-check/1", "p1-load/3", "p1-check/2", "p1-hard/1"}
+	got := c.attempts()
+	if len(got) != 9 || !slices.Equal(got[:6], want) || got[8] != "p1-end/1" {
+		t.Errorf("it did %v", got)
+	}
+}
+
+// TestJobsWithoutCache runs jobs in a process that keeps no workflow between tasks: every task replays the leader.
+func TestJobsWithoutCache(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(uncachedEnv) != "" {
+		t.Skip("this is that process")
+	}
+	uncached(t, "^(TestTheFiveNodeExample|TestAJobOfEveryEnding|TestB6|TestALongJobIsContinuedAsANewRun)")
 }
