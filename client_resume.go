@@ -48,8 +48,8 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 			return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
 		}
 	}
-	var reply workflows.ResumeReply
-	if err := c.update(ctx, last, req.ID, workflows.UpdateResume, wire, &reply); err != nil {
+	reply, err := c.answer(ctx, last, wire)
+	if err != nil {
 		return ResumeReply{}, err
 	}
 	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
