@@ -133,32 +133,7 @@ func (c *crew) reads(ref job.Reference) string {
 	return problem
 }
 
-// TestALongJobIsContinuedAsANewRun, more than once, without anything being done twice.
-func TestALongJobIsContinuedAsANewRun(t *testing.T) {
-	t.Parallel()
-	var subjobs []string
-	for i := range 12 {
-		s := fmt.Sprintf("s%d worker", i)
-		if i > 0 {
-			s += fmt.Sprintf(" s%d", i-1)
-		}
-		subjobs = append(subjobs, s)
-	}
-	c := newCrew(t, planOf(subjobs...), map[string]expertFunc{"worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success(a.SubJob) }})
-	c.lead()
-	run := c.begin(workflows.LeaderInput{ContinueAt: always})
-	first := run.GetRunID() // Get goes on with the newest
-	b := c.ends(run, job.StatusFinished)
-	if len(c.attempts()) != 12 || made(b)[0] != "p1-s11" {
-		t.Errorf("it did %v", c.attempts())
-	}
-	last, err := c.client.DescribeWorkflowExecution(c.ctx, run.GetID(), "")
-	if err != nil || last.GetWorkflowExecutionInfo().GetExecution().GetRunId() == first {
-		t.Errorf("it is still the first run: %v", err)
-	}
-}
-
-// TestAWorkerIsReplacedMidJob: another one goes on, and nothing that had finished runs again (B1).
+// TestB1AWorkerIsReplacedMidJob: another one goes on, and nothing that had finished runs again (B1).
 func TestB1AWorkerIsReplacedMidJob(t *testing.T) {
 	t.Parallel()
 	g := newHeld()
