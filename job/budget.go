@@ -43,20 +43,17 @@ type purse struct {
 	limits amounts
 	left   amounts // without what is set aside
 	spent  string  // which limit is reached whatever happens to attempts under way, "" for none
-	// seconds, attempts and subjobs are what is left of these; -1 is no limit.
-	seconds, attempts, subjobs int64
+	// seconds and attempts are what is left of these; -1 is no limit. Subjobs are counted when they are planned.
+	seconds, attempts int64
 }
 
 // purse counts what is left of the job's budget.
 func (b *Board) purse(now time.Time) purse {
 	limit := b.Job.Budget
-	p := purse{limits: limit.amounts(), seconds: -1, attempts: -1, subjobs: -1}
-	attempts, subjobs, aside := int64(0), int64(0), amounts{}
+	p := purse{limits: limit.amounts(), seconds: -1, attempts: -1}
+	attempts, aside := int64(0), amounts{}
 	for _, s := range b.SubJobs {
 		attempts += int64(s.Attempts)
-		if s.Attempts > 0 {
-			subjobs++
-		}
 		if s.Open {
 			for i, n := range s.Allowance.amounts() {
 				aside[i] += n
@@ -78,9 +75,6 @@ func (b *Board) purse(now time.Time) purse {
 		if p.attempts = limit.Attempts - attempts; p.attempts < 1 {
 			p.spent = "attempts"
 		}
-	}
-	if limit.SubJobs > 0 {
-		p.subjobs = max(0, limit.SubJobs-subjobs)
 	}
 	return p
 }

@@ -55,7 +55,7 @@ type Budget struct {
 	Writes   int64 `json:"writes,omitempty"`
 	// Seconds is wall clock since the job began to run, without the time that it was stopped.
 	Seconds int64 `json:"seconds,omitempty"`
-	// SubJobs bounds the subjobs that are begun, and Attempts their attempts.
+	// SubJobs bounds the subjobs that are planned to begin, and Attempts their attempts.
 	SubJobs  int64 `json:"subjobs,omitempty"`
 	Attempts int64 `json:"attempts,omitempty"`
 }

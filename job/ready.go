@@ -99,9 +99,6 @@ func (b *Board) begin(w *Work, p purse, now time.Time) (run []Assignment, short 
 	if p.spent != "" {
 		return nil, p.spent
 	}
-	if p.subjobs >= 0 {
-		waiting, short = affordable(waiting, p.subjobs)
-	}
 	if p.attempts >= 0 {
 		free = min(free, int(min(p.attempts, MaxSubJobs)))
 	}
@@ -139,20 +136,6 @@ func (b *Board) waiting(w *Work, now time.Time) (free int, waiting []*SubJob) {
 		}
 	}
 	return free, waiting
-}
-
-// affordable leaves out subjobs that have never begun when no more may.
-func affordable(waiting []*SubJob, may int64) (rest []*SubJob, short string) {
-	for _, s := range waiting {
-		if s.Attempts == 0 {
-			if may--; may < 0 {
-				short = "subjobs"
-				continue
-			}
-		}
-		rest = append(rest, s)
-	}
-	return rest, short
 }
 
 // isPlanned reports whether a subjob is being planned into smaller ones.
