@@ -200,7 +200,7 @@ func TestLargeJobsAreQuick(t *testing.T) {
 		if b.Status != StatusFinished || len(b.SubJobs) != MaxSubJobs {
 			t.Fatalf("%s: %s", name, b.Status)
 		}
-		if took > 10*time.Second { // a thirtieth of that on two slow cores
+		if took > time.Minute { // it takes a third of a second; the race detector on a busy machine makes it a quarter of a minute
 			t.Errorf("%s: %s for %d subjobs", name, took, MaxSubJobs)
 		}
 	}
