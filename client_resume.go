@@ -25,6 +25,18 @@ import (
 // or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker when no worker answers: then the answer is not stored (Signal
 // stores it without one).
 func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, error) {
+	if req.ID == "" {
+		req.ID = uuid.NewString()
+	}
+	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By, Token: req.Token}
+	// Who has a token knows thread and question: there is nothing to ask first.
+	known := req.Token != "" && len(req.Question) >= questionIDBytes
+	if known && !req.Signal && checkAnswerSize(&lastRun{}, wire) == nil {
+		reply, err := c.resume(ctx, &lastRun{thread: req.Thread}, wire)
+		if !errors.Is(err, errEnded) {
+			return reply, err
+		}
+	}
 	last, err := c.theLastRun(ctx, req.Thread)
 	if err != nil {
 		return ResumeReply{}, err
@@ -32,27 +44,28 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 	if !last.open {
 		return ResumeReply{}, c.notAsking(ctx, last, req)
 	}
-	if req.ID == "" {
-		req.ID = uuid.NewString()
-	}
-	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By, Token: req.Token}
 	if err := checkAnswerSize(last, wire); err != nil {
 		return ResumeReply{}, err
 	}
 	if req.Signal {
 		return c.resumeBySignal(ctx, last, wire)
 	}
-	if req.Token == "" || len(req.Question) < questionIDBytes { // who has a token knows the question: nothing to ask the run first
+	if !known {
 		before, err := c.resolveQuestion(ctx, last, &wire)
 		if err != nil || before != nil {
 			return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
 		}
 	}
-	reply, err := c.answer(ctx, last, wire)
+	return c.resume(ctx, last, wire)
+}
+
+// resume sends an answer by update. The error is errEnded when there is no run that could take it.
+func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (ResumeReply, error) {
+	reply, err := c.answer(ctx, last, req)
 	if err != nil {
 		return ResumeReply{}, err
 	}
-	return ResumeReply{Thread: req.Thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
+	return ResumeReply{Thread: last.thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
 		Votes: reply.Votes, Need: reply.Need}, nil
 }
 

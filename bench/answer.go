@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
 	"superstep.dev/approval"
@@ -25,10 +26,11 @@ type answerState struct {
 	Note superstep.Value[string] `json:"note"`
 }
 
-// answerGraph asks for an approval, and says when the node behind it starts.
-func answerGraph(started chan<- time.Time) *superstep.Graph[answerState] {
+// answerGraph asks for an approval, and says when the node that asks starts, and the one behind it.
+func answerGraph(again, started chan<- time.Time) *superstep.Graph[answerState] {
 	g := superstep.NewStateGraph[answerState]("answer")
 	g.AddNode("ask", func(ctx context.Context, s answerState) (answerState, error) {
+		again <- time.Now()
 		_, err := superstep.Approve(ctx, approval.Action{Tool: "pay", Summary: "Pay 250.00", Params: json.RawMessage(`{"amount":25000}`)})
 		return s, err
 	})
@@ -52,32 +54,59 @@ func answer(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	defer temporal.Close()
-	a := &answers{started: make(chan time.Time, 1)}
+	a := &answers{temporal: temporal, again: make(chan time.Time, 2), started: make(chan time.Time, 1)}
 	stop, err := a.serve(ctx, temporal)
 	if err != nil {
 		return nil, err
 	}
-	var took sample
-	for round := range b.repeat(answerRounds) + 1 {
-		one, err := a.trip(ctx, fmt.Sprintf("answer-%d", round))
+	err = a.alternate(ctx, b.repeat(answerRounds))
+	if err := errors.Join(err, stop(), s.process.Stop()); err != nil {
+		return nil, err
+	}
+	return a.figures(), nil
+}
+
+// alternate answers both sides in turn, after one answer of each that finds no cache and no connection warm.
+func (a *answers) alternate(ctx context.Context, rounds int) error {
+	for round := range rounds + 1 {
+		thread := fmt.Sprintf("answer-%d", round)
+		again, next, err := a.trip(ctx, thread)
 		if err != nil {
-			return nil, errors.Join(err, stop())
+			return err
 		}
-		if round > 0 { // the first one finds no cache and no connection warm
-			took = append(took, milliseconds(one))
+		plain, err := a.plainTrip(ctx, "plain-"+thread)
+		if err != nil {
+			return err
+		}
+		if round > 0 {
+			a.toAsker, a.toNext, a.toPlain = append(a.toAsker, milliseconds(again)), append(a.toNext, milliseconds(next)),
+				append(a.toPlain, milliseconds(plain))
 		}
 	}
-	f := figure{Name: "answer", Compares: "from an approval with a token to the start of the node behind the one that asked",
-		Value: took.median(), Unit: "ms", Bar: barAnswer, Rounds: took,
-		Notes: []string{fmt.Sprintf("95th percentile %.3g ms", took.percentile(95))}}
-	return []figure{f}, errors.Join(stop(), s.process.Stop())
+	return nil
+}
+
+func (a *answers) figures() []figure {
+	ratio := a.toNext.over(a.toPlain)
+	return []figure{
+		{Name: "answer", Compares: "from an approval with a token to the start of the node behind the one that asked",
+			Value: a.toNext.median(), Unit: "ms", Bar: barAnswer, Rounds: a.toNext,
+			Notes: []string{fmt.Sprintf("95th percentile %.3g ms", a.toNext.percentile(95)),
+				fmt.Sprintf("the node that asked runs again after %.3g ms", a.toAsker.median())}},
+		{Name: "answer by hand", Compares: "that time / a workflow by hand that is told by update, and starts its second activity",
+			Value: ratio.median(), Unit: "x", Rounds: ratio,
+			Notes: []string{fmt.Sprintf("by hand %.3g ms", a.toPlain.median())}},
+	}
 }
 
 // answers are the two sides of the measurement.
 type answers struct {
-	client  *superstep.Client
-	signer  *token.Signer
-	started chan time.Time
+	temporal client.Client
+	client   *superstep.Client
+	signer   *token.Signer
+	// again is told when the node that asks starts, which it does twice, and started when the next one does.
+	again, started           chan time.Time
+	toAsker, toNext, toPlain sample
 }
 
 // serve starts a worker with a gate.
@@ -96,9 +125,14 @@ func (a *answers) serve(ctx context.Context, temporal client.Client) (stop func(
 	if a.client, err = superstep.NewClient(temporal, superstep.ClientConfig{TaskQueue: answerQueue}); err != nil {
 		return nil, err
 	}
-	w, err := superstep.NewWorker(temporal, superstep.WorkerConfig{Graphs: []superstep.Runnable{answerGraph(a.started)},
+	w, err := superstep.NewWorker(temporal, superstep.WorkerConfig{Graphs: []superstep.Runnable{answerGraph(a.again, a.started)},
 		TaskQueue: answerQueue, Gate: &approval.Gate{Keys: keys}})
 	if err != nil {
+		return nil, err
+	}
+	plain := worker.New(temporal, answerPlainQueue, chainWorkerOptions())
+	registerAnswerPlain(plain, a.started)
+	if err := plain.Start(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -106,35 +140,38 @@ func (a *answers) serve(ctx context.Context, temporal client.Client) (stop func(
 	go func() { ended <- w.Run(ctx) }()
 	return func() error {
 		cancel()
+		plain.Stop()
 		return <-ended
 	}, nil
 }
 
-// trip runs a thread to its question, approves it, and returns how long it took until the next node started.
-func (a *answers) trip(ctx context.Context, thread string) (time.Duration, error) {
+// trip runs a thread to its question, approves it, and returns how long it took until the node that asked ran again, and
+// until the next one started.
+func (a *answers) trip(ctx context.Context, thread string) (again, next time.Duration, err error) {
 	if _, err := startThread(ctx, a.client, "answer", thread); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	q, err := a.asked(ctx, thread)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	<-a.again
 	signed, err := a.signer.Sign(approval.Claims{Thread: thread, Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
 		ParamsHash: q.Approval.ParamsHash})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	began := time.Now()
 	_, err = a.client.Resume(ctx, superstep.ResumeRequest{Thread: thread, Question: q.ID, Value: []byte(`{"verdict":"approve"}`),
 		By: "ann", Token: signed})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	select {
 	case at := <-a.started:
-		return at.Sub(began), nil
+		return (<-a.again).Sub(began), at.Sub(began), nil
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return 0, 0, ctx.Err()
 	}
 }
 

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// The hand-written side of an answer: a workflow that waits for an update, and then executes two activities.
+const (
+	answerPlainQueue    = "bench-answer-plain"
+	answerPlainWorkflow = "bench.answered"
+	answerPlainUpdate   = "answer"
+	answerPlainWaits    = "waits"
+)
+
+// registerAnswerPlain registers the workflow; started is told when the second activity begins.
+func registerAnswerPlain(r worker.Registry, started chan<- time.Time) {
+	r.RegisterWorkflowWithOptions(runAnswerPlain, workflow.RegisterOptions{Name: answerPlainWorkflow})
+	r.RegisterActivityWithOptions(func(_ context.Context, in plainStep) (plainStep, error) {
+		if in.Step == 1 {
+			started <- time.Now()
+		}
+		return in, nil
+	}, activity.RegisterOptions{Name: plainActivity})
+}
+
+func runAnswerPlain(ctx workflow.Context, note string) error {
+	answered, waits := false, false
+	err := workflow.SetUpdateHandler(ctx, answerPlainUpdate, func(workflow.Context, string) error {
+		answered = true
+		return nil
+	})
+	if err == nil {
+		err = workflow.SetQueryHandler(ctx, answerPlainWaits, func() (bool, error) { return waits, nil })
+	}
+	if err != nil {
+		return err
+	}
+	waits = true
+	if err := workflow.Await(ctx, func() bool { return answered }); err != nil {
+		return err
+	}
+	return runPlainWorkflow(ctx, 2, note)
+}
+
+// plainTrip starts the workflow, tells it when it waits, and returns how long it took until its second activity began.
+func (a *answers) plainTrip(ctx context.Context, id string) (time.Duration, error) {
+	run, err := a.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: answerPlainQueue, WorkflowTaskTimeout: 3 * time.Second,
+	}, answerPlainWorkflow, chainNote)
+	if err != nil {
+		return 0, err
+	}
+	// The reply comes from a workflow task after the one in which it began to wait.
+	if _, err := a.temporal.QueryWorkflow(ctx, id, run.GetRunID(), answerPlainWaits); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if _, err := a.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: id, RunID: run.GetRunID(),
+		UpdateName: answerPlainUpdate, Args: []any{"yes"}, WaitForStage: client.WorkflowUpdateStageCompleted}); err != nil {
+		return 0, err
+	}
+	select {
+	case at := <-a.started:
+		return at.Sub(began), run.Get(ctx, nil)
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
