@@ -220,6 +220,7 @@ func TestRevokedRightBeforeTheWrite(t *testing.T) {
 	require.NoError(t, err)
 	last := entries[len(entries)-1]
 	require.Equal(t, approval.KindNotUsed, last.Kind)
+	require.Equal(t, approval.CodePermission, last.Code)
 	require.Contains(t, last.Reason, "refund.write")
 }
 

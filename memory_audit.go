@@ -63,7 +63,7 @@ func (a *memoryAudit) observe(thread string, e pregel.Event) {
 			kind = approval.KindNotUsed
 		}
 		a.addLocked(approval.Entry{Kind: kind, Thread: thread, Question: u.Question, Who: u.By, Token: u.Token,
-			ParamsHash: u.ParamsHash, Reason: u.Why})
+			ParamsHash: u.ParamsHash, Code: approval.Code(u.Code), Reason: u.Why})
 	}
 }
 

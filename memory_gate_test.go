@@ -120,10 +120,13 @@ func TestMemoryGate(t *testing.T) {
 
 // TestRevokedBetweenApprovalAndWrite: the permission that counted when it was approved is gone when it is to be done.
 func TestRevokedBetweenApprovalAndWrite(t *testing.T) {
-	for name, revoke := range map[string]func(*gated){
-		"the approver's": func(g *gated) { g.staff["ann"] = approval.Person{Name: "ann", Groups: []string{"finance"}} },
-		"the requester":  func(g *gated) { delete(g.staff, "rita") },
-		"the approver":   func(g *gated) { delete(g.staff, "ann") },
+	for name, c := range map[string]struct {
+		revoke func(*gated)
+		code   approval.Code
+	}{
+		"the approver's": {func(g *gated) { g.staff["ann"] = approval.Person{Name: "ann", Groups: []string{"finance"}} }, approval.CodePermission},
+		"the requester":  {func(g *gated) { delete(g.staff, "rita") }, approval.CodeRequester},
+		"the approver":   {func(g *gated) { delete(g.staff, "ann") }, approval.CodeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGated(t)
@@ -131,12 +134,15 @@ func TestRevokedBetweenApprovalAndWrite(t *testing.T) {
 			require.NoError(t, g.thread.Pause(t.Context(), "lunch"))
 			_, err := g.thread.Approve(t.Context(), q.ID, g.token(t, q, "ann"))
 			require.NoError(t, err)
-			revoke(g)
+			c.revoke(g)
 			require.NoError(t, g.thread.Unpause(t.Context()))
 			_, err = g.thread.Wait(t.Context())
 			require.True(t, failedAs(err, "NotAllowed"), "%v", err)
 			require.Empty(t, g.paid)
 			require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered, approval.KindNotUsed}, audited(t, g.thread))
+			entries, _, err := g.thread.Audit(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.code, entries[2].Code)
 			for name := range g.staff {
 				delete(g.staff, name)
 			}

@@ -13,7 +13,7 @@ type ApprovalUse struct {
 	ledger.Approved
 	// ID is the same each time that the same use is told.
 	ID string
-	// Used says that it was acted upon; otherwise the gate refused that, and Why says so: its code and reason.
+	// Used says that it was acted upon; otherwise the gate refused that: Code, and in words Why.
 	Used bool
 	Why  string
 	// ParamsHash is that of the parameters, in the form of approval.HashParams; "" when they are not kept.

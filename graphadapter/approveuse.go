@@ -100,24 +100,26 @@ func (a *approving) use(ctx context.Context, action approval.Action, d approval.
 
 // recordUse notes that an approval was acted upon.
 func (a *approving) recordUse(ctx context.Context, d approval.Decision) error {
-	return a.record(ctx, d, ledger.StateCommitted, "")
+	return a.record(ctx, d, ledger.StateCommitted, approvedBy(d, ""), "")
 }
 
 // recordRefusal notes that an approval was refused right before it was to be acted upon.
 func (a *approving) recordRefusal(ctx context.Context, d approval.Decision, why *NotAllowedError) error {
-	return a.record(ctx, d, ledger.StateFailed, bounded(string(why.Code)+": "+why.Reason))
+	by := approvedBy(d, "")
+	by.Code = string(why.Code)
+	return a.record(ctx, d, ledger.StateFailed, by, bounded(why.Reason))
 }
 
-func (a *approving) record(ctx context.Context, d approval.Decision, state ledger.State, evidence string) error {
+func (a *approving) record(ctx context.Context, d approval.Decision, state ledger.State, by *ledger.Approved, evidence string) error {
 	key := a.entryKey(d.Question)
 	e, known := a.t.journal.Entry(key)
-	if known && e.State == state && e.Evidence == evidence {
+	if known && e.State == state && e.Evidence == evidence && e.Approved != nil && *e.Approved == *by {
 		return nil
 	}
 	if !known {
 		e = ledger.Entry{Key: key, Kind: kindApproval, Attempts: 1}
 	}
-	e.State, e.Evidence, e.Approved = state, evidence, approvedBy(d, "")
+	e.State, e.Evidence, e.Approved = state, evidence, by
 	if err := a.t.recordDone(ctx, e); err != nil {
 		return fmt.Errorf("record what became of the approval %s: %w", d.Question, err)
 	}

@@ -28,7 +28,7 @@ func (r *run) auditUses(ctx workflow.Context, e pregel.Event) {
 		}
 		r.approvals.Done = latest(append(slices.Clip(r.approvals.Done), u.ID), maxUses)
 		entry := approval.Entry{Kind: approval.KindUsed, Question: u.Question, Who: u.By, Token: u.Token, ParamsHash: u.ParamsHash,
-			Reason: u.Why}
+			Code: approval.Code(u.Code), Reason: u.Why}
 		if !u.Used {
 			entry.Kind = approval.KindNotUsed
 		}

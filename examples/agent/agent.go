@@ -5,14 +5,14 @@
 //	               └─ answers ─→ END
 //
 // The agent keeps a storeroom filled. It may look at the shelves as it likes; an order of more than [FreeOrder] pieces
-// waits for a person's yes.
+// waits until somebody approves exactly that order.
 //
 // What it shows:
 //   - [superstep.Messages]: a conversation in the JSON of the OpenAI and the Anthropic API;
 //   - a model behind an interface ([Model]), called in a Task: an answer that was paid for is not asked for again after a
 //     crash. [Clerk] stands where a language model does and follows a rule, so that tests know what it says;
 //   - one task for each call of a tool: calls run side by side, and while one waits for a person the others finish;
-//   - an Effect behind a tool: an order is made once, whatever crashes;
+//   - an Effect behind a tool: an order is made once, whatever crashes, and a large one only as it was approved;
 //   - a model's mistakes (a tool that there is not, arguments that do not fit, an order that was declined) as results
 //     that it reads, not as failures of the run.
 package agent

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/examples/agent"
 	"superstep.dev/graphtest"
 )
@@ -64,10 +65,12 @@ func TestAgent(t *testing.T) {
 		result, err := thread.Invoke(t.Context(), fill("bolts, nuts, screws"))
 		require.NoError(t, err)
 		require.Equal(t, superstep.StatusWaiting, result.Status)
-		require.JSONEq(t, `"Order 92 bolts?"`, string(result.Questions[0].Value))
+		q := result.Questions[0]
+		require.Equal(t, "Order 92 bolts.", q.Approval.Summary)
+		require.JSONEq(t, `{"part":"bolts","pieces":92}`, string(q.Approval.Params))
 		require.Empty(t, room.orders)
 
-		result, err = thread.Resume(t.Context(), true)
+		result, err = thread.Approve(t.Context(), q.ID, superstep.WithToken(graphtest.Token(thread.ID(), q, "ann")))
 		require.NoError(t, err)
 		require.Equal(t, superstep.StatusFinished, result.Status)
 		said, _ := result.Output.Messages.Last()
@@ -76,13 +79,28 @@ func TestAgent(t *testing.T) {
 		require.Len(t, room.orders, 1)
 
 		declined := g.Thread(rt, graphtest.ThreadID(t))
-		_, err = declined.Invoke(t.Context(), fill("pins"))
+		result, err = declined.Invoke(t.Context(), fill("pins"))
 		require.NoError(t, err)
-		result, err = declined.Resume(t.Context(), false)
+		q = result.Questions[0]
+		result, err = declined.Reject(t.Context(), q.ID, superstep.WithReason("pins are on their way"),
+			superstep.WithToken(graphtest.Token(declined.ID(), q, "bob")))
 		require.NoError(t, err)
 		said, _ = result.Output.Messages.Last()
-		require.Equal(t, "pins: 5, declined: a person said no", said.Content.String())
+		require.Equal(t, "pins: 5, declined: pins are on their way", said.Content.String())
 		require.Len(t, room.orders, 1)
+
+		edited := g.Thread(rt, graphtest.ThreadID(t))
+		result, err = edited.Invoke(t.Context(), fill("pins"))
+		require.NoError(t, err)
+		q = result.Questions[0]
+		result, err = edited.Edit(t.Context(), q.ID, agent.Order{Part: "pins", Pieces: 60},
+			superstep.WithToken(graphtest.Token(edited.ID(), q, "bob")))
+		require.NoError(t, err)
+		q = result.Questions[0]
+		result, err = edited.Approve(t.Context(), q.ID, superstep.WithToken(graphtest.Token(edited.ID(), q, "ann")))
+		require.NoError(t, err)
+		said, _ = result.Output.Messages.Last()
+		require.Equal(t, "pins: 5, ordered 60 pins: or-pins", said.Content.String())
 	}, g)
 }
 
@@ -124,11 +142,11 @@ func TestTheModelIsToldItsMistakes(t *testing.T) {
 
 // TestNoCrashOrdersTwice crashes the worker everywhere, with two tools that wait for a person.
 func TestNoCrashOrdersTwice(t *testing.T) {
-	graphtest.Matrix(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"), graphtest.Answer(true), graphtest.Answer(false))
+	graphtest.Matrix(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"), graphtest.Answer(approval.VerdictApprove), graphtest.Answer(approval.VerdictReject))
 }
 
 // TestTheAgentGoesOnFromEverywhere interrupts the agent in each of its turns, with two tools that wait for a person.
 func TestTheAgentGoesOnFromEverywhere(t *testing.T) {
 	graphtest.Interrupts(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"),
-		graphtest.Answer(true), graphtest.Answer(false), graphtest.Parallel())
+		graphtest.Answer(approval.VerdictApprove), graphtest.Answer(approval.VerdictReject), graphtest.Parallel())
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // FreeOrder is how many pieces the agent may order without asking.
@@ -85,7 +87,7 @@ func stock(s Storeroom) tool {
 	}
 }
 
-// orderParts asks a person about a large order, and makes it.
+// orderParts makes an order. That people declined it is something the model reads.
 func orderParts(order *superstep.Effect[Order, Receipt]) tool {
 	return func(ctx context.Context, arguments string) (string, error) {
 		var o Order
@@ -95,16 +97,11 @@ func orderParts(order *superstep.Effect[Order, Receipt]) tool {
 		if o.Part == "" || o.Pieces < 1 {
 			return "", wrong("an order needs a part and at least 1 piece")
 		}
-		if o.Pieces > FreeOrder {
-			yes, err := superstep.Interrupt[bool](ctx, fmt.Sprintf("Order %d %s?", o.Pieces, o.Part))
-			if err != nil {
-				return "", err
-			}
-			if !yes {
-				return "declined: a person said no", nil
-			}
-		}
 		receipt, err := order.Call(ctx, o)
+		var declined *superstep.RejectedError
+		if errors.As(err, &declined) {
+			return "declined: " + cmp.Or(declined.Reason, "a person said no"), nil
+		}
 		if err != nil {
 			return "", err
 		}
@@ -138,6 +135,9 @@ func orderEffect(s Storeroom) *superstep.Effect[Order, Receipt] {
 				return fmt.Errorf("receipt %s is for %d %s, asked was for %d %s", r.ID, r.Pieces, r.Part, o.Pieces, o.Part)
 			}
 			return nil
+		},
+		Approval: func(o Order) (approval.Action, bool) {
+			return approval.Action{Summary: fmt.Sprintf("Order %d %s.", o.Pieces, o.Part)}, o.Pieces > FreeOrder
 		},
 	}
 }

@@ -78,6 +78,8 @@ type Approved struct {
 	// By names who decided, the last of several, and Token is the id of the token that proved it.
 	By    string `json:"by,omitempty"`
 	Token string `json:"token,omitempty"`
+	// Code is why it was not acted upon, "" when it was. Ledgers of before there was a Code have it in the Evidence only.
+	Code string `json:"code,omitempty"`
 }
 
 // Send returns the entry as it must be stored before a call to the outside: an intent with one more attempt.
