@@ -89,8 +89,7 @@ func (g *guarded) rules(text string) {
 // change replaces part of the policy, and returns when the gate has read it.
 func (g *guarded) change(old, with string) {
 	g.t.Helper()
-	before, err := g.book.Version(g.t.Context())
-	require.NoError(g.t, err)
+	before, _ := g.book.Version(g.t.Context()) // "" of rules that cannot be read
 	g.rules(strings.ReplaceAll(whoMay, old, with))
 	require.Eventually(g.t, func() bool {
 		now, err := g.book.Version(g.t.Context())

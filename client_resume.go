@@ -122,12 +122,31 @@ func (c *Client) signal(ctx context.Context, last *lastRun, name string, arg any
 	}
 }
 
-// notAsking says why a closed run takes no answer.
-func (c *Client) notAsking(_ context.Context, last *lastRun, req ResumeRequest) error {
+// notAsking says why a closed run takes no answer: who has answered the question before, as far as it knows.
+func (c *Client) notAsking(ctx context.Context, last *lastRun, req ResumeRequest) error {
 	e := &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: req.Question,
 		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, statusOf(last.status)),
 		Do:      "Look at it", Command: []string{"show", last.thread}}
+	event, err := c.closingEvent(ctx, last)
+	if err != nil || req.Question == "" {
+		return e
+	}
+	left, _, _ := c.leftIn(event) // what cannot be read has nothing to add
+	for _, a := range left.Answered {
+		if strings.HasPrefix(a.Question, req.Question) {
+			e.Question = a.Question
+			e.Message = fmt.Sprintf("question %s was already answered%s at %s, and the run is %s", a.Question, byWhom(a.By),
+				a.At.UTC().Format(time.RFC3339), statusOf(last.status))
+		}
+	}
 	return e
+}
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
 }
 
 // resolveQuestion turns what the caller named into a question's id. It returns the answer that this very request gave

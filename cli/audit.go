@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,14 +133,18 @@ func entryNote(e approval.Entry) string {
 // exportAudit writes the entries as JSON lines, to a file that is there only when it is whole.
 func (a *app) exportAudit(v auditView, path string) error {
 	if path == "-" {
-		return writeEntries(a.stdout, v.Entries)
+		return approval.WriteEntries(a.stdout, v.Entries)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return &usageError{message: fmt.Sprintf("--export: %v", err), err: err}
 	}
-	err = errors.Join(writeEntries(file, v.Entries), file.Sync(), file.Close())
+	err = errors.Join(approval.WriteEntries(file, v.Entries), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
 	if err != nil {
+		os.Remove(file.Name()) // what is left of the attempt; the error to report is the first one
 		return fmt.Errorf("--export %s: %w", quoted(path), err)
 	}
 	if !a.json() {
@@ -148,15 +152,6 @@ func (a *app) exportAudit(v auditView, path string) error {
 		return nil
 	}
 	return a.writeJSON(v.Chain)
-}
-
-func writeEntries(w io.Writer, entries []approval.Entry) error {
-	for _, e := range entries {
-		if err := encodeJSON(w, e, ""); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // viewed notes in the audit that the user has looked at an approval.

@@ -32,17 +32,31 @@ rules:
 func (r *rig) approvingWorker() (key string) {
 	r.t.Helper()
 	r.payments()
+	key = r.approvalFiles()
+	r.worksApproved("worker", nil)
+	return key
+}
+
+// approvalFiles writes what such a worker reads.
+func (r *rig) approvalFiles() (key string) {
+	r.t.Helper()
 	private, public, err := token.Generate("e2e")
 	require.NoError(r.t, err)
 	key = filepath.Join(r.dir, "e2e.key")
 	require.NoError(r.t, os.WriteFile(key, private, 0o600))
 	r.putText("e2e.pem", string(public))
 	r.putText("rules.yaml", approvers)
-	r.start(processes.Command{Name: "worker", Path: r.binary(workerCommand),
-		Args: append(r.workerArgs(), "--approval-keys", filepath.Join(r.dir, "e2e.pem"), "--approval-rules", filepath.Join(r.dir, "rules.yaml")),
-		Env:  environment("PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")})
-	r.awaitPoller()
 	return key
+}
+
+// worksApproved starts such a worker.
+func (r *rig) worksApproved(name string, env []string, args ...string) *processes.Process {
+	r.t.Helper()
+	args = append(args, "--approval-keys", filepath.Join(r.dir, "e2e.pem"), "--approval-rules", filepath.Join(r.dir, "rules.yaml"))
+	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: append(r.workerArgs(), args...),
+		Env: environment(append(env, "PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")...)})
+	r.awaitPoller()
+	return p
 }
 
 // wants starts a refund by rita, and returns its question.
@@ -119,6 +133,27 @@ func TestTheSecondAnswerIsTold(t *testing.T) {
 	r.exits(0, r.superstep("approve", thread, "--by", "bob", "--key", key))
 	r.wait(thread, superstep.StatusFinished)
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 20_000))
+}
+
+// TestTwoApproveInTheSameInstant: one of them wins, and the other is told who did, whether the run is still there to say so
+// or has ended.
+func TestTwoApproveInTheSameInstant(t *testing.T) {
+	r := newRig(t)
+	key := r.approvingWorker()
+	for n := range 3 {
+		thread, order := testserver.Queue(t), r.order(n, 25_000)
+		q := r.wants(thread, order)
+		ann := r.begun("approve", thread, q.ID, "--by", "ann", "--key", key)
+		bob := r.begun("approve", thread, q.ID, "--by", "bob", "--key", key)
+		first, second, winner := ann.end(), bob.end(), "ann"
+		if first.code != 0 {
+			first, second, winner = second, first, "bob"
+		}
+		require.Contains(t, r.exits(0, first).stdout, "accepted  "+q.ID)
+		require.Contains(t, r.exits(5, second).stderr, "already answered by "+winner+" at ")
+		r.wait(thread, superstep.StatusFinished)
+		r.refundedOnce(order, 25_000)
+	}
 }
 
 func TestARejectionMovesNothing(t *testing.T) {

@@ -19,8 +19,11 @@ func TestRecordApprovals(t *testing.T) {
 			r := newRig(t)
 			r.apart = !strings.HasSuffix(name, "-here")
 			r.gate = &approval.Gate{Keys: plainKeys{}}
+			if name == "told" {
+				r.notifier = &recordingNotifier{}
+			}
 			r.work(paymentGraph(action))
-			r.start(name, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+			r.start(name, workflows.GraphInput{Graph: "payment", Input: input(`{}`), Notices: r.notifier != nil})
 			life(r, name, r.asks(name, 1).Questions[0])
 			r.ended(name)
 			r.record(name, name)
@@ -54,6 +57,14 @@ func TestRecordApprovals(t *testing.T) {
 		}
 		r.taken(thread, replied(t, thread, q, "ann", approves))
 	}
+	told := within(60_000, approval.SilenceEscalate)
+	told.Warn = 59_500
+	recorded("told", told, func(r *rig, thread string, q pregel.OpenQuestion) {
+		heard := r.notifier.(*recordingNotifier)
+		await(r.t, "the warning", func() bool { return len(heard.kinds()) == 2 }, func() any { return heard.kinds() })
+		r.taken(thread, replied(t, thread, q, "ann", approves))
+		await(r.t, "the answer", func() bool { return len(heard.kinds()) == 3 }, func() any { return heard.kinds() })
+	})
 	recorded("approval-refused", payment(), refused)
 	recorded("approval-refused-here", payment(), refused)
 }

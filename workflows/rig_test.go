@@ -41,7 +41,9 @@ type rig struct {
 	ctx    context.Context
 	client client.Client
 	queue  string
-	gate   *approval.Gate // of the workers that are started next
+	// gate and notifier are those of the workers that are started next.
+	gate     *approval.Gate
+	notifier approval.Notifier
 	// apart starts runs as clients did that knew no verification within a workflow task.
 	apart bool
 }
@@ -66,7 +68,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
 	workflows.NewGraphs(graphs, nil).Telling(inputs).Register(w)
-	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).Register(w)
+	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).WithNotifier(r.notifier).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,0 +1,46 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// TestApprovalExpiresInASegment: the time to answer begins when people can answer, which is when the segment in which the
+// question was asked has come back, and it ends as it does anywhere.
+func TestApprovalExpiresInASegment(t *testing.T) {
+	action := within(1500, approval.SilenceEscalate)
+	for mode, in := range fusedModes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			slow := newGate("slow")
+			g := graph("beside", map[string]graphadapter.Node{"start": says("start"), "pay": approved(action), "slow": slow.Node},
+				[]string{"start", "pay", "slow"}, to(pregel.Start, "start"), to("start", "pay"), to("start", "slow"))
+			r := newRig(t)
+			r.gate = &approval.Gate{Keys: plainKeys{}}
+			r.work(g)
+			thread := testserver.Queue(t)
+			in.Graph, in.Input = "beside", input(`{}`)
+			r.start(thread, in)
+			<-slow.began
+			<-time.After(2 * time.Second) // longer than the approval waits
+			released := time.Now()
+			slow.release <- struct{}{}
+			s := r.until(thread, "the question", func(s workflows.State) bool { return len(s.Approvals) == 1 && !s.Approvals[0].Due.IsZero() })
+			if due := s.Approvals[0].Due; due.Before(released.Add(1500 * time.Millisecond)) {
+				t.Errorf("it is due at %v, %v after it could be answered", due, due.Sub(released))
+			}
+			if log := r.ended(thread); log != `["start","expired","{\"amount\":1000}","slow"]` {
+				t.Errorf("the run ended with %s", log)
+			}
+			if got, want := r.audit(thread, g), linesOf("asked", "escalated", "expired expired"); got != want {
+				t.Errorf("the audit is\n%s, want\n%s", got, want)
+			}
+		})
+	}
+}

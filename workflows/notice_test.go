@@ -1,0 +1,68 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"superstep.dev/approval"
+	"superstep.dev/workflows"
+)
+
+// recordingNotifier keeps what it is told, each of it at the second attempt.
+type recordingNotifier struct {
+	mu    sync.Mutex
+	tried map[string]bool
+	told  []approval.Notice
+}
+
+// Targets implements approval.Notifier.
+func (*recordingNotifier) Targets() []string { return []string{"test"} }
+
+// Notify implements approval.Notifier.
+func (n *recordingNotifier) Notify(_ context.Context, _ string, notice approval.Notice) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.tried[notice.ID] {
+		if n.tried == nil {
+			n.tried = map[string]bool{}
+		}
+		n.tried[notice.ID] = true
+		return errors.New("come again")
+	}
+	n.told = append(n.told, notice)
+	return nil
+}
+
+func (n *recordingNotifier) kinds() (out []approval.Kind) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, notice := range n.told {
+		out = append(out, notice.Kind)
+	}
+	return out
+}
+
+// TestNoticesOfAnExpiry: those who are asked hear of the question, of its warning, and that others are asked; they hear of
+// none of it twice, and not of what is decided by silence as if somebody had answered.
+func TestNoticesOfAnExpiry(t *testing.T) {
+	t.Parallel()
+	action := within(1500, approval.SilenceEscalate)
+	action.Warn = 1000
+	heard := &recordingNotifier{}
+	r := newRig(t)
+	r.gate, r.notifier = &approval.Gate{Keys: plainKeys{}}, heard
+	r.work(paymentGraph(action))
+	r.start(r.queue, workflows.GraphInput{Graph: "payment", Input: input(`{}`), Notices: true})
+	if log := r.ended(r.queue); log != `["expired","{\"amount\":1000}","end"]` {
+		t.Errorf("the run ended with %s", log)
+	}
+	want := []approval.Kind{approval.KindAsked, approval.KindEscalated, approval.KindExpired, approval.KindWarned, approval.KindWarned}
+	var got []approval.Kind
+	await(t, "the notices", func() bool {
+		got = slices.Sorted(slices.Values(heard.kinds()))
+		return slices.Equal(got, want)
+	}, func() any { return heard.kinds() })
+}
