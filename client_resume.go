@@ -128,7 +128,7 @@ func (c *Client) notAsking(ctx context.Context, last *lastRun, req ResumeRequest
 	if err != nil || req.Question == "" {
 		return e
 	}
-	left, _, _ := c.leftIn(event) // what cannot be read has nothing to add
+	left, _, _ := c.leftIn(ctx, last, event) // what cannot be read has nothing to add
 	for _, a := range left.Answered {
 		if strings.HasPrefix(a.Question, req.Question) {
 			e.Question = a.Question
