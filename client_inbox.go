@@ -115,9 +115,13 @@ func (c *Client) inboxRequest(ctx context.Context, q InboxQuery) (*workflowservi
 	}, nil
 }
 
+// asksPeople selects runs with open questions, of threads and of jobs, in the server's index.
+const asksPeople = "WorkflowType IN ('" + workflows.GraphWorkflow + "', '" + workflows.LeaderWorkflow + "') AND ExecutionStatus = 'Running' AND " +
+	workflows.AttributeQuestions + " > 0"
+
 // filter is the query of the server's index.
 func (q InboxQuery) filter(now time.Time) string {
-	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s > 0", workflows.GraphWorkflow, workflows.AttributeQuestions)
+	filter := asksPeople
 	if q.Graph != "" {
 		filter += fmt.Sprintf(" AND %s = %s", workflows.AttributeGraph, quotedInQuery(q.Graph))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -16,12 +17,14 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 
+	"superstep.dev/job"
 	"superstep.dev/workflows"
 )
 
 // lastRun is a thread's newest execution.
 type lastRun struct {
 	thread, graph, runID string
+	kind                 string // of workflow
 	// first is the run that this one continues as new ones of the same execution, or this one.
 	first     string
 	open      bool
@@ -32,6 +35,11 @@ type lastRun struct {
 
 // lastRun returns the thread's newest execution, nil when there is none.
 func (c *Client) lastRun(ctx context.Context, thread string) (*lastRun, error) {
+	return c.lastOf(ctx, thread, workflows.GraphWorkflow)
+}
+
+// lastOf returns the newest execution of an id that is of one type of workflow, nil when there is none.
+func (c *Client) lastOf(ctx context.Context, thread, kind string) (*lastRun, error) {
 	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, "")
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
@@ -41,15 +49,25 @@ func (c *Client) lastRun(ctx context.Context, thread string) (*lastRun, error) {
 		return nil, c.explain(err, "", thread)
 	}
 	info := described.GetWorkflowExecutionInfo()
-	if info.GetType().GetName() != workflows.GraphWorkflow {
-		return nil, &Error{Kind: ErrNotFound, Thread: thread, Message: fmt.Sprintf("workflow %q is no thread", thread)}
+	if info.GetType().GetName() != kind {
+		return nil, notOfKind(thread, info.GetType().GetName())
 	}
 	return &lastRun{
-		thread: thread, graph: c.graphOf(info), runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
+		kind: kind, thread: thread, graph: c.graphOf(info), runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
 		first:   cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()),
 		open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
 		started: info.GetStartTime().AsTime(), described: described,
 	}, nil
+}
+
+// notOfKind refuses an id that belongs to a workflow of another type.
+func notOfKind(id, is string) error {
+	name, ok := strings.CutPrefix(id, job.WorkflowID(""))
+	if is == workflows.LeaderWorkflow && ok {
+		return &Error{Kind: ErrNotFound, Thread: id, Message: fmt.Sprintf("%q is a job, not a thread", id), Do: "Look at the job",
+			Command: []string{"job", "show", name}}
+	}
+	return &Error{Kind: ErrNotFound, Thread: id, Message: fmt.Sprintf("workflow %q is no thread", id)}
 }
 
 // theLastRun is lastRun for a thread that must exist.

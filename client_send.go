@@ -72,6 +72,8 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	e := &Error{Thread: thread}
 	switch {
+	case errors.As(err, &refused) && refused.Type() == workflows.ErrTypeJobRefused:
+		return refusedJob(thread, refused)
 	case errors.As(err, &refused):
 		e.Message = refused.Message()
 		e.Kind = map[string]error{

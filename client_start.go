@@ -121,19 +121,29 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	if err := c.stillLast(ctx, last); err != nil {
 		return ThreadView{}, err
 	}
-	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
-	ours := err == nil && reply.GetStarted()
-	if ours && last != nil {
-		ours, err = c.startedBy(ctx, req.Thread, reply.GetRunId(), call)
-	}
+	run, err := c.execute(ctx, start, call, last != nil)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &already) || err == nil && !ours {
+	if errors.As(err, &already) {
 		return ThreadView{}, somebodyElse(req.Graph, req.Thread)
 	}
 	if err != nil {
 		return ThreadView{}, c.explain(err, req.Graph, req.Thread)
 	}
-	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: reply.GetRunId(), Started: time.Now()}, nil
+	return ThreadView{Thread: req.Thread, Graph: req.Graph, Status: StatusRunning, RunID: run, Started: time.Now()}, nil
+}
+
+// execute starts an execution and returns its run. It fails with a WorkflowExecutionAlreadyStarted when it was not this
+// call that started it; shared says that other calls may have sent the same request id.
+func (c *Client) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, shared bool) (string, error) {
+	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
+	ours := err == nil && reply.GetStarted()
+	if ours && shared {
+		ours, err = c.startedBy(ctx, start.GetWorkflowId(), reply.GetRunId(), call)
+	}
+	if err == nil && !ours {
+		err = &serviceerror.WorkflowExecutionAlreadyStarted{Message: "another call has started it", RunId: reply.GetRunId()}
+	}
+	return reply.GetRunId(), err
 }
 
 // stillLast refuses when another run of the thread has followed since last was read, which may be long ago: to read an
@@ -142,7 +152,7 @@ func (c *Client) stillLast(ctx context.Context, last *lastRun) error {
 	if last == nil {
 		return nil
 	}
-	now, err := c.lastRun(ctx, last.thread)
+	now, err := c.lastOf(ctx, last.thread, last.kind)
 	if err == nil && (now == nil || now.runID != last.runID) {
 		err = somebodyElse(last.graph, last.thread)
 	}
@@ -175,17 +185,29 @@ func (c *Client) callOf(described *workflowservice.DescribeWorkflowExecutionResp
 }
 
 func (c *Client) startRequest(thread string, in workflows.GraphInput, last *lastRun, call string) (*workflowservice.StartWorkflowExecutionRequest, error) {
-	input, err := c.cfg.DataConverter.ToPayloads(in)
-	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
-	}
 	memo, err := c.memo(in, call)
 	if err != nil {
 		return nil, err
 	}
+	start, err := c.executionRequest(thread, workflows.GraphWorkflow, in, memo, last)
+	if err != nil {
+		return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
+	}
+	if in.Attributes {
+		start.SearchAttributes = runAttributes(in.Graph)
+	}
+	return start, nil
+}
+
+// executionRequest starts an execution, the first one of its id or the one that follows last.
+func (c *Client) executionRequest(id, workflowType string, in any, memo *commonpb.Memo, last *lastRun) (*workflowservice.StartWorkflowExecutionRequest, error) {
+	input, err := c.cfg.DataConverter.ToPayloads(in)
+	if err != nil {
+		return nil, err
+	}
 	start := &workflowservice.StartWorkflowExecutionRequest{
-		Namespace: c.cfg.Namespace, WorkflowId: thread, Identity: c.cfg.Identity,
-		WorkflowType: &commonpb.WorkflowType{Name: workflows.GraphWorkflow},
+		Namespace: c.cfg.Namespace, WorkflowId: id, Identity: c.cfg.Identity,
+		WorkflowType: &commonpb.WorkflowType{Name: workflowType},
 		TaskQueue:    &taskqueuepb.TaskQueue{Name: c.cfg.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		Input:        input, RequestId: uuid.NewString(), WorkflowTaskTimeout: durationpb.New(workflowTaskTimeout),
 		// A thread that is not known to have run must really be new.
@@ -198,13 +220,15 @@ func (c *Client) startRequest(thread string, in workflows.GraphInput, last *last
 		sum := sha256.Sum256([]byte("continue\n" + last.runID))
 		start.RequestId = hex.EncodeToString(sum[:16])
 	}
-	if in.Attributes {
-		start.SearchAttributes = &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
-			workflows.AttributeGraph:  keyword(in.Graph),
-			workflows.AttributeStatus: keyword(workflows.StatusRunning),
-		}}
-	}
 	return start, nil
+}
+
+// runAttributes are the search attributes of a run that begins.
+func runAttributes(graph string) *commonpb.SearchAttributes {
+	return &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
+		workflows.AttributeGraph:  keyword(graph),
+		workflows.AttributeStatus: keyword(workflows.StatusRunning),
+	}}
 }
 
 // memo names the graph, and the Spec when the run goes on with one; a new run notes the worker's itself.
@@ -217,11 +241,15 @@ func (c *Client) memo(in workflows.GraphInput, call string) (*commonpb.Memo, err
 		}
 		fields[workflows.MemoSpec] = print
 	}
+	return c.memoOf(in.Graph, fields)
+}
+
+func (c *Client) memoOf(graph string, fields map[string]string) (*commonpb.Memo, error) {
 	memo := &commonpb.Memo{Fields: map[string]*commonpb.Payload{}}
 	for name, value := range fields {
 		p, err := c.cfg.DataConverter.ToPayload(value)
 		if err != nil {
-			return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Message: "the memo cannot be encoded", Cause: err}
+			return nil, &Error{Kind: ErrBadInput, Graph: graph, Message: "the memo cannot be encoded", Cause: err}
 		}
 		memo.Fields[name] = p
 	}

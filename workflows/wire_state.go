@@ -6,6 +6,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
 )
 
 // Answered is a question that got its answer.
@@ -86,6 +87,8 @@ type AdmitRequest struct {
 	Within []string                     `json:"within,omitempty"`
 	// WithSpec asks for the graph's Spec.
 	WithSpec bool `json:"with_spec,omitempty"`
+	// Leader asks about a leader instead of a graph.
+	Leader string `json:"leader,omitempty"`
 }
 
 // AdmitReply is a desk's answer.
@@ -98,4 +101,7 @@ type AdmitReply struct {
 	Spec    *pregel.Spec `json:"spec,omitempty"`
 	// Notices says that the worker tells people outside of questions.
 	Notices bool `json:"notices,omitempty"`
+	// Leaders are the leaders of the worker that answered, and Experts those of the leader that was asked about.
+	Leaders []string      `json:"leaders,omitempty"`
+	Experts []job.Profile `json:"experts,omitempty"`
 }
