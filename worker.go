@@ -27,6 +27,9 @@ const pollers = 5
 type WorkerConfig struct {
 	// Graphs are served; their names must differ.
 	Graphs []Runnable
+	// Leaders are served with the graphs of their experts; their names must differ. A leader that divides a job on one task
+	// queue has it done there: all its experts are of the same worker.
+	Leaders []*Leader
 	// TaskQueue is where the worker takes its tasks from; "" means DefaultTaskQueue.
 	TaskQueue string
 	// Transport takes what nodes emit to the readers of streams while the nodes run; nil for with their results only.

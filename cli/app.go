@@ -22,6 +22,7 @@ import (
 type app struct {
 	program string
 	graphs  []superstep.Runnable
+	leaders []*superstep.Leader
 
 	stdin  io.Reader
 	stdout *stickyWriter
@@ -29,6 +30,7 @@ type app struct {
 
 	conn    connectionFlags
 	output  string
+	colours bool // the screen is a terminal that shows them
 	secrets []string
 
 	backend  backend
@@ -39,10 +41,12 @@ type app struct {
 }
 
 // newApp returns the command line of this process.
-func newApp(stdin io.Reader, stdout, stderr io.Writer, graphs []superstep.Runnable) *app {
+func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 	return &app{
 		program:  programName(os.Args[0]),
-		graphs:   graphs,
+		graphs:   p.Graphs,
+		leaders:  p.Leaders,
+		colours:  showsColours(stdout),
 		stdin:    stdin,
 		stdout:   &stickyWriter{w: stdout},
 		stderr:   stderr,
@@ -116,6 +120,15 @@ func (a *app) graphNames() []string {
 	names := make([]string, len(a.graphs))
 	for i, g := range a.graphs {
 		names[i] = g.Name()
+	}
+	return names
+}
+
+// leaderNames returns the names of the compiled-in leaders.
+func (a *app) leaderNames() []string {
+	names := make([]string, len(a.leaders))
+	for i, l := range a.leaders {
+		names[i] = l.Name()
 	}
 	return names
 }

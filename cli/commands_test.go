@@ -18,13 +18,18 @@ import (
 // TestExamples types every example of the help: none may be refused.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"order.json", "answer.json", "values.json"} {
+	for _, name := range []string{"order.json", "answer.json", "values.json", "goal.txt", "notes.txt"} {
 		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o600))
 	}
+	require.NoError(t, os.WriteFile("plan.json", []byte(`{"subjobs": [{"id": "1", "goal": "load", "assigned_expert": "loader"}]}`), 0o600))
 	private, _, err := token.Generate("")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("ann.key", private, 0o600))
-	for _, cmd := range (&app{program: "superstep"}).rootCommand().Commands() {
+	all := (&app{program: "superstep"}).rootCommand().Commands()
+	for _, cmd := range all {
+		all = append(all, cmd.Commands()...)
+	}
+	for _, cmd := range all {
 		if cmd.Name() == "worker" || cmd.Name() == "healthcheck" {
 			continue // they listen and dial; they have tests of their own
 		}
@@ -77,7 +82,7 @@ func TestDrawing(t *testing.T) {
 
 func TestLostOutput(t *testing.T) {
 	var stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), failing{}, &stderr, nil)
+	a := newApp(strings.NewReader(""), failing{}, &stderr, Program{})
 	require.Equal(t, ExitFailed, a.run(t.Context(), []string{"version"}))
 	require.Equal(t, "writing the output: broken\n", stderr.String())
 }

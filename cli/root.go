@@ -66,7 +66,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.inboxCommand(), a.questionCommand(), a.resumeCommand(), a.approveCommand(),
 		a.rejectCommand(), a.editCommand(), a.tokenCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
-		a.unpauseCommand(), a.cancelCommand(),
+		a.unpauseCommand(), a.cancelCommand(), a.jobCommand(),
 		a.updateCommand(), a.forkCommand(),
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
 		a.streamCommand(), a.graphCommand(),

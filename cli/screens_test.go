@@ -19,7 +19,7 @@ import (
 // testApp returns a command line whose world is the script's.
 func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	a = newApp(strings.NewReader(stdin), stdout, stderr, nil)
+	a = newApp(strings.NewReader(stdin), stdout, stderr, Program{})
 	a.program = "superstep"
 	a.env = environment{"TEMPORAL_CONFIG_FILE": t.TempDir() + "/none.toml"}
 	a.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }

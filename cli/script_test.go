@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync"
 
 	"go.temporal.io/sdk/client"
 
@@ -19,7 +20,9 @@ import (
 // script is a service that replies what a test wrote down, by method name, and notes what it was asked.
 type script struct {
 	replies map[string]reply
-	asked   []string
+
+	mu    sync.Mutex
+	asked []string
 	// interrupt plays Ctrl-C.
 	interrupt func()
 }
@@ -64,7 +67,9 @@ func play[View any](ctx context.Context, s *script, method string, request any, 
 	if err != nil {
 		return view, err
 	}
+	s.mu.Lock()
 	s.asked = append(s.asked, method+" "+text)
+	s.mu.Unlock()
 	r, ok := s.replies[method]
 	if !ok {
 		return view, fmt.Errorf("the script has no %s", method)

@@ -9,6 +9,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
 )
 
 // service is what the commands ask of a server: the methods of [superstep.Client]. Tests script it.
@@ -35,6 +36,23 @@ type service interface {
 	Retry(ctx context.Context, thread string) (superstep.ThreadView, error)
 	CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error)
 	GraphSpec(ctx context.Context, name string) (*pregel.Spec, error)
+	jobService
+}
+
+// jobService is the part of it that is about jobs.
+type jobService interface {
+	SubmitJob(ctx context.Context, req superstep.SubmitJob) (job.View, error)
+	Jobs(ctx context.Context, q superstep.JobsQuery) ([]superstep.JobItem, error)
+	Job(ctx context.Context, id string) (superstep.JobView, error)
+	FollowJob(ctx context.Context, id string, after int64) iter.Seq2[job.Event, error]
+	JobAnswer(ctx context.Context, id string) (superstep.JobAnswer, error)
+	StopJob(ctx context.Context, id, reason string) (job.View, error)
+	RecoverJob(ctx context.Context, id string, r job.Recover) (job.View, error)
+	RetrySubJob(ctx context.Context, id, subjob, lesson string) (job.View, error)
+	DecidePlan(ctx context.Context, id string, d job.Decision) (job.View, error)
+	ChangeExperts(ctx context.Context, id string, add []job.Profile, remove ...string) (job.View, error)
+	LeaderExperts(ctx context.Context, leader string) ([]job.Profile, error)
+	RaiseBudget(ctx context.Context, id string, b job.Budget) (job.View, error)
 }
 
 // taskRunner is a worker: the methods of [superstep.Worker].
@@ -75,7 +93,7 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 	}
 	defer c.Close()
 	svc, err := a.backend.service(c, superstep.ClientConfig{
-		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
+		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
 	})
 	if err != nil {
 		return err

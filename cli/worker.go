@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,7 @@ func (f *workerFlags) check() error {
 
 // work serves the graphs until ctx ends.
 func (a *app) work(ctx context.Context, f workerFlags) error {
-	if len(a.graphs) == 0 {
+	if len(a.graphs)+len(a.leaders) == 0 {
 		return usagef("this program has no graphs to serve: build one with cli.Main(yourgraph.Graph())")
 	}
 	if err := f.check(); err != nil {
@@ -122,6 +123,7 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate
 	defer cancel(nil)
 	w, err := a.backend.newWorker(c, superstep.WorkerConfig{
 		Graphs:    a.graphs,
+		Leaders:   a.leaders,
 		TaskQueue: a.conn.taskQueue,
 		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout},
 		Logger:    logger,
@@ -171,6 +173,7 @@ type workerEvent struct {
 	Event     string   `json:"event"`
 	PID       int      `json:"pid"`
 	Graphs    []string `json:"graphs,omitempty"`
+	Leaders   []string `json:"leaders,omitempty"`
 	TaskQueue string   `json:"task_queue,omitempty"`
 	Metrics   string   `json:"metrics,omitempty"`
 	TookMS    int64    `json:"took_ms,omitempty"`
@@ -178,7 +181,7 @@ type workerEvent struct {
 }
 
 func (a *app) showReady(metrics string) {
-	e := workerEvent{Event: "ready", PID: os.Getpid(), Graphs: a.graphNames(), TaskQueue: a.conn.taskQueue, Metrics: metrics}
+	e := workerEvent{Event: "ready", PID: os.Getpid(), Graphs: a.graphNames(), Leaders: a.leaderNames(), TaskQueue: a.conn.taskQueue, Metrics: metrics}
 	if a.json() {
 		a.writeJSONLine(e) // a failed write is kept by stdout
 		return
@@ -186,7 +189,11 @@ func (a *app) showReady(metrics string) {
 	if metrics != "" {
 		metrics = "  metrics " + metrics
 	}
-	a.printf("worker ready  graphs %s  task queue %s  pid %d%s\n", list(e.Graphs), clean(e.TaskQueue), e.PID, metrics)
+	serves := "  graphs " + list(e.Graphs)
+	if len(e.Leaders) > 0 {
+		serves = strings.TrimSuffix(serves, "  graphs ") + "  leaders " + list(e.Leaders)
+	}
+	a.printf("worker ready%s  task queue %s  pid %d%s\n", serves, clean(e.TaskQueue), e.PID, metrics)
 }
 
 // showDrained says whether running tasks could finish. The SDK does not report it; a drain as long as it was allowed

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"superstep.dev/job"
+)
+
+// planFlags are the flags of job plan.
+type planFlags struct {
+	approve      int
+	edit, replan string
+	reject       string
+	version      int
+	given        func(flag string) bool
+}
+
+func (a *app) jobPlanCommand() *cobra.Command {
+	var f planFlags
+	cmd := a.build(command{
+		use: "plan JOB", short: "Show a job's plan, or decide on it", args: []string{"JOB"},
+		about: `A job submitted with --approve waits until somebody decides on its plan: nothing of it runs before. A decision names
+the version that was looked at (--approve VERSION, or --version with the others), so that it is never about another plan. An
+edited plan is a JSON object with "subjobs", as -o json shows it, and is checked as the planner's is. Rejecting stops the job.`,
+		example: []string{
+			"job plan report-3", "job plan report-3 --approve 1", "job plan report-3 -o json > plan.json",
+			"job plan report-3 --edit @plan.json --version 1",
+			`job plan report-3 --replan "check the figures before writing" --version 1`,
+			`job plan report-3 --reject "not worth it" --version 1`,
+		},
+		run: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
+			return a.plan(cmd.Context(), args[0], &f)
+		},
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&f.approve, "approve", 0, "let the plan of this `VERSION` run")
+	flags.StringVar(&f.edit, "edit", "", "run this plan instead: `JSON`, @FILE, or -")
+	flags.StringVar(&f.replan, "replan", "", "have another plan made; `TEXT` says what is wrong with this one")
+	flags.StringVar(&f.reject, "reject", "", "stop the job; `TEXT` says why")
+	flags.IntVar(&f.version, "version", 0, "`VERSION` of the plan that --edit, --replan and --reject are about (default: the one that waits)")
+	return cmd
+}
+
+func (a *app) plan(ctx context.Context, id string, f *planFlags) error {
+	d, err := a.decision(ctx, f)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return onJob(a, ctx, id, func(svc service, ctx context.Context, id string) (planView, error) {
+			v, err := svc.Job(ctx, id)
+			return planOf(v.View), err
+		}, a.showPlan)
+	}
+	return onJob(a, ctx, id, func(svc service, ctx context.Context, id string) (job.View, error) {
+		if d.PlanVersion == 0 {
+			v, err := svc.Job(ctx, id)
+			if err != nil {
+				return v.View, err
+			}
+			d.PlanVersion = v.PlanVersion
+		}
+		return svc.DecidePlan(ctx, id, *d)
+	}, a.showSteered)
+}
+
+// decision is what the flags decide, nil for only to look.
+func (a *app) decision(ctx context.Context, f *planFlags) (*job.Decision, error) {
+	d := &job.Decision{PlanVersion: f.version, By: a.userName()}
+	decided := 0
+	for _, verdict := range []string{"approve", "edit", "replan", "reject"} { // each is a flag
+		if f.given(verdict) {
+			decided++
+			d.Verdict = verdict
+		}
+	}
+	switch {
+	case decided > 1:
+		return nil, usagef("--approve, --edit, --replan and --reject exclude each other")
+	case decided == 0 && f.given("version"):
+		return nil, usagef("--version is of a decision: --edit, --replan or --reject")
+	case decided == 0:
+		return nil, nil
+	case d.Verdict == "approve" && f.approve < 1, f.given("version") && f.version < 1:
+		return nil, usagef("versions of a plan are counted from 1")
+	case len(f.replan) > job.MaxNote || len(f.reject) > job.MaxNote:
+		return nil, usagef("the text has more than %s", size(job.MaxNote))
+	}
+	switch d.Verdict {
+	case "approve":
+		d.PlanVersion = f.approve
+	case "replan":
+		d.Reason = f.replan
+	case "reject":
+		d.Reason = f.reject
+	case "edit":
+		return d, a.editedPlan(ctx, f.edit, d)
+	}
+	return d, nil
+}
+
+// editedPlan reads a plan, as this program shows it or with nothing but its subjobs.
+func (a *app) editedPlan(ctx context.Context, flag string, d *job.Decision) error {
+	raw, err := jsonFlag{name: "--edit", max: maxInput, object: true}.read(ctx, flag, a.stdin)
+	if err != nil {
+		return err
+	}
+	var p planView
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return usagef("--edit is no plan: %v", err)
+	}
+	if len(p.SubJobs) == 0 {
+		return usagef(`--edit has no subjobs: it takes {"subjobs": [{"id": "1", "goal": "…", "assigned_expert": "…"}]}`)
+	}
+	d.Plan = &job.Draft{SubJobs: p.SubJobs}
+	if d.PlanVersion == 0 {
+		d.PlanVersion = p.Version
+	}
+	return nil
+}
+
+// planView is a plan for people and programs: the one that waits for a decision, else the one that counts.
+type planView struct {
+	Job     string `json:"job,omitempty"`
+	Version int    `json:"version,omitempty"`
+	// Waits says that somebody is to decide on it.
+	Waits   bool              `json:"waits,omitempty"`
+	SubJobs []job.DraftSubJob `json:"subjobs"`
+}
+
+func planOf(v job.View) planView {
+	p := planView{Job: v.ID, Version: v.PlanVersion, SubJobs: []job.DraftSubJob{}}
+	if v.Proposed != nil {
+		p.Waits, p.SubJobs = v.Phase == job.PhaseApproving, v.Proposed.SubJobs
+		return p
+	}
+	for _, s := range v.SubJobs {
+		if !s.Legacy {
+			p.SubJobs = append(p.SubJobs, job.DraftSubJob{ID: s.ID, Goal: s.Goal, Context: s.Context, CompletionCriteria: s.CompletionCriteria,
+				Dependencies: s.Dependencies, Expert: s.Expert, Thinking: s.Thinking, OutputSchema: s.OutputSchema})
+		}
+	}
+	return p
+}
+
+func (a *app) showPlan(p planView) error {
+	if len(p.SubJobs) == 0 {
+		a.printf("%s has no plan yet\n", clean(p.Job))
+		return nil
+	}
+	waits := ""
+	if p.Waits {
+		waits = ", which waits for a decision"
+	}
+	a.printf("%s  plan %d%s\n", clean(p.Job), p.Version, waits)
+	t := newTable("SUBJOB", "EXPERT", "AFTER", "GOAL")
+	for _, s := range p.SubJobs {
+		t.row(s.ID, s.Expert, list(s.Dependencies), shorten(clean(s.Goal), cellWidth))
+	}
+	if err := t.writeTo(a.stdout, ""); err != nil {
+		return err
+	}
+	if p.Waits {
+		a.next([]string{"job", "plan", p.Job, "--approve", fmt.Sprint(p.Version)})
+	}
+	return nil
+}

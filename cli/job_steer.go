@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"superstep.dev/job"
+)
+
+func (a *app) jobStopCommand() *cobra.Command {
+	var reason string
+	cmd := a.build(command{
+		use: "stop JOB", short: "Stop a job", args: []string{"JOB"},
+		about: `Attempts under way are told to end, and are waited for; what finished is kept, and recover does the rest. A job that has
+finished or failed stays as it is, and the command fails.`,
+		example: []string{`job stop report-3 --reason "the data is wrong"`},
+		run: func(cmd *cobra.Command, args []string) error {
+			if err := checkReason(reason, maxReason); err != nil {
+				return err
+			}
+			return onJob(a, cmd.Context(), args[0], func(svc service, ctx context.Context, id string) (job.View, error) {
+				return svc.StopJob(ctx, id, reason)
+			}, a.showSteered)
+		},
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	return cmd
+}
+
+func (a *app) jobRecoverCommand() *cobra.Command {
+	var r job.Recover
+	cmd := a.build(command{
+		use: "recover JOB", short: "Let a job go on that was stopped or has failed", args: []string{"JOB"},
+		about: `What had finished is kept, and only the rest runs; --again names finished subjobs to do again, with what depends on
+them. --lesson is told to the subjobs that had failed.`,
+		example: []string{"job recover report-3", `job recover report-3 --again load --lesson "the file has moved to data/v2.csv"`},
+		run: func(cmd *cobra.Command, args []string) error {
+			r.By = a.userName()
+			for _, id := range r.Again {
+				if err := checkID("--again", id); err != nil {
+					return err
+				}
+			}
+			if len(r.Lesson) > job.MaxNote {
+				return usagef("--lesson has %d bytes; at most %d are allowed", len(r.Lesson), job.MaxNote)
+			}
+			return onJob(a, cmd.Context(), args[0], func(svc service, ctx context.Context, id string) (job.View, error) {
+				return svc.RecoverJob(ctx, id, r)
+			}, a.showSteered)
+		},
+	})
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringSliceVar(&r.Again, "again", nil, "`SUBJOBS` to do again although they finished")
+	cmd.Flags().StringVar(&r.Lesson, "lesson", "", "`TEXT` for the subjobs that had failed")
+	return cmd
+}
+
+func (a *app) jobRetryCommand() *cobra.Command {
+	var lesson string
+	cmd := a.build(command{
+		use: "retry JOB SUBJOB", short: "Do one subjob of a running job again", args: []string{"JOB", "SUBJOB"},
+		about:   `What depends on it is done again too. Of a job that has ended, recover --again does the same.`,
+		example: []string{`job retry report-3 load --lesson "drop the empty rows"`},
+		run: func(cmd *cobra.Command, args []string) error {
+			if err := checkID("the subjob's id", args[1]); err != nil {
+				return err
+			}
+			if len(lesson) > job.MaxNote {
+				return usagef("--lesson has %d bytes; at most %d are allowed", len(lesson), job.MaxNote)
+			}
+			return onJob(a, cmd.Context(), args[0], func(svc service, ctx context.Context, id string) (job.View, error) {
+				return svc.RetrySubJob(ctx, id, args[1], lesson)
+			}, a.showSteered)
+		},
+	})
+	cmd.Flags().StringVar(&lesson, "lesson", "", "`TEXT` that the next attempt is told")
+	return cmd
+}
+
+func (a *app) jobBudgetCommand() *cobra.Command {
+	var f budgetFlags
+	cmd := a.build(command{
+		use: "budget JOB", short: "Show or raise what a job may spend", args: []string{"JOB"},
+		about:   `Without a flag it shows what is spent. A job that waits because its budget is spent goes on when it is raised.`,
+		example: []string{"job budget report-3", "job budget report-3 --tokens 200000 --time 1h"},
+		run: func(cmd *cobra.Command, args []string) error {
+			b, err := f.budget()
+			if err != nil {
+				return err
+			}
+			return onJob(a, cmd.Context(), args[0], func(svc service, ctx context.Context, id string) (job.View, error) {
+				if b == (job.Budget{}) {
+					v, err := svc.Job(ctx, id)
+					return v.View, err
+				}
+				return svc.RaiseBudget(ctx, id, b)
+			}, a.showBudget)
+		},
+	})
+	cmd.Flags().SortFlags = false
+	f.register(cmd.Flags())
+	return cmd
+}
+
+// showSteered shows where a job stands that was told something.
+func (a *app) showSteered(v job.View) error {
+	a.printf("%s\n", a.jobLine(v))
+	a.next(nextOfJob(v))
+	return nil
+}
+
+func (a *app) showBudget(v job.View) error {
+	a.printf("%s\n", a.jobLine(v))
+	t := newTable("WHAT", "SPENT", "MOST")
+	for _, l := range limitsOf(v) {
+		t.row(l.what, l.spent, l.most)
+	}
+	if err := t.writeTo(a.stdout, ""); err != nil {
+		return err
+	}
+	if v.Spent.Unknown {
+		a.printf("some attempts could not tell what they spent: what was set aside for them is counted\n")
+	}
+	return nil
+}
