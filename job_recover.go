@@ -34,10 +34,7 @@ func (c *Client) RecoverJob(ctx context.Context, id string, r job.Recover) (job.
 	if err != nil {
 		return job.View{}, err
 	}
-	tried, err := copyOf(left)
-	if err != nil {
-		return job.View{}, err
-	}
+	tried := left.Copy()
 	if err := tried.Recover(r, time.Now()); err != nil {
 		return job.View{}, jobRefusal(last.graph, err)
 	}

@@ -2,9 +2,7 @@ package superstep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -97,7 +95,7 @@ func jobRefusal(leader string, err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	e := &Error{Kind: ErrBadInput, Graph: leader, Thread: job.WorkflowID(refused.Job), Message: "nothing was changed", Do: refused.Do, Cause: refused}
+	e := &Error{Kind: ErrBadInput, Graph: leader, Thread: job.WorkflowID(refused.Job), Message: "nothing was changed", Cause: refused}
 	switch refused.Code {
 	case "unknown_subjob", "unknown_expert":
 		e.Kind = ErrNotFound
@@ -108,7 +106,7 @@ func jobRefusal(leader string, err error) error {
 	}
 	if refused.Code != "bad_job" {
 		e.Command = []string{"job", "show", refused.Job}
-		if e.Do == "" {
+		if refused.Do == "" {
 			e.Do = "Look at it"
 		}
 	}
@@ -122,17 +120,4 @@ func refusedJob(workflowID string, by *temporal.ApplicationError) error {
 		return &Error{Kind: ErrBadInput, Thread: workflowID, Message: by.Message()}
 	}
 	return jobRefusal("", &refused)
-}
-
-// copyOf is a board to try something on.
-func copyOf(b *job.Board) (*job.Board, error) {
-	raw, err := json.Marshal(b)
-	if err != nil {
-		return nil, fmt.Errorf("copy the board of job %s: %w", b.Job.ID, err)
-	}
-	var out job.Board
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return nil, fmt.Errorf("copy the board of job %s: %w", b.Job.ID, err)
-	}
-	return &out, nil
 }

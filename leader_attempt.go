@@ -95,12 +95,12 @@ var errUnanswered = errors.New("nobody answers it")
 func (r *jobRunner) reply(ctx context.Context, thread *Thread[job.WorkflowMessage], a job.Assignment, at Result[job.WorkflowMessage]) (Result[job.WorkflowMessage], error) {
 	who := fmt.Sprintf("expert %q, at subjob %q", a.Expert, a.SubJob)
 	if len(at.Questions) == 0 {
-		return at, fmt.Errorf("%s, is %s, which only its thread can go on from: %w", who, at.Status, errUnanswered)
+		return at, fmt.Errorf("%s, is %s, and %w", who, at.Status, errUnanswered)
 	}
 	byID := map[string]any{}
 	for _, q := range at.Questions {
 		if r.answer == nil {
-			return at, fmt.Errorf("%s, asks %q: answer with superstep.WithExpertAnswers: %w", who, q.Text(), errUnanswered)
+			return at, fmt.Errorf("%s, asks %q, and %w: answer with superstep.WithExpertAnswers", who, q.Text(), errUnanswered)
 		}
 		v, err := r.answer(ctx, a, q)
 		if err != nil {

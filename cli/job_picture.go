@@ -203,6 +203,9 @@ func (c *canvas) connect(left, right []box) bool {
 			}
 		}
 		cells[r] = at.cell(r)
+		if r < len(right) && right[r].text == "" {
+			cells[r] = strings.TrimSuffix(cells[r], " ") + "─"
+		}
 	}
 	for i, a := range rails {
 		for _, b := range rails[i+1:] {

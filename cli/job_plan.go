@@ -28,7 +28,7 @@ func (a *app) jobPlanCommand() *cobra.Command {
 the version that was looked at (--approve VERSION, or --version with the others), so that it is never about another plan. An
 edited plan is a JSON object with "subjobs", as -o json shows it, and is checked as the planner's is. Rejecting stops the job.`,
 		example: []string{
-			"job plan report-3", "job plan report-3 --approve 1", "job plan report-3 -o json > plan.json",
+			"job plan report-3", "job plan report-3 --approve 1", "job plan report-3 -o json | jq .subjobs",
 			"job plan report-3 --edit @plan.json --version 1",
 			`job plan report-3 --replan "check the figures before writing" --version 1`,
 			`job plan report-3 --reject "not worth it" --version 1`,
