@@ -42,7 +42,7 @@ func (c *Client) RecoverJob(ctx context.Context, id string, r job.Recover) (job.
 	if err != nil {
 		return job.View{}, err
 	}
-	in := workflows.LeaderInput{Leader: last.graph, Job: left.Job, Board: left, Recover: &r, Notices: notices}
+	in := workflows.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r, Notices: notices}
 	if _, err = c.launchJob(ctx, uuid.NewString(), in, last); errors.Is(err, errStartedBefore) || errors.Is(err, ErrRunning) {
 		err = recoveredBefore(last, id)
 	}

@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -27,8 +28,7 @@ const pollers = 5
 type WorkerConfig struct {
 	// Graphs are served; their names must differ.
 	Graphs []Runnable
-	// Leaders are served with the graphs of their experts; their names must differ. A leader that divides a job on one task
-	// queue has it done there: all its experts are of the same worker.
+	// Leaders are served, with the graphs of their experts; their names must differ.
 	Leaders []*Leader
 	// TaskQueue is where the worker takes its tasks from; "" means DefaultTaskQueue.
 	TaskQueue string
@@ -144,9 +144,22 @@ func (w *Worker) awaitSeen(ctx context.Context) {
 	}
 }
 
+// served are the graphs of a configuration, those of its leaders' experts included: leaders may share experts.
+func (cfg WorkerConfig) served() []Runnable {
+	graphs := slices.Clone(cfg.Graphs)
+	for _, l := range cfg.Leaders {
+		for _, e := range l.experts {
+			if !slices.ContainsFunc(graphs, func(g Runnable) bool { return g.Adapter() == e.graph.Adapter() }) {
+				graphs = append(graphs, e.graph)
+			}
+		}
+	}
+	return graphs
+}
+
 func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
 	if len(graphs) == 0 {
-		return nil, &Error{Kind: ErrBadInput, Message: "a worker needs a graph to serve: give it one"}
+		return nil, &Error{Kind: ErrBadInput, Message: "a worker needs a graph or a leader to serve: give it one"}
 	}
 	seen := map[string]bool{}
 	var out []*graphadapter.Graph
@@ -170,9 +183,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.worker.Start(); err != nil {
 		return &Error{Kind: ErrNoServer, Message: "the worker could not start", Cause: err, Do: "Check the server and the namespace"}
 	}
-	names := make([]string, len(w.cfg.Graphs))
-	for i, g := range w.cfg.Graphs {
-		names[i] = g.Name()
+	var names []string
+	for _, g := range w.cfg.served() {
+		names = append(names, g.Name())
 	}
 	w.awaitSeen(ctx)
 	w.cfg.Logger.Info("worker polls", zap.Strings("graphs", names), zap.String("task_queue", w.cfg.TaskQueue))

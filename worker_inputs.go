@@ -17,7 +17,11 @@ import (
 // register registers the graphs of cfg: the workflow keeps what it sends by reference where the nodes look first, and
 // a replay of the workflow finds what is not there.
 func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
-	adapters, err := adaptersOf(cfg.Graphs)
+	adapters, err := adaptersOf(cfg.served())
+	if err != nil {
+		return err
+	}
+	leaders, planners, err := leadersOf(cfg.Leaders)
 	if err != nil {
 		return err
 	}
@@ -27,10 +31,10 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	past := replays{c, cfg.DataConverter, adapters}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.Options.DisableWorkflowWorker {
-		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Register(r)
+		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Leading(leaders...).Register(r)
 	}
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
-		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify)
+		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)
 	if cfg.Transport != nil {
 		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
 			return cfg.Transport.Publish(ctx, LiveEmission(e))

@@ -34,7 +34,7 @@ func TestPictures(t *testing.T) {
 		{"a line past a layer", "a\nb after a\nc after b\nd after a\ne after c, d",
 			"a · ─┬─ b · ─── c · ─┬─ e ·\n     └─ d · ─────────┘\n"},
 		{"one that ends early", "a\nb after a\nc after a\nd after c",
-			"a · ─┬─ b ·\n     └─ c · ─── d ·\n"},
+			"a · ─┬─ b ·  ┌─ d ·\n     └─ c · ─┘\n"},
 	} {
 		drawn, ok := picture(chart(c.chart))
 		require.True(t, ok, c.name)

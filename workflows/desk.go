@@ -14,7 +14,12 @@ func (g *Graphs) Desk(ctx workflow.Context) error {
 }
 
 func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
-	reply := AdmitReply{Serves: g.names(), Notices: g.notices}
+	reply := AdmitReply{Serves: g.names(), Notices: g.notices, Leaders: g.leaderNames()}
+	if req.Leader != "" {
+		leader, ok := g.leaders[req.Leader]
+		reply.Known, reply.Experts = ok, leader.Experts
+		return reply, nil
+	}
 	graph, ok := g.byName[req.Graph]
 	reply.Known = ok
 	if !ok {
@@ -32,6 +37,12 @@ func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
 		reply.Problem = err.Error()
 	}
 	return reply, nil
+}
+
+func (g *Graphs) leaderNames() []string {
+	names := workflow.DeterministicKeys(g.leaders)
+	slices.Sort(names)
+	return names
 }
 
 func (g *Graphs) names() []string {

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -31,9 +30,7 @@ func (g *Graphs) Leading(leaders ...Leader) *Graphs {
 func (g *Graphs) experts(ctx workflow.Context, leader string) []job.Profile {
 	served, ok := g.leaders[leader]
 	if !ok {
-		names := workflow.DeterministicKeys(g.leaders)
-		slices.Sort(names)
-		panic(fmt.Sprintf("this worker does not serve the leader %q, it serves %v: start a worker that does", leader, names))
+		panic(fmt.Sprintf("this worker does not serve the leader %q, it serves %v: start a worker that does", leader, g.leaderNames()))
 	}
 	var experts []job.Profile
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return served.Experts })
