@@ -18,7 +18,12 @@ import (
 // Errors: [ErrNotFound]; [ErrBadInput] when the job has finished or failed, which changes nothing; [ErrNoWorker], [ErrNoServer].
 func (c *Client) StopJob(ctx context.Context, id, reason string) (job.View, error) {
 	return c.steer(ctx, id, workflows.UpdateJobStop, workflows.StopJob{Reason: reason, By: c.cfg.Identity},
-		func(b *job.Board, now time.Time) error { return b.Stop(reason, c.cfg.Identity, now) })
+		func(b *job.Board, now time.Time) error {
+			if b.Status == job.StatusStopped {
+				return nil
+			}
+			return b.Stop(reason, c.cfg.Identity, now)
+		})
 }
 
 // RetrySubJob does one subjob of a running job again, with a lesson, and what depends on it. A job that has ended is
@@ -43,7 +48,7 @@ func (c *Client) DecidePlan(ctx context.Context, id string, d job.Decision) (job
 }
 
 // ChangeExperts changes who may be assigned to what a running job plans from now on. Workers must serve the graphs of those
-// that are added; one that has work to do cannot be removed. All of it is done, or nothing.
+// that are added. One that is removed still does what it is assigned to. All of it is done, or nothing.
 //
 // Errors: [ErrNotFound] for a job or an expert that there is not; [ErrBadInput]; [ErrNoWorker], [ErrNoServer].
 func (c *Client) ChangeExperts(ctx context.Context, id string, add []job.Profile, remove ...string) (job.View, error) {

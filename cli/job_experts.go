@@ -15,7 +15,7 @@ func (a *app) jobExpertsCommand() *cobra.Command {
 	cmd := a.build(command{
 		use: "experts JOB", short: "List, add or remove a running job's experts", args: []string{"JOB"},
 		about: `A job keeps the experts that its leader had when it began. --add takes experts that the leader has by now: a worker
-that serves it says so. What is planned from then on may use them. An expert with work to do cannot be removed.`,
+that serves it says so. What is planned from then on may use them. One that is removed still does what it is assigned to.`,
 		example: []string{"job experts report-3", "job experts report-3 --add translator", "job experts report-3 --remove critic"},
 		run: func(cmd *cobra.Command, args []string) error {
 			return onJob(a, cmd.Context(), args[0], func(svc service, ctx context.Context, id string) ([]job.Profile, error) {
