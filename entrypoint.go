@@ -51,7 +51,10 @@ func NewEntrypoint[In, Out any](name string, fn func(context.Context, In) (Out, 
 // EntrypointOption shapes a [NewEntrypoint]: every [NodeOption] that a function can have ([WithRetry], [WithTimeout],
 // [WithCache], [WithTaskQueue]), every [CompileOption] except those of state fields, and [WithEffects]. A key of
 // [CacheBy] is made of the input alone; without one the previous value counts too.
-type EntrypointOption interface{ applyEntrypoint(*entrypointOptions) }
+type EntrypointOption interface {
+	ExpertOption
+	applyEntrypoint(*entrypointOptions)
+}
 
 type entrypointOptions struct {
 	node    nodeOptions

@@ -69,6 +69,8 @@ func (o expertOption) applyExpert(e *expertOptions) { o(e) }
 func (o nodeOption) applyExpert(e *expertOptions)       { e.entrypoint = append(e.entrypoint, o) }
 func (o compileOption) applyExpert(e *expertOptions)    { e.entrypoint = append(e.entrypoint, o) }
 func (o entrypointOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
+func (o durabilityOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
+func (o fusedOption) applyExpert(e *expertOptions)      { e.entrypoint = append(e.entrypoint, o) }
 
 // Evaluator judges what an expert made of an assignment, and returns what the attempt ends with: usually the message that
 // it was given, with another Status, Evaluation and Lesson. A message without an Output keeps the expert's.
