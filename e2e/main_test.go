@@ -17,7 +17,7 @@ const asProgram = "SUPERSTEP_E2E_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		cli.Main(graphs()...) // ends the process
+		cli.Program{Graphs: graphs(), Leaders: leaders()}.Main() // ends the process
 	}
 	os.Exit(testMain(m))
 }
