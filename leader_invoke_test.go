@@ -20,12 +20,16 @@ import (
 // plannedAs is a planner that always gives the same plan.
 type plannedAs job.Draft
 
-func (p plannedAs) Plan(context.Context, job.PlanRequest) (job.Draft, error) { return job.Draft(p), nil }
+func (p plannedAs) Plan(context.Context, job.PlanRequest) (job.Draft, error) {
+	return job.Draft(p), nil
+}
 
 // planner is one given as a function.
 type planner func(context.Context, job.PlanRequest) (job.Draft, error)
 
-func (p planner) Plan(ctx context.Context, req job.PlanRequest) (job.Draft, error) { return p(ctx, req) }
+func (p planner) Plan(ctx context.Context, req job.PlanRequest) (job.Draft, error) {
+	return p(ctx, req)
+}
 
 func success(output string) (job.WorkflowMessage, error) {
 	return job.WorkflowMessage{Status: job.Success, Output: output}, nil

@@ -63,6 +63,16 @@ var elsewhere = map[string]string{
 	`superstep edit r-7 q-41c9 --params '{"order_id":"o-1042","amount":20000}' --by ann --key e2e.key`: "../e2e/approvals_test.go",
 	`superstep audit r-7 --verify`:                                                                     "../e2e/approvals_test.go",
 	`superstep audit r-7 --export -`:                                                                   "../e2e/approvals_test.go",
+	`superstep job submit --leader foreman --id r-3 --goal two --context DIR --approve first`:          "../e2e/jobs_test.go",
+	`superstep job show r-3 --follow`:                                                                  "../e2e/jobs_test.go",
+	`superstep job plan r-3`:                                                                           "../e2e/jobs_test.go",
+	`superstep job plan r-3 --edit @plan.json --version 1`:                                             "../e2e/jobs_test.go",
+	`superstep job stop r-3 --reason "the data is wrong"`:                                              "../e2e/jobs_test.go",
+	`superstep job recover r-3 --lesson "use the new file"`:                                            "../e2e/jobs_test.go",
+	`superstep job budget r-3 --attempts 10`:                                                           "../e2e/jobs_test.go",
+	`superstep job experts r-3`:                                                                        "../e2e/jobs_test.go",
+	`superstep job answer r-3`:                                                                         "../e2e/jobs_test.go",
+	`superstep job list --leader foreman`:                                                              "../e2e/jobs_test.go",
 	"sh deploy/create-secret.sh && docker compose up":                                                  "../deploy/compose_test.go",
 }
 
