@@ -39,15 +39,27 @@ func Runtimes(t *testing.T, body func(t *testing.T, rt superstep.Runtime), graph
 // skips the test when there is no server; see [Runtimes].
 func Temporal(t testing.TB, graphs ...superstep.Runnable) *superstep.Client {
 	t.Helper()
+	return serving(t, superstep.WorkerConfig{Graphs: graphs})
+}
+
+// Leaders is [Temporal] with a worker that serves leaders and the graphs of their experts.
+func Leaders(t testing.TB, leaders ...*superstep.Leader) *superstep.Client {
+	t.Helper()
+	return serving(t, superstep.WorkerConfig{Leaders: leaders})
+}
+
+// serving is a client of a worker with that configuration.
+func serving(t testing.TB, cfg superstep.WorkerConfig) *superstep.Client {
+	t.Helper()
 	opts := connection(t)
 	c, err := client.DialContext(t.Context(), opts)
 	if err != nil {
 		t.Fatalf("graphtest: connect to the Temporal server at %s: %v", opts.HostPort, err)
 	}
 	t.Cleanup(c.Close)
-	queue := ThreadID(t)
-	serve(t, c, queue, graphs)
-	rt, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: queue, Namespace: opts.Namespace})
+	cfg.TaskQueue = ThreadID(t)
+	serve(t, c, cfg)
+	rt, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: cfg.TaskQueue, Namespace: opts.Namespace})
 	if err != nil {
 		t.Fatalf("graphtest: %v", err)
 	}
@@ -83,13 +95,12 @@ func connection(t testing.TB) client.Options {
 const drainTimeout = 5 * time.Second
 
 // serve runs a worker until the test ends, and returns once it takes tasks.
-func serve(t testing.TB, c client.Client, queue string, graphs []superstep.Runnable) {
+func serve(t testing.TB, c client.Client, cfg superstep.WorkerConfig) {
 	t.Helper()
 	ready := make(chan struct{})
-	w, err := superstep.NewWorker(c, superstep.WorkerConfig{
-		Graphs: graphs, TaskQueue: queue, Options: worker.Options{WorkerStopTimeout: drainTimeout},
-		Gate: &approval.Gate{Keys: unsigned{}}, OnReady: func() { close(ready) },
-	})
+	cfg.Options = worker.Options{WorkerStopTimeout: drainTimeout}
+	cfg.Gate, cfg.OnReady = &approval.Gate{Keys: unsigned{}}, func() { close(ready) }
+	w, err := superstep.NewWorker(c, cfg)
 	if err != nil {
 		t.Fatalf("graphtest: %v", err)
 	}
@@ -104,7 +115,7 @@ func serve(t testing.TB, c client.Client, queue string, graphs []superstep.Runna
 	})
 	select {
 	case <-ready:
-		awaitPoller(t, c, queue)
+		awaitPoller(t, c, cfg.TaskQueue)
 	case err := <-ended:
 		ended <- err // for the cleanup
 		t.Fatalf("graphtest: the worker did not start: %v", err)
