@@ -11,11 +11,11 @@ import (
 )
 
 // build builds the programs, and says before it begins how long that may take.
-func build(ctx context.Context, out *Screen, set *processes.Set, root, dir string) (stack.Programs, error) {
-	out.Begin("Building %s (first time 4 to 7 min: Temporal) …", strings.Join(stack.Names, ", "))
+func build(ctx context.Context, out *Screen, set *processes.Set, root, dir string, names []string) (stack.Programs, error) {
+	out.Begin("Building %s (first time 4 to 7 min: Temporal) …", strings.Join(names, ", "))
 	began := time.Now()
 	stop := out.clock(began)
-	programs, err := stack.Build(ctx, set, root, dir, nil)
+	programs, err := stack.Build(ctx, set, root, dir, names, nil)
 	stop()
 	if err != nil {
 		out.Line("")

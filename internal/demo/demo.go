@@ -11,15 +11,18 @@ import (
 	"time"
 
 	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
 )
 
 // Demo is a program that shows something in scenes.
 type Demo struct {
 	// Name begins the last line: "demo: OK, exactly one refund".
 	Name string
-	// Stack is what runs. Its Dir and AnyPort are set by the program's flags.
-	Stack stack.Config
+	// Programs are what runs: stack.Refund or stack.Research.
+	Programs []string
+	// Drain is how long a worker that is stopped in the middle may finish what it does.
+	Drain time.Duration
+	// Env is what the workers' environment has besides, for a demo whose data belong in dir.
+	Env func(dir string) []string
 	// Scenes play on a stage with one worker, and return the verdict.
 	Scenes func(ctx context.Context, s *Stage) (verdict string, err error)
 }
@@ -62,13 +65,19 @@ func Until(ctx context.Context, holds func() (bool, error)) error {
 	}
 }
 
+// settings are the flags.
+type settings struct {
+	anyPort bool
+	parent  string
+}
+
 // Main runs the demo with the program's arguments and returns the exit code: 0 only with a verdict, 1 when something went
 // wrong, 2 for arguments that are of no use.
 func (d Demo) Main(args []string) (exit int) {
-	var parent string
+	var s settings
 	flags := flag.NewFlagSet(d.Name, flag.ContinueOnError)
-	flags.BoolVar(&d.Stack.AnyPort, "any-port", false, "take free ports even where the usual ones (7233, 8233, 8090) are free")
-	flags.StringVar(&parent, "dir", "", "`directory` for the data of the demo (default .demo of the repository)")
+	flags.BoolVar(&s.anyPort, "any-port", false, "take free ports even where the usual ones (7233, 8233, 8090) are free")
+	flags.StringVar(&s.parent, "dir", "", "`directory` for the data of the demo (default .demo of the repository)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -77,7 +86,7 @@ func (d Demo) Main(args []string) (exit int) {
 	}
 	ctx, stop := processes.UntilSignal(context.Background())
 	defer stop()
-	return d.conclude(d.play(ctx, NewScreen(os.Stdout), parent))
+	return d.conclude(d.play(ctx, NewScreen(os.Stdout), s))
 }
 
 // conclude prints the last line and returns the exit code.

@@ -11,18 +11,19 @@ import (
 	"superstep.dev/internal/processes/stack"
 )
 
-// play runs the demo in a directory of its own in parent and returns its verdict. No process of it runs when it returns. The
+// play runs the demo in a directory of its own and returns its verdict. No process of it runs when it returns. The
 // directory is kept only after a failure, with the logs.
-func (d Demo) play(ctx context.Context, out *Screen, parent string) (verdict string, err error) {
+func (d Demo) play(ctx context.Context, out *Screen, flags settings) (verdict string, err error) {
 	root, err := stack.Root(ctx)
 	if err != nil {
 		return "", err
 	}
-	if d.Stack.Dir, err = makeDir(root, parent); err != nil {
+	dir, err := makeDir(root, flags.parent)
+	if err != nil {
 		return "", err
 	}
-	logs := filepath.Join(d.Stack.Dir, "logs")
-	defer func() { err = tidy(out, d.Stack.Dir, logs, err) }()
+	logs := filepath.Join(dir, "logs")
+	defer func() { err = tidy(out, dir, logs, err) }()
 	set, ctx, err := processes.New(ctx, logs)
 	if err != nil {
 		return "", err
@@ -32,19 +33,19 @@ func (d Demo) play(ctx context.Context, out *Screen, parent string) (verdict str
 			out.Line("note: %v", slow)
 		}
 	}()
-	verdict, err = d.playIn(ctx, out, set, root)
+	verdict, err = d.playIn(ctx, out, set, root, stack.Config{Dir: dir, AnyPort: flags.anyPort, Drain: d.Drain, Env: d.Env(dir)})
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx) // the rest is what came of it
 	}
 	return verdict, err
 }
 
-func (d Demo) playIn(ctx context.Context, out *Screen, set *processes.Set, root string) (verdict string, err error) {
-	programs, err := build(ctx, out, set, root, d.Stack.Dir)
+func (d Demo) playIn(ctx context.Context, out *Screen, set *processes.Set, root string, c stack.Config) (verdict string, err error) {
+	programs, err := build(ctx, out, set, root, c.Dir, d.Programs)
 	if err != nil {
 		return "", err
 	}
-	s, err := open(ctx, out, set, programs, d.Stack)
+	s, err := open(ctx, out, set, programs, c)
 	if err != nil {
 		return "", err
 	}

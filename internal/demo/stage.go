@@ -19,6 +19,8 @@ import (
 // Stage is a demo whose processes run.
 type Stage struct {
 	*Screen
+	// Dir has the data of the processes. It is removed in the end.
+	Dir   string
 	Stack *stack.Stack
 	// Worker is the first one.
 	Worker   *processes.Process
@@ -30,7 +32,7 @@ type Stage struct {
 
 // open starts the processes, connects to them and says where they are.
 func open(ctx context.Context, out *Screen, set *processes.Set, programs stack.Programs, c stack.Config) (s *Stage, err error) {
-	s = &Stage{Screen: out}
+	s = &Stage{Screen: out, Dir: c.Dir}
 	if s.Stack, err = stack.Start(ctx, set, programs, c); err != nil {
 		return nil, err
 	}

@@ -28,10 +28,8 @@ const workerDrain = 2 * time.Second
 
 func main() {
 	os.Exit(demo.Demo{
-		Name: "demo",
-		Stack: stack.Config{
-			Drain: workerDrain, Env: []string{"REFUND_LIMIT=" + strconv.Itoa(refund.DefaultLimit)},
-		},
+		Name: "demo", Programs: stack.Refund, Drain: workerDrain,
+		Env:    func(string) []string { return []string{"REFUND_LIMIT=" + strconv.Itoa(refund.DefaultLimit)} },
 		Scenes: scenes,
 	}.Main(os.Args[1:]))
 }

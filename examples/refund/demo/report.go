@@ -11,6 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/internal/demo"
 )
 
 // account is what the payments service and the run say in the end.
@@ -18,7 +19,7 @@ type account struct {
 	refunds []payments.Receipt // of the order
 	traffic payments.Traffic   // of refunds
 	view    superstep.ThreadView
-	tasks   []execution
+	tasks   []demo.Execution
 }
 
 func (d *refunding) account(ctx context.Context) (a account, err error) {
@@ -33,7 +34,7 @@ func (d *refunding) account(ctx context.Context) (a account, err error) {
 	if a.view, err = d.Runs.Show(ctx, thread); err != nil {
 		return a, err
 	}
-	a.tasks, err = d.executions(ctx)
+	a.tasks, err = d.Executions(ctx, thread, d.runID)
 	return a, err
 }
 
@@ -92,9 +93,9 @@ func (a account) exactlyOne(order payments.Order) error {
 // recovery says how long nothing went on: until a node began for the first time after the kill.
 func recovery(a account, c crash) string {
 	for _, t := range a.tasks {
-		if t.began.After(c.killed) {
+		if t.Began.After(c.killed) {
 			return fmt.Sprintf("%s until attempt %d of %s began, %s until the run ended",
-				seconds(t.began.Sub(c.killed)), t.attempt, t.node, seconds(a.view.Closed.Sub(c.killed)))
+				seconds(t.Began.Sub(c.killed)), t.Attempt, t.Node, seconds(a.view.Closed.Sub(c.killed)))
 		}
 	}
 	return "nothing began after the kill"
@@ -102,16 +103,16 @@ func recovery(a account, c crash) string {
 
 // ran says which nodes were started more than once because a worker was lost, and which were not. A node that asks
 // runs once to ask and once with the answer.
-func ran(tasks []execution) (again, once string) {
+func ran(tasks []demo.Execution) (again, once string) {
 	var twice, single, asking []string
 	for _, t := range tasks {
 		switch {
-		case t.attempt > 1:
-			twice = append(twice, fmt.Sprintf("%s (attempt %d)", t.node, t.attempt))
-		case t.asked:
-			asking = append(asking, t.node)
+		case t.Attempt > 1:
+			twice = append(twice, fmt.Sprintf("%s (attempt %d)", t.Node, t.Attempt))
+		case t.Asked:
+			asking = append(asking, t.Node)
 		default:
-			single = append(single, t.node)
+			single = append(single, t.Node)
 		}
 	}
 	for i, name := range single {

@@ -10,6 +10,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/internal/demo"
 )
 
 func TestExactlyOne(t *testing.T) {
@@ -39,8 +40,8 @@ func TestExactlyOne(t *testing.T) {
 }
 
 func TestRan(t *testing.T) {
-	again, once := ran([]execution{{node: "a", attempt: 1}, {node: "q", attempt: 1, asked: true}, {node: "q", attempt: 1},
-		{node: "b", attempt: 3}})
+	again, once := ran([]demo.Execution{{Node: "a", Attempt: 1}, {Node: "q", Attempt: 1, Asked: true}, {Node: "q", Attempt: 1},
+		{Node: "b", Attempt: 3}})
 	require.Equal(t, "b (attempt 3)", again)
 	require.Equal(t, "a, q (and once to ask)", once)
 	again, once = ran(nil)

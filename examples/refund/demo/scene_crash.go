@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
@@ -46,7 +47,11 @@ func (d *refunding) crash(ctx context.Context) (c crash, err error) {
 func (d *refunding) awaitInFlight(ctx context.Context) (sent ledger.Entry, err error) {
 	shown := false
 	err = demo.Until(ctx, func() (bool, error) {
-		if sent, err = d.pendingEffect(ctx); err != nil || sent.State != ledger.StateIntent {
+		recorded, err := d.Recorded(ctx, thread, d.runID, "refund."+node)
+		if writes := writesOf(recorded); len(writes) > 0 {
+			sent = writes[0]
+		}
+		if err != nil || sent.State != ledger.StateIntent {
 			return false, err
 		}
 		if !shown {
@@ -57,6 +62,11 @@ func (d *refunding) awaitInFlight(ctx context.Context) (sent ledger.Entry, err e
 		return committed, err
 	})
 	return sent, err
+}
+
+// writesOf are the writes to the outside among what a task has on record.
+func writesOf(recorded []ledger.Entry) []ledger.Entry {
+	return slices.DeleteFunc(recorded, func(e ledger.Entry) bool { return e.Kind != ledger.KindEffect })
 }
 
 // committed looks for a refund as an outsider does, who is not counted among the look-ups by key.
@@ -106,11 +116,11 @@ func told(s history.Step, sent ledger.Entry) (string, error) {
 	if s.Outcome == nil {
 		return "FAILED  " + s.Failure, nil
 	}
-	entries, err := effects(s.Outcome.Ledger)
+	entries, err := demo.Ledger(s.Outcome.Ledger)
 	if err != nil {
 		return "", err
 	}
-	for _, e := range entries {
+	for _, e := range writesOf(entries) {
 		if s.Attempt > 1 && e.Key == sent.Key {
 			return recovered(s.Attempt, sent, e)
 		}

@@ -93,7 +93,7 @@ func stay(ctx context.Context, out io.Writer, s settings) error {
 // serve builds and starts the processes and returns why they have to stop.
 func serve(ctx context.Context, out io.Writer, set *processes.Set, root string, s settings) error {
 	fmt.Fprintln(out, "Building (first time 4 to 7 min: the Temporal server) …")
-	programs, err := stack.Build(ctx, set, root, filepath.Join(s.dir, "bin"), func(name string) {
+	programs, err := stack.Build(ctx, set, root, filepath.Join(s.dir, "bin"), stack.Refund, func(name string) {
 		fmt.Fprintln(out, "  "+name)
 	})
 	if err != nil {

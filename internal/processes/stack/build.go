@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,17 +14,21 @@ import (
 	"superstep.dev/internal/processes"
 )
 
-// Programs are the paths of this repository's programs.
+// Programs are the paths of this repository's programs. Payments is "" for an example that has no use for it.
 type Programs struct {
 	Devserver, Payments, Worker, Superstep string
 }
 
-// Names are what [Build] builds, in that order.
-var Names = []string{"devserver", "payments", "worker", "superstep"}
+// What [Build] builds for the examples, in that order.
+var (
+	Refund   = []string{"devserver", "payments", "worker", "superstep"}
+	Research = []string{"devserver", "research", "superstep"}
+)
 
 // sources are their packages, from the root of the repository.
 var sources = map[string]string{
 	"devserver": "devserver", "payments": "examples/refund/payments/cmd", "worker": "worker", "superstep": "cmd/superstep",
+	"research": "examples/research/cmd",
 }
 
 // Root returns the directory of the repository, which the working directory must be in.
@@ -43,11 +48,11 @@ func Root(ctx context.Context) (string, error) {
 // Build builds the programs into the repository's directory bin, which takes minutes when the Temporal server was
 // never compiled and seconds when nothing changed, and returns copies in dir, which later builds leave alone. It builds
 // as go build and go test do, so the build cache serves them all; the race detector is left out, as the server would be
-// many times slower. on is told of each program before it is built; it may be nil.
-func Build(ctx context.Context, set *processes.Set, root, dir string, on func(name string)) (Programs, error) {
+// many times slower. names are [Refund] or [Research]. on is told of each program before it is built; it may be nil.
+func Build(ctx context.Context, set *processes.Set, root, dir string, names []string, on func(name string)) (Programs, error) {
 	b := build{set: set, root: root, dir: dir}
 	paths := map[string]string{}
-	for _, name := range Names {
+	for _, name := range names {
 		if on != nil {
 			on(name)
 		}
@@ -57,7 +62,7 @@ func Build(ctx context.Context, set *processes.Set, root, dir string, on func(na
 		}
 		paths[name] = path
 	}
-	return Programs{Devserver: paths["devserver"], Payments: paths["payments"], Worker: paths["worker"],
+	return Programs{Devserver: paths["devserver"], Payments: paths["payments"], Worker: cmp.Or(paths["worker"], paths["research"]),
 		Superstep: paths["superstep"]}, nil
 }
 

@@ -1,5 +1,5 @@
-// Package stack builds this repository's programs and runs them together: the Temporal development server, the
-// payments service of the refund example, and workers that serve the example's graph.
+// Package stack builds this repository's programs and runs them together: the Temporal development server, workers of an
+// example, and the payments service of the refund example.
 package stack
 
 import (
@@ -28,8 +28,6 @@ type Config struct {
 	Dir string
 	// AnyPort takes free ports even where the usual ones are free.
 	AnyPort bool
-	// ServerOnly leaves out the payments service.
-	ServerOnly bool
 	// Env is added to the workers' environment: "REFUND_LIMIT=5000".
 	Env []string
 	// Drain is how long a worker that is stopped lets running tasks finish.
@@ -49,7 +47,7 @@ type Stack struct {
 	workers  int
 }
 
-// Start starts the Temporal server and the payments service in set, and returns once they serve.
+// Start starts the Temporal server in set, and the payments service if there is one, and returns once they serve.
 func Start(ctx context.Context, set *processes.Set, programs Programs, cfg Config) (*Stack, error) {
 	s := &Stack{set: set, programs: programs, cfg: cfg}
 	// The programs of this stack go where it says, not where a configuration of this machine does.
@@ -59,7 +57,7 @@ func Start(ctx context.Context, set *processes.Set, programs Programs, cfg Confi
 	if err := s.startServer(ctx); err != nil {
 		return nil, err
 	}
-	if cfg.ServerOnly {
+	if programs.Payments == "" {
 		return s, nil
 	}
 	return s, s.startPayments(ctx)
@@ -115,7 +113,7 @@ func (s *Stack) Superstep(ctx context.Context, out io.Writer, args ...string) (e
 	})
 }
 
-// Draw writes the drawing of the graph that the workers serve.
+// Draw writes the drawing of the refund example's graph.
 func (s *Stack) Draw(ctx context.Context, out io.Writer) error {
 	code, err := s.set.Run(ctx, processes.Command{
 		Name: "graph", Path: s.programs.Worker, Args: []string{"graph", "refund"}, Env: s.env(), Output: out,

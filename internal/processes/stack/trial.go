@@ -79,7 +79,7 @@ func (t Trial) start(ctx context.Context, set *processes.Set, dir string) (*Stac
 	if err != nil {
 		return nil, err
 	}
-	programs, err := Build(ctx, set, root, dir, func(name string) { fmt.Fprintln(t.Stderr, "building", name) })
+	programs, err := Build(ctx, set, root, dir, Refund, func(name string) { fmt.Fprintln(t.Stderr, "building", name) })
 	if err != nil {
 		return nil, err
 	}
