@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo dev test check tools build bench chaos soak clean
+.PHONY: help demo demo-research dev test check tools build bench chaos soak clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
@@ -16,6 +16,7 @@ EVERY ?= 30s
 
 help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
+	@echo 'make demo-research   four experts, a data set, a question, a killed worker, one report'
 	@echo 'make dev     the same processes, up until Ctrl-C'
 	@echo 'make test    formatting, vet, linters, determinism, and every test against a real server'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
@@ -27,6 +28,9 @@ help:
 # Built and run, not "go run": that one does not pass on the signal that ends it.
 demo dev:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/refund/$@ && exec $(BIN)/$@
+
+demo-research:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/research/demo && exec $(BIN)/$@
 
 # Tests run with the race detector on our own code. The server is another process, built without it, started once for
 # the whole run.

@@ -40,6 +40,7 @@ func commands(t *testing.T, file string) []string {
 // elsewhere are the documented commands that other tests run, with the file that does.
 var elsewhere = map[string]string{
 	"make demo":                             "../examples/refund/demo/main_test.go",
+	"make demo-research":                    "../examples/research/demo/main_test.go",
 	"make dev":                              "../examples/refund/dev/main_test.go",
 	"make test":                             "../.ci/run",
 	"make bench":                            "../bench/engine_test.go",

@@ -139,8 +139,8 @@ func TestReport(t *testing.T) {
 	require.Equal(t, figures.FlipperLength, figures.BySeparation(all)[0])
 	require.Zero(t, figures.Separation(all[:1], figures.BodyMass))
 	text := figures.Report("Penguins", all, figures.BodyMass)
-	require.True(t, strings.HasPrefix(text, "# Penguins\n\nGentoo has the largest mean body mass, 5076.02 g (n = 123); "+
-		"Adelie the smallest, 3700.66 g (n = 151).\n\n## Body mass (g)\n"), text)
+	require.True(t, strings.HasPrefix(text, "# Penguins\n\nLargest mean body mass: Gentoo, 5076.02 g (n = 123). "+
+		"Smallest: Adelie, 3700.66 g (n = 151).\n\n## Body mass (g)\n"), text)
 	require.Equal(t, 4, strings.Count(text, "\n## "))
 	require.Less(t, strings.Index(text, "| Adelie | 151 | 3700.66 | 458.57 |"), strings.Index(text, "| Gentoo | 123 | 5076.02 | 504.12 |"))
 	require.Contains(t, figures.Report("One", all[:1], figures.BodyMass), "Gentoo has a mean body mass of 5076.02 g (n = 123).")

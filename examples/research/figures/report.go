@@ -80,8 +80,8 @@ func summary(analyses []Analysis, m Measure) string {
 	if len(all) == 1 {
 		return fmt.Sprintf("%s has a mean %s of %.2f %s (n = %d).", most.species, m.Label(), most.Mean, m.Unit(), most.N)
 	}
-	return fmt.Sprintf("%s has the largest mean %s, %.2f %s (n = %d); %s the smallest, %.2f %s (n = %d).",
-		most.species, m.Label(), most.Mean, m.Unit(), most.N, least.species, least.Mean, m.Unit(), least.N)
+	return fmt.Sprintf("Largest mean %s: %s, %.2f %s (n = %d). Smallest: %s, %.2f %s (n = %d).",
+		m.Label(), most.species, most.Mean, m.Unit(), most.N, least.species, least.Mean, m.Unit(), least.N)
 }
 
 func sentence(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
