@@ -18,15 +18,23 @@ const answerTries = 3
 func (c *Client) answer(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (reply workflows.ResumeReply, err error) {
 	for tries := 0; ; tries++ {
 		err = c.update(ctx, last, req.ID, workflows.UpdateResume, req, &reply)
-		if !errors.Is(err, ErrNotFound) || tries == answerTries || !c.shows(ctx, last, req.Question) {
+		if !errors.Is(err, ErrNotFound) || tries == answerTries || !c.shows(ctx, last, req) {
 			return reply, err
 		}
 	}
 }
 
-// shows reports whether a query of the run has the question among those that are open.
-func (c *Client) shows(ctx context.Context, last *lastRun, question string) bool {
+// shows reports whether a query of the run has all that a request answers among the questions that are open.
+func (c *Client) shows(ctx context.Context, last *lastRun, req workflows.ResumeRequest) bool {
 	var s workflows.State
-	return c.query(ctx, last, workflows.QueryState, &s) == nil &&
-		slices.ContainsFunc(s.Questions, func(q pregel.OpenQuestion) bool { return q.ID == question })
+	if c.query(ctx, last, workflows.QueryState, &s) != nil {
+		return false
+	}
+	open := func(question string) bool {
+		return slices.ContainsFunc(s.Questions, func(q pregel.OpenQuestion) bool { return q.ID == question })
+	}
+	if len(req.Answers) == 0 {
+		return open(req.Question)
+	}
+	return !slices.ContainsFunc(req.Answers, func(a pregel.Answer) bool { return !open(a.QuestionID) })
 }

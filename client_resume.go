@@ -19,8 +19,8 @@ import (
 // it answers the only one that is open, or lets the run pass the breakpoint at which it stands.
 //
 // Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
-// or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker when no worker answers: then the answer is not stored (Signal
-// stores it without one).
+// or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker
+// when no worker answers: then the answer is not stored (Signal stores it without one).
 func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, error) {
 	if req.ID == "" {
 		req.ID = uuid.NewString()

@@ -67,7 +67,8 @@ func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]
 	if err := checkAnswerSize(last, req); err != nil {
 		return err
 	}
-	return c.update(ctx, last, req.ID, workflows.UpdateResume, req, nil)
+	_, err = c.answer(ctx, last, req)
+	return err
 }
 
 func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {

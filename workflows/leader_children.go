@@ -56,10 +56,12 @@ func (l *lead) start(a job.Assignment) {
 	ctx, cancel := workflow.WithCancel(workflow.WithChildOptions(l.life, l.childOptions(a, expert)))
 	c.cancel = cancel
 	l.children = append(l.children, c)
-	future := workflow.ExecuteChildWorkflow(ctx, GraphWorkflow, GraphInput{
-		Graph: expert.Graph, Input: pregel.Input{Value: input}, Requester: l.board.Job.Requester, Segments: true, ReadsStored: true,
+	in := GraphInput{
+		Graph: expert.Graph, Input: pregel.Input{Value: input}, Requester: l.board.Job.Requester,
 		Attributes: l.in.Attributes, Inbox: l.in.Inbox, Notices: l.in.Notices, Expert: true,
-	})
+	}
+	in.AsOfNow()
+	future := workflow.ExecuteChildWorkflow(ctx, GraphWorkflow, in)
 	workflow.Go(l.life, func(ctx workflow.Context) {
 		var result GraphResult
 		err := future.Get(ctx, &result)
