@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"superstep.dev"
 	"superstep.dev/job"
@@ -19,14 +20,17 @@ type jobFollow struct {
 	id   string
 	asks chan superstep.ThreadView // attempts that wait for people
 	open map[string]bool           // attempts under way, by thread: whether they wait for people
+	// looking are those who read beside the one that shows: all have ended when the command does.
+	looking sync.WaitGroup
 }
 
 // followJob shows what happens to a job behind an event until it waits or ends, and ends the command with the code of that.
 func (a *app) followJob(ctx context.Context, svc service, id string, after int64) error {
 	inner, stop := context.WithCancel(ctx)
-	defer stop()
 	f := &jobFollow{app: a, svc: svc, id: id, asks: make(chan superstep.ThreadView), open: map[string]bool{}}
 	err := f.run(inner, after)
+	stop()
+	f.looking.Wait()
 	if err == nil {
 		err = f.end(ctx)
 	}
@@ -41,7 +45,7 @@ type happened struct {
 
 func (f *jobFollow) run(ctx context.Context, after int64) error {
 	events := make(chan happened)
-	go func() {
+	f.looking.Go(func() {
 		for e, err := range f.svc.FollowJob(ctx, f.id, after) {
 			select {
 			case events <- happened{e, err}:
@@ -53,7 +57,7 @@ func (f *jobFollow) run(ctx context.Context, after int64) error {
 		case events <- happened{err: io.EOF}:
 		case <-ctx.Done():
 		}
-	}()
+	})
 	for {
 		select {
 		case h := <-events:
@@ -125,7 +129,7 @@ func (f *jobFollow) line(at, what, subjob string, attempt int, expert, text stri
 
 // watch waits until an attempt asks people, or ends.
 func (f *jobFollow) watch(ctx context.Context, thread string) {
-	go func() {
+	f.looking.Go(func() {
 		v, err := f.svc.Follow(ctx, superstep.ThreadView{Thread: thread}, func(superstep.Progress) {})
 		if err != nil || v.Status != superstep.StatusWaiting || len(v.Questions) == 0 {
 			return // the leader tells how it ended, and a follower who cannot look at an attempt shows the job all the same
@@ -134,7 +138,7 @@ func (f *jobFollow) watch(ctx context.Context, thread string) {
 		case f.asks <- v:
 		case <-ctx.Done():
 		}
-	}()
+	})
 }
 
 // asked shows what an attempt asks.
