@@ -185,7 +185,7 @@ func TestB24RefusalsAreErrors(t *testing.T) {
 		kind error
 		says string
 	}{
-		"stop of a finished job":  {func() error { _, err := s.StopJob(ctx, id, ""); return err }, superstep.ErrBadInput, "FINISHED"},
+		"stop of a finished job":  {func() error { _, err := s.StopJob(ctx, id, ""); return err }, superstep.ErrBadInput, "it has finished"},
 		"recovery of a finished":  {func() error { _, err := s.RecoverJob(ctx, id, job.Recover{}); return err }, superstep.ErrNotFailed, "FINISHED"},
 		"retry in a finished job": {func() error { _, err := s.RetrySubJob(ctx, id, "p1-1", ""); return err }, superstep.ErrBadInput, "FINISHED"},
 		"a budget of a finished":  {func() error { _, err := s.RaiseBudget(ctx, id, job.Budget{Tokens: 1}); return err }, superstep.ErrBadInput, "FINISHED"},
