@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -275,6 +276,12 @@ func (r *rig) steered() map[string]string { return map[string]string{"dir": r.di
 func value[T any](r *rig, thread, channel string) T {
 	r.t.Helper()
 	state, err := r.client.State(r.t.Context(), thread)
+	r.until("a worker tells the state of "+thread, func() bool { // one that is busy with a large state may take longer than a reader waits
+		if errors.Is(err, superstep.ErrNoWorker) {
+			state, err = r.client.State(r.t.Context(), thread)
+		}
+		return !errors.Is(err, superstep.ErrNoWorker)
+	})
 	require.NoError(r.t, err)
 	var v T
 	if raw, ok := state.Values[channel]; ok {
