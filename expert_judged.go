@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
 
@@ -42,7 +43,7 @@ func judged(ctx context.Context, a job.Assignment, made job.WorkflowMessage, jud
 	}
 	reason := fmt.Sprintf("the evaluator of expert %q failed: %v", a.Expert, failed)
 	return job.WorkflowMessage{Status: job.ExecutionError, Output: made.Output, Usage: made.Usage,
-		Evaluation: shortened(reason, job.MaxNote)}, nil
+		Evaluation: clip.Text(reason, job.MaxNote)}, nil
 }
 
 // givenBack reports whether an error is no failure of the call: the task waits, begins again, is over, or its allowance is
@@ -51,17 +52,4 @@ func givenBack(ctx context.Context, err error) bool {
 	var spent *OverBudgetError
 	return ctx.Err() != nil || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrYielded) ||
 		errors.Is(err, graphadapter.ErrFenced) || errors.As(err, &spent)
-}
-
-// shortened cuts a text to a number of bytes, at the end of a character.
-func shortened(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	const more = "…"
-	cut := most - len(more)
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + more
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 	"superstep.dev/workflows"
 )
@@ -31,7 +32,7 @@ func (c *Client) launchJob(ctx context.Context, call string, in workflows.Leader
 	in.Attributes, in.Inbox, in.ContinueAt = has.runs, has.questions, c.continueAt
 	id := job.WorkflowID(in.Job.ID)
 	memo, err := c.memoOf(in.Leader, map[string]string{workflows.MemoGraph: in.Leader, workflows.MemoStart: call,
-		memoJobGoal: shortened(in.Job.Goal, goalShown)})
+		memoJobGoal: clip.Text(in.Job.Goal, goalShown)})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
 
@@ -114,7 +115,7 @@ func (p *purse) settle(m job.WorkflowMessage, err error) (job.WorkflowMessage, e
 	switch {
 	case err != nil && p.refused != nil:
 		return job.WorkflowMessage{Status: job.ExecutionError, OverBudget: true, Usage: p.spent,
-			Evaluation: shortened(p.refused.Error(), job.MaxNote)}, nil
+			Evaluation: clip.Text(p.refused.Error(), job.MaxNote)}, nil
 	case err != nil:
 		return m, err
 	case m.Usage != (job.Usage{}):

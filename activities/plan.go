@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
 
@@ -113,17 +113,11 @@ func (a *apart) askAgain(err error) error {
 		return temporal.NewApplicationErrorWithCause("the failed call of the planner could not be recorded",
 			graphadapter.NodeStoppedType, recorded)
 	}
-	return retryIn(wait, short(err))
+	return retryIn(wait, clip.Text(err.Error(), maxPlanError))
 }
 
 func planFailed(err error) error {
-	return temporal.NewNonRetryableApplicationError("the planner cannot be asked: "+short(err), PlanFailedType, nil)
-}
-
-// short is what an error says, in as many bytes as can always be reported.
-func short(err error) string {
-	text := err.Error()
-	return strings.ToValidUTF8(text[:min(len(text), maxPlanError)], "\uFFFD")
+	return temporal.NewNonRetryableApplicationError("the planner cannot be asked: "+clip.Text(err.Error(), maxPlanError), PlanFailedType, nil)
 }
 
 // End is the activity that terminates an attempt which does not end when it is told to.

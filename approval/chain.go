@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"superstep.dev/internal/clip"
 )
 
 // Append returns e as the next entry of the chain, and moves the chain on: Seq, Before and Hash are set, the time is in
@@ -22,7 +24,7 @@ func (e Entry) bounded() Entry {
 		(*string)(&e.Kind), &e.Thread, &e.Question, &e.Who, (*string)(&e.Verdict), &e.ParamsHash, &e.Token, (*string)(&e.Code),
 		&e.Reason, &e.Policy,
 	} {
-		*text = clip(*text, MaxReason)
+		*text = clip.Text(*text, MaxReason)
 	}
 	e.At = e.At.Round(0).UTC()
 	if year := e.At.Year(); year < 0 || year > 9999 {

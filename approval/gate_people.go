@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"superstep.dev/internal/clip"
 )
 
 // person returns somebody as they are now. Without a directory a name is all that is known.
@@ -153,5 +155,5 @@ func (g *Gate) version(ctx context.Context) (string, error) {
 		}
 		versions = append(versions, v)
 	}
-	return clip(strings.Join(slices.Compact(versions), " "), MaxName), nil
+	return clip.Text(strings.Join(slices.Compact(versions), " "), MaxName), nil
 }

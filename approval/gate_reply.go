@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"superstep.dev/internal/clip"
 )
 
 // Reply says whether a reply counts. It checks, in this order, and the first that fails decides: the reply's shape; the
@@ -184,7 +186,7 @@ func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
 	case err == nil:
 		r.Allowed = true
 	case errors.As(err, &refused):
-		r.Code, r.Reason = refused.code, clip(refused.reason, MaxReason)
+		r.Code, r.Reason = refused.code, clip.Text(refused.reason, MaxReason)
 	case ctx.Err() != nil:
 		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())
 	default:

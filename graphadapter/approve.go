@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 )
 
 // MaxApprovalRounds bounds how often one action is asked about: the first time, and anew after each edit or drift.
@@ -141,8 +142,8 @@ func noted(summary, note string) string {
 			return ' '
 		}
 		return r
-	}, cutTo(note, approval.MaxSummary/2))
-	return cutTo(summary, approval.MaxSummary-len(note)-3) + " (" + note + ")"
+	}, clip.Text(note, approval.MaxSummary/2))
+	return clip.Text(summary, approval.MaxSummary-len(note)-3) + " (" + note + ")"
 }
 
 func lastVoter(d approval.Decision) string {

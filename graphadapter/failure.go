@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
-	"unicode/utf8"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 )
 
 // maxMessage bounds a stored failure's message, in bytes.
@@ -67,17 +66,4 @@ func wrapper(t reflect.Type) bool {
 }
 
 // bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
-func bounded(text string) string { return cutTo(text, maxMessage) }
-
-func cutTo(text string, most int) string {
-	const cut = " … (cut)"
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	end := most - len(cut)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + cut
-}
+func bounded(text string) string { return clip.Text(text, maxMessage) }

@@ -161,7 +161,7 @@ func TestFailureMessageIsBounded(t *testing.T) {
 		if len(got) > maxMessage || !utf8.ValidString(got) {
 			t.Errorf("%d bytes, valid %v", len(got), utf8.ValidString(got))
 		}
-		if len(text) > maxMessage != strings.HasSuffix(got, "(cut)") {
+		if len(text) > maxMessage != strings.HasSuffix(got, "…") {
 			t.Errorf("ends in %q", got[max(0, len(got)-20):])
 		}
 		if _, err := json.Marshal(got); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 )
 
 // ErrInterrupted is what [TaskRun.Ask] returns while there is no answer. A node passes it on; the task then waits,
@@ -130,7 +131,7 @@ func (t *TaskRun) Drain(reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.drain == "" && !t.closed {
-		t.drain = cutTo(reason, maxDrainReason)
+		t.drain = clip.Text(reason, maxDrainReason)
 	}
 }
 

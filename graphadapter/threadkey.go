@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 )
 
 // maxKeptEntry bounds what a thread keeps under one of its keys, in bytes.
@@ -45,7 +46,7 @@ func KeptOf(task *pregel.Task, entries []ledger.Entry) map[string]pregel.Value {
 		}
 		if entrySize(e) > maxKeptEntry {
 			e = slim(e)
-			e.Evidence = cutTo(e.Evidence, maxKeptEntry/4)
+			e.Evidence = clip.Text(e.Evidence, maxKeptEntry/4)
 		}
 		v, err := encode(e)
 		if err != nil {
@@ -101,7 +102,7 @@ func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence s
 		return nil
 	}
 	e := slim(c.Effect)
-	e.State, e.Evidence = state, cutTo(evidence, maxKeptEntry/4)
+	e.State, e.Evidence = state, clip.Text(evidence, maxKeptEntry/4)
 	v, err := encode(e)
 	if err != nil {
 		return err

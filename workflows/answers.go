@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 )
 
 // onResume takes in an answer that the validator let through. It is durable now: the run goes on with it when its
@@ -73,9 +74,9 @@ const signalsAtOnce = 100
 
 func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 	if err := r.refusal(req); err != nil { // which bounds it before anything else looks at it
-		r.inbox.refuse(Refused{Question: clip(req.Question), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
-		r.refuseReply(refusalOf(clip(req.Question), err), 1)
-		workflow.GetLogger(ctx).Warn("answer by signal refused", "question", clip(req.Question), "reason", err.Error())
+		r.inbox.refuse(Refused{Question: named(req.Question), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.refuseReply(refusalOf(named(req.Question), err), 1)
+		workflow.GetLogger(ctx).Warn("answer by signal refused", "question", named(req.Question), "reason", err.Error())
 		return
 	}
 	if _, ok := r.repeated(req); ok || r.inbox.again(UpdateResume, req.ID, nil) {
@@ -89,12 +90,8 @@ func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 	r.inbox.signals = append(r.inbox.signals, req)
 }
 
-func clip(s string) string {
-	if len(s) > maxNameBytes {
-		return s[:maxNameBytes]
-	}
-	return s
-}
+// named is a name that somebody sent, as far as it is repeated.
+func named(s string) string { return clip.Text(s, maxNameBytes) }
 
 // accept notes answers as given, and returns the node that asked the last of them.
 func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answer) string {

@@ -127,7 +127,7 @@ func readReply(value pregel.Value) (approval.Reply, error) {
 			return reply, errors.New("parameters go with an edit only")
 		}
 	default:
-		return reply, fmt.Errorf("%q is no verdict: approve, reject or edit", clip(string(reply.Verdict)))
+		return reply, fmt.Errorf("%q is no verdict: approve, reject or edit", named(string(reply.Verdict)))
 	}
 	if len(reply.Reason) > maxReasonBytes {
 		return reply, fmt.Errorf("a reason has at most %d bytes", maxReasonBytes)

@@ -157,8 +157,8 @@ func (r *run) countSignal(ctx workflow.Context, v *verified, w WaitingReply) {
 func (r *run) refuseWaiting(ctx workflow.Context, w WaitingReply, why AnswerRefusal) {
 	by := why.By
 	if by == "" {
-		by = clip(w.Request.By)
+		by = named(w.Request.By)
 	}
-	r.inbox.refuse(Refused{Question: clip(why.Question), By: by, Reason: why.Reason, Code: why.Code, At: workflow.Now(ctx)})
+	r.inbox.refuse(Refused{Question: named(why.Question), By: by, Reason: why.Reason, Code: why.Code, At: workflow.Now(ctx)})
 	r.refuseReply(why, w.Count)
 }

@@ -98,7 +98,7 @@ func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 			return
 		}
 		if why := r.cancel.take(req); why != "" {
-			r.inbox.refuse(Refused{Question: SignalCancel, By: clip(req.By), Reason: why, At: workflow.Now(ctx)})
+			r.inbox.refuse(Refused{Question: SignalCancel, By: named(req.By), Reason: why, At: workflow.Now(ctx)})
 			continue
 		}
 		cancel()

@@ -100,8 +100,8 @@ func (r *run) receiveEvents(ctx workflow.Context) {
 
 func (r *run) eventBySignal(ctx workflow.Context, req EventRequest) {
 	if _, err := r.takeEvent(ctx, req); err != nil {
-		r.inbox.refuse(Refused{Event: clip(req.Name), By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
-		workflow.GetLogger(ctx).Warn("event by signal refused", "event", clip(req.Name), "reason", err.Error())
+		r.inbox.refuse(Refused{Event: named(req.Name), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		workflow.GetLogger(ctx).Warn("event by signal refused", "event", named(req.Name), "reason", err.Error())
 	}
 }
 

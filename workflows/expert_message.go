@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
 
@@ -25,16 +25,8 @@ func lied(used job.Usage, problem string) job.WorkflowMessage {
 
 // broken is an attempt that ended without a word of its expert that counts.
 func broken(why string, used job.Usage) job.WorkflowMessage {
-	why = bounded(why, job.MaxNote)
+	why = clip.Text(why, job.MaxNote)
 	return job.WorkflowMessage{Status: job.ExecutionError, Evaluation: why, Lesson: why, Usage: used}
-}
-
-// bounded is text of at most that many bytes.
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
 // messageProblem says what is wrong with an expert's message, "" for nothing.
@@ -42,7 +34,7 @@ func messageProblem(m job.WorkflowMessage) string {
 	known := []job.WorkflowStatus{job.Success, job.ExecutionError, job.InputDataError, job.TooComplicated}
 	switch {
 	case !slices.Contains(known, m.Status):
-		return fmt.Sprintf("there is no status %q, only %q", bounded(string(m.Status), job.MaxID), known)
+		return fmt.Sprintf("there is no status %q, only %q", clip.Text(string(m.Status), job.MaxID), known)
 	case len(m.Output) > job.MaxOutput:
 		return fmt.Sprintf("the output has %d bytes, the most is %d: keep it outside and return an artifact", len(m.Output), job.MaxOutput)
 	case len(m.Evaluation) > job.MaxNote || len(m.Lesson) > job.MaxNote:

@@ -98,7 +98,7 @@ func (r *run) overWith(ctx workflow.Context, question string) {
 	}
 	a := r.inbox.answered[at]
 	r.tellOf(ctx, pregel.OpenQuestion{Node: a.Node, Question: pregel.Question{ID: question}},
-		approval.Notice{Kind: approval.KindAnswered, By: clip(a.By)})
+		approval.Notice{Kind: approval.KindAnswered, By: named(a.By)})
 }
 
 // tellAudited tells of what the audit says of an approval's time.

@@ -109,7 +109,7 @@ func pauseSignals(ctx workflow.Context) workflow.ReceiveChannel {
 
 func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
 	if err := pauseRefusal(req); err != nil {
-		r.inbox.refuse(Refused{By: clip(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(Refused{By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
 	r.setPause(ctx, req)
