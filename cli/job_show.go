@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,36 +33,6 @@ the job waits or ends, with the exit code of that: 0 finished, 1 failed, 3 waits
 	})
 	cmd.Flags().BoolVar(&follow, "follow", false, "show what happens until the job waits or ends")
 	return cmd
-}
-
-func (a *app) jobAnswerCommand() *cobra.Command {
-	return a.build(command{
-		use: "answer JOB", short: "Wait for a job and print its answer", args: []string{"JOB"},
-		about:   `The answer is whole and alone on standard output. A job that failed or was stopped has none, and the command fails.`,
-		example: []string{"job answer report-3", "job answer report-3 | less"},
-		run: func(cmd *cobra.Command, args []string) error {
-			return onJob(a, cmd.Context(), args[0], service.JobAnswer, func(answer superstep.JobAnswer) error {
-				a.printf("%s\n", lines(answer.Text))
-				return nil
-			})
-		},
-	})
-}
-
-// lines is a text of several lines without what a terminal would take for more than text. Its layout is kept.
-func lines(text string) string {
-	var b strings.Builder
-	for _, r := range strings.TrimRight(text, "\n") {
-		switch {
-		case harmless(r) || r == ' ' || r == '\n':
-			b.WriteRune(r)
-		case r == '\t':
-			b.WriteString("    ")
-		default:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		}
-	}
-	return b.String()
 }
 
 func (a *app) showJob(v superstep.JobView) error {
@@ -125,18 +94,6 @@ func (a *app) jobFacts(v job.View) *table {
 	return t
 }
 
-// split parts the subjobs that count from those that others have replaced.
-func split(all []job.SubJob) (current, replaced []job.SubJob) {
-	for _, s := range all {
-		if s.Legacy {
-			replaced = append(replaced, s)
-		} else {
-			current = append(current, s)
-		}
-	}
-	return current, replaced
-}
-
 // drawJob draws what waits for what, or lists it when it is too much for a picture.
 func (a *app) drawJob(subjobs []job.SubJob) {
 	if len(subjobs) > mostShown {
@@ -168,70 +125,6 @@ func (a *app) coloured(drawn string) string {
 	const green, yellow, red, end = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
 	return strings.NewReplacer(markFinished, green+markFinished+end, markRunning, yellow+markRunning+end,
 		markRetry, yellow+markRetry+end, markFailed, red+markFailed+end, markStopped, red+markStopped+end).Replace(drawn)
-}
-
-func (a *app) showSubJobs(v job.View, current, replaced []job.SubJob) error {
-	shown := current
-	if len(current) > mostShown {
-		shown = slices.DeleteFunc(slices.Clone(current), func(s job.SubJob) bool {
-			return s.Attempts < 2 && len(s.Lessons) == 0 && (s.Status == job.StatusFinished || s.Status == job.StatusCreated)
-		})
-	}
-	if cut := min(len(shown), mostShown); cut < len(shown) {
-		shown = shown[:cut]
-	}
-	t := newTable("SUBJOB", "EXPERT", "STATUS", "ATTEMPTS", "TOOK", "NOTE")
-	for _, s := range append(slices.Clone(shown), replaced[:min(len(replaced), mostShown)]...) {
-		t.row(s.ID, s.Expert, statusOfSubJob(s), fmt.Sprint(s.Attempts), a.took(s), noteOf(s, v.SubJobs))
-	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
-	if more := len(current) + len(replaced) - len(t.rows) + 1; more > 0 {
-		a.printf("%d more: %s\n", more, a.commandLine("job", "show", v.ID, "-o", "json"))
-	}
-	return nil
-}
-
-// took is how long the work on a subjob took from its first attempt on, or has taken until now.
-func (a *app) took(s job.SubJob) string {
-	switch {
-	case s.Started.IsZero():
-		return ""
-	case s.Open || s.Ended.IsZero():
-		return shortDuration(a.now().Sub(s.Started))
-	}
-	return shortDuration(s.Ended.Sub(s.Started))
-}
-
-func statusOfSubJob(s job.SubJob) string {
-	switch {
-	case s.Legacy:
-		return "REPLACED"
-	case s.Stale:
-		return string(s.Status) + " (stale)"
-	}
-	return string(s.Status)
-}
-
-// noteOf is what a person should know of a subjob at first sight.
-func noteOf(s job.SubJob, all []job.SubJob) string {
-	if s.Legacy {
-		var by []string
-		for _, other := range all {
-			if other.Parent == s.ID {
-				by = append(by, other.ID)
-			}
-		}
-		return "by " + list(by)
-	}
-	if n := len(s.Lessons); n > 0 && s.Status != job.StatusFinished {
-		return shorten("lesson: "+clean(s.Lessons[n-1]), cellWidth)
-	}
-	if s.Reason != "" {
-		return shorten(clean(s.Reason), cellWidth)
-	}
-	return shorten(clean(s.Goal), cellWidth-40)
 }
 
 // showWaiting shows the open questions of a job.

@@ -14,18 +14,11 @@ type Program struct {
 	Leaders []*superstep.Leader
 }
 
-// Main runs the command line of this process over graphs, and ends the process with an exit code. Ctrl-C and SIGTERM
-// stop the command: a worker drains, a followed run goes on without its follower. The second signal stops at once.
+// Main is [Program.Main] over graphs.
 func Main(graphs ...superstep.Runnable) { Program{Graphs: graphs}.Main() }
 
-// Run carries out one command line and returns its exit code. args leave out the program's name. When ctx ends, so
-// does the command, as on Ctrl-C.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
-	graphs ...superstep.Runnable) int {
-	return Program{Graphs: graphs}.Run(ctx, args, stdin, stdout, stderr)
-}
-
-// Main is [Main] over graphs and leaders.
+// Main runs the command line of this process, and ends the process with an exit code. Ctrl-C and SIGTERM stop the command:
+// a worker drains, a followed run goes on without its follower. The second signal stops at once.
 func (p Program) Main() {
 	ctx, stop := untilSignal(context.Background(), os.Stderr, os.Exit)
 	code := p.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -33,7 +26,8 @@ func (p Program) Main() {
 	os.Exit(code)
 }
 
-// Run is [Run] over graphs and leaders.
+// Run carries out one command line and returns its exit code. args leave out the program's name. When ctx ends, so does the
+// command, as on Ctrl-C.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return newApp(stdin, stdout, stderr, p).run(ctx, args)
 }
