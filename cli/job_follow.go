@@ -20,6 +20,7 @@ type jobFollow struct {
 	id   string
 	asks chan superstep.ThreadView // attempts that wait for people
 	open map[string]bool           // attempts under way, by thread: whether they wait for people
+	told map[[2]string]bool        // questions that were shown, by thread and id
 	// looking are those who read beside the one that shows: all have ended when the command does.
 	looking sync.WaitGroup
 }
@@ -27,7 +28,7 @@ type jobFollow struct {
 // followJob shows what happens to a job behind an event until it waits or ends, and ends the command with the code of that.
 func (a *app) followJob(ctx context.Context, svc service, id string, after int64) error {
 	inner, stop := context.WithCancel(ctx)
-	f := &jobFollow{app: a, svc: svc, id: id, asks: make(chan superstep.ThreadView), open: map[string]bool{}}
+	f := &jobFollow{app: a, svc: svc, id: id, asks: make(chan superstep.ThreadView), open: map[string]bool{}, told: map[[2]string]bool{}}
 	err := f.run(inner, after)
 	stop()
 	f.looking.Wait()
@@ -75,12 +76,13 @@ func (f *jobFollow) run(ctx context.Context, after int64) error {
 					return err
 				}
 			}
+			f.lookAgain(ctx)
 		case v := <-f.asks:
 			if err := f.asked(ctx, v); err != nil {
 				return err
 			}
-			if f.allAsk() {
-				return nil
+			if rests, err := f.onlyAsks(ctx); rests || err != nil {
+				return err
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -148,6 +150,10 @@ func (f *jobFollow) asked(ctx context.Context, v superstep.ThreadView) error {
 	}
 	f.open[v.Thread] = true
 	for _, q := range v.Questions {
+		if f.told[[2]string{v.Thread, q.ID}] {
+			continue
+		}
+		f.told[[2]string{v.Thread, q.ID}] = true
 		if f.app.json() {
 			if err := f.app.writeJSONLine(map[string]any{"kind": "asks", "thread": v.Thread, "question": q}); err != nil {
 				return err
@@ -160,7 +166,37 @@ func (f *jobFollow) asked(ctx context.Context, v superstep.ThreadView) error {
 	return nil
 }
 
-// allAsk reports whether every attempt under way waits for people.
+// lookAgain looks once more at the attempts when all that are left have asked: some may have had their answers meanwhile,
+// and have gone on or asked something else.
+func (f *jobFollow) lookAgain(ctx context.Context) {
+	if !f.allAsk() {
+		return
+	}
+	for thread := range f.open {
+		f.open[thread] = false
+		f.watch(ctx, thread)
+	}
+}
+
+// onlyAsks reports whether nothing is left of the job to do but to answer. The leader is asked: attempts may have begun
+// that its events have not told of yet.
+func (f *jobFollow) onlyAsks(ctx context.Context) (bool, error) {
+	if !f.allAsk() {
+		return false, nil
+	}
+	v, err := f.svc.Job(ctx, f.id)
+	if err != nil || v.Phase == job.PhasePlanning {
+		return false, err
+	}
+	for _, s := range v.SubJobs {
+		if s.Open && !f.open[job.AttemptThread(f.id, s.ID, s.Attempts)] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// allAsk reports whether every attempt that is known to be under way waits for people.
 func (f *jobFollow) allAsk() bool {
 	for _, waits := range f.open {
 		if !waits {

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"superstep.dev"
+	"superstep.dev/job"
+)
+
+// asking is a service whose job's events and attempts come when a test says so.
+type asking struct {
+	service
+	events   chan job.Event
+	attempts map[string]chan superstep.ThreadView
+	rest     atomic.Bool // only attempt a is under way
+}
+
+func (s *asking) FollowJob(ctx context.Context, _ string, _ int64) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) {
+		for {
+			select {
+			case e := <-s.events:
+				if !yield(e, nil) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func (s *asking) Follow(ctx context.Context, since superstep.ThreadView, _ func(superstep.Progress)) (superstep.ThreadView, error) {
+	select {
+	case v := <-s.attempts[since.Thread]:
+		return v, nil
+	case <-ctx.Done():
+		return superstep.ThreadView{}, ctx.Err()
+	}
+}
+
+// Job has attempts under way before their events are there.
+func (s *asking) Job(context.Context, string) (superstep.JobView, error) {
+	return superstep.JobView{View: job.View{ID: "j", Status: job.StatusRunning, SubJobs: []job.SubJob{
+		{ID: "a", Open: true, Attempts: 1}, {ID: "b", Open: !s.rest.Load(), Attempts: 1}}}}, nil
+}
+
+// TestFollowedAttemptsThatAsk: a question is shown once, and the command ends when all that is left waits for people, also
+// when some have asked long before the others ended, were answered, and have asked again.
+func TestFollowedAttemptsThatAsk(t *testing.T) {
+	a, b := job.AttemptThread("j", "a", 1), job.AttemptThread("j", "b", 1)
+	s := &asking{events: make(chan job.Event), attempts: map[string]chan superstep.ThreadView{
+		a: make(chan superstep.ThreadView), b: make(chan superstep.ThreadView)}}
+	screen := make(lineWriter, 100)
+	app := newApp(nil, screen, screen, Program{})
+	app.program = "superstep"
+	app.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	ended := make(chan error, 1)
+	go func() { ended <- app.followJob(t.Context(), s, "j", 0) }()
+	event := func(kind, subjob string) {
+		s.events <- job.Event{Kind: kind, SubJob: subjob, Attempt: 1, Time: app.now()}
+	}
+	asks := func(questions ...string) {
+		v := superstep.ThreadView{Thread: a, Status: superstep.StatusWaiting}
+		for _, q := range questions {
+			v.Questions = append(v.Questions, superstep.Question{ID: q, Value: []byte(`"` + q + `?"`)})
+		}
+		s.attempts[a] <- v
+	}
+	event("started", "a")
+	event("started", "b")
+	asks("one")
+	shown := ""
+	for !strings.Contains(shown, "Next:") {
+		shown += <-screen
+	}
+	s.rest.Store(true)
+	event("finished", "b") // all that is left has asked
+	asks("one", "two")     // and now it asks something else too
+	if err := <-ended; !errors.Is(err, statusExit(ExitWaiting)) {
+		t.Errorf("it ended with %v", err)
+	}
+	close(screen)
+	for line := range screen {
+		shown += line
+	}
+	for _, text := range []string{"asks         one  one?", "asks         two  two?", "finished     b"} {
+		if n := strings.Count(shown, text); n != 1 {
+			t.Errorf("%q is there %d times in\n%s", text, n, shown)
+		}
+	}
+}
+
+// lineWriter hands on what is written.
+type lineWriter chan string
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	w <- string(p)
+	return len(p), nil
+}
