@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// The hand-written side of an answer: a workflow that waits for an update, and then executes two activities.
+// The hand-written side of an answer: a workflow that waits for an update, and then executes activities.
 const (
 	answerPlainQueue    = "bench-answer-plain"
 	answerPlainWorkflow = "bench.answered"
@@ -18,7 +18,7 @@ const (
 	answerPlainWaits    = "waits"
 )
 
-// registerAnswerPlain registers the workflow; started is told when the second activity begins.
+// registerAnswerPlain registers the workflow; started is told when its last activity begins.
 func registerAnswerPlain(r worker.Registry, started chan<- time.Time) {
 	r.RegisterWorkflowWithOptions(runAnswerPlain, workflow.RegisterOptions{Name: answerPlainWorkflow})
 	r.RegisterActivityWithOptions(func(_ context.Context, in plainStep) (plainStep, error) {
@@ -29,7 +29,8 @@ func registerAnswerPlain(r worker.Registry, started chan<- time.Time) {
 	}, activity.RegisterOptions{Name: plainActivity})
 }
 
-func runAnswerPlain(ctx workflow.Context, note string) error {
+// runAnswerPlain counts its activities down.
+func runAnswerPlain(ctx workflow.Context, steps int) error {
 	answered, waits := false, false
 	err := workflow.SetUpdateHandler(ctx, answerPlainUpdate, func(workflow.Context, string) error {
 		answered = true
@@ -45,14 +46,20 @@ func runAnswerPlain(ctx workflow.Context, note string) error {
 	if err := workflow.Await(ctx, func() bool { return answered }); err != nil {
 		return err
 	}
-	return runPlainWorkflow(ctx, 2, note)
+	ctx = workflow.WithActivityOptions(ctx, plainActivityOptions())
+	for left := steps; left > 0; left-- {
+		if err := workflow.ExecuteActivity(ctx, plainActivity, plainStep{Step: left, Note: chainNote}).Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// plainTrip starts the workflow, tells it when it waits, and returns how long it took until its second activity began.
-func (a *answers) plainTrip(ctx context.Context, id string) (time.Duration, error) {
+// plainTrip starts the workflow, tells it when it waits, and returns how long it took until the last of its activities began.
+func (a *answers) plainTrip(ctx context.Context, id string, steps int) (time.Duration, error) {
 	run, err := a.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: answerPlainQueue, WorkflowTaskTimeout: 3 * time.Second,
-	}, answerPlainWorkflow, chainNote)
+	}, answerPlainWorkflow, steps)
 	if err != nil {
 		return 0, err
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
 	"superstep.dev"
@@ -20,9 +20,17 @@ const (
 	inboxRounds = 20
 	barInbox    = 1000 // ms
 	inboxPage   = 50
+	inboxQueue  = "bench-inbox"
+	// overdueAfter is how long ann has.
+	overdueAfter = time.Second
 	// indexPatience is how long the server may take to index what was started.
 	indexPatience = 5 * time.Minute
 )
+
+// inboxState is what a run has that waits.
+type inboxState struct {
+	Order superstep.Value[int] `json:"order"`
+}
 
 // onPostgresInbox measures the first page of what waits for people, where PostgreSQL is installed.
 func onPostgresInbox(ctx context.Context, b *bench) ([]figure, error) {
@@ -38,8 +46,8 @@ func onPostgresInbox(ctx context.Context, b *bench) ([]figure, error) {
 	return figures, errors.Join(err, p.Stop())
 }
 
-// inbox asks for pages while that many runs wait. What the index holds of a run is all that counts, so the runs are started
-// with that, and no worker: nobody would have the time to let each of them get to its question.
+// inbox asks for pages while that many runs wait: each has been carried out by a worker up to its question. The worker is
+// gone by then, as it would only sit there.
 func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
 	s, err := b.serve(ctx, "--postgres", dsn)
 	if err != nil {
@@ -50,13 +58,15 @@ func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
 		return nil, err
 	}
 	defer c.Close()
-	if err := startWaiting(ctx, c, b.waiting); err != nil {
-		return nil, err
-	}
-	service, err := superstep.NewClient(c, superstep.ClientConfig{})
+	service, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: inboxQueue})
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
+	if err := b.letWait(ctx, c, service); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(b.notes, "%d runs wait after %v\n", b.waiting, time.Since(began).Round(time.Second))
 	var first, selected sample
 	for round := range b.repeat(inboxRounds) + 1 {
 		for query, out := range map[superstep.InboxQuery]*sample{
@@ -83,44 +93,66 @@ func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
 	}, s.process.Stop()
 }
 
-// startWaiting starts runs that look to the index as if they waited, and returns when it has all of them. Every tenth is
-// overdue and asks ann.
-func startWaiting(ctx context.Context, c client.Client, n int) error {
+// refundGraph asks for the approval of a refund. Every tenth run asks ann, who does not answer in time: it pauses, overdue.
+func refundGraph() *superstep.Graph[inboxState] {
+	g := superstep.NewStateGraph[inboxState]("refund")
+	g.AddNode("commit_refund", func(_ context.Context, s inboxState) (inboxState, error) { return s, nil },
+		superstep.WithApproval(func(s inboxState) (approval.Action, bool) {
+			order := s.Order.Get()
+			action := approval.Action{Tool: "refund", Summary: fmt.Sprintf("Refund 250.00 to order %d", order), Risk: approval.RiskHigh,
+				Params: json.RawMessage(`{"amount":25000}`), Approvers: []string{"group:finance"}}
+			if order%10 == 0 {
+				action.Approvers, action.Within, action.Silence = []string{"ann"}, overdueAfter.Milliseconds(), approval.SilencePause
+			}
+			return action, true
+		}))
+	g.AddEdge(superstep.Start, "commit_refund")
+	return g.MustCompile()
+}
+
+// letWait starts runs, has a worker carry them out until they wait for people, and returns when the index has all of them.
+func (b *bench) letWait(ctx context.Context, c client.Client, service *superstep.Client) error {
+	w, err := superstep.NewWorker(c, superstep.WorkerConfig{Graphs: []superstep.Runnable{refundGraph()}, TaskQueue: inboxQueue})
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- w.Run(serving) }()
+	err = startRefunds(ctx, service, b.waiting)
+	if err == nil {
+		err = awaitCount(ctx, c, workflows.AttributeQuestions+" > 0", b.waiting)
+	}
+	if err == nil {
+		query := fmt.Sprintf("%s < '%s'", workflows.AttributeDue, time.Now().Add(overdueAfter).Format(time.RFC3339))
+		err = awaitCount(ctx, c, query, b.waiting/10)
+	}
+	stop()
+	return errors.Join(err, <-served)
+}
+
+func startRefunds(ctx context.Context, service *superstep.Client, n int) error {
 	all, starting := errgroup.WithContext(ctx)
 	all.SetLimit(16)
 	for i := range n {
 		all.Go(func() error {
-			who, due := "group:finance", time.Now().Add(time.Hour)
-			if i%10 == 0 {
-				who, due = "ann", time.Now().Add(-time.Hour)
-			}
-			id := fmt.Sprintf("waits-%d", i)
-			note := workflows.QuestionsNote{Questions: []workflows.QuestionNote{{ID: "q-" + id, Node: "commit_refund",
-				Asks: "Refund 250.00 to order " + id, Risk: approval.RiskHigh, Due: due, Silence: approval.SilenceDeny, Approvers: []string{who}, Need: 1}}}
-			_, err := c.ExecuteWorkflow(starting, client.StartWorkflowOptions{ID: id, TaskQueue: "bench-nobody",
-				Memo: map[string]any{workflows.MemoGraph: "refund", workflows.MemoQuestions: note},
-				TypedSearchAttributes: temporal.NewSearchAttributes(
-					temporal.NewSearchAttributeKeyKeyword(workflows.AttributeGraph).ValueSet("refund"),
-					temporal.NewSearchAttributeKeyKeyword(workflows.AttributeStatus).ValueSet(workflows.StatusWaiting),
-					temporal.NewSearchAttributeKeyInt64(workflows.AttributeQuestions).ValueSet(1),
-					temporal.NewSearchAttributeKeyKeywordList(workflows.AttributeApprovers).ValueSet([]string{who}),
-					temporal.NewSearchAttributeKeyTime(workflows.AttributeDue).ValueSet(due),
-					temporal.NewSearchAttributeKeyKeyword(workflows.AttributeRisk).ValueSet(string(approval.RiskHigh))),
-			}, workflows.GraphWorkflow, workflows.GraphInput{Graph: "refund"})
+			_, err := startRequest(starting, service, superstep.StartRequest{Graph: "refund", Thread: fmt.Sprintf("refund-%d", i),
+				Input: fmt.Appendf(nil, `{"order":%d}`, i)})
 			return err
 		})
 	}
-	if err := all.Wait(); err != nil {
-		return err
-	}
+	return all.Wait()
+}
+
+// awaitCount returns when the index has at least n runs that a query selects.
+func awaitCount(ctx context.Context, c client.Client, query string, n int) error {
 	for deadline := time.Now().Add(indexPatience); ; {
-		counted, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-			Namespace: "default", Query: workflows.AttributeQuestions + " > 0"})
+		counted, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: "default", Query: query})
 		if err == nil && counted.GetCount() >= int64(n) {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the index has %d of %d runs after %v: %w", counted.GetCount(), n, indexPatience, err)
+			return errors.Join(fmt.Errorf("the index has %d of %d runs after %v: %s", counted.GetCount(), n, indexPatience, query), err)
 		}
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
 			return err
