@@ -16,7 +16,11 @@ import (
 // leaders are what this binary leads as a program.
 func leaders() []*superstep.Leader {
 	worker := superstep.NewExpert("worker", "Does what its goal names, in the directory that is its context.", worked)
-	l, err := superstep.NewLeader("foreman", foreman{}, worker)
+	clerk := superstep.NewExpert("clerk", "Asks a person.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
+		said, err := superstep.Interrupt[string](ctx, "which one?")
+		return job.WorkflowMessage{Status: job.Success, Output: said}, err
+	})
+	l, err := superstep.NewLeader("foreman", foreman{}, worker, clerk)
 	if err != nil {
 		panic(err)
 	}
@@ -32,6 +36,7 @@ var plansOf = map[string]string{
 	"twelve": "load a:load b:load c:load d:load join-1:a,b join-2:c,d check:join-1,join-2 big:check left:big right:big end:left,right",
 	"two":    "first then:first",
 	"parts":  "part-1 part-2",
+	"asks":   "first ask:first",
 }
 
 func (foreman) Plan(_ context.Context, req job.PlanRequest) (job.Draft, error) {
@@ -43,6 +48,9 @@ func (foreman) Plan(_ context.Context, req job.PlanRequest) (job.Draft, error) {
 	for word := range strings.FieldsSeq(plan) {
 		id, after, _ := strings.Cut(word, ":")
 		s := job.DraftSubJob{ID: id, Goal: id, Context: dir, Expert: "worker"}
+		if id == "ask" {
+			s.Expert = "clerk"
+		}
 		if after != "" {
 			s.Dependencies = strings.Split(after, ",")
 		}
