@@ -5,21 +5,34 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 
-	"superstep.dev/internal/history"
+	"superstep.dev/job"
 	"superstep.dev/workflows"
 )
 
-// storedResult reads the result of a leader's expert where its run stored it: in its history, right before its last event.
+// storedResult reads the result of a leader's expert where its run stored it.
 func (c *Client) storedResult(ctx context.Context, last *lastRun) (workflows.GraphResult, error) {
-	tail := history.Tail{Service: c.temporal.WorkflowService(), Namespace: c.cfg.Namespace, Converter: c.cfg.DataConverter}
-	var record workflows.ExpertRecord
-	err := tail.Stored(ctx, last.thread, last.runID, func(payloads *commonpb.Payloads) (bool, error) {
-		record = workflows.ExpertRecord{}
-		err := c.decode(payloads, &record)
-		return record.Result != nil, err
-	})
+	record, err := c.stored(ctx, last.thread, last.runID, func(r workflows.ExpertRecord) bool { return r.Result != nil })
 	if err != nil {
 		return workflows.GraphResult{}, c.explain(err, last.graph, last.thread)
 	}
 	return *record.Result, nil
+}
+
+// storedMessage reads what a leader's expert said at the end of an attempt that has finished.
+func (c *Client) storedMessage(ctx context.Context, thread, runID string) (job.WorkflowMessage, error) {
+	record, err := c.stored(ctx, thread, runID, func(r workflows.ExpertRecord) bool { return r.Message != nil })
+	if err != nil {
+		return job.WorkflowMessage{}, c.explain(err, "", thread)
+	}
+	return *record.Message, nil
+}
+
+// stored reads what an expert's run stored in its history, right before its last event.
+func (c *Client) stored(ctx context.Context, thread, runID string, is func(workflows.ExpertRecord) bool) (record workflows.ExpertRecord, err error) {
+	err = c.tail.Stored(ctx, thread, runID, func(payloads *commonpb.Payloads) (bool, error) {
+		record = workflows.ExpertRecord{}
+		err := c.decode(payloads, &record)
+		return is(record), err
+	})
+	return record, err
 }

@@ -2,17 +2,11 @@ package superstep
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/workflowservice/v1"
-
-	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
 )
 
@@ -83,29 +77,10 @@ func newAnswer(v job.View, parts []job.Input) JobAnswer {
 
 // storedOutput reads an output where its attempt has left it, and checks that it is the one that is meant.
 func (c *Client) storedOutput(ctx context.Context, at job.Reference) (string, error) {
-	described, err := c.temporal.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: at.Thread, RunId: at.RunID},
-	})
-	if err != nil {
-		return "", c.explain(err, "", at.Thread)
-	}
-	m, err := c.expertMessage(ctx, &lastRun{thread: at.Thread, runID: at.RunID, graph: c.graphOf(described.GetWorkflowExecutionInfo()),
-		status: described.GetWorkflowExecutionInfo().GetStatus()})
-	if err != nil {
-		return "", err
-	}
-	if sum := sha256.Sum256([]byte(m.Output)); hex.EncodeToString(sum[:]) != at.SHA256 {
-		return "", &Error{Kind: ErrNotFound, Thread: at.Thread, Message: fmt.Sprintf("run %s of thread %q holds another output than the one that is referred to",
+	m, err := c.storedMessage(ctx, at.Thread, at.RunID)
+	if err == nil && !at.Fits(m.Output) {
+		err = &Error{Kind: ErrNotFound, Thread: at.Thread, Message: fmt.Sprintf("run %s of thread %q holds another output than the one that is referred to",
 			at.RunID, at.Thread)}
 	}
-	return m.Output, nil
-}
-
-// expertMessage is what an expert said at the end of an attempt that has finished.
-func (c *Client) expertMessage(ctx context.Context, run *lastRun) (job.WorkflowMessage, error) {
-	left, _, err := c.left(ctx, run)
-	if err != nil {
-		return job.WorkflowMessage{}, err
-	}
-	return decodeReturned[job.WorkflowMessage](run.graph, map[string]pregel.Value{pregel.FunctionOutput: left.Output[pregel.FunctionOutput]})
+	return m.Output, err
 }

@@ -106,7 +106,7 @@ func (c *Client) abandoned(ctx context.Context, last *lastRun, b *job.Board) err
 // given reason.
 func (c *Client) attemptMessage(ctx context.Context, run *lastRun, reason string) job.WorkflowMessage {
 	if run != nil && run.status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		if m, err := c.expertMessage(ctx, run); err == nil {
+		if m, err := c.storedMessage(ctx, run.thread, run.runID); err == nil {
 			return m
 		}
 	}

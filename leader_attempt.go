@@ -1,11 +1,13 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
 
@@ -45,10 +47,11 @@ func (r *jobRunner) attempt(ctx context.Context, a job.Assignment) {
 	id := job.Attempt{SubJob: a.SubJob, Attempt: a.Attempt}
 	ctx, r.attempts[id] = context.WithCancel(ctx)
 	e, ok := r.leader.expert(a.Expert)
+	limit := cmp.Or(e.profile.Timeout, r.board.Job.Policy.AttemptTimeout)
 	go func() {
 		m, fatal := job.WorkflowMessage{Status: job.ExecutionError, Evaluation: fmt.Sprintf("the leader has no expert %q", a.Expert)}, error(nil)
 		if ok {
-			m, fatal = r.work(ctx, e, a)
+			m, fatal = r.work(ctx, e, a, limit)
 		}
 		r.happened <- func(now time.Time) {
 			r.attempts[id]()
@@ -61,31 +64,31 @@ func (r *jobRunner) attempt(ctx context.Context, a job.Assignment) {
 	}()
 }
 
-// work runs the expert's graph to its end. An error ends the whole job.
-func (r *jobRunner) work(ctx context.Context, e Expert, a job.Assignment) (job.WorkflowMessage, error) {
+// work runs the expert's graph to its end, or for as long as it may take. An error ends the whole job.
+func (r *jobRunner) work(ctx context.Context, e Expert, a job.Assignment, limit time.Duration) (job.WorkflowMessage, error) {
 	thread := e.graph.Thread(r.memory, a.Thread())
-	bounded := ctx
-	if e.profile.Timeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, e.profile.Timeout)
-		defer cancel()
-	}
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("timed out: it had not ended after %v", limit))
+	defer cancel()
 	result, err := thread.Invoke(bounded, a)
 	for err == nil && !result.Status.Failed() && result.Status != StatusFinished {
-		if result, err = r.reply(bounded, thread, a, result); errors.Is(err, errUnanswered) {
-			return failedAttempt(err), err
+		result, err = r.reply(bounded, thread, a, result)
+	}
+	switch {
+	case err == nil:
+		return result.Output, nil
+	case bounded.Err() == nil:
+		if !errors.Is(err, errUnanswered) {
+			return failedAttempt(err), nil
 		}
+		return failedAttempt(err), err
+	case ctx.Err() == nil:
+		err = context.Cause(bounded)
 	}
-	if bounded.Err() != nil {
-		// Its run goes on when nobody waits for it any more.
-		if ended := thread.Cancel(context.WithoutCancel(ctx), "the attempt is to end"); ended != nil {
-			return failedAttempt(ended), nil
-		}
+	// Its run goes on when nobody waits for it any more.
+	if ended := thread.Cancel(context.WithoutCancel(ctx), "the attempt is to end"); ended != nil {
+		err = ended
 	}
-	if err != nil {
-		return failedAttempt(err), nil
-	}
-	return result.Output, nil
+	return failedAttempt(err), nil
 }
 
 // errUnanswered says that an expert waits for what nobody gives it.
@@ -113,6 +116,6 @@ func (r *jobRunner) reply(ctx context.Context, thread *Thread[job.WorkflowMessag
 
 // failedAttempt is what an attempt ends with whose run failed.
 func failedAttempt(err error) job.WorkflowMessage {
-	why := shortened(err.Error(), job.MaxNote)
+	why := clip.Text(err.Error(), job.MaxNote)
 	return job.WorkflowMessage{Status: job.ExecutionError, Evaluation: why, Lesson: why, Usage: job.Usage{Unknown: true}}
 }

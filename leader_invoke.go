@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
 
@@ -120,7 +121,7 @@ func (r *jobRunner) stop(cause error) {
 		r.cause = cause
 	}
 	// A job that ends anyway does not stop: it is about to say why itself.
-	_ = r.board.Stop(shortened(cause.Error(), job.MaxNote), "", time.Now())
+	_ = r.board.Stop(clip.Text(cause.Error(), job.MaxNote), "", time.Now())
 }
 
 // unblock does what the job waits for when nothing of it is under way; again says that there may be work now.

@@ -1,5 +1,10 @@
 package job
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
 // WorkflowMessage is what an expert says at the end of an attempt. Its status is a value, never an error: errors are for
 // what went wrong around the expert, and count as [ExecutionError].
 type WorkflowMessage struct {
@@ -35,6 +40,19 @@ type Reference struct {
 	Bytes  int    `json:"bytes,omitempty"`
 	// SHA256 is of the output, in hex: what is read there is checked against it.
 	SHA256 string `json:"sha256,omitempty"`
+}
+
+// ReferTo returns a reference to an output that a run of a thread stores.
+func ReferTo(thread, runID, output string) Reference {
+	return Reference{Thread: thread, RunID: runID, Bytes: len(output), SHA256: digest(output)}
+}
+
+// Fits reports whether output is the one that is referred to.
+func (r Reference) Fits(output string) bool { return r.SHA256 == digest(output) }
+
+func digest(output string) string {
+	sum := sha256.Sum256([]byte(output))
+	return hex.EncodeToString(sum[:])
 }
 
 // Usage is what an attempt has spent. What is not known is not zero: see Usage.Unknown.

@@ -2,7 +2,6 @@ package job
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 )
@@ -140,8 +139,7 @@ func (b *Board) output(s *SubJob, m WorkflowMessage) (out *Output, problem strin
 	if m.Stored != nil && m.Output == "" {
 		out.Bytes, out.SHA256 = m.Stored.Bytes, m.Stored.SHA256
 	} else {
-		digest := sha256.Sum256([]byte(m.Output))
-		out.SHA256 = hex.EncodeToString(digest[:])
+		out.SHA256 = digest(m.Output)
 	}
 	if out.Bytes > MaxOutput || out.Bytes < 0 {
 		return nil, fmt.Sprintf("its output has %d bytes; %d may be: store it, and return a reference to it as an artifact", out.Bytes, MaxOutput)

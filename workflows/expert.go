@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 
 	"go.temporal.io/sdk/workflow"
@@ -45,8 +43,8 @@ func record(ctx workflow.Context, what ExpertRecord) {
 func inline(m job.WorkflowMessage, run workflow.Execution) *job.WorkflowMessage {
 	m.Stored = nil
 	if m.Output != "" {
-		sum := sha256.Sum256([]byte(m.Output))
-		m.Stored = &job.Reference{Thread: run.ID, RunID: run.RunID, Bytes: len(m.Output), SHA256: hex.EncodeToString(sum[:])}
+		ref := job.ReferTo(run.ID, run.RunID, m.Output)
+		m.Stored = &ref
 	}
 	if len(m.Output) > job.MaxInline {
 		m.Output = ""

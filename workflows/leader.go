@@ -41,7 +41,6 @@ func (g *Graphs) Lead(ctx workflow.Context, in LeaderInput) (*LeaderResult, erro
 	if err := l.handle(ctx); err != nil {
 		return nil, err
 	}
-	l.settleLost()
 	if err := l.recover(); err != nil {
 		return nil, err
 	}

@@ -179,24 +179,3 @@ func (l *lead) end(thread string) {
 		l.ending--
 	})
 }
-
-// settleLost ends what was under way in a run of this job that ended without a word: its attempts may still be ending, so
-// they are made to, before anything of the job runs again.
-func (l *lead) settleLost() {
-	if l.in.Recover == nil || l.board.Status.Final() {
-		return
-	}
-	_ = l.board.Stop("its run was ended from outside", "", l.now()) // it is not final
-	var open []job.Attempt
-	for _, s := range l.board.SubJobs {
-		if s.Open {
-			open = append(open, job.Attempt{SubJob: s.ID, Attempt: s.Attempts})
-			l.end(job.AttemptThread(l.board.Job.ID, s.ID, s.Attempts))
-		}
-	}
-	_ = workflow.Await(l.life, func() bool { return l.ending == 0 })
-	for _, a := range open {
-		l.board.Reported(a, broken("its leader's run was ended from outside", job.Usage{Unknown: true}), l.now())
-	}
-	l.board.Planned(job.Draft{}, errors.New("its leader's run was ended from outside"), l.now())
-}
