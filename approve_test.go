@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/internal/testserver"
 )
 
 type errand struct {
@@ -128,48 +130,97 @@ func TestWithApprovalThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestApprovalsOfOneNodeInAnyOrder: several are asked for at once, and each is answered by itself.
+// errands is a graph whose one node asks for the approval of several actions at once.
+func errands(names ...string) *superstep.Graph[errand] {
+	g := superstep.NewStateGraph[errand]("errands")
+	g.AddNode("ask", func(ctx context.Context, e errand) (errand, error) {
+		var pending []*superstep.Future[approval.Decision]
+		for _, name := range names {
+			pending = append(pending, superstep.Go(ctx, "ask "+name, func(ctx context.Context) (approval.Decision, error) {
+				return superstep.Approve(ctx, approval.Action{Tool: name, Summary: "Do " + name})
+			}))
+		}
+		var missing error
+		for i, f := range pending {
+			d, err := f.Get(ctx)
+			if err != nil {
+				missing = err
+				continue
+			}
+			e.Done.Append(fmt.Sprintf("%s: %s", names[i], d.Verdict))
+		}
+		return e, missing
+	})
+	g.AddEdge(superstep.Start, "ask")
+	return g.MustCompile()
+}
+
+// TestApprovalsOfOneNodeInAnyOrder: several are asked for at once, and each is answered by itself, in memory and on a server.
 func TestApprovalsOfOneNodeInAnyOrder(t *testing.T) {
 	names := []string{"a", "b", "c"}
+	graph := errands(names...)
+	signer, gate := signing(t)
+	s := newServer(t)
+	s.workWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{graph}, Gate: gate})
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
-		g := superstep.NewStateGraph[errand]("errands")
-		g.AddNode("ask", func(ctx context.Context, e errand) (errand, error) {
-			var pending []*superstep.Future[approval.Decision]
-			for _, name := range names {
-				pending = append(pending, superstep.Go(ctx, "ask "+name, func(ctx context.Context) (approval.Decision, error) {
-					return superstep.Approve(ctx, approval.Action{Tool: name, Summary: "Do " + name})
-				}))
-			}
-			var missing error
-			for i, f := range pending {
-				d, err := f.Get(ctx)
-				if err != nil {
-					missing = err
-					continue
+		for name, runtime := range map[string]superstep.Runtime{"memory": superstep.NewMemory(), "temporal": s.Client} {
+			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
+				thread := graph.Thread(runtime, testserver.Queue(t))
+				result, err := thread.Invoke(t.Context(), errandFor("x"))
+				require.NoError(t, err)
+				byTool := map[string]superstep.Question{}
+				for _, q := range result.Questions {
+					byTool[q.Approval.Tool] = q
 				}
-				e.Done.Append(fmt.Sprintf("%s: %s", names[i], d.Verdict))
-			}
-			return e, missing
-		})
-		g.AddEdge(superstep.Start, "ask")
-		thread := g.MustCompile().Thread(superstep.NewMemory(), "t-1")
-		result, err := thread.Invoke(t.Context(), errandFor("x"))
-		require.NoError(t, err)
-		byTool := map[string]string{}
-		for _, q := range result.Questions {
-			byTool[q.Approval.Tool] = q.ID
+				for i, at := range order {
+					answer, q := thread.Approve, byTool[names[at]]
+					if names[at] == "b" {
+						answer = thread.Reject
+					}
+					signed, err := signer.Sign(approval.Claims{Thread: thread.ID(), Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
+						ParamsHash: q.Approval.ParamsHash})
+					require.NoError(t, err)
+					result, err = answer(t.Context(), q.ID, superstep.WithToken(signed), superstep.AnsweredBy("ann"))
+					require.NoError(t, err)
+					require.Len(t, result.Questions, 2-i)
+				}
+				require.Equal(t, []string{"a: approve", "b: reject", "c: approve"}, result.Output.Done.Get())
+			})
 		}
-		for i, at := range order {
-			answer := thread.Approve
-			if names[at] == "b" {
-				answer = thread.Reject
-			}
-			result, err = answer(t.Context(), byTool[names[at]])
-			require.NoError(t, err)
-			require.Len(t, result.Questions, 2-i)
-		}
-		require.Equal(t, []string{"a: approve", "b: reject", "c: approve"}, result.Output.Done.Get())
 	}
+}
+
+// TestADeadlineThatNobodyWatches passes while no worker runs. The next one finds that nobody has answered in time, and an
+// answer that comes then is too late.
+func TestADeadlineThatNobodyWatches(t *testing.T) {
+	const within = time.Second
+	b := superstep.NewStateGraph[errand]("late")
+	b.AddNode("ask", func(ctx context.Context, e errand) (errand, error) {
+		d, err := superstep.Approve(ctx, approval.Action{Tool: "pay", Summary: "Pay", Within: within.Milliseconds(), Silence: approval.SilenceDeny})
+		if err == nil {
+			e.Done.Append(string(d.Verdict))
+		}
+		return e, err
+	})
+	b.AddEdge(superstep.Start, "ask")
+	graph := b.MustCompile()
+	_, gate := signing(t)
+	s := newServer(t)
+	serving := superstep.WorkerConfig{Graphs: []superstep.Runnable{graph}, Gate: gate}
+	stop := s.workWith(serving)
+	thread := graph.Thread(s.Client, testserver.Queue(t))
+	result, err := thread.Invoke(t.Context(), errandFor("x"))
+	require.NoError(t, err)
+	stop()
+	due := result.Questions[0].Approval.Due
+	require.Eventually(t, func() bool { return time.Now().After(due) }, time.Minute, 10*time.Millisecond)
+	s.workWith(serving)
+	late, err := thread.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusFinished, late.Status)
+	require.Equal(t, []string{string(approval.VerdictExpired)}, late.Output.Done.Get())
+	_, err = thread.Approve(t.Context(), result.Questions[0].ID)
+	require.Error(t, err)
 }
 
 func TestApproveRefusesWhatCannotBeAsked(t *testing.T) {
