@@ -23,8 +23,8 @@ const (
 	inboxQueue  = "bench-inbox"
 	// overdueAfter is how long ann has.
 	overdueAfter = time.Second
-	// indexPatience is how long the server may take to index what was started.
-	indexPatience = 5 * time.Minute
+	// indexPatience is how long the worker and the index may take for what was started.
+	indexPatience = 20 * time.Minute
 )
 
 // inboxState is what a run has that waits.
