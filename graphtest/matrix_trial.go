@@ -2,11 +2,8 @@ package graphtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -43,17 +40,6 @@ type variant struct {
 	restore bool // it is suspended and restored whenever it can be
 	yield   bool // its tasks are given back at every second record
 	behind  bool // in async mode, the newest heartbeat is always lost
-}
-
-// ending is how a run ended.
-type ending struct {
-	status string
-	values map[string]string // canonical JSON
-	books  []string
-	// asked are the answers that were given, by question.
-	asked map[string]pregel.Value
-	// points are those that the run came to after its last crash, in order.
-	points []string
 }
 
 // run runs the graph to its end, with workers that crash at these points, one after the other.
@@ -172,29 +158,6 @@ func (tr *trial) stored(thread *pregel.Thread) (*pregel.Thread, error) {
 	return tr.program.DecodeThread(raw)
 }
 
-func (tr *trial) conclude(end *ending) error {
-	switch tr.loop.Status() {
-	case pregel.StatusDone:
-		end.status = "finished"
-	case pregel.StatusDrained:
-		end.status = "stopped: " + tr.loop.Err().Error()
-	default:
-		end.status = "failed: " + tr.loop.Err().Error()
-	}
-	snapshot, err := tr.program.Snapshot(tr.loop.Thread(), tr.loop.Thread().Head, true)
-	if err != nil {
-		return err
-	}
-	end.values = map[string]string{}
-	for name, v := range snapshot.Values {
-		end.values[name] = canonical(v)
-	}
-	tr.crashes.mu.Lock()
-	defer tr.crashes.mu.Unlock()
-	end.points = slices.Clone(tr.crashes.seen)
-	return nil
-}
-
 // answer gives each open question the answer that it had in the run without a crash. There the answers are given in
 // their order, to the questions in the order of their tasks.
 func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) {
@@ -236,150 +199,4 @@ func (tr *trial) given(q pregel.OpenQuestion, before int) (pregel.Value, error) 
 		return nil, fmt.Errorf("node %q asks %s and there is no answer: give one more graphtest.Answer", q.Node, q.Value)
 	}
 	return tr.m.settings.answers[before], nil
-}
-
-// same says how an ending differs from the one without a crash, "" when it does not.
-func (m *matrix) same(got ending) string {
-	return differs(m.want, &got, m.settings.ignored, "without the crash")
-}
-
-// differs says how an ending differs from the one it should be, "" when it does not; without says when that came about.
-func differs(want, got *ending, ignored map[string]bool, without string) string {
-	var out []string
-	if got.status != want.status {
-		out = append(out, fmt.Sprintf("it ended as %s, %s as %s", got.status, without, want.status))
-	}
-	names := maps.Clone(want.values)
-	maps.Copy(names, got.values)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if want, got := want.values[name], got.values[name]; want != got && !ignored[name] {
-			out = append(out, fmt.Sprintf("the state's field %q is %s, %s %s", name, orNothing(got), without, orNothing(want)))
-		}
-	}
-	if d := difference(want.books, got.books); d != "" {
-		out = append(out, "the writes to the outside are not those "+without+": "+d)
-	}
-	return strings.Join(out, "\n")
-}
-
-func orNothing(v string) string {
-	if v == "" {
-		return "nothing"
-	}
-	return v
-}
-
-// tasks runs the loop as the workflow does in sync mode: each task by itself.
-func (tr *trial) tasks() error {
-	b := tr.newBatch()
-	for {
-		ready, err := tr.ready(b.running)
-		if err != nil {
-			return err
-		}
-		b.start(ready, graphadapter.Suspicion{})
-		if b.running == 0 {
-			return nil
-		}
-		if err := b.deliver(); err != nil {
-			return err
-		}
-	}
-}
-
-// batch runs tasks each by itself, until all of them have ended.
-func (tr *trial) batch(tasks []*pregel.Task, suspect graphadapter.Suspicion) error {
-	b := tr.newBatch()
-	b.start(tasks, suspect)
-	for b.running > 0 {
-		if err := b.deliver(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// batch are tasks under way, each in an activity of its own.
-type batch struct {
-	of      *trial
-	running int
-	done    chan delivery
-}
-
-type delivery struct {
-	task    *pregel.Task
-	outcome pregel.Outcome
-	err     error
-}
-
-func (tr *trial) newBatch() *batch { return &batch{of: tr, done: make(chan delivery)} }
-
-func (b *batch) start(tasks []*pregel.Task, suspect graphadapter.Suspicion) {
-	for _, t := range tasks {
-		b.running++
-		go func() {
-			o, err := b.of.activity(t, suspect.All || slices.Contains(suspect.Tasks, t.Key()))
-			b.done <- delivery{t, o, err}
-		}()
-	}
-}
-
-// deliver gives the loop the next outcome. With an error nothing is under way any more.
-func (b *batch) deliver() error {
-	d := <-b.done
-	b.running--
-	if d.err == nil {
-		b.of.loop.Deliver(d.task, d.outcome)
-		return nil
-	}
-	for ; b.running > 0; b.running-- {
-		<-b.done
-	}
-	return d.err
-}
-
-// ready are the tasks to run now. Where a run may be suspended, one that is to be is.
-func (tr *trial) ready(running int) ([]*pregel.Task, error) {
-	ready := tr.loop.Ready()
-	if !tr.restore || running > 0 || len(ready) == 0 {
-		return ready, nil
-	}
-	tr.loop.PutBack(ready...)
-	suspended, err := tr.loop.Suspend()
-	if err != nil {
-		return nil, err
-	}
-	if tr.loop, err = tr.program.Restore(suspended, nil); err != nil {
-		return nil, err
-	}
-	return tr.loop.Ready(), nil
-}
-
-// errLost says that a worker crashed before the execution ended.
-var errLost = errors.New("the worker is lost")
-
-// executed runs an execution in goroutines of the worker, and returns errLost when that crashed.
-func executed[R any](w *process, run func() (R, error)) (out R, err error) {
-	done := make(chan struct{})
-	err = errLost
-	go func() {
-		defer close(done)
-		r, failed := run()
-		if w.of.crashes.isDead(w) {
-			runtime.Goexit()
-		}
-		out, err = r, failed
-	}()
-	<-done
-	return out, err
-}
-
-// sent is a value as it arrives: whatever is not JSON is gone.
-func sent[V any](v V) (V, error) {
-	var out V
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return out, err
-	}
-	return out, json.Unmarshal(raw, &out)
 }
