@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -21,7 +22,7 @@ type ApprovalView struct {
 	// Votes are the approvals that were given, of the Need that it takes.
 	Votes []approval.Vote `json:"votes,omitempty"`
 	Need  int             `json:"need"`
-	// Due is when the time to answer is over; zero for never.
+	// Due is when the time to answer is over, or was; zero for never.
 	Due time.Time `json:"due,omitzero"`
 	// Escalated says that it was over once, and that others are asked since.
 	Escalated bool `json:"escalated,omitempty"`
@@ -52,7 +53,7 @@ func addPending(q Question, all []workflows.PendingApproval) {
 	for _, p := range all {
 		if p.Question == q.ID && q.Approval != nil {
 			q.Approval.Asked, q.Approval.Votes, q.Approval.Need = p.Asked, p.Votes, p.Need
-			q.Approval.Due, q.Approval.Escalated, q.Approval.Claimed = p.Due, p.Escalated, p.Claimed
+			q.Approval.Due, q.Approval.Escalated, q.Approval.Claimed = cmp.Or(p.Due, p.Missed), p.Escalated, p.Claimed
 		}
 	}
 }

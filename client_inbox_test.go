@@ -80,6 +80,39 @@ func TestInbox(t *testing.T) {
 	}
 }
 
+// TestOverdue: a question whose time is over stays in the inbox while it is open, and can be selected.
+func TestOverdue(t *testing.T) {
+	s := newServer(t)
+	name := "late" + testserver.Queue(t)
+	within := 300 * time.Millisecond
+	s.work(payer(name, approval.Action{Tool: "pay", Summary: "Pay", Within: within.Milliseconds(), Silence: approval.SilencePause}))
+	_, err := s.Start(t.Context(), superstep.StartRequest{Graph: name, Thread: name, Input: []byte(`{}`)})
+	require.NoError(t, err)
+	var overdue []superstep.InboxItem
+	require.Eventually(t, func() bool {
+		page, err := s.Inbox(t.Context(), superstep.InboxQuery{Graph: name, Overdue: true})
+		require.NoError(t, err)
+		overdue = page.Questions
+		v, err := s.Show(t.Context(), name)
+		require.NoError(t, err)
+		return len(overdue) == 1 && v.Status == superstep.StatusPaused
+	}, time.Minute, 50*time.Millisecond)
+	assert.Equal(t, "pay", overdue[0].Node)
+	v, err := s.Question(t.Context(), name, overdue[0].Question)
+	require.NoError(t, err)
+	assert.True(t, v.Approval.Due.Equal(overdue[0].Due), "%v, in the list %v", v.Approval.Due, overdue[0].Due)
+
+	thread := payer(name, approval.Action{Tool: "pay", Summary: "Pay", Within: within.Milliseconds(), Silence: approval.SilencePause}).
+		Thread(superstep.NewMemory(), "t")
+	_, err = thread.Invoke(t.Context(), counter{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		v, err := thread.Wait(t.Context())
+		require.NoError(t, err)
+		return v.Status == superstep.StatusPaused && slices.ContainsFunc(v.Questions, func(q superstep.Question) bool { return q.Approval != nil && !q.Approval.Due.IsZero() })
+	}, time.Minute, 10*time.Millisecond)
+}
+
 // TestQuestion: one question as its run has it, by the start of its id.
 func TestQuestion(t *testing.T) {
 	s := newServer(t)

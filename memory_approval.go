@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -42,9 +43,10 @@ type memoryApproval struct {
 	asked    []string
 	votes    []approval.Vote
 	need     int
-	// warn is when people are to be warned, due when the time to answer is over; zero for never, or not any more.
-	warn, due time.Time
-	escalated bool
+	// warn is when people are to be warned, due when the time to answer is over; zero for never, or not any more. missed is
+	// when it was, of one that stays open.
+	warn, due, missed time.Time
+	escalated         bool
 }
 
 func (a *memoryApprovals) of(question string) *memoryApproval {
@@ -111,7 +113,7 @@ func (t *memoryThread) showApprovals() {
 			continue
 		}
 		v := *q.Approval
-		v.Asked, v.Votes, v.Need, v.Due, v.Escalated = p.asked, slices.Clone(p.votes), p.need, p.due, p.escalated
+		v.Asked, v.Votes, v.Need, v.Due, v.Escalated = p.asked, slices.Clone(p.votes), p.need, cmp.Or(p.due, p.missed), p.escalated
 		t.view.Questions[i].Approval = &v
 	}
 }

@@ -82,7 +82,7 @@ func (t *memoryThread) silent(p *memoryApproval, now time.Time) (pregel.Answer, 
 		t.note(e)
 		return pregel.Answer{}, false
 	case p.action.Silence == approval.SilencePause:
-		p.due = time.Time{}
+		p.missed, p.due = p.due, time.Time{}
 		e.Kind, e.Reason = approval.KindExpired, "nobody decided in time: the run is paused, and the question stays open"
 		t.note(e)
 		if t.view.Paused == nil {

@@ -86,7 +86,7 @@ func (r *run) silence(ctx workflow.Context, o openApproval, p *PendingApproval) 
 	case o.action.Silence == approval.SilencePause:
 		why := fmt.Sprintf("nobody answered question %s of node %q in time", o.ID, o.Node)
 		r.setPause(ctx, PauseRequest{ID: fmt.Sprintf("silence/%s/%d", o.ID, p.Due.Unix()), Reason: why})
-		p.Due, entry.Reason = time.Time{}, "the run is paused"
+		p.Missed, p.Due, entry.Reason = p.Due, time.Time{}, "the run is paused"
 	default:
 		d := o.action.Silent(o.ID, p.Votes)
 		entry.Verdict, entry.Reason = d.Verdict, d.Reason

@@ -123,6 +123,9 @@ func (r *run) noteQuestion(q pregel.OpenQuestion) QuestionNote {
 	n.Approvers, n.Need = a.Approvers, a.Needs(0)
 	if p := r.pending(q.ID); p != nil {
 		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due
+		if r.in.ListsMissed && n.Due.IsZero() {
+			n.Due = p.Missed
+		}
 	}
 	return n
 }

@@ -86,7 +86,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 // start starts a run of a thread.
 func (r *rig) start(thread string, in workflows.GraphInput) client.WorkflowRun {
 	r.t.Helper()
-	in.VerifiesHere = !r.apart
+	in.VerifiesHere, in.ListsMissed = !r.apart, !r.apart
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: thread, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

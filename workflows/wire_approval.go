@@ -58,6 +58,8 @@ type PendingApproval struct {
 	// Warn is when people are to be warned, and Due when the time to answer is over; zero for never, or not any more.
 	Warn time.Time `json:"warn,omitzero"`
 	Due  time.Time `json:"due,omitzero"`
+	// Missed is when the time to answer was over, of an approval that has paused its run and stays open.
+	Missed time.Time `json:"missed,omitzero"`
 	// Escalated says that the time was over once, and that others are asked since.
 	Escalated bool `json:"escalated,omitempty"`
 	// Viewers are who says to have looked at it, the first of them.
