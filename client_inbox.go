@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/approval"
+	"superstep.dev/job"
 	"superstep.dev/workflows"
 )
 
@@ -44,6 +45,8 @@ type InboxPage struct {
 type InboxItem struct {
 	Thread string `json:"thread"`
 	Graph  string `json:"graph"`
+	// Job is the job whose leader or expert asks, "" for none.
+	Job string `json:"job,omitempty"`
 	// Question is "" when only Open is known: how many questions the thread asks, beyond those that are listed.
 	Question string `json:"question,omitempty"`
 	Open     int    `json:"open,omitempty"`
@@ -164,6 +167,7 @@ func (q InboxQuery) selects(item InboxItem, now time.Time) bool {
 // inboxItems are what a thread asks.
 func (c *Client) inboxItems(info *workflowpb.WorkflowExecutionInfo) []InboxItem {
 	thread := InboxItem{Thread: info.GetExecution().GetWorkflowId(), Graph: c.graphOf(info), Paused: c.pauseOf(info)}
+	thread.Job = job.Of(thread.Thread)
 	var open int
 	attribute(c, info, workflows.AttributeQuestions, &open)
 	var note workflows.QuestionsNote

@@ -340,6 +340,7 @@ func TestJobsAndInbox(t *testing.T) {
 	require.True(t, v.Rests())
 	require.Equal(t, job.WorkflowID(id), v.Waiting[0].Thread)
 	require.Equal(t, "plan-1", v.Waiting[0].Question)
+	require.Equal(t, id, v.Waiting[0].Job)
 	listed, err := s.Jobs(t.Context(), superstep.JobsQuery{Leader: "lead", Status: job.StatusRunning})
 	require.NoError(t, err)
 	at := -1
@@ -359,6 +360,7 @@ func TestJobsAndInbox(t *testing.T) {
 	thread := job.AttemptThread(id, "p1-1", 1)
 	require.Eventually(t, func() bool { v = waiting(); return v.Waiting[0].Thread == thread }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, "who?", v.Waiting[0].Asks)
+	require.Equal(t, id, v.Waiting[0].Job)
 	_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: thread, Value: []byte(`"ann"`)})
 	require.NoError(t, err)
 	answer, err := s.JobAnswer(t.Context(), id)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/job"
 )
 
 func (a *app) inboxCommand() *cobra.Command {
@@ -98,10 +99,18 @@ func onSilence(i superstep.InboxItem) string {
 	return string(i.Silence)
 }
 
+// nextOfItem is the command that shows a question: one that a leader asks is of its job.
+func nextOfItem(i superstep.InboxItem) []string {
+	if i.Job != "" && i.Thread == job.WorkflowID(i.Job) {
+		return []string{"job", "show", i.Job}
+	}
+	return []string{"question", i.Thread, i.Question}
+}
+
 // nextInInbox names the most pressing question, and the next page.
 func (a *app) nextInInbox(page superstep.InboxPage, q superstep.InboxQuery) {
 	if at := slices.IndexFunc(page.Questions, func(i superstep.InboxItem) bool { return i.Question != "" }); at >= 0 {
-		a.next([]string{"question", page.Questions[at].Thread, page.Questions[at].Question})
+		a.next(nextOfItem(page.Questions[at]))
 	}
 	if page.Next == "" {
 		return

@@ -1,9 +1,22 @@
 package job
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // WorkflowID is the id of the workflow that leads a job.
 func WorkflowID(job string) string { return "job/" + job }
+
+// Of is the id of the job that a workflow leads, or is an attempt of; "" when its id is neither's.
+func Of(workflowID string) string {
+	rest, ok := strings.CutPrefix(workflowID, WorkflowID(""))
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
 
 // AttemptThread is the id of the thread in which an attempt of a subjob runs: no two attempts of a job ever share one.
 func AttemptThread(job, subjob string, attempt int) string {
