@@ -124,8 +124,7 @@ func (b *bench) letWait(ctx context.Context, c client.Client, service *superstep
 		err = awaitCount(ctx, c, workflows.AttributeQuestions+" > 0", b.waiting)
 	}
 	if err == nil {
-		query := fmt.Sprintf("%s < '%s'", workflows.AttributeDue, time.Now().Add(overdueAfter).Format(time.RFC3339))
-		err = awaitCount(ctx, c, query, b.waiting/10)
+		err = awaitCount(ctx, c, workflows.AttributeStatus+" = '"+workflows.StatusPaused+"'", b.waiting/10)
 	}
 	stop()
 	return errors.Join(err, <-served)
