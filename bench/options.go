@@ -26,7 +26,7 @@ const help = `Measure what Superstep costs and how fast it recovers, and hold th
 
 usage: go run ./bench [flags]
 
-  go run ./bench                           everything, about fifteen minutes
+  go run ./bench                           everything, about half an hour
   go run ./bench -run engine               the engine alone, without a server: seconds
   go run ./bench -run chain -rounds 3      a quick look at the cost of a step
   go run ./bench -run state -rounds 1      a quick look at what a large state costs
