@@ -34,12 +34,12 @@ demo-research:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/research/demo && exec $(BIN)/$@
 
 # The server is another process, started once for the whole run. Most tests wait for it most of the time, so more of them
-# run at once than there are processors.
+# run at once than there are processors. What go test would vet, check has vetted.
 TESTED := $(GO) run ./internal/testserver/run -- $(GO) test -timeout 25m
 
 test: check
 	@echo '== tests ($(FIRST))'
-	$(TESTED) -p 3 -parallel 6 ./...
+	$(TESTED) -vet=off -p 3 -parallel 6 ./...
 	@echo '== tests of the embedded server'
 	cd devserver && $(GO) test -timeout 15m .
 
