@@ -9,6 +9,9 @@ import (
 type counters struct {
 	mu   sync.Mutex
 	runs map[string]any // int64 by the script's name
+	// left is how many scripts may still start before over is called; over is nil for any number.
+	left int
+	over func()
 	// fault is the first thing a script did that the format gives no meaning to.
 	fault error
 	// failures guards the counts of the fail operations.
@@ -21,6 +24,16 @@ func (c *counters) started(name string) {
 	defer c.mu.Unlock()
 	n, _ := c.runs[name].(int64)
 	c.runs[name] = n + 1
+	if c.left--; c.left == 0 && c.over != nil {
+		c.over()
+	}
+}
+
+// bound has over called when more scripts have started than that.
+func (c *counters) bound(most int, over func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left, c.over = most+1, over
 }
 
 // failed keeps a script's fault, so that the case is reported as what it is.
