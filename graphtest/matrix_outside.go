@@ -187,9 +187,11 @@ func (o *outside) wait(ctx context.Context, d time.Duration) error {
 		}
 		return f.at <= o.now
 	})
+	o.under += len(landing) // whoever else waits meanwhile finds them arrived too
 	o.mu.Unlock()
 	for _, f := range landing {
 		f.land()
+		o.end()
 	}
 	return nil
 }
