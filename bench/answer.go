@@ -113,10 +113,10 @@ func (a *answers) figures() []figure {
 	}
 	return []figure{
 		{Name: "answer", Compares: "from an approval with a token to the start of the node that was approved",
-			Value: a.toNode.median(), Unit: "ms", Bar: barAnswer, Rounds: a.toNode, Notes: []string{p95(a.toNode)}},
+			Value: a.toNode.median(), Unit: "ms", Rounds: a.toNode, Notes: []string{p95(a.toNode)}},
 		byHand("answer by hand", "first", a.toNode, a.plainNode),
 		{Name: "answer within", Compares: "from an approval asked within a node, which runs again, to the start of the node behind it",
-			Value: a.toNext.median(), Unit: "ms", Rounds: a.toNext, Notes: []string{p95(a.toNext)}},
+			Value: a.toNext.median(), Unit: "ms", Bar: barAnswer, Rounds: a.toNext, Notes: []string{p95(a.toNext)}},
 		byHand("within by hand", "second", a.toNext, a.plainNext),
 	}
 }
