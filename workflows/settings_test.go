@@ -151,6 +151,7 @@ func TestSuperstepsInTime(t *testing.T) {
 	thread := testserver.Queue(t)
 	run := r.start(thread, workflows.GraphInput{Graph: "approval", Input: input(`{}`), StepTimeout: 30_000})
 	r.asks(thread, 3)
+	r.settled(thread)
 	started, ended := 0, 0
 	for _, e := range r.history(thread).Events {
 		switch e.EventType {

@@ -296,6 +296,7 @@ func TestManyUpdatesAtOnce(t *testing.T) {
 func TestRefusedStateCalls(t *testing.T) {
 	t.Parallel()
 	r, thread, s := asked(t)
+	r.settled(thread)
 	events := len(r.history(thread).Events)
 	large := strings.Repeat("x", 1<<20)
 	q := questionOf(t, s, "one")
@@ -349,6 +350,7 @@ func TestRefusedStateCalls(t *testing.T) {
 	if now := r.asks(thread, 3); len(now.Answered) != 0 {
 		t.Errorf("refused calls left answers behind: %+v", now.Answered)
 	}
+	r.settled(thread)
 	if got := len(r.history(thread).Events); got != events {
 		t.Errorf("refused calls left %d events behind", got-events)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/graphadapter"
@@ -35,6 +36,18 @@ func (r *rig) pendingTask(thread string) int32 {
 		return 0
 	}
 	return d.GetPendingWorkflowTask().GetAttempt()
+}
+
+// settled waits until a run has no workflow task under way: a query is answered from what the worker has computed, which
+// may not be in the history yet.
+func (r *rig) settled(thread string) {
+	r.t.Helper()
+	var task *workflowpb.PendingWorkflowTaskInfo
+	await(r.t, "the end of the workflow task", func() bool {
+		d, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
+		task = d.GetPendingWorkflowTask()
+		return err == nil && task == nil
+	}, func() any { return task })
 }
 
 // TestAnUnknownGraphWaitsForItsWorker: the run does not fail; a worker that has the graph makes it go on.
