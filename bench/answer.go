@@ -41,8 +41,8 @@ func answerGraph(started chan<- time.Time) *superstep.Graph[answerState] {
 }
 
 // withinGraph asks from within a node, which runs again with the answer, and says when the node behind it starts.
-func withinGraph(started chan<- time.Time) *superstep.Graph[answerState] {
-	g := superstep.NewStateGraph[answerState]("within")
+func withinGraph(name string, started chan<- time.Time, mode ...superstep.CompileOption) *superstep.Graph[answerState] {
+	g := superstep.NewStateGraph[answerState](name)
 	g.AddNode("ask", func(ctx context.Context, s answerState) (answerState, error) {
 		_, err := superstep.Approve(ctx, payment)
 		return s, err
@@ -53,7 +53,7 @@ func withinGraph(started chan<- time.Time) *superstep.Graph[answerState] {
 	})
 	g.AddEdge(superstep.Start, "ask")
 	g.AddEdge("ask", "next")
-	return g.MustCompile()
+	return g.MustCompile(mode...)
 }
 
 // answer measures how long a person's approval takes to have its effect: signed by the client, verified by the worker.
@@ -89,6 +89,8 @@ func (a *answers) alternate(ctx context.Context, rounds int) error {
 		}{
 			{func() (time.Duration, error) { return a.trip(ctx, "answer", id) }, &a.toNode},
 			{func() (time.Duration, error) { return a.trip(ctx, "within", id) }, &a.toNext},
+			{func() (time.Duration, error) { return a.trip(ctx, "fused", id) }, &a.toNextFused},
+			{func() (time.Duration, error) { return a.trip(ctx, "async", id) }, &a.toNextAsync},
 			{func() (time.Duration, error) { return a.plainTrip(ctx, "plain-"+id, 1) }, &a.plainNode},
 			{func() (time.Duration, error) { return a.plainTrip(ctx, "plain-next-"+id, 2) }, &a.plainNext},
 		} {
@@ -118,6 +120,10 @@ func (a *answers) figures() []figure {
 		{Name: "answer within", Compares: "from an approval asked within a node, which runs again, to the start of the node behind it",
 			Value: a.toNext.median(), Unit: "ms", Bar: barAnswer, Rounds: a.toNext, Notes: []string{p95(a.toNext)}},
 		byHand("within by hand", "second", a.toNext, a.plainNext),
+		{Name: "answer within fused", Compares: "the same with supersteps in one activity, each stored before the next",
+			Value: a.toNextFused.median(), Unit: "ms", Bar: barAnswer, Rounds: a.toNextFused, Notes: []string{p95(a.toNextFused)}},
+		{Name: "answer within async", Compares: "the same in the durability mode async",
+			Value: a.toNextAsync.median(), Unit: "ms", Bar: barAnswer, Rounds: a.toNextAsync, Notes: []string{p95(a.toNextAsync)}},
 	}
 }
 
@@ -129,6 +135,16 @@ type answers struct {
 	// started is told when what is waited for starts.
 	started                              chan time.Time
 	toNode, toNext, plainNode, plainNext sample
+	toNextFused, toNextAsync             sample
+}
+
+func (a *answers) graphs() []superstep.Runnable {
+	return []superstep.Runnable{
+		answerGraph(a.started),
+		withinGraph("within", a.started),
+		withinGraph("fused", a.started, superstep.WithFused()),
+		withinGraph("async", a.started, superstep.WithDurability(superstep.DurabilityAsync)),
+	}
 }
 
 // serve starts a worker with a gate.
@@ -147,7 +163,7 @@ func (a *answers) serve(ctx context.Context, temporal client.Client) (stop func(
 	if a.client, err = superstep.NewClient(temporal, superstep.ClientConfig{TaskQueue: answerQueue}); err != nil {
 		return nil, err
 	}
-	w, err := superstep.NewWorker(temporal, superstep.WorkerConfig{Graphs: []superstep.Runnable{answerGraph(a.started), withinGraph(a.started)},
+	w, err := superstep.NewWorker(temporal, superstep.WorkerConfig{Graphs: a.graphs(),
 		TaskQueue: answerQueue, Gate: &approval.Gate{Keys: keys}})
 	if err != nil {
 		return nil, err
