@@ -23,25 +23,49 @@ func (r readyFile) remove() error {
 	return nil
 }
 
+// prepare takes a file that was left behind away and finds out whether there can
+// be one: better now than when the server has started.
+func (r readyFile) prepare() error {
+	if err := r.remove(); err != nil || r == "" {
+		return err
+	}
+	temp, err := r.temp("")
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(temp); err != nil {
+		return r.failed(err)
+	}
+	return nil
+}
+
 // write makes the file appear whole: its content is addr and nothing else, not
 // even a newline.
 func (r readyFile) write(addr string) error {
 	if r == "" {
 		return nil
 	}
-	temp, err := os.CreateTemp(filepath.Dir(string(r)), filepath.Base(string(r))+".*")
+	temp, err := r.temp(addr)
 	if err != nil {
-		return r.failed(err)
+		return err
 	}
-	_, err = temp.WriteString(addr)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), string(r))
-	}
-	if err != nil {
-		return errors.Join(r.failed(err), os.Remove(temp.Name()))
+	if err := os.Rename(temp, string(r)); err != nil {
+		return errors.Join(r.failed(err), os.Remove(temp))
 	}
 	return nil
+}
+
+// temp writes a file beside it.
+func (r readyFile) temp(content string) (name string, err error) {
+	temp, err := os.CreateTemp(filepath.Dir(string(r)), filepath.Base(string(r))+".*")
+	if err != nil {
+		return "", r.failed(err)
+	}
+	_, err = temp.WriteString(content)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return "", errors.Join(r.failed(err), os.Remove(temp.Name()))
+	}
+	return temp.Name(), nil
 }
 
 func (r readyFile) failed(err error) error {

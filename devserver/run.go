@@ -46,7 +46,7 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 	}
 	// One that was killed leaves its ready file behind. Only now is it certain
 	// that it is not the file of one that runs.
-	if err := d.readyFile.remove(); err != nil {
+	if err := d.readyFile.prepare(); err != nil {
 		return err
 	}
 	ports.release()
