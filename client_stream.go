@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -25,6 +26,10 @@ import (
 // come with the node's result, before its update. What an attempt emitted that was then repeated comes too, followed by
 // a part of mode StreamReset with the task's id: it voids what that task emitted before. With a [Transport] they come
 // while the node runs, and not again with its result; such a part has the Offset of the part before it.
+//
+// Supersteps that run in one activity (async mode, [WithFused]) are streamed within a second after its heartbeat has
+// stored them, before the history has them; these parts, too, have the Offset of the last part that it had. With the modes
+// StreamTasks, StreamCheckpoints and StreamDebug, and in exit mode, they come when the activity has ended.
 //
 // A run whose graph has reducers of its own can be streamed in a program that has the graph: by [Thread.Stream], or
 // with ClientConfig.Graphs.
@@ -159,29 +164,84 @@ func (s *clientStream) hand(parts []StreamPart, err error) error {
 type playing struct {
 	*clientStream
 	read int // of the tape
+	// early is the end of what was read, which the history had not told then.
+	early []earlier
 }
 
-// hear hands out what the history has told since the last time.
+// earlier is something that was read before the history told it: what it was, and whether it gave a part.
+type earlier struct {
+	what  string
+	shown bool
+}
+
+// hear hands out what has been told since the last time.
 func (p *playing) hear(tape []taped) error {
+	if err := p.settle(tape); err != nil {
+		return err
+	}
 	for p.read < len(tape) {
-		emitted := sameTask(tape[p.read:])
-		if emitted == 0 {
-			t := tape[p.read]
-			if err := p.hand(p.reader.read(t)); err != nil {
-				return err
-			}
-			p.read++
-			if err := p.show(p.live.tells(t)); err != nil {
+		if tape[p.read].ahead && !p.reader.early() {
+			return nil
+		}
+		if emitted := sameTask(tape[p.read:]); emitted > 0 {
+			if err := p.result(tape[p.read : p.read+emitted]); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := p.result(tape[p.read : p.read+emitted]); err != nil {
+		t := tape[p.read]
+		parts, err := p.reader.read(t)
+		if err := p.hand(parts, err); err != nil {
 			return err
 		}
-		p.read += emitted
+		p.went(t, len(parts) > 0)
+		if err := p.show(p.live.tells(t)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// went goes on to the next thing on the tape.
+func (p *playing) went(t taped, shown bool) {
+	p.read++
+	if t.ahead {
+		p.early = append(p.early, earlier{whatOf(t), shown})
+	}
+}
+
+// settle passes over what was read before and is told by now. It is the same, but for the end: a run that is asked to stop
+// ends where a segment would have gone on.
+func (p *playing) settle(tape []taped) error {
+	for len(p.early) > 0 {
+		at := p.read - len(p.early)
+		if at >= len(tape) || tape[at].ahead {
+			return nil
+		}
+		if whatOf(tape[at]) != p.early[0].what {
+			if slices.ContainsFunc(p.early, func(e earlier) bool { return e.shown }) {
+				return fmt.Errorf("superstep: the run of thread %q went on from before what was streamed of it last: stream from "+
+					"the offset of the last part, what comes behind it counts", p.request.Thread)
+			}
+			p.read, p.early = at, nil
+			return nil
+		}
+		p.reader.skip(tape[at])
+		p.early = p.early[1:]
+	}
+	return nil
+}
+
+// whatOf names something on a tape.
+func whatOf(t taped) string {
+	what := fmt.Sprint(t.began != nil, t.event.Kind, t.event.Namespace)
+	if t.event.Task != nil {
+		what += " " + t.event.Task.Key()
+	}
+	if t.event.Checkpoint != nil {
+		what += " " + t.event.Checkpoint.Checkpoint.ID
+	}
+	return what
 }
 
 // result hands out what a task's result says it emitted, and has not come live.
@@ -189,6 +249,7 @@ func (p *playing) result(emitted []taped) error {
 	given, void := p.live.recorded(emitted)
 	for _, t := range emitted[:given] {
 		p.reader.skip(t)
+		p.went(t, true)
 	}
 	if void {
 		reset := emissionEvent(emitted[0].event.Task, pregel.Emission{Kind: pregel.EmissionReset, Attempt: attemptIn(emitted)})
@@ -197,9 +258,11 @@ func (p *playing) result(emitted []taped) error {
 		}
 	}
 	for _, t := range emitted[given:] {
-		if err := p.hand(p.reader.read(t)); err != nil {
+		parts, err := p.reader.read(t)
+		if err := p.hand(parts, err); err != nil {
 			return err
 		}
+		p.went(t, len(parts) > 0)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (l *listener) set(fails int) {
 // await waits until that is so of the requests, and returns what was told.
 func (l *listener) await(so func(requests int, told []approval.Notice) bool) []approval.Notice {
 	l.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(2 * time.Minute) // the waits between attempts grow
 	for {
 		l.mu.Lock()
 		told, done := slices.Clone(l.told), so(l.asked, l.told)

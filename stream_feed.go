@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,15 +108,17 @@ func (f *feed) put(s feedState) {
 // run follows the run until it has ended or nobody reads any more.
 func (f *feed) run(ctx context.Context) {
 	events := f.client.tail.Events(f.key.thread, f.key.run)
-	state, durable, stands := feedState{}, 0, false
+	state, durable := feedState{}, 0
+	var last replayed
 	for !state.closed && state.err == nil {
 		var took time.Duration
-		if state.err = f.more(ctx, events); state.err == nil && history.Durable(events.All) > durable {
+		if state.err = f.news(ctx, events, last); state.err == nil && history.Durable(events.All) > durable {
 			durable = history.Durable(events.All)
-			state, stands, took = f.replay(events)
+			last, took, state.err = f.replay(events, last.ahead)
+			state.tape = last.whole()
 		}
 		state.events = len(events.All)
-		state.rests = stands && durable == len(events.All)
+		state.rests = last.stands && durable == len(events.All)
 		state.closed = state.err == nil && events.Closed()
 		if state.closed {
 			state.next = events.All[len(events.All)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
@@ -123,6 +126,28 @@ func (f *feed) run(ctx context.Context) {
 		f.put(state)
 		if !rest(ctx, restFactor*took) {
 			return
+		}
+	}
+}
+
+// news waits for events that are not here yet. Meanwhile it tells what a segment under way has stored.
+func (f *feed) news(ctx context.Context, events *history.Events, last replayed) error {
+	come := make(chan error, 1)
+	go func() { come <- f.more(ctx, events) }()
+	var looks <-chan time.Time
+	if last.ahead != nil {
+		ticker := time.NewTicker(lookInterval)
+		defer ticker.Stop()
+		looks = ticker.C
+	}
+	for {
+		select {
+		case err := <-come:
+			return err
+		case <-looks:
+			if f.look(ctx, last.ahead) {
+				f.put(feedState{tape: last.whole(), events: f.now().events})
+			}
 		}
 	}
 }
@@ -176,20 +201,47 @@ func (f *feed) poll(ctx context.Context, events *history.Events) error {
 	}
 }
 
-// replay reads what happened in the run so far. The workflow itself says it: there is no second interpretation.
-func (f *feed) replay(events *history.Events) (state feedState, stands bool, took time.Duration) {
+// replayed is what a run's events tell.
+type replayed struct {
+	tape []taped
+	// stands says that the newest invocation is over.
+	stands bool
+	ahead  *ahead // nil while no segment is under way
+}
+
+// whole is what the events tell, and what a segment under way has stored.
+func (r replayed) whole() []taped {
+	if r.ahead == nil {
+		return r.tape
+	}
+	return slices.Concat(r.tape, r.ahead.tape)
+}
+
+// replay reads what happened in the run so far. The workflow itself says it: there is no second interpretation. before is
+// what was known of a segment under way, and stays known while it is.
+func (f *feed) replay(events *history.Events, before *ahead) (out replayed, took time.Duration, err error) {
 	began := time.Now()
 	r := feedRecorder{events: events.All}
-	err := f.client.tail.ReplayEvents(f.key.thread, f.key.run, events.All, workflows.NewReader(f.key.graph, &r))
-	return feedState{tape: r.tape, err: err}, r.stands, time.Since(began)
+	err = f.client.tail.ReplayEvents(f.key.thread, f.key.run, events.All, workflows.NewReader(f.key.graph, &r))
+	if out = r.replayed; err == nil {
+		out.ahead = r.handed.ahead(events.All)
+	}
+	if out.ahead != nil && before != nil && before.activityID == out.ahead.activityID {
+		out.ahead = before
+	}
+	return out, time.Since(began), err
 }
 
 // feedRecorder writes down what a replay tells.
 type feedRecorder struct {
+	replayed
 	events []*historypb.HistoryEvent
-	tape   []taped
-	// stands says that the newest invocation is over.
-	stands bool
+	handed *handed // the last one
+}
+
+// Handed implements graphadapter.SegmentRecorder.
+func (r *feedRecorder) Handed(activityID string, p *pregel.Program, suspended pregel.Value) {
+	r.handed = &handed{activityID, p, suspended}
 }
 
 // Began implements graphadapter.Recorder.

@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ type taped struct {
 	goesOn     bool
 	base, head string
 	event      pregel.Event
+	// ahead says that a segment under way has stored what brings the event about, and the history has not told it yet: it
+	// has no position.
+	ahead bool
 }
 
 // streamReader turns what happened in one run into the parts that one reader asked for. It reads from the run's
@@ -59,6 +63,8 @@ func (s *streamReader) read(t taped) ([]StreamPart, error) {
 	case t.began != nil:
 		s.shaper.Began(t.began, t.durability)
 		return nil, nil
+	case t.ahead:
+		return s.live(t.event)
 	}
 	s.skip(t)
 	chunks, err := s.chunks(t)
@@ -72,8 +78,11 @@ func (s *streamReader) read(t taped) ([]StreamPart, error) {
 	return parts, err
 }
 
-// skip passes over something that was handed out live.
+// skip passes over something that was handed out before the history told it.
 func (s *streamReader) skip(t taped) {
+	if t.ahead {
+		return
+	}
 	if t.at != s.place.event {
 		s.place.event, s.place.index = t.at, -1
 	}
@@ -81,7 +90,7 @@ func (s *streamReader) skip(t taped) {
 	s.place.slot = 0
 }
 
-// live returns the parts of something that came live. They have the place of what came before: whoever goes on from
+// live returns the parts of something that the history has not told yet. They have the place of what came before: whoever goes on from
 // there gets them with the result.
 func (s *streamReader) live(e pregel.Event) ([]StreamPart, error) {
 	chunks, err := s.chunks(taped{event: e, when: time.Now()})
@@ -97,7 +106,19 @@ func (s *streamReader) live(e pregel.Event) ([]StreamPart, error) {
 const behindAll = 1 << 30
 
 // begun reports whether the reader has got to where it hands out parts.
-func (s *streamReader) begun() bool { return s.from == nil || !s.from.behind(s.place) }
+func (s *streamReader) begun() bool {
+	read := s.place
+	read.slot = behindAll
+	return s.from == nil || !s.from.behind(read)
+}
+
+// early reports whether the reader takes what a segment has stored before the history tells it. The times that some modes
+// show, and where a run stopped that was asked to, are the history's.
+func (s *streamReader) early() bool {
+	return s.begun() && !slices.ContainsFunc(s.request.Modes, func(m StreamMode) bool {
+		return m == StreamTasks || m == StreamCheckpoints || m == StreamDebug
+	})
+}
 
 func (s *streamReader) chunks(t taped) ([]stream.Chunk, error) {
 	chunks, err := s.shaper.Shape(t.event, t.when)

@@ -110,7 +110,6 @@ func current(lines []string) []string {
 }
 
 // TestLiveBeforeTheResult: the node waits until its reader has what it emitted, which without a transport would never be.
-// Of supersteps in one activity the first is live.
 func TestLiveBeforeTheResult(t *testing.T) {
 	for name, opts := range modes {
 		t.Run(name, func(t *testing.T) { liveBeforeTheResult(t, opts...) })

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev"
+	"superstep.dev/internal/testserver"
 )
 
 // streaming is a "stream -o json" under way, in a program that has the graphs of these tests.
@@ -20,12 +21,16 @@ type streaming struct {
 	lines *bufio.Scanner
 }
 
-var allModes = []string{"--mode", "values,updates,custom,tasks,checkpoints,messages"}
-
 // stream starts to stream a thread.
 func (r *rig) stream(thread string, args ...string) *streaming {
 	r.t.Helper()
-	args = append([]string{"stream", thread, "-o", "json", "--address", r.address, "--task-queue", r.queue}, append(args, allModes...)...)
+	return r.streamIn("values,updates,custom,tasks,checkpoints,messages", thread, args...)
+}
+
+// streamIn is stream in some modes only.
+func (r *rig) streamIn(modes, thread string, args ...string) *streaming {
+	r.t.Helper()
+	args = append([]string{"stream", thread, "--mode", modes, "-o", "json", "--address", r.address, "--task-queue", r.queue}, args...)
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	r.t.Cleanup(cancel)
 	s := &streaming{running: running{r: r, cmd: exec.CommandContext(ctx, os.Args[0], args...)}}
@@ -100,6 +105,36 @@ func TestStreamGoesOnInAnotherProcess(t *testing.T) {
 	quiet := r.stream(again)
 	require.Equal(t, content(again, quiet.until("")), content(thread, seen), "nothing lost, nothing twice")
 	quiet.ends(0)
+}
+
+// What a segment has stored is streamed while it is under way. Its worker is killed then, and another goes on behind that:
+// the reader gets everything once, as one who comes late.
+func TestStreamOfASegmentThatLosesItsWorker(t *testing.T) {
+	for name, mode := range map[string]superstep.StartRequest{
+		"fused": {Fused: true}, "async": {Durability: superstep.DurabilityAsync},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			worker := r.graphsWorker("worker-1")
+			thread := testserver.Queue(t)
+			mode.Graph, mode.Thread, mode.Input = "tells", thread, encode(t, r.steered())
+			_, err := r.client.Start(t.Context(), mode)
+			require.NoError(t, err)
+			reader := r.streamIn("values,updates,custom", thread)
+			seen := reader.until(`"first works"`)
+			seen = append(seen, reader.until(`values`)...)
+			r.until("the node is in the middle", func() bool { return r.ran("second") == 1 })
+			r.kill(worker)
+			r.put("go")
+			r.graphsWorker("worker-2")
+			seen = append(seen, reader.until("")...)
+			reader.ends(0)
+			require.Equal(t, []int{1, 2, 1}, []int{r.ran("first"), r.ran("second"), r.ran("third")})
+			whole := r.streamIn("values,updates,custom", thread)
+			require.Equal(t, content(thread, whole.until("")), content(thread, seen))
+			whole.ends(0)
+		})
+	}
 }
 
 // A thread's next run goes on behind the offset of the one before, and with no worker at all.

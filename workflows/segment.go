@@ -99,6 +99,9 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), graphadapter.SegmentActivity, req)
 	under := &segment{id: options.ActivityID, ready: r.tasks.queue, cancel: cancel}
 	s.under, r.tasks.queue = under, nil
+	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok {
+		sink.Handed(under.id, r.program, suspended)
+	}
 	workflow.Go(apart, func(ctx workflow.Context) {
 		var result graphadapter.SegmentResult
 		if err := future.Get(ctx, &result); err != nil {

@@ -1,0 +1,82 @@
+package superstep_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/graphtest"
+)
+
+// TestFusedSuperstepsStreamAsTheyAreStored: what a segment under way has stored is streamed before it ends, and what the
+// superstep behind that emits is live. The reader gets everything once, as who reads later does.
+func TestFusedSuperstepsStreamAsTheyAreStored(t *testing.T) {
+	for name, opts := range map[string][]superstep.CompileOption{
+		"fused": {superstep.WithFused()},
+		"async": {superstep.WithDurability(superstep.DurabilityAsync)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			streamsAsStored(t, opts...)
+		})
+	}
+}
+
+func streamsAsStored(t *testing.T, opts ...superstep.CompileOption) {
+	seen := make(chan struct{})
+	says := func(words ...string) func(context.Context, counter) (counter, error) {
+		return func(ctx context.Context, s counter) (counter, error) {
+			for _, w := range words {
+				if err := superstep.Emit(ctx, w); err != nil {
+					return s, err
+				}
+			}
+			s.N.Set(s.N.Get() + 1)
+			return s, nil
+		}
+	}
+	g := superstep.NewStateGraph[counter]("ahead")
+	g.AddNode("first", says("one"))
+	g.AddNode("second", says("two"))
+	g.AddNode("third", func(ctx context.Context, s counter) (counter, error) {
+		if err := superstep.Emit(ctx, "three"); err != nil {
+			return s, err
+		}
+		select {
+		case <-seen:
+		case <-ctx.Done():
+			return s, ctx.Err()
+		}
+		return says("four")(ctx, s)
+	})
+	g.AddNode("fourth", says())
+	g.AddEdge(superstep.Start, "first")
+	g.AddEdge("first", "second")
+	g.AddEdge("second", "third")
+	g.AddEdge("third", "fourth")
+	graph := g.MustCompile(opts...)
+	th := graph.Thread(liveRuntime(t, &superstep.LocalTransport{}, graph), graphtest.ThreadID(t))
+	require.NoError(t, th.Start(t.Context(), counter{}))
+	wanted := []superstep.StreamOption{superstep.StreamValues, superstep.StreamUpdates, superstep.StreamCustom}
+	var parts []superstep.StreamPart
+	before := 0
+	for p, err := range th.Stream(t.Context(), wanted...) {
+		require.NoError(t, err)
+		parts = append(parts, p)
+		if strings.Contains(string(p.Data), "three") {
+			before = len(parts)
+			close(seen) // the third node has waited for its reader, and so has the end of the activity
+		}
+	}
+	all := streamed(t, th, wanted...)
+	assert.Equal(t, shown(all), shown(parts))
+	assert.Equal(t, parts[before-1].Offset, parts[before-2].Offset, "the history had told neither")
+	assert.Equal(t, all[len(all)-1].Offset, parts[len(parts)-1].Offset)
+	again := streamed(t, th, append(wanted, superstep.StreamFrom(parts[before-1].Offset))...)
+	assert.Equal(t, shown(all[len(all)-len(again):]), shown(again))
+	assert.Greater(t, len(again), len(all)-before, "whoever goes on behind a part that came early gets it again")
+}
