@@ -1,10 +1,7 @@
 package superstep_test
 
 import (
-	"context"
-	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,80 +12,6 @@ import (
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
 )
-
-// steered is what a leader's expert does in these tests.
-type steered struct {
-	*server
-	leader *superstep.Leader
-	hold   atomic.Bool // attempts wait for their end
-	fail   atomic.Bool
-	ran    atomic.Int32
-	long   string
-}
-
-// newSteered serves a leader of two subjobs, "first" and behind it "then".
-func newSteered(t *testing.T) *steered {
-	s := &steered{server: newServer(t)}
-	work := superstep.NewExpert("work", "Does what the test wants.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
-		s.ran.Add(1)
-		switch {
-		case a.Goal == "ask":
-			name, err := superstep.Interrupt[string](ctx, "who?")
-			if err != nil {
-				return job.WorkflowMessage{}, err
-			}
-			return success(name)
-		case s.hold.Load() && len(a.Inputs) > 0:
-			<-ctx.Done()
-			return job.WorkflowMessage{}, ctx.Err()
-		case s.fail.Load() && len(a.Inputs) > 0:
-			return job.WorkflowMessage{Status: job.ExecutionError, Lesson: "it is broken"}, nil
-		case a.Goal == "long":
-			return success(s.long)
-		case len(a.Inputs) > 0:
-			return success("after " + a.Inputs[0].Text)
-		}
-		return success("first")
-	})
-	s.leader = leaderOf(t, planner(func(_ context.Context, req job.PlanRequest) (job.Draft, error) {
-		if req.Job.Goal == "unplannable" {
-			return job.Draft{}, superstep.Permanent(errors.New("no model answers"))
-		}
-		return job.Draft{SubJobs: []job.DraftSubJob{{ID: "1", Goal: req.Job.Goal, Expert: "work"},
-			{ID: "2", Goal: "then", Expert: "work", Dependencies: []string{"1"}}}}, nil
-	}), work)
-	s.workWith(superstep.WorkerConfig{Leaders: []*superstep.Leader{s.leader}})
-	return s
-}
-
-func (s *steered) submit(j job.Job) string {
-	s.t.Helper()
-	if j.ID == "" {
-		j.ID = "j" + testserver.Queue(s.t)
-	}
-	if j.Policy.MaxRetries == 0 {
-		j.Policy.MaxRetries = -1
-	}
-	v, err := s.SubmitJob(s.t.Context(), superstep.SubmitJob{Leader: "lead", Job: j})
-	require.NoError(s.t, err)
-	require.Equal(s.t, "lead", v.Leader)
-	return v.ID
-}
-
-// until follows a job up to an event of that kind.
-func (s *steered) until(id, kind string) (all []job.Event) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
-	defer cancel()
-	for e, err := range s.FollowJob(ctx, id, 0) {
-		require.NoError(s.t, err)
-		if all = append(all, e); e.Kind == kind {
-			return all
-		}
-	}
-	require.FailNow(s.t, "the job ended without "+kind)
-	return nil
-}
 
 // TestJob: from submission to the answer, with what happened in order and without gaps.
 func TestJob(t *testing.T) {
@@ -236,90 +159,6 @@ func TestSubmitTwice(t *testing.T) {
 	require.ErrorIs(t, err, superstep.ErrRunning)
 	_, err = s.StopJob(t.Context(), id, "")
 	require.NoError(t, err)
-}
-
-// TestStopAndRecover: what finished before a stop is kept, and a recovery does only the rest.
-func TestStopAndRecover(t *testing.T) {
-	s := newSteered(t)
-	s.hold.Store(true)
-	id := s.submit(job.Job{Goal: "go"})
-	s.until(id, "finished")
-	_, err := s.RecoverJob(t.Context(), id, job.Recover{})
-	require.ErrorIs(t, err, superstep.ErrRunning)
-	for range 2 {
-		v, err := s.StopJob(t.Context(), id, "enough")
-		require.NoError(t, err)
-		require.Equal(t, job.StatusStopped, v.Status)
-		require.Equal(t, 1, v.Finished)
-	}
-	_, err = s.JobAnswer(t.Context(), id)
-	require.ErrorContains(t, err, "enough")
-	_, err = s.RetrySubJob(t.Context(), id, "p1-1", "")
-	require.ErrorContains(t, err, "job recover "+id)
-
-	s.hold.Store(false)
-	before := s.ran.Load()
-	recovered := make(chan error, 3)
-	for range 3 {
-		go func() {
-			_, err := s.RecoverJob(t.Context(), id, job.Recover{Lesson: "go on"})
-			recovered <- err
-		}()
-	}
-	won := 0
-	for range 3 {
-		if err := <-recovered; err == nil {
-			won++
-		} else {
-			assert.True(t, errors.Is(err, superstep.ErrRunning) || errors.Is(err, superstep.ErrNotFailed), err)
-		}
-	}
-	require.Equal(t, 1, won)
-	answer, err := s.JobAnswer(t.Context(), id)
-	require.NoError(t, err)
-	require.Equal(t, "after first", answer.Text)
-	require.Equal(t, before+1, s.ran.Load(), "the first subjob ran once")
-}
-
-// TestRecoverWhatFailed: the lesson reaches the subjob that had failed.
-func TestRecoverWhatFailed(t *testing.T) {
-	s := newSteered(t)
-	s.fail.Store(true)
-	id := s.submit(job.Job{Goal: "go"})
-	_, err := s.JobAnswer(t.Context(), id)
-	require.ErrorContains(t, err, "it is broken")
-	s.fail.Store(false)
-	_, err = s.RecoverJob(t.Context(), id, job.Recover{Again: []string{"p1-9"}})
-	require.ErrorIs(t, err, superstep.ErrNotFound)
-	_, err = s.RecoverJob(t.Context(), id, job.Recover{Lesson: "mended"})
-	require.NoError(t, err)
-	answer, err := s.JobAnswer(t.Context(), id)
-	require.NoError(t, err)
-	require.Equal(t, "after first", answer.Text)
-}
-
-// TestRecoverWhatWasTerminated: a job whose run was ended from outside goes on once its attempts have ended.
-func TestRecoverWhatWasTerminated(t *testing.T) {
-	s := newSteered(t)
-	s.hold.Store(true)
-	id := s.submit(job.Job{Goal: "go"})
-	s.until(id, "finished")
-	require.Eventually(t, func() bool {
-		v, err := s.Job(t.Context(), id)
-		return err == nil && len(v.SubJobs) == 2 && v.SubJobs[1].Open
-	}, time.Minute, 20*time.Millisecond)
-	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), job.WorkflowID(id), "", "a test"))
-	s.hold.Store(false)
-	require.Eventually(t, func() bool {
-		_, err := s.RecoverJob(t.Context(), id, job.Recover{})
-		if !errors.Is(err, superstep.ErrRunning) {
-			require.NoError(t, err)
-		}
-		return err == nil
-	}, time.Minute, 100*time.Millisecond)
-	answer, err := s.JobAnswer(t.Context(), id)
-	require.NoError(t, err)
-	require.Equal(t, "after first", answer.Text)
 }
 
 // TestJobsAndInbox: questions of experts and of the job itself are in the inbox and with the job, and lists know it.
