@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -44,15 +42,11 @@ func CheckAnswer(question pregel.Question, answer pregel.Value) error {
 	if len(question.Schema) == 0 {
 		return nil
 	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(question.Schema, &schema); err != nil {
-		return fail(fmt.Errorf("the question's schema cannot be read: %w", err))
+	schema, err := answerSchemas.of(question.Schema)
+	if err == nil {
+		err = schema.Validate(decoded)
 	}
-	resolved, err := schema.Resolve(nil)
 	if err != nil {
-		return fail(fmt.Errorf("the question's schema cannot be used: %w", err))
-	}
-	if err := resolved.Validate(decoded); err != nil {
 		return fail(err)
 	}
 	return nil

@@ -2,8 +2,11 @@ package graphadapter
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -32,6 +35,36 @@ func TestCheckAnswer(t *testing.T) {
 		var wrong *AnswerError
 		if err != nil && (!errors.As(err, &wrong) || wrong.Question != "q-1") {
 			t.Errorf("%s for %s: %#v", c.answer, c.schema, err)
+		}
+	}
+}
+
+// TestSchemasAreKept: as many as there is room for, and what is too large is read each time.
+func TestSchemasAreKept(t *testing.T) {
+	s := schemas{byText: map[string]*jsonschema.Resolved{}}
+	of := func(text string) *jsonschema.Resolved {
+		schema, err := s.of(pregel.Value(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema
+	}
+	if of(`{"type":"string"}`) != of(`{"type":"string"}`) {
+		t.Error("the second time it was read again")
+	}
+	large := `{"type":"string","title":"` + strings.Repeat("x", maxSchemaBytes) + `"}`
+	if of(large) == of(large) {
+		t.Error("a large one is kept")
+	}
+	for i := range 3 * maxSchemas {
+		of(fmt.Sprintf(`{"minLength":%d}`, i))
+	}
+	if n := len(s.byText); n == 0 || n > maxSchemas {
+		t.Errorf("%d are kept", n)
+	}
+	for range 2 {
+		if _, err := s.of(pregel.Value(`{"type":7}`)); err == nil {
+			t.Error("a schema that is none can be used")
 		}
 	}
 }
