@@ -23,8 +23,9 @@ type Recorder interface {
 
 // SegmentRecorder is a [Recorder] that is told of segments too.
 type SegmentRecorder interface {
-	// Handed: the run handed itself to the activity of that id. What the activity stores while it runs can be delivered
-	// to a loop that is restored from suspended, with [Redeliver]: it brings about what the run will tell once the
-	// activity has ended, but for the end of the superstep that is stored last. A run that is asked to stop ends there.
+	// Handed: the run handed itself to the activity of that id, in a mode in which that stores what it does. What is stored
+	// can be delivered to a loop that is restored from suspended, with [Redeliver]: it brings about what the run will tell
+	// once the activity has ended, but for the end of the superstep that is stored last. A run that is asked to stop ends
+	// there.
 	Handed(activityID string, p *pregel.Program, suspended pregel.Value)
 }

@@ -99,7 +99,7 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), graphadapter.SegmentActivity, req)
 	under := &segment{id: options.ActivityID, ready: r.tasks.queue, cancel: cancel}
 	s.under, r.tasks.queue = under, nil
-	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok {
+	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
 		sink.Handed(under.id, r.program, suspended)
 	}
 	workflow.Go(apart, func(ctx workflow.Context) {
