@@ -41,7 +41,7 @@ test: check
 	@echo '== tests ($(FIRST))'
 	$(TESTED) -vet=off -p 3 -parallel 6 ./...
 	@echo '== tests of the embedded server'
-	cd devserver && $(GO) test -timeout 15m .
+	cd devserver && $(GO) test -timeout 15m -vet=off .
 
 # What shares memory between goroutines is watched while it is tested: all of it takes three quarters of an hour.
 race:
