@@ -99,7 +99,7 @@ func TestEntrypointMistakes(t *testing.T) {
 				require.True(t, ok)
 				var mistake *superstep.CompileError
 				require.ErrorAs(t, err, &mistake)
-				assert.Contains(t, mistake.Call, "entrypoint_test.go:")
+				assert.Contains(t, mistake.Call, "entrypoint_refused_test.go:")
 				assert.ErrorContains(t, err, c.says)
 			}()
 			c.build()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -224,8 +225,14 @@ func TestEveryDifferenceOfTheFunctionalAPIIsTested(t *testing.T) {
 	_, section, found := strings.Cut(string(text), "## What the functional API differs by")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
-	tests, err := os.ReadFile("entrypoint_test.go")
+	files, err := filepath.Glob("entrypoint*_test.go")
 	require.NoError(t, err)
+	var tests []byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		tests = append(tests, text...)
+	}
 	named := regexp.MustCompile(`\| (Test\w+) \|\n`).FindAllStringSubmatch(section, -1)
 	require.Len(t, named, strings.Count(section, "\n| ")-1, "a row without a test")
 	for _, m := range named {
