@@ -88,7 +88,7 @@ func goesOnWithOpenRuns(t *testing.T, flags []string) {
 	w.Stop()
 	require.NoError(t, c.SignalWorkflow(ctx, "open", run.GetRunID(), "say", "hello"))
 	require.Zero(t, first.stop(t))
-	require.Empty(t, first.complaints())
+	require.Empty(t, first.stderr.String())
 
 	second := startOn(t, flags)
 	c = dial(t, second.address)
@@ -105,7 +105,7 @@ func goesOnWithOpenRuns(t *testing.T, flags []string) {
 	require.True(t, hasEvent(ctx, c, "open", enumspb.EVENT_TYPE_TIMER_FIRED))
 	w.Stop()
 	require.Zero(t, second.stop(t))
-	require.Empty(t, second.complaints())
+	require.Empty(t, second.stderr.String())
 }
 
 // The devserver is killed while several callers start runs and signal them.
@@ -149,7 +149,7 @@ func losesNothingAcknowledged(t *testing.T, flags []string) {
 		require.True(t, hasEvent(ctx, c, id, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED), "run %s and its signal", id)
 	}
 	require.Zero(t, second.stop(t))
-	require.Empty(t, second.complaints())
+	require.Empty(t, second.stderr.String())
 }
 
 // startAndSignal starts runs and signals each, until a call fails, and sends the

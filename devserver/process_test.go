@@ -97,17 +97,6 @@ func launchIn(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// complaints is what it wrote to stderr, without what says that its database
-// was slow for a moment: the server tries that again by itself.
-func (p *process) complaints() (lines []string) {
-	for line := range strings.Lines(p.stderr.String()) {
-		if !strings.Contains(line, "shard status unknown") {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
 // running is a devserver that has said that it is ready.
 type running struct {
 	*process
