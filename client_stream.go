@@ -27,7 +27,8 @@ import (
 //
 // Supersteps that run in one activity (async mode, [WithFused]) are streamed within a second after its heartbeat has
 // stored them, before the history has them; these parts, too, have the Offset of the last part that it had. With the modes
-// StreamTasks, StreamCheckpoints and StreamDebug, and in exit mode, they come when the activity has ended.
+// StreamTasks, StreamCheckpoints and StreamDebug, and in exit mode, they come when the activity has ended. The past of a
+// run that is terminated meanwhile, not cancelled, does not have what was streamed so.
 //
 // A run whose graph has reducers of its own can be streamed in a program that has the graph: by [Thread.Stream], or
 // with ClientConfig.Graphs.

@@ -82,7 +82,7 @@ func (p *playing) settle(tape []taped) error {
 
 // whatOf names something on a tape.
 func whatOf(t taped) string {
-	what := fmt.Sprint(t.began != nil, t.event.Kind, t.event.Namespace)
+	what := fmt.Sprintf("%t %v %d %q", t.began != nil, t.event.Kind, t.event.Step, t.event.Namespace)
 	if t.event.Task != nil {
 		what += " " + t.event.Task.Key()
 	}

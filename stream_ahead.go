@@ -22,7 +22,7 @@ const lookInterval = 500 * time.Millisecond
 // has ended.
 type ahead struct {
 	activityID string
-	loop       *pregel.Loop
+	loop       *pregel.Loop // nil when what is stored is none of this loop's
 	ready      []*pregel.Task
 	deliveries int // made so far
 	tape       []taped
@@ -75,7 +75,7 @@ func endOf(e *historypb.HistoryEvent) int64 {
 func (a *ahead) read(details *commonpb.Payloads, c converter.DataConverter) bool {
 	var progress graphadapter.SegmentProgress
 	var record []byte
-	if len(details.GetPayloads()) == 0 || c.FromPayloads(details, &progress, &record) != nil {
+	if a.loop == nil || len(details.GetPayloads()) == 0 || c.FromPayloads(details, &progress, &record) != nil {
 		return false
 	}
 	all, err := graphadapter.DecodeRecord(record)
@@ -84,7 +84,7 @@ func (a *ahead) read(details *commonpb.Payloads, c converter.DataConverter) bool
 	}
 	had := len(a.tape)
 	if a.ready, err = graphadapter.Redeliver(a.loop, a.ready, all[a.deliveries:], nil); err != nil {
-		a.tape, a.deliveries = a.tape[:had], len(all) // this process's reducers are others: the history tells, later
+		a.tape, a.loop = a.tape[:had], nil // this process's reducers are others: the history tells, later
 		return false
 	}
 	a.deliveries = len(all)

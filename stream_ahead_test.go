@@ -1,14 +1,21 @@
 package superstep
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -44,16 +51,54 @@ func TestWhatIsReadAhead(t *testing.T) {
 	}
 }
 
-// newPlaying is a reader of what nodes emit, in a run that has begun.
-func newPlaying(t *testing.T, yield func(StreamPart, error) bool) *playing {
+// TestARecordOfAnotherLoop: what this process's engine does not ask for tells nothing, nor does what is stored behind it.
+func TestARecordOfAnotherLoop(t *testing.T) {
+	program := onlyNode(t)
+	loop, err := program.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{}`)}, pregel.Options{RecursionLimit: 9}, false, nil)
+	require.NoError(t, err)
+	suspended, err := loop.Suspend()
+	require.NoError(t, err)
+	a := (&handed{"segment 1", program, suspended}).ahead(scheduled("segment 1"))
+	require.NotNil(t, a)
+	assert.False(t, a.read(detailsOf(t, graphadapter.Delivery{Key: "1/other"}), converter.GetDefaultDataConverter()))
+	assert.False(t, a.read(detailsOf(t, graphadapter.Delivery{Key: "1/other"}, graphadapter.Delivery{Key: "2/other"}), converter.GetDefaultDataConverter()))
+	assert.Empty(t, a.tape)
+	assert.Nil(t, (&handed{"segment 2", program, suspended}).ahead(scheduled("segment 1")))
+}
+
+func scheduled(activityID string) []*historypb.HistoryEvent {
+	return []*historypb.HistoryEvent{{EventId: 5, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
+		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityId: activityID}}}}
+}
+
+// detailsOf are the details of a heartbeat.
+func detailsOf(t *testing.T, all ...graphadapter.Delivery) *commonpb.Payloads {
+	var record bytes.Buffer
+	w, err := flate.NewWriter(&record, flate.BestSpeed)
+	require.NoError(t, err)
+	for _, d := range all {
+		require.NoError(t, json.NewEncoder(w).Encode(d))
+	}
+	require.NoError(t, w.Flush())
+	details, err := converter.GetDefaultDataConverter().ToPayloads(graphadapter.SegmentProgress{}, record.Bytes())
+	require.NoError(t, err)
+	return details
+}
+
+func onlyNode(t *testing.T) *pregel.Program {
 	g := NewStateGraph[struct{}]("g")
 	g.AddNode("n", func(_ context.Context, s struct{}) (struct{}, error) { return s, nil })
 	g.AddEdge(Start, "n")
 	program, err := g.MustCompile().Adapter().Program()
 	require.NoError(t, err)
+	return program
+}
+
+// newPlaying is a reader of what nodes emit, in a run that has begun.
+func newPlaying(t *testing.T, yield func(StreamPart, error) bool) *playing {
 	request := StreamRequest{Thread: "t", Modes: []StreamMode{StreamCustom}}
 	reader := newStreamReader(request, "run", nil)
-	_, err = reader.read(taped{began: program})
+	_, err := reader.read(taped{began: onlyNode(t)})
 	require.NoError(t, err)
 	return &playing{clientStream: &clientStream{request: request, yield: yield, reader: reader, live: newLiveParts("run")}}
 }

@@ -110,8 +110,8 @@ func (f *feed) run(ctx context.Context) {
 		if state.err = f.news(ctx, events, last); state.err == nil && history.Durable(events.All) > durable {
 			durable = history.Durable(events.All)
 			last, took, state.err = f.replay(events, last.ahead)
-			state.tape = last.whole()
 		}
+		state.tape = last.whole()
 		state.events = len(events.All)
 		state.rests = last.stands && durable == len(events.All)
 		state.closed = state.err == nil && events.Closed()

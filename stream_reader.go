@@ -90,8 +90,8 @@ func (s *streamReader) skip(t taped) {
 	s.place.slot = 0
 }
 
-// live returns the parts of something that the history has not told yet. They have the place of what came before: whoever goes on from
-// there gets them with the result.
+// live returns the parts of something that the history has not told yet. They have the place of what came before: whoever
+// goes on from there gets them once it has.
 func (s *streamReader) live(e pregel.Event) ([]StreamPart, error) {
 	chunks, err := s.chunks(taped{event: e, when: time.Now()})
 	s.place.slot = behindAll
