@@ -57,18 +57,49 @@ func runAnswerPlain(ctx workflow.Context, steps int) error {
 
 // plainTrip starts the workflow, tells it when it waits, and returns how long it took until the last of its activities began.
 func (a *answers) plainTrip(ctx context.Context, id string, steps int) (time.Duration, error) {
+	run, err := a.plainRun(ctx, id, steps)
+	if err != nil {
+		return 0, err
+	}
+	return a.tellPlain(ctx, run)
+}
+
+// answerPlainSteps is how many activities are executed one after the other to see what one takes.
+const answerPlainSteps = 10
+
+// plainStep is how long the workflow takes from one of its activities to the next.
+func (a *answers) plainStep(ctx context.Context, id string) (time.Duration, error) {
+	run, err := a.plainRun(ctx, id, answerPlainSteps)
+	if err == nil {
+		_, err = a.tellPlain(ctx, run)
+	}
+	if err != nil {
+		return 0, err
+	}
+	var t trip
+	if err := t.read(ctx, a.temporal, id, run.GetRunID()); err != nil {
+		return 0, err
+	}
+	return time.Duration(t.usualStep() * float64(time.Millisecond)), nil
+}
+
+// plainRun starts the workflow and returns when it waits.
+func (a *answers) plainRun(ctx context.Context, id string, steps int) (client.WorkflowRun, error) {
 	run, err := a.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: answerPlainQueue, WorkflowTaskTimeout: 3 * time.Second,
 	}, answerPlainWorkflow, steps)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	// The reply comes from a workflow task after the one in which it began to wait.
-	if _, err := a.temporal.QueryWorkflow(ctx, id, run.GetRunID(), answerPlainWaits); err != nil {
-		return 0, err
-	}
+	_, err = a.temporal.QueryWorkflow(ctx, id, run.GetRunID(), answerPlainWaits)
+	return run, err
+}
+
+// tellPlain answers the workflow, lets it end, and returns how long it took until the last of its activities began.
+func (a *answers) tellPlain(ctx context.Context, run client.WorkflowRun) (time.Duration, error) {
 	began := time.Now()
-	if _, err := a.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: id, RunID: run.GetRunID(),
+	if _, err := a.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.GetID(), RunID: run.GetRunID(),
 		UpdateName: answerPlainUpdate, Args: []any{"yes"}, WaitForStage: client.WorkflowUpdateStageCompleted}); err != nil {
 		return 0, err
 	}
