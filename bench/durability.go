@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,7 +64,7 @@ func (b *bench) durability(ctx context.Context, database string, flags ...string
 		return nil, err
 	}
 	defer stop()
-	out, err := runs.everyMode(ctx, b.repeat(durabilityRounds))
+	out, err := everyMode(ctx, append(runs.modes(), b.langGraphModes()...), b.repeat(durabilityRounds))
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +98,8 @@ func (c *chainRuns) modes() []mode {
 type modeTrips map[string]trips
 
 // everyMode runs all modes in turn, after one run of each that does not count. Who goes first rotates.
-func (c *chainRuns) everyMode(ctx context.Context, rounds int) (modeTrips, error) {
-	modes, out := c.modes(), modeTrips{}
+func everyMode(ctx context.Context, modes []mode, rounds int) (modeTrips, error) {
+	out := modeTrips{}
 	for round := range rounds + 1 {
 		for i := range modes {
 			m := modes[(round+i)%len(modes)]
@@ -132,12 +133,16 @@ func (c *chainRuns) runBare(ctx context.Context, workflow string, steps int) (tr
 func (t modeTrips) figures(database string) []figure {
 	a := fmt.Sprintf("events a superstep, from the first of %d to the last", manySteps)
 	all := fmt.Sprintf("events of all %d supersteps", manySteps)
-	return []figure{
-		t.ratio(database, "sync", "activity", barSync), t.events(database, "sync", a, barSyncEvents, trip.eventsStep),
-		t.ratio(database, "fused", "heartbeat", barFused), t.events(database, "fused", all, barFusedEvents, trip.eventsBetween),
-		t.each(database, "async"), t.events(database, "async", all, barFusedEvents, trip.eventsBetween),
-		t.each(database, "exit"), t.events(database, "exit", all, barFusedEvents, trip.eventsBetween),
-	}
+	return slices.Concat(
+		[]figure{
+			t.ratio(database, "sync", "activity", barSync), t.events(database, "sync", a, barSyncEvents, trip.eventsStep),
+			t.ratio(database, "fused", "heartbeat", barFused), t.events(database, "fused", all, barFusedEvents, trip.eventsBetween),
+			t.each(database, "async"),
+		}, t.toLangGraph(database, "async"),
+		[]figure{t.events(database, "async", all, barFusedEvents, trip.eventsBetween), t.each(database, "exit")},
+		t.toLangGraph(database, "exit"),
+		[]figure{t.events(database, "exit", all, barFusedEvents, trip.eventsBetween)},
+	)
 }
 
 // each is what a superstep takes that nothing waits for.

@@ -18,6 +18,7 @@ type options struct {
 	kills     int
 	waiting   int
 	devserver string
+	langgraph string
 	profile   string
 	list      bool
 }
@@ -59,6 +60,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.waiting, "waiting", 10_000, "let `n` runs wait to measure the inbox, at least 1,000")
 	f.IntVar(&o.kills, "kills", 20, "kill a worker `n` times to measure recovery")
 	f.StringVar(&o.devserver, "devserver", "", "use this devserver `binary` instead of building one")
+	f.StringVar(&o.langgraph, "langgraph", "", "compare async and exit with LangGraph too, run by this `python`, for which it is installed")
 	f.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of this process, workers of the chain included, to this `file`")
 	f.BoolVar(&o.list, "list", false, "list the measurements and take none")
 	if err := f.Parse(args); err != nil {
