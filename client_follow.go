@@ -52,7 +52,11 @@ func (c *Client) continues(ctx context.Context, last *lastRun, run string) bool 
 // the server has no more is left out.
 func (c *Client) follow(ctx context.Context, last *lastRun, run string, behind int64, on func(history.Step)) (ThreadView, error) {
 	for run != "" {
-		closed, err := c.tail.Run(ctx, last.thread, run, behind, on, func() (bool, error) { return c.standsStill(ctx, last, run) })
+		var still ThreadView
+		closed, err := c.tail.Run(ctx, last.thread, run, behind, on, func() (stands bool, err error) {
+			still, stands, err = c.standsStill(ctx, last, run)
+			return stands, err
+		})
 		var gone *serviceerror.NotFound
 		switch {
 		case ctx.Err() != nil:
@@ -62,23 +66,27 @@ func (c *Client) follow(ctx context.Context, last *lastRun, run string, behind i
 			continue
 		case err != nil:
 			return ThreadView{}, c.explain(err, last.graph, last.thread)
+		case closed == nil:
+			return still, nil
 		}
 		run, behind = closed.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(), 0
 	}
 	return c.Show(ctx, last.thread)
 }
 
-// standsStill asks the run itself: between two of its steps its history looks the same as when it waits.
-func (c *Client) standsStill(ctx context.Context, last *lastRun, run string) (bool, error) {
+// standsStill asks the run itself: between two of its steps its history looks the same as when it waits. The view is that
+// of the thread while it stands; a wait that is over by then was none.
+func (c *Client) standsStill(ctx context.Context, last *lastRun, run string) (view ThreadView, stands bool, err error) {
 	asked := *last
 	asked.runID = run
 	var s workflows.State
 	if err := c.query(ctx, &asked, workflows.QueryState, &s); errors.Is(err, ErrNoWorker) {
-		return false, nil // a worker was lost just now; the next one has more to tell
-	} else if err != nil {
-		return false, err
+		return view, false, nil // a worker was lost just now; the next one has more to tell
+	} else if err != nil || s.Status == workflows.StatusRunning {
+		return view, false, err
 	}
-	return s.Status != workflows.StatusRunning, nil
+	view, err = c.Show(ctx, last.thread)
+	return view, err == nil && view.Status != StatusRunning, err
 }
 
 // progressOf turns one step of a history into lines for people: a task that asked several questions gives several.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,37 @@ func TestFollowingFromAViewOn(t *testing.T) {
 		assert.Equal(t, slices.Concat(a, b), lines)
 	}
 	assert.Equal(t, []string{"a", "good", "b"}, logOf(t, th))
+}
+
+// TestWaitReturnsNothingThatRuns: a wait that ends by itself is over at any moment, also while Wait looks at it.
+func TestWaitReturnsNothingThatRuns(t *testing.T) {
+	t.Parallel()
+	b := superstep.NewStateGraph[counter]("naps")
+	b.AddNode("nap", func(ctx context.Context, s counter) (counter, error) {
+		_, err := superstep.WaitEvent[string](ctx, "alarm", 5*time.Millisecond)
+		var late *superstep.EventTimeoutError
+		if errors.As(err, &late) {
+			s.Log.Append("slept")
+			return s, nil
+		}
+		return s, err
+	})
+	b.AddEdge(superstep.Start, "nap")
+	b.AddConditionalEdges("nap", func(_ context.Context, s counter) ([]superstep.Target, error) {
+		if len(s.Log.Get()) < 20 {
+			return superstep.To("nap"), nil
+		}
+		return superstep.To(superstep.End), nil
+	}, "nap", superstep.End)
+	g := b.MustCompile()
+	s := newServer(t)
+	s.work(g)
+	_, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.queue, Input: []byte(`{}`)})
+	require.NoError(t, err)
+	for status := superstep.StatusRunning; status != superstep.StatusFinished; {
+		v, err := s.Wait(t.Context(), s.queue)
+		require.NoError(t, err)
+		status = v.Status
+		require.Contains(t, []superstep.Status{superstep.StatusWaitingEvent, superstep.StatusFinished}, status)
+	}
 }
