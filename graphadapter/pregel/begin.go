@@ -96,23 +96,39 @@ func (p *Program) forgetUntracked(r *Record) {
 	}
 }
 
-// applyControl applies the control writes that wait on the loaded checkpoint. They clear nothing.
+// applyControl applies the control writes that wait on the loaded checkpoint, as those of one superstep. They clear nothing.
 func (l *Loop) applyControl() error {
-	for _, c := range l.rec.control {
-		updated, had := l.work.updated, l.work.hasUpdated
-		writes := l.prog.stateWrites(l.prog.targets(nil, c.Goto), c.Update)
-		next, err := l.prog.apply(l.work, []applied{{node: -1, writes: writes}})
-		if err != nil {
-			return err
+	if l.prog.Spec.Version == 1 {
+		for i := range l.rec.control {
+			if err := l.applyCommands(l.rec.control[i : i+1]); err != nil {
+				return err
+			}
 		}
-		l.work = next
-		if had {
-			next.updated = append(next.updated, updated...)
-			slices.Sort(next.updated)
-			next.updated = slices.Compact(next.updated)
-		}
-		next.hasUpdated = had
+		return nil
 	}
+	return l.applyCommands(l.rec.control)
+}
+
+func (l *Loop) applyCommands(commands []Command) error {
+	if len(commands) == 0 {
+		return nil
+	}
+	var writes []channelWrite
+	for _, c := range commands {
+		writes = l.prog.stateWrites(l.prog.targets(writes, c.Goto), c.Update)
+	}
+	updated, had := l.work.updated, l.work.hasUpdated
+	next, err := l.prog.apply(l.work, []applied{{node: -1, writes: writes}})
+	if err != nil {
+		return err
+	}
+	l.work = next
+	if had {
+		next.updated = append(next.updated, updated...)
+		slices.Sort(next.updated)
+		next.updated = slices.Compact(next.updated)
+	}
+	next.hasUpdated = had
 	return nil
 }
 

@@ -1,14 +1,18 @@
 package pregel
 
 // showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet. Only the root
-// does: a subgraph's interrupt is its parent's.
+// does: a subgraph's interrupt is its parent's. Writes that conflict fail the run, as in LangGraph: to answer what is asked
+// beside them would be in vain.
 func (l *Loop) showFinished() {
 	if l.root != l {
 		return
 	}
 	preview, err := l.prog.apply(l.work, l.parts())
-	if err == nil {
+	switch {
+	case err == nil:
 		l.showValues(preview)
+	case l.prog.Spec.Version > 1:
+		l.fail(err)
 	}
 }
 

@@ -1,8 +1,12 @@
 package pregel
 
-// SpecVersion is the version of the Spec format that this engine writes. An engine refuses a Spec of a newer version
-// with [SpecVersionError]; it never guesses.
-const SpecVersion = 1
+// SpecVersion is the version that this engine writes: of the Spec's format, and of the rules that its runs follow. An engine
+// refuses a Spec of a newer version with [SpecVersionError]; it never guesses.
+//
+// By the rules of version 1, which runs that began so keep, writes that conflict are found only when their superstep ends,
+// not beside an open question, and commands that wait on one checkpoint are applied one after the other. LangGraph does
+// neither.
+const SpecVersion = 2
 
 // The reserved node names of a graph's entry and exit. They are LangGraph's own strings and visible in stored data.
 const (

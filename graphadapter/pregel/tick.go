@@ -87,8 +87,9 @@ func (l *Loop) waits() bool {
 		l.status = StatusWaiting
 		l.showFinished()
 	case held:
-		l.showFinished()
-		l.hold()
+		if l.showFinished(); l.status == StatusRunning {
+			l.hold()
+		}
 	}
 	return asked || held || drained
 }
