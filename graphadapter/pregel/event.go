@@ -11,7 +11,7 @@ const (
 	// EventTaskStart: Task is about to run (or was already finished by an earlier run).
 	EventTaskStart EventKind = "task"
 	// EventUpdate: Task finished; Writes are its state writes. Cached when an earlier run finished it, or when they come
-	// from a cache: then no EventTaskEnd follows.
+	// from a cache: then no EventTaskEnd follows. With Error it failed, after an answer: LangGraph shows an update of nothing.
 	EventUpdate EventKind = "update"
 	// EventTaskEnd: Task ended, with Writes, or with Questions, or with Error.
 	EventTaskEnd EventKind = "task_result"

@@ -183,7 +183,7 @@ func (l *Loop) ended(tr *taskRun, o Outcome) {
 	switch {
 	case o.Error != nil:
 		if len(tr.rec.Answers) > 0 { // LangGraph takes the answer's record for a write: it shows an update of nothing
-			l.emit(Event{Kind: EventUpdate, Task: tr.task})
+			l.emit(Event{Kind: EventUpdate, Task: tr.task, Error: o.Error})
 		}
 		l.failed(tr, o.Error)
 	case len(o.Questions) > 0:
