@@ -65,10 +65,10 @@ func (r *recorder) observe(e pregel.Event) {
 	}
 }
 
-// take keeps a chunk as the results show it; there are some that they do not show.
+// take keeps a chunk as the results show it. There are some that they do not show; a run with no others is shown without
+// any.
 func (r *recorder) take(namespace string, path []string, mode string, value any) {
-	value, ok := asRecorded(mode, value)
-	if !ok {
+	if mode == string(shape.Reset) { // LangGraph does not say that a task is attempted again
 		return
 	}
 	s, known := r.streams[namespace]
@@ -76,7 +76,9 @@ func (r *recorder) take(namespace string, path []string, mode string, value any)
 		s = &stream{path: slices.Clone(path)}
 		r.streams[namespace] = s
 	}
-	s.chunks = append(s.chunks, chunk{mode, value})
+	if value, ok := asRecorded(mode, value); ok {
+		s.chunks = append(s.chunks, chunk{mode, value})
+	}
 }
 
 // interruptKey marks the questions of a chunk.
@@ -87,8 +89,6 @@ func asRecorded(mode string, value any) (any, bool) {
 	fields, _ := value.(map[string]any)
 	asked, asks := fields[interruptKey].([]any)
 	switch {
-	case mode == string(shape.Reset): // LangGraph does not say that a task is attempted again
-		return nil, false
 	case mode == modeValues && asks:
 		return nil, false
 	case mode == modeUpdates && asks:

@@ -4,7 +4,9 @@ import "slices"
 
 // applied is one task's part in a superstep.
 type applied struct {
-	node   int // -1 for writes from outside
+	node int // -1 for writes from outside
+	// sent says that a Send made the task: its node's triggers have led nowhere, and go on waiting for it.
+	sent   bool
 	writes []channelWrite
 }
 
@@ -113,11 +115,12 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 	n := c.next()
 	ran := p.ran(parts)
 	n.ran = ran
-	for _, at := range ran {
+	led := p.triggeredBy(parts, ran)
+	for _, at := range led {
 		p.markSeen(n, at)
 	}
 	version := c.top + 1
-	p.consume(n, ran, version)
+	p.consume(n, led, version)
 	updated := make([]bool, len(p.channels))
 	for _, g := range p.group(parts) {
 		changed, err := p.channels[g.channel].apply(p.Spec.Name, &n.cells[g.channel], g.updates)
@@ -166,6 +169,14 @@ func (p *Program) ran(parts []applied) []int {
 		}
 	}
 	return out
+}
+
+// triggeredBy are those of the nodes that ran to which their triggers led. By the rules of version 1 they are all.
+func (p *Program) triggeredBy(parts []applied, ran []int) []int {
+	if p.Spec.Version == 1 || !slices.ContainsFunc(parts, func(part applied) bool { return part.sent }) {
+		return ran
+	}
+	return p.ran(slices.DeleteFunc(slices.Clone(parts), func(part applied) bool { return part.sent }))
 }
 
 // touch versions a changed channel and notes it when it has a value now.

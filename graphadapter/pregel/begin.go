@@ -162,7 +162,7 @@ func (l *Loop) fork() {
 func (l *Loop) takeInput(value Value) error {
 	parts := []applied{{node: -1, writes: []channelWrite{{l.prog.start, update{value: value}}}}}
 	for _, t := range l.prog.plan(l.work, false) {
-		parts = append(parts, applied{node: t.node})
+		parts = append(parts, applied{node: t.node, sent: t.IsSend()})
 	}
 	next, err := l.prog.apply(l.work, parts)
 	if err != nil {

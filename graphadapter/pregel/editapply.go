@@ -110,7 +110,7 @@ func (e *Edit) finished() (*Checkpoint, error) {
 	}
 	var parts []applied
 	for _, tr := range e.prog.inOrder(e.prog.known(e.base, planned)) {
-		part := applied{node: tr.task.node}
+		part := applied{node: tr.task.node, sent: tr.task.IsSend()}
 		if tr.rec.Done {
 			rec := e.prog.tracked(tr.rec)
 			part.writes = e.prog.writes(nil, tr.task.node, &rec.Command, rec.Routes)

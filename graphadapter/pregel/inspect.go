@@ -32,7 +32,7 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 		case newest && rec.Done:
 			l.tasks = append(l.tasks, &taskRun{task: tr.task, rec: p.tracked(rec), of: tr.of})
 		case newest && len(rec.Answers) > 0 && !rec.Handled: // it counts as a task that wrote nothing
-			begun = append(begun, applied{node: tr.task.node})
+			begun = append(begun, applied{node: tr.task.node, sent: tr.task.IsSend()})
 		}
 	}
 	if parts := append(l.parts(), begun...); len(parts) > 0 {

@@ -4,8 +4,8 @@ package pregel
 // refuses a Spec of a newer version with [SpecVersionError]; it never guesses.
 //
 // By the rules of version 1, which runs that began so keep, writes that conflict are found only when their superstep ends,
-// not beside an open question, and commands that wait on one checkpoint are applied one after the other. LangGraph does
-// neither.
+// not beside an open question; commands that wait on one checkpoint are applied one after the other; and a task that was
+// made by a Send counts as if its node's triggers had led to it. LangGraph does none of this.
 const SpecVersion = 2
 
 // The reserved node names of a graph's entry and exit. They are LangGraph's own strings and visible in stored data.

@@ -110,11 +110,11 @@ func (l *Loop) parts() []applied {
 	for _, tr := range l.prog.inOrder(l.tasks) {
 		if tr.rec.Done {
 			if tr.of != nil {
-				parts = append(parts, applied{node: tr.of.task.node})
+				parts = append(parts, applied{node: tr.of.task.node, sent: tr.of.task.IsSend()})
 			}
 			from := len(all)
 			all = l.prog.writes(all, tr.task.node, &tr.rec.Command, tr.rec.Routes)
-			parts = append(parts, applied{tr.task.node, all[from:len(all):len(all)]})
+			parts = append(parts, applied{node: tr.task.node, sent: tr.task.IsSend(), writes: all[from:len(all):len(all)]})
 		}
 	}
 	return parts

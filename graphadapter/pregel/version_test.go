@@ -72,3 +72,42 @@ func TestCommandsOnOneCheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoRanLast: an update that names no node is one of the node to which a trigger led last. By the rules of version 1 a
+// Send counted as one.
+func TestWhoRanLast(t *testing.T) {
+	for version, want := range map[int][]string{1: {"behind"}, pregel.SpecVersion: nil} {
+		p, err := pregel.Compile(&pregel.Spec{
+			Version: version, Name: "g", Nodes: []pregel.NodeSpec{{Name: "sends"}, {Name: "other"}, {Name: "sent"}, {Name: "behind"}},
+			Edges: []pregel.Edge{{From: pregel.Start, To: "sends"}, {From: "sent", To: "behind"}},
+			Joins: []pregel.Join{{From: []string{"sends", "other"}, To: "sent"}},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread := pregel.NewThread()
+		loop, err := p.Start(thread, pregel.Input{Value: pregel.Value(`{}`)},
+			pregel.Options{RecursionLimit: 9, InterruptBefore: []string{"behind"}}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ready := loop.Ready(); len(ready) > 0; ready = loop.Ready() {
+			var o pregel.Outcome
+			if ready[0].Node == "sends" {
+				o.Goto = []pregel.Target{{Node: "sent", Send: true, Arg: pregel.Null}}
+			}
+			loop.Deliver(ready[0], o)
+		}
+		e, err := p.Edit(thread, nil, []pregel.Update{{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := e.Apply(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next := p.Next(made[len(made)-1]); !slices.Equal(next, want) {
+			t.Errorf("version %d goes on to %v, want %v", version, next, want)
+		}
+	}
+}
