@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"slices"
+	"strings"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -216,7 +217,8 @@ func (p *Past) Snapshot(checkpoint string) (*pregel.Snapshot, bool, error) {
 }
 
 // History returns the checkpoints of the root graph, or of the subgraph that is under way in the tasks of the nodes of
-// that path, newest first. Errors: *pregel.InvalidUpdateError when there is no such subgraph.
+// that path, newest first: of one that remembers, those of its earlier runs too. Errors: *pregel.InvalidUpdateError when
+// there is no such subgraph.
 func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 	if p.thread == nil {
 		return nil, nil
@@ -228,9 +230,12 @@ func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 			return nil, err
 		}
 	}
-	l := p.line(space)
-	out := make([]PastCheckpoint, 0, len(l.kept))
-	for _, k := range slices.Backward(l.kept) {
+	all := p.line(space).kept
+	if len(path) > 0 && sub.Spec.Memory == pregel.MemoryThread {
+		all = p.runsOf(path)
+	}
+	out := make([]PastCheckpoint, 0, len(all))
+	for _, k := range slices.Backward(all) {
 		program := sub
 		if space == "" {
 			program = k.program
@@ -246,4 +251,27 @@ func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// runsOf are the checkpoints of all runs of the subgraph at that path, oldest first.
+func (p *Past) runsOf(path []string) []*kept {
+	runs := line{byID: map[string]*kept{}}
+	for _, space := range sortedNames(p.spaces) {
+		if slices.Equal(pathOf(space), path) {
+			for _, k := range p.spaces[space].kept {
+				runs.insert(k)
+			}
+		}
+	}
+	return runs.kept
+}
+
+// pathOf are the nodes that a namespace names.
+func pathOf(space string) []string {
+	path := strings.Split(space, "|")
+	for i, task := range path {
+		_, node, _ := strings.Cut(task, "/")
+		path[i], _, _ = strings.Cut(node, ":")
+	}
+	return path
 }
