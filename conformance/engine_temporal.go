@@ -92,19 +92,36 @@ func (m *temporalThreads) run(ctx context.Context, thread string, in pregel.Inpu
 	return m.ended(ctx, id)
 }
 
-// drain reads what the thread streamed since the last action.
+// drain reads what the thread streamed since the last action. The next one begins behind all of it, also behind what was
+// not asked for. A part depends on the modes besides its own only when none of them is handed out while a superstep runs.
 func (m *temporalThreads) drain(ctx context.Context, id string, rec *recorder) error {
 	req := superstep.StreamRequest{Thread: id, Modes: allModes, Subgraphs: true, From: m.offsets[id]}
-	for part, err := range m.client.Stream(ctx, req) {
-		if err != nil {
+	if rec != nil && !rec.subgraphs && !slices.Contains(rec.modes, modeCustom) {
+		asked := req
+		asked.Modes, asked.Subgraphs = rec.streamModes(), false
+		if _, err := m.read(ctx, asked, rec); err != nil {
 			return err
 		}
-		m.offsets[id] = part.Offset
+		rec = nil
+	}
+	at, err := m.read(ctx, req, rec)
+	m.offsets[id] = at
+	return err
+}
+
+// read reads a stream until the thread stands still, and returns where it ended.
+func (m *temporalThreads) read(ctx context.Context, req superstep.StreamRequest, rec *recorder) (at string, err error) {
+	at = req.From
+	for part, err := range m.client.Stream(ctx, req) {
+		if err != nil {
+			return at, err
+		}
+		at = part.Offset
 		if rec != nil {
 			rec.part(part)
 		}
 	}
-	return nil
+	return at, nil
 }
 
 // ended is why the thread's newest run failed, nil when it did not.

@@ -17,6 +17,15 @@ func (r *recorder) part(p superstep.StreamPart) {
 	r.take(strings.Join(p.Namespace, "|"), nodesOf(p.Namespace), string(p.Mode), shown([]byte(p.Data)))
 }
 
+// streamModes are the modes that the action asked for.
+func (r *recorder) streamModes() []superstep.StreamMode {
+	out := make([]superstep.StreamMode, len(r.modes))
+	for i, m := range r.modes {
+		out[i] = superstep.StreamMode(m)
+	}
+	return out
+}
+
 // nodesOf are the nodes that lead to a subgraph.
 func nodesOf(namespace []string) []string {
 	nodes := make([]string, len(namespace))
