@@ -18,7 +18,13 @@ type Past struct {
 	base    string         // the checkpoint at which the invocation began
 	head    *pregel.Record // the thread's newest record as last seen
 	spaces  map[string]*line
-	skipped map[string]*pregel.Record // in exit mode: the last of each subgraph's records
+	skipped map[string]skipped // in exit mode: of each subgraph
+}
+
+// skipped are the checkpoints that a subgraph made in an invocation in exit mode: the last, and the one before the first.
+type skipped struct {
+	last *pregel.Record
+	base string
 }
 
 // line are the checkpoints of one graph of the thread, oldest first.
@@ -47,7 +53,7 @@ func NewPast() *Past { return &Past{spaces: map[string]*line{}} }
 // Began implements [Recorder].
 func (p *Past) Began(_ int64, program *pregel.Program, t *pregel.Thread, d Durability) {
 	p.program, p.thread, p.exit = program, t, d == DurabilityExit
-	p.base, p.head, p.skipped, p.status = idOf(t.Head), t.Head, map[string]*pregel.Record{}, pregel.StatusRunning
+	p.base, p.head, p.skipped, p.status = idOf(t.Head), t.Head, map[string]skipped{}, pregel.StatusRunning
 	if t.Head != nil {
 		p.learn("", t.Head)
 	}
@@ -58,7 +64,7 @@ func (p *Past) Continued(_ int64, program *pregel.Program, t *pregel.Thread, d D
 	p.program, p.thread, p.exit, p.status = program, t, d == DurabilityExit, s
 	p.base, p.head = base, t.Head
 	if p.skipped == nil {
-		p.skipped = map[string]*pregel.Record{}
+		p.skipped = map[string]skipped{}
 	}
 	if t.Head != nil {
 		p.learn("", t.Head)
@@ -78,7 +84,12 @@ func (p *Past) Happened(_ int64, e pregel.Event) {
 	switch {
 	case e.Kind != pregel.EventCheckpoint:
 	case p.exit && e.Namespace != "":
-		p.skipped[e.Namespace] = e.Checkpoint
+		made, again := p.skipped[e.Namespace]
+		if !again {
+			made.base = e.Checkpoint.Checkpoint.Parent
+		}
+		made.last = e.Checkpoint
+		p.skipped[e.Namespace] = made
 	case !p.exit:
 		p.add(e.Namespace, e.Checkpoint)
 	}
@@ -123,9 +134,11 @@ func (p *Past) leave() {
 		p.add("", head)
 	}
 	for _, space := range sortedNames(p.skipped) {
-		p.add(space, p.skipped[space])
+		made := p.skipped[space]
+		made.last.Checkpoint = made.last.Checkpoint.WithParent(made.base)
+		p.add(space, made.last)
 	}
-	p.base, p.skipped = idOf(head), map[string]*pregel.Record{}
+	p.base, p.skipped = idOf(head), map[string]skipped{}
 }
 
 // follow notices that the newest checkpoint has another record: a replay forgets what its tasks did before.
