@@ -17,7 +17,7 @@ func TestAResultIsAsStored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r SegmentResult
 		for range rapid.IntRange(0, 4).Draw(t, "deliveries") {
-			d, encoded, err := asRead(drawDelivery(t), nil)
+			d, encoded, err := asRead(drawAnyDelivery(t), nil)
 			if err != nil {
 				continue
 			}
