@@ -32,7 +32,13 @@ type segmentRecord struct {
 	stored  int // bytes of out that fit a heartbeat
 	full    bool
 	writer  *flate.Writer
+	text    bytes.Buffer // what out is of
+	flushes int          // in out
 }
+
+// mostFlushes is how many flushes a record has before it is compressed anew: each costs as much as half of what an everyday
+// delivery does, and every heartbeat carries all of them.
+const mostFlushes = 64
 
 var recordWriters = sync.Pool{New: func() any {
 	// The fastest level finds no repetition between writes that are flushed one by one: records would be four times as long.
@@ -73,9 +79,16 @@ func (r *segmentRecord) compress() {
 		r.writer = recordWriters.Get().(*flate.Writer)
 		r.writer.Reset(&r.out)
 	}
-	_, _ = r.writer.Write(r.pending.Bytes()) // into memory
+	if r.flushes == mostFlushes {
+		r.out.Reset()
+		r.writer.Reset(&r.out)
+		_, _ = r.writer.Write(r.text.Bytes()) // into memory, as all that follows
+		r.flushes = 0
+	}
+	_, _ = r.writer.Write(r.pending.Bytes())
 	_ = r.writer.Flush()
-	r.pending.Reset()
+	r.flushes++
+	_, _ = r.pending.WriteTo(&r.text)
 	if r.most > 0 && r.out.Len() > r.most {
 		r.full = true
 		return
