@@ -83,7 +83,8 @@ func (r *segmentRecord) compress() {
 		r.out.Reset()
 		r.writer.Reset(&r.out)
 		_, _ = r.writer.Write(r.text.Bytes()) // into memory, as all that follows
-		r.flushes = 0
+		_ = r.writer.Flush()
+		r.stored, r.flushes = r.out.Len(), 1 // that is what fits if the news does not
 	}
 	_, _ = r.writer.Write(r.pending.Bytes())
 	_ = r.writer.Flush()

@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"crypto/rand"
 	"fmt"
 	"testing"
 
@@ -29,4 +30,34 @@ func TestARecordStaysSmall(t *testing.T) {
 	if all, err := DecodeRecord(record); err != nil || len(all) != steps || len(record) > steps*most {
 		t.Errorf("%d bytes hold %d deliveries, error %v; want at most %d bytes each", len(record), len(all), err, most)
 	}
+}
+
+// TestARecordThatIsFullHoldsWhatFits, whatever it was about to do when the news came that does not.
+func TestARecordThatIsFullHoldsWhatFits(t *testing.T) {
+	const most = 8 << 10
+	for before := mostFlushes - 2; before <= mostFlushes+2; before++ {
+		r := newSegmentRecord(most)
+		for i := range before {
+			r.add(fmt.Appendf(nil, `{"key":"%d/small"}`, i))
+			if _, whole := r.bytes(); !whole {
+				t.Fatalf("%d small deliveries do not fit", i+1)
+			}
+		}
+		r.add(fmt.Appendf(nil, `{"key":"%s"}`, randomText(2*most)))
+		record, whole := r.bytes()
+		all, err := DecodeRecord(record)
+		if whole || err != nil || len(all) != before || len(record) > most {
+			t.Errorf("%d deliveries before: %d bytes hold %d, error %v, whole %t", before, len(record), len(all), err, whole)
+		}
+		r.close()
+	}
+}
+
+// randomText is text that compresses badly.
+func randomText(n int) string {
+	var b []byte
+	for len(b) < n {
+		b = append(b, rand.Text()...)
+	}
+	return string(b)
 }
