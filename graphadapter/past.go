@@ -2,7 +2,6 @@ package graphadapter
 
 import (
 	"slices"
-	"strings"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -27,10 +26,11 @@ type skipped struct {
 	base string
 }
 
-// line are the checkpoints of one graph of the thread, oldest first.
+// line are the checkpoints of one run of a graph of the thread, oldest first.
 type line struct {
-	kept []*kept
-	byID map[string]*kept
+	nodes []string // that it is nested in, as far as the run was recorded
+	kept  []*kept
+	byID  map[string]*kept
 }
 
 type kept struct {
@@ -81,8 +81,11 @@ func idOf(r *pregel.Record) string {
 // Happened implements [Recorder].
 func (p *Past) Happened(_ int64, e pregel.Event) {
 	p.follow()
+	if e.Kind != pregel.EventCheckpoint {
+		return
+	}
+	p.line(e.Namespace).nodes = e.Nodes
 	switch {
-	case e.Kind != pregel.EventCheckpoint:
 	case p.exit && e.Namespace != "":
 		made, again := p.skipped[e.Namespace]
 		if !again {
@@ -245,7 +248,7 @@ func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 	}
 	all := p.line(space).kept
 	if len(path) > 0 && sub.Spec.Memory == pregel.MemoryThread {
-		all = p.runsOf(path)
+		all = p.runsOf(space, path)
 	}
 	out := make([]PastCheckpoint, 0, len(all))
 	for _, k := range slices.Backward(all) {
@@ -266,25 +269,15 @@ func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 	return out, nil
 }
 
-// runsOf are the checkpoints of all runs of the subgraph at that path, oldest first.
-func (p *Past) runsOf(path []string) []*kept {
+// runsOf are the checkpoints of all runs of the subgraph at that path, of which space is the one under way, oldest first.
+func (p *Past) runsOf(space string, path []string) []*kept {
 	runs := line{byID: map[string]*kept{}}
-	for _, space := range sortedNames(p.spaces) {
-		if slices.Equal(pathOf(space), path) {
-			for _, k := range p.spaces[space].kept {
+	for _, name := range sortedNames(p.spaces) {
+		if l := p.spaces[name]; name == space || slices.Equal(l.nodes, path) {
+			for _, k := range l.kept {
 				runs.insert(k)
 			}
 		}
 	}
 	return runs.kept
-}
-
-// pathOf are the nodes that a namespace names.
-func pathOf(space string) []string {
-	path := strings.Split(space, "|")
-	for i, task := range path {
-		_, node, _ := strings.Cut(task, "/")
-		path[i], _, _ = strings.Cut(node, ":")
-	}
-	return path
 }
