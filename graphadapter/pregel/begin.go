@@ -28,7 +28,11 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 	if in.Control != nil && !controlIsEmpty(in.Control) {
 		l.rec.control = append(slices.Clone(before), *in.Control)
 	}
-	if err := l.applyControl(); err != nil {
+	apply := l.applyControl
+	if len(l.rec.control) > len(before) {
+		apply = l.addControl
+	}
+	if err := apply(); err != nil {
 		l.rec.control = before
 		return err
 	}
@@ -97,14 +101,25 @@ func (p *Program) forgetUntracked(r *Record) {
 }
 
 // applyControl applies the control writes that wait on the loaded checkpoint, as those of one superstep. They clear nothing.
+// Those that conflict were taken by the rules of version 1, one after the other, and still count so.
 func (l *Loop) applyControl() error {
-	if l.prog.Spec.Version == 1 {
-		for i := range l.rec.control {
-			if err := l.applyCommands(l.rec.control[i : i+1]); err != nil {
-				return err
-			}
+	if l.prog.Spec.Version > 1 {
+		if err := l.applyCommands(l.rec.control); err == nil || len(l.rec.control) == 1 {
+			return err
 		}
-		return nil
+	}
+	for i := range l.rec.control {
+		if err := l.applyCommands(l.rec.control[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addControl is applyControl of which the last is new: it is refused when it conflicts with those before it.
+func (l *Loop) addControl() error {
+	if l.prog.Spec.Version == 1 {
+		return l.applyControl()
 	}
 	return l.applyCommands(l.rec.control)
 }

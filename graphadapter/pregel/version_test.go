@@ -111,3 +111,17 @@ func TestWhoRanLast(t *testing.T) {
 		}
 	}
 }
+
+// TestAThreadOfOldRules goes on by the new ones: commands that conflict, and were taken, do not stop it.
+func TestAThreadOfOldRules(t *testing.T) {
+	old, now, thread := conflicting(t, 1, "asks"), conflicting(t, pregel.SpecVersion, "asks"), pregel.NewThread()
+	conflict(t, old, thread, pregel.Input{Value: pregel.Value(`{}`)})
+	for _, v := range []string{`1`, `2`} {
+		conflict(t, old, thread, pregel.Input{Control: &pregel.Command{Update: []pregel.Write{{Channel: "x", Value: pregel.Value(v)}}}})
+	}
+	loop, _ := conflict(t, now, thread, pregel.Input{})
+	shown, err := now.Snapshot(loop.Thread(), loop.Thread().Head, true)
+	if err != nil || loop.Status() != pregel.StatusWaiting || string(shown.Values["x"]) != `2` {
+		t.Errorf("%v, error %v, shown %+v, error %v", loop.Status(), loop.Err(), shown, err)
+	}
+}
