@@ -23,18 +23,25 @@ type driver struct {
 	loop *pregel.Loop
 	opts RunOptions
 	run  runner
-	lane lane // of tasks that run alone
 
 	queue   []*pregel.Task // handed out and not yet started, in task order
 	running int
 	sole    *pregel.Task // the one that runs, when nothing can happen until it ends: it needs no goroutine
 	done    chan delivery
 	step    superstep
-	guard   guard // nil has no say
+	guard   guard        // nil has no say
+	ended   func(ending) // told once
 }
 
-// runner runs one task to its outcome, in a lane if it is given one.
-type runner func(ctx context.Context, task *pregel.Task, in *lane) pregel.Outcome
+// runner says how a driver's tasks run.
+type runner interface {
+	// graph is the root graph.
+	root() *Graph
+	// begin returns the environment of a task, or an outcome: the task does not run then.
+	begin(*pregel.Task) (Env, *pregel.Outcome)
+	// end completes a task's outcome.
+	end(*pregel.Task, *pregel.Outcome)
+}
 
 // guard has a say in what a driver starts and delivers.
 type guard interface {
@@ -56,7 +63,7 @@ type delivery struct {
 func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts RunOptions,
 	run runner) error {
 	d := newDriver(program, loop, opts, run)
-	defer d.leave()
+	defer d.step.leave()
 	if err := d.drive(ctx); err != nil {
 		return err
 	}
@@ -67,15 +74,54 @@ func newDriver(program *pregel.Program, loop *pregel.Loop, opts RunOptions, run 
 	return &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
 }
 
-// leave frees what the driver holds when no task runs any more.
-func (d *driver) leave() {
-	d.step.leave()
-	d.lane.end()
-}
-
 // drive runs tasks until none runs and none may start. The error is why a run ended that was held at its gate.
 func (d *driver) drive(ctx context.Context) error {
+	ended := make(chan ending, 1)
+	d.ended = func(e ending) { ended <- e }
+	d.onward(ctx)
+	e := <-ended
+	if e.panicked != nil {
+		panic(e.panicked)
+	}
+	return e.err
+}
+
+// ending is how a drive ended.
+type ending struct {
+	err      error
+	panicked *PanicError // in the engine, or in the driver
+}
+
+// onward goes on driving on a new goroutine, as the one before may belong to a node: see [TaskRun.stay].
+func (d *driver) onward(ctx context.Context) {
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				d.ended(ending{panicked: newPanicError(p)})
+			}
+		}()
+		enoughStack(0)
+		if err, here := d.steps(ctx); here {
+			d.ended(ending{err: err})
+		}
+	}()
+}
+
+// steps drives until the end. It reports false when another goroutine goes on.
+func (d *driver) steps(ctx context.Context) (err error, here bool) {
 	for {
+		if d.sole != nil {
+			t := d.sole
+			d.sole = nil
+			o, here := d.perform(d.step.ctx, t, func(o pregel.Outcome) {
+				d.take(delivery{t, o})
+				d.onward(ctx)
+			})
+			if !here {
+				return nil, false
+			}
+			d.take(delivery{t, o})
+		}
 		ready := d.loop.Ready()
 		d.queue = append(d.queue, ready...)
 		var opened <-chan struct{}
@@ -84,21 +130,18 @@ func (d *driver) drive(ctx context.Context) error {
 			opened = d.start()
 		}
 		switch {
+		case d.sole != nil:
+			continue
 		case d.running == 0 && opened == nil:
-			return nil
+			return nil, true
 		case d.running == 0:
 			d.step.leave() // the time at the gate is not the superstep's
 			if err := d.opts.hold(ctx, opened); err != nil {
-				return err
+				return err, true
 			}
 			if ctx.Err() != nil {
-				return context.Cause(ctx)
+				return context.Cause(ctx), true
 			}
-			continue
-		}
-		if sole := d.sole; sole != nil {
-			d.sole = nil
-			d.take(delivery{sole, d.run(d.step.ctx, sole, &d.lane)})
 			continue
 		}
 		select {
@@ -107,6 +150,23 @@ func (d *driver) drive(ctx context.Context) error {
 		case <-opened:
 		}
 	}
+}
+
+// perform runs a task on this goroutine. It reports false when the outcome is for then, or was.
+func (d *driver) perform(ctx context.Context, t *pregel.Task, then func(pregel.Outcome)) (o pregel.Outcome, here bool) {
+	env, refused := d.run.begin(t)
+	if refused != nil {
+		return *refused, true
+	}
+	e := &execution{ctx: ctx, graph: d.run.root(), task: t, env: env}
+	e.then = func(o pregel.Outcome) {
+		d.run.end(t, &o)
+		then(o)
+	}
+	if o, here = e.run(); here {
+		d.run.end(t, &o)
+	}
+	return o, here
 }
 
 // take takes in a task that has ended.
@@ -151,7 +211,13 @@ func (d *driver) start() (opened <-chan struct{}) {
 			d.sole = task
 			break
 		}
-		go func() { d.done <- delivery{task, d.run(ctx, task, nil)} }()
+		go func() {
+			enoughStack(0)
+			send := func(o pregel.Outcome) { d.done <- delivery{task, o} }
+			if o, here := d.perform(ctx, task, send); here {
+				send(o)
+			}
+		}()
 	}
 	return nil
 }
@@ -183,19 +249,27 @@ func (d *driver) end(ctx context.Context) error {
 }
 
 // inMemory runs the tasks of a thread of this process.
-func inMemory(g *Graph, thread string, opts RunOptions) runner {
-	return func(ctx context.Context, task *pregel.Task, in *lane) pregel.Outcome {
-		journal, err := NewTaskJournal(task)
-		if err != nil {
-			return pregel.Outcome{Error: FailureOf(g.Spec.Name, task.Node, err)}
-		}
-		env := Env{Thread: thread, Context: opts.Context, Journal: journal, Requester: opts.Requester, Use: opts.Use, lane: in}
-		if opts.Emitted != nil {
-			env.Emit = func(e pregel.Emission) { opts.Emitted(task, e) }
-		}
-		return runTask(ctx, g, task, env)
-	}
+type inMemory struct {
+	graph  *Graph
+	thread string
+	opts   RunOptions
 }
+
+func (m inMemory) root() *Graph { return m.graph }
+
+func (m inMemory) begin(task *pregel.Task) (Env, *pregel.Outcome) {
+	journal, err := NewTaskJournal(task)
+	if err != nil {
+		return Env{}, &pregel.Outcome{Error: FailureOf(m.graph.Spec.Name, task.Node, err)}
+	}
+	env := Env{Thread: m.thread, Context: m.opts.Context, Journal: journal, Requester: m.opts.Requester, Use: m.opts.Use}
+	if m.opts.Emitted != nil {
+		env.Emit = func(e pregel.Emission) { m.opts.Emitted(task, e) }
+	}
+	return env, nil
+}
+
+func (inMemory) end(*pregel.Task, *pregel.Outcome) {}
 
 func resultOf(program *pregel.Program, loop *pregel.Loop) (RunResult, error) {
 	result := RunResult{Output: loop.Output()}

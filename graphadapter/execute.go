@@ -49,7 +49,6 @@ type Env struct {
 
 	outer    *TaskRun  // the task whose code called the graph
 	attempts *attempts // of the task's failed attempts; nil begins with none
-	lane     *lane     // nil gives the node a goroutine of its own
 }
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
@@ -76,7 +75,15 @@ func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (preg
 	t.reset()
 	bounded, stop := t.bound(ctx)
 	defer stop()
-	r := env.lane.run(bounded, t)
+	done := make(chan result, 1)
+	send := func(r result) { done <- r }
+	go func() {
+		enoughStack(0)
+		if r, here := t.stay(bounded, send); here {
+			send(r)
+		}
+	}()
+	r := <-done
 	t.close()
 	return t.conclude(ctx, bounded, r)
 }

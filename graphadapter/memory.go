@@ -105,7 +105,7 @@ func (r *Run) Drive(ctx context.Context) (RunResult, error) {
 	h := r.of.history
 	opts := r.opts
 	opts.hold = r.hold
-	err := drive(ctx, r.program, r.loop, opts, inMemory(r.of.graph, r.of.id, r.opts))
+	err := drive(ctx, r.program, r.loop, opts, inMemory{r.of.graph, r.of.id, r.opts})
 	if errors.Is(err, ErrSuperseded) {
 		return RunResult{}, err
 	}
@@ -167,7 +167,7 @@ func (g *Graph) Invoke(ctx context.Context, in pregel.Input, opts RunOptions) (R
 	if err != nil {
 		return RunResult{}, err
 	}
-	if err := drive(ctx, program, loop, opts, inMemory(g, "", opts)); err != nil {
+	if err := drive(ctx, program, loop, opts, inMemory{g, "", opts}); err != nil {
 		return RunResult{}, err
 	}
 	return resultOf(program, loop)

@@ -24,9 +24,8 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 	if err != nil {
 		return nil, err
 	}
-	run := inMemory(t.graph, t.id, RunOptions{})
 	made := edits{thread: thread.Copy(), program: program, route: func(task *pregel.Task) ([]pregel.Target, error) {
-		o := run(ctx, task, nil)
+		o := runTask(ctx, t.graph, task, Env{Thread: t.id})
 		if o.Error != nil {
 			return nil, o.Error
 		}

@@ -57,16 +57,7 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 	if err != nil {
 		return nil, err
 	}
-	err = drive(ctx, program, loop, RunOptions{}, func(ctx context.Context, task *pregel.Task, in *lane) pregel.Outcome {
-		if t.isYielding() {
-			return pregel.Outcome{Error: stopped(g, task, ErrYielded)}
-		}
-		o := runTask(ctx, g, task, Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(),
-			Suspect: t.info.Suspect, Behind: t.env.Behind, Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside,
-			Requester: t.env.Requester, Use: t.env.Use, outer: t, lane: in})
-		o.Ledger, o.Kept = nil, nil // they are the caller's, who stores its journal
-		return o
-	})
+	err = drive(ctx, program, loop, RunOptions{}, nested{t, g})
 	if err == nil && loop.Status() == pregel.StatusDone {
 		return loop.Output(), nil
 	}
@@ -83,6 +74,26 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 	t.adopt(program.OpenQuestions(thread))
 	return nil, ErrInterrupted
 }
+
+// nested runs the tasks of a graph that a node's code has called.
+type nested struct {
+	outer *TaskRun
+	graph *Graph
+}
+
+func (n nested) root() *Graph { return n.graph }
+
+func (n nested) begin(task *pregel.Task) (Env, *pregel.Outcome) {
+	t := n.outer
+	if t.isYielding() {
+		return Env{}, &pregel.Outcome{Error: stopped(n.graph, task, ErrYielded)}
+	}
+	return Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Behind: t.env.Behind,
+		Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}, nil
+}
+
+// end leaves the ledger to the caller, who stores its journal.
+func (nested) end(_ *pregel.Task, o *pregel.Outcome) { o.Ledger, o.Kept = nil, nil }
 
 // nestedThread is the graph's thread as the last execution of the task left it, and what to go on with.
 func (t *TaskRun) nestedThread(program *pregel.Program, key string, input pregel.Value) (*pregel.Thread, pregel.Input, error) {

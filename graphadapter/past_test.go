@@ -32,7 +32,7 @@ func recorded(t *testing.T, p *Past, g *Graph, thread *pregel.Thread, in pregel.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := drive(t.Context(), program, loop, RunOptions{}, inMemory(g, "r-7", RunOptions{})); err != nil {
+	if err := drive(t.Context(), program, loop, RunOptions{}, inMemory{g, "r-7", RunOptions{}}); err != nil {
 		t.Fatal(err)
 	}
 	p.Ended(0, loop.Status(), loop.Thread())

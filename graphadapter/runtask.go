@@ -9,53 +9,127 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// runTask runs one task to its outcome: attempt by attempt, as the node's retry policy says. A task whose time is over
-// before it begins does not run.
+// runTask runs one task to its outcome.
 func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.Outcome {
-	if ctx.Err() != nil {
-		return pregel.Outcome{Error: cancelled(ctx, g, task)}
+	done := make(chan pregel.Outcome, 1)
+	then := func(o pregel.Outcome) { done <- o }
+	go func() {
+		enoughStack(0)
+		e := execution{ctx: ctx, graph: g, task: task, env: env, then: then}
+		if o, here := e.run(); here {
+			then(o)
+		}
+	}()
+	return <-done
+}
+
+// execution takes one task to its outcome: attempt by attempt, as the node's retry policy says. A task whose time is over
+// before it begins does not run.
+type execution struct {
+	ctx   context.Context // the superstep's
+	graph *Graph          // the root
+	task  *pregel.Task
+	env   Env
+	then  func(pregel.Outcome) // given an outcome that is come to elsewhere: see [TaskRun.stay]
+
+	tries    *attempts
+	policies []RetryPolicy
+	last     pregel.Outcome    // of the attempts that failed
+	before   []pregel.Emission // of those: what was streamed is not taken back
+
+	// The attempt under way.
+	under   *TaskRun
+	bounded context.Context
+	stop    func()
+}
+
+// run runs the task. It reports false when the outcome is for then, or was.
+func (e *execution) run() (o pregel.Outcome, here bool) {
+	if e.ctx.Err() != nil {
+		return pregel.Outcome{Error: cancelled(e.ctx, e.graph, e.task)}, true
 	}
-	tries := env.attempts
-	if tries == nil {
-		_, between, err := DecodeBetween(task.Ledger)
+	if e.tries = e.env.attempts; e.tries == nil {
+		_, between, err := DecodeBetween(e.task.Ledger)
 		if err != nil {
-			return pregel.Outcome{Error: FailureOf(g.nameOf(task), task.Node, err)}
+			return pregel.Outcome{Error: FailureOf(e.graph.nameOf(e.task), e.task.Node, err)}, true
 		}
-		tries = &attempts{kept: between}
+		e.tries = &attempts{kept: between}
 	}
-	policies, _ := g.RetryPolicies(task) // without the node nothing runs, and nothing is repeated
-	if task.Retry != nil {
-		return retrySubgraph(ctx, g, task, policies, tries)
+	e.policies, _ = e.graph.RetryPolicies(e.task) // without the node nothing runs, and nothing is repeated
+	if e.task.Retry != nil {
+		return retrySubgraph(e.ctx, e.graph, e.task, e.policies, e.tries), true
 	}
-	last := pregel.Outcome{Emitted: tries.between().Emitted}
-	for tries.pause(ctx) {
-		env.Attempt = tries.number()
-		before := tries.between().Emitted // of failed attempts: what was streamed is not taken back
-		outcome, err := RunAttempt(ctx, g, task, env)
-		outcome.Emitted = append(slices.Clip(before), outcome.Emitted...)
-		switch {
-		case err == nil && outcome.Yielded:
-			return withBefore(outcome, before)
-		case err == nil:
-			return outcome
+	e.last = pregel.Outcome{Emitted: e.tries.between().Emitted}
+	return e.goOn()
+}
+
+// goOn makes attempts until one is the last.
+func (e *execution) goOn() (o pregel.Outcome, here bool) {
+	for e.tries.pause(e.ctx) {
+		r, here, err := e.attempt()
+		if !here {
+			return pregel.Outcome{}, false
 		}
-		wait, again := RetryAfter(policies, env.Attempt, err)
-		if again && ctx.Err() == nil {
-			last = pregel.Outcome{Emitted: KeepEmitted(outcome.Emitted, MaxEmittedTotal), Ledger: outcome.Ledger, Kept: outcome.Kept}
-			tries.failed(ctx, wait, last.Emitted)
-			continue
+		if o, done := e.ended(r, err); done {
+			return o, true
 		}
-		outcome.Error = FailureOf(g.nameOf(task), task.Node, err)
-		if errors.Is(err, ErrYielded) {
-			outcome.Error = stopped(g, task, err)
-		}
-		if ctx.Err() != nil {
-			outcome.Error = cancelled(ctx, g, task)
-		}
-		return outcome
 	}
-	last.Error = cancelled(ctx, g, task)
-	return last
+	e.last.Error = cancelled(e.ctx, e.graph, e.task)
+	return e.last, true
+}
+
+// attempt makes one attempt. The error is that it could not begin.
+func (e *execution) attempt() (r result, here bool, err error) {
+	between := e.tries.between()
+	e.env.Attempt, e.before = between.Failures+1, between.Emitted
+	if e.under, err = newTaskRun(e.graph, e.task, e.env); err != nil {
+		return result{}, true, err
+	}
+	e.under.reset()
+	e.bounded, e.stop = e.under.bound(e.ctx)
+	r, here = e.under.stay(e.bounded, e.elsewhere)
+	return r, here, nil
+}
+
+// elsewhere goes on with an attempt whose node has kept the goroutine on which it was called.
+func (e *execution) elsewhere(r result) {
+	o, here := e.ended(r, nil)
+	if !here {
+		o, here = e.goOn()
+	}
+	if here {
+		e.then(o)
+	}
+}
+
+// ended takes in how an attempt ended, or why it could not begin. done says that it was the last.
+func (e *execution) ended(r result, err error) (o pregel.Outcome, done bool) {
+	if err == nil {
+		e.under.close()
+		o, err = e.under.conclude(e.ctx, e.bounded, r)
+		e.stop()
+	}
+	o.Emitted = append(slices.Clip(e.before), o.Emitted...)
+	switch {
+	case err == nil && o.Yielded:
+		return withBefore(o, e.before), true
+	case err == nil:
+		return o, true
+	}
+	wait, again := RetryAfter(e.policies, e.env.Attempt, err)
+	if again && e.ctx.Err() == nil {
+		e.last = pregel.Outcome{Emitted: KeepEmitted(o.Emitted, MaxEmittedTotal), Ledger: o.Ledger, Kept: o.Kept}
+		e.tries.failed(e.ctx, wait, e.last.Emitted)
+		return pregel.Outcome{}, false
+	}
+	o.Error = FailureOf(e.graph.nameOf(e.task), e.task.Node, err)
+	if errors.Is(err, ErrYielded) {
+		o.Error = stopped(e.graph, e.task, err)
+	}
+	if e.ctx.Err() != nil {
+		o.Error = cancelled(e.ctx, e.graph, e.task)
+	}
+	return o, true
 }
 
 // retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for.

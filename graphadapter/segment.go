@@ -147,9 +147,9 @@ func (s *Segment) Run(ctx context.Context, host SegmentHost) (SegmentResult, err
 	if opts.MaxConcurrency <= 0 || opts.MaxConcurrency > maxSegmentTasks {
 		opts.MaxConcurrency = maxSegmentTasks
 	}
-	d := newDriver(s.program, s.loop, opts, s.run)
+	d := newDriver(s.program, s.loop, opts, s)
 	d.guard = s
-	defer d.leave()
+	defer d.step.leave()
 	_ = d.drive(ctx) // the run is not held here: there is no gate
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
 		return SegmentResult{}, err

@@ -76,11 +76,11 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 	if returned || s.bytes > 0 && s.bytes+len(encoded) > maxOutcomeBytes {
 		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
 		s.returned = append(s.returned, t)
-		s.end(t, true)
+		s.leave(t, true)
 		return o, false
 	}
 	s.note(d, encoded)
-	s.end(t, false) // after it is recorded: a heartbeat in between must have one of the two
+	s.leave(t, false) // after it is recorded: a heartbeat in between must have one of the two
 	s.leaving = s.leaving || len(o.Questions) > 0
 	return d.Outcome, true
 }

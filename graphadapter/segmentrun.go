@@ -1,7 +1,6 @@
 package graphadapter
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -55,8 +54,8 @@ func (s *Segment) Record() []byte {
 	return record
 }
 
-// begin makes a task one of those under way, with what earlier executions left to it.
-func (s *Segment) begin(t *pregel.Task) (*segmentTask, error) {
+// enter makes a task one of those under way, with what earlier executions left to it.
+func (s *Segment) enter(t *pregel.Task) (*segmentTask, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := t.Key()
@@ -116,8 +115,8 @@ func (s *Segment) isReturned(t *pregel.Task) bool {
 	return ok && under.attempts.isReturned()
 }
 
-// end forgets a task that was under way. What it leaves is recorded before, unless it is given back.
-func (s *Segment) end(t *pregel.Task, giveBack bool) {
+// leave forgets a task that was under way. What it leaves is recorded before, unless it is given back.
+func (s *Segment) leave(t *pregel.Task, giveBack bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if under, ok := s.under[t]; ok && giveBack {
@@ -153,27 +152,36 @@ func (s *Segment) Begins() []string {
 // Suspects reports whether an execution that was lost may have run the task.
 func (s *Segment) Suspects(t *pregel.Task) bool { return s.suspect.has(t) }
 
-// run runs one task of the segment to its outcome.
-func (s *Segment) run(ctx context.Context, t *pregel.Task, in *lane) pregel.Outcome {
-	under, err := s.begin(t)
+// root implements runner.
+func (s *Segment) root() *Graph { return s.graph }
+
+// begin implements runner.
+func (s *Segment) begin(t *pregel.Task) (Env, *pregel.Outcome) {
+	under, err := s.enter(t)
 	if err != nil {
-		return pregel.Outcome{Error: FailureOf(s.graph.nameOf(t), t.Node, err)}
+		return Env{}, &pregel.Outcome{Error: FailureOf(s.graph.nameOf(t), t.Node, err)}
 	}
 	if s.host.Refuse != nil {
 		if refused := s.host.Refuse(t); refused != nil {
 			refused.Ledger, refused.Kept = under.ledger(), KeptOf(t, under.Entries())
-			return *refused
+			return Env{}, refused
 		}
 	}
 	env := Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
-		lane: in, Behind: milliseconds(s.req.Behind),
-		Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
+		Behind: milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, &env)
 	}
-	outcome := runTask(ctx, s.graph, t, env)
-	if outcome.Ledger == nil {
-		outcome.Ledger, outcome.Kept = under.ledger(), KeptOf(t, under.Entries())
+	return env, nil
+}
+
+// end implements runner: what the task did outside goes with its outcome.
+func (s *Segment) end(t *pregel.Task, o *pregel.Outcome) {
+	if o.Ledger != nil {
+		return
 	}
-	return outcome
+	s.mu.Lock()
+	under := s.under[t]
+	s.mu.Unlock()
+	o.Ledger, o.Kept = under.ledger(), KeptOf(t, under.Entries())
 }
