@@ -20,6 +20,9 @@ func decodeJSON(raw []byte, into any) error { return decodeWith(raw, into, false
 func decodeStrict(raw []byte, into any) error { return decodeWith(raw, into, true) }
 
 func decodeWith(raw []byte, into any, strict bool) error {
+	if decodePlain(raw, into) {
+		return nil
+	}
 	if isPlain(reflect.TypeOf(into)) && json.Unmarshal(raw, into) == nil {
 		return nil // no number can end up in an any, and no key is unknown
 	}
@@ -52,6 +55,9 @@ func isPlain(t reflect.Type) bool {
 // encodeJSON encodes a Go value as compact JSON. It leaves <, > and & as they are: stored values are read by people
 // and never pasted into HTML.
 func encodeJSON(v any) (pregel.Value, error) {
+	if raw := encodePlain(v); raw != nil {
+		return raw, nil
+	}
 	if raw, ok := v.(json.RawMessage); ok && raw == nil {
 		return pregel.Null, nil
 	}

@@ -38,24 +38,26 @@ func BenchmarkFusedSteps(b *testing.B) {
 	perStep := func(b *testing.B, began time.Duration) {
 		b.ReportMetric(float64((ownCPU()-began).Nanoseconds())/float64(b.N)/manySteps, "cpu-ns/superstep")
 	}
-	var result graphadapter.SegmentResult
+	var stored []byte
 	for _, mode := range []graphadapter.Durability{graphadapter.DurabilityAsync, graphadapter.DurabilityExit} {
 		b.Run(string(mode), func(b *testing.B) {
 			b.ReportAllocs()
 			began := ownCPU()
 			for b.Loop() {
-				var err error
-				result, err = graphadapter.RunSegment(b.Context(), g, request(mode), graphadapter.SegmentHost{})
-				if err != nil || len(result.Deliveries) < manySteps {
-					b.Fatalf("%d outcomes, error %v", len(result.Deliveries), err)
+				running, err := graphadapter.OpenSegment(g, request(mode), false, nil, graphadapter.SegmentProgress{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				result, err := running.Run(b.Context(), graphadapter.SegmentHost{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if stored, err = json.Marshal(result); err != nil {
+					b.Fatal(err)
 				}
 			}
 			perStep(b, began)
 		})
-	}
-	stored, err := json.Marshal(result)
-	if err != nil {
-		b.Fatal(err)
 	}
 	b.Run("run", func(b *testing.B) {
 		b.ReportAllocs()

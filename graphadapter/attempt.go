@@ -18,7 +18,7 @@ type attempt struct {
 	graph   *Graph
 	node    Node
 	task    *pregel.Task
-	env     Env
+	env     *Env     // as it was when the execution began, but for its Attempt
 	outer   *TaskRun // the task whose code called the graph that this task is of; nil for none
 	journal Journal
 	idle    *idleTimer
@@ -49,22 +49,21 @@ type attempt struct {
 	between  Between // what the last execution left
 }
 
-func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
+// init makes a the attempt of a task.
+func (a *attempt) init(g *Graph, task *pregel.Task, env *Env) error {
 	graph, node, err := g.serve(task)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a := &attempt{
-		root: g, graph: graph, node: node, task: task, env: env, outer: env.outer, journal: env.Journal,
-		info: Info{
-			Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
-			Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
-			Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
-			Suspect: env.Suspect, Requester: env.Requester,
-		},
+	a.root, a.graph, a.node, a.task, a.env, a.outer, a.journal = g, graph, node, task, env, env.outer, env.Journal
+	a.info = Info{
+		Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
+		Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
+		Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
+		Suspect: env.Suspect, Requester: env.Requester,
 	}
 	if _, a.between, err = DecodeBetween(task.Ledger); err != nil {
-		return nil, err
+		return err
 	}
 	a.info.Suspect = a.info.Suspect || a.between.Suspect
 	if len(task.Answers) > 0 {
@@ -75,11 +74,11 @@ func newAttempt(g *Graph, task *pregel.Task, env Env) (*attempt, error) {
 	}
 	if a.journal == nil {
 		if a.journal, err = NewTaskJournal(task); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	a.sizes = sizesOf(a.journal.Entries())
-	return a, nil
+	return nil
 }
 
 // close ends the execution: whatever the node left running can no longer ask, emit or start a call.

@@ -104,7 +104,7 @@ func (g *Graph) effectOf(c Compensation) (*Graph, Effect, bool) {
 // inUndo returns the context of a compensation: that of a task that has ended, so nothing more can be called in it.
 func inUndo(ctx context.Context, root, graph *Graph, c Compensation, env CompensateEnv) context.Context {
 	t := &TaskRun{counts: map[string]int{}, attempt: &attempt{
-		root: root, graph: graph, task: &pregel.Task{Node: c.Node}, env: Env{Thread: env.Thread, Context: env.Context},
+		root: root, graph: graph, task: &pregel.Task{Node: c.Node}, env: &Env{Thread: env.Thread, Context: env.Context},
 		journal: env.Journal, closed: true, locks: map[string]chan struct{}{},
 		info: Info{Graph: graph.Spec.Name, Node: c.Node, Thread: env.Thread, Step: c.Step, Attempt: 1, Suspect: env.Suspect},
 	}}

@@ -37,8 +37,8 @@ type driver struct {
 type runner interface {
 	// graph is the root graph.
 	root() *Graph
-	// begin returns the environment of a task, or an outcome: the task does not run then.
-	begin(*pregel.Task) (Env, *pregel.Outcome)
+	// begin fills in a task's environment, or returns an outcome: the task does not run then.
+	begin(*pregel.Task, *Env) *pregel.Outcome
 	// end completes a task's outcome.
 	end(*pregel.Task, *pregel.Outcome)
 }
@@ -154,11 +154,10 @@ func (d *driver) steps(ctx context.Context) (err error, here bool) {
 
 // perform runs a task on this goroutine. It reports false when the outcome is for then, or was.
 func (d *driver) perform(ctx context.Context, t *pregel.Task, then func(pregel.Outcome)) (o pregel.Outcome, here bool) {
-	env, refused := d.run.begin(t)
-	if refused != nil {
+	e := &execution{ctx: ctx, graph: d.run.root(), task: t}
+	if refused := d.run.begin(t, &e.env); refused != nil {
 		return *refused, true
 	}
-	e := &execution{ctx: ctx, graph: d.run.root(), task: t, env: env}
 	e.then = func(o pregel.Outcome) {
 		d.run.end(t, &o)
 		then(o)
@@ -257,16 +256,16 @@ type inMemory struct {
 
 func (m inMemory) root() *Graph { return m.graph }
 
-func (m inMemory) begin(task *pregel.Task) (Env, *pregel.Outcome) {
+func (m inMemory) begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	journal, err := NewTaskJournal(task)
 	if err != nil {
-		return Env{}, &pregel.Outcome{Error: FailureOf(m.graph.Spec.Name, task.Node, err)}
+		return &pregel.Outcome{Error: FailureOf(m.graph.Spec.Name, task.Node, err)}
 	}
-	env := Env{Thread: m.thread, Context: m.opts.Context, Journal: journal, Requester: m.opts.Requester, Use: m.opts.Use}
+	*env = Env{Thread: m.thread, Context: m.opts.Context, Journal: journal, Requester: m.opts.Requester, Use: m.opts.Use}
 	if m.opts.Emitted != nil {
 		env.Emit = func(e pregel.Emission) { m.opts.Emitted(task, e) }
 	}
-	return env, nil
+	return nil
 }
 
 func (inMemory) end(*pregel.Task, *pregel.Outcome) {}

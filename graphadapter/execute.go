@@ -68,7 +68,7 @@ type Env struct {
 // A node that ignores its context is left behind 5 s after the context is done. It can then no longer record, ask or
 // emit, so a call to the outside that it still makes is one that the next execution looks up.
 func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (pregel.Outcome, error) {
-	t, err := newTaskRun(g, task, env)
+	t, err := newTaskRun(g, task, &env)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}

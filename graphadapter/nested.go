@@ -83,13 +83,14 @@ type nested struct {
 
 func (n nested) root() *Graph { return n.graph }
 
-func (n nested) begin(task *pregel.Task) (Env, *pregel.Outcome) {
+func (n nested) begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	t := n.outer
 	if t.isYielding() {
-		return Env{}, &pregel.Outcome{Error: stopped(n.graph, task, ErrYielded)}
+		return &pregel.Outcome{Error: stopped(n.graph, task, ErrYielded)}
 	}
-	return Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Behind: t.env.Behind,
-		Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}, nil
+	*env = Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Behind: t.env.Behind,
+		Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}
+	return nil
 }
 
 // end leaves the ledger to the caller, who stores its journal.

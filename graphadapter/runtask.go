@@ -82,7 +82,7 @@ func (e *execution) goOn() (o pregel.Outcome, here bool) {
 func (e *execution) attempt() (r result, here bool, err error) {
 	between := e.tries.between()
 	e.env.Attempt, e.before = between.Failures+1, between.Emitted
-	if e.under, err = newTaskRun(e.graph, e.task, e.env); err != nil {
+	if e.under, err = newTaskRun(e.graph, e.task, &e.env); err != nil {
 		return result{}, true, err
 	}
 	e.under.reset()

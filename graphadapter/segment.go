@@ -97,7 +97,7 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 		if err != nil {
 			return nil, err
 		}
-		s.note(d, encoded)
+		s.note(encoded)
 	}
 	s.unkept = false
 	for key, news := range progress.Tasks {
@@ -120,13 +120,17 @@ func (g *Graph) programFor(req *SegmentRequest) (*pregel.Program, error) {
 	return program, err
 }
 
-// RunSegment is OpenSegment and Run in one.
+// RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
 func RunSegment(ctx context.Context, g *Graph, req *SegmentRequest, host SegmentHost) (SegmentResult, error) {
 	s, err := OpenSegment(g, req, false, nil, SegmentProgress{})
 	if err != nil {
 		return SegmentResult{}, err
 	}
-	return s.Run(ctx, host)
+	result, err := s.Run(ctx, host)
+	if err != nil {
+		return SegmentResult{}, err
+	}
+	return result, result.read()
 }
 
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks

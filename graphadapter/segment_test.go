@@ -91,6 +91,9 @@ func (r *fusedRun) suspended() *SegmentRequest {
 // take delivers what a segment brought.
 func (r *fusedRun) take(result SegmentResult) {
 	r.t.Helper()
+	if err := result.read(); err != nil {
+		r.t.Fatal(err)
+	}
 	ready, err := Redeliver(r.loop, r.ready, result.Deliveries, nil)
 	if err == nil {
 		r.ready, err = Yield(r.loop, ready, result.Left)

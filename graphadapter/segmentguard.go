@@ -3,7 +3,6 @@ package graphadapter
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -79,7 +78,7 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 		s.leave(t, true)
 		return o, false
 	}
-	s.note(d, encoded)
+	s.note(encoded)
 	s.leave(t, false) // after it is recorded: a heartbeat in between must have one of the two
 	s.leaving = s.leaving || len(o.Questions) > 0
 	return d.Outcome, true
@@ -88,16 +87,9 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 // isStopped reports whether the task did not come to an end of its own.
 func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
 
-// leastDeliveries is how many outcomes a segment has room for at least.
-const leastDeliveries = 16
-
 // note records a delivery.
-func (s *Segment) note(d Delivery, encoded []byte) {
-	if all := s.result.Deliveries; len(all) == cap(all) {
-		s.result.Deliveries = slices.Grow(all, max(len(all), leastDeliveries)) // append grows long lists by little
-	}
-	s.result.Deliveries = append(s.result.Deliveries, d)
-	s.result.put(encoded)
+func (s *Segment) note(encoded []byte) {
+	s.result.encoded.put(encoded)
 	s.bytes += len(encoded)
 	if s.req.Durability != DurabilityExit {
 		s.record.add(encoded)

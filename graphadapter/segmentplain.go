@@ -20,8 +20,8 @@ func asPlain(d Delivery, room []byte) (read Delivery, encoded []byte, plain bool
 	}
 	p := plainText{out: room[:0], plain: true}
 	o.Update, o.Goto, o.Routes = slices.Clone(o.Update), slices.Clone(o.Goto), slices.Clone(o.Routes)
-	p.string(`{"key":`, d.Key)
-	p.string(`,"digest":`, d.Digest)
+	p.string(deliveryKey, d.Key)
+	p.string(deliveryDigest, d.Digest)
 	p.put(`,"outcome":{`)
 	begin := len(p.out)
 	if len(o.Update) > 0 {
@@ -42,6 +42,12 @@ func asPlain(d Delivery, room []byte) (read Delivery, encoded []byte, plain bool
 	p.put(`}}`)
 	return d, p.out, p.plain
 }
+
+// How a plain delivery begins, and goes on.
+const (
+	deliveryKey    = `{"key":`
+	deliveryDigest = `,"digest":`
+)
 
 // isBare reports whether an outcome has writes and targets only. Empty lists become nil, as they are read.
 func isBare(o *pregel.Outcome) bool {

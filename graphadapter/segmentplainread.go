@@ -36,9 +36,9 @@ type plainReader struct {
 }
 
 func (p *plainReader) delivery() (d Delivery) {
-	p.expect(`{"key":`)
+	p.expect(deliveryKey)
 	d.Key = p.string()
-	p.expect(`,"digest":`)
+	p.expect(deliveryDigest)
 	d.Digest = p.string()
 	p.expect(`,"outcome":{`)
 	o, more := &d.Outcome, false

@@ -156,23 +156,23 @@ func (s *Segment) Suspects(t *pregel.Task) bool { return s.suspect.has(t) }
 func (s *Segment) root() *Graph { return s.graph }
 
 // begin implements runner.
-func (s *Segment) begin(t *pregel.Task) (Env, *pregel.Outcome) {
+func (s *Segment) begin(t *pregel.Task, env *Env) *pregel.Outcome {
 	under, err := s.enter(t)
 	if err != nil {
-		return Env{}, &pregel.Outcome{Error: FailureOf(s.graph.nameOf(t), t.Node, err)}
+		return &pregel.Outcome{Error: FailureOf(s.graph.nameOf(t), t.Node, err)}
 	}
 	if s.host.Refuse != nil {
 		if refused := s.host.Refuse(t); refused != nil {
 			refused.Ledger, refused.Kept = under.ledger(), KeptOf(t, under.Entries())
-			return Env{}, refused
+			return refused
 		}
 	}
-	env := Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
+	*env = Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
 		Behind: milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
 	if s.host.Prepare != nil {
-		s.host.Prepare(t, &env)
+		s.host.Prepare(t, env)
 	}
-	return env, nil
+	return nil
 }
 
 // end implements runner: what the task did outside goes with its outcome.

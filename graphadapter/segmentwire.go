@@ -109,6 +109,8 @@ func (d Delivery) Place() (step int, node string) {
 type SegmentResult struct {
 	// Deliveries are the outcomes in the order in which they were delivered: whoever delivers the same to the loop that
 	// was suspended comes to the same place.
+	//
+	// What [Segment.Run] returns has them as JSON only, which MarshalJSON writes.
 	Deliveries []Delivery `json:"deliveries"`
 	// Apart says that the tasks which are to run now are not for a segment: this worker does not serve one of them, or the
 	// outcome of one does not fit beside others.
@@ -120,7 +122,7 @@ type SegmentResult struct {
 	// Left are tasks that were under way and are given back, by their keys: their ledgers, as far as they are new.
 	Left map[string]pregel.Value `json:"left,omitempty"`
 
-	encoded []byte // the deliveries as JSON, one after the other, as a segment recorded them; nil for none
+	encoded blocks // the deliveries as JSON, one after the other, as a segment recorded them; empty for none
 }
 
 // digestBytes is how much of a task's digest a [Delivery] has.

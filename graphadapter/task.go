@@ -192,10 +192,11 @@ func hashOf(parts ...string) string {
 }
 
 // newTaskRun prepares one execution.
-func newTaskRun(g *Graph, task *pregel.Task, env Env) (*TaskRun, error) {
-	a, err := newAttempt(g, task, env)
-	if err != nil {
-		return nil, err
-	}
-	return &TaskRun{attempt: a}, nil
+func newTaskRun(g *Graph, task *pregel.Task, env *Env) (*TaskRun, error) {
+	t := &struct {
+		TaskRun
+		of attempt
+	}{} // they live and end together
+	t.attempt = &t.of
+	return &t.TaskRun, t.of.init(g, task, env)
 }
