@@ -16,45 +16,56 @@ type channelWrite struct {
 	update  update
 }
 
-// channelUpdates are the writes of a superstep to one channel.
-type channelUpdates struct {
-	channel int
-	updates []update
+// fewChannels and fewWrites are how many need no memory of their own while writes are sorted by channel.
+const (
+	fewChannels = 32
+	fewWrites   = 8
+)
+
+// grouping is the memory of few writes, zero for each use.
+type grouping struct {
+	places   [fewChannels]int32
+	channels [fewWrites]channelWrites
+	updates  [fewWrites]update
 }
 
-// fewChannels is how many channels need no memory of their own while writes are sorted by channel.
-const fewChannels = 32
+// channelWrites is where those to one channel are among the writes of a superstep.
+type channelWrites struct{ channel, from, to int }
 
-// group sorts the writes of a superstep by channel, in the order of the first write to each. They share one array: a
+// group sorts the writes of a superstep by channel, in the order of the first write to each. They share one list: a
 // superstep may have ten thousand of them.
-func (p *Program) group(parts []applied) []channelUpdates {
-	var fewPlaces, fewCounts [fewChannels]int32
-	place, counts := fewPlaces[:], fewCounts[:0] // places are those in the result, from 1
+func (p *Program) group(parts []applied, room *grouping) (channels []channelWrites, updates []update) {
+	places := room.places[:] // in the result, from 1
 	if len(p.channels) > fewChannels {
-		place = make([]int32, len(p.channels))
+		places = make([]int32, len(p.channels))
 	}
-	total := 0
+	channels, total := room.channels[:0], 0
 	for _, part := range parts {
 		for _, w := range part.writes {
-			if place[w.channel] == 0 {
-				counts = append(counts, 0)
-				place[w.channel] = int32(len(counts))
+			if places[w.channel] == 0 {
+				channels = append(channels, channelWrites{channel: w.channel})
+				places[w.channel] = int32(len(channels))
 			}
-			counts[place[w.channel]-1]++
+			channels[places[w.channel]-1].to++ // a count for now
 		}
 		total += len(part.writes)
 	}
-	out, all := make([]channelUpdates, len(counts)), make([]update, total)
-	for i, n := range counts {
-		out[i].updates, all = all[:0:n], all[n:]
+	from := 0
+	for i := range channels {
+		c := &channels[i]
+		c.from, c.to, from = from, from, from+c.to
+	}
+	if updates = room.updates[:]; total > fewWrites {
+		updates = make([]update, total)
 	}
 	for _, part := range parts {
 		for _, w := range part.writes {
-			g := &out[place[w.channel]-1]
-			g.channel, g.updates = w.channel, append(g.updates, w.update)
+			c := &channels[places[w.channel]-1]
+			updates[c.to] = w.update
+			c.to++
 		}
 	}
-	return out
+	return channels, updates
 }
 
 // stateWrites resolves writes to state channels; unknown keys are dropped, as in LangGraph.
@@ -121,13 +132,19 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 	}
 	version := c.top + 1
 	p.consume(n, led, version)
-	updated := make([]bool, len(p.channels))
-	for _, g := range p.group(parts) {
-		changed, err := p.channels[g.channel].apply(p.Spec.Name, &n.cells[g.channel], g.updates)
+	var few [fewChannels]bool
+	updated := few[:]
+	if len(p.channels) > fewChannels {
+		updated = make([]bool, len(p.channels))
+	}
+	var room grouping
+	channels, updates := p.group(parts, &room)
+	for _, c := range channels {
+		changed, err := p.channels[c.channel].apply(p.Spec.Name, &n.cells[c.channel], updates[c.from:c.to])
 		if err != nil {
 			return nil, err
 		}
-		p.touch(n, g.channel, changed, version, updated)
+		p.touch(n, c.channel, changed, version, updated)
 	}
 	if readOnly {
 		clear(updated)
@@ -161,7 +178,11 @@ func marked(all []bool) []int {
 // nothing and wake no deferred node.
 func (p *Program) ran(parts []applied) []int {
 	var out []int
-	marked := make([]bool, len(p.nodes))
+	var few [fewChannels]bool
+	marked := few[:]
+	if len(p.nodes) > fewChannels {
+		marked = make([]bool, len(p.nodes))
+	}
 	for _, part := range parts {
 		if part.node >= 0 && !marked[part.node] {
 			marked[part.node] = true
@@ -192,14 +213,15 @@ func (p *Program) touch(c *Checkpoint, ch int, changed bool, version int64, upda
 
 // markSeen records the versions of a node's triggers, before this superstep's bump.
 func (p *Program) markSeen(c *Checkpoint, at int) {
-	seen := make([]int64, len(p.nodes[at].triggers))
-	copy(seen, c.seen[at])
+	seen := p.seenBy(c, at)
 	for i, t := range p.nodes[at].triggers {
-		if c.versions[t] > 0 {
-			seen[i] = c.versions[t]
+		switch v := c.versions[t]; {
+		case v > 0:
+			seen[i] = v
+		case seen[i] == unseen:
+			seen[i] = 0
 		}
 	}
-	c.seen[at] = seen
 }
 
 func (p *Program) consume(c *Checkpoint, ran []int, version int64) {

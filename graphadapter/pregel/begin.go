@@ -9,7 +9,7 @@ import (
 // begin takes in what a run starts with: section 5.2 of the semantics. resuming is what a parent tells its subgraph.
 func (l *Loop) begin(in Input, resuming *bool) error {
 	if l.rec == nil {
-		l.rec = &Record{Checkpoint: l.prog.emptyCheckpoint(), tasks: map[string]*TaskRecord{}}
+		l.rec = &Record{Checkpoint: l.prog.emptyCheckpoint()}
 	}
 	l.work = l.prog.loaded(l.rec.Checkpoint)
 	l.prog.forgetUntracked(l.rec)
@@ -92,8 +92,8 @@ func (p *Program) loaded(c *Checkpoint) *Checkpoint {
 func (p *Program) forgetUntracked(r *Record) {
 	for i := range p.state {
 		if p.channels[i].rule == ruleUntracked {
-			for _, path := range sortedKeys(r.tasks) {
-				*r.tasks[path] = *p.tracked(r.tasks[path])
+			for _, rec := range r.tasks.sorted() {
+				*rec = *p.tracked(rec)
 			}
 			return
 		}
@@ -162,10 +162,10 @@ func (l *Loop) continueRun() {
 func (l *Loop) fork() {
 	source := l.rec.Checkpoint.Source
 	if !l.opts.Branch && (source == SourceUpdate || source == SourceFork) {
-		if len(l.rec.tasks) > 0 || l.thread.forked {
+		if l.rec.tasks.len() > 0 || l.thread.forked {
 			l.work.Branch = "b" + itoa(l.thread.seq+1) // its tasks ran before, and must not be taken for these
 		}
-		l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control, tasks: map[string]*TaskRecord{}}
+		l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control}
 		l.keep(l.rec)
 		return
 	}
@@ -265,8 +265,7 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 // stricter. A wait for an event is no question for whoever gives a scalar.
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
 	var ids []string
-	for _, path := range sortedKeys(t.Head.tasks) {
-		rec := t.Head.tasks[path]
+	for _, rec := range t.Head.tasks.sorted() {
 		asked := slices.IndexFunc(rec.Questions, Question.forPeople)
 		if asked >= 0 && len(rec.Answers) == 0 && !rec.Handled {
 			ids = append(ids, rec.Questions[asked].ID)

@@ -46,9 +46,42 @@ type channel struct {
 // cell is a channel's value in one checkpoint. It is copied, never changed in place.
 type cell struct {
 	value    Value
-	sends    []Send
-	seen     []int // a join's sources that have written, sorted
+	rest     *cellRest // nil for none
 	finished bool
+}
+
+// cellRest is what few cells have. It is replaced, never changed.
+type cellRest struct {
+	sends []Send
+	seen  []int // a join's sources that have written, sorted
+}
+
+func (s *cell) sends() []Send {
+	if s.rest == nil {
+		return nil
+	}
+	return s.rest.sends
+}
+
+func (s *cell) setSends(sends []Send) {
+	s.rest = nil
+	if len(sends) > 0 {
+		s.rest = &cellRest{sends: sends}
+	}
+}
+
+func (s *cell) seen() []int {
+	if s.rest == nil {
+		return nil
+	}
+	return s.rest.seen
+}
+
+func (s *cell) setSeen(seen []int) {
+	s.rest = nil
+	if len(seen) > 0 {
+		s.rest = &cellRest{seen: seen}
+	}
 }
 
 // Send is a pending task: node Node with input Arg.
@@ -69,11 +102,11 @@ type update struct {
 func (c *channel) available(s *cell) bool {
 	switch c.rule {
 	case ruleSends:
-		return len(s.sends) > 0
+		return len(s.sends()) > 0
 	case ruleJoin:
-		return len(s.seen) == len(c.sources)
+		return len(s.seen()) == len(c.sources)
 	case ruleJoinAfter:
-		return s.finished && len(s.seen) == len(c.sources)
+		return s.finished && len(s.seen()) == len(c.sources)
 	case ruleTriggerAfter:
 		return s.value != nil && s.finished
 	default:
@@ -107,7 +140,7 @@ func (c *channel) apply(graph string, s *cell, updates []update) (changed bool, 
 		for i, u := range updates {
 			sends[i] = *u.send
 		}
-		s.sends = sends
+		s.setSends(sends)
 	case ruleJoin, ruleJoinAfter:
 		return c.applyJoin(s, updates), nil
 	}
@@ -203,11 +236,11 @@ func (c *channel) reduce(current Value, values []Value) (v Value, err error) {
 
 func (c *channel) applyJoin(s *cell, updates []update) (grew bool) {
 	for _, u := range updates {
-		at, known := slices.BinarySearch(s.seen, u.source)
+		at, known := slices.BinarySearch(s.seen(), u.source)
 		if known {
 			continue
 		}
-		s.seen = slices.Insert(slices.Clone(s.seen), at, u.source)
+		s.setSeen(slices.Insert(slices.Clone(s.seen()), at, u.source))
 		grew = true
 	}
 	return grew
@@ -225,8 +258,8 @@ func (c *channel) pass(s *cell) (changed bool) {
 			s.value = nil
 		}
 	case ruleSends:
-		changed = len(s.sends) > 0
-		s.sends = nil
+		changed = len(s.sends()) > 0
+		s.setSends(nil)
 	}
 	return changed
 }
@@ -237,9 +270,10 @@ func (c *channel) consume(s *cell) (changed bool) {
 	case c.rule == ruleTriggerAfter && s.finished:
 		s.value, s.finished = nil, false
 	case c.rule == ruleJoin && c.available(s):
-		s.seen = nil
+		s.setSeen(nil)
 	case c.rule == ruleJoinAfter && c.available(s):
-		s.seen, s.finished = nil, false
+		s.setSeen(nil)
+		s.finished = false
 	default:
 		return false
 	}
@@ -250,7 +284,7 @@ func (c *channel) consume(s *cell) (changed bool) {
 func (c *channel) finish(s *cell) (changed bool) {
 	switch {
 	case c.rule == ruleTriggerAfter && !s.finished && s.value != nil:
-	case c.rule == ruleJoinAfter && !s.finished && len(s.seen) == len(c.sources):
+	case c.rule == ruleJoinAfter && !s.finished && len(s.seen()) == len(c.sources):
 	default:
 		return false
 	}

@@ -26,13 +26,18 @@ type Checkpoint struct {
 	cells    []cell
 	versions []int64 // by channel; 0 means never written
 	top      int64   // the highest version
-	seen     [][]int64
+	// seen are the versions of its triggers that each node has seen, as Program.seenAt places them: unseen for one that
+	// they have led to nowhere yet.
+	seen []int64
 	// interruptSeen are the versions at the last resume, nil before the first: a breakpoint fires only on news.
 	interruptSeen []int64
 	updated       []int // channels that the last superstep left available, sorted
 	ran           []int // the nodes whose writes made this checkpoint
 	hasUpdated    bool
 }
+
+// unseen stands for the versions that a node has seen which its triggers have never led to.
+const unseen = -1
 
 // emptyStep is the step of a thread's state before its first checkpoint.
 const emptyStep = -2
@@ -42,7 +47,10 @@ func (p *Program) emptyCheckpoint() *Checkpoint {
 		Step:     emptyStep,
 		cells:    make([]cell, len(p.channels)),
 		versions: make([]int64, len(p.channels)),
-		seen:     make([][]int64, len(p.nodes)),
+		seen:     make([]int64, p.triggers),
+	}
+	for i := range cp.seen {
+		cp.seen[i] = unseen
 	}
 	for i := range p.channels {
 		cp.cells[i].value = p.channels[i].zero
@@ -54,8 +62,8 @@ func (p *Program) emptyCheckpoint() *Checkpoint {
 func (c *Checkpoint) next() *Checkpoint {
 	n := *c
 	n.cells = slices.Clone(c.cells)
-	n.versions = slices.Clone(c.versions)
-	n.seen = slices.Clone(c.seen)
+	both := append(append(make([]int64, 0, len(c.versions)+len(c.seen)), c.versions...), c.seen...)
+	n.versions, n.seen = both[:len(c.versions):len(c.versions)], both[len(c.versions):]
 	return &n
 }
 
@@ -100,12 +108,12 @@ func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, s
 		put(p.channels[i].name)
 		text = binary.AppendUvarint(text, uint64(len(c.cells[i].value)))
 		text = append(text, c.cells[i].value...)
-		for _, s := range c.cells[i].sends {
+		for _, s := range c.cells[i].sends() {
 			put(s.Node)
 			text = binary.AppendUvarint(text, uint64(len(s.Arg)))
 			text = append(text, s.Arg...)
 		}
-		for _, source := range c.cells[i].seen {
+		for _, source := range c.cells[i].seen() {
 			text = binary.AppendUvarint(text, uint64(source))
 		}
 	}

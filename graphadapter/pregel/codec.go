@@ -94,8 +94,7 @@ func (p *Program) threadIn(in *threadJSON) *Thread {
 
 func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
-	for _, path := range sortedKeys(r.tasks) {
-		t := r.tasks[path]
+	for path, t := range r.tasks.sorted() {
 		stored := &taskRecordJSON{TaskRecord: *t}
 		if !exact {
 			stored.TaskRecord = *p.tracked(t)
@@ -111,7 +110,7 @@ func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 }
 
 func (p *Program) recordIn(in *recordJSON) *Record {
-	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, tasks: map[string]*TaskRecord{}}
+	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control}
 	for _, path := range sortedKeys(in.Tasks) {
 		if in.Tasks[path] == nil {
 			continue
@@ -120,9 +119,9 @@ func (p *Program) recordIn(in *recordJSON) *Record {
 		if at, ok := p.nodeAt[t.Node]; ok && in.Tasks[path].Child != nil && p.nodes[at].sub != nil {
 			t.child = p.nodes[at].sub.recordIn(in.Tasks[path].Child)
 		}
-		r.tasks[path] = &t
+		r.tasks.put(path, &t)
 	}
-	p.mendHandled(r.tasks)
+	p.mendHandled(&r.tasks)
 	return r
 }
 
@@ -135,8 +134,9 @@ func (p *Program) checkpointOut(c *Checkpoint, exact bool) checkpointJSON {
 	for i := range p.channels {
 		p.cellOut(&out, c, i, exact)
 	}
-	for i, versions := range c.seen {
-		if versions == nil {
+	for i := range p.nodes {
+		versions := p.seenBy(c, i)
+		if versions[0] == unseen {
 			continue
 		}
 		seen := map[string]int64{}
@@ -193,10 +193,10 @@ func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int, exact bool)
 	switch {
 	case ch.rule == ruleUntracked && !exact:
 	case ch.rule == ruleSends:
-		out.Sends = s.sends
+		out.Sends = s.sends()
 	case ch.rule == ruleJoin || ch.rule == ruleJoinAfter:
 		names := []string{}
-		for _, source := range s.seen {
+		for _, source := range s.seen() {
 			names = append(names, ch.sources[source])
 		}
 		out.Joins[ch.name] = names
@@ -226,27 +226,30 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 		}
 		s.finished = slices.Contains(in.Finished, ch.name)
 		if ch.rule == ruleSends {
-			for _, send := range in.Sends {
-				send.Arg = orNull(send.Arg) // without one it would be no Send's task
-				s.sends = append(s.sends, send)
+			sends := slices.Clone(in.Sends)
+			for i := range sends {
+				sends[i].Arg = orNull(sends[i].Arg) // without one it would be no Send's task
 			}
+			s.setSends(sends)
+			continue
 		}
+		var seen []int
 		for _, name := range in.Joins[ch.name] {
 			if source := slices.Index(ch.sources, name); source >= 0 {
-				s.seen = append(s.seen, source)
+				seen = append(seen, source)
 			}
 		}
-		slices.Sort(s.seen)
-		s.seen = slices.Compact(s.seen)
+		slices.Sort(seen)
+		s.setSeen(slices.Compact(seen))
 	}
 	for i := range p.nodes {
 		stored, ok := in.Seen[p.nodes[i].name]
 		if !ok {
 			continue
 		}
-		c.seen[i] = make([]int64, len(p.nodes[i].triggers))
+		seen := p.seenBy(c, i)
 		for at, t := range p.nodes[i].triggers {
-			c.seen[i][at] = stored[p.channels[t].name]
+			seen[at] = stored[p.channels[t].name]
 		}
 	}
 	c.interruptSeen = p.versionsIn(in.InterruptSeen)

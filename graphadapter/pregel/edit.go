@@ -183,10 +183,10 @@ func (p *Program) lastNode(c *Checkpoint) string {
 			name = "" // a resume counts as somebody having run (LangGraph), but not as whom
 		}
 	}
-	for at, seen := range c.seen {
-		for _, v := range seen {
+	for at := range p.nodes {
+		for _, v := range p.seenBy(c, at) {
 			switch {
-			case v == 0:
+			case v <= 0:
 			case v > newest:
 				newest, name = v, p.nodes[at].name
 			case v == newest:
@@ -208,7 +208,7 @@ func (e *Edit) Tasks() []*Task {
 		if len(e.prog.nodes[u.node].branches) == 0 {
 			continue
 		}
-		t := e.prog.pull(e.from, u.node, e.prog.reader(e.from))
+		t := e.prog.pull(e.from, u.node, &reader{program: e.prog, of: e.from})
 		t.Path += ":edit" + itoa(i) // a name of its own: the node's task of that superstep is another one
 		t.Namespace, t.Graph, t.Branch, t.Digest = e.space, e.graph, e.from.Branch, e.from.Digest
 		t.Step, t.RouteOnly, t.Done = e.step(), true, Command{Update: u.values}

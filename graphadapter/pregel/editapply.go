@@ -73,7 +73,7 @@ func (e *Edit) record(c, parent *Checkpoint, branch string, source Source, step 
 	c.updated, c.hasUpdated, c.Branch = nil, false, branch
 	e.thread.seq++
 	e.prog.seal(c, parent, e.space, source, step, e.thread.seq)
-	r := &Record{Checkpoint: c, tasks: map[string]*TaskRecord{}}
+	r := &Record{Checkpoint: c}
 	if e.base != nil {
 		r.memory = e.base.memory
 	}
@@ -125,12 +125,14 @@ func (p *Program) applyEdit(c *Checkpoint, writes []channelWrite) (*Checkpoint, 
 	n := c.next()
 	version := c.top + 1
 	updated := make([]bool, len(p.channels))
-	for _, g := range p.group([]applied{{writes: writes}}) {
-		changed, err := p.channels[g.channel].apply(p.Spec.Name, &n.cells[g.channel], g.updates)
+	var room grouping
+	channels, updates := p.group([]applied{{writes: writes}}, &room)
+	for _, c := range channels {
+		changed, err := p.channels[c.channel].apply(p.Spec.Name, &n.cells[c.channel], updates[c.from:c.to])
 		if err != nil {
 			return nil, err
 		}
-		p.touch(n, g.channel, changed, version, updated)
+		p.touch(n, c.channel, changed, version, updated)
 	}
 	p.pass(n, version, updated)
 	p.finish(n, version, updated)

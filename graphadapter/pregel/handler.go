@@ -89,7 +89,7 @@ func (p *Program) inputOf(t *Task) map[string]Value {
 // the record may be changed through it.
 func (p *Program) known(r *Record, planned []*Task) []*taskRun {
 	of := func(t *Task) *TaskRecord {
-		if rec, ok := r.tasks[t.Path]; ok {
+		if rec, ok := r.tasks.of(t.Path); ok {
 			return rec
 		}
 		return &TaskRecord{Node: t.Node}
@@ -108,17 +108,16 @@ func (p *Program) known(r *Record, planned []*Task) []*taskRun {
 
 // mendHandled makes records that were stored agree with the program: a failure that the program has no handler for is one
 // of a task that runs again.
-func (p *Program) mendHandled(tasks map[string]*TaskRecord) {
-	for _, path := range sortedKeys(tasks) {
-		rec := tasks[path]
-		if rec == nil || !rec.Handled {
+func (p *Program) mendHandled(tasks *taskRecords) {
+	for path, rec := range tasks.sorted() {
+		if !rec.Handled {
 			continue
 		}
 		at, known := p.nodeAt[rec.Node]
 		rec.Handled = known && p.nodes[at].handler > 0 && rec.Error != nil && !rec.Done
-		h, began := tasks[path+handlerMark]
+		h, began := tasks.of(path + handlerMark)
 		if began && (!rec.Handled || h.Node != p.nodes[p.nodes[at].handler].name) {
-			delete(tasks, path+handlerMark)
+			tasks.remove(path + handlerMark)
 		}
 	}
 }

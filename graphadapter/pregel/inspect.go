@@ -113,12 +113,12 @@ func (p *Program) Made(r *Record) (ran, wrote []string) {
 // Next returns the nodes that a record's checkpoint leads to, in the order of its tasks.
 func (p *Program) Next(r *Record) []string {
 	var next []string
-	for _, s := range r.Checkpoint.cells[p.tasks].sends {
+	for _, s := range r.Checkpoint.cells[p.tasks].sends() {
 		if _, takes := p.takes(s); takes {
 			next = append(next, s.Node)
 		}
 	}
-	for _, at := range p.candidates(r.Checkpoint, false) {
+	for _, at := range p.candidates(r.Checkpoint, false, nil) {
 		if p.triggered(r.Checkpoint, at) {
 			next = append(next, p.nodes[at].name)
 		}

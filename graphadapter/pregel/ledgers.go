@@ -18,8 +18,7 @@ func (p *Program) Ledgers(t *Thread) []TaskLedger {
 
 func (p *Program) ledgers(t *Thread, r *Record, nodes []string) []TaskLedger {
 	var out []TaskLedger
-	for _, path := range sortedKeys(r.tasks) {
-		rec := r.tasks[path]
+	for _, rec := range r.tasks.sorted() {
 		if rec.Ledger != nil {
 			out = append(out, TaskLedger{Node: rec.Node, Step: r.Checkpoint.Step + 1, Ledger: rec.Ledger})
 		}

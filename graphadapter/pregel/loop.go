@@ -57,8 +57,10 @@ type Loop struct {
 	err        error
 	parent     *Command
 	tasks      []*taskRun
-	open       int  // tasks that have not ended
-	starting   bool // tick is not through yet
+	applies    []applied      // room for parts
+	writes     []channelWrite // likewise
+	open       int            // tasks that have not ended
+	starting   bool           // tick is not through yet
 	pool       []Answer
 	shown      *Checkpoint      // whose output channels were last shown
 	output     map[string]Value // those of shown, once somebody asked

@@ -9,18 +9,19 @@ import (
 // (hint) only the nodes woken by the last superstep's channels are looked at, in order of name; for inspection all
 // nodes in declaration order. That is LangGraph's rule, and visible to users.
 func (p *Program) plan(c *Checkpoint, hint bool) []*Task {
-	full := p.reader(c)
-	tasks := p.sent(c.cells[p.tasks].sends, full)
-	for _, at := range p.candidates(c, hint) {
+	full := reader{program: p, of: c}
+	tasks := p.sent(c.cells[p.tasks].sends(), &full)
+	var few [fewWoken]int
+	for _, at := range p.candidates(c, hint, few[:0]) {
 		if p.triggered(c, at) {
-			tasks = append(tasks, p.pull(c, at, full))
+			tasks = append(tasks, p.pull(c, at, &full))
 		}
 	}
 	return tasks
 }
 
 // sent returns the tasks of pending Sends.
-func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
+func (p *Program) sent(sends []Send, full *reader) []*Task {
 	if len(sends) == 0 {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (p *Program) sent(sends []Send, full func() map[string]Value) []*Task {
 		t := &all[i]
 		t.Path, t.Node, t.Arg, t.node, t.send, t.Branches = string(path), s.Node, s.Arg, at, i, p.nodes[at].branches
 		t.Timeouts = s.Timeouts
-		t.State = full()
+		t.State = full.state()
 		out = append(out, t)
 	}
 	return out
@@ -47,25 +48,32 @@ func (p *Program) takes(s Send) (at int, ok bool) {
 	return at, known && at > 0 && !p.nodes[at].handles()
 }
 
-// reader returns a function that builds the full state once, when first needed.
-func (p *Program) reader(c *Checkpoint) func() map[string]Value {
-	var full map[string]Value
-	return func() map[string]Value {
-		if full == nil {
-			full = p.values(c, nil)
-		}
-		return full
-	}
+// reader builds the full state of a checkpoint once, when first needed.
+type reader struct {
+	program *Program
+	of      *Checkpoint
+	full    map[string]Value
 }
 
-func (p *Program) candidates(c *Checkpoint, hint bool) []int {
+func (r *reader) state() map[string]Value {
+	if r.full == nil {
+		r.full = r.program.values(r.of, nil)
+	}
+	return r.full
+}
+
+// fewWoken is how many nodes need no memory of their own while those to run are looked for.
+const fewWoken = 16
+
+// candidates are the nodes that may be to run. They are put into room, as far as that suffices.
+func (p *Program) candidates(c *Checkpoint, hint bool, room []int) []int {
 	if c.fresh() {
 		return nil
 	}
 	if !hint || !c.hasUpdated || len(c.updated) == 0 {
 		return p.declared
 	}
-	var woken []int
+	woken := room
 	for _, ch := range c.updated {
 		woken = append(woken, p.channels[ch].wakes...)
 	}
@@ -75,20 +83,20 @@ func (p *Program) candidates(c *Checkpoint, hint bool) []int {
 
 // triggered is the trigger rule: some trigger is available and newer than what the node has seen.
 func (p *Program) triggered(c *Checkpoint, at int) bool {
-	seen := c.seen[at]
+	seen := p.seenBy(c, at)
 	for i, t := range p.nodes[at].triggers {
-		if p.channels[t].available(&c.cells[t]) && (seen == nil || c.versions[t] > seen[i]) {
+		if p.channels[t].available(&c.cells[t]) && c.versions[t] > seen[i] {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *Program) pull(c *Checkpoint, at int, full func() map[string]Value) *Task {
+func (p *Program) pull(c *Checkpoint, at int, full *reader) *Task {
 	n := &p.nodes[at]
 	t := &Task{Path: n.name, Node: n.name, node: at, Branches: n.branches}
 	if at == 0 || n.reads == nil || len(n.branches) > 0 {
-		t.State = full() // branches read everything
+		t.State = full.state() // branches read everything
 		return t
 	}
 	t.State = make(map[string]Value, len(n.reads))
@@ -109,10 +117,13 @@ func (p *Program) Read(state map[string]Value, writes []Write) (map[string]Value
 			read[p.channels[i].name] = v
 		}
 	}
-	for _, g := range p.group([]applied{{writes: p.stateWrites(nil, writes)}}) {
-		ch := &p.channels[g.channel]
+	var few [fewWrites]channelWrite
+	var room grouping
+	channels, updates := p.group([]applied{{writes: p.stateWrites(few[:0], writes)}}, &room)
+	for _, c := range channels {
+		ch := &p.channels[c.channel]
 		s := cell{value: state[ch.name]}
-		if _, err := ch.apply(p.Spec.Name, &s, g.updates); err != nil {
+		if _, err := ch.apply(p.Spec.Name, &s, updates[c.from:c.to]); err != nil {
 			return nil, err
 		}
 		if delete(read, ch.name); ch.available(&s) {

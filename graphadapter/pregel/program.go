@@ -18,6 +18,7 @@ type Program struct {
 	tasks    int            // ordinal of the Sends
 	nodes    []node         // nodes[0] is the entry
 	nodeAt   map[string]int
+	triggers int   // of all nodes together
 	declared []int // node ordinals as they are declared
 	byName   []int // node ordinals in order of name
 	rank     []int // the inverse of byName
@@ -34,6 +35,7 @@ type node struct {
 	spec     *NodeSpec // nil for the entry
 	trigger  int       // its branch:to channel; -1 for the entry
 	triggers []int
+	seenAt   int   // where a checkpoint has what it has seen of its triggers
 	reads    []int // nil means every state channel
 	static   []staticWrite
 	branches []Branch
@@ -200,10 +202,18 @@ func (p *Program) addEdges() {
 
 func (p *Program) addWakes() {
 	for i := range p.nodes {
+		p.nodes[i].seenAt = p.triggers
+		p.triggers += len(p.nodes[i].triggers)
 		for _, t := range p.nodes[i].triggers {
 			p.channels[t].wakes = append(p.channels[t].wakes, i)
 		}
 	}
+}
+
+// seenBy is what a node has seen of its triggers.
+func (p *Program) seenBy(c *Checkpoint, at int) []int64 {
+	n := &p.nodes[at]
+	return c.seen[n.seenAt : n.seenAt+len(n.triggers)]
 }
 
 // selection marks the named state channels; nil names mean all of them.

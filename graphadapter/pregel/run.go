@@ -50,19 +50,17 @@ func (l *Loop) know(tr *taskRun, t *Task, unknown *TaskRecord) {
 
 // unknown returns a record for each task, and room for all of them.
 func (l *Loop) unknown(planned []*Task) []TaskRecord {
-	if len(l.rec.tasks) == 0 {
-		l.rec.tasks = make(map[string]*TaskRecord, len(planned))
-	}
+	l.rec.tasks.grow(len(planned))
 	return make([]TaskRecord, len(planned))
 }
 
 // record returns what is known of a task of the current checkpoint, and begins to know it.
 func (l *Loop) record(t *Task, unknown *TaskRecord) *TaskRecord {
-	if rec, ok := l.rec.tasks[t.Path]; ok {
+	if rec, ok := l.rec.tasks.of(t.Path); ok {
 		return rec
 	}
 	unknown.Node = t.Node
-	l.rec.tasks[t.Path] = unknown
+	l.rec.tasks.put(t.Path, unknown)
 	return unknown
 }
 

@@ -9,8 +9,7 @@ func (p *Program) ShortenLedgers(t *Thread, short func(Value) Value) {
 }
 
 func (p *Program) shorten(t *Thread, r *Record, nodes []string, short func(Value) Value) {
-	for _, path := range sortedKeys(r.tasks) {
-		rec := r.tasks[path]
+	for _, rec := range r.tasks.sorted() {
 		if rec.Ledger != nil {
 			rec.Ledger = short(rec.Ledger)
 		}

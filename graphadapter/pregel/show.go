@@ -60,7 +60,7 @@ func (l *Loop) tickEvent(planned []*Task) {
 	ahead := make([]Planned, len(planned))
 	for i, t := range planned {
 		ahead[i].Task = t
-		if known, ok := l.rec.tasks[t.Path]; ok {
+		if known, ok := l.rec.tasks.of(t.Path); ok {
 			ahead[i].Known = *known
 		}
 	}

@@ -81,13 +81,13 @@ func (p *Program) Drop(t *Thread) {
 		return
 	}
 	head := *t.Head
-	head.tasks = map[string]*TaskRecord{}
+	head.tasks = taskRecords{}
 	if head.memory != nil {
 		t.memory = cloneRecords(head.memory)
 	}
 	for _, key := range sortedKeys(t.memory) {
 		record := *t.memory[key]
-		record.tasks = map[string]*TaskRecord{}
+		record.tasks = taskRecords{}
 		t.memory[key] = &record
 	}
 	t.Head = &head
@@ -105,19 +105,19 @@ func cloneRecords(records map[string]*Record) map[string]*Record {
 type Record struct {
 	Checkpoint *Checkpoint
 	control    []Command
-	tasks      map[string]*TaskRecord
+	tasks      taskRecords
 	memory     map[string]*Record // the root's: what its subgraphs remembered when this was made
 }
 
 func (r *Record) clone() *Record {
-	c := &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, tasks: make(map[string]*TaskRecord, len(r.tasks))}
-	for _, path := range sortedKeys(r.tasks) {
-		t := *r.tasks[path]
+	c := &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory}
+	for path, rec := range r.tasks.sorted() {
+		t := *rec
 		if t.child != nil {
 			t.child = t.child.clone()
 		}
 		t.Inner = maps.Clone(t.Inner)
-		c.tasks[path] = &t
+		c.tasks.put(path, &t)
 	}
 	return c
 }
@@ -206,8 +206,7 @@ func (p *Program) openQuestions(t *Thread, r *Record, nodes []string) []OpenQues
 // eachTask visits the unfinished leaf tasks of a record depth first, in path order, until visit returns false. A
 // subgraph's task is its inner tasks: its own list of questions only repeats theirs.
 func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(step int, rec *TaskRecord) bool) bool {
-	for _, path := range sortedKeys(r.tasks) {
-		rec := r.tasks[path]
+	for _, rec := range r.tasks.sorted() {
 		if rec.Done || rec.Handled {
 			continue
 		}

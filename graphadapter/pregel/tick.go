@@ -1,5 +1,7 @@
 package pregel
 
+import "slices"
+
 // tick plans the next superstep and starts its tasks.
 func (l *Loop) tick() {
 	if l.step > l.stop {
@@ -23,7 +25,7 @@ func (l *Loop) tick() {
 		l.hold()
 		return
 	}
-	l.tasks = make([]*taskRun, len(planned))
+	l.tasks = slices.Grow(l.tasks[:0], len(planned))[:len(planned)]
 	runs := make([]taskRun, len(planned))
 	unknown := l.unknown(planned)
 	for i, t := range planned {
@@ -106,7 +108,8 @@ func (l *Loop) parts() []applied {
 	for _, tr := range l.tasks {
 		size += len(tr.rec.Update) + len(tr.rec.Goto) + len(tr.rec.Routes) + len(l.prog.nodes[tr.task.node].static)
 	}
-	parts, all := make([]applied, 0, len(l.tasks)), make([]channelWrite, 0, size)
+	parts, all := slices.Grow(l.applies[:0], len(l.tasks)), slices.Grow(l.writes[:0], size)
+	defer func() { l.applies, l.writes = parts[:0], all[:0] }() // they count until the next call
 	for _, tr := range l.prog.inOrder(l.tasks) {
 		if tr.rec.Done {
 			if tr.of != nil {

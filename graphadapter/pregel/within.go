@@ -20,8 +20,7 @@ func (p *Program) within(t *Thread, path []string) (subThread, error) {
 			return s, missing
 		}
 		found := false
-		for _, at := range sortedKeys(s.record.tasks) {
-			rec := s.record.tasks[at]
+		for at, rec := range s.record.tasks.sorted() {
 			sub, child := s.childOf(t, rec, path[:i])
 			if rec.Node != node || child == nil {
 				continue
