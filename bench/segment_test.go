@@ -32,7 +32,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 		b.Fatal(err)
 	}
 	request := func(mode graphadapter.Durability) *graphadapter.SegmentRequest {
-		return &graphadapter.SegmentRequest{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10}
+		return &graphadapter.SegmentRequest{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10, Pack: true}
 	}
 	// The processor time of all threads, garbage collection included.
 	perStep := func(b *testing.B, began time.Duration) {

@@ -161,6 +161,7 @@ func (s *Segment) Run(ctx context.Context, host SegmentHost) (SegmentResult, err
 	s.result.Expired = d.expired()
 	s.result.Suspect = s.suspect.rest(d.queue)
 	s.result.Left = s.given(d.queue)
+	s.result.pack = s.req.Pack
 	return s.result, nil
 }
 

@@ -30,9 +30,10 @@ func readPlain(text []byte) (d Delivery, plain bool) {
 
 // plainReader is what is left of a text, as long as plain is true.
 type plainReader struct {
-	text  []byte
-	plain bool
-	names map[string]string // those read before, which share their memory; nil shares none
+	text      []byte
+	plain     bool
+	unchecked bool              // nobody knows yet that it is JSON
+	names     map[string]string // those read before, which share their memory; nil shares none
 }
 
 func (p *plainReader) delivery() (d Delivery) {
@@ -99,8 +100,8 @@ func (p *plainReader) quoted() []byte {
 // value takes a value up to what follows it in an object.
 func (p *plainReader) value() pregel.Value {
 	end := valueEnd(p.text)
-	p.plain = p.plain && end > 0
 	v := bytes.Clone(p.text[:end])
+	p.plain = p.plain && end > 0 && (!p.unchecked || json.Valid(v))
 	p.text = p.text[end:]
 	return v
 }

@@ -3,11 +3,18 @@ package graphadapter
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
 // storedResult is a SegmentResult as encoding/json writes and reads it.
-type storedResult SegmentResult
+type storedResult struct {
+	resultFields
+	// Packed is the JSON of a result that has the deliveries instead, in the DEFLATE format.
+	Packed []byte `json:"packed,omitempty"`
+}
+
+type resultFields SegmentResult
 
 // How the JSON of a result begins, without deliveries and with them.
 const (
@@ -15,26 +22,62 @@ const (
 	someDeliveries = `{"deliveries":[`
 )
 
+// packsFrom is how many bytes of outcomes are packed, where they may be: a few stay readable.
+const packsFrom = 8 << 10
+
 // MarshalJSON implements json.Marshaler: what a segment encoded for its record is not encoded again.
 func (r SegmentResult) MarshalJSON() ([]byte, error) {
-	if r.encoded.size == 0 {
-		return json.Marshal(storedResult(r))
+	stored := storedResult{resultFields: resultFields(r)}
+	switch size := r.encoded.size; {
+	case size == 0:
+		return json.Marshal(stored)
+	case r.pack && size >= packsFrom:
+		stored.Deliveries, stored.Packed = nil, r.encoded.packed(someDeliveries, `]}`)
+		return json.Marshal(stored)
 	}
-	rest, err := json.Marshal(storedResult{Apart: r.Apart, Expired: r.Expired, Suspect: r.Suspect, Left: r.Left})
+	stored.Deliveries = nil
+	rest, err := json.Marshal(stored)
 	if err != nil {
 		return nil, err
 	}
-	rest = rest[len(noDeliveries):]
-	text := make([]byte, 0, len(someDeliveries)+r.encoded.size+len("]")+len(rest))
-	text = append(text, someDeliveries...)
+	text := append(make([]byte, 0, len(someDeliveries)+r.encoded.size+len(rest)), someDeliveries...)
 	for _, block := range r.encoded.all {
 		text = append(text, block...)
 	}
-	return append(append(text, ']'), rest...), nil
+	return append(append(text, ']'), rest[len(noDeliveries):]...), nil
 }
 
-// leastDelivery is the length of the shortest plain delivery.
-const leastDelivery = len(deliveryKey + `""` + deliveryDigest + `""` + `,"outcome":{}}`)
+// UnmarshalJSON implements json.Unmarshaler: deliveries as asPlain writes them are read without reflection.
+func (r *SegmentResult) UnmarshalJSON(text []byte) error {
+	var stored storedResult
+	if err := stored.read(text, false); err != nil {
+		return err
+	}
+	if stored.Packed != nil {
+		unpacked, err := unpack(stored.Packed)
+		var of storedResult
+		if err == nil {
+			err = of.read(unpacked, true)
+		}
+		if err != nil {
+			return fmt.Errorf("superstep: the outcomes of a segment cannot be read: %w", err)
+		}
+		stored.Deliveries = of.Deliveries
+	}
+	*r = SegmentResult(stored.resultFields)
+	return nil
+}
+
+// read reads a result; unchecked says that nobody knows yet that the text is JSON.
+func (r *storedResult) read(text []byte, unchecked bool) error {
+	deliveries, rest, plain := readAllPlain(text, unchecked)
+	if !plain {
+		return json.Unmarshal(text, r)
+	}
+	err := json.Unmarshal(slices.Concat([]byte(noDeliveries), rest), r)
+	r.Deliveries = deliveries
+	return err
+}
 
 // read makes a result that a segment returned the one that its reader finds.
 func (r *SegmentResult) read() error {
@@ -45,46 +88,13 @@ func (r *SegmentResult) read() error {
 	return json.Unmarshal(text, r)
 }
 
-// blocks is a text that grows without being copied: the outcomes of a thousand tasks.
-type blocks struct {
-	all  [][]byte
-	size int
-}
-
-// leastBlock is how many bytes a block of a text has at least.
-const leastBlock = 8 << 10
-
-// put adds an element to a list.
-func (b *blocks) put(encoded []byte) {
-	last := len(b.all) - 1
-	if need := len(encoded) + 1; last < 0 || cap(b.all[last])-len(b.all[last]) < need {
-		b.all = append(b.all, make([]byte, 0, max(need, leastBlock)))
-		last++
-	}
-	if b.size > 0 {
-		b.all[last] = append(b.all[last], ',')
-		b.size++
-	}
-	b.all[last] = append(b.all[last], encoded...)
-	b.size += len(encoded)
-}
-
-// UnmarshalJSON implements json.Unmarshaler: deliveries as asPlain writes them are read without reflection.
-func (r *SegmentResult) UnmarshalJSON(text []byte) error {
-	*r = SegmentResult{}
-	deliveries, rest, plain := readAllPlain(text)
-	if !plain {
-		return json.Unmarshal(text, (*storedResult)(r))
-	}
-	err := json.Unmarshal(slices.Concat([]byte(noDeliveries), rest), (*storedResult)(r))
-	r.Deliveries = deliveries
-	return err
-}
+// leastDelivery is the length of the shortest plain delivery.
+const leastDelivery = len(deliveryKey + `""` + deliveryDigest + `""` + `,"outcome":{}}`)
 
 // readAllPlain reads the deliveries that a result begins with, and returns what stands behind their list. It reports false
 // when one is not plain, or there is none.
-func readAllPlain(text []byte) (all []Delivery, rest []byte, plain bool) {
-	p := plainReader{text: text, plain: true, names: map[string]string{}}
+func readAllPlain(text []byte, unchecked bool) (all []Delivery, rest []byte, plain bool) {
+	p := plainReader{text: text, plain: true, unchecked: unchecked, names: map[string]string{}}
 	p.expect(someDeliveries)
 	all = make([]Delivery, 0, min(bytes.Count(text, []byte(deliveryDigest)), len(text)/leastDelivery)) // a value may have it too
 	for p.next(len(all)) {

@@ -37,6 +37,8 @@ type SegmentRequest struct {
 	// bound.
 	MaxConcurrency int   `json:"max_concurrency,omitempty"`
 	StepTimeout    int64 `json:"step_timeout_ms,omitempty"`
+	// Pack says that whoever asks reads a result that is packed.
+	Pack bool `json:"pack,omitempty"`
 	// References are the large parts that the request goes without.
 	References []Reference `json:"references,omitempty"`
 }
@@ -110,7 +112,7 @@ type SegmentResult struct {
 	// Deliveries are the outcomes in the order in which they were delivered: whoever delivers the same to the loop that
 	// was suspended comes to the same place.
 	//
-	// What [Segment.Run] returns has them as JSON only, which MarshalJSON writes.
+	// What [Segment.Run] returns has them as JSON only, which MarshalJSON writes; many of them are packed, if they may be.
 	Deliveries []Delivery `json:"deliveries"`
 	// Apart says that the tasks which are to run now are not for a segment: this worker does not serve one of them, or the
 	// outcome of one does not fit beside others.
@@ -123,6 +125,7 @@ type SegmentResult struct {
 	Left map[string]pregel.Value `json:"left,omitempty"`
 
 	encoded blocks // the deliveries as JSON, one after the other, as a segment recorded them; empty for none
+	pack    bool
 }
 
 // digestBytes is how much of a task's digest a [Delivery] has.

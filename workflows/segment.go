@@ -130,6 +130,7 @@ func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graph
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print, Loop: suspended,
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
+		Pack: true,
 	}
 	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
 	return req

@@ -121,12 +121,15 @@ func giveWay(ctx workflow.Context) {
 func (r *run) lostSegment(under *segment, err error) graphadapter.SegmentResult {
 	var progress graphadapter.SegmentProgress
 	var record []byte
+	var ended *temporal.ActivityError
 	var timeout *temporal.TimeoutError
 	var failure *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
 	known := false
 	under.lost = true
 	switch {
+	case !errors.As(err, &ended) && !errors.As(err, &cancelled): // it has a result that cannot be read here
+		panic(err.Error())
 	case errors.As(err, &timeout) && timeout.HasLastHeartbeatDetails():
 		known = timeout.LastHeartbeatDetails(&progress, &record) == nil
 	case errors.As(err, &failure) && failure.HasDetails():
