@@ -44,7 +44,9 @@ type attempt struct {
 	yielding bool
 	claim    string
 	calls    int // under way
-	stopNode context.CancelCauseFunc
+	cancel   context.CancelCauseFunc // of the node's context
+	free     []func() bool           // what else bounds it
+	stayed   stayed
 	patience *time.Timer
 	between  Between // what the last execution left
 }
@@ -86,7 +88,7 @@ func (a *attempt) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	a.stopNode(nil)
+	a.cancel(nil)
 	if a.patience != nil {
 		a.patience.Stop()
 	}

@@ -48,6 +48,10 @@ func (t *TaskRun) route(ctx context.Context, command pregel.Command) ([]pregel.T
 		if t.waits() {
 			return nil, nil
 		}
+		if routes == nil {
+			routes = chosen
+			continue
+		}
 		routes = append(routes, chosen...)
 	}
 	return routes, nil

@@ -29,8 +29,9 @@ type driver struct {
 	sole    *pregel.Task // the one that runs, when nothing can happen until it ends: it needs no goroutine
 	done    chan delivery
 	step    superstep
-	guard   guard        // nil has no say
-	ended   func(ending) // told once
+	guard   guard           // nil has no say
+	ctx     context.Context // of all of it
+	ended   func(ending)    // told once
 }
 
 // runner says how a driver's tasks run.
@@ -78,7 +79,8 @@ func newDriver(program *pregel.Program, loop *pregel.Loop, opts RunOptions, run 
 func (d *driver) drive(ctx context.Context) error {
 	ended := make(chan ending, 1)
 	d.ended = func(e ending) { ended <- e }
-	d.onward(ctx)
+	d.ctx = ctx
+	d.onward()
 	e := <-ended
 	if e.panicked != nil {
 		panic(e.panicked)
@@ -92,8 +94,9 @@ type ending struct {
 	panicked *PanicError // in the engine, or in the driver
 }
 
-// onward goes on driving on a new goroutine, as the one before may belong to a node: see [TaskRun.stay].
-func (d *driver) onward(ctx context.Context) {
+// onward goes on driving on a new goroutine, as the one before may belong to a node: see [TaskRun.stay]. late is what that
+// node's task has come to.
+func (d *driver) onward(late ...delivery) {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -101,22 +104,23 @@ func (d *driver) onward(ctx context.Context) {
 			}
 		}()
 		enoughStack(0)
-		if err, here := d.steps(ctx); here {
+		for _, arrived := range late {
+			d.take(arrived)
+		}
+		if err, here := d.steps(); here {
 			d.ended(ending{err: err})
 		}
 	}()
 }
 
 // steps drives until the end. It reports false when another goroutine goes on.
-func (d *driver) steps(ctx context.Context) (err error, here bool) {
+func (d *driver) steps() (err error, here bool) {
+	ctx := d.ctx
 	for {
 		if d.sole != nil {
 			t := d.sole
 			d.sole = nil
-			o, here := d.perform(d.step.ctx, t, func(o pregel.Outcome) {
-				d.take(delivery{t, o})
-				d.onward(ctx)
-			})
+			o, here := d.perform(d.step.ctx, d.step.watch, t, true)
 			if !here {
 				return nil, false
 			}
@@ -152,20 +156,27 @@ func (d *driver) steps(ctx context.Context) (err error, here bool) {
 	}
 }
 
-// perform runs a task on this goroutine. It reports false when the outcome is for then, or was.
-func (d *driver) perform(ctx context.Context, t *pregel.Task, then func(pregel.Outcome)) (o pregel.Outcome, here bool) {
-	e := &execution{ctx: ctx, graph: d.run.root(), task: t}
+// perform runs a task on this goroutine. It reports false when the outcome comes, or came, elsewhere; alone says that nobody
+// waits for it there.
+func (d *driver) perform(ctx context.Context, watch *vigil, t *pregel.Task, alone bool) (o pregel.Outcome, here bool) {
+	e := &execution{ctx: ctx, watch: watch, graph: d.run.root(), task: t, driver: d, alone: alone}
 	if refused := d.run.begin(t, &e.env); refused != nil {
 		return *refused, true
-	}
-	e.then = func(o pregel.Outcome) {
-		d.run.end(t, &o)
-		then(o)
 	}
 	if o, here = e.run(); here {
 		d.run.end(t, &o)
 	}
 	return o, here
+}
+
+// late takes in the outcome of a task that has kept the goroutine which it began on.
+func (d *driver) late(e *execution, o pregel.Outcome) {
+	d.run.end(e.task, &o)
+	if e.alone {
+		d.onward(delivery{e.task, o})
+		return
+	}
+	d.done <- delivery{e.task, o}
 }
 
 // take takes in a task that has ended.
@@ -203,7 +214,7 @@ func (d *driver) start() (opened <-chan struct{}) {
 		return opened
 	}
 	for len(d.queue) > 0 && (d.opts.MaxConcurrency <= 0 || d.running < d.opts.MaxConcurrency) {
-		task, ctx := d.queue[0], d.step.ctx
+		task, ctx, watch := d.queue[0], d.step.ctx, d.step.watch
 		d.queue = d.queue[1:]
 		d.running++
 		if d.running == 1 && len(d.queue) == 0 {
@@ -212,9 +223,8 @@ func (d *driver) start() (opened <-chan struct{}) {
 		}
 		go func() {
 			enoughStack(0)
-			send := func(o pregel.Outcome) { d.done <- delivery{task, o} }
-			if o, here := d.perform(ctx, task, send); here {
-				send(o)
+			if o, here := d.perform(ctx, watch, task, false); here {
+				d.done <- delivery{task, o}
 			}
 		}()
 	}

@@ -73,20 +73,24 @@ func RunAttempt(ctx context.Context, g *Graph, task *pregel.Task, env Env) (preg
 		return pregel.Outcome{}, err
 	}
 	t.reset()
-	bounded, stop := t.bound(ctx)
-	defer stop()
-	done := make(chan result, 1)
-	send := func(r result) { done <- r }
+	bounded := t.bound(ctx)
+	defer t.unbound()
+	done := make(inbox, 1)
 	go func() {
 		enoughStack(0)
-		if r, here := t.stay(bounded, send); here {
-			send(r)
+		if r, here := t.stay(bounded, done, nil); here {
+			done <- r
 		}
 	}()
 	r := <-done
 	t.close()
 	return t.conclude(ctx, bounded, r)
 }
+
+// inbox is an heir that waits for its inheritance.
+type inbox chan result
+
+func (in inbox) inherit(r result) { in <- r }
 
 func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err error) {
 	if t.task.RouteOnly {

@@ -12,12 +12,11 @@ import (
 // runTask runs one task to its outcome.
 func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.Outcome {
 	done := make(chan pregel.Outcome, 1)
-	then := func(o pregel.Outcome) { done <- o }
+	e := execution{ctx: ctx, graph: g, task: task, env: env, done: done}
 	go func() {
 		enoughStack(0)
-		e := execution{ctx: ctx, graph: g, task: task, env: env, then: then}
 		if o, here := e.run(); here {
-			then(o)
+			done <- o
 		}
 	}()
 	return <-done
@@ -27,10 +26,15 @@ func runTask(ctx context.Context, g *Graph, task *pregel.Task, env Env) pregel.O
 // before it begins does not run.
 type execution struct {
 	ctx   context.Context // the superstep's
+	watch *vigil          // over ctx; nil for none
 	graph *Graph          // the root
 	task  *pregel.Task
 	env   Env
-	then  func(pregel.Outcome) // given an outcome that is come to elsewhere: see [TaskRun.stay]
+
+	// An outcome that is come to elsewhere (see [TaskRun.stay]) is for the driver, else for done.
+	driver *driver
+	alone  bool // see driver.perform
+	done   chan<- pregel.Outcome
 
 	tries    *attempts
 	policies []RetryPolicy
@@ -40,10 +44,9 @@ type execution struct {
 	// The attempt under way.
 	under   *TaskRun
 	bounded context.Context
-	stop    func()
 }
 
-// run runs the task. It reports false when the outcome is for then, or was.
+// run runs the task. It reports false when the outcome comes, or came, elsewhere.
 func (e *execution) run() (o pregel.Outcome, here bool) {
 	if e.ctx.Err() != nil {
 		return pregel.Outcome{Error: cancelled(e.ctx, e.graph, e.task)}, true
@@ -86,19 +89,23 @@ func (e *execution) attempt() (r result, here bool, err error) {
 		return result{}, true, err
 	}
 	e.under.reset()
-	e.bounded, e.stop = e.under.bound(e.ctx)
-	r, here = e.under.stay(e.bounded, e.elsewhere)
+	e.bounded = e.under.bound(e.ctx)
+	r, here = e.under.stay(e.bounded, e, e.watch)
 	return r, here, nil
 }
 
-// elsewhere goes on with an attempt whose node has kept the goroutine on which it was called.
-func (e *execution) elsewhere(r result) {
+// inherit implements heir.
+func (e *execution) inherit(r result) {
 	o, here := e.ended(r, nil)
 	if !here {
 		o, here = e.goOn()
 	}
-	if here {
-		e.then(o)
+	switch {
+	case !here:
+	case e.driver != nil:
+		e.driver.late(e, o)
+	default:
+		e.done <- o
 	}
 }
 
@@ -107,7 +114,7 @@ func (e *execution) ended(r result, err error) (o pregel.Outcome, done bool) {
 	if err == nil {
 		e.under.close()
 		o, err = e.under.conclude(e.ctx, e.bounded, r)
-		e.stop()
+		e.under.unbound()
 	}
 	o.Emitted = append(slices.Clip(e.before), o.Emitted...)
 	switch {

@@ -183,5 +183,7 @@ func (s *Segment) end(t *pregel.Task, o *pregel.Outcome) {
 	s.mu.Lock()
 	under := s.under[t]
 	s.mu.Unlock()
-	o.Ledger, o.Kept = under.ledger(), KeptOf(t, under.Entries())
+	entries := under.Entries()
+	o.Kept = KeptOf(t, entries)
+	o.Ledger, _ = EncodeLedger(entries) // entries are JSON
 }

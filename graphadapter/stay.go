@@ -21,27 +21,32 @@ type result struct {
 	left bool
 }
 
-// elsewhere goes on with the result of a node that has kept the goroutine which it was called on. It is called at most
-// once, on another goroutine.
-type elsewhere func(result)
+// heir goes on with the result of a node that has kept the goroutine which it was called on. It is told at most once, on
+// another goroutine.
+type heir interface{ inherit(result) }
 
 // stay runs node and branches on the goroutine of its caller: to give each node one of its own would cost more than all
-// else of an attempt. The price is that a node which does not come back soon after its context is done, or which ends its
-// goroutine, takes that along. Then others go on with the result, elsewhere, and stay says that its caller does not (here
-// is false), if it comes back at all.
-func (t *TaskRun) stay(ctx context.Context, others elsewhere) (r result, here bool) {
-	s := stayed{others: others}
-	stop := context.AfterFunc(ctx, func() { s.wait(ctx) })
+// else of an attempt. The price is that a node which does not come back soon after its context, ctx, is done, or which ends
+// its goroutine, takes that along. Then the heir goes on with the result, and stay says that its caller does not (here is
+// false), if it comes back at all. over watches over the context that ctx was made of; nil watches over ctx itself.
+func (t *TaskRun) stay(ctx context.Context, next heir, over *vigil) (r result, here bool) {
+	s := &t.stayed
+	s.begin(ctx, next)
+	if over == nil {
+		over = watchOver(ctx)
+		defer over.end()
+	}
+	over.add(s)
 	came := false
 	defer func() {
-		stop()
+		over.remove(s)
 		panicked := recover()
 		switch here = s.back(); {
 		case panicked != nil:
 			r = result{err: newPanicError(panicked)}
 		case here && !came:
 			here = false
-			go others(result{err: &PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}})
+			go next.inherit(result{err: &PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}})
 		}
 	}()
 	r = t.result(t.in(ctx))
@@ -49,32 +54,37 @@ func (t *TaskRun) stay(ctx context.Context, others elsewhere) (r result, here bo
 	return r, here
 }
 
-// stayed is a node that has the goroutine of its caller.
+// stayed is a node that has the goroutine of its caller. The zero value has none.
 type stayed struct {
-	others elsewhere
-
 	mu    sync.Mutex
-	over  bool // somebody goes on
+	ctx   context.Context
+	next  heir // nil before it has one, and once somebody goes on
 	grace *time.Timer
 }
 
-// wait has others go on unless the node comes back soon: its context, ctx, is done.
-func (s *stayed) wait(ctx context.Context) {
+func (s *stayed) begin(ctx context.Context, next heir) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	s.ctx, s.next = ctx, next
+}
+
+// wait has the heir go on unless the node comes back soon: its context is done.
+func (s *stayed) wait() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil || s.grace != nil {
 		return
 	}
 	s.grace = time.AfterFunc(abandonAfter, func() {
-		if s.goOn() {
-			s.others(result{err: context.Cause(ctx), left: true})
+		if next, ok := s.goOn(); ok {
+			next.inherit(result{err: context.Cause(s.ctx), left: true})
 		}
 	})
 }
 
-// back reports whether the node is back before others went on.
+// back reports whether the node is back before its heir went on.
 func (s *stayed) back() bool {
-	first := s.goOn()
+	_, first := s.goOn()
 	if s.grace != nil { // nobody sets it any more
 		s.grace.Stop()
 	}
@@ -82,12 +92,50 @@ func (s *stayed) back() bool {
 }
 
 // goOn reports whether nobody has gone on yet; the caller does.
-func (s *stayed) goOn() bool {
+func (s *stayed) goOn() (next heir, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := !s.over
-	s.over = true
-	return first
+	next, s.next = s.next, nil
+	return next, next != nil
+}
+
+// vigil watches over the nodes that stay on their callers' goroutines until a context is done.
+type vigil struct {
+	end func() bool // ends the watch
+
+	mu    sync.Mutex
+	over  bool // the context is done
+	stays map[*stayed]struct{}
+}
+
+func watchOver(ctx context.Context) *vigil {
+	v := &vigil{stays: map[*stayed]struct{}{}}
+	v.end = context.AfterFunc(ctx, v.done)
+	return v
+}
+
+func (v *vigil) done() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.over = true
+	for s := range v.stays {
+		s.wait()
+	}
+}
+
+func (v *vigil) add(s *stayed) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stays[s] = struct{}{}
+	if v.over {
+		s.wait()
+	}
+}
+
+func (v *vigil) remove(s *stayed) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.stays, s)
 }
 
 // result runs node and branches, or takes what is kept of an equal input.

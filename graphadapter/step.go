@@ -11,13 +11,15 @@ type superstep struct {
 	graph  string
 	number int
 	ctx    context.Context
+	watch  *vigil // over ctx
 	cancel context.CancelFunc
 }
 
 // enter makes number the superstep that runs; nothing changes while it is. With a limit its context ends in time, with
 // a *StepTimeoutError as the cause.
 func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) {
-	if s.ctx != nil && s.number == number {
+	if s.ctx != nil && (s.number == number || limit <= 0) { // without a limit all supersteps have one context
+		s.number = number
 		return
 	}
 	s.leave()
@@ -25,11 +27,13 @@ func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) 
 	if limit > 0 {
 		s.ctx, s.cancel = context.WithTimeoutCause(ctx, limit, &StepTimeoutError{Graph: s.graph, Step: number, Limit: limit})
 	}
+	s.watch = watchOver(s.ctx)
 }
 
 // leave frees the superstep's timer.
 func (s *superstep) leave() {
-	if s.cancel != nil {
+	if s.ctx != nil {
+		s.watch.end()
 		s.cancel()
 	}
 	s.ctx = nil

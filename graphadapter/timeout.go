@@ -54,24 +54,31 @@ func (e *TimeoutError) Timeout() bool { return true }
 // ErrorType names the kind of failure in stored data.
 func (e *TimeoutError) ErrorType() string { return "Timeout" }
 
-// bound puts the node's timeouts on ctx; a timeout's *TimeoutError is the context's cause. stop frees the timers.
-func (a *attempt) bound(ctx context.Context) (bounded context.Context, stop func()) {
+// bound makes the node's context of ctx, which ends when the execution does. The node's timeouts end it too, with a
+// *TimeoutError as its cause.
+func (a *attempt) bound(ctx context.Context) context.Context {
+	ctx, a.cancel = context.WithCancelCause(ctx)
 	run, idle := a.timeouts()
 	fail := func(kind string, limit time.Duration) error {
 		return &TimeoutError{Graph: a.info.Graph, Node: a.info.Node, Kind: kind, Limit: limit}
 	}
-	ctx, cancel := a.stoppable(ctx)
-	stop = func() { cancel(nil) }
 	if idle > 0 {
-		a.idle = startIdleTimer(idle, func() { cancel(fail(TimeoutIdle, idle)) })
-		stop = func() { a.idle.stop(); cancel(nil) }
+		a.idle = startIdleTimer(idle, func() { a.stop(fail(TimeoutIdle, idle)) })
 	}
 	if run > 0 {
-		bounded, cancelRun := context.WithTimeoutCause(ctx, run, fail(TimeoutRun, run))
-		stopIdle := stop
-		return bounded, func() { cancelRun(); stopIdle() }
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, run, fail(TimeoutRun, run))
+		a.free = append(a.free, context.AfterFunc(ctx, a.stayed.wait), func() bool { cancel(); return true })
 	}
-	return ctx, stop
+	return ctx
+}
+
+// unbound frees what bounds the node's context.
+func (a *attempt) unbound() {
+	a.idle.stop()
+	for _, free := range a.free {
+		free()
+	}
 }
 
 // timeouts returns the attempt's limits: those of the Send that made the task (section 2.5 of the semantics), else the
@@ -144,6 +151,9 @@ func (t *idleTimer) hold() (release func()) {
 }
 
 func (t *idleTimer) stop() {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.holds++ // later progress must not start it again

@@ -1,7 +1,6 @@
 package graphadapter
 
 import (
-	"context"
 	"errors"
 	"time"
 )
@@ -32,9 +31,9 @@ func (a *attempt) yield(claim string) {
 		return
 	}
 	a.yielding, a.claim = true, claim
-	a.patience = time.AfterFunc(yieldPatience, func() { a.stopNode(ErrYielded) })
+	a.patience = time.AfterFunc(yieldPatience, func() { a.stop(ErrYielded) })
 	if a.calls == 0 {
-		a.stopNode(ErrYielded)
+		a.stop(ErrYielded)
 	}
 }
 
@@ -68,15 +67,12 @@ func (a *attempt) endCall() {
 	defer a.mu.Unlock()
 	a.calls--
 	if a.yielding && a.calls == 0 {
-		a.stopNode(ErrYielded)
+		a.stop(ErrYielded)
 	}
 }
 
-// stoppable makes the node's context one that yield can end.
-func (a *attempt) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, stop := context.WithCancelCause(ctx)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.stopNode = stop
-	return ctx, stop
+// stop ends the node's context.
+func (a *attempt) stop(cause error) {
+	a.cancel(cause)
+	a.stayed.wait()
 }

@@ -31,6 +31,8 @@ func (l *Loop) end(tr *taskRun) {
 func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
+	t.key = "" // it may be placed again
+	t.key = t.Key()
 }
 
 // enter makes a placed task one of this superstep, with what is known of it.

@@ -202,6 +202,7 @@ type Task struct {
 
 	loop *Loop
 	run  *taskRun
+	key  string // of a task that is handed out
 	node int
 	send int // a Send's place among those of its superstep
 }
@@ -215,6 +216,9 @@ func (t *Task) Space() string { return childNamespace(t) }
 // Key names the task within its thread: the same on every attempt, resume and retry, another one in every superstep,
 // namespace and branch.
 func (t *Task) Key() string {
+	if t.key != "" {
+		return t.key
+	}
 	var room [64]byte
 	key := room[:0]
 	if t.Branch != "" {
