@@ -30,6 +30,7 @@ type segments struct {
 type segment struct {
 	id     string
 	ready  []*pregel.Task // those that the loop had handed out
+	bytes  int            // of the run as it was handed over
 	cancel workflow.CancelFunc
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
@@ -97,7 +98,7 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 	segmentCtx, cancel := workflow.WithCancel(apart)
 	options := r.segmentOptions(first)
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), graphadapter.SegmentActivity, req)
-	under := &segment{id: options.ActivityID, ready: r.tasks.queue, cancel: cancel}
+	under := &segment{id: options.ActivityID, ready: r.tasks.queue, bytes: len(suspended), cancel: cancel}
 	s.under, r.tasks.queue = under, nil
 	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
 		sink.Handed(under.id, r.program, suspended)

@@ -11,9 +11,35 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// deliveriesAtOnce is how many outcomes are delivered before other coroutines have a turn: the SDK takes workflow code
-// that does not yield for a second for a deadlock.
-const deliveriesAtOnce = 32
+// How many outcomes are delivered before other coroutines have a turn: the SDK takes workflow code that does not yield for
+// a second for a deadlock.
+const (
+	deliveriesAtOnce = 32
+	// moreAtOnce are as many as take no longer, where each has to do with few bytes; bytesAtOnce bounds what all of them have
+	// to do with, if each touches all of the state.
+	moreAtOnce  = 1024
+	bytesAtOnce = 4 << 20
+)
+
+// atOnce is how many of the outcomes are delivered in one go.
+func (r *run) atOnce(under *segment, all []graphadapter.Delivery) int {
+	if !r.in.LongTurns || r.in.Spec.Reduces() { // nobody knows how long a reducer of the graph's own takes
+		return deliveriesAtOnce
+	}
+	bytes := under.bytes
+	for i := range all {
+		for _, w := range all[i].Outcome.Update {
+			bytes += len(w.Value)
+		}
+		for _, t := range all[i].Outcome.Routes {
+			bytes += len(t.Arg)
+		}
+		for _, t := range all[i].Outcome.Goto {
+			bytes += len(t.Arg)
+		}
+	}
+	return min(max(deliveriesAtOnce, bytesAtOnce/max(bytes, 1)), moreAtOnce)
+}
 
 // endSegment delivers what a segment brought back. An outcome that the run's own engine does not ask for stops the
 // workflow task: another worker, with the same engine and reducers, goes on.
@@ -28,11 +54,12 @@ func (r *run) endSegment(ctx workflow.Context) {
 	if last <= 0 && len(result.Left) == 0 {
 		r.drain()
 	}
+	atOnce := r.atOnce(under, result.Deliveries)
 	ready, err := graphadapter.Redeliver(r.loop, under.ready, result.Deliveries, func(made int) {
 		if made == last && len(result.Left) == 0 {
 			r.drain()
 		}
-		if made%deliveriesAtOnce == 0 {
+		if made%atOnce == 0 {
 			giveWay(ctx)
 		}
 	})

@@ -113,6 +113,9 @@ type GraphInput struct {
 	// ListsMissed says that lists show the deadline of a question also when it is over and the question still open. A run
 	// that was started before there was such a thing does not: its history would not replay.
 	ListsMissed bool `json:"lists_missed,omitempty"`
+	// LongTurns says that the run takes over as much of a segment in one go as is quickly done. A run that was started before
+	// there was such a thing does not: its history might not replay.
+	LongTurns bool `json:"long_turns,omitempty"`
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
 	Suspect bool `json:"suspect,omitempty"`
@@ -160,7 +163,7 @@ type GraphInput struct {
 // AsOfNow makes a new run one that does all that runs do by now. Those that began before some of it go on without: their
 // histories would not replay.
 func (in *GraphInput) AsOfNow() {
-	in.Segments, in.ReadsStored, in.VerifiesHere, in.ListsMissed = true, true, true, true
+	in.Segments, in.ReadsStored, in.VerifiesHere, in.ListsMissed, in.LongTurns = true, true, true, true, true
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
