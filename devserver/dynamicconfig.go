@@ -84,9 +84,9 @@ func tunedSettings() dynamicconfig.StaticClient {
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():  rps,
 		dynamicconfig.MatchingPersistenceMaxQPS.Key(): rps,
 
-		// A search attribute that somebody adds can be used at once, not when the
-		// cache expires a minute later. With one frontend the extra reads cost
-		// nothing that shows.
-		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
+		// A search attribute that somebody adds can be used after this time. To read
+		// them anew for each use, as Temporal's own development server does, would
+		// cost every run several milliseconds.
+		dynamicconfig.NamespaceCacheRefreshInterval.Key(): 500 * time.Millisecond,
 	}
 }

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -92,5 +95,23 @@ func addSearchAttributes(ctx context.Context, c client.Client) error {
 	if err != nil {
 		return fmt.Errorf("add search attributes to namespace %s: %w", namespace, err)
 	}
-	return nil
+	return awaitSearchAttributes(ctx, c, slices.Sorted(maps.Keys(missing)))
+}
+
+// awaitSearchAttributes returns when the server takes these attributes, which it
+// keeps a list of that is not renewed at once.
+func awaitSearchAttributes(ctx context.Context, c client.Client, names []string) error {
+	query := strings.Join(names, " IS NULL AND ") + " IS NULL"
+	var refused *serviceerror.InvalidArgument
+	for {
+		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query})
+		if !errors.As(err, &refused) {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("the search attributes of namespace %s: %w", namespace, err)
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/durationpb"
 	_ "modernc.org/sqlite"
 )
@@ -123,7 +124,15 @@ func TestRepairsNamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, s.stop(t))
 
-	// Without the setting that lets new search attributes be used at once.
+	s = start(t, db, "--headless")
+	repaired := dial(t, s.address)
+	requireNamespace(t, repaired)
+	_, err = repaired.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(
+		temporal.NewSearchAttributeKeyKeyword("SuperstepParent").ValueSet("job-1"))}, "nothing")
+	require.NoError(t, err, "the server is ready and does not take an attribute that it has added")
+	require.Zero(t, s.stop(t))
+
+	// On stock settings, what was added takes longer to be known.
 	s = start(t, db, "--headless", "--stock")
 	requireNamespace(t, dial(t, s.address))
 	require.Zero(t, s.stop(t))
