@@ -51,7 +51,7 @@ func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartR
 	if err != nil {
 		return ThreadView{}, err
 	}
-	req.notices = reply.Notices
+	req.notices, req.served = reply.Notices, reply.Print
 	if reply.Spec != nil {
 		if problem := (runOptions{request: req}).problem(reply.Spec); problem != "" {
 			return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
@@ -114,6 +114,9 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	in.AsOfNow()
 	in.Requester, in.Notices = set.Requester, set.Notices
 	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
+	if in.Spec == nil {
+		in.Noted = req.served
+	}
 	start, err := c.startRequest(req.Thread, in, last, call)
 	if err != nil {
 		return ThreadView{}, err
@@ -231,7 +234,8 @@ func runAttributes(graph string) *commonpb.SearchAttributes {
 	}}
 }
 
-// memo names the graph, and the Spec when the run goes on with one; a new run notes the worker's itself.
+// memo names the graph, and the Spec: the one that the run goes on with, or else the one that a worker serves. A new run that
+// finds another one on its own worker notes that itself.
 func (c *Client) memo(in workflows.GraphInput, call string) (*commonpb.Memo, error) {
 	fields := map[string]string{workflows.MemoGraph: in.Graph, workflows.MemoStart: call}
 	if in.Spec != nil {
@@ -240,6 +244,8 @@ func (c *Client) memo(in workflows.GraphInput, call string) (*commonpb.Memo, err
 			return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Message: "the thread's graph cannot be read", Cause: err}
 		}
 		fields[workflows.MemoSpec] = print
+	} else if in.Noted != "" {
+		fields[workflows.MemoSpec] = in.Noted
 	}
 	return c.memoOf(in.Graph, fields)
 }

@@ -27,6 +27,8 @@ type StartRequest struct {
 	branch bool
 	// notices makes the run tell people outside of its questions.
 	notices bool
+	// served is the fingerprint of the graph as a worker served it when it was asked about the request.
+	served string
 	// Durability is "sync", "async" or "exit"; "" means the graph's own, which is sync unless it says otherwise.
 	Durability Durability
 	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.

@@ -43,7 +43,7 @@ type attempt struct {
 	// How the execution is given back; see yield.
 	yielding bool
 	claim    string
-	calls    int // under way
+	calls    int                     // under way
 	cancel   context.CancelCauseFunc // of the node's context
 	free     []func() bool           // what else bounds it
 	stayed   stayed

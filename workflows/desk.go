@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
 )
 
 // Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is
@@ -27,6 +29,9 @@ func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
 	}
 	if req.WithSpec {
 		reply.Spec = graph.Spec
+	}
+	if print, err := graphadapter.Fingerprint(graph.Spec); err == nil {
+		reply.Print = print
 	}
 	if req.Input != nil && graph.CheckInput != nil {
 		if err := graph.CheckInput(req.Input); err != nil {

@@ -64,7 +64,7 @@ func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
 		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
 	}
 	if in.Spec == nil {
-		in.Spec = recordSpec(ctx, in.Graph, graph.Spec)
+		in.Spec = recordSpec(ctx, in, graph.Spec)
 	}
 	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
 	if err != nil {
@@ -74,13 +74,13 @@ func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
 }
 
 // recordSpec makes the worker's Spec part of the run's history, so that a later deploy does not change the run.
-func recordSpec(ctx workflow.Context, graph string, served *pregel.Spec) *pregel.Spec {
+func recordSpec(ctx workflow.Context, in *GraphInput, served *pregel.Spec) *pregel.Spec {
 	var spec pregel.Spec
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return served })
 	if err := recorded.Get(&spec); err != nil {
-		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", graph, err))
+		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", in.Graph, err))
 	}
-	if print, err := graphadapter.Fingerprint(&spec); err == nil {
+	if print, err := graphadapter.Fingerprint(&spec); err == nil && print != in.Noted {
 		if err := workflow.UpsertMemo(ctx, map[string]any{MemoSpec: print}); err != nil {
 			workflow.GetLogger(ctx).Warn("the spec's fingerprint is not in the memo", "error", err)
 		}

@@ -40,7 +40,7 @@ func (r *Reader) Err() error { return r.err }
 func (r *Reader) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
 	r.err = nil
 	if in.Spec == nil {
-		in.Spec = recordSpec(ctx, in.Graph, nil)
+		in.Spec = recordSpec(ctx, in, nil)
 	}
 	program, err := pregel.Compile(in.Spec, r.reducers)
 	if err != nil {

@@ -76,6 +76,9 @@ type GraphInput struct {
 	Graph string `json:"graph"`
 	// Spec is the graph that the run goes on with; nil makes the run record that of the worker it starts on.
 	Spec *pregel.Spec `json:"spec,omitempty"`
+	// Noted is the fingerprint that the run's memo has from its start, of the graph as a worker served it just before; "" for
+	// none. A run without a Spec that begins on another version notes that one.
+	Noted string `json:"noted,omitempty"`
 	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
 	State pregel.Value `json:"state,omitempty"`
 	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.

@@ -99,6 +99,8 @@ type AdmitReply struct {
 	// Problem says why the input or the updates are refused.
 	Problem string       `json:"problem,omitempty"`
 	Spec    *pregel.Spec `json:"spec,omitempty"`
+	// Print is the fingerprint of the graph as that worker serves it.
+	Print string `json:"print,omitempty"`
 	// Notices says that the worker tells people outside of questions.
 	Notices bool `json:"notices,omitempty"`
 	// Leaders are the leaders of the worker that answered, and Experts those of the leader that was asked about.
