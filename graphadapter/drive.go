@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -82,8 +83,11 @@ func (d *driver) drive(ctx context.Context) error {
 	d.ctx = ctx
 	d.onward()
 	e := <-ended
-	if e.panicked != nil {
+	switch {
+	case e.panicked != nil:
 		panic(e.panicked)
+	case e.exited:
+		runtime.Goexit()
 	}
 	return e.err
 }
@@ -91,39 +95,46 @@ func (d *driver) drive(ctx context.Context) error {
 // ending is how a drive ended.
 type ending struct {
 	err      error
-	panicked *PanicError // in the engine, or in the driver
+	panicked *PanicError // somebody did besides nodes: the engine, an observer
+	exited   bool        // somebody ended the goroutine
 }
 
 // onward goes on driving on a new goroutine, as the one before may belong to a node: see [TaskRun.stay]. late is what that
 // node's task has come to.
 func (d *driver) onward(late ...delivery) {
 	go func() {
+		// What ended the goroutine, unless steps did not come back: then it was a node, and others go on.
+		e, away := ending{exited: true}, false
 		defer func() {
 			if p := recover(); p != nil {
-				d.ended(ending{panicked: newPanicError(p)})
+				e, away = ending{panicked: newPanicError(p)}, false
+			}
+			if !away {
+				d.ended(e)
 			}
 		}()
 		enoughStack(0)
 		for _, arrived := range late {
 			d.take(arrived)
 		}
-		if err, here := d.steps(); here {
-			d.ended(ending{err: err})
-		}
+		err := d.steps(&away)
+		e = ending{err: err}
 	}()
 }
 
-// steps drives until the end. It reports false when another goroutine goes on.
-func (d *driver) steps() (err error, here bool) {
+// steps drives until the end. away is true while a task has the goroutine, and behind it when another one goes on.
+func (d *driver) steps(away *bool) error {
 	ctx := d.ctx
 	for {
 		if d.sole != nil {
 			t := d.sole
 			d.sole = nil
+			*away = true
 			o, here := d.perform(d.step.ctx, d.step.watch, t, true)
 			if !here {
-				return nil, false
+				return nil
 			}
+			*away = false
 			d.take(delivery{t, o})
 		}
 		ready := d.loop.Ready()
@@ -137,14 +148,14 @@ func (d *driver) steps() (err error, here bool) {
 		case d.sole != nil:
 			continue
 		case d.running == 0 && opened == nil:
-			return nil, true
+			return nil
 		case d.running == 0:
 			d.step.leave() // the time at the gate is not the superstep's
 			if err := d.opts.hold(ctx, opened); err != nil {
-				return err, true
+				return err
 			}
 			if ctx.Err() != nil {
-				return context.Cause(ctx), true
+				return context.Cause(ctx)
 			}
 			continue
 		}

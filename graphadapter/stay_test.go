@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -112,6 +113,24 @@ func TestADeafNodesResultIsLate(t *testing.T) {
 			t.Fatalf("output %s, error %v", out.Output["log"], err)
 		}
 	})
+}
+
+// TestAnObserverMayEndItsTest, which is the caller of the run.
+func TestAnObserverMayEndItsTest(t *testing.T) {
+	g, _ := chainOf(map[string]NodeFunc{"a": logs("a"), "b": logs("b")})
+	ended := make(chan string, 1)
+	go func() {
+		defer func() { ended <- fmt.Sprint(recover()) }()
+		_, err := g.Invoke(t.Context(), pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{Observer: func(e pregel.Event) {
+			if e.Kind == pregel.EventTaskEnd {
+				runtime.Goexit()
+			}
+		}})
+		t.Errorf("the run went on, error %v", err)
+	}()
+	if how := <-ended; how != "<nil>" {
+		t.Errorf("the caller ended with %s", how)
+	}
 }
 
 // TestAPanicOfTheEngineIsItsCallers: nobody else could tell of it.
