@@ -92,8 +92,8 @@ func (p *Program) loaded(c *Checkpoint) *Checkpoint {
 func (p *Program) forgetUntracked(r *Record) {
 	for i := range p.state {
 		if p.channels[i].rule == ruleUntracked {
-			for _, rec := range r.tasks.sorted() {
-				*rec = *p.tracked(rec)
+			for _, e := range r.tasks.sorted() {
+				*e.rec = *p.tracked(e.rec)
 			}
 			return
 		}
@@ -265,7 +265,8 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 // stricter. A wait for an event is no question for whoever gives a scalar.
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
 	var ids []string
-	for _, rec := range t.Head.tasks.sorted() {
+	for _, e := range t.Head.tasks.sorted() {
+		rec := e.rec
 		asked := slices.IndexFunc(rec.Questions, Question.forPeople)
 		if asked >= 0 && len(rec.Answers) == 0 && !rec.Handled {
 			ids = append(ids, rec.Questions[asked].ID)

@@ -94,7 +94,8 @@ func (p *Program) threadIn(in *threadJSON) *Thread {
 
 func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
-	for path, t := range r.tasks.sorted() {
+	for _, e := range r.tasks.sorted() {
+		path, t := e.path, e.rec
 		stored := &taskRecordJSON{TaskRecord: *t}
 		if !exact {
 			stored.TaskRecord = *p.tracked(t)

@@ -109,7 +109,8 @@ func (p *Program) known(r *Record, planned []*Task) []*taskRun {
 // mendHandled makes records that were stored agree with the program: a failure that the program has no handler for is one
 // of a task that runs again.
 func (p *Program) mendHandled(tasks *taskRecords) {
-	for path, rec := range tasks.sorted() {
+	for _, e := range tasks.sorted() {
+		path, rec := e.path, e.rec
 		if !rec.Handled {
 			continue
 		}

@@ -18,7 +18,8 @@ func (p *Program) Ledgers(t *Thread) []TaskLedger {
 
 func (p *Program) ledgers(t *Thread, r *Record, nodes []string) []TaskLedger {
 	var out []TaskLedger
-	for _, rec := range r.tasks.sorted() {
+	for _, e := range r.tasks.sorted() {
+		rec := e.rec
 		if rec.Ledger != nil {
 			out = append(out, TaskLedger{Node: rec.Node, Step: r.Checkpoint.Step + 1, Ledger: rec.Ledger})
 		}

@@ -1,7 +1,6 @@
 package pregel
 
 import (
-	"iter"
 	"slices"
 	"strings"
 )
@@ -79,19 +78,13 @@ func (r *taskRecords) remove(path string) {
 	}
 }
 
-// sorted ranges over the records as they are now, in order of their paths.
-func (r *taskRecords) sorted() iter.Seq2[string, *TaskRecord] {
-	return func(yield func(string, *TaskRecord) bool) {
-		byPath := func(a, b pathRecord) int { return strings.Compare(a.path, b.path) }
-		list := r.list
-		if !slices.IsSortedFunc(list, byPath) {
-			list = slices.Clone(list)
-			slices.SortFunc(list, byPath)
-		}
-		for _, e := range list {
-			if !yield(e.path, e.rec) {
-				return
-			}
-		}
+// sorted are the records as they are now, in order of their paths. It is not to be changed.
+func (r *taskRecords) sorted() []pathRecord {
+	byPath := func(a, b pathRecord) int { return strings.Compare(a.path, b.path) }
+	if slices.IsSortedFunc(r.list, byPath) {
+		return r.list
 	}
+	sorted := slices.Clone(r.list)
+	slices.SortFunc(sorted, byPath)
+	return sorted
 }

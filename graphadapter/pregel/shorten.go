@@ -9,7 +9,8 @@ func (p *Program) ShortenLedgers(t *Thread, short func(Value) Value) {
 }
 
 func (p *Program) shorten(t *Thread, r *Record, nodes []string, short func(Value) Value) {
-	for _, rec := range r.tasks.sorted() {
+	for _, e := range r.tasks.sorted() {
+		rec := e.rec
 		if rec.Ledger != nil {
 			rec.Ledger = short(rec.Ledger)
 		}

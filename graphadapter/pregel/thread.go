@@ -111,7 +111,8 @@ type Record struct {
 
 func (r *Record) clone() *Record {
 	c := &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory}
-	for path, rec := range r.tasks.sorted() {
+	for _, e := range r.tasks.sorted() {
+		path, rec := e.path, e.rec
 		t := *rec
 		if t.child != nil {
 			t.child = t.child.clone()
@@ -206,7 +207,8 @@ func (p *Program) openQuestions(t *Thread, r *Record, nodes []string) []OpenQues
 // eachTask visits the unfinished leaf tasks of a record depth first, in path order, until visit returns false. A
 // subgraph's task is its inner tasks: its own list of questions only repeats theirs.
 func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(step int, rec *TaskRecord) bool) bool {
-	for _, rec := range r.tasks.sorted() {
+	for _, e := range r.tasks.sorted() {
+		rec := e.rec
 		if rec.Done || rec.Handled {
 			continue
 		}

@@ -20,7 +20,8 @@ func (p *Program) within(t *Thread, path []string) (subThread, error) {
 			return s, missing
 		}
 		found := false
-		for at, rec := range s.record.tasks.sorted() {
+		for _, e := range s.record.tasks.sorted() {
+			at, rec := e.path, e.rec
 			sub, child := s.childOf(t, rec, path[:i])
 			if rec.Node != node || child == nil {
 				continue
