@@ -108,18 +108,19 @@ func TestCancellationKeepsWhatFinished(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	var runs atomic.Int32
+	began := make(chan struct{})
 	g := sideBySide(map[string]Node{
 		"quick": {Run: func(context.Context, Input) (pregel.Command, error) {
-			runs.Add(1)
+			<-began // what has not begun when its time is over does not run
 			cancel(why)
 			return said("quick"), nil
 		}},
 		"slow": {Run: func(ctx context.Context, _ Input) (pregel.Command, error) {
-			if runs.Load() == 2 {
+			if runs.Add(1) > 1 {
 				return said("slow"), nil
 			}
+			close(began)
 			<-ctx.Done()
-			runs.Add(1)
 			return pregel.Command{}, context.Cause(ctx)
 		}},
 	})
