@@ -94,6 +94,24 @@ func chainGraph() *graphadapter.Graph {
 		to(pregel.Start, "a"), to("a", "b"), to("b", "c"))
 }
 
+// manyRounds is how often roundsGraph runs its node: what comes of so many is packed.
+const manyRounds = 150
+
+// roundsGraph is a node that leads to itself until it has run that often.
+func roundsGraph() *graphadapter.Graph {
+	round := says("r")
+	round.Branches = []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
+		var log []string
+		if err := json.Unmarshal(s["log"], &log); err != nil || len(log) == manyRounds {
+			return []pregel.Target{{Node: pregel.End}}, err
+		}
+		return []pregel.Target{{Node: "round"}}, nil
+	}}
+	g := graph("rounds", map[string]graphadapter.Node{"round": round}, []string{"round"}, to(pregel.Start, "round"))
+	g.Spec.Branches = []pregel.Branch{{From: "round", Targets: []string{"round", pregel.End}}}
+	return g
+}
+
 // fanOutGraph plans by a branch: two edges and three Sends side by side, joined at the end.
 func fanOutGraph() *graphadapter.Graph {
 	plan := says("plan")
@@ -202,7 +220,7 @@ func toRight(context.Context, graphadapter.State) ([]pregel.Target, error) {
 }
 
 func allGraphs() []*graphadapter.Graph {
-	return []*graphadapter.Graph{chainGraph(), fanOutGraph(), approvalGraph(), failingGraph(), retryGraph(), nestedGraph(), reducingGraph(longer),
+	return []*graphadapter.Graph{chainGraph(), roundsGraph(), fanOutGraph(), approvalGraph(), failingGraph(), retryGraph(), nestedGraph(), reducingGraph(longer),
 		branchingGraph(toRight), hangingGraph(new(atomic.Int32)), handledGraph(), undoingGraph(), waitingGraph(waitsFor(time.Hour, "paid", "sent"), says("right")), asksOnce(), paymentGraph(payment()),
 		(&crew{}).expertGraph("worker")}
 }

@@ -1,7 +1,9 @@
 package workflows_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"testing"
 
@@ -59,6 +61,54 @@ func TestRecordSegments(t *testing.T) {
 			s.onServer(r, s.name)
 			r.record(s.name, s.name)
 		})
+	}
+}
+
+// TestRecordRounds records runs of more supersteps than come back unpacked, in one go and with turns of others in between,
+// with their graph's fingerprint noted by themselves and before.
+func TestRecordRounds(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update to record")
+	}
+	print, err := graphadapter.Fingerprint(roundsGraph().Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range map[string]workflows.GraphInput{
+		"rounds":       {Durability: graphadapter.DurabilityAsync, LongTurns: true, Noted: print},
+		"rounds-turns": {Durability: graphadapter.DurabilityExit, Noted: "of another version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.work(roundsGraph())
+			in.Graph, in.Input, in.Segments = "rounds", input(`{}`), true
+			r.finished(r.start(name, in))
+			r.record(name, name)
+		})
+	}
+}
+
+// TestRecordedRoundsArePacked: what was recorded is what it was recorded for.
+func TestRecordedRoundsArePacked(t *testing.T) {
+	for name, noted := range map[string]int{"rounds": 0, "rounds-turns": 1} {
+		packed, notes := 0, 0
+		for _, e := range recorded(t, name).Events {
+			for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
+				var result graphadapter.SegmentResult
+				if err := json.Unmarshal(p.GetData(), &result); err != nil {
+					t.Fatal(err)
+				}
+				if bytes.Contains(p.GetData(), []byte(`"packed"`)) {
+					packed += len(result.Deliveries)
+				}
+			}
+			if e.GetWorkflowPropertiesModifiedEventAttributes() != nil {
+				notes++
+			}
+		}
+		if packed != manyRounds || notes != noted {
+			t.Errorf("%s: %d outcomes came back packed, want %d, and the memo was changed %d times, want %d", name, packed, manyRounds, notes, noted)
+		}
 	}
 }
 
