@@ -37,6 +37,9 @@ func (t *TaskRun) stay(ctx context.Context, next heir, over *vigil) (r result, h
 		defer over.end()
 	}
 	over.add(s)
+	if ctx.Err() != nil { // a bound of the attempt's own was over before there was a node to wait for
+		s.wait()
+	}
 	came := false
 	defer func() {
 		over.remove(s)

@@ -115,6 +115,38 @@ func TestADeafNodesResultIsLate(t *testing.T) {
 	})
 }
 
+// TestADeafNodeMayBeginLate: one whose own time is over before it begins is not waited for either.
+func TestADeafNodeMayBeginLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := make(chan struct{})
+		defer close(late)
+		g := oneNode(func(context.Context, Input) (pregel.Command, error) {
+			<-late
+			return pregel.Command{}, nil
+		})
+		node := g.Nodes["pay"]
+		node.RunTimeout = time.Second
+		g.Nodes["pay"] = node
+		run, err := newTaskRun(g, payTask(), &Env{Thread: "r-7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounded := run.bound(t.Context())
+		defer run.unbound()
+		<-bounded.Done()
+		synctest.Wait() // whoever is told of that has been
+		began, came := time.Now(), make(inbox, 1)
+		go func() {
+			if _, here := run.stay(bounded, came, watchOver(t.Context())); here {
+				t.Error("a deaf node has come back")
+			}
+		}()
+		if r := <-came; !r.left || time.Since(began) != abandonAfter {
+			t.Errorf("after %v its heir was told %+v", time.Since(began), r)
+		}
+	})
+}
+
 // TestAnObserverMayEndItsTest, which is the caller of the run.
 func TestAnObserverMayEndItsTest(t *testing.T) {
 	g, _ := chainOf(map[string]NodeFunc{"a": logs("a"), "b": logs("b")})
