@@ -11,13 +11,13 @@ import (
 func decodePlain(raw []byte, into any) bool {
 	switch at := into.(type) {
 	case *int:
-		n, ok := wholeNumber(raw)
+		n, ok := pregel.SmallInteger(raw)
 		if ok = ok && int64(int(n)) == n; ok {
 			*at = int(n)
 		}
 		return ok
 	case *int64:
-		n, ok := wholeNumber(raw)
+		n, ok := pregel.SmallInteger(raw)
 		if ok {
 			*at = n
 		}
@@ -55,27 +55,6 @@ func encodePlain(v any) pregel.Value {
 		}
 	}
 	return nil
-}
-
-// wholeNumber reads an integer of at most 18 digits, which no int64 is too small for.
-func wholeNumber(raw []byte) (n int64, ok bool) {
-	digits := raw
-	if len(raw) > 0 && raw[0] == '-' {
-		digits = raw[1:]
-	}
-	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(digits) > 1 {
-		return 0, false
-	}
-	for _, d := range digits {
-		if d < '0' || d > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(d-'0')
-	}
-	if len(digits) < len(raw) {
-		n = -n
-	}
-	return n, true
 }
 
 // isPlainString reports whether raw is a JSON string of ASCII characters of which none is escaped.

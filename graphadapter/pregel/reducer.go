@@ -99,11 +99,11 @@ func sumNumbers(current Value, updates []Value) (Value, error) {
 // sumSmall adds integers that are far from overflowing, which nearly all are.
 func sumSmall(current Value, updates []Value) (total int64, ok bool) {
 	const bound = 1 << 62
-	if total, ok = smallInteger(current); !ok {
+	if total, ok = SmallInteger(current); !ok {
 		return 0, false
 	}
 	for _, u := range updates {
-		n, ok := smallInteger(u)
+		n, ok := SmallInteger(u)
 		if !ok || total > bound || total < -bound {
 			return 0, false
 		}
@@ -112,13 +112,14 @@ func sumSmall(current Value, updates []Value) (total int64, ok bool) {
 	return total, true
 }
 
-// smallInteger reads an integer of at most 18 characters.
-func smallInteger(v Value) (n int64, ok bool) {
+// SmallInteger reads a JSON integer of at most 18 digits, which fits an int64. It reports false for anything else, also for
+// what is no JSON.
+func SmallInteger(v Value) (n int64, ok bool) {
 	digits := v
-	if len(v) > 1 && v[0] == '-' {
+	if len(v) > 0 && v[0] == '-' {
 		digits = v[1:]
 	}
-	if len(digits) == 0 || len(v) > 18 {
+	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(digits) > 1 {
 		return 0, false
 	}
 	for _, d := range digits {
@@ -148,8 +149,8 @@ func maxNumber(current Value, updates []Value) (Value, error) {
 }
 
 func lessNumber(a, b Value) (bool, error) {
-	if an, ok := smallInteger(a); ok {
-		if bn, ok := smallInteger(b); ok {
+	if an, ok := SmallInteger(a); ok {
+		if bn, ok := SmallInteger(b); ok {
 			return an < bn, nil
 		}
 	}

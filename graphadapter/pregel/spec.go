@@ -155,15 +155,16 @@ func (s *Spec) BranchesOf(node string) []Branch {
 	return out
 }
 
-// Reduces reports whether a channel of the graph, or of one of its subgraphs, has a reducer that is not the engine's own.
-func (s *Spec) Reduces() bool {
+// HasOwnReducers reports whether a channel of the graph, or of one of its subgraphs, has a reducer whose name
+// is none of the engine's: nobody knows how long it takes.
+func (s *Spec) HasOwnReducers() bool {
 	for _, c := range s.Channels {
 		if _, own := Builtin(c.Reducer); c.Reducer != "" && !own {
 			return true
 		}
 	}
 	for _, name := range sortedKeys(s.Subgraphs) {
-		if s.Subgraphs[name].Reduces() {
+		if s.Subgraphs[name].HasOwnReducers() {
 			return true
 		}
 	}
