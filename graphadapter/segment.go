@@ -71,6 +71,8 @@ type Segment struct {
 	under  map[*pregel.Task]*segmentTask // the tasks under way
 	left   map[string]pregel.Value       // what is new in the ledgers of tasks that are not under way
 	counts int32                         // Accounted
+
+	marks marks
 }
 
 // OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
@@ -88,7 +90,8 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
 	}
 	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
-		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted}
+		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted,
+		marks: marks{before: req.MarkBefore}}
 	if s.ready, err = Redeliver(loop, loop.Ready(), record, nil); err != nil {
 		return nil, err
 	}
@@ -97,7 +100,7 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 		if err != nil {
 			return nil, err
 		}
-		s.note(encoded)
+		s.note(&d.Outcome, encoded)
 	}
 	s.unkept = false
 	for key, news := range progress.Tasks {
@@ -161,7 +164,7 @@ func (s *Segment) Run(ctx context.Context, host SegmentHost) (SegmentResult, err
 	s.result.Expired = d.expired()
 	s.result.Suspect = s.suspect.rest(d.queue)
 	s.result.Left = s.given(d.queue)
-	s.result.pack = s.req.Pack
+	s.result.pack, s.result.mark = s.req.Pack, s.marks.chosen(s.loop.Step())
 	return s.result, nil
 }
 

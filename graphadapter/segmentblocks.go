@@ -40,17 +40,31 @@ var packers = sync.Pool{New: func() any {
 
 // packed is the text between two others, in the DEFLATE format.
 func (b *blocks) packed(before, behind string) []byte {
+	packed, _ := b.packedApart(before, 0, behind)
+	return packed
+}
+
+// packedApart is packed, and the text behind the first part bytes of b can be unpacked alone, from at on; with no such part
+// at is 0.
+func (b *blocks) packedApart(before string, part int, behind string) (packed []byte, at int) {
 	var out bytes.Buffer
 	w := packers.Get().(*flate.Writer)
 	defer packers.Put(w)
 	w.Reset(&out)
 	_, _ = io.WriteString(w, before) // into memory, as all that follows
 	for _, block := range b.all {
+		if part > 0 && part <= len(block) {
+			_, _ = w.Write(block[:part])
+			_ = w.Flush() // to a whole byte, and not as the last of the stream
+			w.Reset(&out)
+			at, block, part = out.Len(), block[part:], 0
+		}
+		part = max(part-len(block), 0)
 		_, _ = w.Write(block)
 	}
 	_, _ = io.WriteString(w, behind)
 	_ = w.Close()
-	return out.Bytes()
+	return out.Bytes(), at
 }
 
 // maxUnpacked bounds the text of a packed result: a segment leaves when its outcomes have maxSegmentBytes.

@@ -17,6 +17,7 @@ func (s *Segment) open(ctx context.Context, queue []*pregel.Task, fresh bool) bo
 	case fresh && !s.mine(queue):
 		s.leaving = true
 	case fresh && s.unkept && len(queue) > 0:
+		s.mark(queue)
 		s.leaving = !s.keep(ctx) || s.told()
 	}
 	return !s.leaving
@@ -78,7 +79,7 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 		s.leave(t, true)
 		return o, false
 	}
-	s.note(encoded)
+	s.note(&d.Outcome, encoded)
 	s.leave(t, false) // after it is recorded: a heartbeat in between must have one of the two
 	s.leaving = s.leaving || len(o.Questions) > 0
 	return d.Outcome, true
@@ -88,7 +89,8 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
 
 // note records a delivery.
-func (s *Segment) note(encoded []byte) {
+func (s *Segment) note(o *pregel.Outcome, encoded []byte) {
+	s.marks.delivered(o)
 	s.result.encoded.put(encoded)
 	s.bytes += len(encoded)
 	if s.req.Durability != DurabilityExit {

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +13,8 @@ type storedResult struct {
 	resultFields
 	// Packed is the JSON of a result that has the deliveries instead, in the DEFLATE format.
 	Packed []byte `json:"packed,omitempty"`
+	// Mark is nil unless the deliveries are packed.
+	Mark *Mark `json:"mark,omitempty"`
 }
 
 type resultFields SegmentResult
@@ -32,7 +35,11 @@ func (r SegmentResult) MarshalJSON() ([]byte, error) {
 	case size == 0:
 		return json.Marshal(stored)
 	case r.pack && size >= packsFrom:
-		stored.Deliveries, stored.Packed = nil, r.encoded.packed(someDeliveries, `]}`)
+		packed, mark := r.packed()
+		if base64.StdEncoding.EncodedLen(len(packed))+mark.size() > size {
+			break // what does not get shorter may be too long for a payload
+		}
+		stored.Deliveries, stored.Packed, stored.Mark = nil, packed, mark
 		return json.Marshal(stored)
 	}
 	stored.Deliveries = nil
@@ -53,19 +60,43 @@ func (r *SegmentResult) UnmarshalJSON(text []byte) error {
 	if err := stored.read(text, false); err != nil {
 		return err
 	}
+	return r.take(stored)
+}
+
+// packed are the deliveries, and the mark among them.
+func (r *SegmentResult) packed() ([]byte, *Mark) {
+	if r.mark == nil {
+		return r.encoded.packed(someDeliveries, `]}`), nil
+	}
+	packed, at := r.encoded.packedApart(someDeliveries, r.mark.text, `]}`)
+	return packed, &Mark{Deliveries: r.mark.made, Loop: r.mark.loop, At: at}
+}
+
+// take makes the result the one that was stored.
+func (r *SegmentResult) take(stored storedResult) (err error) {
 	if stored.Packed != nil {
-		unpacked, err := unpack(stored.Packed)
-		var of storedResult
-		if err == nil {
-			err = of.read(unpacked, true)
+		if stored.Deliveries, err = unpackDeliveries(stored.Packed, false); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("superstep: the outcomes of a segment cannot be read: %w", err)
-		}
-		stored.Deliveries = of.Deliveries
 	}
 	*r = SegmentResult(stored.resultFields)
 	return nil
+}
+
+// unpackDeliveries reads packed deliveries: all of them, or those from a mark on.
+func unpackDeliveries(packed []byte, marked bool) ([]Delivery, error) {
+	text, err := unpack(packed)
+	if err == nil && marked {
+		text = slices.Concat([]byte(someDeliveries), bytes.TrimPrefix(text, []byte(",")))
+	}
+	var of storedResult
+	if err == nil {
+		err = of.read(text, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("superstep: the outcomes of a segment cannot be read: %w", err)
+	}
+	return of.Deliveries, nil
 }
 
 // read reads a result; unchecked says that nobody knows yet that the text is JSON.

@@ -3,7 +3,10 @@ package graphadapter
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -110,6 +113,29 @@ func TestAPackedResultIsTheSame(t *testing.T) {
 		var brought SegmentResult
 		if err := json.Unmarshal(text, &brought); err == nil {
 			t.Errorf("%s: it was read as %+v", what, brought)
+		}
+	}
+}
+
+// TestAResultThatDoesNotGetShorterFits: text of which little repeats is longer packed than it was.
+func TestAResultThatDoesNotGetShorterFits(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	r := SegmentResult{pack: true}
+	for r.encoded.size < maxOutcomeBytes-4000 {
+		text := make([]rune, 1000)
+		for i := range text {
+			text[i] = rune(0x80 + random.IntN(0x780)) // two bytes each
+		}
+		r.encoded.put(fmt.Appendf(nil, `{"key":"1/a","digest":"0","outcome":{"update":[{"channel":"a","value":"%s"}]}}`, string(text)))
+	}
+	for _, mark := range []*marked{nil, {made: 1, text: 2500, loop: pregel.Value(`"` + strings.Repeat("x", maxMarkBytes-2) + `"`)}} {
+		r.mark = mark
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := 2 << 20; len(text) > most {
+			t.Errorf("a result of %d bytes of outcomes has %d, at most %d are a payload", r.encoded.size, len(text), most)
 		}
 	}
 }

@@ -39,6 +39,9 @@ type SegmentRequest struct {
 	StepTimeout    int64 `json:"step_timeout_ms,omitempty"`
 	// Pack says that whoever asks reads a result that is packed.
 	Pack bool `json:"pack,omitempty"`
+	// MarkBefore asks for a mark in the result: the newest that is at least so many supersteps before where the segment
+	// ends. 0 asks for none.
+	MarkBefore int `json:"mark_before,omitempty"`
 	// References are the large parts that the request goes without.
 	References []Reference `json:"references,omitempty"`
 }
@@ -126,6 +129,7 @@ type SegmentResult struct {
 
 	encoded blocks // the deliveries as JSON, one after the other, as a segment recorded them; empty for none
 	pack    bool
+	mark    *marked // nil for none
 }
 
 // digestBytes is how much of a task's digest a [Delivery] has.

@@ -221,6 +221,6 @@ func toRight(context.Context, graphadapter.State) ([]pregel.Target, error) {
 
 func allGraphs() []*graphadapter.Graph {
 	return []*graphadapter.Graph{chainGraph(), roundsGraph(), fanOutGraph(), approvalGraph(), failingGraph(), retryGraph(), nestedGraph(), reducingGraph(longer),
-		branchingGraph(toRight), hangingGraph(new(atomic.Int32)), handledGraph(), undoingGraph(), waitingGraph(waitsFor(time.Hour, "paid", "sent"), says("right")), asksOnce(), paymentGraph(payment()),
+		branchingGraph(toRight), windingGraph(), hangingGraph(new(atomic.Int32)), handledGraph(), undoingGraph(), waitingGraph(waitsFor(time.Hour, "paid", "sent"), says("right")), asksOnce(), paymentGraph(payment()),
 		(&crew{}).expertGraph("worker")}
 }

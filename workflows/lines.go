@@ -16,6 +16,13 @@ const moreLines = 250
 type lines struct {
 	run  string // the run's id
 	kept []Line
+	gaps []gap // oldest first
+}
+
+// gap are checkpoints that the run passed over. They come before kept[at].
+type gap struct {
+	at   int
+	made func() []Line
 }
 
 func (l *lines) add(p *pregel.Program, r *pregel.Record) {
@@ -25,9 +32,29 @@ func (l *lines) add(p *pregel.Program, r *pregel.Record) {
 		Ran: ran, Wrote: wrote, Next: p.Next(r), Run: l.run,
 	})
 	if len(l.kept) >= maxLines+moreLines {
-		l.kept = slices.Clone(l.latest(maxLines))
+		l.drop(len(l.kept) - maxLines)
+	}
+}
+
+// passOver leaves out the checkpoints that come next; made makes them for whoever asks for so many.
+func (l *lines) passOver(made func() []Line) {
+	l.gaps = append(l.gaps, gap{at: len(l.kept), made: made})
+}
+
+// drop forgets the oldest.
+func (l *lines) drop(oldest int) {
+	l.kept = slices.Clone(l.kept[oldest:])
+	l.gaps = slices.DeleteFunc(l.gaps, func(g gap) bool { return g.at <= oldest })
+	for i := range l.gaps {
+		l.gaps[i].at -= oldest
 	}
 }
 
 // latest are the newest of them, at most that many.
-func (l *lines) latest(most int) []Line { return l.kept[max(0, len(l.kept)-most):] }
+func (l *lines) latest(most int) []Line {
+	for last := len(l.gaps) - 1; last >= 0 && len(l.kept)-l.gaps[last].at < most; last-- {
+		l.kept = slices.Insert(slices.Clone(l.kept), l.gaps[last].at, l.gaps[last].made()...)
+		l.gaps = l.gaps[:last]
+	}
+	return l.kept[max(0, len(l.kept)-most):]
+}

@@ -114,7 +114,7 @@ func TestSameAsMemoryWithoutCache(t *testing.T) {
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}
-	uncached(t, "^(TestSameAsMemory|TestContinuedSameAsMemory)$")
+	uncached(t, "^(TestSameAsMemory|TestContinuedSameAsMemory|TestPassedOverSameAsMemory)$")
 }
 
 // uncached runs tests in a process that keeps no workflow between tasks.

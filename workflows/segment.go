@@ -30,12 +30,12 @@ type segments struct {
 type segment struct {
 	id     string
 	ready  []*pregel.Task // those that the loop had handed out
-	bytes  int            // of the run as it was handed over
+	from   pregel.Value   // the run as it was handed over
 	cancel workflow.CancelFunc
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
 	stored              graphadapter.StoredProgress
-	result              *graphadapter.SegmentResult // nil until it has ended
+	result              *graphadapter.MarkedResult // nil until it has ended
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool
 }
@@ -98,15 +98,15 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 	segmentCtx, cancel := workflow.WithCancel(apart)
 	options := r.segmentOptions(first)
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), graphadapter.SegmentActivity, req)
-	under := &segment{id: options.ActivityID, ready: r.tasks.queue, bytes: len(suspended), cancel: cancel}
+	under := &segment{id: options.ActivityID, ready: r.tasks.queue, from: suspended, cancel: cancel}
 	s.under, r.tasks.queue = under, nil
 	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
 		sink.Handed(under.id, r.program, suspended)
 	}
 	workflow.Go(apart, func(ctx workflow.Context) {
-		var result graphadapter.SegmentResult
+		var result graphadapter.MarkedResult
 		if err := future.Get(ctx, &result); err != nil {
-			result = r.lostSegment(under, err)
+			result = graphadapter.MarkedResult{SegmentResult: r.lostSegment(under, err)}
 		}
 		under.result = &result
 	})
@@ -131,7 +131,7 @@ func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graph
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print, Loop: suspended,
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
-		Pack: true,
+		Pack: true, MarkBefore: r.markBefore(),
 	}
 	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
 	return req

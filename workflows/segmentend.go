@@ -26,7 +26,7 @@ func (r *run) atOnce(under *segment, all []graphadapter.Delivery) int {
 	if !r.in.LongTurns || r.in.Spec.HasOwnReducers() {
 		return deliveriesAtOnce
 	}
-	bytes := under.bytes
+	bytes := len(under.from)
 	for i := range all {
 		for _, w := range all[i].Outcome.Update {
 			bytes += len(w.Value)
@@ -46,8 +46,8 @@ func (r *run) atOnce(under *segment, all []graphadapter.Delivery) int {
 func (r *run) endSegment(ctx workflow.Context) {
 	s := &r.segments
 	under := s.under
-	result := *under.result
 	s.under = nil
+	result, ready := r.passOver(ctx, under)
 	// What asks the run to stop counts before the outcome with which a superstep may end, but not for a superstep in which
 	// tasks were under way.
 	last := len(result.Deliveries) - 1
@@ -55,7 +55,7 @@ func (r *run) endSegment(ctx workflow.Context) {
 		r.drain()
 	}
 	atOnce := r.atOnce(under, result.Deliveries)
-	ready, err := graphadapter.Redeliver(r.loop, under.ready, result.Deliveries, func(made int) {
+	ready, err := graphadapter.Redeliver(r.loop, ready, result.Deliveries, func(made int) {
 		if made == last && len(result.Left) == 0 {
 			r.drain()
 		}

@@ -1,0 +1,64 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// markBefore is how many supersteps of a segment the run delivers to its own loop at least, when it passes over those
+// before: as many as it shows to the thread's next run. In exit mode that is the last checkpoint alone.
+func (r *run) markBefore() int {
+	switch {
+	case r.in.Spec.HasOwnReducers(): // each worker's own may differ, and only the run's own engine tells
+		return 0
+	case r.durability() == graphadapter.DurabilityExit:
+		return 1
+	}
+	return CarriedLines
+}
+
+// passOver goes on from the mark of a segment, if there is one: its state is what the outcomes before it come to, and the
+// checkpoints that they made are made again for whoever asks. A reader of the run's history delivers all of them. It returns
+// the outcomes that are to be delivered, and the tasks handed out.
+func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.SegmentResult, []*pregel.Task) {
+	mark := under.result.Mark
+	if mark == nil || r.sink != nil {
+		whole, err := under.result.Whole()
+		if err != nil {
+			panic(err.Error())
+		}
+		return whole, under.ready
+	}
+	loop, err := r.program.Restore(mark.Loop, r.observer(ctx))
+	if err != nil {
+		panic(err.Error())
+	}
+	if r.durability() != graphadapter.DurabilityExit {
+		r.lines.passOver(func() []Line { return r.linesBefore(under) })
+	}
+	r.loop, r.thread = loop, loop.Thread()
+	return under.result.SegmentResult, loop.Ready()
+}
+
+// linesBefore are the checkpoints that the outcomes before a segment's mark made.
+func (r *run) linesBefore(under *segment) []Line {
+	made := lines{run: r.lines.run}
+	whole, err := under.result.Whole()
+	if err != nil {
+		panic(err.Error())
+	}
+	loop, err := r.program.Restore(under.from, func(e pregel.Event) {
+		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
+			made.add(r.program, e.Checkpoint)
+		}
+	})
+	if err == nil {
+		_, err = graphadapter.Redeliver(loop, loop.Ready(), whole.Deliveries[:under.result.Mark.Deliveries], nil)
+	}
+	if err != nil {
+		panic(err.Error())
+	}
+	return made.kept
+}

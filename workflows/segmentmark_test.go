@@ -1,0 +1,143 @@
+package workflows_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/workflows"
+)
+
+// windings is how often windingGraph runs its first node, and asksAt when it asks: far enough from either end for marks.
+const (
+	windings = 640
+	asksAt   = 330
+)
+
+// windingGraph is a long loop that leads through a subgraph, and through tasks side by side, now and then, and once to a
+// question. Its state stays small.
+func windingGraph() *graphadapter.Graph {
+	counts := func(context.Context, graphadapter.Input) (pregel.Command, error) { return writes("turns", 1), nil }
+	next := func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
+		var turns int
+		if err := json.Unmarshal(s["turns"], &turns); err != nil {
+			return nil, err
+		}
+		send := pregel.Target{Node: "side", Send: true, Arg: pregel.Value(`1`)}
+		switch {
+		case turns == windings:
+			return []pregel.Target{{Node: pregel.End}}, nil
+		case turns == asksAt:
+			return []pregel.Target{{Node: "asker"}}, nil
+		case turns%50 == 0:
+			return []pregel.Target{{Node: "sub"}}, nil
+		case turns%33 == 0:
+			return []pregel.Target{{Node: "turn"}, send, send}, nil
+		}
+		return []pregel.Target{{Node: "turn"}}, nil
+	}
+	inner := graph("inner", map[string]graphadapter.Node{"first": says("first"), "second": says("second")},
+		[]string{"first", "second"}, to(pregel.Start, "first"), to("first", "second"))
+	inner.Spec.Input = []string{}
+	g := graph("winding", map[string]graphadapter.Node{
+		"turn": {Run: counts, Branches: []graphadapter.BranchFunc{next}}, "side": says("side"), "asker": asking("asker", "go on?"),
+	}, []string{"turn", "side", "asker", "sub"}, to(pregel.Start, "turn"), to("asker", "turn"), to("sub", "turn"))
+	g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "turns", Kind: pregel.KindReduce, Reducer: "sum/v1"})
+	g.Spec.Branches = []pregel.Branch{{From: "turn", Targets: []string{"turn", "side", "asker", "sub", pregel.End}}}
+	g.Spec.Nodes[3].Subgraph = "inner"
+	g.Spec.Subgraphs = map[string]*pregel.Spec{"inner": inner.Spec}
+	g.Subgraphs = map[string]*graphadapter.Graph{"inner": inner}
+	return g
+}
+
+// marks is how many of the outcomes that segments brought back the run passed over, segment by segment.
+func marks(t *testing.T, h *historypb.History) (passed []int) {
+	t.Helper()
+	for _, e := range h.Events {
+		for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
+			var result graphadapter.MarkedResult
+			if err := json.Unmarshal(p.GetData(), &result); err != nil {
+				t.Fatal(err)
+			}
+			if result.Mark != nil {
+				passed = append(passed, result.Mark.Deliveries)
+			}
+		}
+	}
+	return passed
+}
+
+// TestPassedOverSameAsMemory: a run that goes on from the marks of its segments has the checkpoints of one in memory, for
+// whoever asks it and for the thread's next run, before a question as at its end.
+func TestPassedOverSameAsMemory(t *testing.T) {
+	for name, in := range fusedModes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.work(windingGraph())
+			thread := testserver.Queue(t)
+			s := scenario{name: "winding", graph: windingGraph, inputs: []string{`{}`}, mode: mode{in.Segments, in.Fused, in.Durability}}
+			s.sameAsMemory(r, thread)
+			if passed := marks(t, r.history(thread)); len(passed) != 2 || slices.Min(passed) < 64 {
+				t.Errorf("the run passed over %v outcomes, want many in each of two segments", passed)
+			}
+			var left workflows.GraphResult
+			if err := r.client.GetWorkflow(r.ctx, thread, "").Get(r.ctx, &left); err != nil {
+				t.Fatal(err)
+			}
+			all := s.inMemory(t, thread).lines
+			if in.Durability == graphadapter.DurabilityExit {
+				all = atEnds(all, left.Lines)
+			}
+			want := all[max(0, len(all)-workflows.CarriedLines):]
+			for i := range left.Lines {
+				left.Lines[i].Run = "" // in memory there is none
+				if i < len(want) && asJSON(t, left.Lines[i]) != asJSON(t, want[i]) {
+					t.Fatalf("of the checkpoints that the run left, number %d is %+v, want %+v", i, left.Lines[i], want[i])
+				}
+			}
+			if len(left.Lines) != len(want) {
+				t.Errorf("the run left %d checkpoints, want %d", len(left.Lines), len(want))
+			}
+		})
+	}
+}
+
+// TestRecordMarks records a run that passes over what two segments did.
+func TestRecordMarks(t *testing.T) {
+	if !*update {
+		t.Skip("run with -update to record")
+	}
+	r := newRig(t)
+	r.work(windingGraph())
+	s := scenario{graph: windingGraph, inputs: []string{`{}`}, mode: mode{segments: true, durability: graphadapter.DurabilityAsync}}
+	s.onServer(r, "marked")
+	r.record("marked", "marked")
+}
+
+// TestAMarkThatDoesNotFitStopsTheRun: what comes behind it has to be what the run's own engine asks for there.
+func TestAMarkThatDoesNotFitStopsTheRun(t *testing.T) {
+	h := recorded(t, "marked")
+	if passed := marks(t, h); len(passed) != 2 {
+		t.Fatalf("it was recorded with the marks %v", passed)
+	}
+	if err := replay(t, h, windingGraph()); err != nil {
+		t.Fatalf("as it was: %v", err)
+	}
+	for _, e := range h.Events {
+		for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
+			p.Data = bytes.Replace(p.GetData(), []byte(`"digest":"`), []byte(`"digest":"0`), 1) // of the state
+		}
+	}
+	if err := replay(t, h, windingGraph()); err == nil || !strings.Contains(err.Error(), "outcome") {
+		t.Errorf("with the mark of another state the replay says %v", err)
+	}
+}
