@@ -195,3 +195,31 @@ func TestALostLineStopsTheNode(t *testing.T) {
 		t.Errorf("the executions were %+v", all)
 	}
 }
+
+// TestAServerThatIsSlowIsNoFailure of the node that waits for it to store something, in an activity of its own and in a
+// segment: a heartbeat without an answer is sent again.
+func TestAServerThatIsSlowIsNoFailure(t *testing.T) {
+	for name, in := range map[string]workflows.GraphInput{
+		"activity": {Graph: "one"},
+		"segment":  {Graph: "one", Segments: true, Fused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, calls := newRig(t), &seen[string]{}
+			var l *line
+			l, _ = r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+				l.cutOff(status.Error(codes.DeadlineExceeded, "slow"))
+				if err := memo(ctx, task, "call", calls); err != nil {
+					return pregel.Command{}, err
+				}
+				return logs("done"), nil
+			}, graphadapter.RetryPolicy{MaxAttempts: 1}))
+			run := r.start(in)
+			await(t, "a second heartbeat", func() bool { return l.count() > 1 }, func() any { return l.count() })
+			l.cutOff(nil)
+			if log := r.log(run); log != `["done"]` || len(calls.list()) != 1 {
+				t.Errorf("the run ended with %s after the calls %v", log, calls.list())
+			}
+		})
+	}
+}

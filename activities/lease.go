@@ -100,6 +100,36 @@ func (l *lease) send(ctx context.Context) error {
 	return l.heard(sent, err)
 }
 
+// storeAgain is the wait after a heartbeat that got no answer.
+const storeAgain = 50 * time.Millisecond
+
+// store stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
+// moment is no failure of the node.
+func (l *lease) store(ctx context.Context) error {
+	for {
+		err := l.send(ctx)
+		if err == nil || !unanswered(err) {
+			return err
+		}
+		select {
+		case <-time.After(storeAgain):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if lost := l.lost(); lost != nil {
+			return lost
+		}
+	}
+}
+
+// unanswered reports whether a call got no answer, or was told to come again.
+func unanswered(err error) bool {
+	var away *serviceerror.Unavailable
+	var late *serviceerror.DeadlineExceeded
+	var busy *serviceerror.ResourceExhausted
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &away) || errors.As(err, &late) || errors.As(err, &busy)
+}
+
 // heard reads the server's reply to a heartbeat. Cancelled, paused and reset mean: stored, now stop. Not found means
 // that another execution owns the task, or that the run is over.
 func (l *lease) heard(sent time.Time, err error) error {

@@ -3,12 +3,10 @@ package activities
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 
@@ -115,36 +113,6 @@ func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
 		return graphadapter.ErrYielded
 	}
 	return nil
-}
-
-// storeAgain is the wait after a heartbeat that got no answer.
-const storeAgain = 50 * time.Millisecond
-
-// store stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
-// moment is no failure of the node.
-func (o *owner) store(ctx context.Context) error {
-	for {
-		err := o.send(ctx)
-		if err == nil || !unanswered(err) {
-			return err
-		}
-		select {
-		case <-time.After(storeAgain):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if lost := o.lost(); lost != nil {
-			return lost
-		}
-	}
-}
-
-// unanswered reports whether a call got no answer, or was told to come again.
-func unanswered(err error) bool {
-	var away *serviceerror.Unavailable
-	var late *serviceerror.DeadlineExceeded
-	var busy *serviceerror.ResourceExhausted
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &away) || errors.As(err, &late) || errors.As(err, &busy)
 }
 
 // take puts an entry into the ledger; whole says that heartbeats carry all of it. An intent that none would carry is not

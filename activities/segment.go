@@ -186,7 +186,7 @@ func (e *segment) details() []any {
 func (e *segment) keep(ctx context.Context) error {
 	switch mode := e.req.Durability; {
 	case mode != graphadapter.DurabilityAsync && mode != graphadapter.DurabilityExit:
-		return e.send(ctx)
+		return e.store(ctx)
 	case e.silence() >= keepEvery:
 		_ = e.send(ctx) // one that fails is followed by the next
 	case mode == graphadapter.DurabilityAsync:
