@@ -184,7 +184,8 @@ func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
 	}
 	if c.Loop != nil {
 		var err error
-		if r.loop, err = r.program.Restore(c.Loop, r.observer(ctx)); err != nil {
+		r.observe = r.observer(ctx)
+		if r.loop, err = r.program.Restore(c.Loop, r.observe); err != nil {
 			return err
 		}
 		r.thread = r.loop.Thread()

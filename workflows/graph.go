@@ -22,7 +22,8 @@ type run struct {
 	thread *pregel.Thread
 	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
 	newest  *pregel.Thread
-	loop    *pregel.Loop // nil when the state was updated since it ended
+	loop    *pregel.Loop    // nil when the state was updated since it ended
+	observe pregel.Observer // the loop's
 	status  string
 	failure error
 	// refused says that the engine refused what the run was to go on with: it never began.
@@ -177,7 +178,8 @@ func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	// A lost segment may have come further than where the run stands: see settleSuspicion.
 	r.segments = segments{count: r.segments.count, suspect: r.segments.suspect}
 	r.began(ctx, r.durability())
-	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observer(ctx))
+	r.observe = r.observer(ctx)
+	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observe)
 	r.refused = r.loop == nil
 }
 

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/workflow"
-
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -22,7 +20,7 @@ func (r *run) markBefore() int {
 // passOver goes on from the mark of a segment, if there is one: its state is what the outcomes before it come to, and the
 // checkpoints that they made are made again for whoever asks. A reader of the run's history delivers all of them. It returns
 // the outcomes that are to be delivered, and the tasks handed out.
-func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.SegmentResult, []*pregel.Task) {
+func (r *run) passOver(under *segment) (graphadapter.SegmentResult, []*pregel.Task) {
 	mark := under.result.Mark
 	if mark == nil || r.sink != nil {
 		whole, err := under.result.Whole()
@@ -31,7 +29,7 @@ func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.Segme
 		}
 		return whole, under.ready
 	}
-	loop, err := r.program.Restore(mark.Loop, r.observer(ctx))
+	loop, err := r.program.Restore(mark.Loop, r.observe)
 	if err != nil {
 		panic(err.Error())
 	}
