@@ -33,7 +33,8 @@ type ClientConfig struct {
 	Namespace string
 	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default.
 	DataConverter converter.DataConverter
-	// Identity names this client in histories; "" leaves it to the server.
+	// Identity names this client in histories; "" leaves it to the Temporal client, which then starts new threads by itself:
+	// with its interceptors, and by a worker of the same process at once where both share it.
 	Identity string
 	// Graphs are those that this program knows. The past of a run whose graph has reducers of its own can be read only
 	// with that graph; others need none.

@@ -117,14 +117,7 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	if in.Spec == nil {
 		in.Noted = req.served
 	}
-	start, err := c.startRequest(req.Thread, in, last, call)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	if err := c.stillLast(ctx, last); err != nil {
-		return ThreadView{}, err
-	}
-	run, err := c.execute(ctx, start, call, last != nil)
+	run, err := c.startExecution(ctx, req.Thread, in, last, call)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {
 		return ThreadView{}, somebodyElse(req.Graph, req.Thread)
@@ -187,19 +180,30 @@ func (c *Client) callOf(described *workflowservice.DescribeWorkflowExecutionResp
 	return call
 }
 
-func (c *Client) startRequest(thread string, in workflows.GraphInput, last *lastRun, call string) (*workflowservice.StartWorkflowExecutionRequest, error) {
-	memo, err := c.memo(in, call)
+// startExecution starts a run of a thread, the first or the one that follows last.
+func (c *Client) startExecution(ctx context.Context, thread string, in workflows.GraphInput, last *lastRun, call string) (string, error) {
+	fields, err := memoFields(in, call)
 	if err != nil {
-		return nil, err
+		return "", err
+	}
+	if last == nil && c.cfg.Identity == "" {
+		return c.startNew(ctx, thread, in, fields)
+	}
+	memo, err := c.memoOf(in.Graph, fields)
+	if err != nil {
+		return "", err
 	}
 	start, err := c.executionRequest(thread, workflows.GraphWorkflow, in, memo, last)
 	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
+		return "", &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
 	}
 	if in.Attributes {
 		start.SearchAttributes = runAttributes(in.Graph)
 	}
-	return start, nil
+	if err := c.stillLast(ctx, last); err != nil {
+		return "", err
+	}
+	return c.execute(ctx, start, call, last != nil)
 }
 
 // executionRequest starts an execution, the first one of its id or the one that follows last.
@@ -234,9 +238,9 @@ func runAttributes(graph string) *commonpb.SearchAttributes {
 	}}
 }
 
-// memo names the graph, and the Spec: the one that the run goes on with, or else the one that a worker serves. A new run that
-// finds another one on its own worker notes that itself.
-func (c *Client) memo(in workflows.GraphInput, call string) (*commonpb.Memo, error) {
+// memoFields name the graph, and the Spec: the one that the run goes on with, or else the one that a worker serves. A new run
+// that finds another one on its own worker notes that itself.
+func memoFields(in workflows.GraphInput, call string) (map[string]string, error) {
 	fields := map[string]string{workflows.MemoGraph: in.Graph, workflows.MemoStart: call}
 	if in.Spec != nil {
 		print, err := graphadapter.Fingerprint(in.Spec)
@@ -247,7 +251,7 @@ func (c *Client) memo(in workflows.GraphInput, call string) (*commonpb.Memo, err
 	} else if in.Noted != "" {
 		fields[workflows.MemoSpec] = in.Noted
 	}
-	return c.memoOf(in.Graph, fields)
+	return fields, nil
 }
 
 func (c *Client) memoOf(graph string, fields map[string]string) (*commonpb.Memo, error) {

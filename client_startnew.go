@@ -1,0 +1,40 @@
+package superstep
+
+import (
+	"context"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/workflows"
+)
+
+// startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it
+// was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
+// server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
+func (c *Client) startNew(ctx context.Context, thread string, in workflows.GraphInput, memo map[string]string) (string, error) {
+	options := client.StartWorkflowOptions{
+		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
+		// A thread that is not known to have run must really be new.
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		EnableEagerStart:                         true,
+		Memo:                                     map[string]any{},
+	}
+	for name, value := range memo {
+		options.Memo[name] = value
+	}
+	if in.Attributes {
+		options.TypedSearchAttributes = temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword(workflows.AttributeGraph).ValueSet(in.Graph),
+			temporal.NewSearchAttributeKeyKeyword(workflows.AttributeStatus).ValueSet(workflows.StatusRunning),
+		)
+	}
+	run, err := c.temporal.ExecuteWorkflow(ctx, options, workflows.GraphWorkflow, in)
+	if err != nil {
+		return "", err
+	}
+	return run.GetRunID(), nil
+}
