@@ -26,8 +26,18 @@ func TestFusedSuperstepsStreamAsTheyAreStored(t *testing.T) {
 	}
 }
 
+// awaiting waits until something has happened.
+func awaiting(ctx context.Context, happened <-chan struct{}) error {
+	select {
+	case <-happened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func streamsAsStored(t *testing.T, opts ...superstep.CompileOption) {
-	seen := make(chan struct{})
+	there, seen := make(chan struct{}), make(chan struct{})
 	says := func(words ...string) func(context.Context, counter) (counter, error) {
 		return func(ctx context.Context, s counter) (counter, error) {
 			for _, w := range words {
@@ -43,13 +53,14 @@ func streamsAsStored(t *testing.T, opts ...superstep.CompileOption) {
 	g.AddNode("first", says("one"))
 	g.AddNode("second", says("two"))
 	g.AddNode("third", func(ctx context.Context, s counter) (counter, error) {
+		if err := awaiting(ctx, there); err != nil { // what is live is for those who listen
+			return s, err
+		}
 		if err := superstep.Emit(ctx, "three"); err != nil {
 			return s, err
 		}
-		select {
-		case <-seen:
-		case <-ctx.Done():
-			return s, ctx.Err()
+		if err := awaiting(ctx, seen); err != nil {
+			return s, err
 		}
 		return says("four")(ctx, s)
 	})
@@ -67,6 +78,9 @@ func streamsAsStored(t *testing.T, opts ...superstep.CompileOption) {
 	for p, err := range th.Stream(t.Context(), wanted...) {
 		require.NoError(t, err)
 		parts = append(parts, p)
+		if len(parts) == 1 {
+			close(there)
+		}
 		if strings.Contains(string(p.Data), "three") {
 			before = len(parts)
 			close(seen) // the third node has waited for its reader, and so has the end of the activity
