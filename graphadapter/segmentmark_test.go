@@ -23,8 +23,8 @@ func when(left int, node NodeFunc) NodeFunc {
 	}
 }
 
-// markedBy runs a segment of the graph, and returns what it left and the same as it is read to its mark.
-func markedBy(t *testing.T, r *fusedRun, before int, record []Delivery) (SegmentResult, MarkedResult) {
+// storedBy runs a segment of the graph, and returns what it left as it is stored.
+func storedBy(t *testing.T, r *fusedRun, before int, record []Delivery) []byte {
 	t.Helper()
 	r.req.Pack, r.req.MarkBefore = true, before
 	s, err := OpenSegment(r.g, r.suspended(), len(record) > 0, record, SegmentProgress{})
@@ -39,6 +39,13 @@ func markedBy(t *testing.T, r *fusedRun, before int, record []Delivery) (Segment
 	if err != nil {
 		t.Fatal(err)
 	}
+	return text
+}
+
+// markedBy is what storedBy left, and the same as it is read to its mark.
+func markedBy(t *testing.T, r *fusedRun, before int, record []Delivery) (SegmentResult, MarkedResult) {
+	t.Helper()
+	text := storedBy(t, r, before, record)
 	var whole SegmentResult
 	var marked MarkedResult
 	if err := errors.Join(json.Unmarshal(text, &whole), json.Unmarshal(text, &marked)); err != nil {
@@ -170,20 +177,7 @@ func TestAMarkInASubgraph(t *testing.T) {
 
 // TestAMarkThatIsNone is an error, not another run.
 func TestAMarkThatIsNone(t *testing.T) {
-	r := newFusedRun(t, countdown(500, nil), DurabilityExit, input(`{}`))
-	r.req.Pack, r.req.MarkBefore = true, 1
-	s, err := OpenSegment(r.g, r.suspended(), false, nil, SegmentProgress{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := s.Run(t.Context(), SegmentHost{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storedBy(t, newFusedRun(t, countdown(500, nil), DurabilityExit, input(`{}`)), 1, nil)
 	for what, change := range map[string]func(*storedResult){
 		"before all":    func(r *storedResult) { r.Mark.At = 0 },
 		"behind all":    func(r *storedResult) { r.Mark.At = len(r.Packed) },
