@@ -174,8 +174,8 @@ func (e *segment) details() []any {
 	}
 	now := running.Progress() // before the record: see there
 	now.Accounted = progress.Accounted
-	stored := running.Record()
-	if len(stored) > len(record) {
+	stored, deliveries := running.Record()
+	if deliveries > len(e.known) {
 		now.Accounted = max(now.Accounted, e.info.Attempt-1) // the executions before were lost at other tasks
 	}
 	return []any{now, stored}

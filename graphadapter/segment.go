@@ -92,15 +92,19 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
 		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted,
 		marks: marks{before: req.MarkBefore}}
+	bare := make([]bool, len(record))
+	for i := range record {
+		bare[i] = record[i].Key == ""
+	}
 	if s.ready, err = Redeliver(loop, loop.Ready(), record, nil); err != nil {
 		return nil, err
 	}
-	for _, d := range record {
-		encoded, err := json.Marshal(d)
+	for i := range record {
+		encoded, err := json.Marshal(record[i])
 		if err != nil {
 			return nil, err
 		}
-		s.note(&d.Outcome, encoded)
+		s.note(&record[i], encoded, bare[i])
 	}
 	s.unkept = false
 	for key, news := range progress.Tasks {

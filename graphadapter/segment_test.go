@@ -151,7 +151,8 @@ func TestALostSegmentGoesOnBehindItsRecord(t *testing.T) {
 		var progress SegmentProgress
 		kept := 0
 		_, err = first.Run(ctx, SegmentHost{Keep: func(context.Context) error {
-			progress, record = first.Progress(), first.Record()
+			progress = first.Progress()
+			record, _ = first.Record()
 			if kept++; kept == dies {
 				die(died)
 			}

@@ -62,7 +62,7 @@ func (s *Segment) keep(ctx context.Context) bool {
 			return false
 		}
 	default:
-		if _, whole := s.record.bytes(); !whole {
+		if _, _, whole := s.record.bytes(); !whole {
 			return false
 		}
 	}
@@ -79,7 +79,7 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 		s.leave(t, true)
 		return o, false
 	}
-	s.note(&d.Outcome, encoded)
+	s.note(&d, encoded, t.Namespace == "" && s.loop.IsOnly(t))
 	s.leave(t, false) // after it is recorded: a heartbeat in between must have one of the two
 	s.leaving = s.leaving || len(o.Questions) > 0
 	return d.Outcome, true
@@ -88,13 +88,13 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 // isStopped reports whether the task did not come to an end of its own.
 func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
 
-// note records a delivery.
-func (s *Segment) note(o *pregel.Outcome, encoded []byte) {
-	s.marks.delivered(o)
+// note records a delivery. only is that of [segmentRecord.add].
+func (s *Segment) note(d *Delivery, encoded []byte, only bool) {
+	s.marks.delivered(&d.Outcome)
 	s.result.encoded.put(encoded)
 	s.bytes += len(encoded)
 	if s.req.Durability != DurabilityExit {
-		s.record.add(encoded)
+		s.record.add(d, encoded, only)
 	}
 	s.unkept = true
 }

@@ -149,7 +149,22 @@ func TestAMarkOfASegmentThatWasLost(t *testing.T) {
 
 // TestAMarkInASubgraph, and among tasks that run side by side, is one of the whole run.
 func TestAMarkInASubgraph(t *testing.T) {
-	inner := countdown(300, nil)
+	g := countdownWithin(300)
+	for before, want := range map[int]bool{1: true, 2: true, 3: false} {
+		r := newFusedRun(t, g, DurabilityExit, input(`{}`))
+		whole, marked := markedBy(t, r, before, nil)
+		if (marked.Mark != nil) != want {
+			t.Errorf("%d supersteps before the end it has the mark %+v", before, marked.Mark)
+		}
+		if marked.Mark != nil {
+			r.comesTo(whole, marked)
+		}
+	}
+}
+
+// countdownWithin is a graph that has a countdown as a subgraph, with a node before it, one beside it and one behind both.
+func countdownWithin(steps int) *Graph {
+	inner := countdown(steps, nil)
 	g := &Graph{
 		Spec: &pregel.Spec{Version: pregel.SpecVersion, Name: "outer",
 			Channels:  []pregel.ChannelSpec{{Name: "left", Kind: pregel.KindLast}, {Name: "log", Kind: pregel.KindReduce, Reducer: "append/v1"}},
@@ -163,16 +178,7 @@ func TestAMarkInASubgraph(t *testing.T) {
 		return pregel.Command{Update: []pregel.Write{{Channel: "log", Value: pregel.Value(`["said"]`)}}}, nil
 	}}
 	g.Nodes = map[string]Node{"beside": says, "after": says}
-	for before, want := range map[int]bool{1: true, 2: true, 3: false} {
-		r := newFusedRun(t, g, DurabilityExit, input(`{}`))
-		whole, marked := markedBy(t, r, before, nil)
-		if (marked.Mark != nil) != want {
-			t.Errorf("%d supersteps before the end it has the mark %+v", before, marked.Mark)
-		}
-		if marked.Mark != nil {
-			r.comesTo(whole, marked)
-		}
-	}
+	return g
 }
 
 // TestAMarkThatIsNone is an error, not another run.

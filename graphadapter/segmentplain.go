@@ -22,7 +22,7 @@ func asPlain(d Delivery, room []byte) (read Delivery, encoded []byte, plain bool
 	o.Update, o.Goto, o.Routes = slices.Clone(o.Update), slices.Clone(o.Goto), slices.Clone(o.Routes)
 	p.string(deliveryKey, d.Key)
 	p.string(deliveryDigest, d.Digest)
-	p.put(`,"outcome":{`)
+	p.put(`,` + deliveryOutcome + `{`)
 	begin := len(p.out)
 	if len(o.Update) > 0 {
 		p.writes(o.Update)
@@ -47,6 +47,8 @@ func asPlain(d Delivery, room []byte) (read Delivery, encoded []byte, plain bool
 const (
 	deliveryKey    = `{"key":`
 	deliveryDigest = `,"digest":`
+	// deliveryOutcome is what one begins with that goes without its task: see segmentRecord.
+	deliveryOutcome = `"outcome":`
 )
 
 // isBare reports whether an outcome has writes and targets only. Empty lists become nil, as they are read.

@@ -37,11 +37,14 @@ type plainReader struct {
 }
 
 func (p *plainReader) delivery() (d Delivery) {
-	p.expect(deliveryKey)
-	d.Key = p.string()
-	p.expect(deliveryDigest)
-	d.Digest = p.string()
-	p.expect(`,"outcome":{`)
+	if !p.have(`{` + deliveryOutcome) {
+		p.expect(deliveryKey)
+		d.Key = p.string()
+		p.expect(deliveryDigest)
+		d.Digest = p.string()
+		p.expect(`,` + deliveryOutcome)
+	}
+	p.expect(`{`)
 	o, more := &d.Outcome, false
 	if p.have(`"update":[`) {
 		o.Update, more = p.writes(), true

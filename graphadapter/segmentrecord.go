@@ -3,10 +3,12 @@ package graphadapter
 import (
 	"bytes"
 	"compress/flate"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"superstep.dev/graphadapter/pregel"
@@ -23,6 +25,10 @@ type SegmentProgress struct {
 
 // segmentRecord are deliveries on their way into heartbeats: JSON, one after the other, compressed as they come so that a
 // heartbeat costs what is new. It is safe for concurrent use.
+//
+// A delivery of the only task that was handed out goes without the task's name and digest, which is most of what an
+// everyday one would take: whoever delivers the ones before knows the task. The digest of the last of those follows behind
+// all of them. It sums up the others, as they are of the root graph.
 type segmentRecord struct {
 	most int // bytes that a heartbeat may carry
 
@@ -31,6 +37,10 @@ type segmentRecord struct {
 	out     bytes.Buffer
 	stored  int // bytes of out that fit a heartbeat
 	full    bool
+	held    int    // deliveries in stored
+	waiting int    // deliveries in pending
+	digest  string // of the last delivery in stored that goes without, "" for none
+	newest  string // likewise, with those in pending
 	writer  *flate.Writer
 	text    bytes.Buffer // what out is of
 	flushes int          // in out
@@ -48,23 +58,59 @@ var recordWriters = sync.Pool{New: func() any {
 
 func newSegmentRecord(most int) *segmentRecord { return &segmentRecord{most: most} }
 
-// add takes in one encoded delivery.
-func (r *segmentRecord) add(encoded []byte) {
+// add takes in one delivery, and how it is encoded. only says that its task was the root graph's, and the only one that was
+// handed out.
+func (r *segmentRecord) add(d *Delivery, encoded []byte, only bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.full {
-		r.pending.Write(encoded)
+	if r.full {
+		return
 	}
+	r.waiting++
+	if outcome := onlyOutcome(d, encoded); only && outcome != nil {
+		r.newest = d.Digest
+		r.pending.WriteByte('{')
+		encoded = outcome
+	}
+	r.pending.Write(encoded)
 }
 
-// bytes returns what a heartbeat carries: all deliveries, or as many of the first ones as fit; then whole is false.
-func (r *segmentRecord) bytes() (record []byte, whole bool) {
+// onlyOutcome is what an encoded delivery has behind its task's name and digest; nil for one that keeps them. One with a
+// ledger does: it is read by itself, to tell what was done outside.
+func onlyOutcome(d *Delivery, encoded []byte) []byte {
+	at := len(deliveryKey) + len(d.Key) + len(deliveryDigest) + len(d.Digest) + 4*len(`"`) + len(`,`)
+	if d.Outcome.Ledger != nil || at > len(encoded) || !bytes.HasPrefix(encoded[at:], []byte(deliveryOutcome)) {
+		return nil
+	}
+	return encoded[at:]
+}
+
+// bytes returns what a heartbeat carries, and how many deliveries: all, or as many of the first ones as fit; then whole is
+// false.
+func (r *segmentRecord) bytes() (record []byte, deliveries int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending.Len() > 0 && !r.full {
 		r.compress()
 	}
-	return bytes.Clone(r.out.Bytes()[:r.stored]), !r.full
+	record = slices.Grow([]byte(nil), r.stored+sealBytes)
+	return appendSeal(append(record, r.out.Bytes()[:r.stored]...), r.digest), r.held, !r.full
+}
+
+// sealBytes is how long what appendSeal appends is at most.
+const sealBytes = len(`{"digest":""}`) + digestBytes + 5
+
+// appendSeal ends a record with the digest of the last delivery that goes without: as a delivery with nothing else, in the
+// last block of the compressed text, which is not compressed (RFC 1951, 3.2.4).
+func appendSeal(record []byte, digest string) []byte {
+	if digest == "" {
+		return record
+	}
+	seal := fmt.Appendf(nil, `{"digest":%q}`, digest)
+	record = append(record, 1)
+	record = binary.LittleEndian.AppendUint16(record, uint16(len(seal)))
+	record = binary.LittleEndian.AppendUint16(record, ^uint16(len(seal)))
+	return append(record, seal...)
 }
 
 // isFull reports whether a heartbeat does not carry all deliveries.
@@ -90,11 +136,12 @@ func (r *segmentRecord) compress() {
 	_ = r.writer.Flush()
 	r.flushes++
 	_, _ = r.pending.WriteTo(&r.text)
-	if r.most > 0 && r.out.Len() > r.most {
+	if r.most > 0 && r.out.Len()+sealBytes > r.most {
 		r.full = true
 		return
 	}
-	r.stored = r.out.Len()
+	r.stored, r.digest = r.out.Len(), r.newest
+	r.held, r.waiting = r.held+r.waiting, 0
 }
 
 // close gives the compressor back.
@@ -108,7 +155,8 @@ func (r *segmentRecord) close() {
 	r.full = true
 }
 
-// DecodeRecord reads the deliveries of a heartbeat.
+// DecodeRecord reads the deliveries of a heartbeat. Those that go without their tasks have an empty Key, and all but the last
+// of them an empty Digest, until [Redeliver] has found their tasks.
 func DecodeRecord(record []byte) ([]Delivery, error) {
 	if len(record) == 0 {
 		return nil, nil
@@ -124,9 +172,26 @@ func DecodeRecord(record []byte) ([]Delivery, error) {
 		case err == nil:
 			out = append(out, d)
 		case errors.Is(err, io.EOF):
-			return out, nil
+			return unseal(out)
 		default:
 			return nil, fmt.Errorf("superstep: the record of a segment cannot be read: %w", err)
 		}
 	}
+}
+
+// unseal gives the last delivery that goes without a digest the one that follows all of them.
+func unseal(all []Delivery) ([]Delivery, error) {
+	isBare := func(d Delivery) bool { return d.Key == "" }
+	if !slices.ContainsFunc(all, isBare) {
+		return all, nil
+	}
+	last := len(all) - 1
+	seal, all := all[last], all[:last]
+	for i := range slices.Backward(all) {
+		if seal.Key == "" && seal.Digest != "" && isBare(all[i]) {
+			all[i].Digest = seal.Digest
+			return all, nil
+		}
+	}
+	return nil, errors.New("superstep: the record of a segment cannot be read: its end is missing")
 }

@@ -1,8 +1,11 @@
 package graphadapter
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"superstep.dev/graphadapter/pregel"
@@ -10,25 +13,131 @@ import (
 
 // TestARecordStaysSmall although each of its deliveries is flushed: every heartbeat carries all of it.
 func TestARecordStaysSmall(t *testing.T) {
-	const steps, most = 1000, 16 // bytes each
-	r := newSegmentRecord(0)
-	defer r.close()
-	var record []byte
-	for i := range steps {
-		_, encoded, err := asRead(Delivery{Key: fmt.Sprintf("%d/again", i), Digest: fmt.Sprintf("%08x", uint32(i)*2654435761),
-			Outcome: pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "turn", Value: pregel.Value(fmt.Sprint(i))}}}},
-		}, nil)
+	const steps = 1000
+	for _, c := range []struct {
+		only bool
+		most int // bytes each
+	}{{true, 4}, {false, 16}} {
+		r := newSegmentRecord(0)
+		var record []byte
+		for i := range steps {
+			d, encoded, err := asRead(Delivery{Key: fmt.Sprintf("%d/again", i), Digest: fmt.Sprintf("%08x", uint32(i)*2654435761),
+				Outcome: pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "turn", Value: pregel.Value(fmt.Sprint(i))}}}},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.add(&d, encoded, c.only)
+			var held int
+			record, held, _ = r.bytes()
+			if i%97 > 0 {
+				continue
+			}
+			all, err := DecodeRecord(record)
+			if err != nil || len(all) != i+1 || held != i+1 || all[i].Digest != d.Digest || all[i].Key != "" && all[i].Key != d.Key {
+				t.Fatalf("after %d deliveries %d of %d are read, error %v", i+1, len(all), held, err)
+			}
+		}
+		if all, err := DecodeRecord(record); err != nil || len(all) != steps || len(record) > steps*c.most {
+			t.Errorf("%d bytes hold %d deliveries, error %v; want at most %d bytes each", len(record), len(all), err, c.most)
+		}
+		r.close()
+	}
+}
+
+// TestARecordIsReadWithItsTasks: who delivers it finds the tasks that it goes without, in a subgraph and side by side, too.
+func TestARecordIsReadWithItsTasks(t *testing.T) {
+	for name, c := range map[string]struct {
+		g    *Graph
+		bare int // deliveries that go without their tasks
+	}{
+		"one after the other": {countdown(20, nil), 19},
+		"in a subgraph":       {countdownWithin(20), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newFusedRun(t, c.g, DurabilitySync, input(`{}`))
+			s, err := OpenSegment(c.g, r.suspended(), false, nil, SegmentProgress{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var record []byte
+			result, err := s.Run(t.Context(), SegmentHost{Keep: func(context.Context) error {
+				record, _ = s.Record()
+				return nil
+			}})
+			if err == nil {
+				err = result.read()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := DecodeRecord(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bare := 0
+			for _, d := range all {
+				if d.Key == "" {
+					bare++
+				}
+			}
+			if bare != c.bare {
+				t.Errorf("%d of %d deliveries go without their tasks, want %d", bare, len(all), c.bare)
+			}
+			if _, err := Redeliver(r.loop, r.ready, all, nil); err != nil || !reflect.DeepEqual(all, result.Deliveries[:len(all)]) {
+				t.Errorf("delivered (%v) they are\n%+v\nand the segment's were\n%+v", err, all, result.Deliveries)
+			}
+		})
+	}
+}
+
+// TestARecordOfOtherTasksIsNotDelivered, wherever it differs from what this engine comes to, nor one without its end.
+func TestARecordOfOtherTasksIsNotDelivered(t *testing.T) {
+	recordOf := func(change func(i int, d *Delivery)) []byte {
+		g := countdown(20, nil)
+		r := newFusedRun(t, g, DurabilitySync, input(`{}`))
+		result, err := RunSegment(t.Context(), g, r.suspended(), SegmentHost{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.add(encoded)
-		record, _ = r.bytes()
-		if all, err := DecodeRecord(record); i%97 == 0 && (err != nil || len(all) != i+1 || all[i].Key != fmt.Sprintf("%d/again", i)) {
-			t.Fatalf("after %d deliveries %d are read, error %v", i+1, len(all), err)
+		record := newSegmentRecord(0)
+		defer record.close()
+		for i, d := range result.Deliveries[:15] {
+			change(i, &d)
+			_, encoded, err := asRead(d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			record.add(&d, encoded, true)
+		}
+		text, _, _ := record.bytes()
+		return text
+	}
+	deliver := func(text []byte) error {
+		all, err := DecodeRecord(text)
+		if err == nil {
+			r := newFusedRun(t, countdown(20, nil), DurabilitySync, input(`{}`))
+			_, err = Redeliver(r.loop, r.ready, all, nil)
+		}
+		return err
+	}
+	whole := recordOf(func(int, *Delivery) {})
+	if err := deliver(whole); err != nil {
+		t.Errorf("the record itself: %v", err)
+	}
+	for _, at := range []int{0, 7, 13} {
+		err := deliver(recordOf(func(i int, d *Delivery) {
+			if i == at {
+				d.Outcome.Update[0].Value = pregel.Value("12345")
+			}
+		}))
+		var stray *StrayDeliveryError
+		if !errors.As(err, &stray) {
+			t.Errorf("another outcome %d was delivered: %v", at, err)
 		}
 	}
-	if all, err := DecodeRecord(record); err != nil || len(all) != steps || len(record) > steps*most {
-		t.Errorf("%d bytes hold %d deliveries, error %v; want at most %d bytes each", len(record), len(all), err, most)
+	if err := deliver(whole[:len(whole)-sealBytes]); err == nil {
+		t.Error("a record without its end was delivered")
 	}
 }
 
@@ -38,15 +147,15 @@ func TestARecordThatIsFullHoldsWhatFits(t *testing.T) {
 	for before := mostFlushes - 2; before <= mostFlushes+2; before++ {
 		r := newSegmentRecord(most)
 		for i := range before {
-			r.add(fmt.Appendf(nil, `{"key":"%d/small"}`, i))
-			if _, whole := r.bytes(); !whole {
+			r.add(&Delivery{}, fmt.Appendf(nil, `{"key":"%d/small"}`, i), false)
+			if _, _, whole := r.bytes(); !whole {
 				t.Fatalf("%d small deliveries do not fit", i+1)
 			}
 		}
-		r.add(fmt.Appendf(nil, `{"key":"%s"}`, randomText(2*most)))
-		record, whole := r.bytes()
+		r.add(&Delivery{}, fmt.Appendf(nil, `{"key":"%s"}`, randomText(2*most)), false)
+		record, held, whole := r.bytes()
 		all, err := DecodeRecord(record)
-		if whole || err != nil || len(all) != before || len(record) > most {
+		if whole || err != nil || len(all) != before || held != before || len(record) > most {
 			t.Errorf("%d deliveries before: %d bytes hold %d, error %v, whole %t", before, len(record), len(all), err, whole)
 		}
 		r.close()

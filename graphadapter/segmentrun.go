@@ -48,10 +48,10 @@ func (s *Segment) Progress() SegmentProgress {
 // room is how much of a heartbeat the ledgers of the tasks under way may take together.
 func (s *Segment) room() int { return orDefault(s.req.LedgerBytes, maxOutcomeBytes) }
 
-// Record is what a heartbeat carries of the deliveries. It is safe for concurrent use.
-func (s *Segment) Record() []byte {
-	record, _ := s.record.bytes()
-	return record
+// Record is what a heartbeat carries of the deliveries, and how many they are. It is safe for concurrent use.
+func (s *Segment) Record() (record []byte, deliveries int) {
+	record, deliveries, _ = s.record.bytes()
+	return record, deliveries
 }
 
 // enter makes a task one of those under way, with what earlier executions left to it.

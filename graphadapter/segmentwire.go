@@ -94,7 +94,8 @@ type Suspicion struct {
 
 // Delivery is one task's outcome, as a segment gave it to its engine.
 type Delivery struct {
-	// Key is pregel.Task.Key, Digest the first 8 hex digits of pregel.Task.Digest.
+	// Key is pregel.Task.Key, Digest the first 8 hex digits of pregel.Task.Digest. Without a Key it is the outcome of the
+	// only task that is handed out; then a Digest that is empty is not compared.
 	Key     string         `json:"key"`
 	Digest  string         `json:"digest"`
 	Outcome pregel.Outcome `json:"outcome"`
@@ -142,12 +143,13 @@ func deliveryOf(t *pregel.Task, o pregel.Outcome) Delivery {
 
 // Redeliver gives a loop outcomes that another one had, which was suspended from it, and returns the tasks that it has
 // handed out then and that are to run. ready are those that it has handed out before. between, unless it is nil, is called
-// between two deliveries with the number of those that were made.
+// between two deliveries with the number of those that were made. Deliveries that have no Key get it, and their Digest.
 //
 // The error is a [*StrayDeliveryError]: the outcomes before were delivered.
 func Redeliver(loop *pregel.Loop, ready []*pregel.Task, all []Delivery, between func(int)) ([]*pregel.Task, error) {
 	out := newHandedOut(ready)
-	for i, d := range all {
+	for i := range all {
+		d := &all[i]
 		task, ok := out.take(d)
 		if !ok {
 			return out.order, &StrayDeliveryError{Key: d.Key, Digest: d.Digest}
@@ -174,7 +176,7 @@ func Yield(loop *pregel.Loop, ready []*pregel.Task, left map[string]pregel.Value
 		if err != nil {
 			return out.order, fmt.Errorf("the task %s was given back: %w", t.Key(), err)
 		}
-		out.take(deliveryOf(t, pregel.Outcome{}))
+		out.remove(t, t.Key())
 		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored, Kept: KeptIn(t, stored)})
 		out.add(loop.Ready())
 	}
@@ -200,28 +202,40 @@ func (h *handedOut) add(tasks []*pregel.Task) {
 	}
 }
 
-// take removes the task that an outcome is of.
-func (h *handedOut) take(d Delivery) (*pregel.Task, bool) {
+// take removes the task that an outcome is of, and completes the delivery.
+func (h *handedOut) take(d *Delivery) (*pregel.Task, bool) {
 	t, ok := h.byKey[d.Key]
-	if !ok || deliveryOf(t, pregel.Outcome{}).Digest != d.Digest {
+	if d.Key == "" && len(h.order) == 1 {
+		t, ok = h.order[0], true
+	}
+	if !ok {
 		return nil, false
 	}
-	delete(h.byKey, d.Key)
+	of := deliveryOf(t, d.Outcome)
+	if d.Digest != of.Digest && (d.Key != "" || d.Digest != "") {
+		return nil, false
+	}
+	*d = of
+	h.remove(t, of.Key)
+	return t, true
+}
+
+func (h *handedOut) remove(t *pregel.Task, key string) {
+	delete(h.byKey, key)
 	for i := range h.order {
 		if h.order[i] == t {
 			h.order = append(h.order[:i:i], h.order[i+1:]...)
 			break
 		}
 	}
-	return t, true
 }
 
 // StrayDeliveryError says that an outcome is of a task that the engine has not handed out: its reducers or its engine are
-// not those of the worker that ran the segment.
+// not those of the worker that ran the segment. Without a Key it is of the only task that was handed out.
 type StrayDeliveryError struct{ Key, Digest string }
 
 func (e *StrayDeliveryError) Error() string {
-	return fmt.Sprintf("there is an outcome of the task %s with digest %s, which this worker's engine has not handed out: its "+
+	return fmt.Sprintf("there is an outcome of the task %q with digest %q, which this worker's engine has not handed out: its "+
 		"reducers or its engine are not those of the worker that ran the task; run a worker with that version",
 		e.Key, e.Digest)
 }

@@ -59,8 +59,9 @@ func (tr *trial) pinned(ready []*pregel.Task) bool {
 
 // stored is what the heartbeats of a segment leave to its next execution.
 type stored struct {
-	record   []byte
-	progress graphadapter.SegmentProgress
+	record     []byte
+	deliveries int // that the record has
+	progress   graphadapter.SegmentProgress
 }
 
 // segment runs a segment as its activity does: execution after execution, until one comes to an end.
@@ -103,16 +104,16 @@ func (x *segmentExecution) run(req graphadapter.SegmentRequest, repeated bool) (
 	if err != nil {
 		return none, err
 	}
-	x.done = map[string]bool{}
-	for _, d := range known {
-		x.done[d.Key] = !d.Outcome.Yielded
-	}
 	progress, err := sent(x.kept.progress)
 	if err != nil {
 		return none, err
 	}
 	if x.running, err = graphadapter.OpenSegment(x.of.graph, &req, repeated, known, progress); err != nil {
 		return none, err
+	}
+	x.done = map[string]bool{}
+	for _, d := range known { // which has its tasks now
+		x.done[d.Key] = !d.Outcome.Yielded
 	}
 	return x.running.Run(x.ctx, graphadapter.SegmentHost{Keep: x.keep, Prepare: x.prepare, MaxTime: time.Hour})
 }
@@ -137,17 +138,15 @@ func (x *segmentExecution) keep(ctx context.Context) error {
 	_, inNode := graphadapter.TaskFrom(ctx)
 	point := ""
 	if !inNode { // between supersteps: in a node the record has points of its own
-		all, err := graphadapter.DecodeRecord(x.running.Record())
-		if err != nil {
-			return err
-		}
-		point = fmt.Sprintf("%s%s%d", x.name, heartbeatPoint, len(all))
+		_, recorded := x.running.Record()
+		point = fmt.Sprintf("%s%s%d", x.name, heartbeatPoint, recorded)
 		if x.crash(point + ".before") {
 			return graphadapter.ErrFenced
 		}
 	}
 	progress := x.running.Progress() // before the record: see there
-	now := stored{record: x.running.Record(), progress: progress}
+	record, deliveries := x.running.Record()
+	now := stored{record: record, deliveries: deliveries, progress: progress}
 	if !x.of.crashes.alive(x.process, func() { x.store(now) }) {
 		return graphadapter.ErrFenced
 	}
@@ -158,7 +157,7 @@ func (x *segmentExecution) keep(ctx context.Context) error {
 }
 
 func (x *segmentExecution) store(now stored) {
-	if len(now.record) < len(x.next.record) {
+	if now.deliveries < x.next.deliveries {
 		return // a heartbeat that another one has overtaken
 	}
 	if x.of.behind {

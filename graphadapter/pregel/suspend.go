@@ -34,6 +34,11 @@ func (l *Loop) back(t *Task) {
 // Quiet reports whether nothing that was handed out is under way: every such task has come back, or was put back.
 func (l *Loop) Quiet() bool { return l.root.away == 0 }
 
+// IsOnly reports whether the task has been handed out and no other is under way or waits to be.
+func (l *Loop) IsOnly(t *Task) bool {
+	return t.run != nil && t.run.taken && l.root.away == 1 && len(l.root.queue) == 0
+}
+
 // Suspend returns the run with its thread as it stands, untracked channels included: [Program.Restore] goes on from it
 // in any process, also from the middle of a superstep, as if nothing had happened. The loop stays as it is and may go on
 // as well. It must be the root's, and quiet.
