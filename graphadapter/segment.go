@@ -23,6 +23,9 @@ const (
 	maxSegmentBytes = 1500 << 10
 	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
 	maxOutcomeBytes = 1900 << 10
+	// maxCarried bounds what the heartbeats of a segment carry together: each has the whole record, and from here on another
+	// segment, which begins with an empty one, costs less than they do.
+	maxCarried = 2 << 20
 	// maxSegmentTasks bounds the tasks that a segment has under way at once.
 	maxSegmentTasks = 500
 )

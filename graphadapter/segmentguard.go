@@ -58,11 +58,11 @@ func (s *Segment) keep(ctx context.Context) bool {
 	switch s.req.Durability {
 	case DurabilityExit: // there is no record
 	case DurabilityAsync:
-		if s.record.isFull() {
+		if s.record.isSpent() {
 			return false
 		}
 	default:
-		if _, _, whole := s.record.bytes(); !whole {
+		if _, _, whole := s.record.bytes(); !whole || s.record.isSpent() {
 			return false
 		}
 	}

@@ -2,8 +2,11 @@ package graphadapter
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
+
+	"superstep.dev/graphadapter/pregel"
 )
 
 // TestASegmentLeaves when its host wants it to, when its time is up, and when a superstep is for other workers.
@@ -30,5 +33,39 @@ func TestASegmentLeaves(t *testing.T) {
 	r := newFusedRun(t, g, DurabilityAsync, input(`{}`))
 	if result, err := RunSegment(t.Context(), g, r.suspended(), SegmentHost{}); err != nil || len(result.Deliveries) != 0 {
 		t.Errorf("the segment ended with %+v, %v", result, err)
+	}
+}
+
+// TestASegmentLeavesBeforeItsHeartbeatsCarryTooMuch: each has all outcomes so far.
+func TestASegmentLeavesBeforeItsHeartbeatsCarryTooMuch(t *testing.T) {
+	for name, c := range map[string]struct{ steps, text, most int }{
+		"small outcomes": {1000, 0, 1000},
+		"large outcomes": {1000, 2 << 10, 60},
+	} {
+		g := countdown(c.steps, nil)
+		g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "text", Kind: pregel.KindLast})
+		tick := g.Nodes["tick"]
+		g.Nodes["tick"] = Node{Branches: tick.Branches, Run: func(ctx context.Context, in Input) (pregel.Command, error) {
+			out, err := tick.Run(ctx, in)
+			out.Update = append(out.Update, pregel.Write{Channel: "text", Value: pregel.Value(strconv.Quote(randomText(c.text)))})
+			return out, err
+		}}
+		r := newFusedRun(t, g, DurabilitySync, input(`{}`))
+		s, err := OpenSegment(g, r.suspended(), false, nil, SegmentProgress{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		carried := 0
+		result, err := s.Run(t.Context(), SegmentHost{Keep: func(context.Context) error {
+			record, _ := s.Record()
+			carried += len(record)
+			return nil
+		}})
+		if err == nil {
+			err = result.read()
+		}
+		if n := len(result.Deliveries); err != nil || n > c.most || n < c.most*2/3 || carried > maxCarried*11/10 {
+			t.Errorf("%s: %d, at most %d, with heartbeats of %d bytes together, %v", name, n, c.most, carried, err)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type segmentRecord struct {
 	full    bool
 	held    int    // deliveries in stored
 	waiting int    // deliveries in pending
+	carried int    // bytes, by all heartbeats
 	digest  string // of the last delivery in stored that goes without, "" for none
 	newest  string // likewise, with those in pending
 	writer  *flate.Writer
@@ -90,6 +91,19 @@ func onlyOutcome(d *Delivery, encoded []byte) []byte {
 func (r *segmentRecord) bytes() (record []byte, deliveries int, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.bytesLocked()
+}
+
+// carry returns what the next heartbeat carries, and how many deliveries.
+func (r *segmentRecord) carry() (record []byte, deliveries int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	record, deliveries, _ = r.bytesLocked()
+	r.carried += len(record)
+	return record, deliveries
+}
+
+func (r *segmentRecord) bytesLocked() (record []byte, deliveries int, whole bool) {
 	if r.pending.Len() > 0 && !r.full {
 		r.compress()
 	}
@@ -113,11 +127,11 @@ func appendSeal(record []byte, digest string) []byte {
 	return append(record, seal...)
 }
 
-// isFull reports whether a heartbeat does not carry all deliveries.
-func (r *segmentRecord) isFull() bool {
+// isSpent reports whether another segment does better: a heartbeat does not carry all deliveries, or they have carried much.
+func (r *segmentRecord) isSpent() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.full
+	return r.full || r.carried > maxCarried
 }
 
 func (r *segmentRecord) compress() {

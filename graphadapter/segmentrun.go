@@ -50,8 +50,7 @@ func (s *Segment) room() int { return orDefault(s.req.LedgerBytes, maxOutcomeByt
 
 // Record is what a heartbeat carries of the deliveries, and how many they are. It is safe for concurrent use.
 func (s *Segment) Record() (record []byte, deliveries int) {
-	record, deliveries, _ = s.record.bytes()
-	return record, deliveries
+	return s.record.carry()
 }
 
 // enter makes a task one of those under way, with what earlier executions left to it.
