@@ -64,12 +64,12 @@ func (s *Segment) mark(queue []*pregel.Task) {
 	if m.before == 0 || m.over || m.made-m.last < markEvery || size-m.passed < m.cost {
 		return
 	}
-	m.last, m.passed = m.made, size
 	s.loop.PutBack(queue...)
 	defer s.loop.Ready() // the same ones
 	if !s.loop.Quiet() {
-		return
+		return // until the next superstep
 	}
+	m.last, m.passed = m.made, size
 	loop, err := s.loop.Suspend()
 	if err != nil || len(loop) > maxMarkBytes {
 		m.over = true
