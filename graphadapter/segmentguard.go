@@ -62,7 +62,7 @@ func (s *Segment) keep(ctx context.Context) bool {
 			return false
 		}
 	default:
-		if _, _, whole := s.record.bytes(); !whole || s.record.isSpent() {
+		if !s.record.fits() || s.record.isSpent() {
 			return false
 		}
 	}

@@ -86,29 +86,23 @@ func onlyOutcome(d *Delivery, encoded []byte) []byte {
 	return encoded[at:]
 }
 
-// bytes returns what a heartbeat carries, and how many deliveries: all, or as many of the first ones as fit; then whole is
-// false.
-func (r *segmentRecord) bytes() (record []byte, deliveries int, whole bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.bytesLocked()
-}
-
-// carry returns what the next heartbeat carries, and how many deliveries.
+// carry returns what the next heartbeat carries, and how many deliveries: all, or as many of the first ones as fit.
 func (r *segmentRecord) carry() (record []byte, deliveries int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	record, deliveries, _ = r.bytesLocked()
+	r.compress()
+	record = make([]byte, 0, r.stored+sealBytes)
+	record = appendSeal(append(record, r.out.Bytes()[:r.stored]...), r.digest)
 	r.carried += len(record)
-	return record, deliveries
+	return record, r.held
 }
 
-func (r *segmentRecord) bytesLocked() (record []byte, deliveries int, whole bool) {
-	if r.pending.Len() > 0 && !r.full {
-		r.compress()
-	}
-	record = slices.Grow([]byte(nil), r.stored+sealBytes)
-	return appendSeal(append(record, r.out.Bytes()[:r.stored]...), r.digest), r.held, !r.full
+// fits finds out whether the next heartbeat carries all deliveries.
+func (r *segmentRecord) fits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.compress()
+	return !r.full
 }
 
 // sealBytes is how long what appendSeal appends is at most.
@@ -135,6 +129,9 @@ func (r *segmentRecord) isSpent() bool {
 }
 
 func (r *segmentRecord) compress() {
+	if r.pending.Len() == 0 || r.full {
+		return
+	}
 	if r.writer == nil {
 		r.writer = recordWriters.Get().(*flate.Writer)
 		r.writer.Reset(&r.out)

@@ -29,7 +29,7 @@ func TestARecordStaysSmall(t *testing.T) {
 			}
 			r.add(&d, encoded, c.only)
 			var held int
-			record, held, _ = r.bytes()
+			record, held = r.carry()
 			if i%97 > 0 {
 				continue
 			}
@@ -110,7 +110,7 @@ func TestARecordOfOtherTasksIsNotDelivered(t *testing.T) {
 			}
 			record.add(&d, encoded, true)
 		}
-		text, _, _ := record.bytes()
+		text, _ := record.carry()
 		return text
 	}
 	deliver := func(text []byte) error {
@@ -148,15 +148,15 @@ func TestARecordThatIsFullHoldsWhatFits(t *testing.T) {
 		r := newSegmentRecord(most)
 		for i := range before {
 			r.add(&Delivery{}, fmt.Appendf(nil, `{"key":"%d/small"}`, i), false)
-			if _, _, whole := r.bytes(); !whole {
+			if !r.fits() {
 				t.Fatalf("%d small deliveries do not fit", i+1)
 			}
 		}
 		r.add(&Delivery{}, fmt.Appendf(nil, `{"key":"%s"}`, randomText(2*most)), false)
-		record, held, whole := r.bytes()
+		record, held := r.carry()
 		all, err := DecodeRecord(record)
-		if whole || err != nil || len(all) != before || held != before || len(record) > most {
-			t.Errorf("%d deliveries before: %d bytes hold %d, error %v, whole %t", before, len(record), len(all), err, whole)
+		if r.fits() || err != nil || len(all) != before || held != before || len(record) > most {
+			t.Errorf("%d deliveries before: %d bytes hold %d, error %v, whole %t", before, len(record), len(all), err, r.fits())
 		}
 		r.close()
 	}
