@@ -37,17 +37,21 @@ type segmentRecord struct {
 	out     bytes.Buffer
 	stored  int // bytes of out that fit a heartbeat
 	full    bool
-	held    int    // deliveries in stored
-	waiting int    // deliveries in pending
+	held    extent // what is in stored
+	added   extent // that, and what is pending
 	carried int    // bytes, by all heartbeats
-	digest  string // of the last delivery in stored that goes without, "" for none
-	newest  string // likewise, with those in pending
 	writer  *flate.Writer
 	text    bytes.Buffer // what out is of
 	flushes int          // in out
 }
 
-// mostFlushes is how many flushes a record has before it is compressed anew: each costs as much as half of what an everyday
+// extent is how much of a segment is somewhere.
+type extent struct {
+	deliveries int
+	digest     string // of the last delivery that goes without its task, "" for none
+}
+
+// mostFlushes is how many flushes a record has before it is compressed anew: each takes some ten bytes, more than a small
 // delivery does, and every heartbeat carries all of them.
 const mostFlushes = 64
 
@@ -67,9 +71,9 @@ func (r *segmentRecord) add(d *Delivery, encoded []byte, only bool) {
 	if r.full {
 		return
 	}
-	r.waiting++
+	r.added.deliveries++
 	if outcome := onlyOutcome(d, encoded); only && outcome != nil {
-		r.newest = d.Digest
+		r.added.digest = d.Digest
 		r.pending.WriteByte('{')
 		encoded = outcome
 	}
@@ -92,9 +96,9 @@ func (r *segmentRecord) carry() (record []byte, deliveries int) {
 	defer r.mu.Unlock()
 	r.compress()
 	record = make([]byte, 0, r.stored+sealBytes)
-	record = appendSeal(append(record, r.out.Bytes()[:r.stored]...), r.digest)
+	record = appendSeal(append(record, r.out.Bytes()[:r.stored]...), r.held.digest)
 	r.carried += len(record)
-	return record, r.held
+	return record, r.held.deliveries
 }
 
 // fits finds out whether the next heartbeat carries all deliveries.
@@ -151,8 +155,7 @@ func (r *segmentRecord) compress() {
 		r.full = true
 		return
 	}
-	r.stored, r.digest = r.out.Len(), r.newest
-	r.held, r.waiting = r.held+r.waiting, 0
+	r.stored, r.held = r.out.Len(), r.added
 }
 
 // close gives the compressor back.
@@ -167,7 +170,8 @@ func (r *segmentRecord) close() {
 }
 
 // DecodeRecord reads the deliveries of a heartbeat. Those that go without their tasks have an empty Key, and all but the last
-// of them an empty Digest, until [Redeliver] has found their tasks.
+// of them an empty Digest, until [Redeliver] has found their tasks. The error says that it is no record, or one that was cut
+// off.
 func DecodeRecord(record []byte) ([]Delivery, error) {
 	if len(record) == 0 {
 		return nil, nil
