@@ -40,6 +40,7 @@ Drop and compensate also clean up behind a run that has failed.`,
 	})
 	cmd.Flags().StringVar(&mode, "mode", string(superstep.CancelKeep), "keep, drop or compensate")
 	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	choices(cmd, "mode", cancelModes...)
 	return cmd
 }
 

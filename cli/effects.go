@@ -31,7 +31,7 @@ func (a *app) showThreadEffects(view superstep.EffectsView) error {
 	if len(view.Effects) == 0 {
 		a.printf("no effects\n")
 	} else {
-		t := newTable("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE", "NODE", "STEP", "TIME", "RUN")
+		t := a.statusTable("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE", "NODE", "STEP", "TIME", "RUN")
 		for _, e := range view.Effects {
 			at := ""
 			if !e.Time.IsZero() {

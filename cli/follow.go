@@ -43,6 +43,7 @@ func (a *app) progressLines() func(superstep.Progress) {
 		}
 	}
 	screen := newFollowScreen(a.stdout)
+	screen.colours = a.colours
 	return screen.show
 }
 
@@ -51,18 +52,18 @@ func (a *app) showEnd(view superstep.ThreadView) {
 	switch view.Status {
 	case superstep.StatusWaiting, superstep.StatusWaitingEvent:
 	case superstep.StatusFinished:
-		a.printf("finished\n")
+		a.printf("%s\n", a.status("finished"))
 		a.showValues(view.Output)
 	case superstep.StatusPaused:
-		a.printf("paused%s%s\n", pausedOf(view), before(view.Nodes))
+		a.printf("%s%s%s\n", a.status("paused"), pausedOf(view), before(view.Nodes))
 	case superstep.StatusStopped:
-		a.printf("%s%s\n", whyStopped(view), before(view.Nodes))
+		a.printf("%s%s\n", a.status(whyStopped(view)), before(view.Nodes))
 	default:
 		held := ""
 		if view.Held {
 			held = ", held open"
 		}
-		a.printf("%s%s%s\n", view.Status, held, colon(first(view.Error, view.Problem)))
+		a.printf("%s%s%s\n", a.status(string(view.Status)), held, colon(first(view.Error, view.Problem)))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type followScreen struct {
 	out        io.Writer
 	step, node int // widths
+	colours    bool
 }
 
 // The widths that most graphs need.
@@ -43,7 +44,7 @@ func (s *followScreen) show(p superstep.Progress) {
 	s.node = max(s.node, utf8.RuneCountInString(node))
 	head := fmt.Sprintf("step %-*s  %-*s  ", s.step, step, s.node, node)
 	inline, below := splitNotes(p.Notes)
-	line := fmt.Sprintf("%s%-*s   %s", head, stateWidth, state, join(inline, tail))
+	line := head + paint(s.colours, fmt.Sprintf("%-*s", stateWidth, state)) + "   " + join(inline, tail)
 	fmt.Fprintln(s.out, strings.TrimRight(line, " "))
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head)+stateWidth+3)
 	for _, note := range below {

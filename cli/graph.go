@@ -29,6 +29,7 @@ func (a *app) graphCommand() *cobra.Command {
 		},
 	})
 	cmd.Flags().StringVar(&format, "format", superstep.DrawText, "`FORMAT`: "+strings.Join(drawings, ", "))
+	choices(cmd, "format", drawings...)
 	return cmd
 }
 

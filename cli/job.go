@@ -76,6 +76,7 @@ func (a *app) jobListCommand() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&q.Leader, "leader", "", "only jobs of `LEADER`")
 	cmd.Flags().StringVar(&status, "status", "", "only jobs whose `STATUS` is running, finished, failed or stopped")
+	choices(cmd, "status", "running", "finished", "failed", "stopped")
 	cmd.Flags().IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` jobs, up to %d", mostListed))
 	return cmd
 }
@@ -106,7 +107,7 @@ func (a *app) showJobs(items []superstep.JobItem, q superstep.JobsQuery) error {
 		a.printf("no jobs\n")
 		return nil
 	}
-	t := newTable("JOB", "LEADER", "STATUS", "STARTED", "GOAL")
+	t := a.statusTable("JOB", "LEADER", "STATUS", "STARTED", "GOAL")
 	waits := ""
 	for _, i := range items {
 		status := string(i.Status)

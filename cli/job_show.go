@@ -122,9 +122,11 @@ func (a *app) coloured(drawn string) string {
 	if !a.colours {
 		return drawn
 	}
-	const green, yellow, red, end = "\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[0m"
-	return strings.NewReplacer(markFinished, green+markFinished+end, markRunning, yellow+markRunning+end,
-		markRetry, yellow+markRetry+end, markFailed, red+markFailed+end, markStopped, red+markStopped+end).Replace(drawn)
+	var painted []string
+	for mark, c := range map[string]colour{markFinished: green, markRunning: yellow, markRetry: yellow, markFailed: red, markStopped: red} {
+		painted = append(painted, mark, string(c)+mark+endColour)
+	}
+	return strings.NewReplacer(painted...).Replace(drawn)
 }
 
 // showWaiting shows the open questions of a job.

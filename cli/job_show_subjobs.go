@@ -29,7 +29,7 @@ func (a *app) showSubJobs(v job.View, current, replaced []job.SubJob) error {
 	if cut := min(len(shown), mostShown); cut < len(shown) {
 		shown = shown[:cut]
 	}
-	t := newTable("SUBJOB", "EXPERT", "STATUS", "ATTEMPTS", "TOOK", "NOTE")
+	t := a.statusTable("SUBJOB", "EXPERT", "STATUS", "ATTEMPTS", "TOOK", "NOTE")
 	for _, s := range append(slices.Clone(shown), replaced[:min(len(replaced), mostShown)]...) {
 		t.row(s.ID, s.Expert, statusOfSubJob(s), fmt.Sprint(s.Attempts), a.took(s), noteOf(s, v.SubJobs))
 	}

@@ -40,6 +40,7 @@ func (a *app) listCommand() *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&q.Graph, "graph", "", "only threads of `GRAPH`")
 	cmd.Flags().StringVar(&status, "status", "", "only threads whose `STATUS` is "+statusNames(" or "))
+	choices(cmd, "status", statuses...)
 	cmd.Flags().IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` threads, up to %d", mostListed))
 	return cmd
 }
@@ -73,7 +74,7 @@ func (a *app) showList(views []superstep.ThreadView, q superstep.ListQuery) erro
 		a.printf("no threads\n")
 		return nil
 	}
-	t := newTable("THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
+	t := a.statusTable("THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
 	for _, v := range views {
 		t.row(v.Thread, v.Graph, string(v.Status), list(v.Nodes), a.ago(v.Started), note(v))
 	}

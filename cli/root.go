@@ -71,6 +71,13 @@ func (a *app) rootCommand() *cobra.Command {
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
 		a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
+	a.completeFlags(root)
+	for _, cmd := range root.Commands() {
+		a.completeFlags(cmd)
+		for _, sub := range cmd.Commands() {
+			a.completeFlags(sub)
+		}
+	}
 	root.SetCompletionCommandGroupID(groupOperate)
 	root.SetHelpCommandGroupID(groupOperate)
 	return root
@@ -96,7 +103,7 @@ type command struct {
 	example []string
 	// args are the names of the positional arguments; the last ones, in brackets, may be missing.
 	args []string
-	// complete are the possible values of the first argument.
+	// complete are the possible values of the first argument; without them a server is asked.
 	complete []string
 	run      func(cmd *cobra.Command, args []string) error
 }
@@ -107,13 +114,13 @@ func (a *app) build(c command) *cobra.Command {
 		lines[i] = "  " + a.program + " " + line
 	}
 	return &cobra.Command{
-		Use:       c.use,
-		Short:     c.short,
-		Long:      strings.TrimSpace(c.short + ".\n\n" + c.about),
-		Example:   strings.Join(lines, "\n"),
-		GroupID:   c.group,
-		Args:      positional(c.args),
-		ValidArgs: c.complete,
+		Use:               c.use,
+		Short:             c.short,
+		Long:              strings.TrimSpace(c.short + ".\n\n" + c.about),
+		Example:           strings.Join(lines, "\n"),
+		GroupID:           c.group,
+		Args:              positional(c.args),
+		ValidArgsFunction: a.complete(c.args, c.complete),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkOutput(); err != nil {
 				return err

@@ -46,7 +46,7 @@ func onThread[View any](a *app, ctx context.Context, thread string,
 }
 
 func (a *app) showThread(view superstep.ThreadView) error {
-	a.printf("%s  %s\n", clean(view.Thread), view.Status)
+	a.printf("%s  %s\n", clean(view.Thread), a.status(string(view.Status)))
 	if err := a.threadFacts(view).writeTo(a.stdout, ""); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (a *app) showEffects(effects []superstep.EffectView) error {
 		return nil
 	}
 	a.printf("\n")
-	t := newTable("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")
+	t := a.statusTable("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")
 	for _, e := range effects {
 		t.row(e.Key, e.Effect, e.State, fmt.Sprint(e.Attempts), cell(e.Receipt), e.Evidence)
 	}

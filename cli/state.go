@@ -51,7 +51,7 @@ whole. Ended threads are read from the server, without a worker.`,
 }
 
 func (a *app) showState(view superstep.StateView, req superstep.StateRequest) error {
-	a.printf("%s  %s  step %d  checkpoint %s\n", clean(view.Thread), view.Status, view.Step, clean(view.Checkpoint))
+	a.printf("%s  %s  step %d  checkpoint %s\n", clean(view.Thread), a.status(string(view.Status)), view.Step, clean(view.Checkpoint))
 	if err := a.showPlace(view, req.Subgraph); err != nil {
 		return err
 	}

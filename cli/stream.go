@@ -49,6 +49,7 @@ goes on with exactly the rest, in any process: keep it to follow a thread across
 	flags.StringSliceVar(&modes, "mode", []string{string(superstep.StreamUpdates)}, "`MODE` to show; repeat it for several")
 	flags.StringVar(&r.From, "from", "", "go on behind the part of this `OFFSET`")
 	flags.BoolVar(&r.Subgraphs, "subgraphs", false, "subgraphs too")
+	choices(cmd, "mode", streamModes...)
 	return cmd
 }
 
@@ -118,7 +119,7 @@ func (a *app) showStreamEnd(view superstep.ThreadView, offset string) {
 	if a.json() {
 		return // each part has said its offset
 	}
-	a.printf("%s%s\n", view.Status, colon(first(view.Error, view.Problem)))
+	a.printf("%s%s\n", a.status(string(view.Status)), colon(first(view.Error, view.Problem)))
 	if offset != "" {
 		a.printf("offset  %s\n", clean(offset))
 	}
