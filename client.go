@@ -127,6 +127,9 @@ func (c *Client) hasAttributes(ctx context.Context) (attributes, error) {
 	return has, nil
 }
 
+// startServer says how a server is started on one's own machine, in whatever program the reader is.
+const startServer = "Superstep's devserver, or temporal server start-dev"
+
 // The bounds of calls that a worker answers. After a worker was lost some take 8 to 14 seconds until another one has
 // them, so nothing gives up earlier.
 const (
@@ -150,7 +153,7 @@ func (c *Client) explain(err error, graph, thread string) error {
 		e.Kind, e.Cause = ErrNotFound, nil
 		e.Message, e.Do, e.Command = "there is no thread "+quote(thread), "List the threads there are", []string{"list"}
 	case errors.As(err, &unavailable):
-		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: go run ./devserver"
+		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: "+startServer
 	case errors.As(err, &tooLarge):
 		e.Kind, e.Message = ErrBadInput, "the server refused the request"
 	case errors.Is(err, context.Canceled):
@@ -162,7 +165,7 @@ func (c *Client) explain(err error, graph, thread string) error {
 }
 
 // explainQuery does the same for a call that a worker has to answer.
-func (c *Client) explainQuery(err error, graph, thread string) error {
+func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 	var (
 		failed   *serviceerror.QueryFailed
 		noPoller *serviceerror.FailedPrecondition
@@ -178,12 +181,17 @@ func (c *Client) explainQuery(err error, graph, thread string) error {
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
 			Message: fmt.Sprintf("no worker can go on with thread %q", thread), Do: "See why", Command: []string{"show", thread}}
 	case errors.As(err, &noPoller), errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
-		return c.noWorker(graph, thread)
+		return noWorker(graph, thread, queue)
 	}
 	return c.explain(err, graph, thread)
 }
 
-func (c *Client) noWorker(graph, thread string) error {
+// noWorker says that nobody answers on a task queue: the run's own, where there is a run.
+func noWorker(graph, thread, queue string) error {
+	do := "Start one"
+	if graph != "" {
+		do = "Start one that serves the graph " + quote(graph)
+	}
 	return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
-		Message: "no worker answers on task queue " + quote(c.cfg.TaskQueue), Do: "Start one", Command: []string{"worker"}}
+		Message: "no worker answers on task queue " + quote(queue), Do: do, Command: []string{"worker"}}
 }

@@ -62,7 +62,7 @@ func orNone(names []string) string {
 func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply *workflows.AdmitReply) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if err := c.somebodyPolls(bounded, req.Graph); err != nil {
+	if err := c.somebodyPolls(bounded, req.Graph, c.cfg.TaskQueue); err != nil {
 		return err
 	}
 	id := deskPrefix + c.cfg.TaskQueue
@@ -77,7 +77,7 @@ func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return c.explainQuery(err, req.Graph, "")
+		return c.explainQuery(err, req.Graph, "", c.cfg.TaskQueue)
 	}
 	*reply = workflows.AdmitReply{}
 	return value.Get(reply)
@@ -85,13 +85,13 @@ func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply 
 
 // somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes):
 // otherwise the wait for a reply would be in vain.
-func (c *Client) somebodyPolls(ctx context.Context, graph string) error {
-	queue, err := c.temporal.DescribeTaskQueue(ctx, c.cfg.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+func (c *Client) somebodyPolls(ctx context.Context, graph, queue string) error {
+	described, err := c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return c.explain(err, graph, "")
 	}
-	if len(queue.GetPollers()) == 0 {
-		return c.noWorker(graph, "")
+	if len(described.GetPollers()) == 0 {
+		return noWorker(graph, "", queue)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (c *Client) noEvents(last *lastRun) error {
 // sendEvent has the run take the event, or stores it for the next worker.
 func (c *Client) sendEvent(ctx context.Context, last *lastRun, wire workflows.EventRequest) (EventReply, error) {
 	reply := EventReply{Thread: last.thread, Event: wire.Name}
-	err := c.somebodyPolls(ctx, last.graph)
+	err := c.somebodyPolls(ctx, last.graph, last.queue)
 	if err == nil {
 		var taken workflows.EventReply
 		err = c.update(ctx, last, wire.ID, workflows.UpdateEvent, wire, &taken)

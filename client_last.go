@@ -25,6 +25,7 @@ import (
 type lastRun struct {
 	thread, graph, runID string
 	kind                 string // of workflow
+	queue                string // the task queue of its workers, which may be another one than the client's
 	// first is the run that this one continues as new ones of the same execution, or this one.
 	first     string
 	open      bool
@@ -55,6 +56,7 @@ func (c *Client) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 	return &lastRun{
 		kind: kind, thread: thread, graph: c.graphOf(info), runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
 		first:   cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()),
+		queue:   described.GetExecutionConfig().GetTaskQueue().GetName(),
 		open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
 		started: info.GetStartTime().AsTime(), described: described,
 	}, nil
@@ -200,7 +202,7 @@ func (c *Client) query(ctx context.Context, last *lastRun, name string, into any
 	defer cancel()
 	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name)
 	if err != nil {
-		return c.explainQuery(err, last.graph, last.thread)
+		return c.explainQuery(err, last.graph, last.thread, last.queue)
 	}
 	if err := value.Get(into); err != nil {
 		return &Error{Kind: ErrBadInput, Thread: last.thread, Message: "a worker's reply cannot be read", Cause: err}

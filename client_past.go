@@ -74,7 +74,7 @@ func (c *Client) stateNow(ctx context.Context, g *graphadapter.Graph, last *last
 	probe, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var s workflows.State
-	asked := c.somebodyPolls(probe, last.graph)
+	asked := c.somebodyPolls(probe, last.graph, last.queue)
 	if asked == nil {
 		asked = c.query(probe, last, workflows.QueryState, &s)
 	}

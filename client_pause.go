@@ -78,7 +78,7 @@ func (c *Client) pauseRun(ctx context.Context, _ *graphadapter.Graph, r PauseReq
 // sendPause has the run take the request, or stores it for the next worker.
 func (c *Client) sendPause(ctx context.Context, last *lastRun, wire workflows.PauseRequest) (PauseReply, error) {
 	reply := PauseReply{Thread: last.thread, Status: StatusRunning}
-	err := c.somebodyPolls(ctx, last.graph)
+	err := c.somebodyPolls(ctx, last.graph, last.queue)
 	if err == nil {
 		var taken workflows.PauseReply
 		err = c.update(ctx, last, wire.ID, workflows.UpdatePause, wire, &taken)

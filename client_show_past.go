@@ -15,7 +15,7 @@ func (c *Client) addOpen(ctx context.Context, last *lastRun, v *ThreadView) erro
 		return ctx.Err()
 	}
 	if err != nil && v.Problem == "" {
-		v.Problem = err.Error()
+		v.Problem = problemOf(err)
 	}
 	if errors.Is(err, ErrNoWorker) {
 		state, err = c.stateTold(ctx, last)
@@ -28,11 +28,25 @@ func (c *Client) addOpen(ctx context.Context, last *lastRun, v *ThreadView) erro
 	return nil
 }
 
+// problemOf is what an error says on the screen of a thread, without the command that shows that screen again.
+func problemOf(err error) string {
+	var known *Error
+	if !errors.As(err, &known) {
+		return err.Error()
+	}
+	told := *known
+	if len(told.Command) > 0 && told.Command[0] == "show" {
+		told.Do = ""
+	}
+	told.Command = nil
+	return told.Error()
+}
+
 // stateAsked asks a worker, not for long.
 func (c *Client) stateAsked(ctx context.Context, last *lastRun) (state workflows.State, err error) {
 	probe, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if err = c.somebodyPolls(probe, last.graph); err == nil {
+	if err = c.somebodyPolls(probe, last.graph, last.queue); err == nil {
 		err = c.query(probe, last, workflows.QueryState, &state)
 	}
 	return state, err

@@ -107,7 +107,7 @@ func (f *jobFollower) ask(ctx context.Context) error {
 	defer cancel()
 	value, err := f.client.temporal.QueryWorkflow(bounded, f.last.thread, f.last.runID, workflows.QueryJobEvents, f.after)
 	if err != nil {
-		if err = f.client.explainQuery(err, f.last.graph, f.last.thread); errors.Is(err, ErrNoWorker) {
+		if err = f.client.explainQuery(err, f.last.graph, f.last.thread, f.last.queue); errors.Is(err, ErrNoWorker) {
 			return nil
 		}
 		return err

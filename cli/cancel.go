@@ -105,7 +105,7 @@ func (a *app) showLeft(c *superstep.CancelView) error {
 		return err
 	}
 	if c.More > 0 {
-		a.printf("and %d more: superstep effects lists all\n", c.More)
+		a.printf("and %d more: %s lists all\n", c.More, a.program+" effects")
 	}
 	return nil
 }

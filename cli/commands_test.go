@@ -70,6 +70,38 @@ func TestCompletion(t *testing.T) {
 	require.NotContains(t, stdout.String(), "report")
 }
 
+// TestHelpSpeaksOfTheProgramsOwnGraph: a program with graphs of its own shows no command line that it would refuse.
+func TestHelpSpeaksOfTheProgramsOwnGraph(t *testing.T) {
+	a := &app{program: "reports", graphs: []superstep.Runnable{drawn{"report"}}}
+	root := a.rootCommand()
+	for _, cmd := range append(root.Commands(), root) {
+		require.NotContains(t, cmd.Long+cmd.Example, "refund", cmd.Name())
+		require.NotContains(t, cmd.Long+cmd.Example, "superstep ", cmd.Name())
+	}
+	run, _, err := root.Find([]string{"run"})
+	require.NoError(t, err)
+	require.Contains(t, run.Example, "reports run report --thread r-8 --input @input.json --interrupt-before work")
+}
+
+// TestAHintCanBeTyped: only a program that has the graph is told to start a worker of its own.
+func TestAHintCanBeTyped(t *testing.T) {
+	noWorker := &superstep.Error{Kind: superstep.ErrNoWorker, Graph: "report", Message: "no worker answers on task queue \"q\"",
+		Do: "Start one that serves the graph \"report\"", Command: []string{"worker"}}
+	for _, c := range []struct {
+		graphs []superstep.Runnable
+		says   string
+	}{
+		{nil, "no worker answers on task queue \"q\". Start one that serves the graph \"report\"\n"},
+		{[]superstep.Runnable{drawn{"refund"}}, "no worker answers on task queue \"q\". Start one that serves the graph \"report\"\n"},
+		{[]superstep.Runnable{drawn{"report"}}, "no worker answers on task queue \"q\". Start one that serves the graph \"report\": superstep worker\n"},
+	} {
+		a, _, stderr := testApp(t, &script{}, "")
+		a.graphs = c.graphs
+		require.Equal(t, ExitUnreachable, a.report(noWorker))
+		require.Equal(t, c.says, stderr.String())
+	}
+}
+
 func TestDrawing(t *testing.T) {
 	for _, format := range drawings {
 		a, stdout, stderr := testApp(t, &script{}, "")

@@ -31,14 +31,16 @@ var suggestions = map[string]suggestion{
 // complete suggests values for the positional arguments of these names. known are values for the first one that need no
 // server.
 func (a *app) complete(names, known []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) >= len(names) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var found []cobra.Completion
+		switch {
+		case len(args) >= len(names):
+		case len(args) == 0 && len(known) > 0:
+			found = known
+		default:
+			found = a.suggest(cmd.Context(), suggestions[strings.Trim(names[len(args)], "[]")], args)
 		}
-		if len(args) == 0 && len(known) > 0 {
-			return known, cobra.ShellCompDirectiveNoFileComp
-		}
-		return a.suggest(cmd.Context(), suggestions[strings.Trim(names[len(args)], "[]")], args), cobra.ShellCompDirectiveNoFileComp
+		return begunWith(found, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
@@ -72,9 +74,14 @@ func completeFlag(cmd *cobra.Command, name string, values func(*cobra.Command, [
 		return
 	}
 	// The only error is a flag that is not there.
-	_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return values(cmd, args), cobra.ShellCompDirectiveNoFileComp
+	_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return begunWith(values(cmd, args), typed), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// begunWith keeps what goes on as it was begun: not every shell leaves out the rest.
+func begunWith(found []cobra.Completion, typed string) []cobra.Completion {
+	return slices.DeleteFunc(slices.Clone(found), func(c cobra.Completion) bool { return !strings.HasPrefix(c, typed) })
 }
 
 // suggest asks the server. Whatever goes wrong suggests nothing: the shell has no place for an error.

@@ -41,7 +41,7 @@ func dialError(opts client.Options, err error) error {
 		e.Do = "Check --tls-ca, --tls-server-name and --tls-cert"
 	case isLoopback(opts.HostPort):
 		e.Message, e.Cause = "no Temporal server at "+opts.HostPort, nil // "connection refused" adds nothing
-		e.Do = "Start one: go run ./devserver"
+		e.Do = "Start one (Superstep's devserver, or temporal server start-dev), or name another one with --address"
 	default:
 		e.Message = "no Temporal server at " + opts.HostPort
 		e.Do = "Check --address or TEMPORAL_ADDRESS"

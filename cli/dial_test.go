@@ -95,7 +95,7 @@ func TestDialNobody(t *testing.T) {
 	require.NoError(t, listener.Close())
 	err = dialWith(t, environment{}, "--address", address)
 	require.ErrorIs(t, err, superstep.ErrNoServer)
-	require.Equal(t, "no Temporal server at "+address+". Start one: go run ./devserver", err.Error())
+	require.Equal(t, "no Temporal server at "+address+". Start one (Superstep's devserver, or temporal server start-dev), or name another one with --address", err.Error())
 	require.False(t, isRefusal(err))
 }
 

@@ -96,6 +96,19 @@ func viewOf(err error) errorView {
 	return v
 }
 
+// canType reports whether the command of an error does in this program what the error says: only the program that has
+// a graph can serve that graph.
+func (a *app) canType(e *superstep.Error) bool {
+	if e.Command[0] != "worker" {
+		return true
+	}
+	if e.Graph == "" {
+		return len(a.graphs)+len(a.leaders) > 0
+	}
+	_, ok := a.graph(e.Graph)
+	return ok
+}
+
 // report writes err to stderr, as one line, and returns the exit code.
 func (a *app) report(err error) int {
 	var silent statusExit
@@ -110,8 +123,13 @@ func (a *app) report(err error) int {
 	var known *superstep.Error
 	if errors.As(err, &known) && len(known.Command) > 0 {
 		// The command as it can be typed here: this program's name, this connection.
-		v.Command = a.commandLine(known.Command...)
-		text = strings.Replace(text, "superstep "+strings.Join(known.Command, " "), v.Command, 1)
+		typed := "superstep " + strings.Join(known.Command, " ")
+		if a.canType(known) {
+			v.Command = a.commandLine(known.Command...)
+			text = strings.Replace(text, typed, v.Command, 1)
+		} else {
+			text = strings.Replace(text, ": "+typed, "", 1)
+		}
 	}
 	if !a.json() {
 		fmt.Fprintln(a.stderr, a.redact(clean(text)))

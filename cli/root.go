@@ -44,7 +44,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           a.program,
 		Short:         "Run graphs durably",
-		Long:          fmt.Sprintf(rootAbout, a.program),
+		Long:          a.ownWords(fmt.Sprintf(rootAbout, a.program)),
 		SilenceErrors: true, // run reports them, in one line
 		SilenceUsage:  true,
 		Args:          a.unknownCommand,
@@ -111,12 +111,12 @@ type command struct {
 func (a *app) build(c command) *cobra.Command {
 	lines := make([]string, len(c.example))
 	for i, line := range c.example {
-		lines[i] = "  " + a.program + " " + line
+		lines[i] = "  " + a.program + " " + a.ownWords(line)
 	}
 	return &cobra.Command{
 		Use:               c.use,
 		Short:             c.short,
-		Long:              strings.TrimSpace(c.short + ".\n\n" + c.about),
+		Long:              strings.TrimSpace(c.short + ".\n\n" + strings.ReplaceAll(c.about, " superstep ", " "+a.program+" ")),
 		Example:           strings.Join(lines, "\n"),
 		GroupID:           c.group,
 		Args:              positional(c.args),
@@ -131,6 +131,22 @@ func (a *app) build(c command) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// ownWords are the words of an example in a program that has graphs of its own: the first of these stands for the
+// refund graph, one of its nodes for that graph's, and a file for an input that nobody but the graph knows.
+func (a *app) ownWords(example string) string {
+	const graph, node = "refund", "commit_refund"
+	if _, has := a.graph(graph); has || len(a.graphs) == 0 {
+		return example
+	}
+	own := a.graphs[0]
+	last := node
+	if nodes := own.Adapter().Spec.Nodes; len(nodes) > 0 {
+		last = nodes[len(nodes)-1].Name
+	}
+	return strings.NewReplacer(node, last, graph, own.Name(),
+		`'{"order_id":"o-7"}'`, "@input.json", `'{"order_id":"o-8"}'`, "@input.json", "order.json", "input.json").Replace(example)
 }
 
 // positional checks the number of arguments and says which one is missing or too much.

@@ -33,8 +33,9 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 // TestScreens plays the command lines in testdata/screens. The directives:
 //
 //	service          the replies of the server from here on, as JSON by method; its parts are kept until replaced
-//	cmd [calls] [graphs=(a,b)]   a command line, and below it what comes from standard input; shows both outputs, the
-//	                             exit code, and with calls what the server was asked
+//	cmd [calls] [colours] [graphs=(a,b)]   a command line, and below it what comes from standard input; shows both outputs,
+//	                             the exit code, with calls what the server was asked, and with colours what a
+//	                             terminal shows, as <green>finished</>
 func TestScreens(t *testing.T) {
 	datadriven.Walk(t, "testdata/screens", func(t *testing.T, path string) {
 		s := &script{replies: map[string]reply{}}
@@ -55,6 +56,10 @@ func TestScreens(t *testing.T) {
 	})
 }
 
+// colourNames shows escape sequences as words.
+var colourNames = strings.NewReplacer(string(green), "<green>", string(yellow), "<yellow>", string(red), "<red>",
+	string(cyan), "<cyan>", string(grey), "<grey>", endColour, "</>")
+
 // playCommand runs one command line and returns what the user sees.
 func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
 	line, stdin, _ := strings.Cut(d.Input, "\n")
@@ -73,11 +78,15 @@ func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
 			}
 		}
 	}
+	a.colours = d.HasArg("colours")
 	code := a.run(ctx, args[1:])
+	if len(args) > 1 && args[1] == "__complete" {
+		stderr.Reset() // the library explains itself to who writes completions
+	}
 	checkStderr(t, d, stderr.String(), code)
 	checkNext(t, d, stdout.String())
 	var out strings.Builder
-	out.WriteString(stdout.String())
+	out.WriteString(colourNames.Replace(stdout.String()))
 	for line := range strings.Lines(stderr.String()) {
 		out.WriteString("stderr: " + line)
 	}
