@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -200,6 +201,11 @@ func (c *Client) startExecution(ctx context.Context, thread string, in workflows
 	if in.Attributes {
 		start.SearchAttributes = runAttributes(in.Graph)
 	}
+	summary, err := c.cfg.DataConverter.ToPayload("graph " + in.Graph)
+	if err != nil {
+		return "", &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the summary cannot be encoded", Cause: err}
+	}
+	start.UserMetadata = &sdkpb.UserMetadata{Summary: summary}
 	if err := c.stillLast(ctx, last); err != nil {
 		return "", err
 	}

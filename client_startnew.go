@@ -21,7 +21,9 @@ func (c *Client) startNew(ctx context.Context, thread string, in workflows.Graph
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
-		Memo:                                     map[string]any{},
+		// What Temporal's own screens show beside the type, which is the same for all graphs.
+		StaticSummary: "graph " + in.Graph,
+		Memo:          map[string]any{},
 	}
 	for name, value := range memo {
 		options.Memo[name] = value

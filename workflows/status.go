@@ -62,8 +62,10 @@ func (r *run) resting() string {
 // standing reports whether the run stands still, so that its state may be changed.
 func (r *run) standing() bool { return r.status != StatusRunning && !r.cancel.undoing }
 
-// show brings the search attributes up to date: one event, only when people have something new to see.
+// show brings the details of Temporal's own screens up to date, which leaves no event, and the search attributes: one
+// event, only when people have something new to see.
 func (r *run) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, r.details())
 	if !r.in.Attributes {
 		return
 	}
@@ -86,6 +88,7 @@ const changeClosingStatus = "closing-status"
 // showEnd shows how the run ends: who lists runs that are over sees it without reading their last events.
 func (r *run) showEnd(ctx workflow.Context, status string) {
 	r.status = status
+	workflow.SetCurrentDetails(ctx, r.details())
 	if !r.in.Attributes || workflow.GetVersion(ctx, changeClosingStatus, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return
 	}

@@ -49,17 +49,18 @@ var arrows = []arrow{
 		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
+	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
 		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
 		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
 	},
 	{
-		from: "workflows", ours: []string{"graphadapter/...", "approval", "job", "internal/clip"},
+		from: "workflows", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{
-		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/history", "activities", "workflows"},
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/draw", "internal/history", "activities", "workflows"},
 		theirs: append([]string{
 			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",

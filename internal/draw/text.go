@@ -1,4 +1,4 @@
-package superstep
+package draw
 
 import (
 	"strings"
@@ -20,7 +20,8 @@ type textDrawing struct {
 	indent string
 }
 
-func drawText(spec *pregel.Spec) string {
+// Text returns the picture as lines of text: a chain of nodes a line, and what a chain has no room for below.
+func Text(spec *pregel.Spec) string {
 	var out strings.Builder
 	textOf(&out, spec, "")
 	return out.String()
@@ -50,7 +51,7 @@ func textOf(out *strings.Builder, spec *pregel.Spec, indent string) {
 }
 
 func (d *textDrawing) all() {
-	d.queue = []string{Start}
+	d.queue = []string{pregel.Start}
 	d.drain()
 	for _, j := range d.spec.Joins {
 		line := strings.Join(j.From, " + ")
@@ -107,7 +108,7 @@ func (d *textDrawing) drain() {
 		d.drawn[name], d.named[name] = true, true
 		line := shown(name)
 		ways := d.ways[name]
-		if name != Start && len(ways) == 0 && d.into[name] > 0 {
+		if name != pregel.Start && len(ways) == 0 && d.into[name] > 0 {
 			continue // it is at the end of other lines
 		}
 		rest := d.follow(&line, ways, false)

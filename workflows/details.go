@@ -1,0 +1,65 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"superstep.dev/internal/draw"
+)
+
+// maxDrawn bounds the nodes of a graph whose picture is among the details: a larger one nobody reads in lines of text.
+const maxDrawn = 100
+
+// details are what Temporal's UI and CLI show of the run beside its events, as Markdown: where the run stands, what the
+// run asks, and the picture of its graph. The texts are those that lists show: one line each, and no parameters of an
+// approval, which may be secret.
+func (r *run) details() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s** · graph %s", r.status, literal(r.in.Graph))
+	if r.loop != nil {
+		fmt.Fprintf(&b, " · superstep %d", max(0, r.loop.Step()))
+	}
+	b.WriteByte('\n')
+	switch {
+	case r.paused != nil && r.paused.Reason != "":
+		fmt.Fprintf(&b, "\npaused: %s\n", literal(line(r.paused.Reason)))
+	case r.drained != "":
+		fmt.Fprintf(&b, "\ndrained: %s\n", literal(line(r.drained)))
+	case r.failure != nil:
+		fmt.Fprintf(&b, "\n%s\n", literal(line(r.failure.Error())))
+	}
+	if r.thread != nil {
+		r.detailOpen(&b)
+	}
+	if r.status != StatusRunning && r.program != nil && len(r.program.Spec.Nodes) <= maxDrawn {
+		fmt.Fprintf(&b, "\n~~~text\n%s~~~\n", draw.Text(r.program.Spec))
+	}
+	return b.String()
+}
+
+// detailOpen writes what the run waits for.
+func (r *run) detailOpen(b *strings.Builder) {
+	asked := r.noteOf(r.questions())
+	for _, q := range asked.Questions {
+		fmt.Fprintf(b, "\n- question %s of %s: %s", literal(q.ID), literal(q.Node), literal(q.Asks))
+	}
+	if asked.More > 0 {
+		fmt.Fprintf(b, "\n- and %d more questions", asked.More)
+	}
+	waits := r.waits()
+	for _, w := range waits[:min(len(waits), maxNoted)] {
+		fmt.Fprintf(b, "\n- %s waits for the event %s", literal(w.Node), literal(line(w.Event)))
+	}
+	if len(asked.Questions)+len(waits) > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// literal is text that Markdown shows as it stands.
+func literal(text string) string {
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + " " + text + " " + fence
+}
