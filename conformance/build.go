@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -160,7 +161,7 @@ func (b *builder) addNode(g *built, prefix string, doc *nodeDoc) error {
 		if err != nil {
 			return err
 		}
-		for _, name := range sortedKeys(calls) {
+		for _, name := range trace.Keys(calls) {
 			if err := b.addSubgraph(g, doc.Name, name); err != nil {
 				return err
 			}
@@ -210,7 +211,7 @@ func (b *builder) addBranch(g *built, prefix string, doc *branchDoc) error {
 // writes turns an object of channel values into writes, in order of name: the order within one task shows nowhere.
 func (g *built) writes(values map[string]any) []pregel.Write {
 	out := make([]pregel.Write, 0, len(values))
-	for _, channel := range sortedKeys(values) {
+	for _, channel := range trace.Keys(values) {
 		out = append(out, toWrite(g.kinds, channel, values[channel]))
 	}
 	return out
@@ -220,10 +221,10 @@ func (g *built) writes(values map[string]any) []pregel.Write {
 func toWrite(kinds map[string]pregel.Kind, channel string, value any) pregel.Write {
 	if object, ok := value.(map[string]any); ok && len(object) == 1 && kinds[channel] == pregel.KindReduce {
 		if v, ok := object[overwriteKey]; ok {
-			return pregel.Write{Channel: channel, Value: encode(v), Overwrite: true}
+			return pregel.Write{Channel: channel, Value: trace.Encode(v), Overwrite: true}
 		}
 	}
-	return pregel.Write{Channel: channel, Value: encode(value)}
+	return pregel.Write{Channel: channel, Value: trace.Encode(value)}
 }
 
 // overwriteKey marks a value that replaces instead of being reduced.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"superstep.dev/conformance/trace"
 )
 
 // caseDoc is one case as it stands in its file: a graph, actions on it, and the answer to each.
@@ -83,7 +85,7 @@ type nodeList []string
 // decodeCase decodes one case strictly: what this runner does not know is an error, never ignored.
 func decodeCase(text []byte) (*caseDoc, error) {
 	var c caseDoc
-	if err := decodeStrict(text, &c); err != nil {
+	if err := trace.DecodeStrict(text, &c); err != nil {
 		return nil, fmt.Errorf("decoding the case: %w", err)
 	}
 	switch {
@@ -124,15 +126,15 @@ func (c *caseDoc) checkpointed() bool { return c.Checkpointer == nil || *c.Check
 
 // UnmarshalJSON keeps the channels' order.
 func (c *channelDocs) UnmarshalJSON(text []byte) error {
-	members, err := decodeMembers(text)
+	members, err := trace.Members(text)
 	if err != nil {
 		return fmt.Errorf("channels: %w", err)
 	}
 	*c = channelDocs{}
 	for _, m := range members {
-		channel := channelDoc{Name: m.name}
-		if err := decodeStrict(m.value, &channel); err != nil {
-			return fmt.Errorf("channel %q: %w", m.name, err)
+		channel := channelDoc{Name: m.Name}
+		if err := trace.DecodeStrict(m.Value, &channel); err != nil {
+			return fmt.Errorf("channel %q: %w", m.Name, err)
 		}
 		*c = append(*c, channel)
 	}
@@ -143,18 +145,18 @@ func (c *channelDocs) UnmarshalJSON(text []byte) error {
 func (e *edgeDoc) UnmarshalJSON(text []byte) error {
 	var ends []json.RawMessage
 	if err := json.Unmarshal(text, &ends); err != nil || len(ends) != 2 {
-		return fmt.Errorf("an edge is [from, to], got %s", brief(string(text)))
+		return fmt.Errorf("an edge is [from, to], got %s", trace.Brief(string(text)))
 	}
 	var from string
 	if err := json.Unmarshal(ends[0], &from); err == nil {
 		e.from = []string{from}
 	} else if err := json.Unmarshal(ends[0], &e.from); err != nil {
-		return fmt.Errorf("edge %s: from: %w", brief(string(text)), err)
+		return fmt.Errorf("edge %s: from: %w", trace.Brief(string(text)), err)
 	} else {
 		e.join = true
 	}
 	if err := json.Unmarshal(ends[1], &e.to); err != nil {
-		return fmt.Errorf("edge %s: to: %w", brief(string(text)), err)
+		return fmt.Errorf("edge %s: to: %w", trace.Brief(string(text)), err)
 	}
 	return nil
 }
@@ -175,7 +177,7 @@ func (l *nodeList) UnmarshalJSON(text []byte) error {
 	}
 	var names []string
 	if err := json.Unmarshal(text, &names); err != nil || names == nil {
-		return fmt.Errorf("want a list of node names or \"*\", got %s", brief(string(text)))
+		return fmt.Errorf("want a list of node names or \"*\", got %s", trace.Brief(string(text)))
 	}
 	*l = names
 	return nil

@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"superstep.dev/conformance/trace"
 )
 
 // deviation is a case in which this project differs from LangGraph on purpose: the results that we want instead.
@@ -38,7 +40,7 @@ var deviations = sync.OnceValues(func() (map[string]*deviation, error) {
 			return nil, fmt.Errorf("reading the differences: %w", err)
 		}
 		var d deviation
-		if err := decodeStrict(text, &d); err != nil {
+		if err := trace.DecodeStrict(text, &d); err != nil {
 			return nil, fmt.Errorf("differences/%s: %w", f.Name(), err)
 		}
 		if d.Reason == "" || d.Row == "" || len(d.Expect) == 0 {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"superstep.dev/conformance/trace"
 )
 
 // update writes what the in-process engine answers into the difference files. Reason and row are written by hand, and so
@@ -34,7 +36,7 @@ func TestUpdateDifferences(t *testing.T) {
 			if !hasState(c.doc.Expect, i) && tr.isStateBeside(i) {
 				answers[i] = without(answers[i].(map[string]any), "state")
 			}
-			expect = append(expect, []byte("  "+canonical(answers[i])))
+			expect = append(expect, []byte("  "+trace.Canonical(answers[i])))
 		}
 		file := filepath.Join("differences", name+".json")
 		text := "{\n \"reason\": " + string(marshal(t, d.Reason)) + ",\n \"row\": " + string(marshal(t, d.Row)) +

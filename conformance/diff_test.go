@@ -5,32 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter/pregel"
 )
-
-func TestFirstDifference(t *testing.T) {
-	for _, c := range []struct{ want, got, diff string }{
-		{`{"a": [1, {"b": null}]}`, `{"a": [1, {"b": null}]}`, ``},
-		{`{"a": 1, "b": 2}`, `{"b": 3, "a": 1}`, `$.b: want 2, got 3`},
-		{`{"a": 1}`, `{"a": 1, "b": null}`, `$.b: want nothing, got null`},
-		{`{"a": 1, "b": []}`, `{"a": 1}`, `$.b: want [], got nothing`},
-		{`[1, 2, 3]`, `[1, 4]`, `$[1]: want 2, got 4`},
-		{`[1, 2, 3]`, `[1, 2]`, `$[2]: want 3, got nothing`},
-		{`[1]`, `[1, 2]`, `$[1]: want nothing, got 2`},
-		{`{"a": {"k": [1]}}`, `{"a": {"k": "x"}}`, `$.a.k: want [1], got "x"`},
-		{`null`, `{}`, `$: want null, got {}`},
-		{`1`, `1.0`, `$: want 1, got 1.0`},
-		{`false`, `0`, `$: want false, got 0`},
-	} {
-		got := ""
-		if d := compare("$", mustDecode(t, c.want), mustDecode(t, c.got)); d != nil {
-			got = d.String()
-		}
-		if got != c.diff {
-			t.Errorf("%s against %s: %q, want %q", c.want, c.got, got, c.diff)
-		}
-	}
-}
 
 func TestErrorTypes(t *testing.T) {
 	for _, c := range []struct {
@@ -49,7 +26,7 @@ func TestErrorTypes(t *testing.T) {
 		{&pregel.NodeError{Type: "Panic", Message: "m"}, `{"type":"Error"}`},
 		{errors.New("anything"), `{"type":"Error"}`},
 	} {
-		if got := canonical(errorOf(c.err)); got != c.want {
+		if got := trace.Canonical(errorOf(c.err)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.err, got, c.want)
 		}
 	}
@@ -68,15 +45,15 @@ func TestStateOf(t *testing.T) {
 	}
 	flat := `{"metadata":{"source":"input","step":-1},"next":["a","b"],"tasks":[{"interrupts":[1,2],"name":"a"},` +
 		`{"error":"boom","interrupts":[],"name":"b"},{"error":"Error","interrupts":[],"name":"c"}],"values":{"k":null}}`
-	if got := canonical(stateOf(s, false)); got != flat {
+	if got := trace.Canonical(stateOf(s, false)); got != flat {
 		t.Errorf("got  %s\nwant %s", got, flat)
 	}
 	nested := stateOf(s, true)["tasks"].([]any)[0].(map[string]any)["state"]
-	if want := `{"metadata":{"source":"loop","step":1},"next":["x"],"tasks":[],"values":{}}`; canonical(nested) != want {
-		t.Errorf("nested: got %s, want %s", canonical(nested), want)
+	if want := `{"metadata":{"source":"loop","step":1},"next":["x"],"tasks":[],"values":{}}`; trace.Canonical(nested) != want {
+		t.Errorf("nested: got %s, want %s", trace.Canonical(nested), want)
 	}
 	empty := `{"metadata":null,"next":[],"tasks":[],"values":{}}`
-	if got := canonical(stateOf(&pregel.Snapshot{Step: -2}, false)); got != empty {
+	if got := trace.Canonical(stateOf(&pregel.Snapshot{Step: -2}, false)); got != empty {
 		t.Errorf("a thread without checkpoints: got %s, want %s", got, empty)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"superstep.dev/conformance/trace"
 )
 
 // row is a row of the table in docs/differences.md.
@@ -122,7 +124,7 @@ func testQuestionIDs(t *testing.T, e engine) {
 		t.Errorf("4 questions have %d ids: %v", len(seen), seen)
 	}
 	values := answers[2].(map[string]any)["state"].(map[string]any)["values"]
-	if got := canonical(values); got != `{"log":["1xz","2yw"]}` {
+	if got := trace.Canonical(values); got != `{"log":["1xz","2yw"]}` {
 		t.Errorf("the answers reached %s", got)
 	}
 }
@@ -145,7 +147,7 @@ func testExitConflict(t *testing.T, e engine) {
 		t.Fatal(err)
 	}
 	for i, a := range answers {
-		if got := canonical(a.(map[string]any)["error"]); got != `{"type":"InvalidUpdateError"}` {
+		if got := trace.Canonical(a.(map[string]any)["error"]); got != `{"type":"InvalidUpdateError"}` {
 			t.Errorf("run %d ended with %s", i, got)
 		}
 	}
@@ -174,7 +176,7 @@ func (w *idThreads) state(ctx context.Context, at place) (*snapshot, error) {
 	}
 	for _, task := range s.Tasks {
 		for _, q := range task.Questions {
-			value := canonical(shown(q.Value))
+			value := trace.Canonical(shown(q.Value))
 			if other, ok := w.seen[q.ID]; ok && other != value {
 				return nil, fmt.Errorf("the questions %v and %s share the id %s", other, value, q.ID)
 			}

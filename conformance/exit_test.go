@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -61,10 +62,10 @@ func TestExitExpects(t *testing.T) {
 	whole := mustDecode(t, `{"history": [{"step": 3, "parent": 1}, {"step": 2, "parent": 3}, {"step": 1, "parent": 3},
 		{"step": 0, "parent": 4}, {"step": -1, "parent": null}]}`)
 	want := `{"history":[{"parent":2,"step":3},{"parent":2,"step":1},{"parent":null,"step":-1}]}`
-	if got := canonical(v.expected(1, whole)); got != want {
+	if got := trace.Canonical(v.expected(1, whole)); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := canonical(v.expected(0, whole)); got != canonical(whole) {
+	if got := trace.Canonical(v.expected(0, whole)); got != trace.Canonical(whole) {
 		t.Errorf("another action's result became %s", got)
 	}
 }

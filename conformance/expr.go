@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"superstep.dev/conformance/trace"
 )
 
 // expr is a compiled expression of the script language.
@@ -20,19 +22,19 @@ func parseExpr(raw json.RawMessage) (expr, error) {
 		return nil, errors.New("an expression is missing")
 	}
 	if raw[0] == '{' {
-		members, err := decodeMembers(raw)
+		members, err := trace.Members(raw)
 		if err != nil {
 			return nil, err
 		}
-		if len(members) == 1 && strings.HasPrefix(members[0].name, "$") {
-			e, err := parseOperator(members[0].name, members[0].value)
+		if len(members) == 1 && strings.HasPrefix(members[0].Name, "$") {
+			e, err := parseOperator(members[0].Name, members[0].Value)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", members[0].name, err)
+				return nil, fmt.Errorf("%s: %w", members[0].Name, err)
 			}
 			return e, nil
 		}
 	}
-	v, err := decodeValue(raw)
+	v, err := trace.Decode(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func parseOperator(name string, raw json.RawMessage) (expr, error) {
 	case "$lt":
 		return parseList(raw, 2, less)
 	case "$eq":
-		return parseList(raw, 2, func(v []any) (any, error) { return canonical(v[0]) == canonical(v[1]), nil })
+		return parseList(raw, 2, func(v []any) (any, error) { return trace.Canonical(v[0]) == trace.Canonical(v[1]), nil })
 	case "$at":
 		return parseList(raw, 2, func(v []any) (any, error) { return element(v[0], v[1]) })
 	}
@@ -83,7 +85,7 @@ func parseName(operator string, raw json.RawMessage) (expr, error) {
 
 func parseTrue(operator string, raw json.RawMessage) (expr, error) {
 	if string(raw) != "true" {
-		return nil, fmt.Errorf("takes true, got %s", brief(string(raw)))
+		return nil, fmt.Errorf("takes true, got %s", trace.Brief(string(raw)))
 	}
 	if operator == "$item" {
 		return func(f *frame) (any, error) { return f.item, nil }, nil
@@ -134,14 +136,14 @@ func parseList(raw json.RawMessage, want int, apply func([]any) (any, error)) (e
 }
 
 func parseObject(raw json.RawMessage) (expr, error) {
-	members, err := decodeMembers(raw)
+	members, err := trace.Members(raw)
 	if err != nil {
 		return nil, err
 	}
 	values := make([]expr, len(members))
 	for i, m := range members {
-		if values[i], err = parseExpr(m.value); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.name, err)
+		if values[i], err = parseExpr(m.Value); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
 	return func(f *frame) (any, error) {
@@ -151,7 +153,7 @@ func parseObject(raw json.RawMessage) (expr, error) {
 			if err != nil {
 				return nil, err
 			}
-			out[m.name] = v
+			out[m.Name] = v
 		}
 		return out, nil
 	}, nil
@@ -187,7 +189,7 @@ func length(v any) (any, error) {
 	case map[string]any:
 		return int64(len(v)), nil
 	}
-	return nil, fmt.Errorf("$len of %s", brief(canonical(v)))
+	return nil, fmt.Errorf("$len of %s", trace.Brief(trace.Canonical(v)))
 }
 
 // integer is v as a number; null counts as 0.
@@ -198,7 +200,7 @@ func integer(v any) (int64, error) {
 	case int64:
 		return v, nil
 	}
-	return 0, fmt.Errorf("want an integer, got %s", brief(canonical(v)))
+	return 0, fmt.Errorf("want an integer, got %s", trace.Brief(trace.Canonical(v)))
 }
 
 func add(values []any) (any, error) {
@@ -248,7 +250,7 @@ func catText(values []any) string {
 			b.WriteString(s)
 			continue
 		}
-		writeCanonical(&b, v)
+		b.WriteString(trace.Canonical(v))
 	}
 	return b.String()
 }
@@ -265,5 +267,5 @@ func element(of, key any) (any, error) {
 		}
 		return nil, nil
 	}
-	return nil, fmt.Errorf("$at: a key is a string or an integer, got %s", brief(canonical(key)))
+	return nil, fmt.Errorf("$at: a key is a string or an integer, got %s", trace.Brief(trace.Canonical(key)))
 }

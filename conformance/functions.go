@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -82,11 +83,11 @@ func report(c *counters, err error) error {
 // scriptInput is INPUT: the argument of a send, else the state as an object.
 func scriptInput(state graphadapter.State, arg pregel.Value) (any, error) {
 	if arg != nil {
-		return decodeValue(arg)
+		return trace.Decode(arg)
 	}
 	out := make(map[string]any, len(state))
 	for name, raw := range state {
-		v, err := decodeValue(raw)
+		v, err := trace.Decode(raw)
 		if err != nil {
 			return nil, fmt.Errorf("the engine gave channel %q a value that is no JSON: %w", name, err)
 		}

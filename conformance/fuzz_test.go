@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"superstep.dev/conformance/trace"
 )
 
 // FuzzCase: a case file is refused or its graph is built; nothing in it makes the runner panic.
@@ -54,7 +56,7 @@ func FuzzInput(f *testing.F) {
 		}
 		r.unreadable = unreadable
 		if answers, err := r.on(t.Context(), memoryEngine{}); err != nil && strings.Contains(err.Error(), "panicked") {
-			t.Errorf("%v after %s", err, canonical(answers))
+			t.Errorf("%v after %s", err, trace.Canonical(answers))
 		}
 	})
 }

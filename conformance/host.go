@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter"
 )
 
@@ -14,11 +15,11 @@ func (taskHost) ask(ctx context.Context, question any) (any, error) {
 	if !ok {
 		return nil, graphadapter.ErrOutsideNode
 	}
-	answer, err := task.Ask(ctx, encode(question), nil, "")
+	answer, err := task.Ask(ctx, trace.Encode(question), nil, "")
 	if err != nil {
 		return nil, err
 	}
-	return decodeValue(answer)
+	return trace.Decode(answer)
 }
 
 func (taskHost) emit(ctx context.Context, value any) error {
@@ -26,7 +27,7 @@ func (taskHost) emit(ctx context.Context, value any) error {
 	if !ok {
 		return graphadapter.ErrOutsideNode
 	}
-	return task.Emit(encode(value))
+	return task.Emit(trace.Encode(value))
 }
 
 func (h taskHost) call(ctx context.Context, graph string, input any) (any, error) {
@@ -34,7 +35,7 @@ func (h taskHost) call(ctx context.Context, graph string, input any) (any, error
 	if err != nil {
 		return nil, err
 	}
-	output, err := graphadapter.InvokeNested(ctx, called, encode(input))
+	output, err := graphadapter.InvokeNested(ctx, called, trace.Encode(input))
 	if err != nil {
 		return nil, err
 	}

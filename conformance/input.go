@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -18,11 +19,11 @@ func (r *run) input(ctx context.Context, a *action) (pregel.Input, error) {
 		if string(a.Invoke) == "null" {
 			return pregel.Input{}, nil
 		}
-		v, err := decodeValue(a.Invoke)
+		v, err := trace.Decode(a.Invoke)
 		if err != nil {
 			return pregel.Input{}, fmt.Errorf("invoke: %w", err)
 		}
-		return pregel.Input{Value: encode(v)}, nil
+		return pregel.Input{Value: trace.Encode(v)}, nil
 	}
 	c := a.command()
 	var in pregel.Input
@@ -45,7 +46,7 @@ func (r *run) resume(ctx context.Context, thread string, c *commandDoc) (*pregel
 	case c.Resume == nil:
 		return nil, nil
 	}
-	v, err := decodeValue(c.Resume)
+	v, err := trace.Decode(c.Resume)
 	if err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}
@@ -53,13 +54,13 @@ func (r *run) resume(ctx context.Context, thread string, c *commandDoc) (*pregel
 		byID := make(map[string]pregel.Value, len(object))
 		for key, answer := range object {
 			if !hexID.MatchString(key) {
-				return &pregel.Resume{Scalar: encode(v)}, nil
+				return &pregel.Resume{Scalar: trace.Encode(v)}, nil
 			}
-			byID[key] = encode(answer)
+			byID[key] = trace.Encode(answer)
 		}
 		return &pregel.Resume{ByID: byID}, nil
 	}
-	return &pregel.Resume{Scalar: encode(v)}, nil
+	return &pregel.Resume{Scalar: trace.Encode(v)}, nil
 }
 
 // resumeMap finds the questions of the thread's state by their value: a string is itself, any other value its
@@ -75,7 +76,7 @@ func (r *run) resumeMap(ctx context.Context, thread string, answers map[string]j
 			v := shown(q.Value)
 			key, isText := v.(string)
 			if !isText {
-				key = canonical(v)
+				key = trace.Canonical(v)
 			}
 			if answer, ok := answers[key]; ok {
 				byID[q.ID] = answer
@@ -110,13 +111,13 @@ func optionalObject(raw json.RawMessage) (map[string]any, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	v, err := decodeValue(raw)
+	v, err := trace.Decode(raw)
 	if err != nil || v == nil {
 		return nil, err
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("want an object, got %s", brief(string(raw)))
+		return nil, fmt.Errorf("want an object, got %s", trace.Brief(string(raw)))
 	}
 	return object, nil
 }

@@ -1,13 +1,6 @@
 package main
 
-import (
-	"bytes"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-)
+import "superstep.dev/conformance/trace"
 
 // source is the text of one case and where it stands.
 type source struct {
@@ -30,69 +23,15 @@ func (s *source) name() string {
 // loadCases reads the cases of files and folders, in order of place. A case that cannot be decoded is among them with
 // its error; a path without cases is an error.
 func loadCases(paths []string) ([]source, error) {
-	var out []source
-	for _, path := range paths {
-		files, err := caseFiles(path)
-		if err != nil {
-			return nil, err
-		}
-		before := len(out)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return nil, fmt.Errorf("reading cases: %w", err)
-			}
-			out = append(out, split(file, text)...)
-		}
-		if len(out) == before {
-			return nil, fmt.Errorf("%s holds no cases", path)
-		}
+	texts, err := trace.Read(paths)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]source, len(texts))
+	for i := range texts {
+		out[i] = newSource(texts[i].Place(), texts[i].Bytes)
 	}
 	return out, nil
-}
-
-// caseFiles is path itself if it is a file, else the case files below it.
-func caseFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("finding cases: %w", err)
-	}
-	if !info.IsDir() {
-		if !isCaseFile(path) {
-			return nil, fmt.Errorf("%s is neither a .json nor a .jsonl file", path)
-		}
-		return []string{path}, nil
-	}
-	var files []string
-	err = filepath.WalkDir(path, func(p string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && isCaseFile(p) {
-			files = append(files, p)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("finding cases: %w", err)
-	}
-	slices.Sort(files)
-	return files, nil
-}
-
-func isCaseFile(path string) bool {
-	return slices.Contains([]string{".json", ".jsonl"}, filepath.Ext(path))
-}
-
-// split is the cases of one file: each line of a .jsonl is one, any other file is one.
-func split(file string, text []byte) []source {
-	if filepath.Ext(file) != ".jsonl" {
-		return []source{newSource(file, text)}
-	}
-	var out []source
-	for i, line := range bytes.Split(text, []byte("\n")) {
-		if len(bytes.TrimSpace(line)) > 0 {
-			out = append(out, newSource(fmt.Sprintf("%s:%d", file, i+1), line))
-		}
-	}
-	return out
 }
 
 func newSource(place string, text []byte) source {

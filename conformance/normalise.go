@@ -1,6 +1,10 @@
 package main
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"superstep.dev/conformance/trace"
+)
 
 // normaliser makes what an engine answered comparable with what was recorded: it hides the ids that an engine chose
 // and sorts what happens in any order.
@@ -33,7 +37,7 @@ func newNormaliser(c *caseDoc, text []byte) (*normaliser, error) {
 		if part == nil {
 			continue
 		}
-		v, err := decodeValue(part)
+		v, err := trace.Decode(part)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +48,7 @@ func newNormaliser(c *caseDoc, text []byte) (*normaliser, error) {
 
 func values[V any](m map[string]V) []V {
 	out := make([]V, 0, len(m))
-	for _, k := range sortedKeys(m) {
+	for _, k := range trace.Keys(m) {
 		out = append(out, m[k])
 	}
 	return out
@@ -106,11 +110,11 @@ func (n *normaliser) stream(chunks []chunk) []any {
 	for _, c := range chunks {
 		out = append(out, []any{c.mode, n.value(c.value)})
 		if c.mode == modeValues {
-			sortCanonical(out[from : len(out)-1])
+			trace.Sort(out[from : len(out)-1])
 			from = len(out)
 		}
 	}
-	sortCanonical(out[from:])
+	trace.Sort(out[from:])
 	return out
 }
 
@@ -127,5 +131,5 @@ func (n *normaliser) substreams(streams map[string]*stream) []any {
 		}
 		out = append(out, []any{path, n.stream(s.chunks)})
 	}
-	return sortCanonical(out)
+	return trace.Sort(out)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"testing"
+
+	"superstep.dev/conformance/trace"
 )
 
 func TestStreamSortsBetweenValues(t *testing.T) {
@@ -12,8 +14,8 @@ func TestStreamSortsBetweenValues(t *testing.T) {
 	})
 	want := `[["custom","z"],["updates","a"],["updates","b"],["values","1"],["updates","c"],["updates","d"],` +
 		`["values","0"],["values","0"],["updates","e"],["updates","f"]]`
-	if canonical(got) != want {
-		t.Errorf("got  %s\nwant %s", canonical(got), want)
+	if trace.Canonical(got) != want {
+		t.Errorf("got  %s\nwant %s", trace.Canonical(got), want)
 	}
 }
 
@@ -33,10 +35,10 @@ func TestMessagesHideTheEnginesIDs(t *testing.T) {
 	before := mustDecode(t, in)
 	want := `{"id":"other","m":[{"content":"x","id":"1","role":"user"},{"content":"y","id":"auto","role":"assistant"},` +
 		`{"content":"z","id":"auto","role":"assistant"},{"id":"9","role":"remove"}]}`
-	if got := canonical(n.value(before)); got != want {
+	if got := trace.Canonical(n.value(before)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if canonical(before) != canonical(mustDecode(t, in)) {
+	if trace.Canonical(before) != trace.Canonical(mustDecode(t, in)) {
 		t.Error("the value itself was changed")
 	}
 }
@@ -52,7 +54,7 @@ func TestNothingIsAMessageWithoutAMessagesChannel(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := `[{"content":"y","id":"m-5","role":"assistant"}]`
-	if got := canonical(n.value(mustDecode(t, in))); got != in {
+	if got := trace.Canonical(n.value(mustDecode(t, in))); got != in {
 		t.Errorf("got %s", got)
 	}
 }
@@ -62,8 +64,8 @@ func TestSubstreamsAreSorted(t *testing.T) {
 	got := n.substreams(map[string]*stream{
 		"": {}, "2/s": {path: []string{"s"}, chunks: []chunk{{modeCustom, "b"}}}, "3/s": {path: []string{"s"}, chunks: []chunk{{modeCustom, "a"}}},
 	})
-	if want := `[[["s"],[["custom","a"]]],[["s"],[["custom","b"]]]]`; canonical(got) != want {
-		t.Errorf("got %s, want %s", canonical(got), want)
+	if want := `[[["s"],[["custom","a"]]],[["s"],[["custom","b"]]]]`; trace.Canonical(got) != want {
+		t.Errorf("got %s, want %s", trace.Canonical(got), want)
 	}
 }
 
@@ -82,7 +84,7 @@ func TestChunksAsRecorded(t *testing.T) {
 	} {
 		got := ""
 		if v, ok := asRecorded(c.mode, shown([]byte(c.chunk))); ok {
-			got = canonical(v)
+			got = trace.Canonical(v)
 		}
 		if got != c.want {
 			t.Errorf("%s %s: got %s, want %s", c.mode, c.chunk, got, c.want)

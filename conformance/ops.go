@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -15,7 +16,7 @@ func (p *parser) write(raw json.RawMessage) (op, error) {
 		Channel string          `json:"channel"`
 		Value   json.RawMessage `json:"value"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	value, err := parseExpr(doc.Value)
@@ -31,7 +32,7 @@ func (p *parser) let(raw json.RawMessage) (op, error) {
 		Var   string          `json:"var"`
 		Value json.RawMessage `json:"value"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	value, err := parseExpr(doc.Value)
@@ -59,7 +60,7 @@ func (p *parser) branching(raw json.RawMessage) (op, error) {
 		Then json.RawMessage `json:"then"`
 		Else json.RawMessage `json:"else"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	cond, err := parseExpr(doc.Cond)
@@ -90,7 +91,7 @@ func (p *parser) jump(raw json.RawMessage) (op, error) {
 		To    []json.RawMessage `json:"to"`
 		Graph string            `json:"graph"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	if doc.Graph != "" && doc.Graph != "parent" {
@@ -111,7 +112,7 @@ func (p *parser) route(raw json.RawMessage) (op, error) {
 		Op string            `json:"op"`
 		To []json.RawMessage `json:"to"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	to, err := parseTargets(doc.To)
@@ -138,7 +139,7 @@ func (p *parser) interrupt(raw json.RawMessage) (op, error) {
 		Value json.RawMessage `json:"value"`
 		Into  string          `json:"into"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	value, err := parseExpr(doc.Value)
@@ -163,7 +164,7 @@ func (p *parser) fail(raw json.RawMessage) (op, error) {
 		Message string `json:"message"`
 		Times   *int   `json:"times"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	executed := 0
@@ -183,7 +184,7 @@ func (p *parser) custom(raw json.RawMessage) (op, error) {
 		Op    string          `json:"op"`
 		Value json.RawMessage `json:"value"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	value, err := parseExpr(doc.Value)
@@ -205,7 +206,7 @@ func (p *parser) call(raw json.RawMessage) (op, error) {
 		Input json.RawMessage `json:"input"`
 		Into  string          `json:"into"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	if doc.Graph == "" {
@@ -231,7 +232,7 @@ func (p *parser) sleep(raw json.RawMessage) (op, error) {
 		Op string `json:"op"`
 		MS int64  `json:"ms"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	return func(f *frame) error {
@@ -250,7 +251,7 @@ func (p *parser) nothing(raw json.RawMessage) (op, error) {
 	var doc struct {
 		Op string `json:"op"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	return func(f *frame) error {
@@ -300,7 +301,7 @@ func parseTarget(raw json.RawMessage) (target, error) {
 			// A null target is for the engine to refuse; the empty name is how a Target says it.
 			return []pregel.Target{{}}, nil
 		}
-		return nil, fmt.Errorf("a target is a name or a send, got %s", brief(canonical(v)))
+		return nil, fmt.Errorf("a target is a name or a send, got %s", trace.Brief(trace.Canonical(v)))
 	}, nil
 }
 
@@ -310,7 +311,7 @@ func parseSend(raw json.RawMessage) (target, error) {
 		Each json.RawMessage `json:"each"`
 		Arg  json.RawMessage `json:"arg"`
 	}
-	if err := decodeStrict(raw, &doc); err != nil {
+	if err := trace.DecodeStrict(raw, &doc); err != nil {
 		return nil, err
 	}
 	arg, err := parseExpr(doc.Arg)
@@ -330,7 +331,7 @@ func parseSend(raw json.RawMessage) (target, error) {
 		}
 		list, ok := items.([]any)
 		if !ok {
-			return nil, fmt.Errorf("each is a list, got %s", brief(canonical(items)))
+			return nil, fmt.Errorf("each is a list, got %s", trace.Brief(trace.Canonical(items)))
 		}
 		defer func(item any) { f.item = item }(f.item)
 		var out []pregel.Target
@@ -340,7 +341,7 @@ func parseSend(raw json.RawMessage) (target, error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, pregel.Target{Node: doc.Send, Send: true, Arg: encode(v)})
+			out = append(out, pregel.Target{Node: doc.Send, Send: true, Arg: trace.Encode(v)})
 		}
 		return out, nil
 	}, nil

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter"
 )
 
@@ -60,7 +61,7 @@ func agree(t rapid.TB, c *source, want, got any) {
 	t.Helper()
 	hideUnreadable(want, got)
 	hideUnreadable(got, want)
-	if d := compare("", want, got); d != nil {
+	if d := trace.Compare("", want, got); d != nil {
 		t.Fatalf("%s\nin the case\n%s", d, c.text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	shape "superstep.dev/graphadapter/stream"
+	"superstep.dev/conformance/trace"
 )
 
 // recorder keeps what one run streams, one stream for each run of a graph.
@@ -110,7 +111,7 @@ func askedValues(asked []any) []any {
 	for _, q := range asked {
 		out = append(out, q.(map[string]any)["value"])
 	}
-	return sortCanonical(out)
+	return trace.Sort(out)
 }
 
 // questions are the values of questions, in a fixed order.
@@ -119,7 +120,7 @@ func questions(asked []pregel.Question) []any {
 	for _, q := range asked {
 		out = append(out, shown(q.Value))
 	}
-	return sortCanonical(out)
+	return trace.Sort(out)
 }
 
 // object is a map of the engine's values as a JSON object.
@@ -133,7 +134,7 @@ func object[M ~map[string]pregel.Value](values M) map[string]any {
 
 // shown is a value of the engine. One that is no JSON cannot equal anything that a case expects, and says so.
 func shown(raw pregel.Value) any {
-	v, err := decodeValue(raw)
+	v, err := trace.Decode(raw)
 	if err != nil {
 		return map[string]any{"no JSON": string(raw)}
 	}

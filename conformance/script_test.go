@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -23,7 +24,7 @@ type fakeHost struct {
 var errWaits = errors.New("waits")
 
 func (h *fakeHost) ask(_ context.Context, question any) (any, error) {
-	h.asked = append(h.asked, canonical(question))
+	h.asked = append(h.asked, trace.Canonical(question))
 	if len(h.asked) > len(h.answers) {
 		return nil, errWaits
 	}
@@ -31,12 +32,12 @@ func (h *fakeHost) ask(_ context.Context, question any) (any, error) {
 }
 
 func (h *fakeHost) emit(_ context.Context, v any) error {
-	h.emitted = append(h.emitted, canonical(v))
+	h.emitted = append(h.emitted, trace.Canonical(v))
 	return nil
 }
 
 func (h *fakeHost) call(_ context.Context, graph string, input any) (any, error) {
-	h.called = append(h.called, graph+canonical(input))
+	h.called = append(h.called, graph+trace.Canonical(input))
 	return map[string]any{"out": input}, nil
 }
 
@@ -51,7 +52,7 @@ func parseNode(t *testing.T, text string) script {
 
 func mustDecode(t *testing.T, text string) any {
 	t.Helper()
-	v, err := decodeValue([]byte(text))
+	v, err := trace.Decode([]byte(text))
 	if err != nil {
 		t.Fatalf("decoding %s: %v", text, err)
 	}
@@ -102,8 +103,8 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%s: %v", c.e, err)
 			continue
 		}
-		if canonical(got) != c.want {
-			t.Errorf("%s = %s, want %s", c.e, canonical(got), c.want)
+		if trace.Canonical(got) != c.want {
+			t.Errorf("%s = %s, want %s", c.e, trace.Canonical(got), c.want)
 		}
 	}
 }
@@ -161,7 +162,7 @@ func TestScriptAsksAndCalls(t *testing.T) {
 		!reflect.DeepEqual(h.called, []string{`g{"a":"yes"}`}) {
 		t.Errorf("asked %q, emitted %q, called %q", h.asked, h.emitted, h.called)
 	}
-	if len(f.writes) != 1 || canonical(f.writes[0].value) != `{"a":"yes"}` {
+	if len(f.writes) != 1 || trace.Canonical(f.writes[0].value) != `{"a":"yes"}` {
 		t.Errorf("writes %v", f.writes)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"superstep.dev/conformance/trace"
 )
 
 // trial is one case, ready to be run on an engine.
@@ -92,9 +94,9 @@ func (t *trial) compared(ctx context.Context, e engine) (wrong string, deviates 
 }
 
 // failure is the first difference, or what kept the case from going on until there was one.
-func failure(d *difference, err error) string {
+func failure(d *trace.Difference, err error) string {
 	switch {
-	case d != nil && (err == nil || !d.missing()):
+	case d != nil && (err == nil || !d.Missing()):
 		return d.String()
 	case err != nil:
 		return oneLine(err.Error())
@@ -104,15 +106,15 @@ func failure(d *difference, err error) string {
 
 // differs returns the first difference of answers from expected results, nil if there is none. A state that the results
 // do not show is not to be compared.
-func (t *trial) differs(answers []any, expect []json.RawMessage) (*difference, error) {
+func (t *trial) differs(answers []any, expect []json.RawMessage) (*trace.Difference, error) {
 	for i := range expect {
 		at := fmt.Sprintf("expect[%d]", i)
-		want, err := decodeValue(expect[i])
+		want, err := trace.Decode(expect[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
 		if i >= len(answers) {
-			return &difference{path: at, want: want, got: absent{}}, nil
+			return &trace.Difference{Path: at, Want: want, Got: trace.Absent{}}, nil
 		}
 		if t.run.exit != nil {
 			want = t.run.exit.expected(i, want)
@@ -121,7 +123,7 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*difference, e
 		if result, ok := got.(map[string]any); ok && !hasState(expect, i) && t.isStateBeside(i) {
 			got = without(result, "state")
 		}
-		if d := compare(at, want, got); d != nil {
+		if d := trace.Compare(at, want, got); d != nil {
 			return d, nil
 		}
 	}

@@ -1,11 +1,16 @@
-"""Records what LangGraph answers to conformance cases.
+"""Asks LangGraph for its answers to conformance cases. The recorder (go run ./conformance/recorder) starts this program in
+an environment with one release of LangGraph and writes one request a line to its standard input:
 
-    pip install langgraph==1.2.11
-    python record.py CASES...            compares each case's "expect" with what LangGraph answers now
-    python record.py --write CASES...    prints the cases, one a line, with what LangGraph answers as "expect"
+    {"case": CASE}                  a case as FORMAT.md describes it
+    {"case": CASE, "drawn": true}   a case that was drawn: an action that names a question, a subgraph or a checkpoint that
+                                    is not there then names one that is
 
-CASES are .json files of one case or .jsonl files of one case a line, in the format of the recorded cases. The graph, the
-scripts and the actions of a case are run on LangGraph itself; nothing here knows what the answer should be.
+The first line of standard output says which packages answer; after it each line answers a request:
+
+    {"expect": [RESULT..], "actions": [ACTION..]}    what LangGraph answered, and the actions that were done
+    {"failure": TEXT}                                why this program could not do the case
+
+The graph, the scripts and the actions of a case are run on LangGraph itself; nothing here knows what the answer should be.
 """
 
 import copy
@@ -14,6 +19,8 @@ import re
 import sys
 import threading
 import time
+import traceback
+from importlib.metadata import version
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage
@@ -28,6 +35,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 RUN_ACTIONS = ("invoke", "resume", "resume_map", "command")
 DEFAULT_MODES = ["values", "updates", "custom"]
 DEFAULT_LIMIT = 25
+PACKAGES = ("langgraph", "langgraph-checkpoint", "langchain-core")
 
 
 class NodeFailure(Exception):
@@ -243,7 +251,7 @@ class Recorder:
             options = {"defer": True} if n.get("defer") else {}
             if "retry" in n:
                 options["retry_policy"] = RetryPolicy(
-                    initial_interval=0, jitter=False, max_attempts=n["retry"]["max_attempts"], retry_on=NodeFailure)
+                    initial_interval=0, jitter=False, max_attempts=n["retry"]["max_attempts"], retry_on=Exception)
             run = self.graphs[n["subgraph"]] if "subgraph" in n else self.node(prefix + n["name"], n["script"], kinds)
             builder.add_node(n["name"], run, **options)
         for source, target in spec["edges"]:
@@ -509,8 +517,52 @@ class Recorder:
         return {"name": chunk["name"], "result": self.plain(chunk["result"]), "interrupts": self.questions(chunk["interrupts"])}
 
 
+class Drawn(Recorder):
+    """A case that was drawn without knowing what its graph does."""
+
+    def act(self, action):
+        if "subgraph" in action:
+            self.settle_subgraph(action)
+        if "from_checkpoint" in action:
+            self.settle_checkpoint(action)
+        for part in (action, action.get("command", {})):
+            if "resume_map" in part:
+                self.settle_answers(action, part)
+        return super().act(action)
+
+    def settle_subgraph(self, action):
+        there = list(self.paths(self.app.get_state(self.thread(action), subgraphs=True)))
+        if action["subgraph"] not in there:
+            del action["subgraph"]
+            if there:
+                action["subgraph"] = there[0]
+
+    def paths(self, state, above=()):
+        for task in state.tasks:
+            if task.state is not None and not isinstance(task.state, dict):
+                yield [*above, task.name]
+                yield from self.paths(task.state, (*above, task.name))
+
+    def settle_checkpoint(self, action):
+        config = self.pending(self.thread(action), action["subgraph"]) if "subgraph" in action else self.thread(action)
+        there = len(list(self.app.get_state_history(config)))
+        action["from_checkpoint"] = min(action["from_checkpoint"], there - 1)
+        if there == 0:
+            del action["from_checkpoint"]
+
+    def settle_answers(self, action, part):
+        """Answers to questions that are not open are left out; when none is, the first one names nothing."""
+        answers = part.pop("resume_map")
+        there = {k: v for k, v in answers.items() if self.by_id(action, {k: v})}
+        if there:
+            part["resume_map"] = there
+        else:
+            part["resume"] = next(iter(answers.values()), "yes")
+
+
 def names(namespace):
-    return [s.split(":")[0] for s in namespace if not s.isdigit()]
+    """Node names. A subgraph that its task runs once more has a number behind its name."""
+    return [s.split(":")[0] for s in namespace]
 
 
 def in_order(stream):
@@ -525,26 +577,20 @@ def in_order(stream):
     return out + sorted(between, key=canonical)
 
 
-def load(path):
-    with open(path) as f:
-        if path.endswith(".jsonl"):
-            return [json.loads(line) for line in f if line.strip()]
-        return [json.load(f)]
+def answer(request):
+    recorder = (Drawn if request.get("drawn") else Recorder)(request["case"])
+    try:
+        expect = recorder.record()
+        return {"expect": expect, "actions": request["case"]["actions"]}
+    except Exception:
+        return {"failure": traceback.format_exc()}
 
 
-def main(arguments):
-    write = "--write" in arguments
-    different = 0
-    for path in (a for a in arguments if a != "--write"):
-        for case in load(path):
-            got = Recorder(case).record()
-            if write:
-                print(json.dumps({**case, "expect": got}))
-            elif got != case["expect"]:
-                different += 1
-                print("DIFFERENT", case["name"])
-    return 1 if different else 0
+def main():
+    print(json.dumps({"packages": {p: version(p) for p in PACKAGES}}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

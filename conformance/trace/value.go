@@ -1,4 +1,6 @@
-package main
+// Package trace holds what recorded traces are made of, JSON values, and how two of them are compared. The engines' answers
+// and new recordings are both held to recorded traces by it.
+package trace
 
 import (
 	"bytes"
@@ -14,8 +16,8 @@ import (
 // A JSON value is held as nil, bool, int64, string, []any or map[string]any. A number that is no int64 stays a
 // json.Number, so that what an engine answered is compared and shown exactly as it was written.
 
-// decodeValue decodes one JSON text.
-func decodeValue(text []byte) (any, error) {
+// Decode decodes one JSON text.
+func Decode(text []byte) (any, error) {
 	var v any
 	if err := decodeWith(text, &v, func(d *json.Decoder) { d.UseNumber() }); err != nil {
 		return nil, err
@@ -23,9 +25,9 @@ func decodeValue(text []byte) (any, error) {
 	return integers(v), nil
 }
 
-// decodeStrict decodes one JSON text into a struct and refuses fields that the struct does not have: a misspelt field
+// DecodeStrict decodes one JSON text into a struct and refuses fields that the struct does not have: a misspelt field
 // in a case must not silently test nothing.
-func decodeStrict(text []byte, into any) error {
+func DecodeStrict(text []byte, into any) error {
 	return decodeWith(text, into, func(d *json.Decoder) { d.DisallowUnknownFields() })
 }
 
@@ -63,31 +65,31 @@ func integers(v any) any {
 	return v
 }
 
-// member is one key and value of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
+// Member is one key and value of a JSON object.
+type Member struct {
+	Name  string
+	Value json.RawMessage
 }
 
-// decodeMembers decodes a JSON object in document order. A repeated key is an error.
-func decodeMembers(text []byte) ([]member, error) {
+// Members decodes a JSON object in document order. A repeated key is an error.
+func Members(text []byte) ([]Member, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("want an object, got %s", brief(string(text)))
+		return nil, fmt.Errorf("want an object, got %s", Brief(string(text)))
 	}
-	var out []member
+	var out []Member
 	seen := map[string]bool{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return nil, err
 		}
-		m := member{name: key.(string)} // the decoder lets only strings stand here
-		if seen[m.name] {
-			return nil, fmt.Errorf("the key %q is there twice", m.name)
+		m := Member{Name: key.(string)} // the decoder lets only strings stand here
+		if seen[m.Name] {
+			return nil, fmt.Errorf("the key %q is there twice", m.Name)
 		}
-		seen[m.name] = true
-		if err := d.Decode(&m.value); err != nil {
+		seen[m.Name] = true
+		if err := d.Decode(&m.Value); err != nil {
 			return nil, err
 		}
 		out = append(out, m)
@@ -98,8 +100,8 @@ func decodeMembers(text []byte) ([]member, error) {
 	return out, nil
 }
 
-// canonical is v as JSON with sorted keys and no white space. The value must be made of the types above.
-func canonical(v any) string {
+// Canonical is v as JSON with sorted keys and no white space. The value must be made of the types above.
+func Canonical(v any) string {
 	var b strings.Builder
 	writeCanonical(&b, v)
 	return b.String()
@@ -124,7 +126,7 @@ func writeCanonical(b *strings.Builder, v any) {
 		}
 		closeList(b, len(v), "[]")
 	case map[string]any:
-		for i, key := range sortedKeys(v) {
+		for i, key := range Keys(v) {
 			b.WriteByte(",{"[first(i)])
 			writeString(b, key)
 			b.WriteByte(':')
@@ -162,7 +164,7 @@ func writeString(b *strings.Builder, s string) {
 	b.Write(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
 }
 
-func sortedKeys[V any](m map[string]V) []string {
+func Keys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -171,17 +173,17 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// sortCanonical sorts values by their canonical JSON, in place.
-func sortCanonical(values []any) []any {
-	slices.SortFunc(values, func(a, b any) int { return strings.Compare(canonical(a), canonical(b)) })
+// Sort sorts values by their canonical JSON, in place.
+func Sort(values []any) []any {
+	slices.SortFunc(values, func(a, b any) int { return strings.Compare(Canonical(a), Canonical(b)) })
 	return values
 }
 
-// encode is v as the engine takes it.
-func encode(v any) json.RawMessage { return json.RawMessage(canonical(v)) }
+// Encode is v as the engine takes it.
+func Encode(v any) json.RawMessage { return json.RawMessage(Canonical(v)) }
 
-// brief shortens a text for an error message.
-func brief(text string) string {
+// Brief shortens a text for an error message.
+func Brief(text string) string {
 	const most = 160
 	if len(text) <= most {
 		return text

@@ -1,4 +1,4 @@
-package main
+package trace
 
 import (
 	"reflect"
@@ -17,11 +17,11 @@ func TestCanonical(t *testing.T) {
 		{`1.50`, `1.50`},
 		{`"a<b>&\"\\\n"`, `"a<b>&\"\\\n"`},
 	} {
-		v, err := decodeValue([]byte(c.in))
+		v, err := Decode([]byte(c.in))
 		if err != nil {
 			t.Fatalf("decodeValue(%s): %v", c.in, err)
 		}
-		if got := canonical(v); got != c.want {
+		if got := Canonical(v); got != c.want {
 			t.Errorf("canonical(%s) = %s, want %s", c.in, got, c.want)
 		}
 	}
@@ -29,27 +29,27 @@ func TestCanonical(t *testing.T) {
 
 func TestDecodeValueRefuses(t *testing.T) {
 	for _, text := range []string{"", "  ", "{", "1 2", "nul"} {
-		if v, err := decodeValue([]byte(text)); err == nil {
+		if v, err := Decode([]byte(text)); err == nil {
 			t.Errorf("decodeValue(%q) = %v, want an error", text, v)
 		}
 	}
 }
 
 func TestIntegersAreExact(t *testing.T) {
-	v, err := decodeValue([]byte(`9007199254740993`))
+	v, err := Decode([]byte(`9007199254740993`))
 	if err != nil || v != int64(9007199254740993) {
 		t.Errorf("got %v (%T), %v: a float would have lost the last digit", v, v, err)
 	}
 }
 
 func TestDecodeMembersKeepsOrder(t *testing.T) {
-	members, err := decodeMembers([]byte(`{"z": 1, "a": {"k": [2]}, "m": null}`))
+	members, err := Members([]byte(`{"z": 1, "a": {"k": [2]}, "m": null}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, m := range members {
-		got = append(got, m.name+"="+string(m.value))
+		got = append(got, m.Name+"="+string(m.Value))
 	}
 	if want := []string{"z=1", `a={"k": [2]}`, "m=null"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -62,7 +62,7 @@ func TestDecodeMembersRefuses(t *testing.T) {
 		`[1]`:              "want an object",
 		`{"a": `:           "EOF",
 	} {
-		if _, err := decodeMembers([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Members([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("decodeMembers(%s): %v, want an error with %q", text, err, want)
 		}
 	}
