@@ -53,7 +53,7 @@ Examples: run everything in this process, the same on Temporal, and look at one 
   go run ./conformance -engine temporal ./conformance/testdata
   go run ./conformance -v -run '^join-' ./conformance/testdata/cases
 
-testdata/FORMAT.md says what a case means. recorder/record.py records what LangGraph answers to one.
+testdata/FORMAT.md says what a case means. go run ./conformance/recorder records what a release of LangGraph answers.
 `
 
 // Exit statuses.

@@ -47,11 +47,6 @@ func collect(v any, found map[string]bool) {
 			found[tag] = true
 		}
 	case []any:
-		if len(v) == 2 {
-			if from, ok := v[0].([]any); ok && len(from) > 1 {
-				found["join"] = true
-			}
-		}
 		for _, item := range v {
 			collect(item, found)
 		}
@@ -63,9 +58,25 @@ func collect(v any, found map[string]bool) {
 			if k == "checkpointer" {
 				found[map[bool]string{true: "subgraph-memory", false: "subgraph-stateless"}[item == true]] = true
 			}
+			if k == "edges" && hasJoin(item) {
+				found["join"] = true
+			}
 			if k != "name" && k != "channel" {
 				collect(item, found)
 			}
 		}
 	}
+}
+
+// hasJoin reports whether one of the edges waits for several nodes.
+func hasJoin(edges any) bool {
+	list, _ := edges.([]any)
+	return slices.ContainsFunc(list, func(e any) bool {
+		ends, _ := e.([]any)
+		if len(ends) == 0 {
+			return false
+		}
+		from, several := ends[0].([]any)
+		return several && len(from) > 1
+	})
 }
