@@ -36,6 +36,8 @@ func asking[A any](t *testing.T, opts ...QuestionOption) *Thread[refundState] {
 	}).Thread(NewMemory(), "t")
 }
 
+// TestInterruptAsksAndIsAnswered: a question carries the schema of its answer's type. A wrong answer is refused, and the
+// question stays open under its id: the run does not fail, as LangGraph's does.
 func TestInterruptAsksAndIsAnswered(t *testing.T) {
 	thread := asking[decision](t)
 	got, err := thread.Invoke(t.Context(), amount(250))
@@ -49,6 +51,11 @@ func TestInterruptAsksAndIsAnswered(t *testing.T) {
 		_, err = thread.Resume(t.Context(), bad)
 		assert.ErrorIs(t, err, ErrBadInput, "%v", bad)
 	}
+	state, err := thread.State(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, StatusWaiting, state.Status)
+	require.Len(t, state.Questions, 1)
+	assert.Equal(t, q, state.Questions[0])
 	got, err = thread.Resume(t.Context(), decision{Approved: true, Limit: 9007199254740993})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"{Approved:true Limit:9007199254740993 Note:}"}, got.Output.Log.Get())

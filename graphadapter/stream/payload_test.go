@@ -103,7 +103,7 @@ func TestQuestionsHaveTheirSchema(t *testing.T) {
 	lines := one(t, func(*pregel.Task, int) pregel.Outcome {
 		return pregel.Outcome{Questions: []pregel.Question{{ID: "q", Value: pregel.Null, Schema: pregel.Value(`{"type":"boolean"}`)}}}
 	}, stream.Updates)
-	assert.Equal(t, []string{`updates {"__interrupt__":[{"value":null,"id":"q","schema":{"type":"boolean"}}]}`}, lines)
+	assert.Equal(t, []string{`updates {"__interrupt__":[{"value":null,"id":"q","response_schema":{"type":"boolean"}}]}`}, lines)
 }
 
 // TestCheckpointPayloads: a checkpoint has all state channels, where it came from and what it leads to.

@@ -19,8 +19,8 @@ const (
 type Question struct {
 	Value json.RawMessage `json:"value"`
 	ID    string          `json:"id"`
-	// Schema is the JSON schema of the answer; absent for any JSON.
-	Schema json.RawMessage `json:"schema,omitempty"`
+	// Schema is the JSON schema of the answer, under the name that LangGraph gives it; absent for any JSON.
+	Schema json.RawMessage `json:"response_schema,omitempty"`
 }
 
 func questionsOf(asked []pregel.Question) []Question {
