@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"superstep.dev/conformance/trace"
 	"superstep.dev/graphadapter/pregel"
 	shape "superstep.dev/graphadapter/stream"
-	"superstep.dev/conformance/trace"
 )
 
 // recorder keeps what one run streams, one stream for each run of a graph.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"superstep.dev/conformance/casegen"
 )
 
 // TestEveryCheckpointGivesTheSameSuffix: a run from any earlier checkpoint makes again what came after it. The graphs are
@@ -33,7 +35,7 @@ func sameSuffixes(t rapid.TB, e engine, c *source, name string) {
 	recorded := withActions(t, c, doc{"history": true})
 	first := historyIn(t, recorded, answersOf(t, context.Background(), e, recorded, name), 1)
 	for k := 1; k < len(first); k++ {
-		again := withActions(t, c, doc{"invoke": nil, "from_checkpoint": k, "recursion_limit": limit}, doc{"history": true})
+		again := withActions(t, c, doc{"invoke": nil, "from_checkpoint": k, "recursion_limit": casegen.Limit}, doc{"history": true})
 		history := historyIn(t, again, answersOf(t, context.Background(), e, again, name), 2)
 		// Above the first run's checkpoints lie the fork and what the second run made. It may go further than the first
 		// one did, which its recursion limit ended.

@@ -49,6 +49,8 @@ var elsewhere = map[string]string{
 	"go run ./devserver":                    "../devserver/process_test.go",
 	"go run ./conformance":                  "../conformance/conformance_test.go",
 	"go run ./conformance -durability exit": "../conformance/conformance_test.go",
+	"go run ./conformance/recorder -version V conformance/testdata": "../conformance/recorder/recorder_test.go",
+	"go run ./conformance/recorder conformance/testdata/cases":      "../conformance/recorder/recorder_test.go",
 	"superstep run settles --thread r-7 --input @order.json --hold": "../e2e/pauses_test.go",
 	`superstep pause r-7 --reason "the books are closed" --by ann`:  "../e2e/pauses_test.go",
 	"superstep unpause r-7":                                 "../e2e/pauses_test.go",

@@ -33,14 +33,17 @@ func (g *generator) input(i int) Doc {
 	return in
 }
 
+// Limit is the recursion limit of pure cases, and of most others. It keeps loops short.
+const Limit = 9
+
 // options draws the options of a case's runs: people seldom change them from one run to the next.
 func (g *generator) options(root *shape) Doc {
-	o := Doc{"recursion_limit": 9}
-	if g.chance(8, "low limit") {
-		o["recursion_limit"] = g.draw(2, 5, "limit")
-	}
+	o := Doc{"recursion_limit": Limit}
 	if g.Pure {
 		return o
+	}
+	if g.chance(8, "low limit") {
+		o["recursion_limit"] = g.draw(2, 5, "limit")
 	}
 	if g.chance(10, "modes") {
 		o["modes"] = []string{"values", "updates", "tasks"}
@@ -53,6 +56,9 @@ func (g *generator) options(root *shape) Doc {
 	}
 	if g.chance(30, "durability") {
 		o["durability"] = pick(g, []string{"sync", "async", "exit"}, "mode")
+	}
+	if g.Recorded && o["durability"] == "sync" && g.forgets {
+		delete(o, "durability") // LangGraph fails there: it waits for a checkpoint that such a subgraph does not write
 	}
 	return o
 }

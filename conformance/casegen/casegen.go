@@ -60,6 +60,8 @@ type generator struct {
 	asks []string
 	// failing says that a node of the case fails already.
 	failing bool
+	// forgets says that a subgraph keeps no state.
+	forgets bool
 	graphs  Doc
 	// pending are the paths of the subgraph nodes, from the root.
 	pending [][]string
@@ -215,7 +217,9 @@ func (g *generator) compiled(s *shape) {
 		options[pick(g, []string{"interrupt_before", "interrupt_after"}, "where")] = at
 	}
 	if s.parent != nil && g.chance(35, "own memory") {
-		options["checkpointer"] = g.chance(80, "keeps")
+		keeps := g.chance(80, "keeps")
+		options["checkpointer"] = keeps
+		g.forgets = g.forgets || !keeps
 	}
 	if len(options) > 0 {
 		s.doc["compile"] = options
