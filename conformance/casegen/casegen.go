@@ -75,6 +75,7 @@ type shape struct {
 	channels []channel
 	nodes    []string
 	worker   string // the node that sends go to, "" if there is none
+	sent     bool   // the graph is run by such a node, or within one
 }
 
 type channel struct{ name, kind string }
@@ -112,6 +113,7 @@ const deepest = 2
 func (g *generator) graph(parent *shape, prefix string, depth int) *shape {
 	s := &shape{doc: Doc{}, parent: parent}
 	if parent != nil {
+		s.sent = parent.sent || prefix == parent.worker
 		s.path = append(slices.Clone(parent.path), prefix)
 	}
 	g.channels(s)

@@ -60,7 +60,7 @@ func (g *generator) script(s *shape, name string, depth int, n Doc) []Doc {
 		ops = append(ops, write("log", Doc{"$list": said}), write("n", 1))
 	}
 	ops = append(ops, g.writes(s, name)...)
-	if !g.Pure && !g.failing && name != s.worker && g.chance(10, "fails") {
+	if !g.Pure && !g.failing && !s.sent && name != s.worker && g.chance(10, "fails") {
 		ops = append(ops, g.failure(n)...)
 	}
 	if g.chance(18, "goto") {
