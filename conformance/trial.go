@@ -116,6 +116,7 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*trace.Differe
 		if i >= len(answers) {
 			return &trace.Difference{Path: at, Want: want, Got: trace.Absent{}}, nil
 		}
+		want = trace.InOrder(want)
 		if t.run.exit != nil {
 			want = t.run.exit.expected(i, want)
 		}

@@ -70,7 +70,7 @@ func (c *stored) with(expect []any) ([]byte, error) {
 	}
 	out := c.Bytes
 	for i := len(results) - 1; i >= 0; i-- {
-		if trace.Compare("", c.expect[i], expect[i]) == nil {
+		if same(c.expect[i:i+1], expect[i:i+1]) {
 			continue
 		}
 		text := spread(expect[i], 2)

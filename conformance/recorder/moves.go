@@ -78,12 +78,12 @@ func (c *stored) record(ctx context.Context, p *pool) *outcome {
 		case err != nil:
 			o.Failure = err.Error()
 			return o
-		case trace.Compare("expect", c.expect, r.Expect) == nil:
+		case same(c.expect, r.Expect):
 			o.Unstable = first != nil
 			return o
 		case first == nil:
 			first = r
-		case trace.Compare("expect", first.Expect, r.Expect) != nil:
+		case !same(first.Expect, r.Expect):
 			o.Unstable = true
 		}
 	}
@@ -92,10 +92,21 @@ func (c *stored) record(ctx context.Context, p *pool) *outcome {
 	return o
 }
 
+// same reports whether two lists of results are the same trace.
+func same(a, b []any) bool { return trace.Compare("expect", inOrder(a), inOrder(b)) == nil }
+
+func inOrder(results []any) []any {
+	out := make([]any, len(results))
+	for i := range results {
+		out[i] = trace.InOrder(results[i])
+	}
+	return out
+}
+
 // moves are the actions whose answers differ from what is stored.
 func (c *stored) moves(now []any) []moved {
 	byAction := map[int]*moved{}
-	for d := range trace.Differences("expect", c.expect, now) {
+	for d := range trace.Differences("expect", inOrder(c.expect), inOrder(now)) {
 		i, part := placeOf(d)
 		m := byAction[i]
 		if m == nil {

@@ -44,8 +44,7 @@ func Compare(path string, want, got any) *Difference {
 }
 
 // Differences are all differences between two values. Keys are compared in order of name, elements in order; of lists of
-// different length the common elements first. The questions of an ended task are compared without regard to their order,
-// which LangGraph leaves open.
+// different length the common elements first.
 func Differences(path string, want, got any) iter.Seq[*Difference] {
 	return func(yield func(*Difference) bool) { compare(path, want, got, yield) }
 }
@@ -87,8 +86,6 @@ func compareObjects(path string, want, got map[string]any, yield func(*Differenc
 			more = yield(&Difference{at, Absent{}, g})
 		case !given:
 			more = yield(&Difference{at, w, Absent{}})
-		case k == "interrupts" && isTaskEnd(want) && isTaskEnd(got):
-			more = compare(at, sorted(w), sorted(g), yield)
 		default:
 			more = compare(at, w, g, yield)
 		}
@@ -97,21 +94,6 @@ func compareObjects(path string, want, got map[string]any, yield func(*Differenc
 		}
 	}
 	return true
-}
-
-// isTaskEnd reports whether an object is the chunk of a task's end: {"name", "result", "interrupts"}.
-func isTaskEnd(v map[string]any) bool {
-	_, named := v["name"]
-	_, ended := v["result"]
-	return named && ended
-}
-
-// sorted is a list in canonical order; anything else stays as it is.
-func sorted(v any) any {
-	if list, ok := v.([]any); ok {
-		return Sort(append([]any{}, list...))
-	}
-	return v
 }
 
 func compareLists(path string, want, got []any, yield func(*Difference) bool) bool {
