@@ -260,16 +260,20 @@ func (p *Program) answer(t *Thread, r *Resume) error {
 	return nil
 }
 
-// answerScalar gives a value to the first open question. LangGraph counts the root's tasks that wait without any answer
-// yet, a subgraph as one, even once it has finished: with more than one of them the value is ambiguous. Runtimes are
-// stricter. A wait for an event is no question for whoever gives a scalar.
+// answerScalar gives a value to the first open question. Which one is meant is clear while the root's unfinished tasks
+// list one question, answered or not, those within a subgraph counted each (LangGraph's rule). Runtimes are stricter. A
+// wait for an event is no question for whoever gives a scalar.
 func (p *Program) answerScalar(t *Thread, r *Resume) error {
 	var ids []string
 	for _, e := range t.Head.tasks.sorted() {
 		rec := e.rec
-		asked := slices.IndexFunc(rec.Questions, Question.forPeople)
-		if asked >= 0 && len(rec.Answers) == 0 && !rec.Handled {
-			ids = append(ids, rec.Questions[asked].ID)
+		if rec.Done || rec.Handled {
+			continue
+		}
+		for _, q := range rec.Questions {
+			if q.forPeople() && !slices.Contains(ids, q.ID) {
+				ids = append(ids, q.ID)
+			}
 		}
 	}
 	if len(ids) > 1 {
