@@ -20,7 +20,7 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 		return nil, err
 	}
 	defer release()
-	thread, _, err := t.history.from(t.id, checkpoint)
+	thread, _, err := t.history.from(t.id, checkpoint, pregel.ForEdit)
 	if err != nil {
 		return nil, err
 	}

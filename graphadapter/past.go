@@ -207,13 +207,14 @@ func (p *Past) Thread() (*pregel.Program, *pregel.Thread) { return p.program, p.
 // Status is where the newest invocation stands, StatusRunning while it is under way.
 func (p *Past) Status() pregel.Status { return p.status }
 
-// At returns the thread as it starts again from a checkpoint of the root graph; false when there is none with that id.
-func (p *Past) At(checkpoint string) (*pregel.Thread, bool) {
+// At returns the thread as it starts again from a checkpoint of the root graph, for that use; false when there is none
+// with that id.
+func (p *Past) At(checkpoint string, use pregel.Use) (*pregel.Thread, bool) {
 	k, ok := p.line("").byID[checkpoint]
 	if !ok {
 		return nil, false
 	}
-	return p.thread.At(k.record()), true
+	return p.thread.At(k.record(), use), true
 }
 
 // Made reports whether a checkpoint of the root graph was made in what was recorded, not only read back from storage.
