@@ -151,7 +151,7 @@ func (r *Record) again(branch string) *Record {
 	if r.asked != nil {
 		asked = *r.asked
 	}
-	c := r.bare()
+	c := r.Bare()
 	c.line, c.asked = &branch, &asked
 	for _, e := range r.tasks.sorted() {
 		if !strings.HasSuffix(e.path, handlerMark) {

@@ -152,7 +152,7 @@ type Record struct {
 }
 
 func (r *Record) clone() *Record {
-	c := r.bare()
+	c := r.Bare()
 	for _, e := range r.tasks.sorted() {
 		path, rec := e.path, e.rec
 		t := *rec
@@ -165,10 +165,17 @@ func (r *Record) clone() *Record {
 	return c
 }
 
-// bare is the record without its tasks.
-func (r *Record) bare() *Record {
+// Bare is the record without its tasks.
+func (r *Record) Bare() *Record {
 	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, space: r.space,
 		dropped: r.dropped, early: r.early}
+}
+
+// WithCommandsOf returns the record with the commands that wait on another record of the same checkpoint.
+func (r *Record) WithCommandsOf(other *Record) *Record {
+	c := *r
+	c.control = other.control
+	return &c
 }
 
 // branch is the one that the keys of its tasks have.
@@ -182,7 +189,7 @@ func (r *Record) branch() string {
 // Join returns a record that knows what r knew when it was made and what a later record of the same checkpoint, read
 // back from storage, has found out since about the tasks that the checkpoint led to.
 func (r *Record) Join(later *Record) *Record {
-	joined := later.bare()
+	joined := later.Bare()
 	joined.Checkpoint, joined.memory, joined.tasks = r.Checkpoint, r.memory, later.tasks
 	return joined
 }
