@@ -10,6 +10,7 @@ import (
 type difference struct {
 	path      string
 	want, got any
+	action    int // the action whose result differs
 }
 
 // absent stands for a key or an element that is not there.
@@ -50,7 +51,7 @@ func compare(path string, want, got any) *difference {
 			return nil
 		}
 	}
-	return &difference{path, want, got}
+	return &difference{path: path, want: want, got: got}
 }
 
 func compareObjects(path string, want, got map[string]any) *difference {
@@ -67,9 +68,9 @@ func compareObjects(path string, want, got map[string]any) *difference {
 		g, given := got[k]
 		switch {
 		case !wanted:
-			return &difference{at, absent{}, g}
+			return &difference{path: at, want: absent{}, got: g}
 		case !given:
-			return &difference{at, w, absent{}}
+			return &difference{path: at, want: w, got: absent{}}
 		}
 		if d := compare(at, w, g); d != nil {
 			return d
@@ -87,9 +88,9 @@ func compareLists(path string, want, got []any) *difference {
 	at := path + "[" + strconv.Itoa(min(len(want), len(got))) + "]"
 	switch {
 	case len(want) > len(got):
-		return &difference{at, want[len(got)], absent{}}
+		return &difference{path: at, want: want[len(got)], got: absent{}}
 	case len(got) > len(want):
-		return &difference{at, absent{}, got[len(want)]}
+		return &difference{path: at, want: absent{}, got: got[len(want)]}
 	}
 	return nil
 }

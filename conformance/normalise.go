@@ -1,6 +1,10 @@
 package main
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // normaliser makes what an engine answered comparable with what was recorded: it hides the ids that an engine chose
 // and sorts what happens in any order.
@@ -128,4 +132,54 @@ func (n *normaliser) substreams(streams map[string]*stream) []any {
 		out = append(out, []any{path, n.stream(s.chunks)})
 	}
 	return sortCanonical(out)
+}
+
+// inOrder is a recorded result with the interrupts of each tasks chunk sorted: LangGraph lists those of a subgraph's task in
+// the order in which its tasks asked.
+func inOrder(result any) any {
+	fields, ok := result.(map[string]any)
+	if !ok {
+		return result
+	}
+	out := maps.Clone(fields)
+	if stream, ok := fields["stream"].([]any); ok {
+		out["stream"] = streamInOrder(stream)
+	}
+	if all, ok := fields["substreams"].([]any); ok {
+		sorted := make([]any, len(all))
+		for i := range all {
+			sorted[i] = all[i]
+			if pair, ok := all[i].([]any); ok && len(pair) == 2 {
+				if stream, ok := pair[1].([]any); ok {
+					sorted[i] = []any{pair[0], streamInOrder(stream)}
+				}
+			}
+		}
+		out["substreams"] = sortCanonical(sorted)
+	}
+	return out
+}
+
+// streamInOrder is such a stream, sorted again between its values chunks.
+func streamInOrder(stream []any) []any {
+	out := slices.Clone(stream)
+	from := 0
+	for i := range out {
+		pair, _ := out[i].([]any)
+		if len(pair) != 2 {
+			return stream
+		}
+		switch chunk, _ := pair[1].(map[string]any); {
+		case pair[0] == modeValues:
+			sortCanonical(out[from:i])
+			from = i + 1
+		case pair[0] == modeTasks && chunk["interrupts"] != nil:
+			asked, _ := chunk["interrupts"].([]any)
+			chunk = maps.Clone(chunk)
+			chunk["interrupts"] = sortCanonical(slices.Clone(asked))
+			out[i] = []any{modeTasks, chunk}
+		}
+	}
+	sortCanonical(out[from:])
+	return out
 }

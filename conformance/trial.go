@@ -15,6 +15,8 @@ type trial struct {
 	run    *run
 	// deviation is what we want instead of the case's own trace, nil where we follow it.
 	deviation *deviation
+	// recorded is the first difference from what was recorded, once the trial was compared.
+	recorded *difference
 	// broken is why the case cannot be run at all.
 	broken error
 }
@@ -25,6 +27,8 @@ type verdict struct {
 	failure string
 	// deviates says that the case did as we want, which is not what LangGraph does.
 	deviates bool
+	// from is where it began to, when the case has no results of ours; nil otherwise. What came after was not compared.
+	from *situation
 	// cut says that the case shows or names checkpoints that durability exit does not keep: those were not compared.
 	cut  bool
 	took time.Duration
@@ -66,13 +70,36 @@ func (t *trial) judge(ctx context.Context, e engine) (v verdict) {
 		v.cut = t.run.exit.cut
 	}
 	v.failure, v.deviates = t.compared(ctx, e)
+	if v.failure != "" && t.deviation == nil && t.recorded != nil {
+		v.from = t.declared(ctx)
+	}
+	if v.from != nil {
+		v.failure, v.deviates = "", true
+	}
 	return v
+}
+
+// declared is the declared situation from which on the case may differ as it does, nil if there is none. The answers until
+// then were as recorded.
+func (t *trial) declared(ctx context.Context) *situation {
+	found, err := situationsOf(ctx, t.source, t.run.root.graph.Spec.Name)
+	if err != nil {
+		return nil // the case fails as it did
+	}
+	var last *situation
+	for i := range found {
+		if found[i].action <= t.recorded.action {
+			last = &found[i]
+		}
+	}
+	return last
 }
 
 // compared runs the case and returns how it failed, or whether it did as we want instead of as recorded.
 func (t *trial) compared(ctx context.Context, e engine) (wrong string, deviates bool) {
 	answers, err := t.run.on(ctx, e)
 	recorded, broken := t.differs(answers, t.source.doc.Expect)
+	t.recorded = recorded
 	switch {
 	case broken != nil:
 		return oneLine(broken.Error()), false
@@ -114,6 +141,7 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*difference, e
 		if i >= len(answers) {
 			return &difference{path: at, want: want, got: absent{}}, nil
 		}
+		want = inOrder(want)
 		if t.run.exit != nil {
 			want = t.run.exit.expected(i, want)
 		}
@@ -122,6 +150,7 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*difference, e
 			got = without(result, "state")
 		}
 		if d := compare(at, want, got); d != nil {
+			d.action = i
 			return d, nil
 		}
 	}

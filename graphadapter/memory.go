@@ -181,7 +181,7 @@ func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot
 	}
 	defer release()
 	if checkpoint == "" {
-		return program.Snapshot(t.history.thread, t.history.thread.Head, true)
+		return program.Now(t.history.thread)
 	}
 	s, ok, err := t.history.past.Snapshot(checkpoint)
 	if !ok {

@@ -8,6 +8,15 @@ func (p *Program) Snapshot(t *Thread, r *Record, newest bool) (*Snapshot, error)
 	return p.snapshot(t, r, newest, nil)
 }
 
+// Now shows the newest record. Finished tasks' writes that conflict cannot be shown: then it is the record as it was before
+// them, with all of its tasks, which are still to do.
+func (p *Program) Now(t *Thread) (*Snapshot, error) {
+	if s, err := p.Snapshot(t, t.Head, true); err == nil {
+		return s, nil
+	}
+	return p.Snapshot(t, t.Head, false)
+}
+
 func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, error) {
 	if r == nil {
 		return &Snapshot{Step: emptyStep, Values: map[string]Value{}, Next: []string{}, Tasks: []TaskSnapshot{}}, nil
