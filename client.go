@@ -31,8 +31,13 @@ type ClientConfig struct {
 	TaskQueue string
 	// Namespace must be the one that the Temporal client was made with; "" means "default".
 	Namespace string
-	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default.
+	// DataConverter encodes and decodes what is stored; nil means Temporal's default. It must be that of the workers.
+	// With one, errors are encoded by it too: the Client then makes a Temporal client of its own over the connection of the
+	// given one, without that one's interceptors and context propagators, unless FailureConverter is set.
 	DataConverter converter.DataConverter
+	// FailureConverter says that the Temporal client was made with it and with DataConverter, as the options of [Encoded]
+	// have them, and is to be used as it is. One that leaves readable what DataConverter hides is refused. Nil says nothing.
+	FailureConverter converter.FailureConverter
 	// Identity names this client in histories; "" leaves it to the Temporal client, which then starts new threads by itself:
 	// with its interceptors, and by a worker of the same process at once where both share it.
 	Identity string
@@ -59,6 +64,8 @@ type Client struct {
 }
 
 // NewClient returns a client on a Temporal connection, which stays the caller's to close.
+//
+// Errors: ErrBadInput; with a DataConverter and no FailureConverter also ErrNoServer, when there is no connection yet.
 func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	if c == nil {
 		return nil, &Error{Kind: ErrBadInput, Message: "a Client needs a Temporal client: dial one first"}
@@ -68,6 +75,10 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	}
 	if cfg.Namespace == "" {
 		cfg.Namespace = defaultNamespace
+	}
+	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: cfg.Namespace, Identity: cfg.Identity})
+	if err != nil {
+		return nil, err
 	}
 	if cfg.DataConverter == nil {
 		cfg.DataConverter = converter.GetDefaultDataConverter()

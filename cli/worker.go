@@ -16,6 +16,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/internal/heaproom"
+	"superstep.dev/internal/sdklog"
 )
 
 // workerFlags are the flags of worker.
@@ -96,7 +97,7 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	heaproom.Give()
-	opts.Logger = newTemporalLogger(logger.Named("temporal"))
+	opts.Logger = sdklog.New(logger.Named("temporal"))
 	ops, err := startOperations(f.metricsAddr, logger)
 	if err != nil {
 		return err
