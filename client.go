@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,7 @@ func (c *Client) explain(err error, graph, thread string) error {
 		notFound    *serviceerror.NotFound
 		unavailable *serviceerror.Unavailable
 		tooLarge    *serviceerror.InvalidArgument
+		deadline    *serviceerror.DeadlineExceeded
 	)
 	e := &Error{Graph: graph, Thread: thread, Cause: err}
 	switch {
@@ -165,10 +167,18 @@ func (c *Client) explain(err error, graph, thread string) error {
 		e.Message, e.Do, e.Command = "there is no thread "+quote(thread), "List the threads there are", []string{"list"}
 	case errors.As(err, &unavailable):
 		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: "+startServer
+		if c.serverIsThere() {
+			e.Message, e.Do = serverInTrouble, lookAtTheServer
+		}
 	case errors.As(err, &tooLarge):
 		e.Kind, e.Message = ErrBadInput, "the server refused the request"
 	case errors.Is(err, context.Canceled):
 		return err
+	case errors.As(err, &deadline), errors.Is(err, context.DeadlineExceeded):
+		if trouble := c.serverTrouble(graph, thread); trouble != nil {
+			return trouble
+		}
+		fallthrough
 	default:
 		e.Kind, e.Message = ErrNoServer, "the call failed"
 	}
@@ -191,8 +201,10 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 	case errors.As(err, &notReady):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
 			Message: fmt.Sprintf("no worker can go on with thread %q", thread), Do: "See why", Command: []string{"show", thread}}
-	case errors.As(err, &noPoller), errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &noPoller):
 		return noWorker(graph, thread, queue)
+	case errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+		return cmp.Or(c.serverTrouble(graph, thread), noWorker(graph, thread, queue))
 	}
 	return c.explain(err, graph, thread)
 }
