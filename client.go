@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 )
@@ -157,11 +159,14 @@ func (c *Client) explain(err error, graph, thread string) error {
 		unavailable *serviceerror.Unavailable
 		tooLarge    *serviceerror.InvalidArgument
 		deadline    *serviceerror.DeadlineExceeded
+		unreadable  *codec.UnreadableError
 	)
 	e := &Error{Graph: graph, Thread: thread, Cause: err}
 	switch {
 	case errors.As(err, &already):
 		return err
+	case errors.As(err, &unreadable):
+		return unreadablePayload(thread, unreadable.Err)
 	case errors.As(err, &notFound):
 		e.Kind, e.Cause = ErrNotFound, nil
 		e.Message, e.Do, e.Command = "there is no thread "+quote(thread), "List the threads there are", []string{"list"}
@@ -195,6 +200,9 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 		notReady *serviceerror.WorkflowNotReady
 	)
 	switch {
+	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, workflows.StateTooLarge):
+		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: errTooLarge,
+			Message: "no worker can show all of thread " + quote(thread) + " in one reply"}
 	case errors.As(err, &failed):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: err,
 			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
@@ -208,6 +216,9 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 	}
 	return c.explain(err, graph, thread)
 }
+
+// errTooLarge says that a run has more than one reply takes; its history has it.
+var errTooLarge = errors.New(workflows.StateTooLarge)
 
 // noWorker says that nobody answers on a task queue: the run's own, where there is a run.
 func noWorker(graph, thread, queue string) error {

@@ -128,7 +128,7 @@ func (c *Client) awaitCancelled(ctx context.Context, last *lastRun, mode CancelM
 func (c *Client) awaitParked(ctx context.Context, last *lastRun) {
 	for ctx.Err() == nil {
 		var s workflows.State
-		if err := c.query(ctx, last, workflows.QueryState, &s); err == nil && s.Cancel != nil && Status(s.Status) == StatusWaiting {
+		if err := c.query(ctx, last, workflows.QueryOutline, &s); err == nil && s.Cancel != nil && Status(s.Status) == StatusWaiting {
 			return
 		}
 		select {

@@ -198,10 +198,10 @@ func (c *Client) closingEvent(ctx context.Context, last *lastRun) (*historypb.Hi
 }
 
 // query asks a worker about a run, open or closed.
-func (c *Client) query(ctx context.Context, last *lastRun, name string, into any) error {
+func (c *Client) query(ctx context.Context, last *lastRun, name string, into any, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name)
+	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name, args...)
 	if err != nil {
 		return c.explainQuery(err, last.graph, last.thread, last.queue)
 	}

@@ -364,9 +364,9 @@ func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 		text += string(part.Data)
 	}
 	require.Contains(v.t, text, v.mark("error"))
-	effects, err := c.Effects(ctx, prefix+"-sync-pay")
+	effects, err := c.Effects(ctx, superstep.EffectsRequest{Thread: prefix + "-sync-pay"})
 	require.NoError(v.t, err)
-	require.Contains(v.t, fmt.Sprintf("%s", effects), v.mark("receipt"))
+	require.Contains(v.t, string(effects.Effects[0].Receipt), v.mark("receipt"))
 	var failures []string
 	_, err = c.Follow(ctx, superstep.ThreadView{Thread: prefix + "-sync-panic"}, func(p superstep.Progress) { failures = append(failures, p.Error) })
 	require.NoError(v.t, err)

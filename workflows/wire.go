@@ -28,9 +28,14 @@ const (
 	SignalEvent  = "event"
 	SignalResume = "resume"
 
-	QueryState   = "state"
-	QueryHistory = "history"
-	QueryGraph   = "graph"
+	// QueryState returns a run's State, and fails with StateTooLarge when that is more than one reply takes.
+	QueryState = "state"
+	// QueryOutline returns a State without values: of its checkpoint the step alone, of questions who asks, and no ledgers.
+	QueryOutline = "outline"
+	// QueryQuestion returns a QuestionReply about the open question of an id, or of an unambiguous start of one.
+	QueryQuestion = "question"
+	QueryHistory  = "history"
+	QueryGraph    = "graph"
 	// QueryHandoff returns what a new run needs to continue a thread whose last run closed without a word.
 	QueryHandoff = "handoff"
 	// QueryAdmit asks a desk whether its worker serves a graph and takes an input or updates.

@@ -30,6 +30,16 @@ func Message(payloads converter.DataConverter, f *failurepb.Failure) string {
 	return f.GetMessage()
 }
 
+// UnreadableError says that a stored payload cannot be read: it was written with another codec, or with another key.
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string {
+	return "a stored payload cannot be read (is its codec configured?): " + e.Err.Error()
+}
+
+// Unwrap returns what the converter of payloads said.
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
 // probe is a text that no codec leaves readable, unless it leaves everything so.
 const probe = "superstep: is this text readable where failures are stored? superstep: is this text readable where failures are stored?"
 

@@ -202,7 +202,7 @@ func (f *fold) ended(e *historypb.HistoryEvent, scheduled int64, s Step) {
 
 func (f *fold) decode(payloads *commonpb.Payloads, into any) error {
 	if err := f.tail.Converter.FromPayloads(payloads, into); err != nil {
-		return fmt.Errorf("a payload of the run's history cannot be read (is its codec configured?): %w", err)
+		return &codec.UnreadableError{Err: err}
 	}
 	return nil
 }
