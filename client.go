@@ -203,6 +203,8 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, workflows.StateTooLarge):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: errTooLarge,
 			Message: "no worker can show all of thread " + quote(thread) + " in one reply"}
+	case errors.As(err, &failed) && strings.Contains(failed.Message, undecodedQuery):
+		return unreadablePayload(thread, err)
 	case errors.As(err, &failed):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: err,
 			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
@@ -216,6 +218,9 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 	}
 	return c.explain(err, graph, thread)
 }
+
+// undecodedQuery is what the SDK of a worker says of a query that its data converter cannot read.
+const undecodedQuery = "unable to decode the input for queryType"
 
 // errTooLarge says that a run has more than one reply takes; its history has it.
 var errTooLarge = errors.New(workflows.StateTooLarge)

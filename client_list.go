@@ -93,7 +93,7 @@ func quotedInQuery(s string) string {
 func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
 	v := ThreadView{
 		Thread: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(), Graph: c.graphOf(info),
-		Status: statusOf(info.GetStatus()), Started: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
+		Status: statusOf(info.GetStatus()), Started: c.began(info), Events: info.GetHistoryLength(),
 		HistoryBytes: info.GetHistorySizeBytes(),
 	}
 	if info.GetCloseTime() != nil {

@@ -48,6 +48,8 @@ const (
 	MemoSpec  = "spec"
 	// MemoStart tells the one call that started a run from others that tried.
 	MemoStart = "start"
+	// MemoBegan is when the first of the runs began that are continued as new ones, a time.Time; absent in that one itself.
+	MemoBegan = "began"
 	// MemoPause is the run's [Pause], an empty one once it goes on again.
 	MemoPause = "pause"
 )
@@ -193,6 +195,8 @@ type Closing struct {
 	// then Error says so.
 	State pregel.Value `json:"state,omitempty"`
 	Error string       `json:"error,omitempty"`
+	// Dropped says that State is the newest checkpoint without what the superstep under way had finished: that does not fit.
+	Dropped bool `json:"dropped,omitempty"`
 	// Failure is why the run failed, nil when it did not.
 	Failure  *pregel.NodeError `json:"failure,omitempty"`
 	Answered []Answered        `json:"answered,omitempty"`
