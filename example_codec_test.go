@@ -14,11 +14,11 @@ import (
 func ExampleEncoded() {
 	// In place of compression, a codec of yours encrypts.
 	packed := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))
+	// Dial with these options, and give their DataConverter and FailureConverter to NewClient and NewWorker.
 	o := superstep.Encoded(client.Options{DataConverter: packed})
 	failure := o.FailureConverter.ErrorToFailure(temporal.NewApplicationError("card 4111 was declined", "declined"))
 	fmt.Println(failure.GetMessage(), failure.GetApplicationFailureInfo().GetType())
 	fmt.Println(o.FailureConverter.FailureToError(failure))
-	// Then dial with o, and give o.DataConverter and o.FailureConverter to NewClient and NewWorker.
 	// Output:
 	// Encoded failure declined
 	// card 4111 was declined (type: declined, retryable: true)
