@@ -1,10 +1,12 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 )
@@ -31,8 +34,13 @@ type ClientConfig struct {
 	TaskQueue string
 	// Namespace must be the one that the Temporal client was made with; "" means "default".
 	Namespace string
-	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default.
+	// DataConverter encodes and decodes what is stored; nil means Temporal's default. It must be that of the workers.
+	// With one, errors are encoded by it too: the Client then makes a Temporal client of its own over the connection of the
+	// given one, without that one's interceptors and context propagators, unless FailureConverter is set.
 	DataConverter converter.DataConverter
+	// FailureConverter says that the Temporal client was made with it and with DataConverter, as the options of [Encoded]
+	// have them, and is to be used as it is. One that leaves readable what DataConverter hides is refused. Nil says nothing.
+	FailureConverter converter.FailureConverter
 	// Identity names this client in histories; "" leaves it to the Temporal client, which then starts new threads by itself:
 	// with its interceptors, and by a worker of the same process at once where both share it.
 	Identity string
@@ -59,6 +67,8 @@ type Client struct {
 }
 
 // NewClient returns a client on a Temporal connection, which stays the caller's to close.
+//
+// Errors: ErrBadInput; with a DataConverter and no FailureConverter also ErrNoServer, when there is no connection yet.
 func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	if c == nil {
 		return nil, &Error{Kind: ErrBadInput, Message: "a Client needs a Temporal client: dial one first"}
@@ -68,6 +78,10 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	}
 	if cfg.Namespace == "" {
 		cfg.Namespace = defaultNamespace
+	}
+	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: cfg.Namespace, Identity: cfg.Identity})
+	if err != nil {
+		return nil, err
 	}
 	if cfg.DataConverter == nil {
 		cfg.DataConverter = converter.GetDefaultDataConverter()
@@ -144,20 +158,32 @@ func (c *Client) explain(err error, graph, thread string) error {
 		notFound    *serviceerror.NotFound
 		unavailable *serviceerror.Unavailable
 		tooLarge    *serviceerror.InvalidArgument
+		deadline    *serviceerror.DeadlineExceeded
+		unreadable  *codec.UnreadableError
 	)
 	e := &Error{Graph: graph, Thread: thread, Cause: err}
 	switch {
 	case errors.As(err, &already):
 		return err
+	case errors.As(err, &unreadable):
+		return unreadablePayload(thread, unreadable.Err)
 	case errors.As(err, &notFound):
 		e.Kind, e.Cause = ErrNotFound, nil
 		e.Message, e.Do, e.Command = "there is no thread "+quote(thread), "List the threads there are", []string{"list"}
 	case errors.As(err, &unavailable):
 		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: "+startServer
+		if c.serverIsThere() {
+			e.Message, e.Do = serverInTrouble, lookAtTheServer
+		}
 	case errors.As(err, &tooLarge):
 		e.Kind, e.Message = ErrBadInput, "the server refused the request"
 	case errors.Is(err, context.Canceled):
 		return err
+	case errors.As(err, &deadline), errors.Is(err, context.DeadlineExceeded):
+		if trouble := c.serverTrouble(graph, thread); trouble != nil {
+			return trouble
+		}
+		fallthrough
 	default:
 		e.Kind, e.Message = ErrNoServer, "the call failed"
 	}
@@ -174,17 +200,30 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 		notReady *serviceerror.WorkflowNotReady
 	)
 	switch {
+	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, workflows.StateTooLarge):
+		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: errTooLarge,
+			Message: "no worker can show all of thread " + quote(thread) + " in one reply"}
+	case errors.As(err, &failed) && strings.Contains(failed.Message, undecodedQuery):
+		return unreadablePayload(thread, err)
 	case errors.As(err, &failed):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: err,
 			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
 	case errors.As(err, &notReady):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
 			Message: fmt.Sprintf("no worker can go on with thread %q", thread), Do: "See why", Command: []string{"show", thread}}
-	case errors.As(err, &noPoller), errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &noPoller):
 		return noWorker(graph, thread, queue)
+	case errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+		return cmp.Or(c.serverTrouble(graph, thread), noWorker(graph, thread, queue))
 	}
 	return c.explain(err, graph, thread)
 }
+
+// undecodedQuery is what the SDK of a worker says of a query that its data converter cannot read.
+const undecodedQuery = "unable to decode the input for queryType"
+
+// errTooLarge says that a run has more than one reply takes; its history has it.
+var errTooLarge = errors.New(workflows.StateTooLarge)
 
 // noWorker says that nobody answers on a task queue: the run's own, where there is a run.
 func noWorker(graph, thread, queue string) error {

@@ -80,7 +80,10 @@ func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply 
 		return c.explainQuery(err, req.Graph, "", c.cfg.TaskQueue)
 	}
 	*reply = workflows.AdmitReply{}
-	return value.Get(reply)
+	if err := value.Get(reply); err != nil {
+		return unreadablePayload("", err)
+	}
+	return nil
 }
 
 // somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes):

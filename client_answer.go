@@ -27,7 +27,7 @@ func (c *Client) answer(ctx context.Context, last *lastRun, req workflows.Resume
 // shows reports whether a query of the run has all that a request answers among the questions that are open.
 func (c *Client) shows(ctx context.Context, last *lastRun, req workflows.ResumeRequest) bool {
 	var s workflows.State
-	if c.query(ctx, last, workflows.QueryState, &s) != nil {
+	if c.query(ctx, last, workflows.QueryOutline, &s) != nil {
 		return false
 	}
 	open := func(question string) bool {

@@ -68,7 +68,7 @@ func (c *Client) cancelOnce(ctx context.Context, r CancelRequest) (ThreadView, e
 }
 
 // cancelOpen tells an open run how to end, and the server that it is to: either would do, but tasks that run for long look
-// at the server.
+// at the server. The reason is the run's alone: to the server it would be plain text, whatever encodes payloads.
 func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest) error {
 	wire := workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By}
 	err := c.signal(ctx, last, workflows.SignalCancel, wire)
@@ -78,7 +78,7 @@ func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest)
 	}
 	if err == nil {
 		_, err = c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
-			Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(), Reason: r.Reason,
+			Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(),
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread}, FirstExecutionRunId: last.first,
 		})
 	}
@@ -128,7 +128,7 @@ func (c *Client) awaitCancelled(ctx context.Context, last *lastRun, mode CancelM
 func (c *Client) awaitParked(ctx context.Context, last *lastRun) {
 	for ctx.Err() == nil {
 		var s workflows.State
-		if err := c.query(ctx, last, workflows.QueryState, &s); err == nil && s.Cancel != nil && Status(s.Status) == StatusWaiting {
+		if err := c.query(ctx, last, workflows.QueryOutline, &s); err == nil && s.Cancel != nil && Status(s.Status) == StatusWaiting {
 			return
 		}
 		select {

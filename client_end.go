@@ -44,7 +44,7 @@ func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
 // retryHeld lets an open run go on that failed and was held.
 func (c *Client) retryHeld(ctx context.Context, last *lastRun) (ThreadView, error) {
 	var state workflows.State
-	if err := c.query(ctx, last, workflows.QueryState, &state); err != nil {
+	if err := c.query(ctx, last, workflows.QueryOutline, &state); err != nil {
 		return ThreadView{}, err
 	}
 	if state.Failure == nil {

@@ -80,7 +80,7 @@ func (c *Client) standsStill(ctx context.Context, last *lastRun, run string) (vi
 	asked := *last
 	asked.runID = run
 	var s workflows.State
-	if err := c.query(ctx, &asked, workflows.QueryState, &s); errors.Is(err, ErrNoWorker) {
+	if err := c.query(ctx, &asked, workflows.QueryOutline, &s); errors.Is(err, ErrNoWorker) {
 		return view, false, nil // a worker was lost just now; the next one has more to tell
 	} else if err != nil || s.Status == workflows.StatusRunning {
 		return view, false, err

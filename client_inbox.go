@@ -169,7 +169,7 @@ func (c *Client) inboxItems(info *workflowpb.WorkflowExecutionInfo) []InboxItem 
 	thread := InboxItem{Thread: info.GetExecution().GetWorkflowId(), Graph: c.graphOf(info), Paused: c.pauseOf(info)}
 	thread.Job = job.Of(thread.Thread)
 	var open int
-	attribute(c, info, workflows.AttributeQuestions, &open)
+	attribute(info, workflows.AttributeQuestions, &open)
 	var note workflows.QuestionsNote
 	if field, ok := info.GetMemo().GetFields()[workflows.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
 		note = workflows.QuestionsNote{} // written with another converter: the number of questions is known all the same

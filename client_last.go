@@ -17,6 +17,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 
+	"superstep.dev/internal/codec"
 	"superstep.dev/job"
 	"superstep.dev/workflows"
 )
@@ -129,7 +130,7 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 			message = result.Cancel.Reason
 		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		message = event.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetMessage()
+		message = codec.Message(c.cfg.DataConverter, event.GetWorkflowExecutionFailedEventAttributes().GetFailure())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		message = "terminated: " + event.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
 	}
@@ -176,7 +177,7 @@ func (c *Client) decode(payloads *commonpb.Payloads, into any) error {
 		return nil
 	}
 	if err := c.cfg.DataConverter.FromPayloads(payloads, into); err != nil {
-		return &Error{Kind: ErrBadInput, Message: "a stored payload cannot be read (is its codec configured?)", Cause: err}
+		return unreadablePayload("", err)
 	}
 	return nil
 }
@@ -197,15 +198,15 @@ func (c *Client) closingEvent(ctx context.Context, last *lastRun) (*historypb.Hi
 }
 
 // query asks a worker about a run, open or closed.
-func (c *Client) query(ctx context.Context, last *lastRun, name string, into any) error {
+func (c *Client) query(ctx context.Context, last *lastRun, name string, into any, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name)
+	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name, args...)
 	if err != nil {
 		return c.explainQuery(err, last.graph, last.thread, last.queue)
 	}
 	if err := value.Get(into); err != nil {
-		return &Error{Kind: ErrBadInput, Thread: last.thread, Message: "a worker's reply cannot be read", Cause: err}
+		return unreadablePayload(last.thread, err)
 	}
 	return nil
 }

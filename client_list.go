@@ -7,6 +7,7 @@ import (
 
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
@@ -92,21 +93,21 @@ func quotedInQuery(s string) string {
 func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
 	v := ThreadView{
 		Thread: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(), Graph: c.graphOf(info),
-		Status: statusOf(info.GetStatus()), Started: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
+		Status: statusOf(info.GetStatus()), Started: c.began(info), Events: info.GetHistoryLength(),
 		HistoryBytes: info.GetHistorySizeBytes(),
 	}
 	if info.GetCloseTime() != nil {
 		v.Closed = info.GetCloseTime().AsTime()
 	}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		attribute(c, info, workflows.AttributeStatus, &v.Status)
-		attribute(c, info, workflows.AttributeNodes, &v.Nodes)
+		attribute(info, workflows.AttributeStatus, &v.Status)
+		attribute(info, workflows.AttributeNodes, &v.Nodes)
 		v.Paused = c.pauseOf(info)
 		v.Held = v.Status.Failed()
 	}
 	if v.Status == StatusFailed {
 		var closed Status
-		attribute(c, info, workflows.AttributeStatus, &closed)
+		attribute(info, workflows.AttributeStatus, &closed)
 		if closed.Failed() {
 			v.Status = closed
 		}
@@ -114,10 +115,10 @@ func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
 	return v
 }
 
-// attribute reads a search attribute if the run has it.
-func attribute(c *Client, info *workflowpb.WorkflowExecutionInfo, name string, into any) {
+// attribute reads a search attribute if the run has it. The server reads them too, so no codec is applied to them.
+func attribute(info *workflowpb.WorkflowExecutionInfo, name string, into any) {
 	if p, ok := info.GetSearchAttributes().GetIndexedFields()[name]; ok {
 		// An attribute of another type than ours says nothing.
-		_ = c.cfg.DataConverter.FromPayload(p, into)
+		_ = converter.GetDefaultDataConverter().FromPayload(p, into)
 	}
 }

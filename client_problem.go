@@ -13,6 +13,8 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/codec"
+	"superstep.dev/workflows"
 )
 
 // problem says why an open run makes no progress although nothing failed; "" when there is no sign of that.
@@ -31,9 +33,10 @@ func (c *Client) problem(ctx context.Context, last *lastRun) (string, error) {
 		case a.GetActivityType().GetName() == graphadapter.NotifyActivity:
 			continue // nothing waits for whoever is to be told
 		case kind == graphadapter.NodeUnservedType, kind == graphadapter.NodeInputType:
-			return failure.GetMessage(), nil
+			return codec.Message(c.cfg.DataConverter, failure), nil
 		case kind == graphadapter.NodeRetryType:
-			return fmt.Sprintf("%s failed and will be tried again: %s", a.GetActivityType().GetName(), failure.GetMessage()), nil
+			return fmt.Sprintf("%s failed and will be tried again: %s", a.GetActivityType().GetName(),
+				codec.Message(c.cfg.DataConverter, failure)), nil
 		case a.GetAttempt() > 3:
 			return fmt.Sprintf("%s was started %d times: its workers get lost", a.GetActivityType().GetName(), a.GetAttempt()), nil
 		}
@@ -41,7 +44,8 @@ func (c *Client) problem(ctx context.Context, last *lastRun) (string, error) {
 	return "", nil
 }
 
-// cancelReason returns what was said when a cancelled run was cancelled.
+// cancelReason returns what was said when a cancelled run was cancelled: by a Client with its request, which goes through
+// the data converter; by another of Temporal's clients with the server's.
 func (c *Client) cancelReason(ctx context.Context, last *lastRun) string {
 	const unsaid = "cancelled"
 	events, err := c.newestEvents(ctx, last)
@@ -51,6 +55,11 @@ func (c *Client) cancelReason(ctx context.Context, last *lastRun) string {
 	for _, e := range events {
 		if reason := e.GetWorkflowExecutionCancelRequestedEventAttributes().GetCause(); reason != "" {
 			return reason
+		}
+		var req workflows.CancelRequest
+		signal := e.GetWorkflowExecutionSignaledEventAttributes()
+		if signal.GetSignalName() == workflows.SignalCancel && c.cfg.DataConverter.FromPayloads(signal.GetInput(), &req) == nil && req.Reason != "" {
+			return req.Reason
 		}
 	}
 	return unsaid
@@ -78,7 +87,7 @@ func (c *Client) lastTaskFailure(ctx context.Context, last *lastRun) (string, er
 	}
 	for _, e := range events {
 		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
-			return e.GetWorkflowTaskFailedEventAttributes().GetFailure().GetMessage(), nil
+			return codec.Message(c.cfg.DataConverter, e.GetWorkflowTaskFailedEventAttributes().GetFailure()), nil
 		}
 	}
 	return "", nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 )
 
@@ -16,7 +17,8 @@ type QuestionView struct {
 	Question
 	// Given is the answer that was given; nil while the question is open.
 	Given *GivenView `json:"given,omitempty"`
-	// Others are the other questions that the thread has open.
+	// Others are the other questions that the thread has open. Where all of them are more than one reply takes, they have
+	// one line of their text as Value, and neither schema nor approval.
 	Others []Question `json:"others,omitempty"`
 	// Paused says who paused the run, nil when nobody did.
 	Paused *PauseView `json:"paused,omitempty"`
@@ -41,24 +43,23 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 	if !last.open {
 		return QuestionView{}, c.notAsking(ctx, last, ResumeRequest{Thread: thread, Question: id})
 	}
-	var state workflows.State
-	if err := c.query(ctx, last, workflows.QueryState, &state); err != nil {
+	var reply workflows.QuestionReply
+	if err := c.query(ctx, last, workflows.QueryQuestion, &reply, id); err != nil {
 		return QuestionView{}, err
 	}
 	var all ThreadView
-	addState(&all, state)
+	addState(&all, reply.State)
 	v := QuestionView{Thread: thread, Graph: last.graph, Paused: all.Paused}
-	matches := matching(state.Questions, id)
-	switch {
-	case len(matches) == 0:
-		return questionGiven(last, state, all.Questions, v, id)
-	case len(matches) > 1:
-		return v, severalOpen(last, id, matches)
+	if reply.Question == nil {
+		if matches := matching(reply.Questions, id); len(matches) > 1 {
+			return v, severalOpen(last, id, matches)
+		}
+		return questionGiven(last, reply.State, all.Questions, v, id)
 	}
+	v.Question = questionsOf([]pregel.OpenQuestion{*reply.Question})[0]
+	addPending(v.Question, reply.Approvals)
 	for _, q := range all.Questions {
-		if q.ID == matches[0] {
-			v.Question = q
-		} else {
+		if q.ID != v.ID {
 			v.Others = append(v.Others, q)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
@@ -41,12 +42,22 @@ func (c *Client) viewOf(last *lastRun) ThreadView {
 	info := last.described.GetWorkflowExecutionInfo()
 	v := ThreadView{
 		Thread: last.thread, Graph: last.graph, RunID: last.runID, Status: statusOf(last.status),
-		Started: last.started, Events: info.GetHistoryLength(), HistoryBytes: info.GetHistorySizeBytes(),
+		Started: c.began(info), Events: info.GetHistoryLength(), HistoryBytes: info.GetHistorySizeBytes(),
 	}
 	if info.GetCloseTime() != nil {
 		v.Closed = info.GetCloseTime().AsTime()
 	}
 	return v
+}
+
+// began is when a run began, or the first of those that it continues as new ones.
+func (c *Client) began(info *workflowpb.WorkflowExecutionInfo) time.Time {
+	var at time.Time
+	field, ok := info.GetMemo().GetFields()[workflows.MemoBegan]
+	if !ok || c.cfg.DataConverter.FromPayload(field, &at) != nil || at.IsZero() {
+		return info.GetStartTime().AsTime()
+	}
+	return at
 }
 
 func statusOf(s enumspb.WorkflowExecutionStatus) Status {

@@ -150,7 +150,7 @@ func byWhom(name string) string {
 // before, if it did.
 func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workflows.ResumeRequest) (*workflows.Answered, error) {
 	var s workflows.State
-	if err := c.query(ctx, last, workflows.QueryState, &s); err != nil {
+	if err := c.query(ctx, last, workflows.QueryOutline, &s); err != nil {
 		return nil, err
 	}
 	for _, a := range s.Answered {
@@ -193,14 +193,5 @@ func waitsForEvent(graph, thread string, q pregel.Question) error {
 }
 
 func matching(open []pregel.OpenQuestion, prefix string) []string {
-	var out []string
-	for _, q := range open {
-		if q.ID == prefix {
-			return []string{q.ID}
-		}
-		if strings.HasPrefix(q.ID, prefix) {
-			out = append(out, q.ID)
-		}
-	}
-	return out
+	return workflows.Matching(open, prefix)
 }

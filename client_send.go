@@ -99,6 +99,9 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
+		if trouble := c.serverTrouble("", thread); trouble != nil {
+			return trouble
+		}
 		noWorker := &Error{Kind: ErrNoWorker, Thread: thread, Message: "no worker took the message, and it is not stored",
 			Do: "Start a worker and send it again; resume --signal stores an answer without one", Command: []string{"worker"}}
 		return noWorker

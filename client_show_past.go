@@ -3,8 +3,10 @@ package superstep
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 )
 
@@ -14,7 +16,11 @@ func (c *Client) addOpen(ctx context.Context, last *lastRun, v *ThreadView) erro
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil && v.Problem == "" {
+	if errors.Is(err, ErrBadInput) {
+		return err // what is stored cannot be read here
+	}
+	large := errors.Is(err, errTooLarge)
+	if err != nil && !large && v.Problem == "" {
 		v.Problem = problemOf(err)
 	}
 	if errors.Is(err, ErrNoWorker) {
@@ -22,6 +28,9 @@ func (c *Client) addOpen(ctx context.Context, last *lastRun, v *ThreadView) erro
 	}
 	if err != nil {
 		return nil // Problem says so; what the server knows is known
+	}
+	if large {
+		state = c.completed(ctx, last, state)
 	}
 	addState(v, state)
 	v.Effects = newestEffects(v.Effects, c.effectsUnderWay(last))
@@ -40,6 +49,20 @@ func problemOf(err error) string {
 	}
 	told.Command = nil
 	return told.Error()
+}
+
+// completed is a state that was read from the history, with what only the run itself knows.
+func (c *Client) completed(ctx context.Context, last *lastRun, told workflows.State) workflows.State {
+	var state workflows.State
+	if c.query(ctx, last, workflows.QueryOutline, &state) != nil {
+		return told
+	}
+	shown := func(open []pregel.OpenQuestion, all []pregel.OpenQuestion) []pregel.OpenQuestion {
+		return slices.DeleteFunc(all, func(q pregel.OpenQuestion) bool { return len(matching(open, q.ID)) == 0 })
+	}
+	state.Questions, state.Waits = shown(state.Questions, told.Questions), shown(state.Waits, told.Waits)
+	state.Snapshot, state.Ledgers, state.Running = told.Snapshot, told.Ledgers, told.Running
+	return state
 }
 
 // stateAsked asks a worker, not for long.

@@ -61,7 +61,7 @@ func (c *Client) jobItem(info *workflowpb.WorkflowExecutionInfo) JobItem {
 		item.Ended = info.GetCloseTime().AsTime()
 	}
 	var status Status
-	attribute(c, info, workflows.AttributeStatus, &status)
+	attribute(info, workflows.AttributeStatus, &status)
 	switch info.GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		item.Status, item.Waits = job.StatusRunning, status == StatusWaiting

@@ -46,6 +46,9 @@ func WithAnswerSchema(schema string) QuestionOption {
 // exactly; inside an any they are a json.Number. An answer that got in otherwise and does not fit fails the node with
 // an [AnswerError].
 //
+// A question and the schema of its answer have at most 1,536 KiB as JSON: one that nobody could be shown fails the node with
+// a [QuestionTooLargeError] when it is asked.
+//
 // Several questions in one node, one after the other or in parallel [Go]s, are each answered by their own id. A
 // question is known by its order in the node, or by [WithKey].
 func Interrupt[A any](ctx context.Context, question any, opts ...QuestionOption) (A, error) {
@@ -95,6 +98,9 @@ func questionOf(question any, answer reflect.Type, opts []QuestionOption) (prege
 	}
 	return pregel.Question{Key: key, Value: value, Schema: schema}, nil
 }
+
+// QuestionTooLargeError says that a node asks more than anybody could be shown: ask with a reference to the large value.
+type QuestionTooLargeError = graphadapter.QuestionTooLargeError
 
 // AnswerError says that an answer does not fit its question. The node fails; asking anew is not possible, so running
 // it again does not help.

@@ -2,6 +2,7 @@ package superstep_test
 
 import (
 	"encoding/json"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,4 +170,36 @@ func TestAThreadThatIsKeptOpen(t *testing.T) {
 	var left workflows.GraphResult
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), idle.ID(), "").Get(t.Context(), &left))
 	assert.JSONEq(t, `["one","a","b"]`, string(left.Output["log"]))
+}
+
+// TestAThreadBeganWithItsFirstRun, whatever runs it is continued as.
+func TestAThreadBeganWithItsFirstRun(t *testing.T) {
+	t.Parallel()
+	s := newServer(t).continuing()
+	g := loop{steps: 6, asks: 3}.graph()
+	s.work(g)
+	th := g.Thread(s.Client, s.queue)
+	require.NoError(t, th.Start(t.Context(), map[string]any{"at": 0}))
+	for range 3 {
+		v, err := s.Wait(t.Context(), th.ID())
+		require.NoError(t, err)
+		require.Len(t, v.Questions, 1)
+		_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Value: json.RawMessage(`"on"`)})
+		require.NoError(t, err)
+	}
+	v, err := s.Wait(t.Context(), th.ID())
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusFinished, v.Status)
+	require.Positive(t, s.continued(th.ID()))
+	last, err := s.temporal.DescribeWorkflowExecution(t.Context(), th.ID(), "")
+	require.NoError(t, err)
+	first, err := s.temporal.DescribeWorkflowExecution(t.Context(), th.ID(), last.GetWorkflowExecutionInfo().GetFirstRunId())
+	require.NoError(t, err)
+	require.Equal(t, first.GetWorkflowExecutionInfo().GetStartTime().AsTime(), v.Started)
+	require.NotEqual(t, last.GetWorkflowExecutionInfo().GetStartTime().AsTime(), v.Started)
+	require.Eventually(t, func() bool { // the index is a moment behind
+		all, err := s.List(t.Context(), superstep.ListQuery{})
+		at := slices.IndexFunc(all, func(l superstep.ThreadView) bool { return l.Thread == th.ID() })
+		return err == nil && at >= 0 && all[at].Started.Equal(v.Started)
+	}, time.Minute, 50*time.Millisecond)
 }

@@ -14,6 +14,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/sdklog"
 )
 
 // stickyTimeout is how long a lost worker's runs wait for it before any other takes them. The SDK's 5 s are most of a
@@ -37,9 +38,13 @@ type WorkerConfig struct {
 	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
 	// five pollers, a DeadlockDetectionTimeout as long as a workflow task, and 30 s of WorkerStopTimeout to drain.
 	Options worker.Options
-	// DataConverter must be the one that the Temporal client was made with; nil means Temporal's default. With another
-	// one the worker could not read a run's history, where it finds what nodes read.
+	// DataConverter encodes and decodes what is stored; nil means Temporal's default. It must be that of the clients. With
+	// one, errors are encoded by it too: the worker then makes a Temporal client of its own over the connection of the given
+	// one, without that one's interceptors and context propagators, unless FailureConverter is set.
 	DataConverter converter.DataConverter
+	// FailureConverter says that the Temporal client was made with it and with DataConverter, as the options of [Encoded]
+	// have them, and is to be used as it is. One that leaves readable what DataConverter hides is refused. Nil says nothing.
+	FailureConverter converter.FailureConverter
 	// InputBytes is what the worker keeps in memory of the large values that its runs' nodes are about to read; 0 means
 	// 128 MiB. One that is not there any more is found by replaying its run, which takes longer.
 	InputBytes int
@@ -52,7 +57,7 @@ type WorkerConfig struct {
 	// tells nobody.
 	Notify approval.Notifier
 	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
-	// of the Temporal client.
+	// of the Temporal client, and of a worker that makes one of its own to this one, without the texts of errors.
 	Logger *zap.Logger
 	// OnReady is called once the worker polls and the server knows of a worker on the queue; it may be nil.
 	OnReady func()
@@ -68,12 +73,18 @@ type Worker struct {
 }
 
 // NewWorker returns a worker on a Temporal connection, which stays the caller's to close.
+//
+// Errors: ErrBadInput; with a DataConverter and no FailureConverter also ErrNoServer, when there is no connection yet.
 func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	if cfg.TaskQueue == "" {
 		cfg.TaskQueue = DefaultTaskQueue
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
+	}
+	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Logger: sdklog.New(cfg.Logger.Named("temporal"))})
+	if err != nil {
+		return nil, err
 	}
 	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())

@@ -78,14 +78,16 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 
 // execution is one execution of one task by this worker.
 type execution struct {
-	req     graphadapter.NodeRequest
-	info    activity.Info
-	graph   *graphadapter.Graph // the root graph; nil when this worker does not have it
-	owner   *owner
-	inputs  *Inputs
-	publish Publish
-	use     graphadapter.UseGate
-	outputs *Outputs
+	req   graphadapter.NodeRequest
+	info  activity.Info
+	graph *graphadapter.Graph // the root graph; nil when this worker does not have it
+	owner *owner
+	// converter reads what the heartbeats of other tasks carry.
+	converter converter.DataConverter
+	inputs    *Inputs
+	publish   Publish
+	use       graphadapter.UseGate
+	outputs   *Outputs
 	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
 	// of those before.
 	repeated bool
@@ -105,7 +107,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish, use: n.use(),
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, publish: n.publish, use: n.use(),
 		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
 }
 
@@ -138,9 +140,16 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		Emit: e.live(ctx, e.publish),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
+	var full *pregel.NodeError
+	if err == nil && !outcome.Yielded {
+		full = e.makeRoom(held, &outcome)
+	}
 	release()
 	if err != nil {
 		return e.ended(ctx, held, outcome.Emitted, err)
+	}
+	if full != nil {
+		return pregel.Outcome{}, e.failed(full, e.owner.emitted()...)
 	}
 	if outcome.Yielded {
 		return e.yielded(outcome.Claim, e.interrupted())

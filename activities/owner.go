@@ -30,6 +30,7 @@ type owner struct {
 // newOwner begins with what the request brings, and what earlier executions of it stored with their heartbeats.
 func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
 	kept.Accounted = min(kept.Accounted, info.Attempt-1) // an activity that was reset counts anew
+	kept.Returns = 0                                     // this execution has made nothing yet
 	journal, err := graphadapter.NewTaskJournal(&req.Task)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
 )
@@ -23,6 +24,7 @@ type app struct {
 	program string
 	graphs  []superstep.Runnable
 	leaders []*superstep.Leader
+	payload converter.DataConverter // nil for Temporal's default
 
 	stdin  io.Reader
 	stdout *stickyWriter
@@ -46,6 +48,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 		program:  programName(os.Args[0]),
 		graphs:   p.Graphs,
 		leaders:  p.Leaders,
+		payload:  p.DataConverter,
 		colours:  showsColours(stdout),
 		stdin:    stdin,
 		stdout:   &stickyWriter{w: stdout},

@@ -72,6 +72,7 @@ func (a *app) clientOptions() (client.Options, error) {
 	if err != nil {
 		return client.Options{}, &usageError{message: fmt.Sprintf("the connection's settings: %v", err), err: err}
 	}
+	opts.DataConverter = a.payload
 	return opts, nil
 }
 

@@ -1,9 +1,16 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // healthState is what a worker says of itself.
@@ -28,8 +35,14 @@ func (s healthState) String() string {
 	}
 }
 
-// health answers /healthz: 200 while tasks are taken, 503 before and after.
-type health struct{ state atomic.Int32 }
+// noServer is what a worker says that has no server to take tasks from.
+const noServer = "no server"
+
+// health answers /healthz: 200 while tasks are taken, 503 before and after, and while the server does not answer.
+type health struct {
+	state  atomic.Int32
+	server serverProbe
+}
 
 // set moves on to a state. A worker that drains never becomes ready again.
 func (h *health) set(s healthState) {
@@ -41,13 +54,69 @@ func (h *health) set(s healthState) {
 	}
 }
 
+// serverAnswers has the server asked too, from now on.
+func (h *health) serverAnswers(ask askServer) {
+	h.server.mu.Lock()
+	defer h.server.mu.Unlock()
+	h.server.ask = ask
+}
+
 // ServeHTTP implements http.Handler.
-func (h *health) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	state := healthState(h.state.Load())
+	text, ready := state.String(), state == healthReady
+	if ready && !h.server.answers(r.Context()) {
+		text, ready = noServer, false
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	if state != healthReady {
+	if !ready {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	io.WriteString(w, state.String()+"\n") // the asker may be gone
+	io.WriteString(w, text+"\n") // the asker may be gone
+}
+
+// askServer is a Temporal client's CheckHealth.
+type askServer func(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error)
+
+// What one question to the server may take, and for how long its answer holds: whoever asks for the worker's health often
+// does not load the server.
+const (
+	probeWithin = time.Second
+	probeHolds  = time.Second
+)
+
+// serverProbe knows whether the server answers.
+type serverProbe struct {
+	mu       sync.Mutex
+	ask      askServer // nil when there is nobody to ask
+	asked    time.Time
+	answered bool
+}
+
+// answers reports whether the server answers now.
+func (p *serverProbe) answers(ctx context.Context) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ask == nil {
+		return true
+	}
+	if time.Since(p.asked) < probeHolds {
+		return p.answered
+	}
+	// Others wait for this answer too, so it does not end with the one who asked.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeWithin)
+	defer cancel()
+	_, err := p.ask(ctx, &client.CheckHealthRequest{})
+	p.answered, p.asked = isThere(err), time.Now()
+	return p.answered
+}
+
+// isThere reports whether a health check that ended so met a server. One behind a proxy may not offer such checks.
+func isThere(err error) bool {
+	switch status.Code(err) {
+	case codes.OK, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
+		return true
+	}
+	return false
 }

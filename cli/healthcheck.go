@@ -19,8 +19,8 @@ func (a *app) healthcheckCommand() *cobra.Command {
 	var addr string
 	cmd := a.build(command{
 		use: "healthcheck", short: "Ask a worker whether it is ready", group: groupOperate,
-		about: `Exits 0 when the worker takes tasks, 1 when it starts, drains or is not there. Made for containers, whose images
-have nothing else to ask with. The worker needs --metrics-addr.`,
+		about: `Exits 0 when the worker takes tasks, 1 when it starts, drains, has no server to take tasks from, or is not there.
+Made for containers, whose images have nothing else to ask with. The worker needs --metrics-addr.`,
 		example: []string{"healthcheck --addr 127.0.0.1:9090"},
 		run: func(cmd *cobra.Command, _ []string) error {
 			return a.healthcheck(cmd.Context(), addr)

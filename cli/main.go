@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 
+	"go.temporal.io/sdk/converter"
+
 	"superstep.dev"
 )
 
@@ -12,6 +14,9 @@ import (
 type Program struct {
 	Graphs  []superstep.Runnable
 	Leaders []*superstep.Leader
+	// DataConverter encodes and decodes what is stored, in workers and in all other commands; nil means Temporal's default.
+	// Give a codec with it to keep what runs have, errors included, unreadable for the server.
+	DataConverter converter.DataConverter
 }
 
 // Main is [Program.Main] over graphs.

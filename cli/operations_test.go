@@ -1,13 +1,21 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"superstep.dev"
 )
@@ -42,6 +50,45 @@ func TestHealth(t *testing.T) {
 	check("draining", 503, ExitFailed)
 	o.health.set(healthReady)
 	check("draining", 503, ExitFailed)
+}
+
+// TestHealthAsksTheServer at most once a second, and takes a refusal for an answer.
+func TestHealthAsksTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answer error
+		asked := 0
+		h := &health{}
+		h.serverAnswers(func(ctx context.Context, _ *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+			asked++
+			deadline, bounded := ctx.Deadline()
+			require.True(t, bounded && time.Until(deadline) <= probeWithin)
+			return nil, answer
+		})
+		check := func(want string, wantCode int) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
+			require.Equal(t, want+"\n", w.Body.String())
+			require.Equal(t, wantCode, w.Code)
+		}
+		check("starting", 503)
+		require.Zero(t, asked, "a worker that starts has not lost its server")
+		h.set(healthReady)
+		check("ready", 200)
+		answer = status.Error(codes.Unavailable, "gone")
+		check("ready", 200)
+		require.Equal(t, 1, asked, "the answer holds for a second")
+		for _, gone := range []error{answer, status.Error(codes.DeadlineExceeded, "slow"), errors.New("NOT_SERVING")} {
+			time.Sleep(probeHolds)
+			answer = gone
+			check("no server", 503)
+		}
+		time.Sleep(probeHolds)
+		answer = fmt.Errorf("health check error: %w", status.Error(codes.Unimplemented, "a proxy"))
+		check("ready", 200)
+		h.set(healthDraining)
+		check("draining", 503)
+	})
 }
 
 func TestHealthcheckOfNobody(t *testing.T) {

@@ -219,6 +219,10 @@ type closable struct{ client.Client }
 
 func (closable) Close() {}
 
+func (closable) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+	return &client.CheckHealthResponse{}, nil
+}
+
 // drawn is a compiled-in graph.
 type drawn struct{ name string }
 

@@ -87,6 +87,7 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return err
 	}
 	opts.Logger = silentLogger()
+	opts = superstep.Encoded(opts)
 	c, err := a.backend.dial(ctx, opts)
 	if err != nil {
 		return interrupted(ctx, err, "interrupted")
@@ -94,6 +95,7 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 	defer c.Close()
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter,
 	})
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"superstep.dev"
-	"superstep.dev/approval"
 	"superstep.dev/internal/heaproom"
+	"superstep.dev/internal/sdklog"
 )
 
 // workerFlags are the flags of worker.
@@ -96,13 +96,14 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	heaproom.Give()
-	opts.Logger = newTemporalLogger(logger.Named("temporal"))
+	opts.Logger = sdklog.New(logger.Named("temporal"))
 	ops, err := startOperations(f.metricsAddr, logger)
 	if err != nil {
 		return err
 	}
 	defer ops.close()
 	opts.MetricsHandler = ops.metrics
+	opts = superstep.Encoded(opts)
 	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: logger}.connect(ctx, opts)
 	if err != nil {
 		return interrupted(ctx, err, "stopped before the worker was ready")
@@ -113,38 +114,36 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		defer stop()
 		go g.watch(watching, logger)
 	}
-	return a.serve(ctx, c, f, g, told, ops, logger)
+	ops.health.serverAnswers(c.CheckHealth)
+	return a.serve(ctx, c, superstep.WorkerConfig{
+		Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue,
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter,
+		Options: worker.Options{WorkerStopTimeout: f.drainTimeout},
+		Logger:  logger, Gate: g.approvals(), Notify: told,
+	}, f, ops)
 }
 
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.
-func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate, told approval.Notifier, ops *operations, logger *zap.Logger) error {
+func (a *app) serve(ctx context.Context, c client.Client, cfg superstep.WorkerConfig, f workerFlags, ops *operations) error {
 	ready := readyFile(f.readyFile)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w, err := a.backend.newWorker(c, superstep.WorkerConfig{
-		Graphs:    a.graphs,
-		Leaders:   a.leaders,
-		TaskQueue: a.conn.taskQueue,
-		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout},
-		Logger:    logger,
-		Gate:      g.approvals(),
-		Notify:    told,
-		OnReady: func() {
-			if err := ready.write(os.Getpid()); err != nil {
-				cancel(err) // whoever waits for the file would wait for ever
-				return
-			}
-			ops.health.set(healthReady)
-			a.showReady(ops.addr())
-		},
-	})
+	cfg.OnReady = func() {
+		if err := ready.write(os.Getpid()); err != nil {
+			cancel(err) // whoever waits for the file would wait for ever
+			return
+		}
+		ops.health.set(healthReady)
+		a.showReady(ops.addr())
+	}
+	w, err := a.backend.newWorker(c, cfg)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
 	drain := newDrain(ctx, a.now, func() {
 		ops.health.set(healthDraining)
 		ready.remove(os.Getpid())
-		logger.Info("draining: no new tasks", zap.Duration("at_most", f.drainTimeout))
+		cfg.Logger.Info("draining: no new tasks", zap.Duration("at_most", f.drainTimeout))
 	})
 	err = w.Run(ctx)
 	drained, took := drain.end()

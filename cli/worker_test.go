@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
 )
@@ -185,4 +186,30 @@ func TestReadyFileOfAnother(t *testing.T) {
 	f.remove(2)
 	require.NoError(t, readyFile("").write(1))
 	readyFile("").remove(1)
+}
+
+// TestWorkerEncodesErrorsWithPayloads: a program's data converter comes with the converter of errors that goes with it.
+func TestWorkerEncodesErrorsWithPayloads(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	a, _, _ := testApp(t, &script{}, "")
+	a.graphs, a.payload = []superstep.Runnable{drawn{"refund"}}, converter.GetDefaultDataConverter()
+	var dialed client.Options
+	dial := a.backend.dial
+	a.backend.dial = func(ctx context.Context, opts client.Options) (client.Client, error) {
+		dialed = opts
+		return dial(ctx, opts)
+	}
+	r := &runner{run: func(ctx context.Context, ready func()) error {
+		stop()
+		return untilDone(ctx, ready)
+	}}
+	a.backend.newWorker = func(_ client.Client, cfg superstep.WorkerConfig) (taskRunner, error) {
+		r.cfg = cfg
+		return r, nil
+	}
+	require.Equal(t, ExitOK, a.run(ctx, []string{"worker"}))
+	require.Equal(t, a.payload, r.cfg.DataConverter)
+	require.NotNil(t, r.cfg.FailureConverter)
+	require.Equal(t, dialed.FailureConverter, r.cfg.FailureConverter)
+	require.Equal(t, "Encoded failure", r.cfg.FailureConverter.ErrorToFailure(errors.New("secret")).GetMessage())
 }

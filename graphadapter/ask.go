@@ -9,6 +9,29 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
+// MaxQuestionBytes bounds a question: what is asked, the schema of its answer and the action that it asks to approve, all as
+// JSON. A reply of the server takes 2 MiB, and a run's last event keeps 1,600 KiB of the thread's state with its questions:
+// one that is larger could be asked, and neither shown nor kept.
+const MaxQuestionBytes = 1536 << 10
+
+// QuestionTooLargeError says that a node asks more than anybody could be shown. The question is not asked.
+type QuestionTooLargeError struct {
+	Graph, Node, Thread string
+	// Bytes is the question's size, of the MaxQuestionBytes that it may have.
+	Bytes int
+}
+
+func (e *QuestionTooLargeError) Error() string {
+	return fmt.Sprintf("node %q of graph %q, thread %q, asks a question of %d bytes, at most %d can be shown: keep the large value "+
+		"outside and ask with a reference to it", e.Node, e.Graph, e.Thread, e.Bytes, MaxQuestionBytes)
+}
+
+// Permanent says that asking again is no use.
+func (e *QuestionTooLargeError) Permanent() bool { return true }
+
+// ErrorType names the kind of failure in stored data.
+func (e *QuestionTooLargeError) ErrorType() string { return "QuestionTooLarge" }
+
 // Ask returns the answer to a question; see [TaskRun.AskFor]. schema is the JSON schema of the answer, nil for any.
 func (t *TaskRun) Ask(ctx context.Context, value, schema pregel.Value, key string) (pregel.Value, error) {
 	answer, err := t.AskFor(ctx, pregel.Question{Key: key, Value: value, Schema: schema})
@@ -32,6 +55,9 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 	if err != nil {
 		return pregel.Answer{}, fmt.Errorf("node %q of graph %q, thread %q, asks something that is not JSON: %w",
 			t.info.Node, t.info.Graph, t.info.Thread, err)
+	}
+	if size := len(q.Value) + len(q.Schema) + len(q.Approval); size > MaxQuestionBytes {
+		return pregel.Answer{}, &QuestionTooLargeError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread, Bytes: size}
 	}
 	q.ID = t.questionID(&q)
 	answer, err := t.ask(q)

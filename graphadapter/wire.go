@@ -26,6 +26,9 @@ type NodeRequest struct {
 	Behind int64 `json:"behind_ms,omitempty"`
 	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.
 	LedgerBytes int `json:"ledger_bytes"`
+	// ReturnBytes is how large a result the task may return as it is; one that is larger is announced first, and fails the task
+	// when it does not fit the run's history beside those of other tasks. 0 leaves it to the activity.
+	ReturnBytes int `json:"return_bytes,omitempty"`
 	// References are the large parts that the request goes without; see Fill.
 	References []Reference `json:"references,omitempty"`
 }
@@ -44,7 +47,13 @@ type NodeProgress struct {
 	Accounted int32 `json:"accounted,omitempty"`
 	// Lost says that one of those before was, too.
 	Lost bool `json:"lost,omitempty"`
+	// Returns is how large the result is that the task is about to return, 0 while that is not known: see NodeRequest.ReturnBytes.
+	Returns int `json:"returns,omitempty"`
 }
+
+// HistoryRoom is how many bytes of history a run fills at most. The server ends a run at 50 MiB, without a word: the rest is for
+// the events that it had not counted yet (2 MiB), and for the run's own end.
+const HistoryRoom = 44 << 20
 
 // NodeFailure is the detail of the application error with which a node's activity gives up.
 type NodeFailure struct {

@@ -42,6 +42,7 @@ func (r *run) closing() Closing {
 	switch {
 	case err != nil:
 		c.Error = err.Error()
+	case len(state)+r.events.bytes() > maxClosingState && r.closeWithoutSuperstep(&c, thread):
 	case len(state)+r.events.bytes() > maxClosingState:
 		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: "+
 			"keep large values outside and references in the state", len(state), r.events.bytes(), maxClosingState)
@@ -49,6 +50,25 @@ func (r *run) closing() Closing {
 		c.State = state
 	}
 	return c
+}
+
+// closeWithoutSuperstep leaves the thread as it stood before the superstep under way, when that fits: what its tasks had
+// finished is more than a run's last event takes, and would take all of the state along. The next run looks up what they did
+// outside, as it does behind any run that ended badly.
+func (r *run) closeWithoutSuperstep(c *Closing, thread *pregel.Thread) bool {
+	before := thread.Copy()
+	r.program.Drop(before)
+	state, err := r.program.EncodeThread(before)
+	if err != nil || len(state)+r.events.bytes() > maxClosingState {
+		return false
+	}
+	c.State, c.Dropped = state, true
+	if c.Events != nil {
+		events := *c.Events
+		events.Due = nil // who waits again begins anew
+		c.Events = &events
+	}
+	return true
 }
 
 // shortenLedgers leaves of what the tasks under way did outside that it was done: what a thread of many such tasks could
@@ -96,12 +116,13 @@ func (r *run) failed(ctx workflow.Context) error {
 	r.showEnd(ctx, FailureStatus(failureOf(r.in.Graph, r.failure)))
 	r.replied(ctx)
 	r.keepAnswers(ctx)
-	return temporal.NewApplicationErrorWithOptions(
-		fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure), errorType(r.failure),
-		temporal.ApplicationErrorOptions{
-			NonRetryable: true,
-			Details:      []any{r.handBack(ctx, r.result(), nil)},
-		})
+	result, text := r.result(), fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure)
+	if result.Dropped {
+		text += fmt.Sprintf("; what superstep %d had finished is too large to keep with the run's end, a retry runs all of it again", result.Step+1)
+	}
+	return temporal.NewApplicationErrorWithOptions(text, errorType(r.failure), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Details: []any{r.handBack(ctx, result, nil)},
+	})
 }
 
 // result is what the run's last event holds. The output is part of the state; a small one is repeated for readers that

@@ -77,9 +77,22 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 		r.heldBack = math.MaxInt
 		return false
 	}
+	r.noteBegan(ctx)
 	r.successor = workflow.NewContinueAsNewError(ctx, GraphWorkflow, in)
 	r.notices.stopTelling()
 	return true
+}
+
+// noteBegan notes with the first of several runs when it began: to whoever looks at the thread all are one run. The memo goes
+// on to the runs that follow.
+func (r *run) noteBegan(ctx workflow.Context) {
+	info := workflow.GetInfo(ctx)
+	if _, noted := info.Memo.GetFields()[MemoBegan]; noted {
+		return
+	}
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoBegan: info.WorkflowStartTime}); err != nil {
+		workflow.GetLogger(ctx).Warn("when the run began is not in the memo", "error", err)
+	}
 }
 
 // continueUnderWay is continueAsNew between two tasks. Long before the run is full it starts no more of them until that

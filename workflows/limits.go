@@ -4,13 +4,15 @@ import (
 	"fmt"
 
 	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/graphadapter"
 )
 
 // The server terminates a run at 51,200 events or 50 MiB of history, without a word to the run. Before that the run
 // ends itself, with its state, so that a retry goes on in a new history.
 const (
 	maxEvents       = 45_000
-	maxHistoryBytes = 44 << 20
+	maxHistoryBytes = graphadapter.HistoryRoom
 )
 
 // HistoryFullError says that a run's history is full. Nothing is lost: a retry of the thread goes on from there.

@@ -1,10 +1,14 @@
 package workflows
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -14,6 +18,8 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		answer      any
 	}{
 		{QueryState, "The thread's values, what runs next, and the open questions.", r.state},
+		{QueryOutline, "Where the run stands and what it asks, without values.", func() (State, error) { return r.outline(), nil }},
+		{QueryQuestion, "One open question, by its id or the start of it.", r.question},
 		{QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]Line, error) { return r.lines.latest(maxLines), nil }},
 		{QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
 		{QueryAudit, "The audit of the thread's approvals, as far as this run made it.", r.auditReply},
@@ -33,9 +39,28 @@ func (r *run) state() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Output: r.program.Spec.Output,
-		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.questions(), Waits: r.waits(), Due: r.events.Due,
-		Ledgers: r.program.Ledgers(r.thread)}
+	s := r.outlineOf(State{Snapshot: *snapshot, Questions: r.questions(), Waits: r.waits(), Ledgers: r.program.Ledgers(r.thread)})
+	if s.Cancel == nil && r.status == StatusRunning {
+		s.Running = snapshot.Next
+	}
+	if size := s.bytes(); size > maxReply {
+		return State{}, fmt.Errorf("%s: %d bytes, at most %d: its history has it, and %q what can be said without", StateTooLarge,
+			size, maxReply, QueryOutline)
+	}
+	return s, nil
+}
+
+// outline is where the run stands, without values: it is small whatever the thread's state and its questions are.
+func (r *run) outline() State {
+	s := State{Questions: withoutValues(r.questions()), Waits: withoutValues(r.waits())}
+	s.Snapshot.Step = stepOf(r.thread)
+	return r.outlineOf(s)
+}
+
+// outlineOf adds what is known of the run beside its values.
+func (r *run) outlineOf(s State) State {
+	s.Graph, s.Status, s.Drained, s.Paused, s.Output = r.in.Graph, r.status, r.drained, r.paused, r.program.Spec.Output
+	s.Answered, s.Refused, s.Due = r.inbox.answered, r.inbox.refused, r.events.Due
 	if r.failure != nil {
 		s.Failure = failureOf(r.in.Graph, r.failure)
 	}
@@ -52,11 +77,91 @@ func (r *run) state() (State, error) {
 	}
 	if r.cancel.undoing {
 		s.Cancel = r.cancel.asked
-	} else if r.status == StatusRunning {
-		s.Running = snapshot.Next
 	}
-	return s, nil
+	return s
 }
+
+// question is the answer to QueryQuestion.
+func (r *run) question(id string) (QuestionReply, error) {
+	reply := QuestionReply{State: r.outline()}
+	open, size := r.questions(), 0
+	matches := Matching(open, id)
+	for i, q := range open {
+		size += questionBytes(q.Question)
+		if len(matches) == 1 && q.ID == matches[0] {
+			reply.Question = &open[i]
+			size += questionBytes(q.Question) // it is there twice
+		}
+	}
+	if size <= maxReply {
+		reply.Questions = open
+		return reply, nil
+	}
+	for i := range reply.Questions {
+		text, err := json.Marshal(line(graphadapter.QuestionText(open[i].Value)))
+		if err != nil {
+			return QuestionReply{}, err
+		}
+		reply.Questions[i].Value = text
+	}
+	return reply, nil
+}
+
+// Matching returns the ids of the open questions that an id, or the start of one, can mean: of a whole id that one.
+func Matching(open []pregel.OpenQuestion, prefix string) []string {
+	var out []string
+	for _, q := range open {
+		if q.ID == prefix {
+			return []string{q.ID}
+		}
+		if strings.HasPrefix(q.ID, prefix) {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
+
+// withoutValues are questions without what they ask.
+func withoutValues(open []pregel.OpenQuestion) []pregel.OpenQuestion {
+	out := slices.Clone(open)
+	for i := range out {
+		out[i].Value, out[i].Schema, out[i].Approval = nil, nil, nil
+	}
+	return out
+}
+
+// maxReply bounds what a query returns of values; the server takes 2 MiB, and what else a reply has goes along.
+const maxReply = 1600 << 10
+
+// bytes is what the values of a state take in a reply.
+func (s *State) bytes() int {
+	size := snapshotBytes(&s.Snapshot)
+	for _, q := range append(s.Questions[:len(s.Questions):len(s.Questions)], s.Waits...) {
+		size += questionBytes(q.Question)
+	}
+	for _, l := range s.Ledgers {
+		size += len(l.Ledger)
+	}
+	return size
+}
+
+func snapshotBytes(s *pregel.Snapshot) int {
+	size := 0
+	for _, name := range workflow.DeterministicKeys(s.Values) {
+		size += len(name) + len(s.Values[name])
+	}
+	for _, t := range s.Tasks {
+		for _, q := range t.Questions {
+			size += questionBytes(q)
+		}
+		if t.State != nil {
+			size += snapshotBytes(t.State)
+		}
+	}
+	return size
+}
+
+func questionBytes(q pregel.Question) int { return len(q.Value) + len(q.Schema) + len(q.Approval) }
 
 // unanswered are the open questions without those whose answer is in the inbox already.
 func (r *run) unanswered() []pregel.OpenQuestion {

@@ -47,6 +47,7 @@ type window struct {
 	interrupted bool
 	bytes       int
 	ledgers     int // bytes of heartbeat details that running tasks may fill
+	returns     int // bytes of history that running tasks may fill unannounced
 	order       int
 }
 
@@ -97,11 +98,24 @@ func (w *window) share(limit int) int {
 	return min(maxLedgerBytes, max(minLedgerBytes, (maxDetailBytes-w.ledgers)/come))
 }
 
+// minReturnBytes is what any task may return unannounced.
+const minReturnBytes = 8 << 10
+
+// mayReturn is what one more task may return unannounced, when it divides half of the history that is left with those that come
+// with it. The other half is for larger results.
+func (r *run) mayReturn(ctx workflow.Context) int {
+	w := &r.tasks
+	come := max(1, min(r.limit()-w.running, len(w.queue)))
+	left := (maxHistoryBytes-workflow.GetInfo(ctx).GetCurrentHistorySize())/2 - w.returns
+	return min(maxRequestBytes, max(minReturnBytes, left/come))
+}
+
 // execute starts a task's activity; its result is noted when it arrives.
 func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
 	options := r.activityOptions(task)
 	under, ctx := r.tasks.begin(ctx, &r.in, task)
 	r.tasks.ledgers += req.LedgerBytes
+	r.tasks.returns += req.ReturnBytes
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
 		r.in.Graph+"."+activityNode(task), req)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -113,6 +127,7 @@ func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.
 		r.tasks.end(under)
 		r.tasks.bytes -= size
 		r.tasks.ledgers -= req.LedgerBytes
+		r.tasks.returns -= req.ReturnBytes
 		r.results = append(r.results, result{order, task, outcome})
 	})
 }
@@ -189,7 +204,7 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect:     r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task)),
 		Behind:      r.behind(ctx),
-		LedgerBytes: r.tasks.share(r.limit()),
+		LedgerBytes: r.tasks.share(r.limit()), ReturnBytes: r.mayReturn(ctx),
 	}
 	r.inputs.shorten(ctx, &req)
 	return req

@@ -28,9 +28,14 @@ const (
 	SignalEvent  = "event"
 	SignalResume = "resume"
 
-	QueryState   = "state"
-	QueryHistory = "history"
-	QueryGraph   = "graph"
+	// QueryState returns a run's State, and fails with StateTooLarge when that is more than one reply takes.
+	QueryState = "state"
+	// QueryOutline returns a State without values: of its checkpoint the step alone, of questions who asks, and no ledgers.
+	QueryOutline = "outline"
+	// QueryQuestion returns a QuestionReply about the open question of an id, or of an unambiguous start of one.
+	QueryQuestion = "question"
+	QueryHistory  = "history"
+	QueryGraph    = "graph"
 	// QueryHandoff returns what a new run needs to continue a thread whose last run closed without a word.
 	QueryHandoff = "handoff"
 	// QueryAdmit asks a desk whether its worker serves a graph and takes an input or updates.
@@ -43,6 +48,8 @@ const (
 	MemoSpec  = "spec"
 	// MemoStart tells the one call that started a run from others that tried.
 	MemoStart = "start"
+	// MemoBegan is when the first of the runs began that are continued as new ones, a time.Time; absent in that one itself.
+	MemoBegan = "began"
 	// MemoPause is the run's [Pause], an empty one once it goes on again.
 	MemoPause = "pause"
 )
@@ -188,6 +195,8 @@ type Closing struct {
 	// then Error says so.
 	State pregel.Value `json:"state,omitempty"`
 	Error string       `json:"error,omitempty"`
+	// Dropped says that State is the newest checkpoint without what the superstep under way had finished: that does not fit.
+	Dropped bool `json:"dropped,omitempty"`
 	// Failure is why the run failed, nil when it did not.
 	Failure  *pregel.NodeError `json:"failure,omitempty"`
 	Answered []Answered        `json:"answered,omitempty"`

@@ -54,6 +54,18 @@ type State struct {
 	Ledgers []pregel.TaskLedger `json:"ledgers,omitempty"`
 }
 
+// QuestionReply is the answer to QueryQuestion.
+type QuestionReply struct {
+	// State is that of QueryOutline. Its questions are whole as far as a reply takes them: if not, all of them have one line
+	// of their text as value.
+	State
+	// Question is the one that was asked about; nil when none is open, or several can be meant.
+	Question *pregel.OpenQuestion `json:"question,omitempty"`
+}
+
+// StateTooLarge begins the error of a QueryState of a run that has more than one reply takes. The run's history has it.
+const StateTooLarge = "the run's state is more than one reply takes"
+
 // Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
 type Refused struct {
 	Question string `json:"question"`

@@ -10,6 +10,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/internal/codec"
 )
 
 // Code is the workflow code that reads a run's past: a workflows.Reader.
@@ -37,7 +39,7 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 	if len(durable) == 0 {
 		return nil
 	}
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: t.Converter})
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: t.Converter, FailureConverter: codec.Failures(t.Converter)})
 	if err != nil {
 		return err
 	}

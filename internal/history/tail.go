@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/codec"
 )
 
 // Tail follows one run's history. It long-polls: nothing is asked while nothing happens.
@@ -123,10 +124,10 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 		f.ended(e, a.GetScheduledEventId(), Step{Outcome: &outcome})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
-		f.ended(e, a.GetScheduledEventId(), Step{Failure: a.GetFailure().GetMessage()})
+		f.ended(e, a.GetScheduledEventId(), Step{Failure: codec.Message(f.tail.Converter, a.GetFailure())})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := e.GetActivityTaskTimedOutEventAttributes()
-		f.ended(e, a.GetScheduledEventId(), Step{Failure: a.GetFailure().GetMessage()})
+		f.ended(e, a.GetScheduledEventId(), Step{Failure: codec.Message(f.tail.Converter, a.GetFailure())})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
 		f.ended(e, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), Step{Failure: "cancelled"})
 	default:
@@ -201,7 +202,7 @@ func (f *fold) ended(e *historypb.HistoryEvent, scheduled int64, s Step) {
 
 func (f *fold) decode(payloads *commonpb.Payloads, into any) error {
 	if err := f.tail.Converter.FromPayloads(payloads, into); err != nil {
-		return fmt.Errorf("a payload of the run's history cannot be read (is its codec configured?): %w", err)
+		return &codec.UnreadableError{Err: err}
 	}
 	return nil
 }

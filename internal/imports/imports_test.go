@@ -50,7 +50,10 @@ var arrows = []arrow{
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
-	{from: "internal/history", ours: []string{"graphadapter/..."}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	// What stays readable of failures and log lines where payloads are encoded.
+	{from: "internal/codec", theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
+	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
 		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
 		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
@@ -60,7 +63,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{
-		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/draw", "internal/history", "activities", "workflows"},
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows"},
 		theirs: append([]string{
 			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
@@ -77,7 +80,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The command line shows a graph's Spec, which is the engine's data type.
-	{from: "cli/...", ours: []string{"", "graphadapter/pregel", "job", "approval/...", "internal/heaproom"}, theirs: anything},
+	{from: "cli/...", ours: []string{"", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
 	{from: "internal/demo", ours: anything, theirs: anything},
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},

@@ -1,0 +1,84 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// defaultReturnBytes is what a task may return unannounced when its request does not say.
+const defaultReturnBytes = 64 << 10
+
+// makeRoom announces a large result, and returns why it cannot be returned: with what is in the run's history, and what other
+// tasks are about to return, there would be more than the server keeps, which would end the run without a word and lose its
+// state. Every task announces its result before it looks at those of the others, so of several that do not fit together at
+// least the last sees all.
+func (e *execution) makeRoom(ctx context.Context, outcome *pregel.Outcome) *pregel.NodeError {
+	size, free := outcomeBytes(outcome), cmp.Or(e.req.ReturnBytes, defaultReturnBytes)
+	if size <= free || e.owner.announce(ctx, size) != nil {
+		return nil // who has lost the task returns nothing
+	}
+	run := e.info.WorkflowExecution
+	for {
+		described, err := e.owner.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
+		if err == nil {
+			known, coming := int(described.GetWorkflowExecutionInfo().GetHistorySizeBytes()), 0
+			for _, other := range described.GetPendingActivities() {
+				var progress graphadapter.NodeProgress
+				if other.GetHeartbeatDetails() != nil && e.converter.FromPayloads(other.GetHeartbeatDetails(), &progress) != nil {
+					progress.Returns = 0 // it is no node's
+				}
+				coming += cmp.Or(progress.Returns, free) // about as much as the others may return unannounced
+			}
+			return e.noRoom(known, coming)
+		}
+		if !unanswered(err) {
+			return nil // the server does not tell: it is as large as it is
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(storeAgain):
+		}
+	}
+}
+
+func (e *execution) noRoom(known, coming int) *pregel.NodeError {
+	if known+coming <= graphadapter.HistoryRoom {
+		return nil
+	}
+	return &pregel.NodeError{Type: "HistoryFull", Graph: e.graphName(), Node: e.req.Task.Node, Message: fmt.Sprintf("the results of "+
+		"the tasks under way do not fit the run's history: it has %d bytes, they have %d, together at most %d can be stored; keep "+
+		"large values outside and return references to them, or let fewer tasks return them in one superstep",
+		known, coming, graphadapter.HistoryRoom)}
+}
+
+// outcomeBytes is about what an outcome takes in a history.
+func outcomeBytes(o *pregel.Outcome) int {
+	size := len(o.Ledger)
+	for _, w := range o.Update {
+		size += len(w.Value)
+	}
+	for _, t := range append(o.Goto[:len(o.Goto):len(o.Goto)], o.Routes...) {
+		size += len(t.Arg)
+	}
+	for _, m := range o.Emitted {
+		size += len(m.Value)
+	}
+	for _, q := range o.Questions {
+		size += len(q.Value) + len(q.Schema) + len(q.Approval)
+	}
+	return size
+}
+
+// announce stores how large the result is that this execution is about to return.
+func (o *owner) announce(ctx context.Context, size int) error {
+	o.mu.Lock()
+	o.progress.Returns = size
+	o.mu.Unlock()
+	return o.store(ctx)
+}

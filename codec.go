@@ -1,0 +1,89 @@
+package superstep
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+
+	"superstep.dev/internal/codec"
+	"superstep.dev/internal/sdklog"
+)
+
+// Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
+// stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's
+// SDK leaves to a FailureConverter of its own, and the SDK's log lines name the types of errors only. Options without a
+// data converter, and a FailureConverter that is set, stay as they are.
+//
+// Dial with these options, and give their DataConverter and FailureConverter to [ClientConfig] and [WorkerConfig].
+//
+// Readable for everybody on the server stay ids, the names of graphs, nodes, effects and error types, and search
+// attributes: a run's status, how many questions it has open, who is to approve until when, and at which risk.
+func Encoded(o client.Options) client.Options {
+	if o.DataConverter == nil {
+		return o
+	}
+	if o.FailureConverter == nil {
+		o.FailureConverter = codec.Failures(o.DataConverter)
+	}
+	if o.Logger == nil {
+		o.Logger = log.NewStructuredLogger(slog.Default()) // as the SDK has it
+	}
+	o.Logger = sdklog.Discreet(o.Logger)
+	return o
+}
+
+// encodedWithin bounds what it takes to make a Temporal client over the connection of another one: nothing, but for one
+// that has not connected yet.
+const encodedWithin = 10 * time.Second
+
+// encoded returns the Temporal client of a Client or a Worker. With a data converter, and no word on how errors are
+// converted, that is one of its own over c's connection, with options: how c converts errors cannot be asked.
+func encoded(c client.Client, failures converter.FailureConverter, o client.Options) (client.Client, error) {
+	switch {
+	case o.DataConverter == nil:
+		return c, nil
+	case failures == nil:
+	case codec.Shows(failures, o.DataConverter):
+		return nil, &Error{Kind: ErrBadInput, Message: "errors would be stored as plain text: the FailureConverter leaves readable what " +
+			"the DataConverter hides", Do: "Dial the Temporal client with superstep.Encoded(options), and give the FailureConverter of those"}
+	default:
+		return c, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), encodedWithin)
+	defer cancel()
+	var own client.Client
+	err := error(nil)
+	if o.Namespace == "" {
+		o.Namespace, err = namespaceOf(ctx, c)
+	}
+	if err == nil {
+		own, err = client.NewClientFromExistingWithContext(ctx, c, Encoded(o))
+	}
+	if err != nil {
+		return nil, &Error{Kind: ErrNoServer, Message: "there is no Temporal client that encodes errors", Cause: err,
+			Do: "Check the server; or dial with superstep.Encoded(options), and give the FailureConverter of those"}
+	}
+	own.Close() // gives up its share of the connection, which stays c's to close
+	return own, nil
+}
+
+// namespaceOf is the namespace of a Temporal client, which writes it into the requests that it sends.
+func namespaceOf(ctx context.Context, c client.Client) (string, error) {
+	req := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1}
+	if _, err := c.ListWorkflow(ctx, req); req.GetNamespace() == "" {
+		return "", fmt.Errorf("the namespace of the Temporal client is not known: %w", err)
+	}
+	return req.GetNamespace(), nil
+}
+
+// unreadablePayload is the error of a client that lacks the codec of what is stored, or has another one.
+func unreadablePayload(thread string, err error) error {
+	return &Error{Kind: ErrBadInput, Thread: thread, Message: "what is stored cannot be read with this program's data converter", Cause: err,
+		Do: "Give the program the data converter that the run's worker has, with its codec and key"}
+}

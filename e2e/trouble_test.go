@@ -1,0 +1,42 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // the server's database
+
+	"superstep.dev"
+	"superstep.dev/internal/testserver"
+)
+
+// A server that cannot write its database says so itself: nobody is told that no worker answers, or that there is no server.
+func TestAServerThatCannotStoreIsNoMissingWorker(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "server.db")
+	r := newRigAt(t, testserver.Start(t, testserver.Options{DB: file}).Address())
+	r.graphsWorker("worker")
+	waiting := r.begin("asks", r.steered())
+	colour := r.wait(waiting, superstep.StatusWaiting).Questions[0].ID
+
+	db, err := sql.Open("sqlite", file)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec("BEGIN IMMEDIATE") // from here on nobody else writes
+	require.NoError(t, err)
+	for _, args := range [][]string{
+		{"run", "adds", "--thread", testserver.Queue(t), "--input", `{"note": "x"}`},
+		{"show", waiting},
+		{"resume", waiting, colour, "--value", `"blue"`},
+	} {
+		said := r.exits(6, r.superstep(args...)).stderr
+		require.Contains(t, said, "the Temporal server is there and cannot do its work", args[0])
+		require.NotContains(t, said, "worker", args[0])
+	}
+	_, err = db.Exec("ROLLBACK")
+	require.NoError(t, err)
+	r.untilAnswered(waiting, colour, "blue")
+}
