@@ -39,7 +39,8 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 		return QuestionView{}, err
 	}
 	if !last.open {
-		return QuestionView{}, c.notAsking(ctx, last, ResumeRequest{Thread: thread, Question: id})
+		_, err := c.notAsking(ctx, last, ResumeRequest{Thread: thread, Question: id})
+		return QuestionView{}, err
 	}
 	var state workflows.State
 	if err := c.query(ctx, last, workflows.QueryState, &state); err != nil {
