@@ -102,17 +102,19 @@ func modeShown(d graphadapter.Durability) Durability {
 
 // StateView is a thread's state at one checkpoint.
 type StateView struct {
-	Thread     string                     `json:"thread"`
-	Graph      string                     `json:"graph"`
-	Status     Status                     `json:"status"`
-	Checkpoint string                     `json:"checkpoint"`
-	Source     string                     `json:"source"`
-	Step       int                        `json:"step"`
-	Values     map[string]json.RawMessage `json:"values"`
-	Parent     string                     `json:"parent,omitempty"`
-	Next       []string                   `json:"next"`
-	Tasks      []TaskView                 `json:"tasks,omitempty"`
-	Questions  []Question                 `json:"questions,omitempty"`
+	Thread     string `json:"thread"`
+	Graph      string `json:"graph"`
+	Status     Status `json:"status"`
+	Checkpoint string `json:"checkpoint"`
+	Source     string `json:"source"`
+	Step       int    `json:"step"`
+	// CreatedAt is when the checkpoint was made; zero when that is not known any more, and for a subgraph's.
+	CreatedAt time.Time                  `json:"created_at,omitzero"`
+	Values    map[string]json.RawMessage `json:"values"`
+	Parent    string                     `json:"parent,omitempty"`
+	Next      []string                   `json:"next"`
+	Tasks     []TaskView                 `json:"tasks,omitempty"`
+	Questions []Question                 `json:"questions,omitempty"`
 }
 
 // TaskView is one task that a checkpoint leads to.
@@ -136,6 +138,9 @@ type CheckpointView struct {
 	Ran        []string `json:"ran"`
 	Wrote      []string `json:"wrote"`
 	Next       []string `json:"next"`
+	// CreatedAt is when it was made: by the server's clock, or in a [Memory] by this machine's. Checkpoints that one activity
+	// made, fused or in async mode, have the time of its end. Zero when that is not known any more.
+	CreatedAt time.Time `json:"created_at,omitzero"`
 	// Values are the channels that have a value there, when they were asked for.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 }

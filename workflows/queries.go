@@ -33,7 +33,7 @@ func (r *run) state() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Output: r.program.Spec.Output,
+	s := State{Graph: r.in.Graph, Status: r.status, Drained: r.drained, Paused: r.paused, Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Output: r.program.Spec.Output,
 		Answered: r.inbox.answered, Refused: r.inbox.refused, Questions: r.questions(), Waits: r.waits(), Due: r.events.Due,
 		Ledgers: r.program.Ledgers(r.thread)}
 	if r.failure != nil {
