@@ -51,12 +51,13 @@ func (c *Client) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRu
 	return past, nil
 }
 
-// when is the time of an event; what the run says at a position happened when its workflow task began.
+// when is the time of an event; what the run says at a position happened when its workflow task began. It is as
+// precise as what a run notes of its checkpoints: a millisecond.
 func (r chainRun) when(at int64) time.Time {
 	if at < 1 || at > int64(len(r.events)) {
 		return time.Time{}
 	}
-	return r.events[at-1].GetEventTime().AsTime()
+	return madeAt(r.events[at-1].GetEventTime().AsTime().UnixMilli())
 }
 
 func (c *Client) fetchRun(ctx context.Context, last *lastRun, id string) (chainRun, error) {

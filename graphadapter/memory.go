@@ -30,7 +30,7 @@ type history struct {
 
 func newHistory() *history {
 	past := NewPast()
-	past.Clock = func(int64) time.Time { return time.Now() }
+	past.Clock = func(int64) time.Time { return time.Now().Truncate(time.Millisecond).UTC() }
 	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: past}
 }
 
