@@ -72,5 +72,8 @@ func TestThreadStateAsJSON(t *testing.T) {
 	assert.JSONEq(t, `{"log":["a"]}`, string(fields["values"]))
 	var again superstep.ThreadState[counter]
 	require.NoError(t, json.Unmarshal(text, &again))
-	assert.Equal(t, state, again)
+	assert.Equal(t, state.Checkpoint, again.Checkpoint)
+	assert.Equal(t, []string{"a"}, again.State.Log.Get())
+	require.ErrorAs(t, json.Unmarshal([]byte(`{"graph":"as_json","values":{"log":7}}`), &again), new(*superstep.StateError))
+	assert.Equal(t, []string{"a"}, again.State.Log.Get(), "what cannot be read changes nothing")
 }
