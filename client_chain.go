@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -42,11 +43,21 @@ func (c *Client) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRu
 	}
 	past := graphadapter.NewPast()
 	for _, run := range slices.Backward(ch.runs) {
+		past.Clock = run.when
 		if err := c.tail.ReplayEvents(last.thread, run.id, run.events, workflows.NewReader(g, past)); err != nil {
 			return nil, c.explainReplay(err, last)
 		}
 	}
 	return past, nil
+}
+
+// when is the time of an event; what the run says at a position happened when its workflow task began. It is as
+// precise as what a run notes of its checkpoints: a millisecond.
+func (r chainRun) when(at int64) time.Time {
+	if at < 1 || at > int64(len(r.events)) {
+		return time.Time{}
+	}
+	return madeAt(r.events[at-1].GetEventTime().AsTime().UnixMilli())
 }
 
 func (c *Client) fetchRun(ctx context.Context, last *lastRun, id string) (chainRun, error) {

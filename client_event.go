@@ -40,7 +40,7 @@ type EventReply struct {
 
 // SendEvent sends an event to a thread: to every task that waits for it with [WaitEvent], or, when none does yet, for the
 // first that will. A thread keeps at most 100 events for waits to come, of 512 KiB together. Without a worker the event
-// is stored unchecked.
+// is stored unchecked. A request whose ID was taken before is no error, also when the run is over: the reply is Repeated.
 //
 // Errors: ErrNotFound; ErrBadInput when the event does not fit what waits for it; ErrAnswerRefused when the thread's run
 // is over; ErrRunning when the thread keeps too many events; ErrNoServer.
@@ -52,14 +52,14 @@ func (c *Client) eventRun(ctx context.Context, _ *graphadapter.Graph, r EventReq
 	if err := checkEvent(r); err != nil {
 		return EventReply{}, err
 	}
-	wire := workflows.EventRequest{ID: cmp.Or(r.ID, uuid.NewString()), Name: r.Name, Value: pregel.Value(r.Value), By: r.By}
+	wire := workflows.EventRequest{ID: cmp.Or(r.ID, uuid.NewString()), Call: newCall(), Name: r.Name, Value: pregel.Value(r.Value), By: r.By}
 	for {
 		last, err := c.theLastRun(ctx, r.Thread)
 		if err != nil {
 			return EventReply{}, err
 		}
 		if !last.open {
-			return EventReply{}, c.noEvents(last)
+			return c.noEvents(ctx, last, wire)
 		}
 		reply, err := c.sendEvent(ctx, last, wire)
 		if !errors.Is(err, errEnded) {
@@ -68,9 +68,17 @@ func (c *Client) eventRun(ctx context.Context, _ *graphadapter.Graph, r EventReq
 	}
 }
 
-// noEvents says why a closed run takes no event.
-func (c *Client) noEvents(last *lastRun) error {
-	return &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread,
+// noEvents says why a closed run takes no event. One that was taken before is no error.
+func (c *Client) noEvents(ctx context.Context, last *lastRun, wire workflows.EventRequest) (EventReply, error) {
+	left, _, err := c.left(ctx, last)
+	if err == nil && left.Events != nil { // what cannot be read has nothing to add
+		for _, taken := range left.Events.Taken {
+			if taken.ID == wire.ID {
+				return EventReply{Thread: last.thread, Event: wire.Name, Nodes: taken.Nodes, Repeated: true}, nil
+			}
+		}
+	}
+	return EventReply{}, &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread,
 		Message: fmt.Sprintf("thread %q takes no event: its run is %s", last.thread, statusOf(last.status)),
 		Do:      "Look at it", Command: []string{"show", last.thread}}
 }
@@ -82,7 +90,8 @@ func (c *Client) sendEvent(ctx context.Context, last *lastRun, wire workflows.Ev
 	if err == nil {
 		var taken workflows.EventReply
 		err = c.update(ctx, last, wire.ID, workflows.UpdateEvent, wire, &taken)
-		reply.Nodes, reply.Repeated = taken.Nodes, taken.Repeated
+		// The server itself gives the outcome of an update again to who repeats it.
+		reply.Nodes, reply.Repeated = taken.Nodes, err == nil && (taken.Repeated || taken.Call != wire.Call)
 	}
 	if errors.Is(err, ErrNoWorker) {
 		// Should the update have got through all the same, the id makes one of the two.

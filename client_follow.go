@@ -100,6 +100,10 @@ func progressOf(s history.Step) []Progress {
 		p.State, p.Error = ProgressFailed, s.Failure
 		return []Progress{p}
 	}
+	if s.Outcome.Error != nil {
+		p.State, p.Error = ProgressFailed, s.Outcome.Error.Error()
+		return []Progress{p}
+	}
 	p.State, p.Next = ProgressOK, chosen(s.Outcome)
 	for _, e := range s.Outcome.Emitted {
 		if e.Kind == pregel.EmissionCustom {

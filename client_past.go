@@ -60,7 +60,7 @@ func (c *Client) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequ
 	}
 	v, err := stateView(last.graph, snapshot, r)
 	v.Status = c.statusNow(last, past)
-	return v, err
+	return v.dated(r, past.When(r.Checkpoint)), err
 }
 
 // stateNow reads what a closed run left in its last event, and asks an open one. A worker that does not answer, or a last
@@ -91,7 +91,7 @@ func (c *Client) stateNow(ctx context.Context, g *graphadapter.Graph, last *last
 	if !last.open { // it asks nothing any more
 		v.Status, v.Questions = statusOf(last.status), nil
 	}
-	return v, err
+	return v.dated(r, madeAt(s.Made)), err
 }
 
 // stateLeft reads the state from a closed run's last event.
@@ -117,6 +117,11 @@ func (c *Client) stateLeft(ctx context.Context, g *graphadapter.Graph, last *las
 	v, err := stateOfThread(last, program, thread, r)
 	if v.Status == StatusFailed {
 		v.Status = failureStatus(left.Failure)
+	}
+	for _, line := range left.Lines {
+		if line.Checkpoint == v.Checkpoint {
+			v = v.dated(r, madeAt(line.At))
+		}
 	}
 	return v, err
 }
@@ -163,7 +168,7 @@ func (c *Client) stateReplayed(ctx context.Context, g *graphadapter.Graph, last 
 	}
 	v, err := stateOfThread(last, program, thread, r)
 	v.Status = c.statusNow(last, past)
-	return v, err
+	return v.dated(r, past.When(v.Checkpoint)), err
 }
 
 // statusNow is the status of the thread whose runs were replayed.
@@ -241,7 +246,7 @@ func joinLines(replayed []graphadapter.PastCheckpoint, earlier []workflows.Line)
 		if next == nil {
 			next = []string{}
 		}
-		out = append(out, graphadapter.PastCheckpoint{Ran: l.Ran, Wrote: l.Wrote, Snapshot: &pregel.Snapshot{
+		out = append(out, graphadapter.PastCheckpoint{Ran: l.Ran, Wrote: l.Wrote, When: madeAt(l.At), Snapshot: &pregel.Snapshot{
 			Checkpoint: l.Checkpoint, Parent: l.Parent, Source: l.Source, Step: l.Step, Next: next}})
 	}
 	return out

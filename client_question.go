@@ -41,7 +41,8 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 		return QuestionView{}, err
 	}
 	if !last.open {
-		return QuestionView{}, c.notAsking(ctx, last, ResumeRequest{Thread: thread, Question: id})
+		_, err := c.notAsking(ctx, last, ResumeRequest{Thread: thread, Question: id})
+		return QuestionView{}, err
 	}
 	var reply workflows.QuestionReply
 	if err := c.query(ctx, last, workflows.QueryQuestion, &reply, id); err != nil {

@@ -89,6 +89,7 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 		return err
 	}
 	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, cancelView(left.Cancel)
+	v.Refused = refusedViews(left.Refused)
 	if v.Status == StatusFailed {
 		v.Status = failureStatus(left.Failure)
 	}
@@ -178,6 +179,7 @@ func addState(v *ThreadView, s workflows.State) {
 	v.Durability, v.Fused = modeShown(s.Durability), s.Fused
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions, v.Waits, v.Kept = questionsOf(s.Questions), waitViews(s.Waits, dueIn(s.Due)), keptViews(s.Kept)
+	v.Refused = refusedViews(s.Refused)
 	for i := range v.Questions {
 		addPending(v.Questions[i], s.Approvals)
 	}

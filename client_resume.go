@@ -2,8 +2,10 @@ package superstep
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,16 +18,20 @@ import (
 )
 
 // Resume answers a question of a waiting thread, and returns when the answer is stored and taken. Without a question
-// it answers the only one that is open, or lets the run pass the breakpoint at which it stands.
+// it answers the only one that is open, or lets the run pass the breakpoint at which it stands. With Answers it answers
+// several, all or none. A request whose ID was taken before is no error, also when the run is over: the reply is Repeated.
 //
 // Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
 // or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker
 // when no worker answers: then the answer is not stored (Signal stores it without one).
 func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, error) {
+	if err := checkAnswers(req); err != nil {
+		return ResumeReply{}, err
+	}
 	if req.ID == "" {
 		req.ID = uuid.NewString()
 	}
-	wire := workflows.ResumeRequest{ID: req.ID, Question: req.Question, Value: req.Value, By: req.By, Token: req.Token}
+	wire := req.wire()
 	// Who has a token knows thread and question: there is nothing to ask first.
 	known := req.Token != "" && len(req.Question) >= questionIDBytes
 	if known && !req.Signal && checkAnswerSize(&lastRun{}, wire) == nil {
@@ -39,7 +45,7 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 		return ResumeReply{}, err
 	}
 	if !last.open {
-		return ResumeReply{}, c.notAsking(ctx, last, req)
+		return c.notAsking(ctx, last, req)
 	}
 	if err := checkAnswerSize(last, wire); err != nil {
 		return ResumeReply{}, err
@@ -48,13 +54,47 @@ func (c *Client) Resume(ctx context.Context, req ResumeRequest) (ResumeReply, er
 		return c.resumeBySignal(ctx, last, wire)
 	}
 	if !known {
-		before, err := c.resolveQuestion(ctx, last, &wire)
+		before, err := c.resolveQuestions(ctx, last, &wire)
 		if err != nil || before != nil {
-			return ResumeReply{Thread: req.Thread, Question: wire.Question, Node: nodeOf(before)}, err
+			return repeatedAnswer(last, wire, before), err
 		}
 	}
 	return c.resume(ctx, last, wire)
 }
+
+// checkAnswers refuses requests that contradict themselves.
+func checkAnswers(req ResumeRequest) error {
+	why := ""
+	switch several := len(req.Answers) > 0; {
+	case several && (req.Question != "" || req.Value != nil || req.Token != ""):
+		why = "a request with Answers has no Question, Value or Token of its own"
+	case !several && len(req.Tokens) > 0:
+		why = "Tokens go with Answers"
+	case len(req.ID) > maxPauseBy:
+		why = fmt.Sprintf("the id of a request has at most %d bytes", maxPauseBy)
+	}
+	for question := range req.Tokens {
+		if _, given := req.Answers[question]; !given {
+			why = fmt.Sprintf("there is a token for question %q, and no answer", question)
+		}
+	}
+	if why == "" {
+		return nil
+	}
+	return &Error{Kind: ErrBadInput, Thread: req.Thread, Question: req.Question, Message: why}
+}
+
+// wire is the request as the run gets it. Several answers are in the order of their keys.
+func (r ResumeRequest) wire() workflows.ResumeRequest {
+	wire := workflows.ResumeRequest{ID: r.ID, Call: newCall(), Question: r.Question, Value: r.Value, By: r.By, Token: r.Token, Tokens: r.Tokens}
+	for _, id := range slices.Sorted(maps.Keys(r.Answers)) {
+		wire.Answers = append(wire.Answers, pregel.Answer{QuestionID: id, Value: pregel.Value(r.Answers[id])})
+	}
+	return wire
+}
+
+// newCall names one call, so that its outcome can be told from that of a call before.
+func newCall() string { return rand.Text()[:16] }
 
 // resume sends an answer by update. The error is errEnded when there is no run that could take it.
 func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (ResumeReply, error) {
@@ -62,8 +102,31 @@ func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.Resume
 	if err != nil {
 		return ResumeReply{}, err
 	}
-	return ResumeReply{Thread: last.thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
-		Votes: reply.Votes, Need: reply.Need}, nil
+	// The server itself gives the outcome of an update again to who repeats it.
+	repeated := reply.Repeated || reply.Call != req.Call
+	return ResumeReply{Thread: last.thread, Question: reply.Question, Questions: questionsIn(req), Node: reply.Node,
+		Accepted: !repeated, Repeated: repeated, Votes: reply.Votes, Need: reply.Need}, nil
+}
+
+// questionsIn are the questions of a request that answers several.
+func questionsIn(req workflows.ResumeRequest) []string {
+	var out []string
+	for _, a := range req.Answers {
+		out = append(out, a.QuestionID)
+	}
+	return out
+}
+
+// repeatedAnswer is the reply to a request that was taken before, the zero value when none was.
+func repeatedAnswer(last *lastRun, req workflows.ResumeRequest, before *workflows.Answered) ResumeReply {
+	if before == nil {
+		return ResumeReply{}
+	}
+	reply := ResumeReply{Thread: last.thread, Questions: questionsIn(req), Node: before.Node, Repeated: true}
+	if len(req.Answers) == 0 {
+		reply.Question = before.Question
+	}
+	return reply
 }
 
 // questionIDBytes is how long the id of a question is.
@@ -85,22 +148,15 @@ func checkAnswerSize(last *lastRun, req workflows.ResumeRequest) error {
 		Do:      "Keep the large value outside and answer with a reference to it"}
 }
 
-func nodeOf(a *workflows.Answered) string {
-	if a == nil {
-		return ""
-	}
-	return a.Node
-}
-
 // resumeBySignal needs the whole id: there may be no worker to ask what is open.
 func (c *Client) resumeBySignal(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (ResumeReply, error) {
-	if req.Question == "" {
+	if req.Question == "" && len(req.Answers) == 0 {
 		return ResumeReply{}, &Error{Kind: ErrBadInput, Thread: last.thread, Message: "an answer by signal names its question"}
 	}
 	if err := c.signal(ctx, last, workflows.SignalResume, req); err != nil {
 		return ResumeReply{}, c.explain(err, last.graph, last.thread)
 	}
-	return ResumeReply{Thread: last.thread, Question: req.Question, Accepted: true}, nil
+	return ResumeReply{Thread: last.thread, Question: req.Question, Questions: questionsIn(req), Accepted: true}, nil
 }
 
 // signal stores a message for a run, or for the one that it was continued as meanwhile. The error is the server's.
@@ -119,24 +175,27 @@ func (c *Client) signal(ctx context.Context, last *lastRun, name string, arg any
 	}
 }
 
-// notAsking says why a closed run takes no answer: who has answered the question before, as far as it knows.
-func (c *Client) notAsking(ctx context.Context, last *lastRun, req ResumeRequest) error {
+// notAsking says why a closed run takes no answer: who has answered the question before, as far as it knows. A request that
+// was taken before is no error.
+func (c *Client) notAsking(ctx context.Context, last *lastRun, req ResumeRequest) (ResumeReply, error) {
 	e := &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: req.Question,
 		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, statusOf(last.status)),
 		Do:      "Look at it", Command: []string{"show", last.thread}}
-	event, err := c.closingEvent(ctx, last)
-	if err != nil || req.Question == "" {
-		return e
+	left, _, err := c.left(ctx, last)
+	if err != nil {
+		return ResumeReply{}, e // what cannot be read has nothing to add
 	}
-	left, _, _ := c.leftIn(ctx, last, event) // what cannot be read has nothing to add
 	for _, a := range left.Answered {
-		if strings.HasPrefix(a.Question, req.Question) {
+		switch {
+		case req.ID != "" && a.RequestID == req.ID:
+			return repeatedAnswer(last, req.wire(), &a), nil
+		case req.Question != "" && strings.HasPrefix(a.Question, req.Question):
 			e.Question = a.Question
 			e.Message = fmt.Sprintf("question %s was already answered%s at %s, and the run is %s", a.Question, byWhom(a.By),
 				a.At.UTC().Format(time.RFC3339), statusOf(last.status))
 		}
 	}
-	return e
+	return ResumeReply{}, e
 }
 
 func byWhom(name string) string {
@@ -146,43 +205,62 @@ func byWhom(name string) string {
 	return " by " + name
 }
 
-// resolveQuestion turns what the caller named into a question's id. It returns the answer that this very request gave
+// resolveQuestions turns what the caller named into questions' ids. It returns an answer that this very request gave
 // before, if it did.
-func (c *Client) resolveQuestion(ctx context.Context, last *lastRun, req *workflows.ResumeRequest) (*workflows.Answered, error) {
+func (c *Client) resolveQuestions(ctx context.Context, last *lastRun, req *workflows.ResumeRequest) (*workflows.Answered, error) {
 	var s workflows.State
 	if err := c.query(ctx, last, workflows.QueryOutline, &s); err != nil {
 		return nil, err
 	}
 	for _, a := range s.Answered {
 		if a.RequestID == req.ID {
-			req.Question = a.Question
 			return &a, nil
 		}
 	}
-	if waits := matching(s.Waits, req.Question); len(waits) > 0 && (req.Question != "" || s.Status == workflows.StatusWaitingEvent) &&
-		len(matching(s.Questions, req.Question)) == 0 {
-		at := slices.IndexFunc(s.Waits, func(q pregel.OpenQuestion) bool { return q.ID == waits[0] })
-		return nil, waitsForEvent(last.graph, last.thread, s.Waits[at].Question)
+	if len(req.Answers) == 0 {
+		id, err := resolveQuestion(last, s, req.Question)
+		req.Question = id
+		return nil, err
 	}
-	matches := matching(s.Questions, req.Question)
+	tokens := map[string]string{}
+	for i, a := range req.Answers {
+		id, err := resolveQuestion(last, s, a.QuestionID)
+		if err != nil {
+			return nil, err
+		}
+		if token, ok := req.Tokens[a.QuestionID]; ok {
+			tokens[id] = token
+		}
+		req.Answers[i].QuestionID = id
+	}
+	req.Tokens = tokens
+	return nil, nil
+}
+
+// resolveQuestion returns the id of the question that is named, "" for none where a run stands at a breakpoint.
+func resolveQuestion(last *lastRun, s workflows.State, named string) (string, error) {
+	if waits := matching(s.Waits, named); len(waits) > 0 && (named != "" || s.Status == workflows.StatusWaitingEvent) &&
+		len(matching(s.Questions, named)) == 0 {
+		at := slices.IndexFunc(s.Waits, func(q pregel.OpenQuestion) bool { return q.ID == waits[0] })
+		return "", waitsForEvent(last.graph, last.thread, s.Waits[at].Question)
+	}
+	matches := matching(s.Questions, named)
 	switch {
 	case len(matches) == 1:
-		req.Question = matches[0]
-		return nil, nil
+		return matches[0], nil
 	case len(matches) > 1:
-		return nil, severalOpen(last, req.Question, matches)
-	case req.Question == "" && s.Status == workflows.StatusStopped:
-		return nil, nil
-	case req.Question == "":
-		return nil, asksNothing(last, s.Status)
+		return "", severalOpen(last, named, matches)
+	case named == "" && s.Status == workflows.StatusStopped:
+		return "", nil
+	case named == "":
+		return "", asksNothing(last, s.Status)
 	}
 	for _, a := range s.Answered {
-		if strings.HasPrefix(a.Question, req.Question) {
-			req.Question = a.Question
-			return nil, nil // the run says by whom and when
+		if strings.HasPrefix(a.Question, named) {
+			return a.Question, nil // the run says by whom and when
 		}
 	}
-	return nil, noSuchQuestion(last, req.Question)
+	return "", noSuchQuestion(last, named)
 }
 
 // waitsForEvent refuses an answer to what waits for an event.

@@ -2,15 +2,8 @@ package superstep
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
-	"slices"
-
-	"github.com/google/uuid"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
 )
 
 // A Client is a Runtime: threads on Temporal.
@@ -43,32 +36,12 @@ func (c *Client) failureOf(ctx context.Context, v ThreadView) error {
 	return left.Failure
 }
 
-func (c *Client) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
-	if a.only != nil {
-		_, err := c.Resume(ctx, ResumeRequest{Thread: thread, Question: a.question, Value: a.only, By: a.by, Token: a.token})
-		return err
+func (c *Client) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) (ResumeReply, error) {
+	if a.only == nil && len(a.byID) == 0 {
+		return ResumeReply{}, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: thread, Message: "there is no answer"}
 	}
-	return c.resumeMany(ctx, thread, a.byID)
-}
-
-// resumeMany answers several questions at once, all or none.
-func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]json.RawMessage) error {
-	last, err := c.theLastRun(ctx, thread)
-	if err != nil {
-		return err
-	}
-	if !last.open {
-		return c.notAsking(ctx, last, ResumeRequest{Thread: thread})
-	}
-	req := workflows.ResumeRequest{ID: uuid.NewString()}
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		req.Answers = append(req.Answers, pregel.Answer{QuestionID: id, Value: byID[id]})
-	}
-	if err := checkAnswerSize(last, req); err != nil {
-		return err
-	}
-	_, err = c.answer(ctx, last, req)
-	return err
+	return c.Resume(ctx, ResumeRequest{Thread: thread, Question: a.question, Value: a.only, Answers: a.byID, By: a.by, Token: a.token,
+		Tokens: a.tokens, ID: a.id})
 }
 
 func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {

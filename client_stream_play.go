@@ -46,6 +46,11 @@ func (p *playing) hear(tape []taped) error {
 		if err := p.show(p.live.tells(t)); err != nil {
 			return err
 		}
+		if p.live.held && p.reader.begun() {
+			if err := p.show(p.live.release()); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -138,10 +143,8 @@ func (p *playing) await(ctx context.Context, changed <-chan struct{}) error {
 				p.emitted = nil
 				continue
 			}
-			if p.reader.begun() {
-				if err := p.show(p.live.take(e)); err != nil {
-					return err
-				}
+			if err := p.show(p.live.take(e)); err != nil {
+				return err
 			}
 		}
 	}

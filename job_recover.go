@@ -79,7 +79,7 @@ func (c *Client) endedJob(ctx context.Context, id string) (*lastRun, error) {
 // ended: they were told to.
 func (c *Client) abandoned(ctx context.Context, last *lastRun, b *job.Board) error {
 	now, reason := time.Now(), "its run was ended from outside: "+string(statusOf(last.status))
-	if err := b.Stop(reason, c.cfg.Identity, now); err != nil {
+	if err := b.Stop(job.Halt{Reason: reason, By: c.cfg.Identity}, now); err != nil {
 		return jobRefusal(last.graph, err)
 	}
 	b.Ready(now)

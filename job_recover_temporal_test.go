@@ -21,7 +21,7 @@ func TestStopAndRecover(t *testing.T) {
 	_, err := s.RecoverJob(t.Context(), id, job.Recover{})
 	require.ErrorIs(t, err, superstep.ErrRunning)
 	for range 2 {
-		v, err := s.StopJob(t.Context(), id, "enough")
+		v, err := s.StopJob(t.Context(), id, job.Halt{Reason: "enough"})
 		require.NoError(t, err)
 		require.Equal(t, job.StatusStopped, v.Status)
 		require.Equal(t, 1, v.Finished)
@@ -49,6 +49,9 @@ func TestStopAndRecover(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, won)
+	v, err := s.Job(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, []string{"go on"}, v.SubJobs[1].Lessons, "the one that was stopped under way is told the lesson")
 	answer, err := s.JobAnswer(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, "after first", answer.Text)
@@ -66,6 +69,33 @@ func TestRecoverWhatFailed(t *testing.T) {
 	_, err = s.RecoverJob(t.Context(), id, job.Recover{Again: []string{"p1-9"}})
 	require.ErrorIs(t, err, superstep.ErrNotFound)
 	_, err = s.RecoverJob(t.Context(), id, job.Recover{Lesson: "mended"})
+	require.NoError(t, err)
+	answer, err := s.JobAnswer(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, "after first", answer.Text)
+}
+
+// TestFailAJob: a person's word outweighs what the attempt under way still says, what finished is kept, and a recovery tells
+// the lesson. A job is named by itself, or by the thread of an attempt.
+func TestFailAJob(t *testing.T) {
+	s := newSteered(t)
+	s.hold.Store(true)
+	id := s.submit(job.Job{Goal: "go"})
+	s.until(id, "finished")
+	_, err := s.FailJob(t.Context(), id, job.Halt{SubJob: "p1-9"})
+	require.ErrorIs(t, err, superstep.ErrNotFound)
+	attempt := job.AttemptThread(id, "p1-2", 1)
+	for range 2 {
+		v, err := s.FailJob(t.Context(), attempt, job.Halt{Reason: "the source is forged", By: "ann"})
+		require.NoError(t, err)
+		require.Equal(t, job.StatusFailed, v.Status)
+		require.Equal(t, "failed for subjob p1-2 by ann: the source is forged", v.Reason)
+		require.Equal(t, []job.Status{job.StatusFinished, job.StatusFailed}, []job.Status{v.SubJobs[0].Status, v.SubJobs[1].Status})
+	}
+	_, err = s.StopJob(t.Context(), id, job.Halt{})
+	require.ErrorIs(t, err, superstep.ErrBadInput)
+	s.hold.Store(false)
+	_, err = s.RecoverJob(t.Context(), id, job.Recover{Lesson: "use the archive"})
 	require.NoError(t, err)
 	answer, err := s.JobAnswer(t.Context(), id)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,17 +14,35 @@ import (
 )
 
 // StopJob stops a job, and returns when all its attempts have ended: what finished until then is kept, and a recovery does
-// the rest. A job that is stopped already is returned as it is. The client's Identity is noted as who asked.
+// the rest. A job that is stopped already is returned as it is. The id is the job's, or that of the thread of an attempt:
+// then the job is stopped on account of that one's subjob. Without Halt.By the client's Identity is noted as who asked.
 //
-// Errors: [ErrNotFound]; [ErrBadInput] when the job has finished or failed, which changes nothing; [ErrNoWorker], [ErrNoServer].
-func (c *Client) StopJob(ctx context.Context, id, reason string) (job.View, error) {
-	return c.steer(ctx, id, workflows.UpdateJobStop, workflows.StopJob{Reason: reason, By: c.cfg.Identity},
-		func(b *job.Board, now time.Time) error {
-			if b.Status == job.StatusStopped {
-				return nil
-			}
-			return b.Stop(reason, c.cfg.Identity, now)
-		})
+// Errors: [ErrNotFound] for a job or a subjob that there is not; [ErrBadInput] when the job has finished or failed, which
+// changes nothing; [ErrNoWorker], [ErrNoServer].
+func (c *Client) StopJob(ctx context.Context, id string, h job.Halt) (job.View, error) {
+	return c.haltJob(ctx, id, h, workflows.UpdateJobStop, job.StatusStopped, (*job.Board).Stop)
+}
+
+// FailJob is StopJob for a job that has failed then, with the subjob if one is named: see [job.Board.Fail]. A job that has
+// failed already is returned as it is, one that was stopped is refused.
+func (c *Client) FailJob(ctx context.Context, id string, h job.Halt) (job.View, error) {
+	return c.haltJob(ctx, id, h, workflows.UpdateJobFail, job.StatusFailed, (*job.Board).Fail)
+}
+
+func (c *Client) haltJob(ctx context.Context, id string, h job.Halt, update string, to job.Status, halt func(*job.Board, job.Halt, time.Time) error) (job.View, error) {
+	if of, subjob := job.OfAttempt(id); subjob != "" {
+		if h.SubJob != "" && h.SubJob != subjob {
+			return job.View{}, &Error{Kind: ErrBadInput, Thread: id, Message: fmt.Sprintf("%q is an attempt of subjob %q, not of %q", id, subjob, h.SubJob)}
+		}
+		id, h.SubJob = of, subjob
+	}
+	h.By = cmp.Or(h.By, c.cfg.Identity)
+	return c.steer(ctx, id, update, h, func(b *job.Board, now time.Time) error {
+		if b.Status == to {
+			return nil
+		}
+		return halt(b, h, now)
+	})
 }
 
 // RetrySubJob does one subjob of a running job again, with a lesson, and what depends on it. A job that has ended is

@@ -108,12 +108,12 @@ func TestB24RefusalsAreErrors(t *testing.T) {
 		kind error
 		says string
 	}{
-		"stop of a finished job":  {func() error { _, err := s.StopJob(ctx, id, ""); return err }, superstep.ErrBadInput, "it has finished"},
+		"stop of a finished job":  {func() error { _, err := s.StopJob(ctx, id, job.Halt{Reason: ""}); return err }, superstep.ErrBadInput, "it has finished"},
 		"recovery of a finished":  {func() error { _, err := s.RecoverJob(ctx, id, job.Recover{}); return err }, superstep.ErrNotFailed, "FINISHED"},
 		"retry in a finished job": {func() error { _, err := s.RetrySubJob(ctx, id, "p1-1", ""); return err }, superstep.ErrBadInput, "FINISHED"},
 		"a budget of a finished":  {func() error { _, err := s.RaiseBudget(ctx, id, job.Budget{Tokens: 1}); return err }, superstep.ErrBadInput, "FINISHED"},
 		"a decision on no plan":   {func() error { _, err := s.DecidePlan(ctx, id, job.Decision{Verdict: "approve"}); return err }, superstep.ErrBadInput, "FINISHED"},
-		"stop of nothing":         {func() error { _, err := s.StopJob(ctx, id+"x", ""); return err }, superstep.ErrNotFound, "there is no job"},
+		"stop of nothing":         {func() error { _, err := s.StopJob(ctx, id+"x", job.Halt{Reason: ""}); return err }, superstep.ErrNotFound, "there is no job"},
 		"a look at nothing":       {func() error { _, err := s.Job(ctx, id+"x"); return err }, superstep.ErrNotFound, "job list"},
 		"an answer of nothing":    {func() error { _, err := s.JobAnswer(ctx, id+"x"); return err }, superstep.ErrNotFound, "there is no job"},
 		"the same id again": {func() error {
@@ -157,7 +157,7 @@ func TestSubmitTwice(t *testing.T) {
 	request.RequestID = "r-2"
 	_, err := s.SubmitJob(t.Context(), request)
 	require.ErrorIs(t, err, superstep.ErrRunning)
-	_, err = s.StopJob(t.Context(), id, "")
+	_, err = s.StopJob(t.Context(), id, job.Halt{Reason: ""})
 	require.NoError(t, err)
 }
 

@@ -34,7 +34,8 @@ func WithPlanDecisions(decide func(context.Context, job.View) (job.Decision, err
 
 // Invoke carries out a job in this process and returns its answer. Nothing is kept: it is for tests, and for jobs that need
 // no durability. The rules are those of a worker, of the same model; only the planner's errors of transport are not tried
-// again. The end of ctx stops the job. A job without an ID gets one.
+// again. The end of ctx stops the job, or with a *[JobFailure] as its cause fails it. A job without an ID gets
+// one.
 //
 // Errors: [ErrBadInput] for a job that cannot be carried out; a *[JobError] when it fails, is stopped, or waits for what no
 // option gives: an answer to an expert, a decision on a plan, a larger budget.
@@ -51,6 +52,13 @@ func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...JobOption) (JobA
 	}
 	return r.run(ctx)
 }
+
+// JobFailure as the cause of a context's end fails the job of a [Leader.Invoke], and the subjob when one is named: see
+// [job.Board.Fail].
+type JobFailure struct{ SubJob, Reason string }
+
+// Error implements error.
+func (e *JobFailure) Error() string { return "the job was failed: " + e.Reason }
 
 // jobRunner drives one board. Only the goroutine of run touches it: the others send what to do to it.
 type jobRunner struct {
@@ -121,7 +129,13 @@ func (r *jobRunner) stop(cause error) {
 		r.cause = cause
 	}
 	// A job that ends anyway does not stop: it is about to say why itself.
-	_ = r.board.Stop(clip.Text(cause.Error(), job.MaxNote), "", time.Now())
+	now := time.Now()
+	var failure *JobFailure
+	if errors.As(cause, &failure) {
+		_ = r.board.Fail(job.Halt{SubJob: failure.SubJob, Reason: clip.Text(failure.Reason, job.MaxNote)}, now)
+		return
+	}
+	_ = r.board.Stop(job.Halt{Reason: clip.Text(cause.Error(), job.MaxNote)}, now)
 }
 
 // unblock does what the job waits for when nothing of it is under way; again says that there may be work now.

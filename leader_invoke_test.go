@@ -300,3 +300,22 @@ func TestNewLeaderRefuses(t *testing.T) {
 	_, err = l.Invoke(t.Context(), job.Job{})
 	require.ErrorContains(t, err, "it has no goal")
 }
+
+// TestInvokeFails: the cause of the context's end fails the job and the subjob that it names.
+func TestInvokeFails(t *testing.T) {
+	ctx, end := context.WithCancelCause(t.Context())
+	work := superstep.NewExpert("work", "Waits.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+		end(&superstep.JobFailure{SubJob: "p1-1", Reason: "nobody needs it"})
+		<-ctx.Done()
+		return success("too late")
+	})
+	lead := leaderOf(t, planner(func(context.Context, job.PlanRequest) (job.Draft, error) {
+		return job.Draft{SubJobs: []job.DraftSubJob{{ID: "1", Goal: "go", Expert: "work"}}}, nil
+	}), work)
+	answer, err := lead.Invoke(ctx, job.Job{Goal: "go"})
+	var failed *superstep.JobError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, job.StatusFailed, failed.View.Status)
+	require.Equal(t, job.StatusFailed, answer.View.SubJobs[0].Status)
+	require.Contains(t, failed.View.Reason, "nobody needs it")
+}

@@ -40,10 +40,11 @@ type memoryThread struct {
 	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
 	spec *pregel.Spec
 
-	trace   trace
-	effects memoryEffects
-	audit   memoryAudit
-	undo    *memoryUndo // under mu: while effects are undone
+	trace    trace
+	effects  memoryEffects
+	audit    memoryAudit
+	requests memoryRequests
+	undo     *memoryUndo // under mu: while effects are undone
 
 	mu        sync.Mutex
 	view      ThreadView

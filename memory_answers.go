@@ -7,29 +7,97 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
-func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
+func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) (ResumeReply, error) {
 	t, err := m.thread(g, thread, false)
 	if err != nil {
-		return err
+		return ResumeReply{}, err
+	}
+	if reply, again := t.requests.taken(a.id); again {
+		return reply, nil
 	}
 	if err := t.settle(ctx); err != nil {
-		return err
+		return ResumeReply{}, err
 	}
 	defer t.mu.Unlock()
-	byID, err := t.match(a)
-	if err != nil {
-		return err
+	if reply, again := t.requests.taken(a.id); again { // while this call waited
+		return reply, nil
 	}
+	byID, err := t.match(&a)
+	if err != nil {
+		return ResumeReply{}, err
+	}
+	reply := t.replyTo(byID, a)
+	if err := t.resume(ctx, m, g, byID, a, &reply); err != nil {
+		return ResumeReply{}, err
+	}
+	t.requests.took(a.id, reply)
+	return reply, nil
+}
+
+// replyTo is what whoever answers is told.
+func (t *memoryThread) replyTo(byID map[string]pregel.Value, a answers) ResumeReply {
+	reply := ResumeReply{Thread: t.id, Accepted: true}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		if at := slices.IndexFunc(t.view.Questions, func(q Question) bool { return q.ID == id }); at >= 0 {
+			reply.Node = t.view.Questions[at].Node
+		}
+		if a.several {
+			reply.Questions = append(reply.Questions, id)
+		} else {
+			reply.Question = id
+		}
+	}
+	return reply
+}
+
+// memoryRequests are the answers by request id that a thread took, the latest of them.
+type memoryRequests struct {
+	mu    sync.Mutex
+	byID  map[string]ResumeReply
+	order []string
+}
+
+// maxMemoryRequests bounds them; a run on Temporal remembers as many.
+const maxMemoryRequests = 1000
+
+// taken finds a request that was taken before.
+func (r *memoryRequests) taken(id string) (ResumeReply, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reply, again := r.byID[id]
+	reply.Accepted, reply.Repeated = false, again
+	return reply, again
+}
+
+func (r *memoryRequests) took(id string, reply ResumeReply) {
+	if id == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID == nil {
+		r.byID = map[string]ResumeReply{}
+	}
+	r.byID[id] = reply
+	if r.order = append(r.order, id); len(r.order) > maxMemoryRequests {
+		delete(r.byID, r.order[0])
+		r.order = r.order[1:]
+	}
+}
+
+// resume goes on with answers that fit; t.mu is held.
+func (t *memoryThread) resume(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers, reply *ResumeReply) (err error) {
 	if t.undo != nil {
 		t.rule(ctx, m.driver.Thread(g, t.id), g, byID)
 		return nil
 	}
-	if byID, err = t.decide(ctx, m, g, byID, a); err != nil || len(byID) == 0 {
+	if byID, err = t.decide(ctx, m, g, byID, a, reply); err != nil || len(byID) == 0 {
 		return err
 	}
 	if t.view.Paused != nil {
@@ -63,9 +131,10 @@ func (t *memoryThread) checkAnswers(resume *pregel.Resume) error {
 	return nil
 }
 
-// match finds the open question of each answer and checks the answers: all fit or none is taken.
-func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
-	if a.question != "" {
+// match finds the open question of each answer and checks the answers: all fit or none is taken. It sorts the tokens by
+// those questions.
+func (t *memoryThread) match(a *answers) (map[string]pregel.Value, error) {
+	if a.several = a.byID != nil; a.question != "" {
 		a.byID = map[string]json.RawMessage{a.question: a.only}
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.byID)) {
@@ -89,7 +158,7 @@ func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
 	if len(a.byID) == 0 {
 		return nil, t.refuse(ErrBadInput, "there is no answer: open are "+t.openIDs())
 	}
-	out := make(map[string]pregel.Value, len(a.byID))
+	out, tokens := make(map[string]pregel.Value, len(a.byID)), map[string]string{}
 	for _, id := range slices.Sorted(maps.Keys(a.byID)) {
 		q, err := t.question(id)
 		if err != nil {
@@ -102,7 +171,13 @@ func (t *memoryThread) match(a answers) (map[string]pregel.Value, error) {
 			return nil, badAnswer(t.graph, t.id, q.ID, err)
 		}
 		out[q.ID] = a.byID[id]
+		if token, given := a.tokens[id]; given {
+			tokens[q.ID] = token
+		} else if !a.several {
+			tokens[q.ID] = a.token
+		}
 	}
+	a.tokens = tokens
 	return out, nil
 }
 

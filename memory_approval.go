@@ -128,7 +128,7 @@ type counted struct {
 
 // decide counts the replies to approvals among the answers: all of them, or none. It returns the answers that are to be
 // given: the decision in place of a reply, and nothing while more approvals are needed.
-func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers) (map[string]pregel.Value, error) {
+func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers, reply *ResumeReply) (map[string]pregel.Value, error) {
 	var all []counted
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		if p := t.approvals.of(id); p != nil {
@@ -145,6 +145,9 @@ func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Gr
 	given := maps.Clone(byID)
 	for _, c := range all {
 		decision, decided := t.count(c)
+		if reply.Votes, reply.Need = len(c.of.votes), c.of.need; decided {
+			reply.Votes++ // the last one, after which they are not kept
+		}
 		if !decided {
 			delete(given, c.of.question)
 			continue

@@ -30,7 +30,7 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 			version = p.action.ToolVersion // as its author wrote it down
 		}
 		ruling, err = m.gate.Reply(ctx, approval.ReplyCheck{Thread: t.id, Graph: t.graph, Node: p.node, Question: p.question,
-			Action: p.action, Asked: p.asked, Token: a.token, Reply: reply, Votes: p.votes, ToolVersion: version})
+			Action: p.action, Asked: p.asked, Token: a.tokens[p.question], Reply: reply, Votes: p.votes, ToolVersion: version})
 		if err != nil {
 			return counted{}, err
 		}

@@ -70,9 +70,14 @@ func (m *Memory) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequ
 	if err != nil {
 		return StateView{}, refusal(t.graph, t.id, err)
 	}
+	when, err := m.driver.Thread(g, r.Thread).When(ctx, snapshot.Checkpoint)
+	if err != nil {
+		return StateView{}, refusal(t.graph, t.id, err)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out, err := stateView(t.graph, snapshot, r)
+	out = out.dated(r, when)
 	out.Status = t.view.Status
 	if r.Checkpoint == "" {
 		out.Questions = slices.Clone(t.view.Questions)

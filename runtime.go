@@ -20,7 +20,7 @@ type Runtime interface {
 	// waitRun returns when the thread's run waits for answers, stopped at a breakpoint, or ended.
 	waitRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
 	// resumeRun answers questions, all or none of them, and returns when the answers are accepted.
-	resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error
+	resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) (ResumeReply, error)
 	// stateOf returns a thread's state, now or at a checkpoint.
 	stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error)
 	// historyOf returns checkpoints, newest first.
@@ -52,8 +52,17 @@ type answers struct {
 	only json.RawMessage
 	byID map[string]json.RawMessage
 	// question is the one that only is for, "" for the one that is open; token proves who answers an approval, and by is who
-	// says to answer.
-	question, token, by string
+	// says to answer. id makes the request idempotent.
+	question, token, by, id string
+	tokens                  map[string]string // with byID, by the same keys
+	several                 bool              // byID was what the caller gave
+}
+
+// as gives answers who gives them.
+func (a answers) as(opts []ReplyOption) answers {
+	o := replyOptionsOf(opts)
+	a.token, a.by, a.id, a.tokens = o.token, o.by, o.id, o.tokens
+	return a
 }
 
 const maxThreadID = 200

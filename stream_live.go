@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -12,16 +13,18 @@ import (
 // out again with the result, and what did not is.
 type liveParts struct {
 	run string
-	// tasks are those under way, by key. early are emissions of tasks whose start the history has not told yet.
-	tasks  map[string]*liveTask
-	early  map[string][]LiveEmission
-	queued int
+	// tasks are those under way, by key.
+	tasks map[string]*liveTask
+	early earlyParts
+	// held says that the reader has not got to where it hands out parts: until then what comes is kept.
+	held bool
 }
 
 // liveTask is a task under way.
 type liveTask struct {
 	start taped
-	// execution and next are those expected; lost says that one of this execution was missed.
+	// scheduled, execution and next are those expected; lost says that one of this execution was missed.
+	scheduled time.Time
 	execution int32
 	next      int
 	lost      bool
@@ -30,15 +33,18 @@ type liveTask struct {
 }
 
 func newLiveParts(run string) *liveParts {
-	return &liveParts{run: run, tasks: map[string]*liveTask{}, early: map[string][]LiveEmission{}}
+	return &liveParts{run: run, tasks: map[string]*liveTask{}, held: true}
 }
 
 // enter goes over to another run; with goesOn it is one that the run before was continued as, where tasks go on.
 func (l *liveParts) enter(run string, goesOn bool) {
 	if !goesOn {
-		*l = *newLiveParts(run)
+		clear(l.tasks)
 	}
-	l.run = run
+	if run != l.run {
+		l.early.leave(l.run)
+	}
+	l.run, l.held = run, true
 }
 
 // emission reports whether an event is what a node emitted.
@@ -55,15 +61,11 @@ func (l *liveParts) tells(t taped) []pregel.Event {
 	switch t.event.Kind {
 	case pregel.EventTaskStart:
 		l.tasks[key] = &liveTask{start: t}
-		early := l.early[key]
-		delete(l.early, key)
-		l.queued -= len(early)
-		var out []pregel.Event
-		for _, e := range early {
-			out = append(out, l.take(e)...)
+		if !l.held {
+			return l.all(l.early.take(earlyTask{l.run, key}))
 		}
-		return out
 	case pregel.EventUpdate, pregel.EventTaskEnd:
+		l.early.take(earlyTask{l.run, key})
 		delete(l.tasks, key)
 	}
 	return nil
@@ -71,15 +73,9 @@ func (l *liveParts) tells(t taped) []pregel.Event {
 
 // take returns what an emission gives to show now.
 func (l *liveParts) take(e LiveEmission) []pregel.Event {
-	if e.Run != l.run {
-		return nil // the next run's comes with its results
-	}
 	t, ok := l.tasks[e.Task]
-	if !ok {
-		if l.queued < liveBacklog {
-			l.early[e.Task] = append(l.early[e.Task], e)
-			l.queued++
-		}
+	if e.Run != l.run || !ok || l.held {
+		l.early.add(e)
 		return nil
 	}
 	return t.take(e)
@@ -88,15 +84,16 @@ func (l *liveParts) take(e LiveEmission) []pregel.Event {
 func (t *liveTask) take(e LiveEmission) []pregel.Event {
 	var out []pregel.Event
 	switch {
-	case e.Scheduled.Before(t.start.when) || e.Execution < t.execution:
+	case e.Scheduled.Before(t.start.when) || e.Scheduled.Before(t.scheduled) ||
+		e.Scheduled.Equal(t.scheduled) && e.Execution < t.execution:
 		return nil // of an earlier run of the same task
-	case e.Execution > t.execution:
+	case e.Scheduled.After(t.scheduled) || e.Execution > t.execution:
 		// A repeated attempt says so itself; an execution that a worker was lost with does not.
 		if len(t.given) > 0 && e.Emission.Kind != pregel.EmissionReset {
 			out = append(out, t.reset(attemptOf(t.given)))
 			t.given = nil
 		}
-		t.execution, t.next, t.lost = e.Execution, 0, false
+		t.scheduled, t.execution, t.next, t.lost = e.Scheduled, e.Execution, 0, false
 	}
 	if e.Sequence < t.next || t.lost {
 		return out

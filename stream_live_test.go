@@ -1,7 +1,6 @@
 package superstep
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,10 +44,12 @@ func TestLiveParts(t *testing.T) {
 		{"the lost worker's emissions differ", "", "1.0 1,1.1 9", "1,2", "1,9,reset 1,1,2"},
 		{"the lost worker's alone came, and more than the last emits", "", "1.0 1,1.1 2", "1", "1,2,reset 1,1"},
 		{"late ones of a lost worker", "", "2.0 1,1.0 7,2.1 2", "1,2", "1,2"},
+		{"given back, and scheduled again", "", "1.0 1,1.0+ reset 1,1.1+ 1,1.2+ 2", "reset 1,1,2", "1,reset 1,1,2"},
 		{"escaped in the result", "", `1.0 "<"`, `"\u003c"`, `"<"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLiveParts("run")
+			l.release()
 			var got []string
 			hear := func(events []pregel.Event) {
 				for _, e := range events {
@@ -59,6 +60,9 @@ func TestLiveParts(t *testing.T) {
 				for _, item := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 					at, text, _ := strings.Cut(item, " ")
 					e := LiveEmission{Run: "run", Task: start.event.Task.Key(), Scheduled: began.Add(time.Millisecond), Emission: emit(text)}
+					if strings.HasSuffix(at, "+") { // of a later activity
+						e.Scheduled = e.Scheduled.Add(time.Second)
+					}
 					_, err := fmt.Sscanf(at, "%d.%d", &e.Execution, &e.Sequence)
 					assert.NoError(t, err)
 					hear(l.take(e))
@@ -89,6 +93,7 @@ func TestLivePartsOfOthers(t *testing.T) {
 	began := time.Unix(100, 0)
 	task := &pregel.Task{Node: "a", Path: "a", Step: 1}
 	l := newLiveParts("run")
+	l.release()
 	l.tells(taped{when: began, event: pregel.Event{Kind: pregel.EventTaskStart, Task: task}})
 	e := LiveEmission{Run: "run", Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Emission: pregel.Emission{Value: pregel.Value("1")}}
 	other, stale := e, e
@@ -101,26 +106,33 @@ func TestLivePartsOfOthers(t *testing.T) {
 	for range 2 * liveBacklog { // of a task that nobody starts
 		assert.Empty(t, l.take(e))
 	}
-	assert.Equal(t, liveBacklog, l.queued)
+	assert.Equal(t, liveBacklog, l.early.queued)
 }
 
-// TestLocalTransport: subscribers get what is published of their thread, slow ones lose what does not fit, and the end of
-// the context ends the subscription.
-func TestLocalTransport(t *testing.T) {
-	var local LocalTransport
-	events, err := local.Subscribe(t.Context(), "t")
-	assert.NoError(t, err)
-	for i := range liveBacklog + 10 {
-		assert.NoError(t, local.Publish(t.Context(), LiveEmission{Thread: "t", Sequence: i}))
+// TestLivePartsOfOneWhoGoesOn: a reader that goes on from an offset gets what the tasks under way have emitted when it has
+// got there, and nothing of tasks that had ended before.
+func TestLivePartsOfOneWhoGoesOn(t *testing.T) {
+	began := time.Unix(100, 0)
+	first, second := &pregel.Task{Node: "a", Path: "a", Step: 1}, &pregel.Task{Node: "b", Path: "b", Step: 2}
+	l := newLiveParts("run")
+	came := func(run string, task *pregel.Task, n int) []pregel.Event {
+		return l.take(LiveEmission{Run: run, Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Sequence: n,
+			Emission: pregel.Emission{Value: pregel.Value(fmt.Sprint(n))}})
 	}
-	assert.NoError(t, local.Publish(t.Context(), LiveEmission{Thread: "another"}))
-	assert.Len(t, events, liveBacklog)
-	ctx, cancel := context.WithCancel(t.Context())
-	short, err := local.Subscribe(ctx, "t")
-	assert.NoError(t, err)
-	cancel()
-	for range short {
-		t.Error("nothing was published since")
+	for n := range 3 {
+		assert.Empty(t, came("run", first, n))
+		assert.Empty(t, came("run", second, n))
 	}
-	assert.NoError(t, local.Publish(t.Context(), LiveEmission{Thread: "t"}))
+	assert.Empty(t, came("next", first, 0))
+	for _, e := range []pregel.Event{{Kind: pregel.EventTaskStart, Task: first}, {Kind: pregel.EventTaskEnd, Task: first},
+		{Kind: pregel.EventTaskStart, Task: second}} {
+		assert.Empty(t, l.tells(taped{when: began, event: e}))
+	}
+	assert.Len(t, l.release(), 3)
+	assert.Len(t, came("run", second, 3), 1)
+	l.enter("next", true)
+	l.tells(taped{when: began, event: pregel.Event{Kind: pregel.EventTaskStart, Task: first}})
+	assert.Len(t, l.release(), 1, "what came of the next run before the reader was there")
+	assert.Zero(t, l.early.queued)
+	assert.Zero(t, l.early.bytes)
 }

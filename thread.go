@@ -2,7 +2,6 @@ package superstep
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"superstep.dev/graphadapter"
@@ -54,42 +53,20 @@ func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) 
 // Resume answers the one open question and waits as Wait does. With several open it is refused with [ErrBadInput],
 // with none with [ErrAnswerRefused]; an answer that does not have the type that the node asked for is [ErrBadInput]
 // and changes nothing.
-func (t *Thread[Out]) Resume(ctx context.Context, answer any) (Result[Out], error) {
-	raw, err := t.encodeAnswer("", answer)
-	if err != nil {
-		return Result[Out]{}, err
-	}
-	return t.resume(ctx, answers{only: raw})
-}
-
-// ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
-// refusals are those of Resume.
-func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any) (Result[Out], error) {
-	a := answers{byID: make(map[string]json.RawMessage, len(byID))}
-	for id, answer := range byID {
-		raw, err := t.encodeAnswer(id, answer)
-		if err != nil {
-			return Result[Out]{}, err
-		}
-		a.byID[id] = raw
-	}
-	return t.resume(ctx, a)
-}
-
-func (t *Thread[Out]) resume(ctx context.Context, a answers) (Result[Out], error) {
-	if err := t.runtime.resumeRun(ctx, t.graph, t.id, a); err != nil {
+func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...ReplyOption) (Result[Out], error) {
+	if _, err := t.Answer(ctx, "", answer, opts...); err != nil {
 		return Result[Out]{}, err
 	}
 	return t.Wait(ctx)
 }
 
-func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, error) {
-	raw, err := encodeJSON(answer)
-	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Graph: t.graph.Spec.Name, Thread: t.id, Question: id,
-			Message: "the answer does not encode as JSON", Cause: err}
+// ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
+// refusals are those of Resume.
+func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts ...ReplyOption) (Result[Out], error) {
+	if _, err := t.AnswerByID(ctx, byID, opts...); err != nil {
+		return Result[Out]{}, err
 	}
-	return raw, nil
+	return t.Wait(ctx)
 }
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run

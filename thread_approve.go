@@ -6,10 +6,13 @@ import (
 	"superstep.dev/approval"
 )
 
-// ReplyOption shapes an answer to an approval.
+// ReplyOption shapes an answer.
 type ReplyOption interface{ applyReply(*replyOptions) }
 
-type replyOptions struct{ token, reason, by string }
+type replyOptions struct {
+	token, reason, by, id string
+	tokens                map[string]string
+}
 
 type replyOption func(*replyOptions)
 
@@ -19,6 +22,26 @@ func (o replyOption) applyReply(r *replyOptions) { o(r) }
 func WithToken(token string) ReplyOption {
 	return replyOption(func(r *replyOptions) { r.token = token })
 }
+
+// WithTokens proves it for several questions that are answered at once, by their ids as they were given.
+func WithTokens(tokens map[string]string) ReplyOption {
+	return replyOption(func(r *replyOptions) { r.tokens = tokens })
+}
+
+// RequestID makes an answer or an event idempotent: see [WithRequestID].
+type RequestID interface {
+	ReplyOption
+	EventOption
+}
+
+type requestID string
+
+func (id requestID) applyReply(r *replyOptions) { r.id = string(id) }
+func (id requestID) applyEvent(r *EventRequest) { r.ID = string(id) }
+
+// WithRequestID makes an answer or an event idempotent: the thread takes the same id once, of at most 200 bytes, and says so
+// of the next, also when its run is over. Example: the id that a webhook is delivered under.
+func WithRequestID(id string) RequestID { return requestID(id) }
 
 // WithReason says why, for the record: at most 1,000 bytes.
 func WithReason(reason string) ReplyOption {
@@ -53,16 +76,17 @@ func (t *Thread[Out]) Edit(ctx context.Context, question string, params any, opt
 }
 
 func (t *Thread[Out]) reply(ctx context.Context, question string, r approval.Reply, opts []ReplyOption) (Result[Out], error) {
-	var o replyOptions
+	if _, err := t.Answer(ctx, question, r, opts...); err != nil {
+		return Result[Out]{}, err
+	}
+	return t.Wait(ctx)
+}
+
+func replyOptionsOf(opts []ReplyOption) (o replyOptions) {
 	for _, opt := range opts {
 		opt.applyReply(&o)
 	}
-	r.Reason = o.reason
-	raw, err := t.encodeAnswer(question, r)
-	if err != nil {
-		return Result[Out]{}, err
-	}
-	return t.resume(ctx, answers{only: raw, question: question, token: o.token, by: o.by})
+	return o
 }
 
 // Audit returns the record of the thread's approvals, oldest first, and the chain that it ends in: who was asked, what was

@@ -1,12 +1,28 @@
 package superstep
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // ThreadState is a thread's state at one checkpoint. State has every field that has a value, not only the output; of a
-// subgraph's state it has the fields that the graph itself has too.
+// subgraph's state it has the fields that the graph itself has too. As JSON it is its StateView: the values are there once.
 type ThreadState[Out any] struct {
 	StateView
-	State Out
+	State Out `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: State is made of the values. Values that do not fit are a *[StateError].
+func (s *ThreadState[Out]) UnmarshalJSON(text []byte) error {
+	var read ThreadState[Out]
+	err := json.Unmarshal(text, &read.StateView)
+	if err == nil {
+		read.State, err = decodeOutput[Out](read.Graph, read.Values)
+	}
+	if err == nil {
+		*s = read
+	}
+	return err
 }
 
 // StateOption shapes [Thread.State].

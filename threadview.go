@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows"
 )
 
 // Question is what a run asks a person or a program.
@@ -44,7 +46,10 @@ type ThreadView struct {
 	// Waits are tasks that wait for events, and Kept the events that nobody has waited for yet.
 	Waits []WaitView      `json:"waits,omitempty"`
 	Kept  []KeptEventView `json:"kept,omitempty"`
-	Error string          `json:"error,omitempty"`
+	// Refused are the latest 100 answers, events and requests that came by signal and were not taken: their senders had no
+	// reply.
+	Refused []RefusedView `json:"refused,omitempty"`
+	Error   string        `json:"error,omitempty"`
 	// Failure is why the run failed, nil when it did not or when nobody could say.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
 	// Held says that the run is open although it failed ([WithHold]): a retry, new input or an update goes on with it.
@@ -70,6 +75,26 @@ type ThreadView struct {
 	Effects      []EffectView `json:"effects,omitempty"`
 }
 
+// RefusedView is an answer, an event or a request by signal that a run did not take.
+type RefusedView struct {
+	// Question or Event is what it was for; neither, for a request to pause or cancel.
+	Question string `json:"question,omitempty"`
+	Event    string `json:"event,omitempty"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason"`
+	// Code is why a gate refused an answer to an approval.
+	Code approval.Code `json:"code,omitempty"`
+	At   time.Time     `json:"at"`
+}
+
+func refusedViews(all []workflows.Refused) []RefusedView {
+	var out []RefusedView
+	for _, r := range all {
+		out = append(out, RefusedView(r))
+	}
+	return out
+}
+
 // modeShown is a run's durability as views have it.
 func modeShown(d graphadapter.Durability) Durability {
 	return Durability(cmp.Or(d, graphadapter.DurabilitySync))
@@ -77,17 +102,19 @@ func modeShown(d graphadapter.Durability) Durability {
 
 // StateView is a thread's state at one checkpoint.
 type StateView struct {
-	Thread     string                     `json:"thread"`
-	Graph      string                     `json:"graph"`
-	Status     Status                     `json:"status"`
-	Checkpoint string                     `json:"checkpoint"`
-	Source     string                     `json:"source"`
-	Step       int                        `json:"step"`
-	Values     map[string]json.RawMessage `json:"values"`
-	Parent     string                     `json:"parent,omitempty"`
-	Next       []string                   `json:"next"`
-	Tasks      []TaskView                 `json:"tasks,omitempty"`
-	Questions  []Question                 `json:"questions,omitempty"`
+	Thread     string `json:"thread"`
+	Graph      string `json:"graph"`
+	Status     Status `json:"status"`
+	Checkpoint string `json:"checkpoint"`
+	Source     string `json:"source"`
+	Step       int    `json:"step"`
+	// CreatedAt is when the checkpoint was made; zero when that is not known any more, and for a subgraph's.
+	CreatedAt time.Time                  `json:"created_at,omitzero"`
+	Values    map[string]json.RawMessage `json:"values"`
+	Parent    string                     `json:"parent,omitempty"`
+	Next      []string                   `json:"next"`
+	Tasks     []TaskView                 `json:"tasks,omitempty"`
+	Questions []Question                 `json:"questions,omitempty"`
 }
 
 // TaskView is one task that a checkpoint leads to.
@@ -111,6 +138,9 @@ type CheckpointView struct {
 	Ran        []string `json:"ran"`
 	Wrote      []string `json:"wrote"`
 	Next       []string `json:"next"`
+	// CreatedAt is when it was made: by the server's clock, or in a [Memory] by this machine's. Checkpoints that one activity
+	// made, fused or in async mode, have the time of its end. Zero when that is not known any more.
+	CreatedAt time.Time `json:"created_at,omitzero"`
 	// Values are the channels that have a value there, when they were asked for.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
 }
@@ -141,17 +171,23 @@ type Progress struct {
 	Error string `json:"error,omitempty"`
 }
 
-// ResumeRequest answers one question of a thread.
+// ResumeRequest answers one question of a thread, or with Answers several.
 type ResumeRequest struct {
 	Thread string
 	// Question is the question's id or an unambiguous start of it; "" while exactly one question is open.
 	Question string
 	Value    json.RawMessage
+	// Answers answer several questions at once, all or none, by the questions' ids or unambiguous starts of them; Question and
+	// Value are empty then. At most 256 KiB together.
+	Answers map[string]json.RawMessage
 	// By names who answers.
 	By string
-	// Token proves who answers a question that asks for an approval; others need none.
-	Token string
-	// ID makes the request idempotent: the same ID is taken once. "" makes one.
+	// Token proves who answers a question that asks for an approval; others need none. With Answers there are Tokens, by the
+	// same keys.
+	Token  string
+	Tokens map[string]string
+	// ID makes the request idempotent: the thread takes the same ID once, and says so of the next (ResumeReply.Repeated), also
+	// when its run is over. "" makes one. At most 200 bytes.
 	ID string
 	// Signal sends the answer as a signal: durable even while no worker runs, but with no reply whether it was taken.
 	Signal bool
@@ -162,8 +198,11 @@ type ResumeReply struct {
 	Thread   string `json:"thread"`
 	Question string `json:"question"`
 	Node     string `json:"node"`
-	// Accepted is false when the same question had been answered before with the same request id.
+	// Questions are those that were answered, when the request had Answers.
+	Questions []string `json:"questions,omitempty"`
+	// Accepted is false, and Repeated true, when this very request had been taken before.
 	Accepted bool `json:"accepted"`
+	Repeated bool `json:"repeated,omitempty"`
 	// Votes are the approvals of the question so far, of the Need that it takes; 0 for other answers.
 	Votes int `json:"votes,omitempty"`
 	Need  int `json:"need,omitempty"`

@@ -5,10 +5,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
+
+// madeAt is the time of that many milliseconds since 1970, zero for 0.
+func madeAt(milliseconds int64) time.Time {
+	if milliseconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(milliseconds).UTC()
+}
+
+// dated notes when the checkpoint of a view was made, unless the view is of a subgraph.
+func (v StateView) dated(r StateRequest, when time.Time) StateView {
+	if len(r.Subgraph) == 0 {
+		v.CreatedAt = when
+	}
+	return v
+}
 
 // stateView shows a snapshot of the thread's root graph as it was asked for: itself, or a subgraph under way in it.
 func stateView(graph string, s *pregel.Snapshot, r StateRequest) (StateView, error) {
@@ -76,7 +93,7 @@ func historyView(graph string, past []graphadapter.PastCheckpoint, r HistoryRequ
 			break
 		}
 		v := CheckpointView{Step: c.Step, Checkpoint: c.Checkpoint, Parent: c.Parent, Source: string(c.Source),
-			Ran: c.Ran, Wrote: c.Wrote, Next: c.Next}
+			Ran: c.Ran, Wrote: c.Wrote, Next: c.Next, CreatedAt: c.When}
 		if r.Values {
 			v.Values = jsonValues(c.Values)
 		}

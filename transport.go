@@ -2,7 +2,6 @@ package superstep
 
 import (
 	"context"
-	"sync"
 
 	"superstep.dev/graphadapter"
 )
@@ -11,64 +10,33 @@ import (
 // through a [Transport].
 type LiveEmission graphadapter.LiveEmission
 
-// Transport carries what nodes emit to the readers of streams while the nodes run. It is an addition: the node's result
-// holds the same emissions, durably, and readers take from there what did not come live, each once. So a Transport may
-// lose emissions, deliver them twice, late, or not at all; of one execution it must not swap them. Give the same one to
-// WorkerConfig and ClientConfig, or two ends of the same.
+// LiveTask names a task that emits, or has ended.
+type LiveTask graphadapter.LiveTask
+
+// Of is the task that emitted it.
+func (e LiveEmission) Of() LiveTask { return LiveTask{Thread: e.Thread, Run: e.Run, Task: e.Task} }
+
+// Transport carries what nodes emit to the readers of streams while the nodes run. Give the same one to WorkerConfig and
+// ClientConfig, or two ends of the same.
 //
-// It is safe for concurrent use.
+// A transport keeps what the tasks under way have emitted, of all their executions, and hands that to whoever subscribes:
+// a reader may come at any moment of a node's life. It forgets a task with Ended. A worker that is lost says nothing any
+// more, so a transport also bounds what it keeps, and then forgets a task as a whole: emissions with a gap before them are
+// of no use to readers.
+//
+// A transport is an addition: the node's result holds the same emissions, durably, and readers take from there what did not
+// come live, each once. So a transport may lose emissions, deliver them twice, or late. Of one task it must not swap them.
+//
+// It is safe for concurrent use. Package graphtest/transporttest tests one.
 type Transport interface {
 	// Publish hands out an emission, without waiting for those who listen: the node waits for Publish, for 250 ms at most.
 	// After an error the rest of that execution is not published.
 	Publish(ctx context.Context, e LiveEmission) error
-	// Subscribe returns what is published of a thread from now on. The channel is closed after ctx is done, or when nothing
-	// more can come; readers then go on with results alone.
+	// Ended says that a task is over, after the last of its emissions: what is kept of it can be forgotten, because its
+	// result has it. A task that is to run again is not over.
+	Ended(ctx context.Context, task LiveTask) error
+	// Subscribe returns what the thread's tasks under way have emitted so far, and then what is published of the thread, with
+	// nothing missed in between. The channel is closed after ctx is done, or when nothing more can come; readers then go on
+	// with results alone.
 	Subscribe(ctx context.Context, thread string) (<-chan LiveEmission, error)
-}
-
-// liveBacklog is how many emissions a subscriber may be behind; what comes then is lost to it.
-const liveBacklog = 10_000
-
-// LocalTransport is a [Transport] within one process: for workers and readers that live together, and for tests. The
-// zero value is ready. A reader that is more than 10,000 emissions behind misses some, and gets them with the result.
-type LocalTransport struct {
-	mu          sync.Mutex
-	subscribers map[string]map[chan LiveEmission]bool
-}
-
-// Publish implements [Transport].
-func (t *LocalTransport) Publish(_ context.Context, e LiveEmission) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for subscriber := range t.subscribers[e.Thread] {
-		select {
-		case subscriber <- e:
-		default: // the gap tells the reader
-		}
-	}
-	return nil
-}
-
-// Subscribe implements [Transport].
-func (t *LocalTransport) Subscribe(ctx context.Context, thread string) (<-chan LiveEmission, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	subscriber := make(chan LiveEmission, liveBacklog)
-	if t.subscribers == nil {
-		t.subscribers = map[string]map[chan LiveEmission]bool{}
-	}
-	if t.subscribers[thread] == nil {
-		t.subscribers[thread] = map[chan LiveEmission]bool{}
-	}
-	t.subscribers[thread][subscriber] = true
-	context.AfterFunc(ctx, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.subscribers[thread], subscriber)
-		if len(t.subscribers[thread]) == 0 {
-			delete(t.subscribers, thread)
-		}
-		close(subscriber)
-	})
-	return subscriber, nil
 }

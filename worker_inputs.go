@@ -36,12 +36,23 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
 		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)
 	if cfg.Transport != nil {
-		nodes.Publishing(func(ctx context.Context, e graphadapter.LiveEmission) error {
-			return cfg.Transport.Publish(ctx, LiveEmission(e))
-		})
+		nodes.Publishing(liveTransport{cfg.Transport})
 	}
 	nodes.Register(r)
 	return nil
+}
+
+// liveTransport is a transport as nodes have it.
+type liveTransport struct{ to Transport }
+
+// Publish implements activities.Live.
+func (l liveTransport) Publish(ctx context.Context, e graphadapter.LiveEmission) error {
+	return l.to.Publish(ctx, LiveEmission(e))
+}
+
+// Ended implements activities.Live.
+func (l liveTransport) Ended(ctx context.Context, t graphadapter.LiveTask) error {
+	return l.to.Ended(ctx, LiveTask(t))
 }
 
 // replays go through the runs of a worker's graphs.

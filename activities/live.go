@@ -2,51 +2,95 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Publish hands an emission to those who listen while its node runs.
-type Publish func(context.Context, graphadapter.LiveEmission) error
+// Live is where emissions go while their nodes run.
+type Live interface {
+	// Publish hands an emission to those who listen.
+	Publish(context.Context, graphadapter.LiveEmission) error
+	// Ended says that a task emits nothing more, and that its outcome has what it emitted.
+	Ended(context.Context, graphadapter.LiveTask) error
+}
 
-// publishTimeout bounds how long one emission may keep its node waiting.
+// publishTimeout bounds how long one emission, or a task's end, may keep its node waiting.
 const publishTimeout = 250 * time.Millisecond
 
 // Publishing makes the nodes publish what they emit, as they do.
-func (n *Nodes) Publishing(publish Publish) *Nodes {
-	n.publish = publish
+func (n *Nodes) Publishing(live Live) *Nodes {
+	n.live = live
 	return n
 }
 
-// live returns what publishes the emissions of this execution, nil when nobody wants them. After a failure the rest of
-// the execution is not published: listeners take it from the result.
-func (e *execution) live(ctx context.Context, publish Publish) func(pregel.Emission) {
-	if publish == nil {
-		return nil
-	}
-	return publishing(ctx, publish, e.info, e.req.Thread, e.req.Task.Key())
+// publisher publishes the emissions of one execution of a task. After a failure the rest of the execution is not published:
+// listeners take it from the result. A nil publisher publishes nothing.
+type publisher struct {
+	ctx    context.Context
+	live   Live
+	task   graphadapter.LiveTask
+	info   activity.Info
+	next   int
+	failed bool
 }
 
-func publishing(ctx context.Context, publish Publish, info activity.Info, thread, task string) func(pregel.Emission) {
-	next, failed := 0, false
+// publisher returns nil when nobody wants emissions.
+func (n *Nodes) publisher(ctx context.Context, info activity.Info, thread string, t *pregel.Task) *publisher {
+	if n.live == nil {
+		return nil
+	}
+	task := graphadapter.LiveTask{Thread: thread, Run: info.WorkflowExecution.RunID, Task: t.Key()}
+	return &publisher{ctx: ctx, live: n.live, task: task, info: info}
+}
+
+// emit is what publishes an emission, nil for a nil publisher. It is called for one emission at a time.
+func (p *publisher) emit() func(pregel.Emission) {
+	if p == nil {
+		return nil
+	}
 	return func(emitted pregel.Emission) {
-		if failed {
+		if p.failed {
 			return
 		}
-		bounded, cancel := context.WithTimeout(ctx, publishTimeout)
+		bounded, cancel := context.WithTimeout(p.ctx, publishTimeout)
 		defer cancel()
-		err := publish(bounded, graphadapter.LiveEmission{
-			Thread: thread, Run: info.WorkflowExecution.RunID, Task: task, Scheduled: info.ScheduledTime,
-			Execution: info.Attempt, Sequence: next, Emission: emitted,
+		err := p.live.Publish(bounded, graphadapter.LiveEmission{
+			Thread: p.task.Thread, Run: p.task.Run, Task: p.task.Task,
+			Scheduled: p.info.ScheduledTime, Execution: p.info.Attempt, Sequence: p.next, Emission: emitted,
 		})
-		next++
-		if err != nil {
-			failed = true
-			activity.GetLogger(ctx).Warn("what the node emits comes with its result only", "error", err)
+		p.next++
+		if p.failed = err != nil; p.failed {
+			activity.GetLogger(p.ctx).Warn("what the node emits comes with its result only", "error", err)
 		}
 	}
+}
+
+// ended says that the task is over, if this execution or one before may have published something of it.
+func (p *publisher) ended(repeated bool) {
+	if p == nil || p.next == 0 && !repeated {
+		return
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), publishTimeout)
+	defer cancel()
+	if err := p.live.Ended(bounded, p.task); err != nil {
+		activity.GetLogger(p.ctx).Warn("what the node emitted may be kept for readers although it has ended", "error", err)
+	}
+}
+
+// over reports whether a task's activity ends the task: otherwise it is to run again.
+func over(outcome pregel.Outcome, err error) bool {
+	var failure *temporal.ApplicationError
+	switch {
+	case err == nil:
+		return !outcome.Yielded
+	case errors.Is(err, activity.ErrResultPending):
+		return true // cancelled
+	}
+	return isCancelled(err) || errors.As(err, &failure) && failure.NonRetryable()
 }

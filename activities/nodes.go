@@ -24,7 +24,7 @@ type Nodes struct {
 	client    client.Client
 	byName    map[string]*graphadapter.Graph
 	inputs    *Inputs // nil: requests carry all values
-	publish   Publish // nil: nobody listens
+	live      Live    // nil: nobody listens
 	effects   Effects // nil: nothing finds what threads did
 	converter converter.DataConverter
 	gate      *approval.Gate    // nil: no answer to an approval counts
@@ -73,7 +73,11 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
-	return e.run(ctx)
+	outcome, err := e.run(ctx)
+	if over(outcome, err) {
+		e.emits.ended(e.repeated)
+	}
+	return outcome, err
 }
 
 // execution is one execution of one task by this worker.
@@ -85,7 +89,7 @@ type execution struct {
 	// converter reads what the heartbeats of other tasks carry.
 	converter converter.DataConverter
 	inputs    *Inputs
-	publish   Publish
+	emits     *publisher
 	use       graphadapter.UseGate
 	outputs   *Outputs
 	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
@@ -107,7 +111,8 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, publish: n.publish, use: n.use(),
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, use: n.use(),
+		emits:   n.publisher(ctx, info, req.Thread, &req.Task),
 		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
 }
 
@@ -137,7 +142,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	outcome, err := graphadapter.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, graphadapter.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
 		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
-		Emit: e.live(ctx, e.publish),
+		Emit: e.emits.emit(),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	var full *pregel.NodeError

@@ -44,6 +44,7 @@ type segment struct {
 	graph *graphadapter.Graph // nil when this worker does not have it
 	nodes *Nodes
 	began time.Time
+	emits sync.Map // *publisher by *pregel.Task, of the tasks under way
 
 	// What the executions before left.
 	repeated bool
@@ -104,6 +105,7 @@ func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
 	result, err := running.Run(held, graphadapter.SegmentHost{
 		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running), Now: e.serverTime,
+		Over: e.over,
 	})
 	if err != nil {
 		return none, e.ended(ctx, err)
@@ -131,10 +133,18 @@ func (e *segment) fill(ctx context.Context) error {
 func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.Env) {
 	warn := func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
 	return func(t *pregel.Task, env *graphadapter.Env) {
-		env.Use = e.nodes.use()
-		if env.Warn = warn; e.nodes.publish != nil {
-			env.Emit = publishing(ctx, e.nodes.publish, e.info, e.req.Thread, t.Key())
+		env.Use, env.Warn = e.nodes.use(), warn
+		if p := e.nodes.publisher(ctx, e.info, e.req.Thread, t); p != nil {
+			env.Emit = p.emit()
+			e.emits.Store(t, p)
 		}
+	}
+}
+
+// over says that a task has ended, and that the segment has its outcome.
+func (e *segment) over(t *pregel.Task) {
+	if p, ok := e.emits.LoadAndDelete(t); ok {
+		p.(*publisher).ended(e.repeated)
 	}
 }
 

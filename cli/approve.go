@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 
 // replyFlags are the flags of approve, reject and edit.
 type replyFlags struct {
-	reason, params, by, token, key string
+	reason, params, by, token, key, id string
 }
 
 func (a *app) approveCommand() *cobra.Command {
@@ -55,6 +56,7 @@ verifies who answers by a token: --token or SUPERSTEP_TOKEN, or one that is made
 	flags.StringVar(&f.reason, "reason", "", "`TEXT` for the record")
 	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: your user name)")
 	flags.StringVar(&f.token, "token", "", "`TOKEN` that proves it (SUPERSTEP_TOKEN)")
+	flags.StringVar(&f.id, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 	flags.StringVar(&f.key, "key", "", "private key `FILE` to make a token with ("+envSigningKey+")")
 	return cmd
 }
@@ -74,12 +76,13 @@ func (a *app) reply(ctx context.Context, args []string, verdict approval.Verdict
 	return a.withService(ctx, func(svc service) error {
 		v, err := a.openApproval(ctx, svc, args[0], args[1])
 		if err != nil {
-			return err
+			return a.repeatedReply(ctx, svc, superstep.ResumeRequest{Thread: args[0], Question: args[1], Value: value,
+				By: first(f.by, a.userName()), ID: f.id}, verdict, err)
 		}
 		if err := noneHidden(f.params, value, v); err != nil {
 			return err
 		}
-		req := superstep.ResumeRequest{Thread: v.Thread, Question: v.ID, Value: value, By: first(f.by, a.userName())}
+		req := superstep.ResumeRequest{Thread: v.Thread, Question: v.ID, Value: value, By: first(f.by, a.userName()), ID: f.id}
 		if req.Token, err = a.tokenToSend(f, req.By, v); err != nil {
 			return err
 		}
@@ -92,6 +95,19 @@ func (a *app) reply(ctx context.Context, args []string, verdict approval.Verdict
 		}
 		return a.showCounted(reply, verdict, req, v.Others)
 	})
+}
+
+// repeatedReply sends a reply again whose question is not open any more: it may be the very one that was taken. Otherwise
+// the error is why the question cannot be answered.
+func (a *app) repeatedReply(ctx context.Context, svc service, req superstep.ResumeRequest, verdict approval.Verdict, why error) error {
+	if req.ID == "" || !errors.Is(why, superstep.ErrAnswerRefused) {
+		return why
+	}
+	reply, err := svc.Resume(ctx, req)
+	if err != nil || !reply.Repeated {
+		return why
+	}
+	return a.showCounted(reply, verdict, req, nil)
 }
 
 // replyValue is what is answered, as JSON.
@@ -148,8 +164,8 @@ func (a *app) showCounted(reply superstep.ResumeReply, verdict approval.Verdict,
 	who, what, node := byName(req.By), clean(reply.Question), clean(first(reply.Node, "the run"))
 	after := nextOf(req.Thread, superstep.StatusRunning, others)
 	switch {
-	case !reply.Accepted:
-		a.printf("accepted  %s before, with the same request\n", what)
+	case reply.Repeated:
+		a.printf("repeated  %s  it was taken before, under the same id\n", what)
 	case verdict == approval.VerdictApprove && reply.Votes < reply.Need:
 		a.printf("counted   %s%s, %d of %d\n", what, who, reply.Votes, reply.Need)
 		after = []string{"question", req.Thread, reply.Question}

@@ -69,10 +69,10 @@ func (a *app) sendEvent(ctx context.Context, args []string, f eventFlags) error 
 func (a *app) showEvent(reply superstep.EventReply) error {
 	name := clean(reply.Event)
 	switch {
+	case reply.Repeated:
+		a.printf("repeated  %s  it was taken before, under the same id\n", name)
 	case reply.Stored:
 		a.printf("stored  %s  it counts as soon as a worker runs\n", name)
-	case reply.Repeated:
-		a.printf("taken   %s  before, with the same request\n", name)
 	case len(reply.Nodes) == 0:
 		a.printf("kept    %s  nobody waits for it yet\n", name)
 	case len(reply.Nodes) > 1:

@@ -29,7 +29,7 @@ job/JOB/s/SUBJOB/aATTEMPT, which show, stream and resume work on.`,
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(a.jobSubmitCommand(), a.jobListCommand(), a.jobShowCommand(), a.jobAnswerCommand(), a.jobPlanCommand(),
-		a.jobStopCommand(), a.jobRecoverCommand(), a.jobRetryCommand(), a.jobExpertsCommand(), a.jobBudgetCommand())
+		a.jobStopCommand(), a.jobFailCommand(), a.jobRecoverCommand(), a.jobRetryCommand(), a.jobExpertsCommand(), a.jobBudgetCommand())
 	return cmd
 }
 

@@ -39,8 +39,12 @@ func (s *script) FollowJob(ctx context.Context, id string, after int64) iter.Seq
 	}
 }
 
-func (s *script) StopJob(ctx context.Context, id, reason string) (job.View, error) {
-	return play[job.View](ctx, s, "StopJob", []string{id, reason}, nil)
+func (s *script) StopJob(ctx context.Context, id string, h job.Halt) (job.View, error) {
+	return play[job.View](ctx, s, "StopJob", []any{id, h}, nil)
+}
+
+func (s *script) FailJob(ctx context.Context, id string, h job.Halt) (job.View, error) {
+	return play[job.View](ctx, s, "FailJob", []any{id, h}, nil)
 }
 
 func (s *script) RecoverJob(ctx context.Context, id string, r job.Recover) (job.View, error) {

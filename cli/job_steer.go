@@ -9,22 +9,46 @@ import (
 )
 
 func (a *app) jobStopCommand() *cobra.Command {
-	var reason string
-	cmd := a.build(command{
-		use: "stop JOB", short: "Stop a job", args: []string{"JOB"},
-		about: `Attempts under way are told to end, and are waited for; what finished is kept, and recover does the rest. A job that has
+	return a.jobHaltCommand("stop", "Stop a job", `Attempts under way are told to end, and are waited for; what finished is kept, and recover does the rest. A job that has
 finished or failed stays as it is, and the command fails.`,
-		example: []string{`job stop report-3 --reason "the data is wrong"`},
+		service.StopJob, `job stop report-3 --reason "the data is wrong"`, "job stop report-3 p1-load")
+}
+
+func (a *app) jobFailCommand() *cobra.Command {
+	return a.jobHaltCommand("fail", "Say that a job, or a subjob, has failed", `Attempts under way are told to end, and are waited for; then the job has failed, and the subjob that is named has too,
+whatever its attempt says. What finished is kept, and recover does the rest.`,
+		service.FailJob, `job fail report-3 p1-load --reason "the source is forged"`, `job fail report-3`)
+}
+
+// jobHaltCommand is a command that ends a job, on account of one of its subjobs or not.
+func (a *app) jobHaltCommand(name, short, about string, halt func(service, context.Context, string, job.Halt) (job.View, error), example ...string) *cobra.Command {
+	h := job.Halt{}
+	cmd := a.build(command{
+		use: name + " JOB [SUBJOB]", short: short, args: []string{"JOB", "[SUBJOB]"}, example: example,
+		about: about + ` The thread of an attempt, job/JOB/s/SUBJOB/aATTEMPT, stands for both.`,
 		run: func(cmd *cobra.Command, args []string) error {
-			if err := checkReason(reason, maxReason); err != nil {
+			if err := checkReason(h.Reason, maxReason); err != nil {
 				return err
 			}
-			return onJob(a, cmd.Context(), args[0], func(svc service, ctx context.Context, id string) (job.View, error) {
-				return svc.StopJob(ctx, id, reason)
+			id := args[0]
+			if of, subjob := job.OfAttempt(id); subjob != "" && len(args) == 1 {
+				id, h.SubJob = of, subjob
+			}
+			if len(args) > 1 {
+				h.SubJob = args[1]
+			}
+			if h.SubJob != "" {
+				if err := checkID("the subjob's id", h.SubJob); err != nil {
+					return err
+				}
+			}
+			h.By = a.userName()
+			return onJob(a, cmd.Context(), id, func(svc service, ctx context.Context, id string) (job.View, error) {
+				return halt(svc, ctx, id, h)
 			}, a.showSteered)
 		},
 	})
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	cmd.Flags().StringVar(&h.Reason, "reason", "", "`TEXT` for those who look later")
 	return cmd
 }
 
@@ -33,7 +57,8 @@ func (a *app) jobRecoverCommand() *cobra.Command {
 	cmd := a.build(command{
 		use: "recover JOB", short: "Let a job go on that was stopped or has failed", args: []string{"JOB"},
 		about: `What had finished is kept, and only the rest runs; --again names finished subjobs to do again, with what depends on
-them. --lesson is told to the subjobs that had failed.`,
+them. --lesson is told to the subjobs that had failed, were stopped under way, or are to be done again; without any to all
+that are left.`,
 		example: []string{"job recover report-3", `job recover report-3 --again load --lesson "the file has moved to data/v2.csv"`},
 		run: func(cmd *cobra.Command, args []string) error {
 			r.By = a.userName()
@@ -52,7 +77,7 @@ them. --lesson is told to the subjobs that had failed.`,
 	})
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringSliceVar(&r.Again, "again", nil, "`SUBJOBS` to do again although they finished")
-	cmd.Flags().StringVar(&r.Lesson, "lesson", "", "`TEXT` for the subjobs that had failed")
+	cmd.Flags().StringVar(&r.Lesson, "lesson", "", "`TEXT` for the subjobs that are to do better")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 
 // resumeFlags are the flags of resume.
 type resumeFlags struct {
-	value, by string
-	valued    bool
-	signal    bool
+	value, answers, by, id string
+	valued                 bool
+	signal                 bool
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -24,11 +25,14 @@ func (a *app) resumeCommand() *cobra.Command {
 		args: []string{"THREAD", "[QUESTION]"},
 		about: `QUESTION is the question's id or the start of it, and can be left out while one question is open. A run that
 stopped at a breakpoint goes on without --value. The run's worker checks the answer before it takes it. --signal
-stores the answer although no worker runs, but cannot tell whether it will be taken.`,
+stores the answer although no worker runs, but cannot tell whether it will be taken. --answers answers several questions
+at once, all of them or none. Whoever repeats an answer without knowing what became of it names it with --id: it is taken
+once.`,
 		example: []string{
 			`resume r-7 q-41c9 --value true`,
 			`resume r-7 --value '{"approved":false,"reason":"wrong order"}' --by ann`,
 			`resume r-7 q-41c9 --value @answer.json`,
+			`resume r-7 --answers '{"q-41c9":true,"q-4777":"checked"}'`,
 		},
 		run: func(cmd *cobra.Command, args []string) error {
 			f.valued = cmd.Flags().Changed("value")
@@ -38,7 +42,9 @@ stores the answer although no worker runs, but cannot tell whether it will be ta
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.value, "value", "", "answer as `JSON`, @FILE, or - for standard input; at most 256 KiB")
+	flags.StringVar(&f.answers, "answers", "", "answers by question as a `JSON` object, @FILE, or -; at most 256 KiB together")
 	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: your user name)")
+	flags.StringVar(&f.id, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 	flags.BoolVar(&f.signal, "signal", false, "store the answer without waiting for a worker to check it")
 	return cmd
 }
@@ -52,6 +58,9 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 	return a.withService(ctx, func(svc service) error {
 		if f.signal {
 			return a.answer(ctx, svc, req, nil) // there may be no worker to ask what is open
+		}
+		if len(req.Answers) > 0 {
+			return a.answer(ctx, svc, req, nil) // their keys say which are meant
 		}
 		view, err := svc.Show(ctx, req.Thread)
 		if err != nil {
@@ -75,13 +84,19 @@ func (a *app) answer(ctx context.Context, svc service, req superstep.ResumeReque
 
 func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (superstep.ResumeRequest, error) {
 	req := superstep.ResumeRequest{
-		Thread: args[0], Question: args[1], By: first(f.by, a.userName()), Signal: f.signal,
+		Thread: args[0], Question: args[1], By: first(f.by, a.userName()), Signal: f.signal, ID: f.id,
 	}
 	if err := checkThread(req.Thread); err != nil {
 		return req, err
 	}
 	if err := checkQuestion(req.Question); err != nil {
 		return req, err
+	}
+	if len(req.ID) > maxThreadID {
+		return req, usagef("--id has at most %d bytes", maxThreadID)
+	}
+	if f.answers != "" {
+		return a.severalAnswers(ctx, req, f)
 	}
 	if f.signal && req.Question == "" {
 		return req, usagef("--signal needs the QUESTION: there may be no worker to ask which one is open")
@@ -95,6 +110,26 @@ func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (
 	value, err := jsonFlag{name: "--value", max: maxAnswer}.read(ctx, f.value, a.stdin)
 	req.Value = value
 	return req, err
+}
+
+// severalAnswers completes a request that answers several questions.
+func (a *app) severalAnswers(ctx context.Context, req superstep.ResumeRequest, f resumeFlags) (superstep.ResumeRequest, error) {
+	if req.Question != "" || f.valued {
+		return req, usagef("--answers names its questions itself: leave QUESTION and --value out")
+	}
+	text, err := jsonFlag{name: "--answers", max: maxAnswer}.read(ctx, f.answers, a.stdin)
+	if err != nil {
+		return req, err
+	}
+	if err := json.Unmarshal(text, &req.Answers); err != nil || len(req.Answers) == 0 {
+		return req, usagef(`--answers is no JSON object of answers by question: '{"q-41c9":true}'`)
+	}
+	for question := range req.Answers {
+		if err := checkQuestion(question); err != nil {
+			return req, err
+		}
+	}
+	return req, nil
 }
 
 // chooseQuestion settles which question is meant, as far as the open ones are known; the rest is left to the server,
@@ -157,20 +192,33 @@ func (a *app) showReply(reply superstep.ResumeReply, req superstep.ResumeRequest
 	if a.json() {
 		return a.writeJSON(reply)
 	}
-	what := clean(first(reply.Question, req.Question))
+	what := clean(first(reply.Question, req.Question, list(reply.Questions)))
 	switch {
+	case reply.Repeated:
+		a.printf("repeated  %s  it was taken before, under the same id\n", first(what, clean(req.Thread)))
 	case req.Signal:
 		a.printf("sent      %s\n", what)
 	case what == "":
 		a.printf("resumed   %s\n", clean(req.Thread))
-	case !reply.Accepted:
-		a.printf("accepted  %s before, with the same request\n", what)
 	default:
 		a.printf("accepted  %s%s\n", what, continues(reply.Node))
 	}
 	rest := slices.DeleteFunc(slices.Clone(open), func(q superstep.Question) bool { return q.ID == what })
 	a.next(nextOf(req.Thread, superstep.StatusRunning, rest))
 	return nil
+}
+
+// showRefused shows what came by signal and was not taken: whoever sent it had no reply.
+func (a *app) showRefused(refused []superstep.RefusedView) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	a.printf("\n")
+	t := newTable("NOT TAKEN", "BY", "SENT", "WHY")
+	for _, r := range refused {
+		t.row(first(r.Question, r.Event, "request"), r.By, a.moment(r.At)+", "+a.ago(r.At), r.Reason)
+	}
+	return t.writeTo(a.stdout, "")
 }
 
 // continues says which node goes on.

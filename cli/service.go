@@ -46,7 +46,8 @@ type jobService interface {
 	Job(ctx context.Context, id string) (superstep.JobView, error)
 	FollowJob(ctx context.Context, id string, after int64) iter.Seq2[job.Event, error]
 	JobAnswer(ctx context.Context, id string) (superstep.JobAnswer, error)
-	StopJob(ctx context.Context, id, reason string) (job.View, error)
+	StopJob(ctx context.Context, id string, h job.Halt) (job.View, error)
+	FailJob(ctx context.Context, id string, h job.Halt) (job.View, error)
 	RecoverJob(ctx context.Context, id string, r job.Recover) (job.View, error)
 	RetrySubJob(ctx context.Context, id, subjob, lesson string) (job.View, error)
 	DecidePlan(ctx context.Context, id string, d job.Decision) (job.View, error)

@@ -56,6 +56,9 @@ func (a *app) showThread(view superstep.ThreadView) error {
 	if err := a.showWaits(view); err != nil {
 		return err
 	}
+	if err := a.showRefused(view.Refused); err != nil {
+		return err
+	}
 	if err := a.showEffects(view.Effects); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -28,7 +29,9 @@ type history struct {
 }
 
 func newHistory() *history {
-	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: NewPast()}
+	past := NewPast()
+	past.Clock = func(int64) time.Time { return time.Now().Truncate(time.Millisecond).UTC() }
+	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: past}
 }
 
 // Thread returns the thread of that id, which begins with its first run.
@@ -188,6 +191,16 @@ func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot
 		return nil, &pregel.NoCheckpointError{Thread: t.id, Checkpoint: checkpoint}
 	}
 	return s, err
+}
+
+// When is when a checkpoint was made; zero when there is none with that id, or it came with the thread.
+func (t *Thread) When(ctx context.Context, checkpoint string) (time.Time, error) {
+	_, release, err := t.open(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer release()
+	return t.history.past.When(checkpoint), nil
 }
 
 // History returns the thread's checkpoints, newest first.

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -10,6 +11,10 @@ import (
 // of the thread's runs, the oldest first. It keeps what LangGraph keeps (section 5.9 of the semantics): every checkpoint,
 // or in [DurabilityExit] the last one of each invocation. It is not safe for concurrent use.
 type Past struct {
+	// Clock says when the position of a report was, zero for not known; nil knows no times. Whoever records several runs sets
+	// it for each.
+	Clock   func(at int64) time.Time
+	at      int64 // the position of the newest report
 	program *pregel.Program
 	thread  *pregel.Thread
 	status  pregel.Status // StatusRunning while an invocation is under way
@@ -37,6 +42,7 @@ type line struct {
 type kept struct {
 	program *pregel.Program
 	made    *pregel.Record // as it was made; nil when only a state read back from storage told of it
+	when    time.Time      // it was made; zero when that is not known
 	now     *pregel.Record // with what is known of its tasks
 }
 
@@ -46,14 +52,16 @@ type PastCheckpoint struct {
 	// Ran are the nodes whose writes made it, Wrote the channels that were written; empty when the run that made it is not
 	// known any more.
 	Ran, Wrote []string
+	// When is when it was made, zero when that is not known. Those that one activity made have the time of its end.
+	When time.Time
 }
 
 // NewPast returns a Past without checkpoints.
 func NewPast() *Past { return &Past{spaces: map[string]*line{}} }
 
 // Began implements [Recorder].
-func (p *Past) Began(_ int64, program *pregel.Program, t *pregel.Thread, d Durability) {
-	p.program, p.thread, p.exit = program, t, d == DurabilityExit
+func (p *Past) Began(at int64, program *pregel.Program, t *pregel.Thread, d Durability) {
+	p.program, p.thread, p.exit, p.at = program, t, d == DurabilityExit, at
 	p.base, p.head, p.skipped, p.status = idOf(t.Head), t.Head, map[string]skipped{}, pregel.StatusRunning
 	p.asBegun = nil
 	if t.Head != nil {
@@ -82,7 +90,8 @@ func idOf(r *pregel.Record) string {
 }
 
 // Happened implements [Recorder].
-func (p *Past) Happened(_ int64, e pregel.Event) {
+func (p *Past) Happened(at int64, e pregel.Event) {
+	p.at = at
 	p.follow()
 	if e.Kind != pregel.EventCheckpoint {
 		return
@@ -112,15 +121,16 @@ func (p *Past) observer(also pregel.Observer) pregel.Observer {
 }
 
 // Edited implements [Recorder].
-func (p *Past) Edited(_ int64, namespace string, r *pregel.Record) {
+func (p *Past) Edited(at int64, namespace string, r *pregel.Record) {
+	p.at = at
 	p.add(namespace, r)
 	p.head = p.thread.Head
 }
 
 // Ended implements [Recorder]. The checkpoint that an invocation in exit mode leaves behind has the one it began at as its
 // parent.
-func (p *Past) Ended(_ int64, s pregel.Status, t *pregel.Thread) {
-	p.status = s
+func (p *Past) Ended(at int64, s pregel.Status, t *pregel.Thread) {
+	p.status, p.at = s, at
 	if p.thread == nil {
 		return
 	}
@@ -182,9 +192,28 @@ func (p *Past) add(space string, r *pregel.Record) {
 	l := p.line(space)
 	if known, ok := l.byID[r.Checkpoint.ID]; ok {
 		known.made, known.now = r, r
+		if known.when.IsZero() {
+			known.when = p.now()
+		}
 		return
 	}
-	l.insert(&kept{program: p.program, made: r, now: r})
+	l.insert(&kept{program: p.program, made: r, now: r, when: p.now()})
+}
+
+// now is when what is reported happened.
+func (p *Past) now() time.Time {
+	if p.Clock == nil {
+		return time.Time{}
+	}
+	return p.Clock(p.at)
+}
+
+// When is when a checkpoint of the root graph was made; zero when that is not known.
+func (p *Past) When(checkpoint string) time.Time {
+	if k, ok := p.line("").byID[checkpoint]; ok {
+		return k.when
+	}
+	return time.Time{}
 }
 
 // insert puts a checkpoint where it was made.
@@ -273,7 +302,7 @@ func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := PastCheckpoint{Snapshot: s}
+		c := PastCheckpoint{Snapshot: s, When: k.when}
 		if k.made != nil {
 			c.Ran, c.Wrote = program.Made(k.made)
 		}

@@ -42,6 +42,8 @@ type SegmentHost struct {
 	Leave <-chan struct{}
 	// Prepare completes the environment of one task's execution, its Emit for one; it may be nil.
 	Prepare func(*pregel.Task, *Env)
+	// Over is told of a task that has ended, with its outcome recorded: it does not run again in this run. It may be nil.
+	Over func(*pregel.Task)
 	// Refuse ends a task before it runs; nil for no.
 	Refuse func(*pregel.Task) *pregel.Outcome
 	// Now is the clock by which tasks are told when their next attempt may begin; nil is this process's.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -17,7 +18,7 @@ const maxScratch = 64 << 10
 // and the run's own engine must come to the same digests as this one. An outcome that no payload holds, or that nobody
 // could read, is a failure of its node that says why. The text stands until the next call.
 func (s *Segment) fit(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
-	d, encoded, err := asRead(deliveryOf(t, o), s.scratch)
+	d, encoded, err := asRead(s.delivery(t, o), s.scratch)
 	switch {
 	case err != nil:
 		return s.unfit(t, o, "InvalidUpdateError", "the result is no JSON that can be read back: "+err.Error())
@@ -31,6 +32,17 @@ func (s *Segment) fit(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
 	return d, encoded
 }
 
+// delivery is an outcome of a task under way, with the time that the task took.
+func (s *Segment) delivery(t *pregel.Task, o pregel.Outcome) Delivery {
+	d := deliveryOf(t, o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if under, ok := s.under[t]; ok {
+		d.Took = time.Since(under.began).Milliseconds()
+	}
+	return d
+}
+
 // unfit is the failure of a task that came back with what cannot be stored, with as much beside it as can.
 func (s *Segment) unfit(t *pregel.Task, o pregel.Outcome, kind, why string) (d Delivery, encoded []byte) {
 	problem := &pregel.NodeError{Type: kind, Message: why, Graph: s.graph.nameOf(t), Node: t.Node}
@@ -42,7 +54,7 @@ func (s *Segment) unfit(t *pregel.Task, o pregel.Outcome, kind, why string) (d D
 	} {
 		var err error
 		left.Error = problem
-		if d, encoded, err = asRead(deliveryOf(t, left), nil); err == nil {
+		if d, encoded, err = asRead(s.delivery(t, left), nil); err == nil {
 			break
 		}
 	}

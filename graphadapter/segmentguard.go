@@ -81,6 +81,9 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 	}
 	s.note(&d, encoded, t.Namespace == "" && s.loop.IsOnly(t))
 	s.leave(t, false) // after it is recorded: a heartbeat in between must have one of the two
+	if s.host.Over != nil && !d.Outcome.Yielded {
+		s.host.Over(t)
+	}
 	s.leaving = s.leaving || len(o.Questions) > 0
 	return d.Outcome, true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -39,7 +40,13 @@ func asPlain(d Delivery, room []byte) (read Delivery, encoded []byte, plain bool
 		}
 		p.targets(t.name, t.targets)
 	}
-	p.put(`}}`)
+	p.put(`}`)
+	p.plain = p.plain && d.Took >= 0
+	if d.Took > 0 {
+		p.put(deliveryTook)
+		p.out = strconv.AppendInt(p.out, d.Took, 10)
+	}
+	p.put(`}`)
 	return d, p.out, p.plain
 }
 
@@ -49,6 +56,7 @@ const (
 	deliveryDigest = `,"digest":`
 	// deliveryOutcome is what one begins with that goes without its task: see segmentRecord.
 	deliveryOutcome = `"outcome":`
+	deliveryTook    = `,"took_ms":`
 )
 
 // isBare reports whether an outcome has writes and targets only. Empty lists become nil, as they are read.

@@ -83,7 +83,7 @@ func drawAnyDelivery(t *rapid.T) Delivery {
 	write := pregel.Write{Channel: rapid.StringMatching(`[a-z]{1,8}`).Draw(t, "channel"),
 		Value: pregel.Value(fmt.Sprint(rapid.Int().Draw(t, "value")))}
 	return Delivery{Key: fmt.Sprintf("%d/node", rapid.IntRange(0, 99).Draw(t, "step")), Digest: "0a1b2c3d",
-		Outcome: pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{write}}}}
+		Outcome: pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{write}}}, Took: drawTook(t)}
 }
 
 // drawChange puts something into a text, mostly nothing.
@@ -103,7 +103,7 @@ func TestMostDeliveriesArePlain(t *testing.T) {
 			Goto: []pregel.Target{{Node: "pay", Send: true, Arg: pregel.Value(`{"order":"o-7"}`)}, {Node: pregel.End}},
 		},
 		Routes: []pregel.Target{{Node: "again"}},
-	}}
+	}, Took: 31}
 	read, encoded, plain := asPlain(d, nil)
 	if !plain {
 		t.Fatal("it is not taken for plain")
@@ -142,7 +142,7 @@ func TestNoOtherFieldIsPlain(t *testing.T) {
 			t.Errorf("%+v is taken for plain: it would be lost", list)
 		}
 	}
-	fields := map[reflect.Type]int{all: 12, reflect.TypeFor[Delivery](): 3, reflect.TypeFor[pregel.Command](): 3,
+	fields := map[reflect.Type]int{all: 12, reflect.TypeFor[Delivery](): 4, reflect.TypeFor[pregel.Command](): 3,
 		reflect.TypeFor[pregel.Write](): 3, reflect.TypeFor[pregel.Target](): 4, reflect.TypeFor[pregel.Timeouts](): 2}
 	for of, known := range fields {
 		if of.NumField() != known {
@@ -172,7 +172,11 @@ func drawDelivery(t *rapid.T) Delivery {
 	return Delivery{Key: drawName(t), Digest: drawName(t), Outcome: pregel.Outcome{
 		Command: pregel.Command{Update: rapid.Custom(drawWrites).Draw(t, "update"), Goto: drawTargets(t)},
 		Routes:  drawTargets(t),
-	}}
+	}, Took: drawTook(t)}
+}
+
+func drawTook(t *rapid.T) int64 {
+	return rapid.SampledFrom([]int64{0, 0, 1, 20, 1 << 62, -1}).Draw(t, "took")
 }
 
 func drawWrites(t *rapid.T) []pregel.Write {

@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -57,7 +58,11 @@ func (p *plainReader) delivery() (d Delivery) {
 			*list.into, more = p.targets(), true
 		}
 	}
-	p.expect(`}}`)
+	p.expect(`}`)
+	if p.have(deliveryTook) {
+		d.Took = p.number()
+	}
+	p.expect(`}`)
 	return d
 }
 
@@ -71,6 +76,18 @@ func (p *plainReader) have(s string) bool {
 }
 
 func (p *plainReader) expect(s string) { p.plain = p.have(s) && p.plain }
+
+// number takes a whole number above zero.
+func (p *plainReader) number() int64 {
+	end := 0
+	for end < len(p.text) && p.text[end] >= '0' && p.text[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(string(p.text[:end]), 10, 64)
+	p.plain = p.plain && err == nil && p.text[0] != '0'
+	p.text = p.text[end:]
+	return n
+}
 
 // string takes a string that stands in JSON as it is.
 func (p *plainReader) string() string { return string(p.quoted()) }

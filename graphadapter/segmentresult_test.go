@@ -82,6 +82,9 @@ func TestAPackedResultIsTheSame(t *testing.T) {
 		if err := json.Unmarshal(texts[pack], &brought); err != nil {
 			t.Fatal(err)
 		}
+		for i := range brought.Deliveries {
+			brought.Deliveries[i].Took = 0 // the two runs are timed apart
+		}
 		read[pack] = brought
 		r.take(result)
 		if r.loop.Status() != pregel.StatusDone {

@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -12,6 +13,7 @@ import (
 type segmentTask struct {
 	of       *Segment
 	key      string // pregel.Task.Key
+	began    time.Time
 	attempts attempts
 
 	size atomic.Int64 // at least the bytes of what is new
@@ -66,7 +68,7 @@ func (s *Segment) enter(t *pregel.Task) (*segmentTask, error) {
 	if err != nil {
 		return nil, err
 	}
-	under := &segmentTask{of: s, key: key, journal: journal}
+	under := &segmentTask{of: s, key: key, began: time.Now(), journal: journal}
 	for _, e := range brought {
 		put(&under.brought, e.Key, true)
 	}

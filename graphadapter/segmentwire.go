@@ -99,6 +99,9 @@ type Delivery struct {
 	Key     string         `json:"key"`
 	Digest  string         `json:"digest"`
 	Outcome pregel.Outcome `json:"outcome"`
+	// Took is how many milliseconds the task was under way in the execution that it ended in, for people: nothing follows
+	// from it.
+	Took int64 `json:"took_ms,omitempty"`
 }
 
 // Place returns the superstep and the node of the delivery's task.
@@ -212,6 +215,7 @@ func (h *handedOut) take(d *Delivery) (*pregel.Task, bool) {
 		return nil, false
 	}
 	of := deliveryOf(t, d.Outcome)
+	of.Took = d.Took
 	if d.Digest != of.Digest && (d.Key != "" || d.Digest != "") {
 		return nil, false
 	}

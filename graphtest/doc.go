@@ -21,5 +21,7 @@
 //	state, err = commitRefund(ctx, state) // another worker takes over
 //	graphtest.Calls(ctx, refund)          // one lookup, and no second refund
 //
+// Package transporttest below tests a transport of your own for live streams.
+//
 // [Matrix] crashes the worker of a whole graph at every point of a run, and [Interrupts] interrupts a run at every node.
 package graphtest

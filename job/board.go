@@ -82,7 +82,8 @@ type Attempt struct {
 type Recover struct {
 	// Again are subjobs to do again although they finished, with what depends on them.
 	Again []string `json:"again,omitempty"`
-	// Lesson is told to the subjobs that had failed.
+	// Lesson is told to the subjobs that had failed, that were stopped under way, or that are to be done again, and to the
+	// planner while it plans; without any of those to all that are left to do.
 	Lesson string `json:"lesson,omitempty"`
 	By     string `json:"by,omitempty"`
 }
@@ -91,7 +92,7 @@ type Recover struct {
 type RefusedError struct {
 	Job string `json:"job"`
 	// Code is one of: not_running, not_recoverable, unknown_subjob, wrong_status, wrong_plan_version, bad_plan, unknown_expert,
-	// expert_in_use, bad_expert, bad_budget, bad_text, bad_job.
+	// expert_in_use, bad_expert, bad_budget, bad_text, bad_job, no_room.
 	Code    string `json:"code"`
 	Problem string `json:"problem"`
 	Do      string `json:"do,omitempty"`

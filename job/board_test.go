@@ -84,7 +84,7 @@ func TestAJobIsPlannedRunAndFinished(t *testing.T) {
 	if w = b.Ready(start); !w.Done || b.Status != job.StatusFinished || b.Answer()[0].Text != "the answer" {
 		t.Fatalf("%+v", b)
 	}
-	if err := b.Stop("", "", start); err == nil {
+	if err := b.Stop(job.Halt{Reason: "", By: ""}, start); err == nil {
 		t.Fatal("a finished job was stopped")
 	}
 }
@@ -94,7 +94,7 @@ func TestAStoppedJobKeepsWhatFinished(t *testing.T) {
 	b.Ready(start)
 	b.Planned(draft([]string{"a", "loader"}, []string{"b", "loader"}, []string{"c", "writer", "a", "b"}), nil, start)
 	b.Ready(start)
-	if err := b.Stop("enough", "ann", start); err != nil {
+	if err := b.Stop(job.Halt{Reason: "enough", By: "ann"}, start); err != nil {
 		t.Fatal(err)
 	}
 	w := b.Ready(start)

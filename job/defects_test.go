@@ -110,7 +110,7 @@ func TestB5NoSuccessorRunsOnAFailedPredecessor(t *testing.T) {
 func TestB6NothingBeginsAfterAStop(t *testing.T) {
 	r := planned(t, job.Job{}, diamond)
 	r.begins("p1-a/1")
-	if err := r.b.Stop("enough", "ann", r.now); err != nil {
+	if err := r.b.Stop(job.Halt{Reason: "enough", By: "ann"}, r.now); err != nil {
 		t.Fatal(err)
 	}
 	r.is(job.StatusRunning)
@@ -131,7 +131,7 @@ func TestB6NothingBeginsAfterAStop(t *testing.T) {
 func TestB7ARecoverOverlapsWithNothing(t *testing.T) {
 	r := planned(t, job.Job{}, diamond)
 	r.begins("p1-a/1")
-	if err := r.b.Stop("", "", r.now); err != nil {
+	if err := r.b.Stop(job.Halt{Reason: "", By: ""}, r.now); err != nil {
 		t.Fatal(err)
 	}
 	refusedAs(t, r.b.Recover(job.Recover{}, r.now), "not_recoverable") // its attempt has not ended
@@ -150,7 +150,7 @@ func TestB7ARecoverOverlapsWithNothing(t *testing.T) {
 func TestB7ARecoverWhilePlanningMakesOnePlan(t *testing.T) {
 	r := &drive{t: t, b: newBoard(t, job.Job{}), now: start}
 	r.ready()
-	if err := r.b.Stop("", "", r.now); err != nil {
+	if err := r.b.Stop(job.Halt{Reason: "", By: ""}, r.now); err != nil {
 		t.Fatal(err)
 	}
 	r.plan(chain) // of the call that was told to end
@@ -200,7 +200,7 @@ func TestB10TheFirstEndCounts(t *testing.T) {
 	r := planned(t, job.Job{Policy: job.Policy{MaxRetries: -1}}, draft([]string{"a", "loader"}, []string{"b", "loader"}))
 	r.begins("p1-a/1", "p1-b/1")
 	r.report("p1-a/1 EXECUTION_ERROR | lesson=first")
-	refusedAs(t, r.b.Stop("", "", r.now), "not_running") // it is failing already
+	refusedAs(t, r.b.Stop(job.Halt{Reason: "", By: ""}, r.now), "not_running") // it is failing already
 	r.report("p1-b/1 EXECUTION_ERROR | lesson=second")
 	r.is(job.StatusFailed)
 	if r.b.Reason != "subjob p1-a failed: it failed 1 times, the last time: first" {
@@ -213,7 +213,7 @@ func TestB14AFinishedJobKeepsItsAnswer(t *testing.T) {
 	r.begins("p1-a/1")
 	r.report("p1-a/1 SUCCESS | output=the answer")
 	before := encoded(t, r.b)
-	refusedAs(t, r.b.Stop("late", "ann", r.now), "not_running")
+	refusedAs(t, r.b.Stop(job.Halt{Reason: "late", By: "ann"}, r.now), "not_running")
 	refusedAs(t, r.b.Recover(job.Recover{}, r.now), "not_recoverable")
 	r.report("p1-a/1 EXECUTION_ERROR")
 	r.b.Planned(job.Draft{}, errors.New("late"), r.now)

@@ -18,6 +18,14 @@ func Of(workflowID string) string {
 	return id
 }
 
+// OfAttempt is the job and the subjob that the thread of an attempt is of; "" when it is no such thread.
+func OfAttempt(thread string) (job, subjob string) {
+	if parts := strings.Split(thread, "/"); len(parts) == 5 && parts[0] == "job" && parts[2] == "s" && strings.HasPrefix(parts[4], "a") {
+		return parts[1], parts[3]
+	}
+	return "", ""
+}
+
 // AttemptThread is the id of the thread in which an attempt of a subjob runs: no two attempts of a job ever share one.
 func AttemptThread(job, subjob string, attempt int) string {
 	return WorkflowID(job) + "/s/" + subjob + "/a" + strconv.Itoa(attempt)

@@ -55,7 +55,7 @@ func TestWhatAFinalJobRefuses(t *testing.T) {
 				b.Status, b.Ending = StatusRunning, StatusFailed
 			}
 			for name, err := range map[string]error{
-				"stop": b.Stop("", "", now), "retry": b.Retry("s", "", "", now), "decide": b.Decide(Decision{}, now),
+				"stop": b.Stop(Halt{}, now), "fail": b.Fail(Halt{}, now), "retry": b.Retry("s", "", "", now), "decide": b.Decide(Decision{}, now),
 				"add": b.AddExpert(Profile{}, "", now), "remove": b.RemoveExpert("", "", now), "raise": b.Raise(Budget{}, "", now),
 			} {
 				if refused, ok := err.(*RefusedError); !ok || refused.Code != "not_running" || refused.Problem == "" || refused.Do == "" {

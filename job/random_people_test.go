@@ -10,7 +10,7 @@ import (
 
 // people does what people do. What is refused changes nothing.
 func (c *chaos) people(twin *job.Board) string {
-	what := rapid.SampledFrom([]string{"stop", "recover", "recover", "retry", "retry", "approve", "approve", "approve", "edit", "replan", "add", "remove", "raise"}).Draw(c.t, "people")
+	what := rapid.SampledFrom([]string{"stop", "fail", "recover", "recover", "retry", "retry", "approve", "approve", "approve", "edit", "replan", "add", "remove", "raise"}).Draw(c.t, "people")
 	subjob, plan := "none", c.draft()
 	if len(c.b.SubJobs) > 0 {
 		subjob = c.b.SubJobs[rapid.IntRange(0, len(c.b.SubJobs)-1).Draw(c.t, "subjob")].ID
@@ -19,7 +19,9 @@ func (c *chaos) people(twin *job.Board) string {
 	act := func(b *job.Board) error {
 		switch what {
 		case "stop":
-			return b.Stop("enough", "ann", c.now)
+			return b.Stop(job.Halt{Reason: "enough", By: "ann"}, c.now)
+		case "fail":
+			return b.Fail(job.Halt{SubJob: subjob, Reason: "useless", By: "ann"}, c.now)
 		case "recover":
 			return b.Recover(job.Recover{Again: []string{subjob}, Lesson: "better", By: "ann"}, c.now)
 		case "retry":

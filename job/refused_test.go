@@ -88,8 +88,8 @@ func TestTextsOfPeopleAreNotCut(t *testing.T) {
 	}
 	r.begins("p1-a/1")
 	refusedAs(t, r.b.Retry("p1-a", long, "", r.now), "bad_text")
-	refusedAs(t, r.b.Stop(long, "", r.now), "bad_text")
-	if err := r.b.Stop("", "", r.now); err != nil {
+	refusedAs(t, r.b.Stop(job.Halt{Reason: long, By: ""}, r.now), "bad_text")
+	if err := r.b.Stop(job.Halt{Reason: "", By: ""}, r.now); err != nil {
 		t.Fatal(err)
 	}
 	r.report("p1-a/1 EXECUTION_ERROR")

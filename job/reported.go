@@ -16,8 +16,8 @@ func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
 	}
 	s.Usage = s.Usage.plus(b.spend(m.Usage, s.Allowance))
 	s.Open, s.Told, s.Ended = false, false, now
-	allowed, stale := s.Allowance, s.Stale
-	s.Allowance, s.Stale = Budget{}, false
+	allowed, stale, failing := s.Allowance, s.Stale, s.Failing
+	s.Allowance, s.Stale, s.Failing = Budget{}, false, false
 	out, problem := b.output(s, m)
 	if m.OverBudget && allowed == (Budget{}) {
 		problem = "it says that its allowance is spent, and nothing limits it"
@@ -26,6 +26,10 @@ func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
 		m = WorkflowMessage{Status: ExecutionError, Evaluation: problem, Lesson: m.Lesson}
 	}
 	switch {
+	case failing:
+		why := s.Reason
+		b.moveSubJob(s, StatusFailed, why)
+		b.tellOf(now, "failed", s, why)
 	case stale:
 		b.lapsed(s, m, now)
 	case b.Ending != "" && (m.Status != Success || m.OverBudget):

@@ -124,14 +124,14 @@ func artifactsSize(artifacts []Artifact) int {
 const maxLessons = 8
 
 // learn gives a subjob a lesson for its next attempt, unless it has it already.
-func (b *Board) learn(s *SubJob, lesson string) {
+func (b *Board) learn(s *SubJob, lesson string) (learned bool) {
 	lesson = clip(lesson, MaxNote)
 	if lesson == "" {
-		return
+		return false
 	}
 	for _, known := range s.Lessons {
 		if known == lesson {
-			return
+			return true
 		}
 	}
 	if len(s.Lessons) >= maxLessons {
@@ -140,4 +140,5 @@ func (b *Board) learn(s *SubJob, lesson string) {
 	if lesson = b.note(lesson); lesson != "" {
 		s.Lessons = append(s.Lessons[:len(s.Lessons):len(s.Lessons)], lesson)
 	}
+	return lesson != ""
 }

@@ -152,7 +152,7 @@ func TestABoardAtAllBoundsFitsIntoAPayload(t *testing.T) {
 			_ = b.Retry(b.SubJobs[i].ID, strings.Repeat(string(rune('a'+i%26)), MaxNote), strings.Repeat("b", 256), now) // some have not begun
 		}
 		weigh()
-		if err := b.Stop(strings.Repeat("<", MaxNote), strings.Repeat("b", 256), now); err != nil && b.Status == StatusRunning {
+		if err := b.Stop(Halt{Reason: strings.Repeat("<", MaxNote), By: strings.Repeat("b", 256)}, now); err != nil && b.Status == StatusRunning {
 			t.Fatal(err)
 		}
 		weigh()

@@ -21,7 +21,7 @@ import (
 //	bad, lost               the planner's answer is of no use; the planner cannot be reached
 //	report                  attempts end: "id/attempt STATUS | output=… | lesson=… | …", see reportOf
 //	wait D                  time passes
-//	stop, recover, retry, decide, add, remove, raise    what people do
+//	stop, fail, recover, retry, decide, add, remove, raise    what people do
 //	show, answer            there is to see
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
@@ -138,7 +138,9 @@ func (s *session) steer(d *datadriven.TestData) error {
 	arg := func(name string) string { return argOf(d, name) }
 	switch d.Cmd {
 	case "stop":
-		return s.board.Stop(d.Input, arg("by"), s.now)
+		return s.board.Stop(job.Halt{SubJob: arg("subjob"), Reason: d.Input, By: arg("by")}, s.now)
+	case "fail":
+		return s.board.Fail(job.Halt{SubJob: arg("subjob"), Reason: d.Input, By: arg("by")}, s.now)
 	case "recover":
 		r := job.Recover{Lesson: d.Input, By: arg("by")}
 		if again := arg("again"); again != "" {

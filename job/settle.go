@@ -100,9 +100,17 @@ func (b *Board) stopping(reason string, now time.Time) {
 	b.tell(now, Event{Kind: "stopping", Text: reason})
 }
 
+// Halt asks for the end of a job before its work is done.
+type Halt struct {
+	// SubJob is the one on whose account the job ends; "" for no one in particular.
+	SubJob string `json:"subjob,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
 // Stop ends the job: nothing begins any more, what is under way is told to end, and once it has the job is STOPPED. What
 // has finished is kept, also when it finishes while the job stops. A second stop changes nothing.
-func (b *Board) Stop(reason, by string, now time.Time) error {
+func (b *Board) Stop(h Halt, now time.Time) error {
 	now = stamp(now)
 	if b.Ending == StatusStopped && b.Status == StatusRunning {
 		return nil
@@ -110,12 +118,74 @@ func (b *Board) Stop(reason, by string, now time.Time) error {
 	if err := b.goesOn(); err != nil {
 		return err
 	}
-	if problem := tooLong(text{"reason", reason, MaxNote}, text{"by", by, 256}); problem != "" {
-		return b.refuse("bad_text", "it cannot be stopped: "+problem, "")
+	if _, err := b.halted("stopped", h); err != nil {
+		return err
 	}
-	b.stopping(reasoned(byWhom("stopped", by), reason), now)
+	b.stopping(h.why("stopped"), now)
 	b.settle(now)
 	return nil
+}
+
+// Fail ends the job as Stop does, and as FAILED. A subjob that is named has FAILED too, whatever its attempt under way still
+// says; one that has finished keeps its result. A job that is about to end, or has ended, refuses it.
+func (b *Board) Fail(h Halt, now time.Time) error {
+	now = stamp(now)
+	if err := b.goesOn(); err != nil {
+		return err
+	}
+	s, err := b.halted("failed", h)
+	if err != nil {
+		return err
+	}
+	if b.Status == StatusCreated {
+		b.resume(now)
+	}
+	b.failing(h.why("failed"))
+	b.tell(now, Event{Kind: "failing", Text: h.why("failed")})
+	if s != nil {
+		b.failed(s, Halt{Reason: h.Reason, By: h.By}.why("failed"), now)
+	}
+	b.settle(now)
+	return nil
+}
+
+// failed has a subjob fail, or as soon as its attempt under way has ended. One with a result keeps it.
+func (b *Board) failed(s *SubJob, why string, now time.Time) {
+	b.stopPlanning(s)
+	switch {
+	case s.Open:
+		s.Failing, s.Reason = true, ""
+		s.Reason = b.note(why)
+	case s.Status != StatusFinished && s.Status != StatusFailed:
+		b.moveSubJob(s, StatusFailed, why)
+		b.tellOf(now, "failed", s, why)
+	}
+}
+
+// halted checks who asks for an end and why, and finds the subjob; nil for none.
+func (b *Board) halted(how string, h Halt) (*SubJob, error) {
+	if problem := tooLong(text{"reason", h.Reason, MaxNote}, text{"by", h.By, 256}); problem != "" {
+		return nil, b.refuse("bad_text", "it cannot be "+how+": "+problem, "")
+	}
+	if h.SubJob == "" {
+		return nil, nil
+	}
+	s := b.find(h.SubJob)
+	switch {
+	case s == nil:
+		return nil, b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(h.SubJob, 2*MaxID)), "")
+	case s.Legacy:
+		return nil, b.refuse("wrong_status", fmt.Sprintf("subjob %s was replaced by smaller ones", s.ID), "name one of those")
+	}
+	return s, nil
+}
+
+// why says in a sentence who ended the job, and why.
+func (h Halt) why(how string) string {
+	if h.SubJob != "" {
+		how += " for subjob " + h.SubJob
+	}
+	return reasoned(byWhom(how, h.By), h.Reason)
 }
 
 // reasoned adds the reason to what was done, when one is given.

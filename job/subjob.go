@@ -37,6 +37,8 @@ type SubJob struct {
 	Result *Output `json:"result,omitempty"`
 	// Stale: a predecessor does its work again, so that the attempt under way is told to end and counts for nothing.
 	Stale bool `json:"stale,omitempty"`
+	// Failing: somebody has it fail. The attempt under way is told to end, and whatever that says, the subjob is FAILED then.
+	Failing bool `json:"failing,omitempty"`
 	// Open says that an attempt is under way: it was begun, and has not ended. Told: it was told to end.
 	Open bool `json:"open,omitempty"`
 	Told bool `json:"told,omitempty"`

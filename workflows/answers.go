@@ -14,20 +14,26 @@ import (
 // onResume takes in an answer that the validator let through. It is durable now: the run goes on with it when its
 // superstep waits.
 func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, error) {
-	if done, ok := r.repeated(req); ok {
-		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+	if reply, ok := r.resumed(req); ok {
+		return reply, nil
 	}
-	var reply ResumeReply
-	if r.inbox.again(UpdateResume, req.ID, &reply) {
-		return reply, nil // it passed a breakpoint, or was one of several approvals
+	if done, ok := r.repeated(req); ok { // by signal
+		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
 	}
 	if r.gated(req) {
 		return r.resumeGated(ctx, req)
 	}
-	reply = ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers())}
+	reply := ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers()), Call: req.Call}
 	r.inbox.updates = append(r.inbox.updates, req)
 	r.inbox.took(UpdateResume, req.ID, reply)
 	return reply, nil
+}
+
+// resumed finds the outcome of a request by update that was taken before.
+func (r *run) resumed(req ResumeRequest) (reply ResumeReply, ok bool) {
+	ok = r.inbox.again(UpdateResume, req.ID, &reply)
+	reply.Repeated = ok && isRepeat(req.Call, reply.Call)
+	return reply, ok
 }
 
 // receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
@@ -128,6 +134,9 @@ func (r *run) refusal(req ResumeRequest) error {
 	answers := req.answers()
 	if err := boundedAnswers(req.ID, req.By, answers); err != nil {
 		return err
+	}
+	if len(req.Call) > maxNameBytes {
+		return refuse(ErrTypeBadAnswer, "the name of a call has at most %d bytes", maxNameBytes)
 	}
 	if req.tokenBytes() > maxTokenBytes {
 		return refuse(ErrTypeBadAnswer, "a token has at most %d bytes", maxTokenBytes)

@@ -43,8 +43,7 @@ func (r *run) resumeGated(ctx workflow.Context, req ResumeRequest) (ResumeReply,
 	if err := workflow.Await(ctx, free); err != nil {
 		return ResumeReply{}, err
 	}
-	var before ResumeReply
-	if r.inbox.again(UpdateResume, req.ID, &before) {
+	if before, ok := r.resumed(req); ok {
 		return before, nil
 	}
 	if err := r.refusal(req); err != nil {
@@ -59,7 +58,8 @@ func (r *run) resumeGated(ctx workflow.Context, req ResumeRequest) (ResumeReply,
 	reply, err := r.count(ctx, v[0], &r.inbox.updates)
 	r.unclaim(ctx, c)
 	r.auditRefusals(ctx, false)
-	if err == nil {
+	if err == nil && !reply.Repeated {
+		reply.Call = req.Call
 		r.inbox.took(UpdateResume, req.ID, reply)
 	}
 	if unsure != nil {

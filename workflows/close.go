@@ -26,7 +26,7 @@ func (r *run) closing() Closing {
 	if r.newest != nil {
 		thread = pregel.Newer(r.newest, thread)
 	}
-	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Lines: r.lines.latest(CarriedLines), Settings: r.in.settings(),
+	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Refused: r.inbox.refused, Lines: r.lines.latest(CarriedLines), Settings: r.in.settings(),
 		Events: r.eventState(), Approvals: r.approvalState(), Suspect: r.mayHaveRun()}
 	if r.cancel.begun {
 		c.Cancel = r.cancel.asked

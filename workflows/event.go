@@ -13,7 +13,10 @@ import (
 // EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
 type EventRequest struct {
 	// ID makes the request idempotent, by whichever way it comes.
-	ID    string       `json:"id"`
+	ID string `json:"id"`
+	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
+	// a call before was.
+	Call  string       `json:"call,omitempty"`
 	Name  string       `json:"name"`
 	Value pregel.Value `json:"value,omitempty"`
 	By    string       `json:"by,omitempty"`
@@ -23,8 +26,9 @@ type EventRequest struct {
 type EventReply struct {
 	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
 	Nodes []string `json:"nodes,omitempty"`
-	// Repeated says that this very request had been taken before.
-	Repeated bool `json:"repeated,omitempty"`
+	// Repeated says that this very request had been taken before, by the Call of another name.
+	Repeated bool   `json:"repeated,omitempty"`
+	Call     string `json:"call,omitempty"`
 }
 
 // KeptEvent is an event that nobody has waited for yet.
@@ -46,6 +50,7 @@ type Due struct {
 type TakenEvent struct {
 	ID    string   `json:"id"`
 	Nodes []string `json:"nodes,omitempty"`
+	Call  string   `json:"call,omitempty"`
 }
 
 // EventState is what a run knows of events. Whatever continues the thread is given it whole: another execution of the
@@ -121,7 +126,7 @@ func (r *run) takeEvent(ctx workflow.Context, req EventRequest) (EventReply, err
 		return EventReply{}, err
 	}
 	if taken, ok := r.eventTaken(req.ID); ok {
-		return EventReply{Nodes: taken.Nodes, Repeated: true}, nil
+		return EventReply{Nodes: taken.Nodes, Call: taken.Call, Repeated: isRepeat(req.Call, taken.Call)}, nil
 	}
 	var nodes []string
 	for _, q := range r.waits() {
@@ -134,11 +139,11 @@ func (r *run) takeEvent(ctx workflow.Context, req EventRequest) (EventReply, err
 		r.events.Kept = append(r.events.Kept[:len(r.events.Kept):len(r.events.Kept)],
 			KeptEvent{Name: req.Name, Value: req.Value, By: req.By, At: workflow.Now(ctx), ID: req.ID})
 	}
-	r.events.Taken = append(r.events.Taken, TakenEvent{ID: req.ID, Nodes: nodes})
+	r.events.Taken = append(r.events.Taken, TakenEvent{ID: req.ID, Nodes: nodes, Call: req.Call})
 	if len(r.events.Taken) > maxEventsTaken {
 		r.events.Taken = slices.Clone(r.events.Taken[len(r.events.Taken)-maxEventsTaken:])
 	}
-	return EventReply{Nodes: nodes}, nil
+	return EventReply{Nodes: nodes, Call: req.Call}, nil
 }
 
 // give notes the end of a wait; the engine is told when it can go on.
@@ -158,7 +163,7 @@ func (r *run) eventTaken(id string) (TakenEvent, bool) {
 
 // eventRefusal says why an event cannot be taken; nil means it can. It changes nothing.
 func (r *run) eventRefusal(req EventRequest) error {
-	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes {
+	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.Call) > maxNameBytes || len(req.By) > maxNameBytes {
 		return refuse(ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", maxNameBytes)
 	}
 	if err := graphadapter.CheckEvent(req.Name, req.Value); err != nil {

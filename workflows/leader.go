@@ -111,7 +111,7 @@ func (l *lead) takeIn(ctx workflow.Context) {
 	l.orders = nil
 	if ctx.Err() != nil && !l.cancelled {
 		l.cancelled = true
-		_ = l.board.Stop("its workflow was cancelled", "", l.now()) // it may have ended by itself
+		_ = l.board.Stop(job.Halt{Reason: "its workflow was cancelled"}, l.now()) // it may have ended by itself
 	}
 	l.endLate()
 }

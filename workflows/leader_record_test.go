@@ -78,7 +78,7 @@ func TestRecordJobs(t *testing.T) {
 		run := c.begin(workflows.LeaderInput{})
 		<-g.began
 		<-g.began
-		if _, err := c.tells(workflows.UpdateJobStop, workflows.StopJob{Reason: "enough"}); err != nil {
+		if _, err := c.tells(workflows.UpdateJobStop, job.Halt{Reason: "enough"}); err != nil {
 			t.Fatal(err)
 		}
 		c.ends(run, job.StatusStopped)

@@ -56,7 +56,7 @@ func TestB6StopOfAJobAtRest(t *testing.T) {
 			crew.lead()
 			run := crew.begin(workflows.LeaderInput{Job: job.Job{Policy: c.policy, Budget: c.budget}})
 			crew.until("rest", c.rests)
-			v, err := crew.tells(workflows.UpdateJobStop, workflows.StopJob{Reason: "enough"})
+			v, err := crew.tells(workflows.UpdateJobStop, job.Halt{Reason: "enough"})
 			if err != nil || v.Status != job.StatusStopped {
 				t.Fatalf("stopped, it is %s: %v", v.Status, err)
 			}

@@ -48,7 +48,7 @@ func TestB6StopEndsAttemptsAndNothingFollows(t *testing.T) {
 	run := c.begin(workflows.LeaderInput{})
 	<-g.began
 	<-g.began
-	v, err := c.tells(workflows.UpdateJobStop, workflows.StopJob{Reason: "enough", By: "ann"})
+	v, err := c.tells(workflows.UpdateJobStop, job.Halt{Reason: "enough", By: "ann"})
 	if err != nil || v.Status != job.StatusStopped || v.Finished != 1 || g.ended.Load() != 2 {
 		t.Fatalf("stopped, it is %s with %d finished and %d attempts ended: %v", v.Status, v.Finished, g.ended.Load(), err)
 	}
@@ -78,14 +78,14 @@ func TestB14AStopNeverOverwritesAnEnd(t *testing.T) {
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if v, err := c.tells(workflows.UpdateJobStop, workflows.StopJob{}); err != nil || v.Status != job.StatusStopped {
+			if v, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err != nil || v.Status != job.StatusStopped {
 				t.Errorf("one of two stops: %s, %v", v.Status, err)
 			}
 		})
 	}
 	both.Wait()
 	c.ends(run, job.StatusStopped)
-	if _, err := c.tells(workflows.UpdateJobStop, workflows.StopJob{}); err == nil {
+	if _, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err == nil {
 		t.Error("a job that has ended was stopped")
 	}
 	if v, err := c.view(); err != nil || v.Status != job.StatusStopped {
@@ -110,7 +110,7 @@ func TestB7StopWhilePlanning(t *testing.T) {
 	c.lead()
 	run := c.begin(workflows.LeaderInput{})
 	<-asked
-	if v, err := c.tells(workflows.UpdateJobStop, workflows.StopJob{}); err != nil || v.Status != job.StatusStopped || v.Total != 0 {
+	if v, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err != nil || v.Status != job.StatusStopped || v.Total != 0 {
 		t.Fatalf("stopped, it is %+v: %v", v, err)
 	}
 	b := c.ends(run, job.StatusStopped)
@@ -184,7 +184,7 @@ func TestAnAttemptMayFinishWhileItIsStopped(t *testing.T) {
 	c.lead()
 	run := c.begin(workflows.LeaderInput{})
 	<-began
-	if _, err := c.tells(workflows.UpdateJobStop, workflows.StopJob{}); err != nil {
+	if _, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err != nil {
 		t.Fatal(err)
 	}
 	b := c.ends(run, job.StatusStopped)

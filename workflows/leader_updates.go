@@ -20,8 +20,11 @@ type order struct {
 // handle registers the run's handlers.
 func (l *lead) handle(ctx workflow.Context) error {
 	err := errors.Join(
-		takes(ctx, l, UpdateJobStop, "Ends the attempts under way and then the job, which can be recovered.", func(req StopJob) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return b.Stop(req.Reason, req.By, now) }
+		takes(ctx, l, UpdateJobStop, "Ends the attempts under way and then the job, which can be recovered.", func(req job.Halt) func(*job.Board, time.Time) error {
+			return func(b *job.Board, now time.Time) error { return b.Stop(req, now) }
+		}),
+		takes(ctx, l, UpdateJobFail, "Ends the attempts under way and then the job, which has failed then.", func(req job.Halt) func(*job.Board, time.Time) error {
+			return func(b *job.Board, now time.Time) error { return b.Fail(req, now) }
 		}),
 		takes(ctx, l, UpdateJobRetry, "Does a subjob again, and what depends on it.", func(req RetrySubJob) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Retry(req.SubJob, req.Lesson, req.By, now) }
@@ -52,7 +55,7 @@ func (l *lead) handle(ctx workflow.Context) error {
 }
 
 // takes registers an update. Its validator tries it on a copy of the board, so that what the board refuses leaves no
-// event; it returns once the board has done it, and a stop once nothing is under way any more.
+// event; it returns once the board has done it, and a stop or a failure once nothing is under way any more.
 func takes[Req any](ctx workflow.Context, l *lead, name, about string, order func(Req) func(*job.Board, time.Time) error) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(ctx workflow.Context, req Req) (job.View, error) { return l.obey(ctx, name, order(req)) },
@@ -88,7 +91,7 @@ func (l *lead) obey(ctx workflow.Context, name string, do func(*job.Board, time.
 		}
 		l.inbox.took(name, id, nil)
 	}
-	if name == UpdateJobStop {
+	if name == UpdateJobStop || name == UpdateJobFail {
 		_ = workflow.Await(wait, func() bool { return l.board.Status.Final() })
 	}
 	return l.view(), nil

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -25,15 +26,25 @@ type gap struct {
 	made func() []Line
 }
 
-func (l *lines) add(p *pregel.Program, r *pregel.Record) {
+func (l *lines) add(p *pregel.Program, r *pregel.Record, at time.Time) {
 	ran, wrote := p.Made(r)
 	l.kept = append(l.kept, Line{
 		Step: r.Checkpoint.Step, Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
-		Ran: ran, Wrote: wrote, Next: p.Next(r), Run: l.run,
+		Ran: ran, Wrote: wrote, Next: p.Next(r), Run: l.run, At: at.UnixMilli(),
 	})
 	if len(l.kept) >= maxLines+moreLines {
 		l.drop(len(l.kept) - maxLines)
 	}
+}
+
+// when is when a checkpoint was made, in milliseconds since 1970; 0 when that is not known any more.
+func (l *lines) when(checkpoint string) int64 {
+	for _, line := range slices.Backward(l.kept) {
+		if line.Checkpoint == checkpoint {
+			return line.At
+		}
+	}
+	return 0
 }
 
 // passOver leaves out the checkpoints that come next; made makes them for whoever asks for so many.

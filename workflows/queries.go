@@ -39,7 +39,7 @@ func (r *run) state() (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s := r.outlineOf(State{Snapshot: *snapshot, Questions: r.questions(), Waits: r.waits(), Ledgers: r.program.Ledgers(r.thread)})
+	s := r.outlineOf(State{Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Questions: r.questions(), Waits: r.waits(), Ledgers: r.program.Ledgers(r.thread)})
 	if s.Cancel == nil && r.status == StatusRunning {
 		s.Running = snapshot.Next
 	}

@@ -31,7 +31,7 @@ func (r *run) ended(ctx workflow.Context) {
 	r.invoked = false
 	if head := r.thread.Head; r.loop != nil && r.durability() == graphadapter.DurabilityExit && headID(r.thread) != r.base {
 		head.Checkpoint = head.Checkpoint.WithParent(r.base)
-		r.lines.add(r.program, head)
+		r.lines.add(r.program, head, workflow.Now(ctx))
 	}
 	r.settle()
 	if r.sink != nil {
@@ -62,7 +62,7 @@ func headID(t *pregel.Thread) string {
 func (r *run) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
-			r.lines.add(r.program, e.Checkpoint)
+			r.lines.add(r.program, e.Checkpoint, workflow.Now(ctx))
 		}
 		r.auditUses(ctx, e)
 		r.notices.look = r.notices.look || len(e.Questions) > 0

@@ -193,7 +193,10 @@ func (r *rig) lines(thread string) []workflows.Line {
 		if out[i].Run == "" {
 			r.t.Fatalf("line %d names no run: %+v", i, out[i])
 		}
-		out[i].Run = "" // differs from run to run
+		if age := time.Since(time.UnixMilli(out[i].At)); age < -time.Hour || age > time.Hour {
+			r.t.Fatalf("line %d was made %v ago: %+v", i, age, out[i])
+		}
+		out[i].Run, out[i].At = "", 0 // differ from run to run
 	}
 	return out
 }

@@ -47,7 +47,7 @@ func (r *run) endSegment(ctx workflow.Context) {
 	s := &r.segments
 	under := s.under
 	s.under = nil
-	result, ready := r.passOver(under)
+	result, ready := r.passOver(ctx, under)
 	// What asks the run to stop counts before the outcome with which a superstep may end, but not for a superstep in which
 	// tasks were under way.
 	last := len(result.Deliveries) - 1

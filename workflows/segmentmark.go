@@ -1,6 +1,10 @@
 package workflows
 
 import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -20,7 +24,7 @@ func (r *run) markBefore() int {
 // passOver goes on from the mark of a segment, if there is one: its state is what the outcomes before it come to, and the
 // checkpoints that they made are made again for whoever asks. A reader of the run's history delivers all of them. It returns
 // the outcomes that are to be delivered, and the tasks handed out.
-func (r *run) passOver(under *segment) (graphadapter.SegmentResult, []*pregel.Task) {
+func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.SegmentResult, []*pregel.Task) {
 	mark := under.result.Mark
 	if mark == nil || r.sink != nil {
 		whole, err := under.result.Whole()
@@ -34,14 +38,15 @@ func (r *run) passOver(under *segment) (graphadapter.SegmentResult, []*pregel.Ta
 		panic(err.Error())
 	}
 	if r.durability() != graphadapter.DurabilityExit {
-		r.lines.passOver(func() []Line { return r.linesBefore(under) })
+		at := workflow.Now(ctx)
+		r.lines.passOver(func() []Line { return r.linesBefore(under, at) })
 	}
 	r.loop, r.thread = loop, loop.Thread()
 	return under.result.SegmentResult, loop.Ready()
 }
 
 // linesBefore are the checkpoints that the outcomes before a segment's mark made.
-func (r *run) linesBefore(under *segment) []Line {
+func (r *run) linesBefore(under *segment, at time.Time) []Line {
 	made := lines{run: r.lines.run}
 	whole, err := under.result.Whole()
 	if err != nil {
@@ -49,7 +54,7 @@ func (r *run) linesBefore(under *segment) []Line {
 	}
 	loop, err := r.program.Restore(under.from, func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
-			made.add(r.program, e.Checkpoint)
+			made.add(r.program, e.Checkpoint, at)
 		}
 	})
 	if err == nil {

@@ -22,6 +22,10 @@ func (b *inbox) took(update, id string, reply any) {
 	}
 }
 
+// isRepeat reports whether a call repeats what was taken, rather than being the call that was: the server may bring that
+// again, when its outcome was lost. Who does not name calls is told that a request was taken before.
+func isRepeat(call, taken string) bool { return call == "" || call != taken }
+
 // again reports whether an update was taken before, and reads its outcome into reply unless that is nil.
 func (b *inbox) again(update, id string, reply any) bool {
 	if id == "" {

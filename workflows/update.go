@@ -88,7 +88,7 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStat
 	}
 	err := r.edit(thread, req, known, func(namespace string, record *pregel.Record) {
 		if namespace == "" {
-			r.lines.add(r.program, record)
+			r.lines.add(r.program, record, workflow.Now(ctx))
 		}
 		if r.sink != nil {
 			r.sink.Edited(position(ctx), namespace, record)

@@ -201,6 +201,8 @@ type Closing struct {
 	Failure  *pregel.NodeError `json:"failure,omitempty"`
 	Answered []Answered        `json:"answered,omitempty"`
 	Lines    []Line            `json:"lines,omitempty"`
+	// Refused are the latest answers and events by signal that were not taken.
+	Refused []Refused `json:"refused,omitempty"`
 	// Cancel is how the run was cancelled, nil when it was not, or plainly.
 	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Events is what the thread knows of events. Those that it keeps count with the State.

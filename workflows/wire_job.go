@@ -6,8 +6,10 @@ import "superstep.dev/job"
 const (
 	LeaderWorkflow = "superstep.leader"
 
-	// UpdateJobStop ends a job's attempts and then its run: it returns once all have ended. [StopJob] gives a job.View.
+	// UpdateJobStop ends a job's attempts and then its run: it returns once all have ended. A job.Halt gives a job.View.
 	UpdateJobStop = "job.stop"
+	// UpdateJobFail does the same, and the job has failed then, with the subjob that is named. A job.Halt gives a job.View.
+	UpdateJobFail = "job.fail"
 	// UpdateJobRetry does one subjob again, and what depends on it. [RetrySubJob] gives a job.View.
 	UpdateJobRetry = "job.retry"
 	// UpdateJobPlan decides on the plan that waits for approval. A job.Decision gives a job.View.
@@ -57,12 +59,8 @@ type LeaderResult struct {
 	Board  *job.Board `json:"board"`
 }
 
-// StopJob, RetrySubJob, ChangeExperts and RaiseBudget are what updates bring. By is who asked.
+// RetrySubJob, ChangeExperts and RaiseBudget are what updates bring. By is who asked.
 type (
-	StopJob struct {
-		Reason string `json:"reason,omitempty"`
-		By     string `json:"by,omitempty"`
-	}
 	RetrySubJob struct {
 		SubJob string `json:"subjob"`
 		Lesson string `json:"lesson,omitempty"`

@@ -9,7 +9,10 @@ import (
 // ResumeRequest answers a question, as the argument of the update or the signal.
 type ResumeRequest struct {
 	// ID makes the request idempotent.
-	ID       string       `json:"id"`
+	ID string `json:"id"`
+	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
+	// a call before was.
+	Call     string       `json:"call,omitempty"`
 	Question string       `json:"question"`
 	Value    pregel.Value `json:"value,omitempty"`
 	By       string       `json:"by,omitempty"`
@@ -24,8 +27,9 @@ type ResumeRequest struct {
 type ResumeReply struct {
 	Question string `json:"question"`
 	Node     string `json:"node"`
-	// Repeated says that this very request had been taken before.
-	Repeated bool `json:"repeated,omitempty"`
+	// Repeated says that this very request had been taken before, by the Call of another name.
+	Repeated bool   `json:"repeated,omitempty"`
+	Call     string `json:"call,omitempty"`
 	// Votes are the approvals of the question so far, of the Need that it takes, and Decided says that this answer decided;
 	// for answers to approvals only. Audit is the end of the thread's audit then.
 	Votes   int             `json:"votes,omitempty"`

@@ -32,7 +32,9 @@ type State struct {
 	// Failure is why a run failed that is held open; nil for any other.
 	Failure  *pregel.NodeError `json:"failure,omitempty"`
 	Snapshot pregel.Snapshot   `json:"snapshot"`
-	Running  []string          `json:"running,omitempty"`
+	// Made is when the snapshot's checkpoint was made, in milliseconds since 1970; 0 when that is not known any more.
+	Made    int64    `json:"made_ms,omitempty"`
+	Running []string `json:"running,omitempty"`
 	// Output names the channels of the snapshot that are the graph's output; nil means all.
 	Output []string `json:"output,omitzero"`
 	// Questions wait for an answer of a person.
@@ -86,8 +88,9 @@ type Line struct {
 	Ran        []string      `json:"ran,omitempty"`
 	Wrote      []string      `json:"wrote,omitempty"`
 	Next       []string      `json:"next,omitempty"`
-	// Run is the id of the run that made it.
+	// Run is the id of the run that made it, and At when it did, in milliseconds since 1970.
 	Run string `json:"run,omitempty"`
+	At  int64  `json:"at_ms,omitempty"`
 }
 
 // AdmitRequest asks a desk about a graph.

@@ -1,6 +1,9 @@
 package pregel
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // applied is one task's part in a superstep.
 type applied struct {
@@ -116,6 +119,23 @@ func (p *Program) apply(c *Checkpoint, parts []applied) (*Checkpoint, error) {
 	return p.applyParts(c, parts, false)
 }
 
+// writtenBy completes the error of a channel with the nodes that wrote it, in apply order: each once.
+func (p *Program) writtenBy(err error, parts []applied, channel int) error {
+	var invalid *InvalidUpdateError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	for _, part := range parts {
+		if part.node < 0 || !slices.ContainsFunc(part.writes, func(w channelWrite) bool { return w.channel == channel }) {
+			continue
+		}
+		if name := p.nodes[part.node].name; !slices.Contains(invalid.Nodes, name) {
+			invalid.Nodes = append(invalid.Nodes, name)
+		}
+	}
+	return err
+}
+
 // preview is apply as a snapshot of pending writes sees it: nothing counts as updated, so channels that live for one
 // superstep are empty again (LangGraph's read-only apply).
 func (p *Program) preview(c *Checkpoint, parts []applied) (*Checkpoint, error) {
@@ -142,7 +162,7 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 	for _, c := range channels {
 		changed, err := p.channels[c.channel].apply(p.Spec.Name, &n.cells[c.channel], updates[c.from:c.to])
 		if err != nil {
-			return nil, err
+			return nil, p.writtenBy(err, parts, c.channel)
 		}
 		p.touch(n, c.channel, changed, version, updated)
 	}

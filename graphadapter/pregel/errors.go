@@ -8,6 +8,9 @@ import (
 // InvalidUpdateError says that the writes of a superstep cannot be applied. Nothing of the superstep was.
 type InvalidUpdateError struct {
 	Graph, Channel string
+	// Nodes are those whose writes of the superstep the channel was to take, in apply order, each once: one alone when its tasks
+	// wrote more than once, none for writes from outside.
+	Nodes []string
 	// Code is LangGraph's: INVALID_CONCURRENT_GRAPH_UPDATE, INVALID_GRAPH_NODE_RETURN_VALUE.
 	Code    string
 	Message string
@@ -23,11 +26,25 @@ func (e *InvalidUpdateError) Error() string {
 	if e.Channel != "" {
 		fmt.Fprintf(&b, "channel %q of graph %q: ", e.Channel, e.Graph)
 	}
+	if len(e.Nodes) > 0 {
+		b.WriteString("written by " + namesOf(e.Nodes) + ": ")
+	}
 	b.WriteString(e.Message)
 	if e.Cause != nil {
 		fmt.Fprintf(&b, ": %v", e.Cause)
 	}
 	return b.String()
+}
+
+// mostNames bounds the nodes that an error names.
+const mostNames = 10
+
+// namesOf lists names, the first of them when they are many.
+func namesOf(names []string) string {
+	if len(names) > mostNames {
+		return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Unwrap returns the reducer's error.

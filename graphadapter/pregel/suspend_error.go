@@ -9,6 +9,7 @@ type errorJSON struct {
 	Graph   string     `json:"graph,omitempty"`
 	Node    string     `json:"node,omitempty"`
 	Channel string     `json:"channel,omitempty"`
+	Nodes   []string   `json:"nodes,omitempty"`
 	Code    string     `json:"code,omitempty"`
 	Message string     `json:"message,omitempty"`
 	Cause   *string    `json:"cause,omitempty"`
@@ -33,7 +34,7 @@ func errorOut(err error) *errorJSON {
 	case *NodeError:
 		return &errorJSON{Kind: nodeKind, Failure: err}
 	case *InvalidUpdateError:
-		out := &errorJSON{Kind: updateKind, Graph: err.Graph, Channel: err.Channel, Code: err.Code, Message: err.Message}
+		out := &errorJSON{Kind: updateKind, Graph: err.Graph, Channel: err.Channel, Nodes: err.Nodes, Code: err.Code, Message: err.Message}
 		if err.Cause != nil {
 			cause := err.Cause.Error()
 			out.Cause = &cause
@@ -62,7 +63,7 @@ func errorIn(in *errorJSON) error {
 			return in.Failure
 		}
 	case updateKind:
-		err := &InvalidUpdateError{Graph: in.Graph, Channel: in.Channel, Code: in.Code, Message: in.Message}
+		err := &InvalidUpdateError{Graph: in.Graph, Channel: in.Channel, Nodes: in.Nodes, Code: in.Code, Message: in.Message}
 		if in.Cause != nil {
 			err.Cause = errors.New(*in.Cause)
 		}

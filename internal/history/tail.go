@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -33,7 +34,9 @@ type Step struct {
 	Outcome *pregel.Outcome
 	Failure string
 	Attempt int32
-	Took    int64 // nanoseconds from the last attempt's start
+	// Took is nanoseconds from the last attempt's start; of a task that ran beside or behind others in one activity, those
+	// that it was under way there, in whole milliseconds.
+	Took int64
 }
 
 // Run reads events from the beginning of the run and reports what its tasks did behind the event of the id behind, 0 for
@@ -179,7 +182,7 @@ func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, a *historypb
 		}
 		known.request.Task = pregel.Task{}
 		known.request.Task.Step, known.request.Task.Node = d.Place()
-		f.report(e, known, Step{Outcome: &d.Outcome, Attempt: known.attempt})
+		f.report(e, known, Step{Outcome: &d.Outcome, Attempt: known.attempt, Took: d.Took * int64(time.Millisecond)})
 	}
 	return nil
 }
