@@ -63,7 +63,7 @@ func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.Resume
 		return ResumeReply{}, err
 	}
 	return ResumeReply{Thread: last.thread, Question: reply.Question, Node: reply.Node, Accepted: !reply.Repeated,
-		Votes: reply.Votes, Need: reply.Need}, nil
+		By: reply.By, Votes: reply.Votes, Need: reply.Need}, nil
 }
 
 // questionIDBytes is how long the id of a question is.

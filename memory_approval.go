@@ -173,7 +173,7 @@ func (t *memoryThread) count(c counted) (approval.Decision, bool) {
 		p.votes = votes
 	}
 	t.note(approval.Entry{Kind: kind, At: c.vote.At, Question: p.question, Who: c.vote.By, Verdict: c.vote.Verdict,
-		ParamsHash: p.action.ParamsHash, Token: c.vote.Token, Reason: c.vote.Reason, Policy: c.vote.Policy})
+		ParamsHash: p.action.ParamsHash, Token: c.vote.Token, KeyID: c.vote.KeyID, Reason: c.vote.Reason, Policy: c.vote.Policy})
 	return d, decided
 }
 

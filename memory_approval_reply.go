@@ -30,18 +30,17 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 			version = p.action.ToolVersion // as its author wrote it down
 		}
 		ruling, err = m.gate.Reply(ctx, approval.ReplyCheck{Thread: t.id, Graph: t.graph, Node: p.node, Question: p.question,
-			Action: p.action, Asked: p.asked, Token: a.token, Reply: reply, Votes: p.votes, ToolVersion: version})
+			Action: p.action, Asked: p.asked, Token: a.token, By: a.by, Reply: reply, Votes: p.votes, ToolVersion: version})
 		if err != nil {
 			return counted{}, err
 		}
 	}
 	if !ruling.Allowed {
 		t.note(approval.Entry{Kind: approval.KindRefused, At: ruling.At, Question: p.question, Who: ruling.By, Verdict: reply.Verdict,
-			ParamsHash: p.action.ParamsHash, Token: ruling.Token, Code: ruling.Code, Reason: ruling.Reason, Policy: ruling.Policy})
+			ParamsHash: p.action.ParamsHash, Token: ruling.Token, KeyID: ruling.KeyID, Code: ruling.Code, Reason: ruling.Reason, Policy: ruling.Policy})
 		return counted{}, notAllowed(t.graph, t.id, p.question, ruling)
 	}
-	return counted{of: p, params: reply.Params, need: ruling.Need, vote: approval.Vote{By: ruling.By, Verdict: reply.Verdict,
-		Reason: reply.Reason, Token: ruling.Token, At: ruling.At, Policy: ruling.Policy}}, nil
+	return counted{of: p, params: reply.Params, need: ruling.Need, vote: ruling.Vote(reply)}, nil
 }
 
 // ungated is the ruling where there is no gate: a reply counts for whoever it says, each of them once.

@@ -62,7 +62,7 @@ func (a *memoryAudit) observe(thread string, e pregel.Event) {
 		if !u.Used {
 			kind = approval.KindNotUsed
 		}
-		a.addLocked(approval.Entry{Kind: kind, Thread: thread, Question: u.Question, Who: u.By, Token: u.Token,
+		a.addLocked(approval.Entry{Kind: kind, Thread: thread, Question: u.Question, Who: u.By, Token: u.Token, KeyID: u.KeyID,
 			ParamsHash: u.ParamsHash, Code: approval.Code(u.Code), Reason: u.Why})
 	}
 }

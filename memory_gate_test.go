@@ -38,7 +38,7 @@ type gated struct {
 
 func newGated(t *testing.T) *gated {
 	t.Helper()
-	private, _, err := token.Generate("test")
+	private, _, err := token.Generate(approval.Owner{Issuer: "test"}, "test")
 	require.NoError(t, err)
 	g := &gated{office: newOffice(), staff: staff{}}
 	g.signer, err = token.ParseSigner(private)

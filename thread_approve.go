@@ -25,7 +25,8 @@ func WithReason(reason string) ReplyOption {
 	return replyOption(func(r *replyOptions) { r.reason = reason })
 }
 
-// AnsweredBy names who answers where nobody proves it: in a [Memory] without a gate.
+// AnsweredBy names who answers. In a [Memory] without a gate the answer counts as theirs; a gate refuses it when its token
+// is somebody else's (approval.CodeWrongPerson).
 func AnsweredBy(name string) ReplyOption { return replyOption(func(r *replyOptions) { r.by = name }) }
 
 // Approve approves the action of a question of [Approve], [WithApproval] or an [Effect], and waits as Wait does. The

@@ -147,7 +147,7 @@ type ResumeRequest struct {
 	// Question is the question's id or an unambiguous start of it; "" while exactly one question is open.
 	Question string
 	Value    json.RawMessage
-	// By names who answers.
+	// By names who answers; "" for whoever the token names. An approval whose token names somebody else is refused.
 	By string
 	// Token proves who answers a question that asks for an approval; others need none.
 	Token string
@@ -164,6 +164,8 @@ type ResumeReply struct {
 	Node     string `json:"node"`
 	// Accepted is false when the same question had been answered before with the same request id.
 	Accepted bool `json:"accepted"`
+	// By is whose approval, rejection or edit it counts as; "" for other answers.
+	By string `json:"by,omitempty"`
 	// Votes are the approvals of the question so far, of the Need that it takes; 0 for other answers.
 	Votes int `json:"votes,omitempty"`
 	Need  int `json:"need,omitempty"`

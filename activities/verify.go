@@ -82,8 +82,7 @@ func (v *verification) request(ctx context.Context, replies []graphadapter.Verif
 	}
 	for i, one := range replies {
 		if all && one.Reply.Verdict == approval.VerdictApprove {
-			v.votes[one.Question] = append(v.votes[one.Question], approval.Vote{By: rulings[i].By, Verdict: one.Reply.Verdict,
-				Reason: one.Reply.Reason, Token: rulings[i].Token, At: rulings[i].At, Policy: rulings[i].Policy})
+			v.votes[one.Question] = append(v.votes[one.Question], rulings[i].Vote(one.Reply))
 		}
 	}
 	return rulings, nil
@@ -104,7 +103,7 @@ func (v *verification) one(ctx context.Context, one graphadapter.VerifyOne) (app
 	}
 	ruling, err := v.gate.Reply(ctx, approval.ReplyCheck{
 		Thread: v.req.Thread, Graph: v.req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
-		Token: one.Token, Reply: one.Reply, Votes: v.votes[one.Question], ToolVersion: v.toolVersion(action),
+		Token: one.Token, By: one.By, Reply: one.Reply, Votes: v.votes[one.Question], ToolVersion: v.toolVersion(action),
 	})
 	if ruling.Cause != nil {
 		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", v.req.Thread, "question", q.ID, "error", ruling.Cause)

@@ -31,10 +31,12 @@ type Entry struct {
 	Who        string  `json:"who,omitempty"`
 	Verdict    Verdict `json:"verdict,omitempty"`
 	ParamsHash string  `json:"params_hash,omitempty"`
-	Token      string  `json:"token,omitempty"` // a token's id
-	Code       Code    `json:"code,omitempty"`
-	Reason     string  `json:"reason,omitempty"`
-	Policy     string  `json:"policy,omitempty"`
+	// Token is a token's id, and KeyID that of the key that signed it.
+	Token  string `json:"token,omitempty"`
+	KeyID  string `json:"key_id,omitempty"`
+	Code   Code   `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Policy string `json:"policy,omitempty"`
 	// Count is how many of the same kind the entry stands for, 0 for one: a flood is one entry.
 	Count int `json:"count,omitempty"`
 	// Before and Hash chain the entries: Hash covers everything else in the entry.

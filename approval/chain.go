@@ -21,8 +21,8 @@ func (c *Chain) Append(e Entry) Entry {
 // bounded returns the entry in a form that is the same after it was stored as JSON and read.
 func (e Entry) bounded() Entry {
 	for _, text := range []*string{
-		(*string)(&e.Kind), &e.Thread, &e.Question, &e.Who, (*string)(&e.Verdict), &e.ParamsHash, &e.Token, (*string)(&e.Code),
-		&e.Reason, &e.Policy,
+		(*string)(&e.Kind), &e.Thread, &e.Question, &e.Who, (*string)(&e.Verdict), &e.ParamsHash, &e.Token, &e.KeyID,
+		(*string)(&e.Code), &e.Reason, &e.Policy,
 	} {
 		*text = clip.Text(*text, MaxReason)
 	}

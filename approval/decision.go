@@ -37,7 +37,8 @@ type Vote struct {
 	By      string    `json:"by"`
 	Verdict Verdict   `json:"verdict"`
 	Reason  string    `json:"reason,omitempty"`
-	Token   string    `json:"token,omitempty"` // the token's id, never the token
+	Token   string    `json:"token,omitempty"`  // the token's id, never the token
+	KeyID   string    `json:"key_id,omitempty"` // of the key that signed the token
 	At      time.Time `json:"at"`
 	Policy  string    `json:"policy,omitempty"` // the version of policy and directory that allowed it
 }

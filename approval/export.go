@@ -10,7 +10,7 @@ import (
 
 // maxEntryLine bounds one line of an exported audit, in bytes: its texts have MaxReason bytes each, and JSON makes six
 // of one at most.
-const maxEntryLine = 12*6*MaxReason + 4096
+const maxEntryLine = 13*6*MaxReason + 4096
 
 // WriteEntries writes entries as JSON, one a line in their order: as [VerifyEntries] wants them back. The error is the
 // writer's.

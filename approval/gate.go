@@ -12,6 +12,8 @@ const (
 	CodeUnsigned     Code = "unsigned"      // no token
 	CodeMalformed    Code = "malformed"     // a token, reply or parameters that cannot be read
 	CodeSignature    Code = "signature"     // not signed by a key that is known and active
+	CodeWrongKey     Code = "wrong_key"     // signed by a key that is another person's
+	CodeWrongPerson  Code = "wrong_person"  // the reply says that it is from another person than its token
 	CodeRetiredKey   Code = "retired_key"   // signed by a key that is not valid any more
 	CodeExpired      Code = "expired"       // the token's time is over, or has not begun
 	CodeWrongThread  Code = "wrong_thread"  // the token is for another thread
@@ -36,6 +38,8 @@ type ReplyCheck struct {
 	// Asked are the people and groups who are asked now, Action.Approvers or after an escalation others.
 	Asked []string
 	Token string
+	// By is who the reply says that it is from, "" for whoever the token names.
+	By    string
 	Reply Reply
 	Votes []Vote // given before, with VerdictApprove
 	// ToolVersion is the tool's version now. "" means that nobody knows of one here; then it is not compared: right
@@ -56,9 +60,11 @@ type Ruling struct {
 	// Code and Reason say why not; Reason is a sentence for people.
 	Code   Code   `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// By is the approver that the token names, when its signature was good; Token is its id.
+	// By is the approver that the token names, when a key of theirs or an issuer's signed it. Token is the token's id, and
+	// KeyID that of the key, when its signature was good.
 	By    string `json:"by,omitempty"`
 	Token string `json:"token,omitempty"`
+	KeyID string `json:"key_id,omitempty"`
 	// Need is how many approvals the action needs in all.
 	Need int `json:"need,omitempty"`
 	// Policy is the version of policy and directory that was asked.
@@ -67,6 +73,11 @@ type Ruling struct {
 	// Cause is what failed, with CodeUnavailable, for the worker's log. It may hold what a policy or a directory is made
 	// of, so it is not stored.
 	Cause error `json:"-"`
+}
+
+// Vote is the vote that a reply is which the ruling allowed.
+func (r Ruling) Vote(reply Reply) Vote {
+	return Vote{By: r.By, Verdict: reply.Verdict, Reason: reply.Reason, Token: r.Token, KeyID: r.KeyID, At: r.At, Policy: r.Policy}
 }
 
 // Person is somebody whom a [Directory] knows.

@@ -10,7 +10,8 @@ import (
 )
 
 // Reply says whether a reply counts. It checks, in this order, and the first that fails decides: the reply's shape; the
-// token, its times, what it is bound to, and that neither it nor its approver has counted before; that the approver is
+// token, whose key signed it, its times, who the reply says that it is from, what it is bound to, and that neither it nor
+// its approver has counted before; that the approver is
 // among those who are asked, and has the permissions now; that the requester has them now; the tool's version; the
 // policy. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
 //
@@ -30,12 +31,8 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	if err := c.Reply.Check(); err != nil {
 		return refuse(CodeMalformed, "%s", err)
 	}
-	claims, err := g.verify(c.Token)
+	claims, err := g.authenticate(ctx, c.Token, c.By, r)
 	if err != nil {
-		return err
-	}
-	r.By, r.Token = claims.Approver, claims.ID
-	if err := g.checkTimes(claims, r.At); err != nil {
 		return err
 	}
 	if err := checkBinding(claims, c); err != nil {
@@ -69,6 +66,28 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	})
 }
 
+// authenticate returns what a token claims when its signature is good, its key signs for the approver, it is valid now,
+// and whoever sends it says to be nobody else. It sets who the ruling is about, as far as that is proven.
+func (g *Gate) authenticate(ctx context.Context, token, by string, r *Ruling) (Claims, error) {
+	claims, err := g.verify(token)
+	if err != nil {
+		return Claims{}, err
+	}
+	r.Token, r.KeyID = claims.ID, claims.KeyID
+	if err := g.owns(ctx, claims.KeyID, claims.Owner, claims.Approver); err != nil {
+		return Claims{}, err
+	}
+	r.By = claims.Approver
+	if err := g.checkTimes(claims, r.At); err != nil {
+		return Claims{}, err
+	}
+	if by != "" && by != claims.Approver {
+		return Claims{}, refuse(CodeWrongPerson, "the reply says that it is from %s, and its token is %s's: say who answers, or nobody",
+			quote(by), claims.Approver)
+	}
+	return claims, nil
+}
+
 // verify returns what the token claims when its signature is good.
 func (g *Gate) verify(token string) (Claims, error) {
 	if token == "" {
@@ -80,9 +99,9 @@ func (g *Gate) verify(token string) (Claims, error) {
 	case errors.As(err, &bad) && oneOf(bad.Code, CodeMalformed, CodeSignature, CodeRetiredKey):
 		return Claims{}, refuse(bad.Code, "%s", bad.Reason)
 	case err != nil:
-		return Claims{}, err
-	case claims.ID == "" || claims.Approver == "":
-		return Claims{}, refuse(CodeMalformed, "the token names no approver, or has no id")
+		return Claims{}, &unreadable{what: "keys", err: err}
+	case claims.ID == "" || claims.Approver == "" || claims.KeyID == "":
+		return Claims{}, refuse(CodeMalformed, "the token names no approver or no key, or has no id")
 	}
 	return claims, nil
 }
@@ -158,6 +177,18 @@ func checkVotes(by, token string, votes []Vote) error {
 	return nil
 }
 
+// unreadable says what could not be asked.
+type unreadable struct {
+	what string
+	err  error
+}
+
+// Error implements error.
+func (u *unreadable) Error() string { return u.what + ": " + u.err.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (u *unreadable) Unwrap() error { return u.err }
+
 // refusal is a check that failed.
 type refusal struct {
 	code   Code
@@ -190,8 +221,12 @@ func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
 	case ctx.Err() != nil:
 		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())
 	default:
+		what := "rules"
+		if u, ok := errors.AsType[*unreadable](err); ok {
+			what = u.what
+		}
 		r.Code, r.Cause = CodeUnavailable, err
-		r.Reason = "the keys, the policy or the directory of approvals cannot be asked now, so nothing is approved: see the worker's log"
+		r.Reason = "the " + what + " of approvals cannot be read by the worker now, so nothing is approved until they can: see its log"
 	}
 	return r, nil
 }

@@ -13,8 +13,11 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// signed is a [approval.Keys] that knows what each token claims.
+// signed is a [approval.Keys] that knows what each token claims. The key that signed it has its name.
 type signed map[string]approval.Claims
+
+// sso is who has authenticated the people of the tests.
+var sso = approval.Owner{Issuer: "sso"}
 
 func (s signed) Verify(token string) (approval.Claims, error) {
 	if c, ok := s[token]; ok {
@@ -22,6 +25,13 @@ func (s signed) Verify(token string) (approval.Claims, error) {
 	}
 	code := approval.Code(token)
 	return approval.Claims{}, &approval.TokenError{Code: code, Reason: "no: " + token}
+}
+
+func (s signed) Owner(keyID string, _ time.Time) (approval.Owner, error) {
+	if c, ok := s[keyID]; ok {
+		return c.Owner, nil
+	}
+	return approval.Owner{}, &approval.TokenError{Code: approval.CodeSignature, Key: keyID, Reason: "no: " + keyID}
 }
 
 // people is a directory and a policy of functions.
@@ -83,7 +93,7 @@ func open(t *testing.T) *situation {
 	for _, name := range []string{"ana", "anna", "bob", "cleo", "dan", "eve", "group:finance"} {
 		s.keys[name+"-1"] = approval.Claims{
 			ID: name + "-1", Thread: "t", Question: "q", Approver: name, Digest: a.Digest(), ParamsHash: a.ParamsHash,
-			IssuedAt: now.Add(-time.Minute), ExpiresAt: now.Add(10 * time.Minute),
+			IssuedAt: now.Add(-time.Minute), ExpiresAt: now.Add(10 * time.Minute), KeyID: name + "-1", Owner: sso,
 		}
 	}
 	s.gate = &approval.Gate{Keys: s.keys, Directory: s.people, Now: func() time.Time { return now }}
@@ -98,5 +108,5 @@ func (s *situation) claim(change func(*approval.Claims)) {
 }
 
 func voteOf(by string) approval.Vote {
-	return approval.Vote{By: by, Verdict: approval.VerdictApprove, Token: by + "-0", At: now}
+	return approval.Vote{By: by, Verdict: approval.VerdictApprove, Token: by + "-0", KeyID: by + "-1", At: now}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 
 	"superstep.dev"
@@ -22,7 +23,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o600))
 	}
 	require.NoError(t, os.WriteFile("plan.json", []byte(`{"subjobs": [{"id": "1", "goal": "load", "assigned_expert": "loader"}]}`), 0o600))
-	private, _, err := token.Generate("")
+	private, _, err := token.Generate(approval.Owner{Person: "ann"}, "")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("ann.key", private, 0o600))
 	all := (&app{program: "superstep"}).rootCommand().Commands()

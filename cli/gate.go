@@ -118,7 +118,7 @@ func (s gateState) log(logger *zap.Logger) {
 	case s.rulesProblem != "":
 		logger.Error("approval rules cannot be used: nothing is approved until they can", zap.String("problem", s.rulesProblem))
 	case s.keysProblem != "":
-		logger.Error("approval keys cannot be used: those before go on", zap.String("problem", s.keysProblem))
+		logger.Error("approval keys cannot be used: nothing is approved until they can", zap.String("problem", s.keysProblem))
 	default:
 		logger.Info("approval keys or rules have changed", zap.String("keys", s.keys), zap.String("rules", s.rules))
 	}

@@ -25,7 +25,7 @@ func keyPair(t *testing.T) (private, public string) {
 	t.Helper()
 	dir := t.TempDir()
 	private, public = filepath.Join(dir, "ann.key"), filepath.Join(dir, "ann.pem")
-	key, pub, err := token.Generate("ann-1")
+	key, pub, err := token.Generate(approval.Owner{Person: "ann"}, "ann-1")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(private, key, 0o600))
 	require.NoError(t, os.WriteFile(public, pub, 0o644))
@@ -64,7 +64,8 @@ func TestTokensAreMade(t *testing.T) {
 			now := a.now()
 			require.Equal(t, now.Add(2*time.Minute).Unix(), claims.ExpiresAt.Unix())
 			claims.IssuedAt, claims.ExpiresAt = time.Time{}, time.Time{}
-			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a"}, claims)
+			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a",
+				KeyID: "ann-1", Owner: approval.Owner{Person: "ann"}}, claims)
 		})
 	}
 }

@@ -34,7 +34,7 @@ them and to nobody else. It is made with the private key in ` + envSigningKey + 
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&who, "for", "", "`NAME` of who is to answer")
+	flags.StringVar(&who, "for", "", "`NAME` of who is to answer (default: whose key it is)")
 	flags.DurationVar(&life, "ttl", 5*time.Minute, "`TIME` for which it is good, up to 1h")
 	flags.StringVar(&key, "key", "", "private key `FILE` ("+envSigningKey+")")
 	return cmd
@@ -50,10 +50,7 @@ type tokenView struct {
 }
 
 func (a *app) makeToken(ctx context.Context, args []string, who, key string, life time.Duration) error {
-	switch {
-	case who == "":
-		return usagef("--for is missing: the name of who is to answer")
-	case life < time.Second || life > approval.MaxTokenLife:
+	if life < time.Second || life > approval.MaxTokenLife {
 		return usagef("--ttl %v is not between 1s and %v", life, approval.MaxTokenLife)
 	}
 	if err := checkThread(args[0]); err != nil {
@@ -68,6 +65,9 @@ func (a *app) makeToken(ctx context.Context, args []string, who, key string, lif
 	}
 	if signer == nil {
 		return usagef("there is no key to sign with: set %s or give --key", envSigningKey)
+	}
+	if who = first(who, signer.Key().Owner.Person); who == "" {
+		return usagef("--for is missing: the name of who is to answer")
 	}
 	return a.withService(ctx, func(svc service) error {
 		v, err := a.openApproval(ctx, svc, args[0], args[1])
@@ -97,17 +97,23 @@ func sign(signer *token.Signer, v superstep.QuestionView, who string, expires ti
 	return signed, nil
 }
 
-// tokenToSend is the token that was given, or one that is made here; "" when there is none, for the worker to refuse.
-func (a *app) tokenToSend(f replyFlags, who string, v superstep.QuestionView) (string, error) {
+// proof is who answers, and the token that proves it: the one that was given, or one that is made here. Without one the
+// worker refuses the answer. A given token says who answers, so that nobody has to.
+func (a *app) proof(f replyFlags, v superstep.QuestionView) (who, signed string, err error) {
 	if given := a.given(f); given != "" {
 		a.secrets = append(a.secrets, given)
-		return given, nil
+		return f.by, given, nil
 	}
 	signer, err := a.signer(f.key)
-	if err != nil || signer == nil {
-		return "", err
+	if err != nil {
+		return "", "", err
 	}
-	return sign(signer, v, who, time.Time{})
+	if signer == nil {
+		return first(f.by, a.userName()), "", nil
+	}
+	who = first(f.by, signer.Key().Owner.Person, a.userName())
+	signed, err = sign(signer, v, who, time.Time{})
+	return who, signed, err
 }
 
 // given is the token that was given, "" for none.

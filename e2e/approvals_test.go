@@ -40,7 +40,7 @@ func (r *rig) approvingWorker() (key string) {
 // approvalFiles writes what such a worker reads.
 func (r *rig) approvalFiles() (key string) {
 	r.t.Helper()
-	private, public, err := token.Generate("e2e")
+	private, public, err := token.Generate(approval.Owner{Issuer: "e2e"}, "e2e")
 	require.NoError(r.t, err)
 	key = filepath.Join(r.dir, "e2e.key")
 	require.NoError(r.t, os.WriteFile(key, private, 0o600))

@@ -130,7 +130,8 @@ func (a *approving) record(ctx context.Context, d approval.Decision, state ledge
 func approvedBy(d approval.Decision, proposed string) *ledger.Approved {
 	by := &ledger.Approved{Question: d.Question, Digest: d.Digest, Proposed: proposed}
 	if n := len(d.Votes); n > 0 {
-		by.By, by.Token = d.Votes[n-1].By, d.Votes[n-1].Token
+		last := d.Votes[n-1]
+		by.By, by.Token, by.KeyID = last.By, last.Token, last.KeyID
 	}
 	return by
 }

@@ -38,10 +38,11 @@ type VerifyQuestion struct {
 	Votes []approval.Vote `json:"votes,omitempty"`
 }
 
-// VerifyOne is one reply: to the question at the place Question.
+// VerifyOne is one reply: to the question at the place Question, from By as far as it says.
 type VerifyOne struct {
 	Question int            `json:"question"`
 	Token    string         `json:"token,omitempty"`
+	By       string         `json:"by,omitempty"`
 	Reply    approval.Reply `json:"reply"`
 }
 

@@ -77,14 +77,15 @@ func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeReque
 	p := r.pending(question)
 	by := cmp.Or(ruling.By, v.req.By)
 	p.Need = max(p.Need, o.action.Needs(ruling.Need))
-	votes := append(slices.Clip(p.Votes), approval.Vote{By: by, Verdict: given.Verdict, Reason: given.Reason, Token: ruling.Token,
-		At: workflow.Now(ctx), Policy: ruling.Policy})
+	vote := ruling.Vote(given)
+	vote.By, vote.At = by, workflow.Now(ctx)
+	votes := append(slices.Clip(p.Votes), vote)
 	p.Votes = votes
 	r.approvals.useToken(ruling.Token)
 	decision, decided := o.action.Decide(question, votes, p.Need, given.Params)
 	entry := approval.Entry{Kind: approval.KindVoted, Question: question, Who: by, Verdict: given.Verdict,
-		ParamsHash: o.action.ParamsHash, Token: ruling.Token, Reason: given.Reason, Policy: ruling.Policy}
-	reply.Node, reply.Votes, reply.Need = o.Node, len(votes), p.Need
+		ParamsHash: o.action.ParamsHash, Token: ruling.Token, KeyID: ruling.KeyID, Reason: given.Reason, Policy: ruling.Policy}
+	reply.Node, reply.By, reply.Votes, reply.Need = o.Node, by, len(votes), p.Need
 	if decided {
 		entry.Kind, reply.Decided = approval.KindAnswered, true
 		r.decided(ctx, v.req.ID, by, decision, into)

@@ -41,7 +41,7 @@ func (r *run) refuseReply(a AnswerRefusal, count int) {
 		return
 	}
 	kind := r.refusalsOf(a)
-	kind.entry.Reason, kind.entry.Token, kind.entry.Policy = a.Reason, a.Token, a.Policy
+	kind.entry.Reason, kind.entry.Token, kind.entry.KeyID, kind.entry.Policy = a.Reason, a.Token, a.KeyID, a.Policy
 	kind.more += count
 }
 

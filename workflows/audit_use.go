@@ -27,7 +27,7 @@ func (r *run) auditUses(ctx workflow.Context, e pregel.Event) {
 			continue
 		}
 		r.approvals.Done = latest(append(slices.Clip(r.approvals.Done), u.ID), maxUses)
-		entry := approval.Entry{Kind: approval.KindUsed, Question: u.Question, Who: u.By, Token: u.Token, ParamsHash: u.ParamsHash,
+		entry := approval.Entry{Kind: approval.KindUsed, Question: u.Question, Who: u.By, Token: u.Token, KeyID: u.KeyID, ParamsHash: u.ParamsHash,
 			Code: approval.Code(u.Code), Reason: u.Why}
 		if !u.Used {
 			entry.Kind = approval.KindNotUsed

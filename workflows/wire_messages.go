@@ -26,8 +26,9 @@ type ResumeReply struct {
 	Node     string `json:"node"`
 	// Repeated says that this very request had been taken before.
 	Repeated bool `json:"repeated,omitempty"`
-	// Votes are the approvals of the question so far, of the Need that it takes, and Decided says that this answer decided;
-	// for answers to approvals only. Audit is the end of the thread's audit then.
+	// By is who it counts as answered by. Votes are the approvals of the question so far, of the Need that it takes, and
+	// Decided says that this answer decided; for answers to approvals only. Audit is the end of the thread's audit then.
+	By      string          `json:"by,omitempty"`
 	Votes   int             `json:"votes,omitempty"`
 	Need    int             `json:"need,omitempty"`
 	Decided bool            `json:"decided,omitempty"`

@@ -19,12 +19,14 @@ const (
 
 // Verify implements [approval.Keys]. It takes nothing but what a [Signer] makes: the algorithm EdDSA, a key id and type,
 // no other header, the audience "superstep", no claim that it does not know, every claim bounded, and a life of at most
-// approval.MaxTokenLife. Whether the token's time is over is left to the caller.
+// approval.MaxTokenLife. Whether the token's time is over, and whether its key signs for the approver, is left to the
+// caller.
 func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	if len(token) > MaxToken {
 		return approval.Claims{}, refuse(approval.CodeMalformed, "", "the token is too long")
 	}
 	var b body
+	var key Key
 	var id string
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 	_, err := parser.ParseWithClaims(token, &b, func(t *jwt.Token) (any, error) {
@@ -32,7 +34,10 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 		if id, err = checkHeader(t.Header); err != nil {
 			return nil, err
 		}
-		return k.key(id)
+		if key, err = k.key(id, k.now()); err != nil {
+			return nil, err
+		}
+		return key.Public, nil
 	})
 	if err != nil {
 		return approval.Claims{}, refused(err, id)
@@ -41,12 +46,16 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	if problem != "" {
 		return approval.Claims{}, refuse(approval.CodeMalformed, id, problem)
 	}
+	claims.KeyID, claims.Owner = key.ID, key.Owner
 	return claims, nil
 }
 
 // refused words what the parser says: its own text may quote the token.
 func refused(err error, id string) error {
 	if e, ok := errors.AsType[*approval.TokenError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*KeyError](err); ok {
 		return e
 	}
 	if errors.Is(err, jwt.ErrTokenSignatureInvalid) {
