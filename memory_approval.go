@@ -21,7 +21,7 @@ type memoryOption func(*Memory)
 func (o memoryOption) applyMemory(m *Memory) { o(m) }
 
 // WithGate makes a [Memory] hold answers to approvals, and their use, to a gate. Without one every answer counts as that
-// of whoever it says ([AnsweredBy]), and every approval may be acted upon: that is for tests.
+// of whoever it says ([AnsweredBy]), and every approval that is valid still may be acted upon: that is for tests.
 func WithGate(g *approval.Gate) MemoryOption {
 	return memoryOption(func(m *Memory) { m.gate = g })
 }
@@ -31,7 +31,16 @@ type memoryApprovals struct {
 	pending []*memoryApproval
 	// answered says who decided a question, "" for nobody who is known.
 	answered map[string]string
-	timer    *time.Timer
+	// used are the ids of the tokens that counted: none counts twice, whatever is asked again.
+	used  map[string]bool
+	timer *time.Timer
+}
+
+func (a *memoryApprovals) useToken(id string) {
+	if a.used == nil {
+		a.used = map[string]bool{}
+	}
+	a.used[id] = id != ""
 }
 
 // memoryApproval is one of them.
@@ -60,7 +69,7 @@ func (a *memoryApprovals) of(question string) *memoryApproval {
 // use is the gate for those who act upon an approval.
 func (m *Memory) use(ctx context.Context, c approval.UseCheck) (approval.Ruling, error) {
 	if m.gate == nil {
-		return approval.Ruling{Allowed: true, At: time.Now()}, nil
+		return approval.UseWithoutGate(c, time.Now()), nil
 	}
 	return m.gate.Use(ctx, c)
 }
@@ -123,7 +132,7 @@ type counted struct {
 	of     *memoryApproval
 	vote   approval.Vote
 	params json.RawMessage
-	need   int
+	ruling approval.Ruling
 }
 
 // decide counts the replies to approvals among the answers: all of them, or none. It returns the answers that are to be
@@ -163,8 +172,13 @@ func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Gr
 // count takes a reply in.
 func (t *memoryThread) count(c counted) (approval.Decision, bool) {
 	p, kind := c.of, approval.KindVoted
-	votes := append(slices.Clip(p.votes), c.vote)
-	p.need = max(p.need, c.need)
+	standing, lapsed := c.ruling.Standing(p.votes)
+	for _, v := range lapsed {
+		t.note(v.Lapsed(p.question, p.action))
+	}
+	votes := append(standing, c.vote)
+	t.approvals.useToken(c.vote.Token)
+	p.need = max(p.need, c.ruling.Need)
 	d, decided := p.action.Decide(p.question, votes, p.need, c.params)
 	if decided {
 		kind = approval.KindAnswered

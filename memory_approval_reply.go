@@ -34,19 +34,23 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 		if err != nil {
 			return counted{}, err
 		}
+		if ruling.Allowed && t.approvals.used[ruling.Token] {
+			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeUsed, "the token was used before: a token counts once"
+		}
 	}
 	if !ruling.Allowed {
 		t.note(approval.Entry{Kind: approval.KindRefused, At: ruling.At, Question: p.question, Who: ruling.By, Verdict: reply.Verdict,
 			ParamsHash: p.action.ParamsHash, Token: ruling.Token, KeyID: ruling.KeyID, Code: ruling.Code, Reason: ruling.Reason, Policy: ruling.Policy})
 		return counted{}, notAllowed(t.graph, t.id, p.question, ruling)
 	}
-	return counted{of: p, params: reply.Params, need: ruling.Need, vote: ruling.Vote(reply)}, nil
+	return counted{of: p, params: reply.Params, ruling: ruling, vote: ruling.Vote(reply)}, nil
 }
 
 // ungated is the ruling where there is no gate: a reply counts for whoever it says, each of them once.
 func (t *memoryThread) ungated(p *memoryApproval, by string) approval.Ruling {
-	r := approval.Ruling{Allowed: true, By: by, Need: p.need, At: time.Now()}
-	if slices.ContainsFunc(p.votes, func(v approval.Vote) bool { return v.By == by }) {
+	r := approval.Ruling{Allowed: true, By: by, Need: p.need, At: time.Now(), ValidFor: p.action.Validity(0)}
+	standing, _ := r.Standing(p.votes)
+	if slices.ContainsFunc(standing, func(v approval.Vote) bool { return v.By == by }) {
 		r.Allowed, r.Code = false, approval.CodeAlreadyGiven
 		r.Reason = fmt.Sprintf("%q has approved it: it takes %d different people", by, p.need)
 	}

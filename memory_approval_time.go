@@ -91,7 +91,7 @@ func (t *memoryThread) silent(p *memoryApproval, now time.Time) (pregel.Answer, 
 		}
 		return pregel.Answer{}, false
 	}
-	d := p.action.Silent(p.question, p.votes)
+	d := p.action.Silent(p.question, p.votes, now)
 	e.Kind, e.Verdict = approval.KindExpired, d.Verdict
 	t.note(e)
 	t.settleApproval(p, "nobody in time")

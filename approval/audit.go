@@ -17,6 +17,7 @@ const (
 	KindWithdrawn Kind = "withdrawn" // the question is not asked any more
 	KindUsed      Kind = "used"      // what was approved was done
 	KindNotUsed   Kind = "not_used"  // what was approved was refused right before it was to be done
+	KindLapsed    Kind = "lapsed"    // an approval, of several that are needed, was given too long ago to count
 )
 
 // Entry is one line of a thread's audit.

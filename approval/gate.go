@@ -27,7 +27,9 @@ const (
 	CodeSamePerson   Code = "same_person"   // requester and approver, or two approvers, must differ
 	CodePolicy       Code = "policy"        // the policy says no
 	CodeToolVersion  Code = "tool_version"  // the tool is another version now
-	CodeUnavailable  Code = "unavailable"   // the policy or directory cannot be asked: closed
+	CodeLapsed       Code = "lapsed"        // the approval was given longer ago than it is valid
+	CodeRevoked      Code = "revoked"       // a key that an approval was signed with is not known any more, or was retired before
+	CodeUnavailable  Code = "unavailable"   // the keys, the policy or directory cannot be asked: closed
 	CodeAlreadyGiven Code = "already_given" // that person has voted on this question
 )
 
@@ -67,6 +69,8 @@ type Ruling struct {
 	KeyID string `json:"key_id,omitempty"`
 	// Need is how many approvals the action needs in all.
 	Need int `json:"need,omitempty"`
+	// ValidFor is how long an approval counts, in nanoseconds as JSON; 0 for ever.
+	ValidFor time.Duration `json:"valid_for,omitempty"`
 	// Policy is the version of policy and directory that was asked.
 	Policy string    `json:"policy,omitempty"`
 	At     time.Time `json:"at"`
@@ -115,6 +119,8 @@ type PolicyRequest struct {
 	// Approver is zero in PhaseUse when silence approved, and Requester when nobody is named.
 	Approver, Requester Person
 	Votes               []Vote // those before, or in PhaseUse all
+	// Now is the gate's time.
+	Now time.Time
 }
 
 // PolicyRuling is a policy's word: Rule names the rule that decided.
@@ -125,6 +131,8 @@ type PolicyRuling struct {
 	Rule    string
 	// Need is how many approvals it asks for, 0 for as many as the action does.
 	Need int
+	// ValidFor is how long it lets an approval count, 0 for as long as the action does.
+	ValidFor time.Duration
 }
 
 // Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate. In PhaseUse it

@@ -117,6 +117,8 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	}
 	r.Policy = version
 	r.Need = max(r.Need, request.Action.Needs(0))
+	r.ValidFor = request.Action.Validity(r.ValidFor)
+	request.Now = r.At
 	if g.Policy == nil {
 		return nil
 	}
@@ -126,6 +128,9 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	}
 	if said.Need < 0 || said.Need > MaxQuorum {
 		return fmt.Errorf("the policy wants %d approvals, not 0 to %d", said.Need, MaxQuorum)
+	}
+	if said.ValidFor < 0 {
+		return fmt.Errorf("the policy lets approvals count for %s, which is no time", said.ValidFor)
 	}
 	if !said.Allowed {
 		reason := said.Reason
@@ -137,7 +142,7 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 		}
 		return refuse(orElse(said.Code, CodePolicy), "%s", reason)
 	}
-	r.Need = max(r.Need, said.Need)
+	r.Need, r.ValidFor = max(r.Need, said.Need), sooner(r.ValidFor, said.ValidFor)
 	return nil
 }
 

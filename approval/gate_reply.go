@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"superstep.dev/internal/clip"
 )
 
 // Reply says whether a reply counts. It checks, in this order, and the first that fails decides: the reply's shape; the
-// token, whose key signed it, its times, who the reply says that it is from, what it is bound to, and that neither it nor
-// its approver has counted before; that the approver is
+// token, whose key signed it, its times, who the reply says that it is from, what it is bound to, and that it has not
+// counted before; that the approver is
 // among those who are asked, and has the permissions now; that the requester has them now; the tool's version; the
-// policy. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
+// policy; that the approver has not voted before, unless that vote has lapsed. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
 //
 // A refusal is a Ruling, and so is a policy or directory that cannot be asked ([CodeUnavailable]). The error is that of
 // a context that is over.
@@ -25,8 +26,7 @@ func (g *Gate) Reply(ctx context.Context, c ReplyCheck) (Ruling, error) {
 
 func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	if g == nil || g.Keys == nil {
-		return refuse(CodeUnavailable, "this worker has no keys to verify approvals with: configure its gate (WorkerConfig.Gate) "+
-			"with a keyring of package superstep.dev/approval/token")
+		return refuse(CodeUnavailable, "%s", noKeys)
 	}
 	if err := c.Reply.Check(); err != nil {
 		return refuse(CodeMalformed, "%s", err)
@@ -38,7 +38,7 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	if err := checkBinding(claims, c); err != nil {
 		return err
 	}
-	if err := checkVotes(claims.Approver, claims.ID, c.Votes); err != nil {
+	if err := checkToken(claims.ID, c.Votes); err != nil {
 		return err
 	}
 	approver, err := g.asked(ctx, claims.Approver, c.Asked)
@@ -46,9 +46,6 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return err
 	}
 	r.By = approver.Name // the directory may know somebody by several names
-	if err := checkVotes(approver.Name, claims.ID, c.Votes); err != nil {
-		return err
-	}
 	if err := g.checkPermissions(approver, c.Action); err != nil {
 		return err
 	}
@@ -60,11 +57,18 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return refuse(CodeToolVersion, "version %s of %s was asked about, and it is version %s now: ask anew",
 			quote(c.Action.ToolVersion), c.Action.Tool, quote(now))
 	}
-	return g.decide(ctx, r, PolicyRequest{
+	if err := g.decide(ctx, r, PolicyRequest{
 		Phase: PhaseAnswer, Thread: c.Thread, Graph: c.Graph, Node: c.Node, Action: c.Action, Verdict: c.Reply.Verdict,
 		Approver: approver, Requester: requester, Votes: c.Votes,
-	})
+	}); err != nil {
+		return err
+	}
+	standing, _ := r.Standing(c.Votes) // somebody whose approval has lapsed may give it again
+	return checkVotes(approver.Name, standing)
 }
+
+const noKeys = "this worker has no keys to verify approvals with: configure its gate (WorkerConfig.Gate) with a keyring of " +
+	"package superstep.dev/approval/token"
 
 // authenticate returns what a token claims when its signature is good, its key signs for the approver, it is valid now,
 // and whoever sends it says to be nobody else. It sets who the ruling is about, as far as that is proven.
@@ -162,14 +166,18 @@ func checkHash(a Action) error {
 	return nil
 }
 
-func checkVotes(by, token string, votes []Vote) error {
+func checkToken(token string, votes []Vote) error {
 	if len(votes) > MaxQuorum {
 		return refuse(CodeMalformed, "a question takes at most %d approvals", MaxQuorum)
 	}
+	if slices.ContainsFunc(votes, func(v Vote) bool { return v.Token == token }) {
+		return refuse(CodeUsed, "the token was used before: a token is good for one reply")
+	}
+	return nil
+}
+
+func checkVotes(by string, votes []Vote) error {
 	for _, v := range votes {
-		if v.Token == token {
-			return refuse(CodeUsed, "the token was used before: a token is good for one reply")
-		}
 		if v.By == by {
 			return refuse(CodeAlreadyGiven, "%s has answered already: another person must", by)
 		}

@@ -3,6 +3,7 @@ package approval_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -32,6 +33,22 @@ func (s signed) Owner(keyID string, _ time.Time) (approval.Owner, error) {
 		return c.Owner, nil
 	}
 	return approval.Owner{}, &approval.TokenError{Code: approval.CodeSignature, Key: keyID, Reason: "no: " + keyID}
+}
+
+// own changes whose key it is.
+func (s *situation) own(keyID string, o approval.Owner) {
+	c := s.keys[keyID]
+	c.Owner = o
+	s.keys[keyID] = c
+}
+
+// shut are keys that cannot be read.
+type shut struct{}
+
+func (shut) Verify(string) (approval.Claims, error) { return approval.Claims{}, errors.New("no file") }
+
+func (shut) Owner(string, time.Time) (approval.Owner, error) {
+	return approval.Owner{}, errors.New("no file")
 }
 
 // people is a directory and a policy of functions.

@@ -31,7 +31,8 @@ type ApprovalRequest struct {
 // Other parameters that somebody proposes are a new question, and so is an action that is not what was approved any
 // more, when its Drift says so; otherwise that is a [*DriftError]. Right before Approve returns an approval the
 // environment's gate is asked whether it may be acted upon: if not, the error is a [*NotAllowedError]. A rejection is a
-// decision, and so is a silence that denies. Decision.Params are set when they are not the action's own.
+// decision, and so is a silence that denies. An approval that does not count any more, since it has lapsed, say, is asked for
+// anew. Decision.Params are set when they are not the action's own.
 //
 // The action has to be the same each time that the node runs: one that changes is asked about anew, at most
 // [MaxApprovalRounds] times.
@@ -97,8 +98,9 @@ func (a *approving) decide(ctx context.Context) (approval.Decision, error) {
 			return decision, err
 		}
 	}
-	return approval.Decision{}, a.failed(fmt.Errorf("it was asked about %d times, each time with another action: compute the "+
-		"action from the state, or in a Task, so that it is the same each time the node runs", MaxApprovalRounds))
+	return approval.Decision{}, a.failed(fmt.Errorf("it was asked about %d times, each time anew since the "+
+		"action had changed or its approval did not count any more: compute the action from the state, or in a Task, so that it is "+
+		"the same each time the node runs", MaxApprovalRounds))
 }
 
 // action is what would be done now, as it is asked about in this round.

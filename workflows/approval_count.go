@@ -78,8 +78,12 @@ func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeReque
 	by := cmp.Or(ruling.By, v.req.By)
 	p.Need = max(p.Need, o.action.Needs(ruling.Need))
 	vote := ruling.Vote(given)
-	vote.By, vote.At = by, workflow.Now(ctx)
-	votes := append(slices.Clip(p.Votes), vote)
+	vote.By = by
+	standing, lapsed := ruling.Standing(p.Votes)
+	for _, v := range lapsed {
+		r.audit(ctx, v.Lapsed(question, o.action))
+	}
+	votes := append(standing, vote)
 	p.Votes = votes
 	r.approvals.useToken(ruling.Token)
 	decision, decided := o.action.Decide(question, votes, p.Need, given.Params)

@@ -88,7 +88,7 @@ func (r *run) silence(ctx workflow.Context, o openApproval, p *PendingApproval) 
 		r.setPause(ctx, PauseRequest{ID: fmt.Sprintf("silence/%s/%d", o.ID, p.Due.Unix()), Reason: why})
 		p.Missed, p.Due, entry.Reason = p.Due, time.Time{}, "the run is paused"
 	default:
-		d := o.action.Silent(o.ID, p.Votes)
+		d := o.action.Silent(o.ID, p.Votes, workflow.Now(ctx))
 		entry.Verdict, entry.Reason = d.Verdict, d.Reason
 		r.give(ctx, o.OpenQuestion, "", pregel.Answer{QuestionID: o.ID, Value: decisionValue(d)})
 		r.settled(o.ID)

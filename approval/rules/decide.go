@@ -82,7 +82,7 @@ func refused(r *rule, code approval.Code, reason string) approval.PolicyRuling {
 
 // judge says what the rule says of a request that it matches.
 func (r *rule) judge(request approval.PolicyRequest, params any) approval.PolicyRuling {
-	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need}
+	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need, ValidFor: r.validFor}
 	switch rejected := request.Verdict == approval.VerdictReject; {
 	case !r.allow && rejected:
 		return allowed

@@ -17,6 +17,7 @@
 //	    tool: payments.refund
 //	    when: params.amount > 100000
 //	    need: 2
+//	    valid_for: 4h
 //	    separate: true
 //	    limit: amount
 //	    approvers: [group:finance]
@@ -31,13 +32,15 @@
 //	action.tool, .tool_version, .summary, .plan_version, .permissions, .risk, .undo, .quorum, .watch
 //	action.proposed_by                                 who proposed these parameters, "" for nobody
 //	approver, requester                                .name, .groups, .permissions, .limits
-//	votes                                              a list of .by
+//	votes                                              a list of .by, .key_id, .at
+//	now                                                the time: now - votes[0].at < duration("2h")
 //	phase ("answer", "use"), verdict ("approve", "reject", "edit"), thread, graph, node
 //
 // It is compiled when it is read, and stopped when it costs too much or its context is over. An expression that cannot be
 // evaluated for an action, because a parameter is missing, say, decides too: not allowed.
 //
-// An allow rule then says how many must approve (need), that requester and approver differ (separate), which numbers in
+// An allow rule then says how many must approve (need), how long an approval counts once it was given (valid_for: 24h; what
+// the action says counts when it is less), that requester and approver differ (separate), which numbers in
 // the parameters the approver's limits bound (limit: amount, or a.b for one within an object; its sign does not matter)
 // and who may answer (approvers). A rejection does no harm, so only approvers is held against it.
 package rules

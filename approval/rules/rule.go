@@ -2,6 +2,7 @@ package rules
 
 import (
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,6 +20,7 @@ type rule struct {
 	when                 *condition
 
 	need      int
+	validFor  time.Duration
 	separate  bool
 	limits    []string
 	approvers []string
@@ -86,6 +88,7 @@ func (r reader) rule(n *yaml.Node) (*rule, error) {
 		"reason": func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.reason) },
 
 		"need":      condition(func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) }),
+		"valid_for": condition(func(n *yaml.Node) error { return r.duration(n, &out.validFor) }),
 		"separate":  condition(func(n *yaml.Node) error { return r.flag(n, &out.separate) }),
 		"limit":     condition(func(n *yaml.Node) error { return r.names(n, &out.limits) }),
 		"approvers": condition(func(n *yaml.Node) error { return r.names(n, &out.approvers) }),
@@ -96,7 +99,7 @@ func (r reader) rule(n *yaml.Node) (*rule, error) {
 	case titles != 1:
 		return nil, r.fail(n, "a rule is named by either allow: NAME or deny: NAME")
 	case !out.allow && conditions != nil:
-		return nil, r.fail(conditions, "need, separate, limit and approvers go with allow only")
+		return nil, r.fail(conditions, "need, valid_for, separate, limit and approvers go with allow only")
 	}
 	return out, nil
 }

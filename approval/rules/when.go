@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
@@ -43,7 +44,9 @@ type (
 		Limits      map[string]float64 `cel:"limits"`
 	}
 	said struct {
-		By string `cel:"by"`
+		By    string    `cel:"by"`
+		KeyID string    `cel:"key_id"`
+		At    time.Time `cel:"at"`
 	}
 )
 
@@ -55,7 +58,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserExpressionSizeLimit(maxExpression), cel.ParserRecursionLimit(100),
 		cel.Variable("params", cel.DynType), cel.Variable("action", cel.ObjectType("rules.what")),
 		cel.Variable("approver", person), cel.Variable("requester", person),
-		cel.Variable("votes", cel.ListType(cel.ObjectType("rules.said"))),
+		cel.Variable("now", cel.TimestampType), cel.Variable("votes", cel.ListType(cel.ObjectType("rules.said"))),
 	}
 	for _, name := range []string{"phase", "verdict", "thread", "graph", "node"} {
 		options = append(options, cel.Variable(name, cel.StringType))
@@ -136,7 +139,7 @@ func (e *undecidable) Error() string { return e.why }
 func seen(r approval.PolicyRequest, params any) map[string]any {
 	votes := make([]said, len(r.Votes))
 	for i, v := range r.Votes {
-		votes[i].By = v.By
+		votes[i] = said{By: v.By, KeyID: v.KeyID, At: v.At}
 	}
 	a := what{
 		Tool: r.Action.Tool, ToolVersion: r.Action.ToolVersion, Summary: r.Action.Summary, PlanVersion: r.Action.PlanVersion,
@@ -146,7 +149,7 @@ func seen(r approval.PolicyRequest, params any) map[string]any {
 		a.ProposedBy = r.Action.Before.By
 	}
 	return map[string]any{
-		"params": numbers(params), "action": a, "approver": sight(r.Approver), "requester": sight(r.Requester), "votes": votes,
+		"params": numbers(params), "action": a, "approver": sight(r.Approver), "requester": sight(r.Requester), "votes": votes, "now": r.Now,
 		"phase": string(r.Phase), "verdict": string(r.Verdict), "thread": r.Thread, "graph": r.Graph, "node": r.Node,
 	}
 }
