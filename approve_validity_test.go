@@ -115,32 +115,43 @@ func TestLapsedApprovalAfterARetry(t *testing.T) {
 	}
 }
 
-// TestForkUsesNoLapsedApproval: a branch from before the write asks anew, as it would on its own thread.
+// TestForkUsesNoLapsedApproval: a branch from before the write asks anew, on its own thread and on another.
 func TestForkUsesNoLapsedApproval(t *testing.T) {
-	onBothDated(t, func(d *dated) {
-		q := d.asks()
-		require.NoError(d.t, d.thread.Pause(d.t.Context(), "lunch"))
-		_, err := d.votes(q, "ann")
-		require.NoError(d.t, err)
-		ann := d.staff["ann"]
-		d.staff["ann"] = approval.Person{Name: "ann"}
-		require.NoError(d.t, d.thread.Unpause(d.t.Context()))
-		_, err = d.thread.Wait(d.t.Context())
-		require.True(d.t, failedAs(err, "NotAllowed"), "%v", err)
-		d.staff["ann"] = ann
-		d.pass(30 * 24 * time.Hour)
-		history, err := d.thread.History(d.t.Context())
-		require.NoError(d.t, err)
-		d.thread, err = d.thread.Fork(d.t.Context(), history[0].Checkpoint, d.thread.ID()+"-fork")
-		require.NoError(d.t, err)
-		result, err := d.thread.Wait(d.t.Context())
-		require.NoError(d.t, err)
-		require.Equal(d.t, superstep.StatusWaiting, result.Status)
-		require.Empty(d.t, d.paid)
-		_, err = d.votes(result.Questions[0], "bob")
-		require.NoError(d.t, err)
-		require.Len(d.t, d.paid, 1)
-	})
+	for name, suffix := range map[string]string{"a branch": "", "another thread": "-fork"} {
+		t.Run(name, func(t *testing.T) { onBothDated(t, func(d *dated) { forkLapsed(d, suffix) }) })
+	}
+}
+
+func forkLapsed(d *dated, suffix string) {
+	shape := d.shape
+	d.shape = func(a *approval.Action) { shape(a); a.Permissions = nil } // a branch is nobody's in particular
+	q := d.asks()
+	require.NoError(d.t, d.thread.Pause(d.t.Context(), "lunch"))
+	_, err := d.votes(q, "ann")
+	require.NoError(d.t, err)
+	ann := d.staff["ann"]
+	d.staff["ann"] = approval.Person{Name: "ann"}
+	require.NoError(d.t, d.thread.Unpause(d.t.Context()))
+	_, err = d.thread.Wait(d.t.Context())
+	require.True(d.t, failedAs(err, "NotAllowed"), "%v", err)
+	d.staff["ann"] = ann
+	d.pass(30 * 24 * time.Hour)
+	history, err := d.thread.History(d.t.Context())
+	require.NoError(d.t, err)
+	as := ""
+	if suffix != "" {
+		as = d.thread.ID() + suffix
+	}
+	d.thread, err = d.thread.Fork(d.t.Context(), history[0].Checkpoint, as)
+	require.NoError(d.t, err)
+	result, err := d.thread.Wait(d.t.Context())
+	require.NoError(d.t, err)
+	require.Equal(d.t, superstep.StatusWaiting, result.Status)
+	require.Empty(d.t, d.paid)
+	require.NotEqual(d.t, q.ID, result.Questions[0].ID)
+	_, err = d.votes(result.Questions[0], "bob")
+	require.NoError(d.t, err)
+	require.Len(d.t, d.paid, 1)
 }
 
 // TestVotesLapseWhileTheyAreTooFew: an old vote makes no quorum with a fresh one, and may be given again.
