@@ -23,6 +23,7 @@ const whoMay = `
 people:
   ann: {groups: [finance], permissions: [refund.write]}
   bob: {groups: [finance], permissions: [refund.write]}
+  dan: {groups: [finance], permissions: [refund.write]}
   eve: {permissions: [refund.write]}
   rita: {permissions: [refund.write]}
 groups:

@@ -96,4 +96,15 @@ type Before struct {
 	// "plan_version", "permissions", "watch.NAME", or "approval" for nothing but that the approval counts no more.
 	Params  json.RawMessage `json:"params,omitempty"`
 	Changed []string        `json:"changed,omitempty"`
+	// Proposers are all who have proposed parameters since the action was first asked about: what is asked about now may
+	// be from any of them.
+	Proposers []string `json:"proposers,omitempty"`
+}
+
+// Proposers are the people who have changed the action's parameters since it was first asked about.
+func (a Action) Proposers() []string {
+	if a.Before == nil {
+		return nil
+	}
+	return a.Before.Proposers
 }

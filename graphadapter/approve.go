@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -67,6 +68,8 @@ type approving struct {
 	params pregel.Value // that somebody proposed last; nil for none
 	note   string       // why the question is not the first, for its summary
 	before *approval.Before
+	// proposers are all who have proposed parameters so far, whether or not those are still what is asked about.
+	proposers []string
 }
 
 // decide goes through the rounds until one is decided, or has no answer yet. With VerdictApprove the decision may be
@@ -121,13 +124,21 @@ func (a *approving) action() (approval.Action, error) {
 	if len(action.Watch) == 0 {
 		action.Watch = nil // as it is once it was stored
 	}
-	action.Tool, action.Before = cmp.Or(action.Tool, a.t.info.Node), a.before
+	action.Tool = cmp.Or(action.Tool, a.t.info.Node)
+	if action.Before = nil; a.before != nil {
+		before := *a.before
+		before.Proposers = a.proposers
+		action.Before = &before
+	}
 	return action.Normal()
 }
 
 // edited goes on with the parameters that somebody proposed, unless the action cannot be done with them.
 func (a *approving) edited(action approval.Action, d approval.Decision) {
 	by := lastVoter(d)
+	if by != "" && !slices.Contains(a.proposers, by) {
+		a.proposers = append(slices.Clip(a.proposers), by)
+	}
 	a.before = &approval.Before{Question: d.Question, By: by, Params: action.Params, Changed: []string{"params"}}
 	if _, err := a.with(orNull(d.Params)); err != nil {
 		a.before.Params = d.Params

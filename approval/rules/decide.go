@@ -118,6 +118,8 @@ func (r *rule) checkSeparate(request approval.PolicyRequest, _ any) (approval.Co
 		return approval.CodeRequester, "who asks and who approves must differ, and nobody is named as who asks (WithRequester)"
 	case request.Requester.Name == request.Approver.Name:
 		return approval.CodeSamePerson, request.Approver.Name + " asks for it, so somebody else must approve it"
+	case request.Verdict == approval.VerdictApprove && slices.Contains(request.Action.Proposers(), request.Approver.Name):
+		return approval.CodeSamePerson, request.Approver.Name + " proposed other parameters for it, so somebody else must approve it"
 	}
 	return "", ""
 }

@@ -30,7 +30,7 @@
 //
 //	params                                             the parameters, as JSON reads
 //	action.tool, .tool_version, .summary, .plan_version, .permissions, .risk, .undo, .quorum, .watch
-//	action.proposed_by                                 who proposed these parameters, "" for nobody
+//	action.proposed_by, .proposers                     who proposed these parameters, "" for nobody; all who proposed any
 //	approver, requester                                .name, .groups, .permissions, .limits
 //	votes                                              a list of .by, .key_id, .at
 //	now                                                the time: now - votes[0].at < duration("2h")
@@ -40,7 +40,8 @@
 // evaluated for an action, because a parameter is missing, say, decides too: not allowed.
 //
 // An allow rule then says how many must approve (need), how long an approval counts once it was given (valid_for: 24h; what
-// the action says counts when it is less), that requester and approver differ (separate), which numbers in
-// the parameters the approver's limits bound (limit: amount, or a.b for one within an object; its sign does not matter)
+// the action says counts when it is less), that whoever asks for it, or has proposed other parameters for it, does not
+// approve it (separate), which numbers in the parameters the approver's limits bound (limit: amount, or a.b for one within
+// an object; its sign does not matter)
 // and who may answer (approvers). A rejection does no harm, so only approvers is held against it.
 package rules

@@ -36,6 +36,7 @@ type (
 		Quorum      int               `cel:"quorum"`
 		Watch       map[string]string `cel:"watch"`
 		ProposedBy  string            `cel:"proposed_by"`
+		Proposers   []string          `cel:"proposers"`
 	}
 	who struct {
 		Name        string             `cel:"name"`
@@ -144,6 +145,7 @@ func seen(r approval.PolicyRequest, params any) map[string]any {
 	a := what{
 		Tool: r.Action.Tool, ToolVersion: r.Action.ToolVersion, Summary: r.Action.Summary, PlanVersion: r.Action.PlanVersion,
 		Permissions: r.Action.Permissions, Risk: string(risk(r.Action)), Undo: r.Action.Undo, Quorum: r.Action.Needs(0), Watch: r.Action.Watch,
+		Proposers: r.Action.Proposers(),
 	}
 	if r.Action.Before != nil {
 		a.ProposedBy = r.Action.Before.By
