@@ -131,7 +131,6 @@ func (t *memoryThread) showApprovals() {
 type counted struct {
 	of     *memoryApproval
 	vote   approval.Vote
-	params json.RawMessage
 	ruling approval.Ruling
 }
 
@@ -179,7 +178,7 @@ func (t *memoryThread) count(c counted) (approval.Decision, bool) {
 	votes := append(standing, c.vote)
 	t.approvals.useToken(c.vote.Token)
 	p.need = max(p.need, c.ruling.Need)
-	d, decided := p.action.Decide(p.question, votes, p.need, c.params)
+	d, decided := p.action.Decide(p.question, votes, p.need, c.ruling.Params)
 	if decided {
 		kind = approval.KindAnswered
 		t.settleApproval(p, c.vote.By)

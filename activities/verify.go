@@ -101,21 +101,12 @@ func (v *verification) one(ctx context.Context, one graphadapter.VerifyOne) (app
 	if err := json.Unmarshal(q.Action, &action); err != nil {
 		return approval.Ruling{Code: approval.CodeMalformed, Reason: "the action that the question is about cannot be read"}, nil
 	}
-	ruling, err := v.gate.Reply(ctx, approval.ReplyCheck{
+	ruling, err := v.gate.Reply(ctx, v.graph.Knowing(approval.ReplyCheck{
 		Thread: v.req.Thread, Graph: v.req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
-		Token: one.Token, By: one.By, Reply: one.Reply, Votes: v.votes[one.Question], ToolVersion: v.toolVersion(action),
-	})
+		Token: one.Token, By: one.By, Reply: one.Reply, Votes: v.votes[one.Question],
+	}))
 	if ruling.Cause != nil {
 		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", v.req.Thread, "question", q.ID, "error", ruling.Cause)
 	}
 	return ruling, err
-}
-
-// toolVersion is the version of the action's tool that this worker has. A tool that is no effect of the graph has none but
-// the one that its author wrote down.
-func (v *verification) toolVersion(a approval.Action) string {
-	if version, ok := v.graph.ToolVersion(a.Tool); ok {
-		return version
-	}
-	return a.ToolVersion
 }

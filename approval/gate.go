@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -47,6 +48,9 @@ type ReplyCheck struct {
 	// ToolVersion is the tool's version now. "" means that nobody knows of one here; then it is not compared: right
 	// before the tool is used the digest is, and holds the version.
 	ToolVersion string
+	// Canonical returns other parameters as the tool reads them: in the form in which it would write them itself. Its error
+	// says why they do not fit, and holds no value. nil means that nobody knows the tool here: see [ReplyCheck.Proposed].
+	Canonical func(params json.RawMessage) (json.RawMessage, error)
 }
 
 // UseCheck asks a [Gate] whether a decision may be acted upon now.
@@ -71,6 +75,8 @@ type Ruling struct {
 	Need int `json:"need,omitempty"`
 	// ValidFor is how long an approval counts, in nanoseconds as JSON; 0 for ever.
 	ValidFor time.Duration `json:"valid_for,omitempty"`
+	// Params are the parameters of an edit that is allowed, in the form of [ReplyCheck.Proposed]: what is asked about next.
+	Params json.RawMessage `json:"params,omitempty"`
 	// Policy is the version of policy and directory that was asked.
 	Policy string    `json:"policy,omitempty"`
 	At     time.Time `json:"at"`

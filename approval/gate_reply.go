@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +36,11 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	if err != nil {
 		return err
 	}
-	if err := checkBinding(claims, c); err != nil {
+	proposed, err := c.Proposed()
+	if err != nil {
+		return refuse(CodeMalformed, "%s", err)
+	}
+	if err := checkBinding(claims, c, proposed); err != nil {
 		return err
 	}
 	if err := checkToken(claims.ID, c.Votes); err != nil {
@@ -64,6 +69,7 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return err
 	}
 	standing, _ := r.Standing(c.Votes) // somebody whose approval has lapsed may give it again
+	r.Params = proposed
 	return checkVotes(approver.Name, standing)
 }
 
@@ -131,7 +137,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // checkBinding compares what the token is for with what is asked. The parameters are hashed here: nobody's word is taken
 // for what their hash is.
-func checkBinding(claims Claims, c ReplyCheck) error {
+func checkBinding(claims Claims, c ReplyCheck, proposed json.RawMessage) error {
 	if claims.Thread != c.Thread {
 		return refuse(CodeWrongThread, "the token is for another thread")
 	}
@@ -150,7 +156,7 @@ func checkBinding(claims Claims, c ReplyCheck) error {
 	if c.Reply.Verdict != VerdictEdit {
 		return nil
 	}
-	if proposed, err := HashParams(c.Reply.Params); err == nil && proposed == c.Action.ParamsHash {
+	if hash, err := HashParams(proposed); err == nil && hash == c.Action.ParamsHash {
 		return refuse(CodeMalformed, "the parameters proposed are those that were asked about: approve them, or propose others")
 	}
 	return nil
@@ -225,6 +231,7 @@ func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
 	case err == nil:
 		r.Allowed = true
 	case errors.As(err, &refused):
+		r.Params = nil
 		r.Code, r.Reason = refused.code, clip.Text(refused.reason, MaxReason)
 	case ctx.Err() != nil:
 		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())

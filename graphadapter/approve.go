@@ -63,6 +63,8 @@ type approving struct {
 	noEdit bool
 	// with returns the action as it would be done with these parameters, nil for those proposed first.
 	with func(params pregel.Value) (approval.Action, error)
+	// canonical returns other parameters in the tool's own form; nil takes them as they are.
+	canonical func(params pregel.Value) (pregel.Value, error)
 
 	round  int
 	params pregel.Value // that somebody proposed last; nil for none
@@ -140,12 +142,19 @@ func (a *approving) edited(action approval.Action, d approval.Decision) {
 		a.proposers = append(slices.Clip(a.proposers), by)
 	}
 	a.before = &approval.Before{Question: d.Question, By: by, Params: action.Params, Changed: []string{"params"}}
-	if _, err := a.with(orNull(d.Params)); err != nil {
+	params, err := orNull(d.Params), error(nil)
+	if a.canonical != nil {
+		params, err = a.canonical(params)
+	}
+	if err == nil {
+		_, err = a.with(params)
+	}
+	if err != nil {
 		a.before.Params = d.Params
 		a.note = fmt.Sprintf("the other parameters that %s proposed do not fit: %v", orSomebody(by), err)
 		return
 	}
-	a.params, a.note = orNull(d.Params), "with other parameters, proposed by "+orSomebody(by)
+	a.params, a.note = params, "with other parameters, proposed by "+orSomebody(by)
 }
 
 // noted puts a remark behind a summary, which stays one line.

@@ -51,16 +51,26 @@ type VerifyReply struct {
 	Rulings [][]approval.Ruling `json:"rulings"`
 }
 
-// ToolVersion returns the version of the effect of that name, of this graph or of one below it; false when none is
-// registered.
-func (g *Graph) ToolVersion(effect string) (string, bool) {
-	if e, ok := g.Effects[effect]; ok {
-		return e.Version, true
+// Knowing returns the check with what this graph knows of its action's tool: the version that it has now, and the form of
+// its parameters. A tool that is no effect of the graph, or of one below it, has the version that its author wrote down.
+func (g *Graph) Knowing(c approval.ReplyCheck) approval.ReplyCheck {
+	effect, known := g.effect(c.Action.Tool)
+	c.ToolVersion = c.Action.ToolVersion
+	if !known {
+		return c
 	}
-	for _, name := range sortedNames(g.Subgraphs) {
-		if version, ok := g.Subgraphs[name].ToolVersion(effect); ok {
-			return version, true
+	c.ToolVersion, c.Canonical = effect.Version, effect.Canonical
+	return c
+}
+
+func (g *Graph) effect(name string) (*Effect, bool) {
+	if e, ok := g.Effects[name]; ok {
+		return &e, true
+	}
+	for _, below := range sortedNames(g.Subgraphs) {
+		if e, ok := g.Subgraphs[below].effect(name); ok {
+			return e, true
 		}
 	}
-	return "", false
+	return nil, false
 }

@@ -64,6 +64,7 @@ func (r *run) disallowed(v *verified) (AnswerRefusal, bool) {
 			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeUsed, "the token was used before: a token counts once"
 		}
 		if !ruling.Allowed {
+			ruling.Params = nil
 			return AnswerRefusal{Question: v.answers[i].QuestionID, Ruling: ruling}, true
 		}
 		here = append(here, ruling.Token)
@@ -86,7 +87,7 @@ func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeReque
 	votes := append(standing, vote)
 	p.Votes = votes
 	r.approvals.useToken(ruling.Token)
-	decision, decided := o.action.Decide(question, votes, p.Need, given.Params)
+	decision, decided := o.action.Decide(question, votes, p.Need, ruling.Params)
 	entry := approval.Entry{Kind: approval.KindVoted, Question: question, Who: by, Verdict: given.Verdict,
 		ParamsHash: o.action.ParamsHash, Token: ruling.Token, KeyID: ruling.KeyID, Reason: given.Reason, Policy: ruling.Policy}
 	reply.Node, reply.By, reply.Votes, reply.Need = o.Node, by, len(votes), p.Need
