@@ -158,14 +158,19 @@ type Gate struct {
 	// nobody's permissions are known, so none are checked, and nobody is in a group.
 	Policy    Policy
 	Directory Directory
-	// Leeway is how far clocks may be apart; 0 means [DefaultLeeway].
+	// Leeway is how far clocks may be apart: so much longer, and earlier, a token is good than it says. 0 means
+	// [DefaultLeeway].
 	Leeway time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// DefaultLeeway is how far the clocks of who signs and who verifies may be apart.
-const DefaultLeeway = 30 * time.Second
+const (
+	// DefaultLeeway is how far the clocks of who signs and who verifies may be apart.
+	DefaultLeeway = 30 * time.Second
+	// NoLeeway is for clocks that are the same.
+	NoLeeway time.Duration = -1
+)
 
 // UnknownPersonError says that a [Directory] does not know somebody.
 type UnknownPersonError struct{ Name string }

@@ -121,6 +121,7 @@ func (g *Gate) checkTimes(c Claims, now time.Time) error {
 	if leeway == 0 {
 		leeway = DefaultLeeway
 	}
+	leeway = max(leeway, 0)
 	switch {
 	case !c.ExpiresAt.After(c.IssuedAt) || c.ExpiresAt.Sub(c.IssuedAt) > MaxTokenLife:
 		return refuse(CodeMalformed, "a token is valid for more than nothing and at most %s", MaxTokenLife)

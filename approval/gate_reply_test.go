@@ -139,6 +139,14 @@ func TestClocksMayDifferByTheLeeway(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, approval.CodeExpired, r.Code, name)
 	}
+	s := open(t)
+	s.gate.Leeway = approval.NoLeeway
+	for at, code := range map[time.Time]approval.Code{now: approval.CodeExpired, now.Add(time.Nanosecond): ""} {
+		s.claim(func(c *approval.Claims) { c.ExpiresAt = at })
+		r, err := s.gate.Reply(t.Context(), s.check)
+		require.NoError(t, err)
+		require.Equal(t, code, r.Code, "a token is good until it is over")
+	}
 }
 
 func TestRejectionNeedsNeitherRequesterNorToolVersion(t *testing.T) {

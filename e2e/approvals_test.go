@@ -11,7 +11,6 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
-	"superstep.dev/approval/token"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
@@ -37,22 +36,19 @@ func (r *rig) approvingWorker() (key string) {
 	return key
 }
 
-// approvalFiles writes what such a worker reads.
+// approvalFiles writes what such a worker reads: the keys of a service that signs for everybody, and ann's own.
 func (r *rig) approvalFiles() (key string) {
 	r.t.Helper()
-	private, public, err := token.Generate(approval.Owner{Issuer: "e2e"}, "e2e")
-	require.NoError(r.t, err)
-	key = filepath.Join(r.dir, "e2e.key")
-	require.NoError(r.t, os.WriteFile(key, private, 0o600))
-	r.putText("e2e.pem", string(public))
+	r.exits(0, r.superstep("key", "e2e", "--issuer", "--dir", r.dir))
+	r.exits(0, r.superstep("key", "ann", "--dir", r.dir))
 	r.putText("rules.yaml", approvers)
-	return key
+	return filepath.Join(r.dir, "e2e.key")
 }
 
 // worksApproved starts such a worker.
 func (r *rig) worksApproved(name string, env []string, args ...string) *processes.Process {
 	r.t.Helper()
-	args = append(args, "--approval-keys", filepath.Join(r.dir, "e2e.pem"), "--approval-rules", filepath.Join(r.dir, "rules.yaml"))
+	args = append(args, "--approval-keys", r.dir, "--approval-rules", filepath.Join(r.dir, "rules.yaml"))
 	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: append(r.workerArgs(), args...),
 		Env: environment(append(env, "PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")...)})
 	r.awaitPoller()
@@ -92,9 +88,21 @@ func TestApproversWork(t *testing.T) {
 	require.Contains(t, out.stderr, "rita asks for it")
 	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "zoe", "--key", key))
 	require.Contains(t, out.stderr, "zoe")
+	own := filepath.Join(r.dir, "ann.key")
+	out = r.exits(2, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", own))
+	require.Contains(t, out.stderr, "is ann's, and signs for nobody else")
+	anns := strings.TrimSpace(r.exits(0, r.superstep("token", thread, q.ID, "--key", own)).stdout)
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--token", anns))
+	require.Contains(t, out.stderr, `says that it is from "bob", and its token is ann's`)
+	forged := filepath.Join(r.dir, "forged.key") // ann makes her key one of a service's, in her own file
+	text, err := os.ReadFile(own)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(forged, []byte(strings.Replace(string(text), "Person: ann", "Issuer: ann", 1)), 0o600))
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", forged))
+	require.Contains(t, out.stderr, `is ann's, and it signs for "bob"`)
 	r.nothingMoved()
 
-	minted := r.exits(0, r.superstep("token", thread, q.ID, "--for", "ann", "--ttl", "2m", "--key", key))
+	minted := r.exits(0, r.superstep("token", thread, q.ID, "--ttl", "2m", "--key", own))
 	out = r.exits(0, r.superstep("approve", thread, q.ID, "--reason", "checked", "--token", strings.TrimSpace(minted.stdout)))
 	require.Contains(t, out.stdout, "accepted  "+q.ID)
 	r.wait(thread, superstep.StatusFinished)
@@ -121,7 +129,8 @@ func TestTheSecondAnswerIsTold(t *testing.T) {
 	key := r.approvingWorker()
 	thread := testserver.Queue(t)
 	first := r.wants(thread, "o-1042")
-	r.exits(0, r.superstep("edit", thread, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`, "--by", "ann", "--key", key))
+	r.exits(0, r.superstep("edit", thread, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`,
+		"--key", filepath.Join(r.dir, "ann.key")))
 	second := r.asked(thread)
 	require.NotEqual(t, first.ID, second.ID, "other parameters are another question")
 	out := r.exits(5, r.superstep("approve", thread, first.ID, "--by", "bob", "--key", key))
@@ -158,10 +167,10 @@ func TestTwoApproveInTheSameInstant(t *testing.T) {
 
 func TestARejectionMovesNothing(t *testing.T) {
 	r := newRig(t)
-	key := r.approvingWorker()
+	r.approvingWorker()
 	thread := testserver.Queue(t)
 	q := r.wants(thread, "o-7")
-	out := r.exits(0, r.superstep("reject", thread, q.ID, "--by", "ann", "--key", key, "--reason", "wrong order"))
+	out := r.exits(0, r.superstep("reject", thread, q.ID, "--key", filepath.Join(r.dir, "ann.key"), "--reason", "wrong order"))
 	require.Contains(t, out.stdout, "rejected  "+q.ID+" by ann")
 	r.wait(thread, superstep.StatusFinished)
 	r.nothingMoved()

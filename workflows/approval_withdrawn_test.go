@@ -76,7 +76,7 @@ func TestApprovalSeveralAtOnce(t *testing.T) {
 	run := r.start(thread, workflows.GraphInput{Graph: "payments", Input: input(`{}`)})
 	s := r.asks(thread, 3)
 	one, two := questionOf(t, s, "one"), questionOf(t, s, "two")
-	req := workflows.ResumeRequest{ID: "all", By: "ann", Answers: []pregel.Answer{
+	req := workflows.ResumeRequest{ID: "all", Answers: []pregel.Answer{
 		{QuestionID: one.ID, Value: pregel.Value(approves)}, {QuestionID: two.ID, Value: pregel.Value(rejects)},
 		{QuestionID: questionOf(t, s, "three").ID, Value: pregel.Value(`"yes"`)}},
 		Tokens: map[string]string{one.ID: tokenOf(t, thread, one, "ann", "1")}}
