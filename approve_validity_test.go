@@ -79,8 +79,8 @@ func TestLapsedApprovalIsAskedForAnew(t *testing.T) {
 		require.NoError(d.t, err)
 		require.Equal(d.t, superstep.StatusFinished, result.Status)
 		require.Len(d.t, d.paid, 1)
-		require.Equal(d.t, []approval.Kind{approval.KindAsked, approval.KindAnswered, approval.KindNotUsed, approval.KindAsked,
-			approval.KindAnswered, approval.KindUsed}, audited(d.t, d.thread))
+		require.Equal(d.t, []approval.Kind{approval.KindAsked, approval.KindPaused, approval.KindAnswered, approval.KindUnpaused,
+			approval.KindNotUsed, approval.KindAsked, approval.KindAnswered, approval.KindUsed}, audited(d.t, d.thread))
 	})
 }
 

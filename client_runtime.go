@@ -2,7 +2,6 @@ package superstep
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -48,11 +47,11 @@ func (c *Client) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 		_, err := c.Resume(ctx, ResumeRequest{Thread: thread, Question: a.question, Value: a.only, By: a.by, Token: a.token})
 		return err
 	}
-	return c.resumeMany(ctx, thread, a.byID)
+	return c.resumeMany(ctx, thread, a)
 }
 
 // resumeMany answers several questions at once, all or none.
-func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]json.RawMessage) error {
+func (c *Client) resumeMany(ctx context.Context, thread string, a answers) error {
 	last, err := c.theLastRun(ctx, thread)
 	if err != nil {
 		return err
@@ -60,9 +59,9 @@ func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]
 	if !last.open {
 		return c.notAsking(ctx, last, ResumeRequest{Thread: thread})
 	}
-	req := workflows.ResumeRequest{ID: uuid.NewString()}
-	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		req.Answers = append(req.Answers, pregel.Answer{QuestionID: id, Value: byID[id]})
+	req := workflows.ResumeRequest{ID: uuid.NewString(), By: a.by, Token: a.token}
+	for _, id := range slices.Sorted(maps.Keys(a.byID)) {
+		req.Answers = append(req.Answers, pregel.Answer{QuestionID: id, Value: a.byID[id]})
 	}
 	if err := checkAnswerSize(last, req); err != nil {
 		return err
@@ -71,8 +70,8 @@ func (c *Client) resumeMany(ctx context.Context, thread string, byID map[string]
 	return err
 }
 
-func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {
-	return c.Retry(ctx, thread)
+func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, r RetryRequest) (ThreadView, error) {
+	return c.RetryWith(ctx, r)
 }
 
 func (c *Client) cancelRun(ctx context.Context, _ *graphadapter.Graph, r CancelRequest) (ThreadView, error) {

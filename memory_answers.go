@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) error {
@@ -25,11 +26,19 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 	if err != nil {
 		return err
 	}
+	by, err := t.provenAnswers(ctx, m, byID, a)
+	if err != nil {
+		return err
+	}
+	if by.Name() != "" {
+		a.by = by.Name()
+	}
 	if t.undo != nil {
-		t.rule(ctx, m.driver.Thread(g, t.id), g, byID)
+		t.noteAnswers(byID, by)
+		t.rule(ctx, m.driver.Thread(g, t.id), g, byID, a.by)
 		return nil
 	}
-	if byID, err = t.decide(ctx, m, g, byID, a); err != nil || len(byID) == 0 {
+	if byID, err = t.decide(ctx, m, g, byID, a, by); err != nil || len(byID) == 0 {
 		return err
 	}
 	if t.view.Paused != nil {
@@ -38,6 +47,15 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 	}
 	_, err = t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: byID}}, "")
 	return err
+}
+
+// noteAnswers notes who answers questions that ask for no approval.
+func (t *memoryThread) noteAnswers(byID map[string]pregel.Value, by trail.Actor) {
+	for _, q := range t.open {
+		if value, given := byID[q.ID]; given && q.Approval == nil {
+			t.audit.note(trail.Answered(by, q, value))
+		}
+	}
 }
 
 // checkAnswers refuses answers that do not fit the open questions they are for. Those of unknown questions answer

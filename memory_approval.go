@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // MemoryOption shapes a [Memory].
@@ -83,8 +84,7 @@ func (t *memoryThread) attendApprovals() {
 			kept = append(kept, p)
 			continue
 		}
-		t.note(approval.Entry{Kind: approval.KindWithdrawn, Question: p.question, ParamsHash: p.action.ParamsHash,
-			Reason: "it is not asked any more"})
+		t.audit.note(trail.Withdrawn(p.question, p.action.ParamsHash, trail.NotAsked))
 	}
 	a.pending = kept
 	for _, q := range t.open {
@@ -99,15 +99,19 @@ func (t *memoryThread) attendApprovals() {
 		p.digest, p.asked, p.need = p.action.Digest(), p.action.Approvers, p.action.Needs(0)
 		p.limit(time.Now())
 		a.pending = append(a.pending, p)
-		t.note(approval.Entry{Kind: approval.KindAsked, Question: q.ID, ParamsHash: p.action.ParamsHash, Reason: p.action.Summary})
+		t.audit.note(trail.Asked(q.ID, p.action))
 	}
 	t.showApprovals()
 	t.timeApprovals()
 }
 
-func (t *memoryThread) note(e approval.Entry) {
-	e.Thread = t.id
-	t.audit.add(e)
+// withdrawApprovals ends what the thread asks, because its run ends.
+func (t *memoryThread) withdrawApprovals(why string) {
+	for _, p := range t.approvals.pending {
+		t.audit.note(trail.Withdrawn(p.question, p.action.ParamsHash, why))
+	}
+	t.approvals.pending = nil
+	t.audit.flush()
 }
 
 // showApprovals brings the view up to date. Views that were handed out stay as they are.
@@ -136,7 +140,8 @@ type counted struct {
 
 // decide counts the replies to approvals among the answers: all of them, or none. It returns the answers that are to be
 // given: the decision in place of a reply, and nothing while more approvals are needed.
-func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers) (map[string]pregel.Value, error) {
+func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers,
+	by trail.Actor) (map[string]pregel.Value, error) {
 	var all []counted
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		if p := t.approvals.of(id); p != nil {
@@ -147,6 +152,7 @@ func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Gr
 			all = append(all, c)
 		}
 	}
+	t.noteAnswers(byID, by)
 	if len(all) == 0 {
 		return byID, nil
 	}
@@ -170,23 +176,21 @@ func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Gr
 
 // count takes a reply in.
 func (t *memoryThread) count(c counted) (approval.Decision, bool) {
-	p, kind := c.of, approval.KindVoted
+	p := c.of
 	standing, lapsed := c.ruling.Standing(p.votes)
 	for _, v := range lapsed {
-		t.note(v.Lapsed(p.question, p.action))
+		t.audit.note(v.Lapsed(p.question, p.action))
 	}
 	votes := append(standing, c.vote)
 	t.approvals.useToken(c.vote.Token)
 	p.need = max(p.need, c.ruling.Need)
 	d, decided := p.action.Decide(p.question, votes, p.need, c.ruling.Params)
 	if decided {
-		kind = approval.KindAnswered
 		t.settleApproval(p, c.vote.By)
 	} else {
 		p.votes = votes
 	}
-	t.note(approval.Entry{Kind: kind, At: c.vote.At, Question: p.question, Who: c.vote.By, Verdict: c.vote.Verdict,
-		ParamsHash: p.action.ParamsHash, Token: c.vote.Token, KeyID: c.vote.KeyID, Reason: c.vote.Reason, Policy: c.vote.Policy})
+	t.audit.note(trail.Voted(p.question, p.action, c.vote, decided))
 	return d, decided
 }
 

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // gateTimeout bounds one question to a gate: so long others wait to answer.
@@ -35,8 +36,7 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 		}
 	}
 	if !ruling.Allowed {
-		t.note(approval.Entry{Kind: approval.KindRefused, At: ruling.At, Question: p.question, Who: ruling.By, Verdict: reply.Verdict,
-			ParamsHash: p.action.ParamsHash, Token: ruling.Token, KeyID: ruling.KeyID, Code: ruling.Code, Reason: ruling.Reason, Policy: ruling.Policy})
+		t.audit.refuse(trail.Refused(p.question, ruling))
 		return counted{}, notAllowed(t.graph, t.id, p.question, ruling)
 	}
 	return counted{of: p, ruling: ruling, vote: ruling.Vote(reply)}, nil

@@ -54,17 +54,17 @@ func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) 
 // Resume answers the one open question and waits as Wait does. With several open it is refused with [ErrBadInput],
 // with none with [ErrAnswerRefused]; an answer that does not have the type that the node asked for is [ErrBadInput]
 // and changes nothing.
-func (t *Thread[Out]) Resume(ctx context.Context, answer any) (Result[Out], error) {
+func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...ReplyOption) (Result[Out], error) {
 	raw, err := t.encodeAnswer("", answer)
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	return t.resume(ctx, answers{only: raw})
+	return t.resume(ctx, answers{only: raw}.as(opts))
 }
 
 // ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
 // refusals are those of Resume.
-func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any) (Result[Out], error) {
+func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts ...ReplyOption) (Result[Out], error) {
 	a := answers{byID: make(map[string]json.RawMessage, len(byID))}
 	for id, answer := range byID {
 		raw, err := t.encodeAnswer(id, answer)
@@ -73,7 +73,7 @@ func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any) (Resu
 		}
 		a.byID[id] = raw
 	}
-	return t.resume(ctx, a)
+	return t.resume(ctx, a.as(opts))
 }
 
 func (t *Thread[Out]) resume(ctx context.Context, a answers) (Result[Out], error) {
@@ -94,8 +94,9 @@ func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, erro
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
 // again. It is refused with [ErrNotFailed] when the thread's run did not fail and was not cancelled.
-func (t *Thread[Out]) Retry(ctx context.Context) (Result[Out], error) {
-	if _, err := t.runtime.retryRun(ctx, t.graph, t.id); err != nil {
+func (t *Thread[Out]) Retry(ctx context.Context, opts ...ControlOption) (Result[Out], error) {
+	a := askerOf(opts)
+	if _, err := t.runtime.retryRun(ctx, t.graph, RetryRequest{Thread: t.id, By: a.by, Reason: a.reason, Token: a.token}); err != nil {
 		return Result[Out]{}, err
 	}
 	return t.Wait(ctx)

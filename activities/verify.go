@@ -61,6 +61,16 @@ func (n *Nodes) Verify(ctx context.Context, req graphadapter.VerifyRequest) (gra
 	return reply, nil
 }
 
+// Control is the activity that says whether something may be done to a run, as things are now. A worker without a gate has no
+// rules that it could be against.
+func (n *Nodes) Control(ctx context.Context, check approval.ControlCheck) (approval.Ruling, error) {
+	ruling, err := n.gate.Control(ctx, check)
+	if ruling.Cause != nil {
+		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "op", check.Control.Op, "error", ruling.Cause)
+	}
+	return ruling, err
+}
+
 // verification is one execution of the activity.
 type verification struct {
 	gate  *approval.Gate

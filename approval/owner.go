@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Owner is whose a signing key is: a person's, or an issuer's. One of Person and Issuer is set.
+// Owner is whose a signing key is: a person's, an issuer's, or a worker's. One of Person, Issuer and Worker is set.
 type Owner struct {
 	// Person is the one who holds the key: what it signs counts for nobody else.
 	Person string
@@ -14,12 +14,24 @@ type Owner struct {
 	// counts for those in For, people and as "group:NAME" groups; none means everybody.
 	Issuer string
 	For    []string
+	// Worker names workers that hold the key. What it signs are the ends of audits ([Head]), and nothing that anybody
+	// approves or asks for.
+	Worker string
 }
 
 // Check returns an [*InvalidError] when that owns no key: neither or both of Person and Issuer, a group as the person,
 // For without an issuer, or names that [Action.Check] would refuse.
 func (o Owner) Check() error {
 	field, problem := "person", ""
+	if o.Worker != "" {
+		if problem = nameProblem(o.Worker); problem == "" && (o.Person != "" || o.Issuer != "" || len(o.For) > 0) {
+			problem = "a key of workers is nobody else's, and signs for nobody"
+		}
+		if problem != "" {
+			return &InvalidError{Of: "key", Field: "worker", Problem: problem}
+		}
+		return nil
+	}
 	switch {
 	case o.Person == "" && o.Issuer == "":
 		field, problem = "", "it says neither whose key it is (a person), nor that it is an issuer's, who signs for others"
@@ -45,6 +57,9 @@ func (o Owner) Check() error {
 
 // String says whose key it is.
 func (o Owner) String() string {
+	if o.Worker != "" {
+		return "the worker " + o.Worker + "'s"
+	}
 	if o.Issuer == "" {
 		return o.Person + "'s"
 	}
@@ -57,7 +72,7 @@ func (o Owner) String() string {
 
 // Equal reports whether both are the same.
 func (o Owner) Equal(other Owner) bool {
-	return o.Person == other.Person && o.Issuer == other.Issuer && slices.Equal(o.For, other.For)
+	return o.Person == other.Person && o.Issuer == other.Issuer && o.Worker == other.Worker && slices.Equal(o.For, other.For)
 }
 
 // owns checks that what a key of that owner signs counts for somebody of that name. A directory that knows somebody by
@@ -65,6 +80,9 @@ func (o Owner) Equal(other Owner) bool {
 func (g *Gate) owns(ctx context.Context, keyID string, o Owner, name string) error {
 	if err := o.Check(); err != nil {
 		return refuse(CodeWrongKey, "nobody knows whose the key %s is: %s", quote(keyID), err)
+	}
+	if o.Worker != "" {
+		return refuse(CodeWrongKey, "the key %s is %s, which signs audits and answers for nobody", quote(keyID), o)
 	}
 	names := o.For
 	if o.Person != "" {

@@ -26,6 +26,16 @@ func TestExamples(t *testing.T) {
 	private, _, err := token.Generate(approval.Owner{Person: "ann"}, "")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("ann.key", private, 0o600))
+	head, keys, err := token.Generate(approval.Owner{Worker: "w"}, "")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("worker.pem", keys, 0o600))
+	worker, err := token.ParseSigner(head)
+	require.NoError(t, err)
+	signed, err := worker.SignHead(approval.Head{Thread: "r-7"})
+	require.NoError(t, err)
+	var file bytes.Buffer
+	require.NoError(t, approval.WriteExport(&file, approval.Export{Signed: signed}))
+	require.NoError(t, os.WriteFile("audit.jsonl", file.Bytes(), 0o600))
 	all := (&app{program: "superstep"}).rootCommand().Commands()
 	for _, cmd := range all {
 		all = append(all, cmd.Commands()...)

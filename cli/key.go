@@ -16,6 +16,7 @@ import (
 // keyFlags are the flags of key.
 type keyFlags struct {
 	issuer  bool
+	worker  bool
 	signFor []string
 	id, dir string
 }
@@ -26,13 +27,15 @@ func (a *app) keyCommand() *cobra.Command {
 		use: "key NAME", short: "Make a pair of keys to answer approvals with", group: groupOperate, args: []string{"NAME"},
 		about: `NAME.key signs, and its owner alone may read it; NAME.pem verifies, for the workers (--approval-keys). What the key
 signs counts for NAME and for nobody else. With --issuer NAME is a service that knows who people are, and signs for
-everybody, or for those in --for only. A file that is there is never replaced.`,
-		example: []string{"key bob", "key sso --issuer --for group:finance -o json"},
+everybody, or for those in --for only. With --worker it signs where exported audits end (worker --audit-key), and nothing else.
+A file that is there is never replaced.`,
+		example: []string{"key bob", "key sso --issuer --for group:finance -o json", "key till --worker"},
 		run:     func(_ *cobra.Command, args []string) error { return a.makeKey(args[0], f) },
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.issuer, "issuer", false, "NAME is a service that authenticates people, and signs for them")
+	flags.BoolVar(&f.worker, "worker", false, "NAME is that of workers, which sign audits with the key")
 	flags.StringSliceVar(&f.signFor, "for", nil, "`NAME` of a person, or group:NAME, for whom the issuer signs; may be repeated")
 	flags.StringVar(&f.id, "id", "", "`ID` of the key, in tokens and in the audit (default: follows from the key)")
 	flags.StringVar(&f.dir, "dir", ".", "`DIR` to write both files to")
@@ -44,6 +47,7 @@ type keyView struct {
 	ID     string   `json:"id"`
 	Person string   `json:"person,omitempty"`
 	Issuer string   `json:"issuer,omitempty"`
+	Worker string   `json:"worker,omitempty"`
 	For    []string `json:"for,omitempty"`
 	// Private and Public are the files.
 	Private string `json:"private"`
@@ -52,6 +56,12 @@ type keyView struct {
 
 func (a *app) makeKey(name string, f keyFlags) error {
 	owner := approval.Owner{Person: name}
+	if f.issuer && f.worker {
+		return usagef("--issuer and --worker exclude each other")
+	}
+	if f.worker {
+		owner = approval.Owner{Worker: name}
+	}
 	if f.issuer {
 		owner = approval.Owner{Issuer: name, For: f.signFor}
 	} else if len(f.signFor) > 0 {
@@ -68,7 +78,7 @@ func (a *app) makeKey(name string, f keyFlags) error {
 	if err != nil {
 		return err
 	}
-	v := keyView{ID: signer.Key().ID, Person: owner.Person, Issuer: owner.Issuer, For: owner.For,
+	v := keyView{ID: signer.Key().ID, Person: owner.Person, Issuer: owner.Issuer, Worker: owner.Worker, For: owner.For,
 		Private: filepath.Join(f.dir, name+".key"), Public: filepath.Join(f.dir, name+".pem")}
 	if err := writePair(v, private, public); err != nil {
 		return err
@@ -78,7 +88,11 @@ func (a *app) makeKey(name string, f keyFlags) error {
 	}
 	a.printf("made      key %s, which is %s\n", v.ID, clean(owner.String()))
 	a.printf("private   %s, for its owner alone\n", clean(v.Private))
-	a.printf("public    %s, for the workers\n", clean(v.Public))
+	whose := "for the workers"
+	if f.worker {
+		whose = "for those who verify audits"
+	}
+	a.printf("public    %s, %s\n", clean(v.Public), whose)
 	return nil
 }
 

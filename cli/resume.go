@@ -8,13 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // resumeFlags are the flags of resume.
 type resumeFlags struct {
-	value, by string
-	valued    bool
-	signal    bool
+	askFlags
+	value  string
+	valued bool
+	signal bool
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -38,7 +40,7 @@ stores the answer although no worker runs, but cannot tell whether it will be ta
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.value, "value", "", "answer as `JSON`, @FILE, or - for standard input; at most 256 KiB")
-	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: your user name)")
+	f.register(flags, false)
 	flags.BoolVar(&f.signal, "signal", false, "store the answer without waiting for a worker to check it")
 	return cmd
 }
@@ -50,8 +52,11 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		if f.signal {
-			return a.answer(ctx, svc, req, nil) // there may be no worker to ask what is open
+		if f.signal { // there may be no worker to ask what is open
+			if err := a.proveAnswer(f, &req); err != nil {
+				return err
+			}
+			return a.answer(ctx, svc, req, nil)
 		}
 		view, err := svc.Show(ctx, req.Thread)
 		if err != nil {
@@ -60,8 +65,17 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		if err := a.chooseQuestion(view, &req, f); err != nil {
 			return err
 		}
+		if err := a.proveAnswer(f, &req); err != nil {
+			return err
+		}
 		return a.answer(ctx, svc, req, answerable(view))
 	})
+}
+
+// proveAnswer says who answers, and proves it when there is a key.
+func (a *app) proveAnswer(f resumeFlags, req *superstep.ResumeRequest) (err error) {
+	req.By, req.Token, err = a.asker(f.askFlags, req.Thread, approval.Control{Op: approval.OpResume, On: req.Question})
+	return err
 }
 
 // answer sends the answer; open are the questions that were open before it.
@@ -75,7 +89,10 @@ func (a *app) answer(ctx context.Context, svc service, req superstep.ResumeReque
 
 func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (superstep.ResumeRequest, error) {
 	req := superstep.ResumeRequest{
-		Thread: args[0], Question: args[1], By: first(f.by, a.userName()), Signal: f.signal,
+		Thread: args[0], Question: args[1], Signal: f.signal,
+	}
+	if err := f.askFlags.check(); err != nil {
+		return req, err
 	}
 	if err := checkThread(req.Thread); err != nil {
 		return req, err

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/approval/token"
 	"superstep.dev/internal/heaproom"
 )
 
@@ -24,6 +25,7 @@ type workerFlags struct {
 	logFormat, logLevel          string
 	drainTimeout, connectTimeout time.Duration
 	gate                         gateFlags
+	auditKey                     string
 	notify                       notifyFlags
 }
 
@@ -49,6 +51,7 @@ func (a *app) workerCommand() *cobra.Command {
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
 	flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
 	f.gate.register(flags)
+	flags.StringVar(&f.auditKey, "audit-key", "", "private key `FILE` that exported audits are signed with ("+token.EnvAuditKey+")")
 	f.notify.register(flags)
 	flags.StringVar(&f.logFormat, "log-format", "console", "`FORMAT`: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
@@ -75,6 +78,10 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	g, err := a.openGate(f.gate)
+	if err != nil {
+		return err
+	}
+	heads, err := openAuditKey(f.auditKey)
 	if err != nil {
 		return err
 	}
@@ -113,11 +120,30 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		defer stop()
 		go g.watch(watching, logger)
 	}
-	return a.serve(ctx, c, f, g, told, ops, logger)
+	return a.serve(ctx, c, f, worksWith{g, heads, told}, ops, logger)
+}
+
+// worksWith is what a worker is given beside its graphs.
+type worksWith struct {
+	gate  *gate
+	heads approval.HeadSigner
+	told  approval.Notifier
+}
+
+// openAuditKey reads the key that audits are signed with; nil when there is none.
+func openAuditKey(file string) (approval.HeadSigner, error) {
+	s, err := token.AuditSigner(file)
+	if err != nil {
+		return nil, &usageError{message: "--audit-key: " + err.Error(), err: err}
+	}
+	if s == nil {
+		return nil, nil
+	}
+	return s, nil
 }
 
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.
-func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate, told approval.Notifier, ops *operations, logger *zap.Logger) error {
+func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, with worksWith, ops *operations, logger *zap.Logger) error {
 	ready := readyFile(f.readyFile)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -127,8 +153,10 @@ func (a *app) serve(ctx context.Context, c client.Client, f workerFlags, g *gate
 		TaskQueue: a.conn.taskQueue,
 		Options:   worker.Options{WorkerStopTimeout: f.drainTimeout},
 		Logger:    logger,
-		Gate:      g.approvals(),
-		Notify:    told,
+		Gate:      with.gate.approvals(),
+		Notify:    with.told,
+
+		AuditSigner: with.heads,
 		OnReady: func() {
 			if err := ready.write(os.Getpid()); err != nil {
 				cancel(err) // whoever waits for the file would wait for ever

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,13 +41,15 @@ func (r *rig) approvalFiles() (key string) {
 	r.exits(0, r.superstep("key", "e2e", "--issuer", "--dir", r.dir))
 	r.exits(0, r.superstep("key", "ann", "--dir", r.dir))
 	r.putText("rules.yaml", approvers)
+	r.exits(0, r.superstep("key", "audit", "--worker", "--dir", r.dir))
 	return filepath.Join(r.dir, "e2e.key")
 }
 
 // worksApproved starts such a worker.
 func (r *rig) worksApproved(name string, env []string, args ...string) *processes.Process {
 	r.t.Helper()
-	args = append(args, "--approval-keys", r.dir, "--approval-rules", filepath.Join(r.dir, "rules.yaml"))
+	args = append(args, "--approval-keys", r.dir, "--approval-rules", filepath.Join(r.dir, "rules.yaml"),
+		"--audit-key", filepath.Join(r.dir, "audit.key"))
 	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: append(r.workerArgs(), args...),
 		Env: environment(append(env, "PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")...)})
 	r.awaitPoller()
@@ -109,18 +110,40 @@ func TestApproversWork(t *testing.T) {
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 25_000))
 	r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", key))
 
-	out = r.exits(0, r.superstep("audit", thread, "--verify"))
+	out = r.exits(0, r.superstep("audit", thread, "--head"))
 	require.Contains(t, out.stdout, "verified  ")
 	out = r.exits(0, r.superstep("audit", thread, "--export", "-"))
+	exported, err := approval.ReadExport(strings.NewReader(out.stdout))
+	require.NoError(t, err)
+	require.NotEmpty(t, exported.Signed)
 	var kinds []approval.Kind
-	for line := range strings.Lines(out.stdout) {
-		var e approval.Entry
-		require.NoError(t, json.Unmarshal([]byte(line), &e))
+	for _, e := range exported.Entries {
 		kinds = append(kinds, e.Kind)
 	}
 	require.Contains(t, kinds, approval.KindViewed)
 	require.Equal(t, approval.KindAsked, kinds[0])
 	require.Equal(t, approval.KindUsed, kinds[len(kinds)-1])
+	r.provenElsewhere(thread)
+}
+
+// provenElsewhere exports an audit, and proves it where there is no server: as it is, and not once it was changed.
+func (r *rig) provenElsewhere(thread string) {
+	r.t.Helper()
+	file, keys := filepath.Join(r.dir, "audit.jsonl"), filepath.Join(r.dir, "audit.pem")
+	out := r.exits(0, r.superstep("audit", thread, "--export", file))
+	require.Contains(r.t, out.stdout, "exported  ")
+	offline := []string{"--address", "127.0.0.1:1", "audit", "--verify", file, "--keys", keys}
+	out = r.exits(0, r.begunWith(offline...).end())
+	require.Contains(r.t, out.stdout, "signed    by e2e with the key audit at ")
+	text, err := os.ReadFile(file)
+	require.NoError(r.t, err)
+	require.NoError(r.t, os.WriteFile(file, []byte(strings.Replace(string(text), `"who":"ann"`, `"who":"bob"`, 1)), 0o600))
+	out = r.exits(1, r.begunWith(offline...).end())
+	require.Contains(r.t, out.stderr, "the audit is broken at entry ")
+	lines := strings.SplitAfter(string(text), "\n")
+	require.NoError(r.t, os.WriteFile(file, []byte(strings.Join(lines[:len(lines)-2], "")), 0o600))
+	out = r.exits(1, r.begunWith(offline...).end())
+	require.Contains(r.t, out.stderr, "no signed head")
 }
 
 // TestTheSecondAnswerIsTold who was first, while the run still asks something else.

@@ -11,6 +11,10 @@ import (
 // gives a VerifyReply. No node's activity has that name.
 const VerifyActivity = "superstep.verify"
 
+// ControlActivity is the type of the activity that asks a worker's gate whether something may be done to a run: an
+// approval.ControlCheck gives an approval.Ruling. No node's activity has that name.
+const ControlActivity = "superstep.control"
+
 // VerifyWithin bounds a verification, its repetitions after lost workers included: so long others wait to answer.
 const VerifyWithin = 10 * time.Second
 

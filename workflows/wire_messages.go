@@ -43,6 +43,8 @@ type InvokeRequest struct {
 	State pregel.Value `json:"state,omitempty"`
 	// Settings are those of the run from now on; nil keeps what it has.
 	Settings *Settings `json:"settings,omitempty"`
+	// Asked is who asks for it, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
 }
 
 // Settings shape a run: see the fields of the same names in GraphInput.
@@ -69,6 +71,8 @@ type UpdateStateRequest struct {
 	// Edits are the updates, each a superstep of its own, of the graph at the path Within.
 	Edits  [][]graphadapter.StateUpdate `json:"edits"`
 	Within []string                     `json:"within,omitempty"`
+	// Asked is who asks for it, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
 }
 
 // UpdateStateReply is the outcome of an update.
@@ -83,10 +87,18 @@ type UpdateStateReply struct {
 type RetryRequest struct {
 	// ID makes the request idempotent.
 	ID string `json:"id"`
+	// By says who asks, and Reason why, for the audit.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
 }
 
 // DrainRequest is the argument of UpdateDrain.
 type DrainRequest struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
+	By     string `json:"by,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
 }

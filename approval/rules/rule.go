@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -31,15 +30,17 @@ type rule struct {
 type sheet struct {
 	people, groups, roles map[string]holder
 	rules                 []*rule
+	control               []*controlRule
 }
 
 const maxRules = 1_000
 
 func (r reader) sheet(n *yaml.Node, into *sheet) error {
 	return r.fields(n, map[string]func(*yaml.Node) error{
-		"people": func(n *yaml.Node) error { return r.holders(n, into.people, true) },
-		"groups": func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
-		"roles":  func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
+		"people":  func(n *yaml.Node) error { return r.holders(n, into.people, true) },
+		"groups":  func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
+		"roles":   func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
+		"control": func(n *yaml.Node) error { return r.controlRules(n, into) },
 		"rules": func(n *yaml.Node) error {
 			if n.Kind != yaml.SequenceNode {
 				return r.fail(n, "here belongs a list of rules")
@@ -139,16 +140,9 @@ func (s *sheet) check() error {
 			return r.reader.fail(r.node, "a rule of the name %q is also at %s:%d", r.name, other.reader.file, other.node.Line)
 		}
 		named[r.name] = r
-		for _, name := range r.approvers {
-			known := s.people
-			bare, group := strings.CutPrefix(name, groupPrefix)
-			if group {
-				known = s.groups
-			}
-			if _, ok := known[bare]; !ok {
-				return r.reader.fail(r.node, "nobody is named %q: approvers are people, or groups as group:NAME", name)
-			}
+		if err := s.known(r.reader, r.node, "approvers are", r.approvers); err != nil {
+			return err
 		}
 	}
-	return nil
+	return s.checkControl()
 }

@@ -21,7 +21,7 @@ func TestMistakesNameTheirLine(t *testing.T) {
 		{"people:\n\tana: {}", 2, "cannot start any token"},
 		{"rules: []\n---\nrules: []", 2, "second document"},
 		{"- allow: x", 1, "mapping"},
-		{"rules:\n- allow: x\nrule: []", 3, `"rule" is none of groups, people, roles, rules`},
+		{"rules:\n- allow: x\nrule: []", 3, `"rule" is none of control, groups, people, roles, rules`},
 		{"rules: {allow: x}", 1, "list of rules"},
 		{"rules:\n- allow: x\n  tools: y", 3, `"tools" is none of allow, approvers, deny`},
 		{"rules:\n- allow: x\n  tool: y\n  tool: z", 4, `"tool" is there twice`},

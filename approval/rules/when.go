@@ -70,7 +70,9 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 // condition is a compiled expression.
 type condition struct{ program cel.Program }
 
-func (r reader) condition(n *yaml.Node) (*condition, error) {
+func (r reader) condition(n *yaml.Node) (*condition, error) { return r.conditionIn(environment, n) }
+
+func (r reader) conditionIn(environment func() (*cel.Env, error), n *yaml.Node) (*condition, error) {
 	var text string
 	if err := r.text(n, maxExpression, &text); err != nil {
 		return nil, err

@@ -48,10 +48,11 @@ func (e *KeyError) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Headers that a PEM block may have. One of Person and Issuer must be there.
+// Headers that a PEM block may have. One of Person, Issuer and Worker must be there.
 const (
 	headerPerson    = "Person" // who holds the key
 	headerIssuer    = "Issuer" // the name of a service that authenticates people and signs for them
+	headerWorker    = "Worker" // the name of workers that sign audits with it
 	headerFor       = "For"    // whom the issuer signs for: people and group:NAME, separated by commas; left out, everybody
 	headerID        = "Key-Id"
 	headerNotBefore = "Not-Before" // RFC 3339
@@ -110,6 +111,8 @@ func parseBlock(block *pem.Block) (parsed, error) {
 			p.Owner.Person = value
 		case headerIssuer:
 			p.Owner.Issuer = value
+		case headerWorker:
+			p.Owner.Worker = value
 		case headerFor:
 			for name := range strings.SplitSeq(value, ",") {
 				p.Owner.For = append(p.Owner.For, strings.TrimSpace(name))
@@ -123,7 +126,7 @@ func parseBlock(block *pem.Block) (parsed, error) {
 		case headerRetiredAt:
 			p.RetiredAt, err = time.Parse(time.RFC3339, value)
 		default:
-			err = fmt.Errorf("the header %.40q is none of %s, %s, %s, %s, %s, %s", name, headerPerson, headerIssuer, headerFor,
+			err = fmt.Errorf("the header %.40q is none of %s, %s, %s, %s, %s, %s, %s", name, headerPerson, headerIssuer, headerWorker, headerFor,
 				headerID, headerNotBefore, headerRetiredAt)
 		}
 		if err != nil {
@@ -188,7 +191,7 @@ func headersOf(owner approval.Owner, id string) (map[string]string, error) {
 	}
 	headers := map[string]string{}
 	for name, value := range map[string]string{
-		headerPerson: owner.Person, headerIssuer: owner.Issuer, headerFor: strings.Join(owner.For, ", "), headerID: id,
+		headerPerson: owner.Person, headerIssuer: owner.Issuer, headerWorker: owner.Worker, headerFor: strings.Join(owner.For, ", "), headerID: id,
 	} {
 		if value != strings.TrimSpace(value) {
 			return nil, fmt.Errorf("%s begins or ends with a space", name)

@@ -67,18 +67,20 @@ func Open(paths ...string) (*Keyring, error) {
 }
 
 // FromEnv returns a keyring of what [EnvKeys] says, files as [Open] does. The error holds [ErrUnset] when it is not set.
-func FromEnv() (*Keyring, error) {
-	value := os.Getenv(EnvKeys)
+func FromEnv() (*Keyring, error) { return fromEnv(EnvKeys) }
+
+func fromEnv(variable string) (*Keyring, error) {
+	value := os.Getenv(variable)
 	if value == "" {
-		return nil, &KeyError{Source: EnvKeys, Problem: "no keys", Err: ErrUnset}
+		return nil, &KeyError{Source: variable, Problem: "no keys", Err: ErrUnset}
 	}
 	if !isPEM(value) {
 		k, err := Open(filepath.SplitList(value)...)
-		return k, namesNoPath(EnvKeys, err)
+		return k, namesNoPath(variable, err)
 	}
 	set := keySet{}
 	if err := set.parse([]byte(value)); err != nil {
-		return nil, &KeyError{Source: EnvKeys, Problem: "they cannot be used", Err: err}
+		return nil, &KeyError{Source: variable, Problem: "they cannot be used", Err: err}
 	}
 	return &Keyring{fixed: set}, nil
 }

@@ -98,6 +98,9 @@ func (s *Signer) Sign(c approval.Claims) (string, error) {
 	if problem := problemOf(c); problem != "" {
 		return "", &approval.InvalidError{Of: "token", Problem: problem}
 	}
+	if s.owner.Worker != "" {
+		return "", &approval.InvalidError{Of: "token", Problem: fmt.Sprintf("the key %s is %s, which signs audits and nothing else", s.id, s.owner)}
+	}
 	if p := s.owner.Person; p != "" && p != c.Approver {
 		return "", &approval.InvalidError{Of: "token", Problem: fmt.Sprintf("the key %s is %s, and signs for nobody else: not for %.100q", s.id, s.owner, c.Approver)}
 	}

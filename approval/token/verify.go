@@ -31,7 +31,7 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 	_, err := parser.ParseWithClaims(token, &b, func(t *jwt.Token) (any, error) {
 		var err error
-		if id, err = checkHeader(t.Header); err != nil {
+		if id, err = checkHeader(t.Header, tokenType); err != nil {
 			return nil, err
 		}
 		if key, err = k.key(id, k.now()); err != nil {
@@ -68,16 +68,16 @@ func refuse(code approval.Code, key, reason string) error {
 	return &approval.TokenError{Code: code, Key: key, Reason: reason}
 }
 
-// checkHeader returns the key's id. A header that it does not know may change what the token means (RFC 7515, "crit") or
+// checkHeader returns the key's id of what is signed as of that type. A header that it does not know may change what the token means (RFC 7515, "crit") or
 // where keys come from ("jwk", "jku", "x5u").
-func checkHeader(header map[string]any) (string, error) {
+func checkHeader(header map[string]any, typ string) (string, error) {
 	for name := range header {
 		if name != "alg" && name != "kid" && name != "typ" {
 			return "", refuse(approval.CodeMalformed, "", "the token has a header that is none of alg, kid, typ")
 		}
 	}
-	if header["typ"] != tokenType {
-		return "", refuse(approval.CodeMalformed, "", "the token is of another type than "+tokenType)
+	if header["typ"] != typ {
+		return "", refuse(approval.CodeMalformed, "", "the token is of another type than "+typ)
 	}
 	id, _ := header["kid"].(string)
 	if !keyID.MatchString(id) {
