@@ -229,4 +229,3 @@ func TestWithoutRulesForControl(t *testing.T) {
 		require.Equal(t, []string{"paused claimed=zoe why=lunch", "unpaused claimed=zoe", "paused who=ann why=supper"}, traceOf(t, th))
 	})
 }
-
