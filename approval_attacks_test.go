@@ -2,6 +2,7 @@ package superstep_test
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ const whoMay = `
 people:
   ann: {groups: [finance], permissions: [refund.write]}
   bob: {groups: [finance], permissions: [refund.write]}
+  dan: {groups: [finance], permissions: [refund.write]}
   eve: {permissions: [refund.write]}
   rita: {permissions: [refund.write]}
 groups:
@@ -40,7 +42,9 @@ type guarded struct {
 	server          *server
 	thread          *superstep.Thread[claims]
 	q               superstep.Question
-	signer, retired *token.Signer
+	signer, retired *token.Signer // an issuer's, for everybody
+	bobs            *token.Signer // bob's own
+	keys            string        // their directory
 	book            *rules.Book
 	file            string
 	gate            *approval.Gate
@@ -55,10 +59,11 @@ func newGuarded(t *testing.T) *guarded {
 	var err error
 	g.book, err = rules.Open(g.file)
 	require.NoError(t, err)
-	g.signer, g.retired = newSigner(t, "now"), newSigner(t, "then")
-	old := g.retired.Key()
-	old.RetiredAt = time.Now().Add(-time.Minute)
-	keys, err := token.New(g.signer.Key(), old)
+	g.keys = t.TempDir()
+	g.signer, g.retired = g.registers(approval.Owner{Issuer: "sso"}, "now"), g.registers(approval.Owner{Issuer: "sso"}, "then",
+		"Retired-At", time.Now().Add(-time.Minute).Format(time.RFC3339))
+	g.bobs = g.registers(approval.Owner{Person: "bob"}, "bobs")
+	keys, err := token.Open(g.keys)
 	require.NoError(t, err)
 	g.gate = &approval.Gate{Keys: keys, Policy: g.book, Directory: g.book}
 	g.stop = g.server.workWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g.graph}, Gate: g.gate})
@@ -72,11 +77,38 @@ func newGuarded(t *testing.T) *guarded {
 
 func newSigner(t *testing.T, id string) *token.Signer {
 	t.Helper()
-	private, _, err := token.Generate(id)
+	private, _, err := token.Generate(approval.Owner{Issuer: "sso"}, id)
 	require.NoError(t, err)
 	signer, err := token.ParseSigner(private)
 	require.NoError(t, err)
 	return signer
+}
+
+// registers makes a key pair, of which the gate knows the public key, with one more header at most. Who holds the private
+// one has made it an issuer's in their own file, so that it signs whatever they like.
+func (g *guarded) registers(owner approval.Owner, id string, header ...string) *token.Signer {
+	g.t.Helper()
+	private, public, err := token.Generate(owner, id)
+	require.NoError(g.t, err)
+	if len(header) > 0 {
+		public = withHeaders(public, header...)
+	}
+	require.NoError(g.t, os.WriteFile(filepath.Join(g.keys, id+".pem"), public, 0o600))
+	signer, err := token.ParseSigner(withHeaders(private, "Person", "", "For", "", "Issuer", "me"))
+	require.NoError(g.t, err)
+	return signer
+}
+
+// withHeaders returns a PEM text with other headers: names and values in turn, "" for none.
+func withHeaders(text []byte, headers ...string) []byte {
+	block, _ := pem.Decode(text)
+	for i := 0; i < len(headers); i += 2 {
+		block.Headers[headers[i]] = headers[i+1]
+		if headers[i+1] == "" {
+			delete(block.Headers, headers[i])
+		}
+	}
+	return pem.EncodeToMemory(block)
 }
 
 // rules writes the policy as it is from now on.
@@ -145,6 +177,7 @@ func TestAttacksOnAnApproval(t *testing.T) {
 		{"another's key", g.token(newSigner(t, "now"), nil), approval.CodeSignature},
 		{"an unknown key", g.token(newSigner(t, "mine"), nil), approval.CodeSignature},
 		{"a retired key", g.token(g.retired, nil), approval.CodeRetiredKey},
+		{"a colleague's key", g.token(g.bobs, nil), approval.CodeWrongKey},
 		{"a token of another thread", g.token(g.signer, func(c *approval.Claims) { c.Thread = "t-2" }), approval.CodeWrongThread},
 		{"a token of another question", g.token(g.signer, func(c *approval.Claims) { c.Question = "q-00000000" }), approval.CodeWrongRun},
 		{"a token of another action", g.token(g.signer, func(c *approval.Claims) { c.Digest = other }), approval.CodeWrongRun},
@@ -161,15 +194,21 @@ func TestAttacksOnAnApproval(t *testing.T) {
 		{"somebody whom nobody knows", g.token(g.signer, func(c *approval.Claims) { c.Approver = "mallory" }), approval.CodeUnknown},
 	} {
 		_, err := g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
-			Value: json.RawMessage(yes), By: "ann", Token: attack.token})
+			Value: json.RawMessage(yes), Token: attack.token})
 		require.ErrorIs(t, err, superstep.ErrAnswerRefused, attack.name)
 		require.Equal(t, attack.code, refusedFor(err), "%s: %v", attack.name, err)
 		want = append(want, attack.code)
 		require.NotContains(t, err.Error(), attack.token, "the error shows the token")
 	}
 
-	t.Log("an answer by signal without a token is held to the same")
+	t.Log("whoever answers as somebody else than the token's is refused")
 	_, err := g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
+		Value: json.RawMessage(yes), By: "bob", Token: g.token(g.signer, nil)})
+	require.Equal(t, approval.CodeWrongPerson, refusedFor(err), "%v", err)
+	want = append(want, approval.CodeWrongPerson)
+
+	t.Log("an answer by signal without a token is held to the same")
+	_, err = g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
 		Value: json.RawMessage(yes), By: "ann", Signal: true})
 	require.NoError(t, err)
 	want = append(want, approval.CodeUnsigned)

@@ -11,18 +11,21 @@ import (
 	"superstep.dev/internal/testserver"
 )
 
+// gatedRuntimes are both runtimes, each with the gate.
+var gatedRuntimes = map[string]func(*testing.T, *gated) superstep.Runtime{
+	"memory": func(_ *testing.T, g *gated) superstep.Runtime { return g.rt },
+	"temporal": func(t *testing.T, g *gated) superstep.Runtime {
+		s := newServer(t)
+		s.workWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g.graph}, Gate: g.gate})
+		return s.Client
+	},
+}
+
 // TestApprovalsAreTheSameOnBothRuntimes: asked, edited, approved by two people with tokens, done once, and audited, in every
 // durability mode.
 func TestApprovalsAreTheSameOnBothRuntimes(t *testing.T) {
 	for _, mode := range []superstep.Durability{superstep.DurabilitySync, superstep.DurabilityAsync, superstep.DurabilityExit} {
-		for name, runtime := range map[string]func(*testing.T, *gated) superstep.Runtime{
-			"memory": func(_ *testing.T, g *gated) superstep.Runtime { return g.rt },
-			"temporal": func(t *testing.T, g *gated) superstep.Runtime {
-				s := newServer(t)
-				s.workWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g.graph}, Gate: g.gate})
-				return s.Client
-			},
-		} {
+		for name, runtime := range gatedRuntimes {
 			t.Run(string(mode)+"/"+name, func(t *testing.T) {
 				g := newGated(t)
 				shape := g.shape

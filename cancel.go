@@ -39,6 +39,8 @@ type CancelRequest struct {
 	Reason, By string
 	// ID makes the request idempotent: the run takes the same ID once. "" makes one.
 	ID string
+	// Token proves who asks, where rules want that.
+	Token string
 }
 
 // maxReason bounds a cancellation's reason, in bytes.

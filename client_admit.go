@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 )
@@ -45,10 +46,17 @@ func (c *Client) admit(ctx context.Context, req workflows.AdmitRequest) (workflo
 		return reply, &Error{Kind: ErrNoWorker, Graph: req.Graph,
 			Message: fmt.Sprintf("no worker on task queue %q serves the graph %q; it serves %s", c.cfg.TaskQueue, req.Graph,
 				orNone(reply.Serves)), Do: "Check the name, or start a worker with that graph"}
+	case reply.Ruling != nil && !reply.Ruling.Allowed:
+		return reply, denied(req.Graph, req.Control.Thread, req.Control.Control.Op, *reply.Ruling)
 	case reply.Problem != "":
 		return reply, &Error{Kind: ErrBadInput, Graph: req.Graph, Message: reply.Problem}
 	}
 	return reply, nil
+}
+
+// controlCheck asks whether something may be done to a thread that has no run which could say so.
+func controlCheck(last *lastRun, c approval.Control, a asker) *approval.ControlCheck {
+	return &approval.ControlCheck{Thread: last.thread, Graph: last.graph, Control: c, By: a.by, Token: a.token}
 }
 
 func orNone(names []string) string {

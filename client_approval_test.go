@@ -18,7 +18,7 @@ import (
 // signing is a signer, and the gate that knows it.
 func signing(t *testing.T) (*token.Signer, *approval.Gate) {
 	t.Helper()
-	private, _, err := token.Generate("test")
+	private, _, err := token.Generate(approval.Owner{Issuer: "test"}, "test")
 	require.NoError(t, err)
 	signer, err := token.ParseSigner(private)
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"superstep.dev/workflows"
 )
 
-// Audit returns the record of a thread's approvals, oldest first, from all its runs that the server still has, and the
-// chain that it ends in: who was asked, what was said and refused, and what was done. It is read from the runs' histories
+// Audit returns a thread's record, oldest first, from all its runs that the server still has, and the chain that it ends in:
+// see [Thread.Audit]. It is read from the runs' histories
 // and held against the chain that they handed on, so what was changed since is an [*approval.BrokenError]. The first entry has
 // a Seq above 1 when earlier runs are gone. It needs no worker when this process can read the graph: all its reducers are
 // Superstep's own.
@@ -55,6 +55,40 @@ func (c *Client) auditOf(ctx context.Context, g *graphadapter.Graph, thread stri
 	return entries, chain, err
 }
 
+// AuditExport returns the same with the end of the chain as a worker signs it: see [Thread.AuditExport]. The entries are
+// those up to that end. Without a worker, or one that has a key to sign with, Signed is "". Errors: those of Audit;
+// ErrBadInput when the worker that was asked cannot sign with its key.
+func (c *Client) AuditExport(ctx context.Context, thread string) (approval.Export, error) {
+	return c.exportOf(ctx, nil, thread)
+}
+
+func (c *Client) exportOf(ctx context.Context, g *graphadapter.Graph, thread string) (approval.Export, error) {
+	var x approval.Export
+	last, err := c.theLastRun(ctx, thread)
+	if err != nil {
+		return x, err
+	}
+	var head workflows.AuditReply
+	if err := c.query(ctx, last, workflows.QueryAudit, &head); err != nil && !errors.Is(err, ErrNoWorker) {
+		return x, err
+	}
+	if head.Problem != "" {
+		return x, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: thread, Message: "the worker cannot sign the audit: " + head.Problem,
+			Do: "Give the workers another audit key"}
+	}
+	if x.Entries, x.Chain, err = c.auditOf(ctx, g, thread); err != nil || head.Signed == "" {
+		return x, err
+	}
+	x.Signed = head.Signed
+	// More may have happened since it was signed, and another run may have begun.
+	kept := slices.IndexFunc(x.Entries, func(e approval.Entry) bool { return e.Seq > head.Chain.Count })
+	if kept >= 0 {
+		x.Entries = x.Entries[:kept]
+		x.Chain = head.Chain
+	}
+	return x, x.Chain.Ends(head.Chain)
+}
+
 // auditRun reads what one run added to the audit.
 func (c *Client) auditRun(ctx context.Context, g *graphadapter.Graph, last *lastRun, id string) ([]approval.Entry, workflows.GraphInput, error) {
 	run, err := c.fetchRun(ctx, last, id)
@@ -87,13 +121,19 @@ func addNotAllowed(e *Error, refused *temporal.ApplicationError) {
 		return
 	}
 	e.Question, e.Code = why.Question, why.Code
-	switch why.Code {
+	e.addCode()
+}
+
+// addCode says what to do about what a gate refuses.
+func (e *Error) addCode() {
+	e.Do, e.Command = "Look at it", []string{"show", e.Thread}
+	switch e.Code {
 	case approval.CodeUnsigned, approval.CodeMalformed, approval.CodeExpired, approval.CodeUsed, approval.CodeRetiredKey,
 		approval.CodeWrongHash, approval.CodeWrongRun, approval.CodeWrongThread:
-		e.Do = "Answer with a new token for the question as it is asked now"
+		e.Do = "Ask with a new token, for how it is asked now"
 	case approval.CodeUnavailable:
-		e.Do = "Answer again when the workers can verify it"
+		e.Do = "Ask again when the workers can verify it"
 	case approval.CodeNotYours, approval.CodePermission, approval.CodeSamePerson, approval.CodeAlreadyGiven, approval.CodeUnknown:
-		e.Do = "Somebody else has to answer"
+		e.Do = "Somebody else has to do it"
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows"
 )
 
@@ -20,7 +21,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 	if err != nil {
 		return ThreadView{}, err
 	}
-	in := workflows.GraphInput{Graph: req.Graph, Input: inputOf(req)}
+	in := workflows.GraphInput{Graph: req.Graph, Input: inputOf(req), Asked: askedOf(req.By, req.Reason, req.Token)}
 	switch {
 	case last == nil && req.Checkpoint != "":
 		return ThreadView{}, noCheckpoint(req.Graph, req.Thread, req.Checkpoint)
@@ -52,7 +53,27 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 	if err := tryInput(g, last, in); err != nil {
 		return ThreadView{}, err
 	}
+	if req.governed {
+		if err := c.mayBegin(ctx, last, in, req); err != nil {
+			return ThreadView{}, err
+		}
+	}
 	return c.launch(ctx, req, in, last)
+}
+
+// mayBegin refuses what the rules for control do, before a run begins that would.
+func (c *Client) mayBegin(ctx context.Context, last *lastRun, in workflows.GraphInput, req StartRequest) error {
+	b := trail.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: in.Input}
+	if in.Input.Resume != nil {
+		b.Answered = []string{""}
+	}
+	for _, op := range b.Ops(false) {
+		_, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph, Control: controlCheck(last, op, asker{by: req.By, token: req.Token})})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func inputOf(req StartRequest) pregel.Input {
@@ -86,7 +107,8 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) err
 
 // beginOpen gives a run that stands still something new to do; one that is under way refuses.
 func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req StartRequest, last *lastRun) (ThreadView, error) {
-	invoke := workflows.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req)}
+	invoke := workflows.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req),
+		Asked: askedOf(req.By, req.Reason, req.Token)}
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(inputOf(req)))
 		if err != nil {

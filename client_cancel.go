@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"superstep.dev/approval"
 	"superstep.dev/workflows"
 )
 
@@ -70,13 +71,18 @@ func (c *Client) cancelOnce(ctx context.Context, r CancelRequest) (ThreadView, e
 // cancelOpen tells an open run how to end, and the server that it is to: either would do, but tasks that run for long look
 // at the server. The reason is the run's alone: to the server it would be plain text, whatever encodes payloads.
 func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest) error {
-	wire := workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By}
+	wire := workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token}
+	admitted, unasked := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph})
+	if unasked == nil && admitted.Governs {
+		return c.update(ctx, last, r.ID, workflows.UpdateCancel, wire, nil) // which says whether they may
+	}
 	err := c.signal(ctx, last, workflows.SignalCancel, wire)
 	var ended *serviceerror.NotFound
 	if errors.As(err, &ended) {
 		return errEnded
 	}
-	if err == nil {
+	// What Temporal is told passes no rules. While nobody is there to say that there are none, the signal is stored.
+	if err == nil && unasked == nil && r.Token == "" {
 		_, err = c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
 			Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(),
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread}, FirstExecutionRunId: last.first,
@@ -91,9 +97,13 @@ func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest)
 // cancelBehind starts a run that only cleans up behind one that has ended.
 func (c *Client) cancelBehind(ctx context.Context, last *lastRun, r CancelRequest) (*lastRun, error) {
 	in := workflows.GraphInput{Graph: last.graph, Cancel: &workflows.CancelBehind{
-		CancelRequest: workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By},
+		CancelRequest: workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token},
 		Suspect:       last.status != enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
 	}}
+	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph, Control: controlCheck(last,
+		approval.Control{Op: approval.OpCancel, On: string(r.Mode)}, asker{by: r.By, token: r.Token})}); err != nil && !errors.Is(err, ErrNoWorker) {
+		return nil, err
+	}
 	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/approval"
 	"superstep.dev/workflows"
 )
 
@@ -14,35 +15,44 @@ import (
 // running again what had finished, and with the settings that the run had. A run that is held open ([WithHold]) goes on itself.
 // Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer; ErrRunning for one that is paused.
 func (c *Client) Retry(ctx context.Context, thread string) (ThreadView, error) {
-	last, err := c.theLastRun(ctx, thread)
+	return c.RetryWith(ctx, RetryRequest{Thread: thread})
+}
+
+// RetryWith is [Client.Retry] that says who asks, and why.
+func (c *Client) RetryWith(ctx context.Context, r RetryRequest) (ThreadView, error) {
+	if err := checkAsker(r.Thread, r.By, r.Reason); err != nil {
+		return ThreadView{}, err
+	}
+	last, err := c.theLastRun(ctx, r.Thread)
 	if err != nil {
 		return ThreadView{}, err
 	}
 	if last.open {
-		view, err := c.retryHeld(ctx, last)
+		view, err := c.retryHeld(ctx, last, r)
 		if errors.Is(err, errEnded) {
-			return c.Retry(ctx, thread)
+			return c.RetryWith(ctx, r)
 		}
 		return view, err
 	}
 	if !canRetry(last.status) {
 		return ThreadView{}, nothingToRetry(last, string(statusOf(last.status)))
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
+	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph,
+		Control: controlCheck(last, approval.Control{Op: approval.OpRetry}, asker{by: r.By, token: r.Token})}); err != nil {
 		return ThreadView{}, err
 	}
-	in := workflows.GraphInput{Graph: last.graph}
+	in := workflows.GraphInput{Graph: last.graph, Asked: askedOf(r.By, r.Reason, r.Token)}
 	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return ThreadView{}, err
 	}
-	req := StartRequest{Graph: last.graph, Thread: thread}
+	req := StartRequest{Graph: last.graph, Thread: r.Thread}
 	req.set(settings)
 	return c.launch(ctx, req, in, last)
 }
 
 // retryHeld lets an open run go on that failed and was held.
-func (c *Client) retryHeld(ctx context.Context, last *lastRun) (ThreadView, error) {
+func (c *Client) retryHeld(ctx context.Context, last *lastRun, r RetryRequest) (ThreadView, error) {
 	var state workflows.State
 	if err := c.query(ctx, last, workflows.QueryOutline, &state); err != nil {
 		return ThreadView{}, err
@@ -51,7 +61,7 @@ func (c *Client) retryHeld(ctx context.Context, last *lastRun) (ThreadView, erro
 		return ThreadView{}, nothingToRetry(last, state.Status)
 	}
 	id := uuid.NewString()
-	if err := c.update(ctx, last, id, workflows.UpdateRetry, workflows.RetryRequest{ID: id}, nil); err != nil {
+	if err := c.update(ctx, last, id, workflows.UpdateRetry, workflows.RetryRequest{ID: id, By: r.By, Reason: r.Reason, Token: r.Token}, nil); err != nil {
 		return ThreadView{}, err
 	}
 	return c.goingOn(last), nil

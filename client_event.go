@@ -24,6 +24,8 @@ type EventRequest struct {
 	By string
 	// ID makes the request idempotent: the thread takes the same ID once. "" makes one. At most 200 bytes.
 	ID string
+	// Token proves who sends it, where rules want that.
+	Token string
 }
 
 // EventReply says what became of an event.
@@ -52,7 +54,7 @@ func (c *Client) eventRun(ctx context.Context, _ *graphadapter.Graph, r EventReq
 	if err := checkEvent(r); err != nil {
 		return EventReply{}, err
 	}
-	wire := workflows.EventRequest{ID: cmp.Or(r.ID, uuid.NewString()), Call: newCall(), Name: r.Name, Value: pregel.Value(r.Value), By: r.By}
+	wire := workflows.EventRequest{ID: cmp.Or(r.ID, uuid.NewString()), Call: newCall(), Name: r.Name, Value: pregel.Value(r.Value), By: r.By, Token: r.Token}
 	for {
 		last, err := c.theLastRun(ctx, r.Thread)
 		if err != nil {

@@ -1,12 +1,14 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
@@ -30,13 +32,15 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 		return ThreadView{}, noCheckpoint(last.graph, r.Thread, "")
 	}
 	if r.As == "" {
-		return c.startRun(ctx, g, StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint, branch: true})
+		return c.startRun(ctx, g, StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint, branch: true,
+			By: r.By, Reason: r.Reason, Token: r.Token})
 	}
-	req := StartRequest{Graph: last.graph, Thread: r.As}
+	req := StartRequest{Graph: last.graph, Thread: r.As, By: r.By, Reason: r.Reason}
 	if err := checkStart(req); err != nil {
 		return ThreadView{}, err
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph}); err != nil {
+	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph, Control: controlCheck(&lastRun{thread: r.As, graph: last.graph},
+		approval.Control{Op: approval.OpFork, On: r.Checkpoint}, asker{by: r.By, token: r.Token})}); err != nil {
 		return ThreadView{}, err
 	}
 	past, err := c.pastWith(ctx, g, last, r.Checkpoint)
@@ -47,6 +51,7 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	if err != nil {
 		return ThreadView{}, err
 	}
+	in.Asked = &workflows.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
 	v, err := c.launch(ctx, req, in, nil)
 	if errors.Is(err, ErrRunning) {
 		err = existsAlready(last.graph, r.As)
@@ -78,40 +83,37 @@ func noThread(thread string) error {
 		Do: "List the threads there are", Command: []string{"list"}}
 }
 
-// maxDrainReason bounds the reason of a drain, in bytes.
-const maxDrainReason = 1000
-
 // Drain asks a thread's run to stop before its next superstep, and returns when that is accepted: Wait tells when it stands
 // still. A run that does not run stays as it is. The reason has at most 1,000 bytes. Errors: ErrNotFound; ErrBadInput; ErrNoWorker; ErrNoServer.
 func (c *Client) Drain(ctx context.Context, thread, reason string) (ThreadView, error) {
-	return c.drainRun(ctx, nil, thread, reason)
+	return c.DrainWith(ctx, DrainRequest{Thread: thread, Reason: reason})
 }
 
-func (c *Client) drainRun(ctx context.Context, _ *graphadapter.Graph, thread, reason string) (ThreadView, error) {
-	reason, err := drainReason(thread, reason)
-	if err != nil {
+// DrainWith is [Client.Drain] that says who asks.
+func (c *Client) DrainWith(ctx context.Context, r DrainRequest) (ThreadView, error) {
+	return c.drainRun(ctx, nil, r)
+}
+
+func (c *Client) drainRun(ctx context.Context, _ *graphadapter.Graph, r DrainRequest) (ThreadView, error) {
+	if err := checkDrain(&r); err != nil {
 		return ThreadView{}, err
 	}
-	last, err := c.theLastRun(ctx, thread)
+	last, err := c.theLastRun(ctx, r.Thread)
 	if err != nil {
 		return ThreadView{}, err
 	}
 	if last.open {
-		req := workflows.DrainRequest{ID: uuid.NewString(), Reason: reason}
+		req := workflows.DrainRequest{ID: uuid.NewString(), Reason: r.Reason, By: r.By, Token: r.Token}
 		err := c.update(ctx, last, req.ID, workflows.UpdateDrain, req, nil)
 		if err != nil && !errors.Is(err, errEnded) {
 			return ThreadView{}, err
 		}
 	}
-	return c.Show(ctx, thread)
+	return c.Show(ctx, r.Thread)
 }
 
-func drainReason(thread, reason string) (string, error) {
-	if len(reason) > maxDrainReason {
-		return "", &Error{Kind: ErrBadInput, Thread: thread, Message: fmt.Sprintf("a reason has at most %d bytes", maxDrainReason)}
-	}
-	if reason == "" {
-		reason = "no reason given"
-	}
-	return reason, nil
+// checkDrain checks a request, and gives it a reason when it has none.
+func checkDrain(r *DrainRequest) error {
+	r.Reason = cmp.Or(r.Reason, "no reason given")
+	return checkAsker(r.Thread, r.By, r.Reason)
 }

@@ -28,6 +28,8 @@ type PauseRequest struct {
 	By, Reason string
 	// ID makes the request idempotent: the run takes the same ID once, in whichever order requests arrive. "" makes one.
 	ID string
+	// Token proves who asks, where rules want that.
+	Token string
 }
 
 // PauseReply says how a thread stands after a pause was asked for or taken back.
@@ -65,7 +67,7 @@ func (c *Client) pauseRun(ctx context.Context, _ *graphadapter.Graph, r PauseReq
 	reply := PauseReply{Thread: r.Thread}
 	if last.open {
 		reply, err = c.sendPause(ctx, last, workflows.PauseRequest{
-			ID: cmp.Or(r.ID, uuid.NewString()), By: r.By, Reason: r.Reason, Unpause: unpause})
+			ID: cmp.Or(r.ID, uuid.NewString()), By: r.By, Reason: r.Reason, Unpause: unpause, Token: r.Token})
 		if err != nil && !errors.Is(err, errEnded) || reply.Stored {
 			return reply, err
 		}

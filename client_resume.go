@@ -105,7 +105,7 @@ func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.Resume
 	// The server itself gives the outcome of an update again to who repeats it.
 	repeated := reply.Repeated || reply.Call != req.Call
 	return ResumeReply{Thread: last.thread, Question: reply.Question, Questions: questionsIn(req), Node: reply.Node,
-		Accepted: !repeated, Repeated: repeated, Votes: reply.Votes, Need: reply.Need}, nil
+		Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need}, nil
 }
 
 // questionsIn are the questions of a request that answers several.

@@ -44,8 +44,8 @@ func (c *Client) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 		Tokens: a.tokens, ID: a.id})
 }
 
-func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, thread string) (ThreadView, error) {
-	return c.Retry(ctx, thread)
+func (c *Client) retryRun(ctx context.Context, _ *graphadapter.Graph, r RetryRequest) (ThreadView, error) {
+	return c.RetryWith(ctx, r)
 }
 
 func (c *Client) cancelRun(ctx context.Context, _ *graphadapter.Graph, r CancelRequest) (ThreadView, error) {

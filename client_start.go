@@ -52,7 +52,7 @@ func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartR
 	if err != nil {
 		return ThreadView{}, err
 	}
-	req.notices, req.served = reply.Notices, reply.Print
+	req.notices, req.served, req.governed = reply.Notices, reply.Print, reply.Governs
 	if reply.Spec != nil {
 		if problem := (runOptions{request: req}).problem(reply.Spec); problem != "" {
 			return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
@@ -75,6 +75,8 @@ func checkStart(req StartRequest) error {
 		e.Message = fmt.Sprintf("a thread id has at most %d bytes, this one has %d", maxThreadID, len(req.Thread))
 	case strings.HasPrefix(req.Thread, deskPrefix):
 		e.Message = fmt.Sprintf("thread ids that start with %q are taken", deskPrefix)
+	case checkAsker(req.Thread, req.By, req.Reason) != nil:
+		return checkAsker(req.Thread, req.By, req.Reason)
 	case len(req.Input) > maxInputBytes:
 		e.Message = fmt.Sprintf("the input has %d bytes, at most %d can be stored", len(req.Input), maxInputBytes)
 		e.Do = "Keep the large value outside and give a reference to it"

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
@@ -114,7 +115,7 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 	if err := completeUpdates(spec, r); err != nil {
 		return err
 	}
-	req := workflows.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph}
+	req := workflows.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph, Asked: askedOf(r.By, r.Reason, r.Token)}
 	if r.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, r.Checkpoint, pregel.ForEdit)
 		if err != nil {
@@ -128,7 +129,7 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 
 // updateClosed starts a run that applies the updates and does no more.
 func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r *UpdateRequest) error {
-	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph}
+	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph, Asked: askedOf(r.By, r.Reason, r.Token)}
 	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
@@ -136,7 +137,8 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	if err := completeUpdates(in.Spec, r); err != nil {
 		return err
 	}
-	if err := c.admitUpdates(ctx, r); err != nil {
+	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph,
+		Control: controlCheck(last, approval.Control{Op: approval.OpUpdate}, asker{by: r.By, token: r.Token})}); err != nil {
 		return err
 	}
 	in.Edits = r.Updates
@@ -196,7 +198,8 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err := c.admitUpdates(ctx, r); err != nil {
 		return err
 	}
-	in := workflows.GraphInput{Graph: r.Graph, Spec: reply.Spec, Edits: r.Updates, Within: r.Subgraph}
+	in := workflows.GraphInput{Graph: r.Graph, Spec: reply.Spec, Edits: r.Updates, Within: r.Subgraph,
+		Asked: askedOf(r.By, r.Reason, r.Token)}
 	if err := tryUpdates(nil, &lastRun{graph: r.Graph, thread: r.Thread}, in); err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package superstep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -36,15 +38,45 @@ func (e *Effect[P, R]) adapter() graphadapter.Effect {
 	}
 	if ask := e.Approval; ask != nil {
 		out.Approval = func(params pregel.Value) (approval.Action, bool, error) {
-			var p P
-			if err := explain(decodeStrict(params, &p), reflect.TypeFor[P](), params); err != nil {
+			p, err := readProposed[P](params)
+			if err != nil {
 				return approval.Action{}, false, err
 			}
 			action, needed := ask(p)
 			return action, needed, nil
 		}
+		out.Canonical = func(params pregel.Value) (pregel.Value, error) {
+			p, err := readProposed[P](params)
+			if err != nil {
+				return nil, err
+			}
+			return encodeJSON(p)
+		}
 	}
 	return out
+}
+
+// readProposed reads parameters that a person may have written. The error says what does not fit, and holds no value: it
+// may be a secret that stands in the wrong place.
+func readProposed[P any](params pregel.Value) (p P, err error) {
+	err = explain(decodeStrict(params, &p), reflect.TypeFor[P](), params)
+	if wrong, ok := errors.AsType[*misfit](err); ok {
+		return p, errors.New(wrong.withoutValue(typeName(reflect.TypeFor[P]())))
+	}
+	return p, err
+}
+
+// withoutValue is what Error says, but for the value that does not fit. A reason that names a field is of this package's
+// making; any other is a decoder's, which may quote what it has read.
+func (m *misfit) withoutValue(of string) string {
+	switch {
+	case strings.Contains(m.reason, "unknown field"):
+		return m.reason
+	case m.reason != "":
+		return "it does not fit " + of
+	}
+	kind := strings.Fields(m.found)
+	return strings.TrimPrefix(fmt.Sprintf("%s: expected %s, found %s", m.path, m.expected, strings.Join(kind[:min(2, len(kind))], " ")), ": ")
 }
 
 func untypedDo[P, R any](do func(context.Context, string, P) (R, error)) func(context.Context, string, pregel.Value) (pregel.Value, error) {

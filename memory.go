@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // Memory is a [Runtime] that keeps threads in this process, for tests and for graphs that need no durability. It is
@@ -19,6 +20,7 @@ import (
 type Memory struct {
 	driver *graphadapter.Memory
 	gate   *approval.Gate // nil lets everything through
+	heads  approval.HeadSigner
 
 	mu      sync.Mutex
 	threads map[string]*memoryThread
@@ -42,9 +44,12 @@ type memoryThread struct {
 
 	trace    trace
 	effects  memoryEffects
-	audit    memoryAudit
+	audit    *memoryAudit
 	requests memoryRequests
 	undo     *memoryUndo // under mu: while effects are undone
+	// ending is the request that its newest run is being cancelled for; nil once that is in the audit.
+	ending   *CancelRequest
+	endingBy trail.Actor
 
 	mu        sync.Mutex
 	view      ThreadView
@@ -69,7 +74,7 @@ func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryTh
 	t, ok := m.threads[id]
 	if !ok {
 		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: trace{asked: map[string]asked{}}, tape: newTape(),
-			effects: newMemoryEffects()}
+			effects: newMemoryEffects(), audit: newMemoryAudit(id)}
 		if !first {
 			return nil, t.refuse(ErrNotFound, "it has never run")
 		}
@@ -104,16 +109,41 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 	if err := t.pastTheGate(in.Resume); err != nil {
 		return t.view, err
 	}
-	t.options = r
-	return t.begin(ctx, m, g, in, r.Checkpoint)
-}
-
-// begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was.
-func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input, checkpoint string) (ThreadView, error) {
-	if err := t.busy(); err != nil {
+	begins := t.beginning(in, r.Checkpoint, r.Reason)
+	if err := t.mayBegin(in); err != nil {
 		return t.view, err
 	}
-	if err := t.checkAnswers(in.Resume); err != nil {
+	by, err := t.provenBegin(ctx, m, begins, asker{by: r.By, token: r.Token})
+	if err != nil {
+		return t.view, err
+	}
+	t.options = r
+	return t.begin(ctx, m, g, in, r.Checkpoint, trail.Begins(by, begins)...)
+}
+
+// mayBegin says why a run with that input cannot begin now; nil when it can, as far as is known before.
+func (t *memoryThread) mayBegin(in pregel.Input) error {
+	if err := t.busy(); err != nil {
+		return err
+	}
+	return t.checkAnswers(in.Resume)
+}
+
+// beginning is what the thread goes on with.
+func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) trail.Beginning {
+	b := trail.Beginning{Failed: t.view.Status.Failed() || t.view.Status == StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
+	for i, q := range t.open {
+		if _, given := answerTo(in.Resume, q.ID, i == 0); given {
+			b.Answered = append(b.Answered, q.ID)
+		}
+	}
+	return b
+}
+
+// begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was; of one that begins
+// the entries are noted.
+func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input, checkpoint string, entries ...approval.Entry) (ThreadView, error) {
+	if err := t.mayBegin(in); err != nil {
 		return t.view, err
 	}
 	opts := engineOptions(t.options, t.observe)
@@ -149,6 +179,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 		}
 	}
 	// The run outlives the call that began it, as on any runtime.
+	t.audit.note(entries...)
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	go func() {
@@ -164,7 +195,7 @@ func (t *memoryThread) observe(e pregel.Event) {
 	defer t.trace.mu.Unlock()
 	t.trace.observe(e)
 	t.effects.observe(e)
-	t.audit.observe(t.id, e)
+	t.audit.observe(e)
 	t.tape.observe(e)
 }
 
@@ -183,8 +214,11 @@ func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread stri
 	return t.view, t.cause
 }
 
-func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
-	t, err := m.thread(g, thread, false)
+func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, r RetryRequest) (ThreadView, error) {
+	if err := checkAsker(r.Thread, r.By, r.Reason); err != nil {
+		return ThreadView{}, err
+	}
+	t, err := m.thread(g, r.Thread, false)
 	if err != nil {
 		return ThreadView{}, err
 	}
@@ -203,7 +237,11 @@ func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, thread str
 	if t.pause.answers != nil { // taken before it was cancelled
 		in.Resume = &pregel.Resume{Answers: t.pause.answers, AskAgain: true}
 	}
-	return t.begin(ctx, m, g, in, "")
+	by, err := t.proven(ctx, m, approval.Control{Op: approval.OpRetry}, asker{by: r.By, token: r.Token})
+	if err != nil {
+		return t.view, err
+	}
+	return t.begin(ctx, m, g, in, "", trail.Retried(by, r.Reason))
 }
 
 func (t *memoryThread) refuse(kind error, why string) error {

@@ -11,6 +11,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread string, a answers) (ResumeReply, error) {
@@ -32,8 +33,15 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 	if err != nil {
 		return ResumeReply{}, err
 	}
+	by, err := t.provenAnswers(ctx, m, byID, a)
+	if err != nil {
+		return ResumeReply{}, err
+	}
+	if by.Name() != "" {
+		a.by = by.Name()
+	}
 	reply := t.replyTo(byID, a)
-	if err := t.resume(ctx, m, g, byID, a, &reply); err != nil {
+	if err := t.resume(ctx, m, g, byID, a, by, &reply); err != nil {
 		return ResumeReply{}, err
 	}
 	t.requests.took(a.id, reply)
@@ -92,12 +100,13 @@ func (r *memoryRequests) took(id string, reply ResumeReply) {
 }
 
 // resume goes on with answers that fit; t.mu is held.
-func (t *memoryThread) resume(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers, reply *ResumeReply) (err error) {
+func (t *memoryThread) resume(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers, by trail.Actor, reply *ResumeReply) (err error) {
 	if t.undo != nil {
-		t.rule(ctx, m.driver.Thread(g, t.id), g, byID)
+		t.noteAnswers(byID, by)
+		t.rule(ctx, m.driver.Thread(g, t.id), g, byID, a.by)
 		return nil
 	}
-	if byID, err = t.decide(ctx, m, g, byID, a, reply); err != nil || len(byID) == 0 {
+	if byID, err = t.decide(ctx, m, g, byID, a, by, reply); err != nil || len(byID) == 0 {
 		return err
 	}
 	if t.view.Paused != nil {
@@ -106,6 +115,15 @@ func (t *memoryThread) resume(ctx context.Context, m *Memory, g *graphadapter.Gr
 	}
 	_, err = t.begin(ctx, m, g, pregel.Input{Resume: &pregel.Resume{ByID: byID}}, "")
 	return err
+}
+
+// noteAnswers notes who answers questions that ask for no approval.
+func (t *memoryThread) noteAnswers(byID map[string]pregel.Value, by trail.Actor) {
+	for _, q := range t.open {
+		if value, given := byID[q.ID]; given && q.Approval == nil {
+			t.audit.note(trail.Answered(by, q, value))
+		}
+	}
 }
 
 // checkAnswers refuses answers that do not fit the open questions they are for. Those of unknown questions answer

@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // MemoryOption shapes a [Memory].
@@ -21,7 +22,7 @@ type memoryOption func(*Memory)
 func (o memoryOption) applyMemory(m *Memory) { o(m) }
 
 // WithGate makes a [Memory] hold answers to approvals, and their use, to a gate. Without one every answer counts as that
-// of whoever it says ([AnsweredBy]), and every approval may be acted upon: that is for tests.
+// of whoever it says ([AnsweredBy]), and every approval that is valid still may be acted upon: that is for tests.
 func WithGate(g *approval.Gate) MemoryOption {
 	return memoryOption(func(m *Memory) { m.gate = g })
 }
@@ -31,7 +32,16 @@ type memoryApprovals struct {
 	pending []*memoryApproval
 	// answered says who decided a question, "" for nobody who is known.
 	answered map[string]string
-	timer    *time.Timer
+	// used are the ids of the tokens that counted: none counts twice, whatever is asked again.
+	used  map[string]bool
+	timer *time.Timer
+}
+
+func (a *memoryApprovals) useToken(id string) {
+	if a.used == nil {
+		a.used = map[string]bool{}
+	}
+	a.used[id] = id != ""
 }
 
 // memoryApproval is one of them.
@@ -60,7 +70,7 @@ func (a *memoryApprovals) of(question string) *memoryApproval {
 // use is the gate for those who act upon an approval.
 func (m *Memory) use(ctx context.Context, c approval.UseCheck) (approval.Ruling, error) {
 	if m.gate == nil {
-		return approval.Ruling{Allowed: true, At: time.Now()}, nil
+		return approval.UseWithoutGate(c, time.Now()), nil
 	}
 	return m.gate.Use(ctx, c)
 }
@@ -74,8 +84,7 @@ func (t *memoryThread) attendApprovals() {
 			kept = append(kept, p)
 			continue
 		}
-		t.note(approval.Entry{Kind: approval.KindWithdrawn, Question: p.question, ParamsHash: p.action.ParamsHash,
-			Reason: "it is not asked any more"})
+		t.audit.note(trail.Withdrawn(p.question, p.action.ParamsHash, trail.NotAsked))
 	}
 	a.pending = kept
 	for _, q := range t.open {
@@ -90,15 +99,19 @@ func (t *memoryThread) attendApprovals() {
 		p.digest, p.asked, p.need = p.action.Digest(), p.action.Approvers, p.action.Needs(0)
 		p.limit(time.Now())
 		a.pending = append(a.pending, p)
-		t.note(approval.Entry{Kind: approval.KindAsked, Question: q.ID, ParamsHash: p.action.ParamsHash, Reason: p.action.Summary})
+		t.audit.note(trail.Asked(q.ID, p.action))
 	}
 	t.showApprovals()
 	t.timeApprovals()
 }
 
-func (t *memoryThread) note(e approval.Entry) {
-	e.Thread = t.id
-	t.audit.add(e)
+// withdrawApprovals ends what the thread asks, because its run ends.
+func (t *memoryThread) withdrawApprovals(why string) {
+	for _, p := range t.approvals.pending {
+		t.audit.note(trail.Withdrawn(p.question, p.action.ParamsHash, why))
+	}
+	t.approvals.pending = nil
+	t.audit.flush()
 }
 
 // showApprovals brings the view up to date. Views that were handed out stay as they are.
@@ -122,13 +135,13 @@ func (t *memoryThread) showApprovals() {
 type counted struct {
 	of     *memoryApproval
 	vote   approval.Vote
-	params json.RawMessage
-	need   int
+	ruling approval.Ruling
 }
 
 // decide counts the replies to approvals among the answers: all of them, or none. It returns the answers that are to be
 // given: the decision in place of a reply, and nothing while more approvals are needed.
-func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers, reply *ResumeReply) (map[string]pregel.Value, error) {
+func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Graph, byID map[string]pregel.Value, a answers,
+	by trail.Actor, reply *ResumeReply) (map[string]pregel.Value, error) {
 	var all []counted
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		if p := t.approvals.of(id); p != nil {
@@ -139,6 +152,7 @@ func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Gr
 			all = append(all, c)
 		}
 	}
+	t.noteAnswers(byID, by)
 	if len(all) == 0 {
 		return byID, nil
 	}
@@ -165,18 +179,21 @@ func (t *memoryThread) decide(ctx context.Context, m *Memory, g *graphadapter.Gr
 
 // count takes a reply in.
 func (t *memoryThread) count(c counted) (approval.Decision, bool) {
-	p, kind := c.of, approval.KindVoted
-	votes := append(slices.Clip(p.votes), c.vote)
-	p.need = max(p.need, c.need)
-	d, decided := p.action.Decide(p.question, votes, p.need, c.params)
+	p := c.of
+	standing, lapsed := c.ruling.Standing(p.votes)
+	for _, v := range lapsed {
+		t.audit.note(v.Lapsed(p.question, p.action))
+	}
+	votes := append(standing, c.vote)
+	t.approvals.useToken(c.vote.Token)
+	p.need = max(p.need, c.ruling.Need)
+	d, decided := p.action.Decide(p.question, votes, p.need, c.ruling.Params)
 	if decided {
-		kind = approval.KindAnswered
 		t.settleApproval(p, c.vote.By)
 	} else {
 		p.votes = votes
 	}
-	t.note(approval.Entry{Kind: kind, At: c.vote.At, Question: p.question, Who: c.vote.By, Verdict: c.vote.Verdict,
-		ParamsHash: p.action.ParamsHash, Token: c.vote.Token, Reason: c.vote.Reason, Policy: c.vote.Policy})
+	t.audit.note(trail.Voted(p.question, p.action, c.vote, decided))
 	return d, decided
 }
 

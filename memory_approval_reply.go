@@ -10,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // gateTimeout bounds one question to a gate: so long others wait to answer.
@@ -21,35 +22,38 @@ func (t *memoryThread) reply(ctx context.Context, m *Memory, g *graphadapter.Gra
 	if err != nil {
 		return counted{}, badAnswer(t.graph, t.id, p.question, err)
 	}
-	ruling := t.ungated(p, a.by)
+	check := g.Knowing(approval.ReplyCheck{Thread: t.id, Graph: t.graph, Node: p.node, Question: p.question,
+		Action: p.action, Asked: p.asked, Token: a.tokens[p.question], By: a.by, Reply: reply, Votes: p.votes})
+	ruling := t.ungated(p, check)
 	if m.gate != nil {
 		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 		defer cancel()
-		version, known := g.ToolVersion(p.action.Tool)
-		if !known {
-			version = p.action.ToolVersion // as its author wrote it down
-		}
-		ruling, err = m.gate.Reply(ctx, approval.ReplyCheck{Thread: t.id, Graph: t.graph, Node: p.node, Question: p.question,
-			Action: p.action, Asked: p.asked, Token: a.tokens[p.question], Reply: reply, Votes: p.votes, ToolVersion: version})
-		if err != nil {
+		if ruling, err = m.gate.Reply(ctx, check); err != nil {
 			return counted{}, err
+		}
+		if ruling.Allowed && t.approvals.used[ruling.Token] {
+			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeUsed, "the token was used before: a token counts once"
 		}
 	}
 	if !ruling.Allowed {
-		t.note(approval.Entry{Kind: approval.KindRefused, At: ruling.At, Question: p.question, Who: ruling.By, Verdict: reply.Verdict,
-			ParamsHash: p.action.ParamsHash, Token: ruling.Token, Code: ruling.Code, Reason: ruling.Reason, Policy: ruling.Policy})
+		t.audit.refuse(trail.Refused(p.question, ruling))
 		return counted{}, notAllowed(t.graph, t.id, p.question, ruling)
 	}
-	return counted{of: p, params: reply.Params, need: ruling.Need, vote: approval.Vote{By: ruling.By, Verdict: reply.Verdict,
-		Reason: reply.Reason, Token: ruling.Token, At: ruling.At, Policy: ruling.Policy}}, nil
+	return counted{of: p, ruling: ruling, vote: ruling.Vote(reply)}, nil
 }
 
 // ungated is the ruling where there is no gate: a reply counts for whoever it says, each of them once.
-func (t *memoryThread) ungated(p *memoryApproval, by string) approval.Ruling {
-	r := approval.Ruling{Allowed: true, By: by, Need: p.need, At: time.Now()}
-	if slices.ContainsFunc(p.votes, func(v approval.Vote) bool { return v.By == by }) {
+func (t *memoryThread) ungated(p *memoryApproval, c approval.ReplyCheck) approval.Ruling {
+	by := c.By
+	r := approval.Ruling{Allowed: true, By: by, Need: p.need, At: time.Now(), ValidFor: p.action.Validity(0)}
+	standing, _ := r.Standing(p.votes)
+	if slices.ContainsFunc(standing, func(v approval.Vote) bool { return v.By == by }) {
 		r.Allowed, r.Code = false, approval.CodeAlreadyGiven
 		r.Reason = fmt.Sprintf("%q has approved it: it takes %d different people", by, p.need)
+	}
+	var err error
+	if r.Params, err = c.Proposed(); err != nil {
+		r.Allowed, r.Code, r.Reason = false, approval.CodeMalformed, err.Error()
 	}
 	return r
 }

@@ -2,12 +2,12 @@ package superstep
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // limit gives those who are asked the action's time to answer.
@@ -54,8 +54,7 @@ func (t *memoryThread) approvalsDue() {
 	for _, p := range slices.Clone(t.approvals.pending) {
 		if !p.warn.IsZero() && !p.warn.After(now) {
 			p.warn = time.Time{}
-			t.note(approval.Entry{Kind: approval.KindWarned, Question: p.question, ParamsHash: p.action.ParamsHash,
-				Reason: fmt.Sprintf("nobody has decided, and the time is over at %s", p.due.UTC().Format(time.RFC3339))})
+			t.audit.note(trail.Warned(p.question, p.action, p.due))
 		}
 		if p.due.IsZero() || p.due.After(now) {
 			continue
@@ -73,27 +72,24 @@ func (t *memoryThread) approvalsDue() {
 
 // silent does what the action says of silence: it returns the answer that this is, or false when the question stays open.
 func (t *memoryThread) silent(p *memoryApproval, now time.Time) (pregel.Answer, bool) {
-	e := approval.Entry{Question: p.question, ParamsHash: p.action.ParamsHash, Reason: "nobody decided in time"}
 	switch {
 	case p.action.Silence == approval.SilenceEscalate && !p.escalated:
 		p.escalated, p.asked = true, p.action.Escalate
 		p.limit(now)
-		e.Kind = approval.KindEscalated
-		t.note(e)
+		t.audit.note(trail.Escalated(p.question, p.action))
 		return pregel.Answer{}, false
 	case p.action.Silence == approval.SilencePause:
 		p.missed, p.due = p.due, time.Time{}
-		e.Kind, e.Reason = approval.KindExpired, "nobody decided in time: the run is paused, and the question stays open"
-		t.note(e)
+		t.audit.note(trail.Missed(p.question, p.action))
 		if t.view.Paused == nil {
-			t.view.Paused = &PauseView{By: "superstep", Reason: fmt.Sprintf("nobody decided on the approval %s in time", p.question), At: now}
+			by, why := trail.Silence(p.question)
+			t.view.Paused = &PauseView{By: by, Reason: why, At: now}
 			t.pause.rests(t)
 		}
 		return pregel.Answer{}, false
 	}
-	d := p.action.Silent(p.question, p.votes)
-	e.Kind, e.Verdict = approval.KindExpired, d.Verdict
-	t.note(e)
+	d := p.action.Silent(p.question, p.votes, now)
+	t.audit.note(trail.Expired(p.action, d))
 	t.settleApproval(p, "nobody in time")
 	raw, err := json.Marshal(d)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // maxMemoryAudit bounds the entries that a thread in memory keeps: the newest. Its chain counts all of them.
@@ -18,53 +19,65 @@ const maxMemoryAudit = 10_000
 // thread's is held.
 type memoryAudit struct {
 	mu      sync.Mutex
-	chain   approval.Chain
+	state   trail.State
+	trail   trail.Trail
 	entries []approval.Entry
-	uses    map[string]bool
 }
 
-func (a *memoryAudit) add(e approval.Entry) {
+func newMemoryAudit(thread string) *memoryAudit {
+	a := &memoryAudit{}
+	a.trail = trail.Trail{State: &a.state, Thread: thread, Noted: func(e approval.Entry) {
+		a.entries = append(a.entries, e)
+		if n := len(a.entries); n > maxMemoryAudit {
+			a.entries = slices.Delete(a.entries, 0, n-maxMemoryAudit)
+		}
+	}}
+	return a
+}
+
+func (a *memoryAudit) note(all ...approval.Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.addLocked(e)
-}
-
-func (a *memoryAudit) addLocked(e approval.Entry) {
-	if e.At.IsZero() {
-		e.At = time.Now()
-	}
-	a.entries = append(a.entries, a.chain.Append(e))
-	if n := len(a.entries); n > maxMemoryAudit {
-		a.entries = slices.Delete(a.entries, 0, n-maxMemoryAudit)
+	for _, e := range all {
+		a.trail.Note(time.Now(), e)
 	}
 }
 
-// observe notes what became of approvals that tasks were given.
-func (a *memoryAudit) observe(thread string, e pregel.Event) {
-	if e.Kind != pregel.EventLedger {
-		return
-	}
-	uses, err := graphadapter.ApprovalUses(e.Value)
-	if err != nil {
-		return // its task cannot run on with it either, and says so
-	}
+// refuse counts what was refused.
+func (a *memoryAudit) refuse(e approval.Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, u := range uses {
-		if a.uses[u.ID] {
-			continue
-		}
-		if a.uses == nil {
-			a.uses = map[string]bool{}
-		}
-		a.uses[u.ID] = true
-		kind := approval.KindUsed
-		if !u.Used {
-			kind = approval.KindNotUsed
-		}
-		a.addLocked(approval.Entry{Kind: kind, Thread: thread, Question: u.Question, Who: u.By, Token: u.Token,
-			ParamsHash: u.ParamsHash, Code: approval.Code(u.Code), Reason: u.Why})
+	a.trail.Refuse(e, 1)
+	a.trail.Flush(time.Now(), false)
+}
+
+// flush notes what was refused and is in no entry yet: the run is over.
+func (a *memoryAudit) flush() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.trail.Flush(time.Now(), true)
+}
+
+// observe notes what ledgers tell.
+func (a *memoryAudit) observe(e pregel.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.trail.Happened(time.Now(), e)
+}
+
+// WithAuditSigner makes a [Memory] sign the ends of audits that are exported, as a worker does with WorkerConfig.AuditSigner.
+func WithAuditSigner(s approval.HeadSigner) MemoryOption {
+	return memoryOption(func(m *Memory) { m.heads = s })
+}
+
+func (m *Memory) exportOf(ctx context.Context, g *graphadapter.Graph, thread string) (approval.Export, error) {
+	var x approval.Export
+	var err error
+	if x.Entries, x.Chain, err = m.auditOf(ctx, g, thread); err != nil || m.heads == nil {
+		return x, err
 	}
+	x.Signed, err = m.heads.SignHead(approval.Head{Thread: thread, Chain: x.Chain})
+	return x, err
 }
 
 func (m *Memory) auditOf(_ context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error) {
@@ -74,5 +87,5 @@ func (m *Memory) auditOf(_ context.Context, g *graphadapter.Graph, thread string
 	}
 	t.audit.mu.Lock()
 	defer t.audit.mu.Unlock()
-	return slices.Clone(t.audit.entries), t.audit.chain, nil
+	return slices.Clone(t.audit.entries), t.audit.state.Chain, nil
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
@@ -29,24 +31,39 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelR
 	if err := checkCancel(r); err != nil {
 		return ThreadView{}, err
 	}
-	r.Reason = cmp.Or(r.Reason, "no reason given")
+	r.Mode = cmp.Or(r.Mode, CancelKeep)
 	t, err := m.thread(g, r.Thread, false)
 	if err != nil {
 		return ThreadView{}, err
 	}
 	t.mu.Lock()
+	by := trail.Actor{Claimed: r.By}
+	if t.done != nil && (t.undo != nil || t.view.Status == StatusRunning || t.view.rests() || r.Mode != CancelKeep) {
+		by, err = t.proven(ctx, m, approval.Control{Op: approval.OpCancel, On: string(r.Mode)}, asker{by: r.By, token: r.Token})
+	}
+	if err != nil {
+		defer t.mu.Unlock()
+		return t.view, err
+	}
+	r.By = by.Name()
 	undoing := t.undo != nil
+	if !undoing {
+		t.ending, t.endingBy = &r, by
+	}
 	switch {
 	case undoing && r.Mode == CancelDrop:
 		defer t.mu.Unlock()
 		return t.view, t.refuse(ErrRunning, "it was being cancelled with mode compensate already: drop came too late")
 	case undoing && r.Mode != CancelCompensate:
+		if !t.undo.enough {
+			t.audit.note(trail.Cancelled(by, string(r.Mode), r.Reason))
+		}
 		t.undo.enough = true
 	case undoing:
 	default:
 		t.pause.forget(t)
 		if t.view.Status == StatusRunning {
-			t.cancel(&cancelledError{r.Reason})
+			t.cancel(&cancelledError{cmp.Or(r.Reason, noReason)})
 		}
 	}
 	t.mu.Unlock()
@@ -61,16 +78,30 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelR
 		return t.view, nil
 	}
 	if t.view.rests() {
-		t.conclude(r.Reason)
+		t.conclude(cmp.Or(r.Reason, noReason))
 	}
-	if t.view.Status == StatusFinished || r.Mode == "" || r.Mode == CancelKeep {
+	if t.view.Status == StatusFinished || r.Mode == CancelKeep {
+		t.ending = nil
 		return t.view, nil
 	}
 	return t.cancelHard(ctx, m, g, r)
 }
 
+// noReason is why a run was cancelled for which nobody gave a reason.
+const noReason = "no reason given"
+
+// noteCancel notes what the thread's run is cancelled for, once; t.mu is held.
+func (t *memoryThread) noteCancel() {
+	if r := t.ending; r != nil {
+		t.ending = nil
+		t.audit.note(trail.Cancelled(t.endingBy, string(r.Mode), r.Reason))
+		t.withdrawApprovals(trail.CancelledRun)
+	}
+}
+
 // conclude ends a run that rests as cancelled; t.mu is held.
 func (t *memoryThread) conclude(reason string) {
+	t.noteCancel()
 	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
 	t.view.Held, t.view.Failure = false, nil
 	t.cause, t.open, t.view.Waits, t.events.waits = &cancelledError{reason}, nil, nil, nil
@@ -83,13 +114,13 @@ func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapte
 	if err := m.driver.Thread(g, t.id).Drop(ctx, compensate); err != nil {
 		return t.view, err
 	}
-	t.conclude(r.Reason)
+	t.conclude(cmp.Or(r.Reason, noReason))
 	t.events.due = nil // who waits again begins anew
 	t.view.Cancel = &CancelView{Mode: r.Mode, Reason: r.Reason, By: r.By}
 	if !compensate {
 		return t.view, nil
 	}
-	t.undo = &memoryUndo{reason: r.Reason}
+	t.undo = &memoryUndo{reason: cmp.Or(r.Reason, noReason)}
 	standing, d := t.effects.standing(), m.driver.Thread(g, t.id)
 	t.undoing(ctx, func(ctx context.Context) {
 		for _, e := range standing {
@@ -153,6 +184,7 @@ func (t *memoryThread) undone(ctx context.Context, d *graphadapter.Thread, p *me
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.view.Cancel.Undone++
+	t.audit.note(trail.Undone(p.of, state, evidence))
 }
 
 func (t *memoryThread) leave(p *memoryParked, reason string) {
@@ -161,6 +193,7 @@ func (t *memoryThread) leave(p *memoryParked, reason string) {
 	defer t.mu.Unlock()
 	t.view.Cancel.Left = append(t.view.Cancel.Left,
 		LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
+	t.audit.note(trail.Left(p.of, reason))
 }
 
 func (t *memoryThread) park(p *memoryParked) {
@@ -169,6 +202,7 @@ func (t *memoryThread) park(p *memoryParked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.undo.parked = append(t.undo.parked, p)
+	t.audit.note(trail.Unclear(p.of, p.question.ID, p.undone.Reason))
 }
 
 // askOrEnd lets the thread wait for people, or ends it; t.mu is held.
@@ -187,6 +221,7 @@ func (t *memoryThread) askOrEnd() {
 // endUndo ends the thread, and lists what nobody decided about; t.mu is held.
 func (t *memoryThread) endUndo() {
 	for _, p := range t.undo.parked {
+		t.audit.note(trail.Left(p.of, p.undone.Reason))
 		t.view.Cancel.Left = append(t.view.Cancel.Left,
 			LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: p.undone.Reason})
 	}
@@ -195,7 +230,8 @@ func (t *memoryThread) endUndo() {
 }
 
 // rule does what people decided about effects that could not be undone; t.mu is held.
-func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *graphadapter.Graph, byID map[string]pregel.Value) {
+func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *graphadapter.Graph, byID map[string]pregel.Value, by string) {
+	by = cmp.Or(by, "a person")
 	asked := t.undo.parked
 	t.undo.parked = nil
 	t.undoing(ctx, func(ctx context.Context) {
@@ -209,11 +245,11 @@ func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *grap
 			}
 			switch p.rulings++; graphadapter.ReadUndoRuling(ruling) {
 			case graphadapter.UndoRuledDone:
-				t.undone(ctx, d, p, ledger.StateCompensated, "undone, says a person")
+				t.undone(ctx, d, p, ledger.StateCompensated, "undone, says "+by)
 			case graphadapter.UndoRuledRepeat:
 				t.undoOne(ctx, d, g, p)
 			default:
-				t.leave(p, "left, says a person")
+				t.leave(p, "left, says "+by)
 			}
 		}
 	})

@@ -20,6 +20,9 @@ func (t *memoryThread) stopped(number int, ended graphadapter.RunResult, err err
 	t.tape.ends()
 	concludeView(&t.view, ended, err)
 	t.trace.complete(&t.view)
+	if t.view.Status == StatusCancelled {
+		t.noteCancel()
+	}
 	t.effects.ended(t.view.Status)
 	t.open, t.events.waits = splitQuestions(ended.Questions)
 	t.cause = err

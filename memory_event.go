@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // memoryEvents are the events of a thread in memory. They are guarded by the thread's lock.
@@ -28,7 +30,7 @@ type memoryEvent struct {
 	at time.Time
 }
 
-func (m *Memory) eventRun(_ context.Context, g *graphadapter.Graph, r EventRequest) (EventReply, error) {
+func (m *Memory) eventRun(ctx context.Context, g *graphadapter.Graph, r EventRequest) (EventReply, error) {
 	if err := checkEvent(r); err != nil {
 		return EventReply{}, err
 	}
@@ -43,11 +45,16 @@ func (m *Memory) eventRun(_ context.Context, g *graphadapter.Graph, r EventReque
 		reply.Nodes, reply.Repeated = nodes, true
 		return reply, nil
 	}
+	by, err := t.proven(ctx, m, approval.Control{Op: approval.OpEvent, On: r.Name}, asker{by: r.By, token: r.Token})
+	if err != nil {
+		return EventReply{}, err
+	}
+	r.By = by.Name()
 	under := t.view.Status == StatusRunning || t.pause.held
 	if !under && !t.view.rests() {
 		return EventReply{}, t.refuse(ErrAnswerRefused, "it takes no event: its run is "+string(t.view.Status))
 	}
-	if reply.Nodes, err = t.takeEvent(memoryEvent{r, time.Now()}, under); err != nil {
+	if reply.Nodes, err = t.takeEvent(memoryEvent{r, time.Now()}, under, by); err != nil {
 		return EventReply{}, err
 	}
 	if t.events.taken == nil {
@@ -60,7 +67,7 @@ func (m *Memory) eventRun(_ context.Context, g *graphadapter.Graph, r EventReque
 }
 
 // takeEvent gives an event to all who wait for it, or keeps it.
-func (t *memoryThread) takeEvent(e memoryEvent, under bool) (nodes []string, err error) {
+func (t *memoryThread) takeEvent(e memoryEvent, under bool, by trail.Actor) (nodes []string, err error) {
 	var answers []pregel.Answer
 	if !under {
 		for i, q := range t.events.waits {
@@ -74,15 +81,19 @@ func (t *memoryThread) takeEvent(e memoryEvent, under bool) (nodes []string, err
 			nodes = append(nodes, t.view.Waits[i].Node)
 		}
 	}
+	noted := trail.Event(by, e.Name, nodes)
 	switch {
 	case len(answers) > 0:
+		t.audit.note(noted)
 		t.giveEvents(answers)
 	case !t.events.room(len(e.Value)):
 		return nil, t.refuse(ErrRunning, fmt.Sprintf("nobody waits for the event %q yet, and it keeps no more than %d events and %d "+
 			"bytes of them", e.Name, graphadapter.MaxKeptEvents, graphadapter.MaxKeptBytes))
 	case under:
+		t.audit.note(noted)
 		t.events.sent = append(t.events.sent, e)
 	default:
+		t.audit.note(noted)
 		t.events.kept = append(t.events.kept, e)
 		t.view.Kept = t.events.views()
 	}

@@ -38,7 +38,7 @@ type gated struct {
 
 func newGated(t *testing.T) *gated {
 	t.Helper()
-	private, _, err := token.Generate("test")
+	private, _, err := token.Generate(approval.Owner{Issuer: "test"}, "test")
 	require.NoError(t, err)
 	g := &gated{office: newOffice(), staff: staff{}}
 	g.signer, err = token.ParseSigner(private)
@@ -139,10 +139,11 @@ func TestRevokedBetweenApprovalAndWrite(t *testing.T) {
 			_, err = g.thread.Wait(t.Context())
 			require.True(t, failedAs(err, "NotAllowed"), "%v", err)
 			require.Empty(t, g.paid)
-			require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered, approval.KindNotUsed}, audited(t, g.thread))
+			require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindPaused, approval.KindAnswered, approval.KindUnpaused,
+				approval.KindNotUsed}, audited(t, g.thread))
 			entries, _, err := g.thread.Audit(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, c.code, entries[2].Code)
+			require.Equal(t, c.code, entries[4].Code)
 			for name := range g.staff {
 				delete(g.staff, name)
 			}
@@ -184,7 +185,7 @@ func TestAbandonedApprovalIsWithdrawn(t *testing.T) {
 	require.NoError(t, g.thread.Cancel(t.Context(), "no more"))
 	_, err := g.thread.Approve(t.Context(), q.ID, g.token(t, q, "ann"))
 	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
-	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindWithdrawn}, audited(t, g.thread))
+	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindCancelled, approval.KindWithdrawn}, audited(t, g.thread))
 	result, err := g.thread.Retry(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, q.ID, result.Questions[0].ID)
@@ -192,6 +193,7 @@ func TestAbandonedApprovalIsWithdrawn(t *testing.T) {
 	require.NotEqual(t, q.ID, again.ID)
 	_, err = g.thread.Approve(t.Context(), again.ID, g.token(t, again, "ann"))
 	require.NoError(t, err)
-	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindWithdrawn, approval.KindAsked, approval.KindWithdrawn,
+	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindCancelled, approval.KindWithdrawn, approval.KindRetried,
+		approval.KindAsked, approval.KindWithdrawn,
 		approval.KindAsked, approval.KindAnswered, approval.KindUsed}, audited(t, g.thread))
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r UpdateRequest) (StateView, error) {
 	if err := checkUpdates(g.Spec, r); err != nil {
+		return StateView{}, err
+	}
+	if err := checkAsker(r.Thread, r.By, r.Reason); err != nil {
 		return StateView{}, err
 	}
 	if err := g.CheckUpdates(r.Subgraph, r.Updates); err != nil {
@@ -27,6 +32,13 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if t.view.Paused != nil && t.pause.answers != nil {
 		return StateView{}, t.refuse(ErrRunning, "it has answers to go on with when it is unpaused: unpause it, then update its state")
 	}
+	by := trail.Actor{Claimed: r.By}
+	if t.done != nil {
+		by, err = t.proven(ctx, m, approval.Control{Op: approval.OpUpdate}, asker{by: r.By, token: r.Token})
+	}
+	if err != nil {
+		return StateView{}, err
+	}
 	snapshot, err := m.driver.Thread(g, r.Thread).Update(ctx, r.Checkpoint, r.Subgraph, r.Updates)
 	if err != nil {
 		return StateView{}, t.updateError(r, err)
@@ -35,6 +47,7 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if err != nil {
 		return StateView{}, err
 	}
+	t.audit.note(trail.Updated(by, r.Updates, snapshot.Checkpoint, r.Reason))
 	t.updated(snapshot, open)
 	view := snapshotView(t.graph, t.id, snapshot, false)
 	view.Status, view.Questions = t.view.Status, t.view.Questions
@@ -102,7 +115,7 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	if r.Checkpoint == "" {
 		return ThreadView{}, noCheckpoint(t.graph, t.id, "")
 	}
-	start := StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, branch: true}
+	start := StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, branch: true, By: r.By, Reason: r.Reason, Token: r.Token}
 	if r.As == "" {
 		start.Thread = t.id
 		return m.startRun(ctx, g, start)
@@ -119,6 +132,10 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	}
 	as.mu.Lock()
 	defer as.mu.Unlock()
+	by, err := as.proven(ctx, m, approval.Control{Op: approval.OpFork, On: r.Checkpoint}, asker{by: r.By, token: r.Token})
+	if err != nil {
+		return ThreadView{}, err
+	}
 	fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, m.driver.Thread(g, r.As))
 	if err != nil {
 		return ThreadView{}, refusal(t.graph, t.id, err)
@@ -127,23 +144,27 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 		return ThreadView{}, existsAlready(t.graph, r.As)
 	}
 	as.options = start
-	return as.begin(ctx, m, g, pregel.Input{}, r.Checkpoint)
+	return as.begin(ctx, m, g, pregel.Input{}, r.Checkpoint, trail.Forked(by, r.Thread, r.Checkpoint, r.Reason))
 }
 
-func (m *Memory) drainRun(_ context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error) {
-	reason, err := drainReason(thread, reason)
-	if err != nil {
+func (m *Memory) drainRun(ctx context.Context, g *graphadapter.Graph, r DrainRequest) (ThreadView, error) {
+	if err := checkDrain(&r); err != nil {
 		return ThreadView{}, err
 	}
-	t, err := m.begun(g, thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return ThreadView{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.view.Status == StatusRunning {
+		by, err := t.proven(ctx, m, approval.Control{Op: approval.OpDrain}, asker{by: r.By, token: r.Token})
+		if err != nil {
+			return t.view, err
+		}
 		select {
-		case t.drain <- reason:
+		case t.drain <- r.Reason:
+			t.audit.note(trail.Drained(by, r.Reason))
 		default: // it has been asked already
 		}
 	}

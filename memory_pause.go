@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // memoryPause is what a thread in memory has to know of its pauses. It is guarded by the thread's lock.
@@ -32,22 +34,43 @@ func (m *Memory) pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseReq
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	again := r.ID != "" && slices.Contains(t.pause.seen, r.ID)
+	open := t.undo == nil && (t.view.Status == StatusRunning || t.view.rests())
+	by := trail.Actor{Claimed: r.By}
+	if !again && open {
+		if by, err = t.proven(ctx, m, t.pauseControl(unpause), asker{by: r.By, token: r.Token}); err != nil {
+			return PauseReply{}, err
+		}
+		r.By = by.Name()
+	}
 	if r.ID != "" && !again {
 		t.pause.seen = append(t.pause.seen, r.ID)
 	}
 	reply := PauseReply{Thread: t.id}
-	open := t.undo == nil && (t.view.Status == StatusRunning || t.view.rests())
 	if !again && open && unpause != (t.view.Paused == nil) {
 		reply.Changed = true
 		if unpause {
+			t.audit.note(trail.Unpaused(by, r.Reason))
 			err = t.goOn(ctx, m, g)
 		} else {
 			t.view.Paused = &PauseView{By: r.By, Reason: r.Reason, At: time.Now()}
+			t.audit.note(trail.Paused(by, r.Reason))
 			t.pause.rests(t)
 		}
 	}
 	reply.Status, reply.Paused = t.view.Status, t.view.Paused
 	return reply, err
+}
+
+// pauseControl is what a pause, or its end, does to the thread.
+func (t *memoryThread) pauseControl(unpause bool) approval.Control {
+	c := approval.Control{Op: approval.OpPause}
+	if unpause {
+		c.Op = approval.OpUnpause
+		if t.view.Paused != nil {
+			c.On = approval.PausedAt(t.view.Paused.At)
+		}
+	}
+	return c
 }
 
 // rests makes a pause the status of a run that rests, and shuts the gate of one that does not.

@@ -27,6 +27,8 @@ type StartRequest struct {
 	branch bool
 	// notices makes the run tell people outside of its questions.
 	notices bool
+	// governed says that what is done to runs is under rules.
+	governed bool
 	// served is the fingerprint of the graph as a worker served it when it was asked about the request.
 	served string
 	// Durability is "sync", "async" or "exit"; "" means the graph's own, which is sync unless it says otherwise.
@@ -51,6 +53,9 @@ type StartRequest struct {
 	Context json.RawMessage
 	// Requester is on whose behalf the run is, at most 200 bytes; see [WithRequester].
 	Requester string
+	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want
+	// that. They are in the audit when the run is a retry or a fork, or is given answers or a command.
+	By, Reason, Token string
 }
 
 // StateRequest asks for a thread's state.
@@ -97,6 +102,8 @@ type UpdateRequest struct {
 	// ID makes the request idempotent, for callers who never learnt what became of it: the thread's last run takes the
 	// same ID once. "" makes one. At most 200 bytes.
 	ID string
+	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want that.
+	By, Reason, Token string
 }
 
 // ForkRequest asks for a run from an earlier checkpoint of a thread.
@@ -107,6 +114,22 @@ type ForkRequest struct {
 	// As is the id of a new thread to run it on: that one begins with the checkpoint, and Thread stays as it is. "" means
 	// Thread itself, whose history keeps both branches.
 	As string
+	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want that.
+	By, Reason, Token string
+}
+
+// RetryRequest asks to continue a thread after a failure.
+type RetryRequest struct {
+	Thread string
+	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want that.
+	By, Reason, Token string
+}
+
+// DrainRequest asks a thread's run to stop before its next superstep.
+type DrainRequest struct {
+	Thread string
+	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want that.
+	By, Reason, Token string
 }
 
 // StreamMode says what of a run is streamed: LangGraph's modes.

@@ -30,19 +30,21 @@ type Runtime interface {
 	// forkRun begins a run from an earlier checkpoint and returns when it is accepted.
 	forkRun(ctx context.Context, g *graphadapter.Graph, r ForkRequest) (ThreadView, error)
 	// drainRun asks the open run to stop before its next superstep and returns when that is accepted.
-	drainRun(ctx context.Context, g *graphadapter.Graph, thread, reason string) (ThreadView, error)
+	drainRun(ctx context.Context, g *graphadapter.Graph, r DrainRequest) (ThreadView, error)
 	// pauseRun pauses the open run, or lets it go on, and returns when that is accepted or stored.
 	pauseRun(ctx context.Context, g *graphadapter.Graph, r PauseRequest, unpause bool) (PauseReply, error)
 	// eventRun sends an event and returns when it is taken or stored.
 	eventRun(ctx context.Context, g *graphadapter.Graph, r EventRequest) (EventReply, error)
 	// retryRun goes on after a failure and returns when that is accepted.
-	retryRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error)
+	retryRun(ctx context.Context, g *graphadapter.Graph, r RetryRequest) (ThreadView, error)
 	// cancelRun ends the open run and returns when it has ended, or waits for people to decide what it leaves.
 	cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelRequest) (ThreadView, error)
 	// effectsOf returns what a thread did outside.
 	effectsOf(ctx context.Context, g *graphadapter.Graph, thread string) (EffectsView, error)
-	// auditOf returns the record of a thread's approvals, and the chain that it ends in.
+	// auditOf returns a thread's record, and the chain that it ends in.
 	auditOf(ctx context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error)
+	// exportOf returns the same with the end of the chain as a worker signs it.
+	exportOf(ctx context.Context, g *graphadapter.Graph, thread string) (approval.Export, error)
 	// streamRun returns what the thread's runs stream.
 	streamRun(ctx context.Context, g *graphadapter.Graph, r StreamRequest) iter.Seq2[StreamPart, error]
 }

@@ -71,8 +71,9 @@ func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts 
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
 // again. It is refused with [ErrNotFailed] when the thread's run did not fail and was not cancelled.
-func (t *Thread[Out]) Retry(ctx context.Context) (Result[Out], error) {
-	if _, err := t.runtime.retryRun(ctx, t.graph, t.id); err != nil {
+func (t *Thread[Out]) Retry(ctx context.Context, opts ...ControlOption) (Result[Out], error) {
+	a := askerOf(opts)
+	if _, err := t.runtime.retryRun(ctx, t.graph, RetryRequest{Thread: t.id, By: a.by, Reason: a.reason, Token: a.token}); err != nil {
 		return Result[Out]{}, err
 	}
 	return t.Wait(ctx)

@@ -10,18 +10,14 @@ import (
 type ReplyOption interface{ applyReply(*replyOptions) }
 
 type replyOptions struct {
-	token, reason, by, id string
-	tokens                map[string]string
+	asker
+	id     string
+	tokens map[string]string
 }
 
 type replyOption func(*replyOptions)
 
 func (o replyOption) applyReply(r *replyOptions) { o(r) }
-
-// WithToken proves who answers: a token for this question, signed by somebody whose key the gate knows.
-func WithToken(token string) ReplyOption {
-	return replyOption(func(r *replyOptions) { r.token = token })
-}
 
 // WithTokens proves it for several questions that are answered at once, by their ids as they were given.
 func WithTokens(tokens map[string]string) ReplyOption {
@@ -43,12 +39,8 @@ func (id requestID) applyEvent(r *EventRequest) { r.ID = string(id) }
 // of the next, also when its run is over. Example: the id that a webhook is delivered under.
 func WithRequestID(id string) RequestID { return requestID(id) }
 
-// WithReason says why, for the record: at most 1,000 bytes.
-func WithReason(reason string) ReplyOption {
-	return replyOption(func(r *replyOptions) { r.reason = reason })
-}
-
-// AnsweredBy names who answers where nobody proves it: in a [Memory] without a gate.
+// AnsweredBy names who answers. In a [Memory] without a gate the answer counts as theirs; a gate refuses it when its token
+// is somebody else's (approval.CodeWrongPerson).
 func AnsweredBy(name string) ReplyOption { return replyOption(func(r *replyOptions) { r.by = name }) }
 
 // Approve approves the action of a question of [Approve], [WithApproval] or an [Effect], and waits as Wait does. The
@@ -89,10 +81,20 @@ func replyOptionsOf(opts []ReplyOption) (o replyOptions) {
 	return o
 }
 
-// Audit returns the record of the thread's approvals, oldest first, and the chain that it ends in: who was asked, what was
-// said and refused, and what was done. [approval.VerifyEntries] proves that nothing was changed. A [Memory] keeps the
+// Audit returns the thread's record, oldest first, and the chain that it ends in: who was asked for approvals, what was said
+// and refused, and what was done; who paused, cancelled, retried, forked, updated, drained, answered or sent an event; and
+// what became of writes that were unclear or taken back. [approval.VerifyEntries] proves that nothing was changed. A [Memory] keeps the
 // newest 10,000 entries, a [Client] those of the runs that the server still has. Errors: ErrNotFound; of a Client those of
 // its Audit.
+//
+// AuditExport is the form of it that is proven elsewhere.
 func (t *Thread[Out]) Audit(ctx context.Context) ([]approval.Entry, approval.Chain, error) {
 	return t.runtime.auditOf(ctx, t.graph, t.id)
+}
+
+// AuditExport is [Thread.Audit] with the end of the chain as a worker signs it ([WorkerConfig].AuditSigner): what is kept
+// elsewhere ([approval.WriteExport]) is proven there ([approval.Export.Verify]), with public keys alone. Signed is "" when
+// no worker that answers has a key for that. Errors: those of Audit.
+func (t *Thread[Out]) AuditExport(ctx context.Context) (approval.Export, error) {
+	return t.runtime.exportOf(ctx, t.graph, t.id)
 }

@@ -29,6 +29,7 @@ type claims struct {
 // office is a graph that pays claims out, above 100 with an approval that the test shapes.
 type office struct {
 	paid   []claimOf
+	made   map[string]string // receipts, by key
 	shape  func(*approval.Action)
 	effect *superstep.Effect[claimOf, string]
 	graph  *superstep.Graph[claims]
@@ -38,11 +39,18 @@ func newOffice() *office { return newOfficeOf("v1") }
 
 // newOfficeOf is one whose tool has that version.
 func newOfficeOf(version string) *office {
-	o := &office{shape: func(*approval.Action) {}}
+	o := &office{shape: func(*approval.Action) {}, made: map[string]string{}}
 	o.effect = &superstep.Effect[claimOf, string]{Name: "bank.pay", Version: version, Target: superstep.TargetKeyed,
-		Do: func(_ context.Context, _ string, c claimOf) (string, error) {
+		Do: func(_ context.Context, key string, c claimOf) (string, error) {
 			o.paid = append(o.paid, c)
-			return fmt.Sprintf("paid %d", c.Amount), nil
+			o.made[key] = fmt.Sprintf("paid %d", c.Amount)
+			return o.made[key], nil
+		},
+		Lookup: func(_ context.Context, key string, _ claimOf) (superstep.Finding[string], error) {
+			if receipt, made := o.made[key]; made {
+				return superstep.Finding[string]{Status: superstep.FindingCommitted, Receipt: receipt}, nil
+			}
+			return superstep.Finding[string]{Status: superstep.FindingNotFound}, nil
 		},
 		Approval: func(c claimOf) (approval.Action, bool) {
 			a := approval.Action{Summary: fmt.Sprintf("Pay %d", c.Amount), Secrets: []string{"/card"}}

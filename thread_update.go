@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 
 	"superstep.dev/graphadapter"
@@ -74,8 +75,10 @@ func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate
 //
 // Errors: [ErrNotFound] for an unknown thread or checkpoint; [ErrRunning] while a run is under way; [ErrBadInput] when
 // the thread as exists.
-func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string) (*Thread[Out], error) {
-	if _, err := t.runtime.forkRun(ctx, t.graph, ForkRequest{Thread: t.id, Checkpoint: checkpoint, As: as}); err != nil {
+func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string, opts ...ControlOption) (*Thread[Out], error) {
+	a := askerOf(opts)
+	r := ForkRequest{Thread: t.id, Checkpoint: checkpoint, As: as, By: a.by, Reason: a.reason, Token: a.token}
+	if _, err := t.runtime.forkRun(ctx, t.graph, r); err != nil {
 		return nil, err
 	}
 	if as == "" {
@@ -104,7 +107,8 @@ func (t *Thread[Out]) Command(ctx context.Context, c Command[Out], opts ...RunOp
 // Drain asks the thread's run to stop before its next superstep, and returns when that is accepted: the superstep under way
 // ends and is kept, and Wait tells when the thread stands still. Invoke without input goes on. A run that does not run, or
 // ends with this superstep, just stays as it is. The reason, at most 1,000 bytes, is in [Result].Drained.
-func (t *Thread[Out]) Drain(ctx context.Context, reason string) error {
-	_, err := t.runtime.drainRun(ctx, t.graph, t.id, reason)
+func (t *Thread[Out]) Drain(ctx context.Context, reason string, opts ...ControlOption) error {
+	a := askerOf(opts)
+	_, err := t.runtime.drainRun(ctx, t.graph, DrainRequest{Thread: t.id, Reason: cmp.Or(reason, a.reason), By: a.by, Token: a.token})
 	return err
 }

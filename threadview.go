@@ -180,7 +180,7 @@ type ResumeRequest struct {
 	// Answers answer several questions at once, all or none, by the questions' ids or unambiguous starts of them; Question and
 	// Value are empty then. At most 256 KiB together.
 	Answers map[string]json.RawMessage
-	// By names who answers.
+	// By names who answers; "" for whoever the token names. An approval whose token names somebody else is refused.
 	By string
 	// Token proves who answers a question that asks for an approval; others need none. With Answers there are Tokens, by the
 	// same keys.
@@ -203,6 +203,8 @@ type ResumeReply struct {
 	// Accepted is false, and Repeated true, when this very request had been taken before.
 	Accepted bool `json:"accepted"`
 	Repeated bool `json:"repeated,omitempty"`
+	// By is whose approval, rejection or edit it counts as; "" for other answers.
+	By string `json:"by,omitempty"`
 	// Votes are the approvals of the question so far, of the Need that it takes; 0 for other answers.
 	Votes int `json:"votes,omitempty"`
 	Need  int `json:"need,omitempty"`

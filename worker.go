@@ -51,6 +51,8 @@ type WorkerConfig struct {
 	// Gate verifies answers to approvals, and is asked again right before what was approved is done. Nil is closed: such a
 	// worker takes no answer to an approval and does nothing that needs one. All workers of a queue need the same gate.
 	Gate *approval.Gate
+	// AuditSigner signs the end of a thread's audit for those who export it: a token.Signer of a worker's key. Nil signs none.
+	AuditSigner approval.HeadSigner
 	// Notify is told of every question that runs ask, of warnings and of deadlines that pass, so that people hear of them:
 	// superstep.dev/approval/webhook posts them to URLs. Nothing waits for it, and it is tried for a day. Runs that began
 	// while the worker had none tell nobody before they are invoked anew. Give it to all workers of the task queue. Nil

@@ -2,12 +2,14 @@ package superstep
 
 import (
 	"context"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 
 	"superstep.dev/activities"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
@@ -31,7 +33,8 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	past := replays{c, cfg.DataConverter, adapters}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.Options.DisableWorkflowWorker {
-		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Leading(leaders...).Register(r)
+		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
+			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Register(r)
 	}
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
 		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)
@@ -53,6 +56,22 @@ func (l liveTransport) Publish(ctx context.Context, e graphadapter.LiveEmission)
 // Ended implements activities.Live.
 func (l liveTransport) Ended(ctx context.Context, t graphadapter.LiveTask) error {
 	return l.to.Ended(ctx, LiveTask(t))
+}
+
+// mayWithin bounds a question to the gate within a query.
+const mayWithin = time.Second
+
+// mayOf asks a gate in passing: what counts is what it says when the run asks.
+func mayOf(g *approval.Gate) func(approval.ControlCheck) approval.Ruling {
+	return func(c approval.ControlCheck) approval.Ruling {
+		ctx, cancel := context.WithTimeout(context.Background(), mayWithin)
+		defer cancel()
+		ruling, err := g.Control(ctx, c)
+		if err != nil {
+			return approval.Ruling{Code: approval.CodeUnavailable, Reason: "the gate does not answer now: see the worker's log"}
+		}
+		return ruling
+	}
 }
 
 // replays go through the runs of a worker's graphs.

@@ -52,6 +52,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
+	r.RegisterActivityWithOptions(n.Control, activity.RegisterOptions{Name: graphadapter.ControlActivity})
 	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
 	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
 	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})

@@ -61,6 +61,16 @@ func (n *Nodes) Verify(ctx context.Context, req graphadapter.VerifyRequest) (gra
 	return reply, nil
 }
 
+// Control is the activity that says whether something may be done to a run, as things are now. A worker without a gate has no
+// rules that it could be against.
+func (n *Nodes) Control(ctx context.Context, check approval.ControlCheck) (approval.Ruling, error) {
+	ruling, err := n.gate.Control(ctx, check)
+	if ruling.Cause != nil {
+		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "op", check.Control.Op, "error", ruling.Cause)
+	}
+	return ruling, err
+}
+
 // verification is one execution of the activity.
 type verification struct {
 	gate  *approval.Gate
@@ -82,8 +92,7 @@ func (v *verification) request(ctx context.Context, replies []graphadapter.Verif
 	}
 	for i, one := range replies {
 		if all && one.Reply.Verdict == approval.VerdictApprove {
-			v.votes[one.Question] = append(v.votes[one.Question], approval.Vote{By: rulings[i].By, Verdict: one.Reply.Verdict,
-				Reason: one.Reply.Reason, Token: rulings[i].Token, At: rulings[i].At, Policy: rulings[i].Policy})
+			v.votes[one.Question] = append(v.votes[one.Question], rulings[i].Vote(one.Reply))
 		}
 	}
 	return rulings, nil
@@ -102,21 +111,12 @@ func (v *verification) one(ctx context.Context, one graphadapter.VerifyOne) (app
 	if err := json.Unmarshal(q.Action, &action); err != nil {
 		return approval.Ruling{Code: approval.CodeMalformed, Reason: "the action that the question is about cannot be read"}, nil
 	}
-	ruling, err := v.gate.Reply(ctx, approval.ReplyCheck{
+	ruling, err := v.gate.Reply(ctx, v.graph.Knowing(approval.ReplyCheck{
 		Thread: v.req.Thread, Graph: v.req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
-		Token: one.Token, Reply: one.Reply, Votes: v.votes[one.Question], ToolVersion: v.toolVersion(action),
-	})
+		Token: one.Token, By: one.By, Reply: one.Reply, Votes: v.votes[one.Question],
+	}))
 	if ruling.Cause != nil {
 		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", v.req.Thread, "question", q.ID, "error", ruling.Cause)
 	}
 	return ruling, err
-}
-
-// toolVersion is the version of the action's tool that this worker has. A tool that is no effect of the graph has none but
-// the one that its author wrote down.
-func (v *verification) toolVersion(a approval.Action) string {
-	if version, ok := v.graph.ToolVersion(a.Tool); ok {
-		return version
-	}
-	return a.ToolVersion
 }

@@ -70,7 +70,10 @@ type Action struct {
 	// Within is the time to answer, in milliseconds, 0 for ever; Warn is how long before its end people are warned.
 	Within int64 `json:"within_ms,omitempty"`
 	Warn   int64 `json:"warn_ms,omitempty"`
-	// Silence says what follows when it is over, Default the verdict with SilenceDefault, and Escalate who is asked
+	// ValidFor is how long an approval counts once it was given, in milliseconds: whoever would act upon it later asks
+	// anew. 0 is [DefaultValidity] with a high or critical risk, and for ever with a lower one. A policy may want less.
+	ValidFor int64 `json:"valid_for_ms,omitempty"`
+	// Silence says what follows when the time to answer is over, Default the verdict with SilenceDefault, and Escalate who is asked
 	// then with SilenceEscalate.
 	Silence  Silence  `json:"silence,omitempty"`
 	Default  Verdict  `json:"default,omitempty"`
@@ -87,10 +90,21 @@ type Action struct {
 // Before is what was asked before, and why it is asked anew.
 type Before struct {
 	Question string `json:"question"`
-	// By is who proposed other parameters; "" when the action drifted.
+	// By is who proposed other parameters; "" when the action drifted, or its approval counts no more.
 	By string `json:"by,omitempty"`
 	// Params are those of the question before, and Changed names what is different: "params", "tool_version",
-	// "plan_version", "permissions", "watch.NAME".
+	// "plan_version", "permissions", "watch.NAME", or "approval" for nothing but that the approval counts no more.
 	Params  json.RawMessage `json:"params,omitempty"`
 	Changed []string        `json:"changed,omitempty"`
+	// Proposers are all who have proposed parameters since the action was first asked about: what is asked about now may
+	// be from any of them.
+	Proposers []string `json:"proposers,omitempty"`
+}
+
+// Proposers are the people who have changed the action's parameters since it was first asked about.
+func (a Action) Proposers() []string {
+	if a.Before == nil {
+		return nil
+	}
+	return a.Before.Proposers
 }

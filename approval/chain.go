@@ -21,8 +21,9 @@ func (c *Chain) Append(e Entry) Entry {
 // bounded returns the entry in a form that is the same after it was stored as JSON and read.
 func (e Entry) bounded() Entry {
 	for _, text := range []*string{
-		(*string)(&e.Kind), &e.Thread, &e.Question, &e.Who, (*string)(&e.Verdict), &e.ParamsHash, &e.Token, (*string)(&e.Code),
+		(*string)(&e.Kind), &e.Thread, &e.Question, &e.Who, (*string)(&e.Verdict), &e.ParamsHash, &e.Token, &e.KeyID, (*string)(&e.Code),
 		&e.Reason, &e.Policy,
+		&e.Claimed, (*string)(&e.Op), &e.Mode, &e.Node, &e.Effect, &e.EffectKey, &e.State, &e.Checkpoint, &e.From, &e.Event,
 	} {
 		*text = clip.Text(*text, MaxReason)
 	}

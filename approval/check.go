@@ -17,6 +17,7 @@ func (a Action) Normal() (Action, error) {
 	a.Silence = orElse(a.Silence, SilenceDeny)
 	a.Drift = orElse(a.Drift, DriftAsk)
 	a.Quorum = max(a.Quorum, 1)
+	a.ValidFor = a.Validity(0).Milliseconds()
 	a.Permissions = slices.Compact(slices.Sorted(slices.Values(a.Permissions)))
 	return a, nil
 }
@@ -123,6 +124,8 @@ func (a Action) checkTimes() (string, string) {
 		return "warn_ms", "it is not negative"
 	case a.Warn > 0 && a.Warn >= a.Within:
 		return "warn_ms", "people are warned before the end: it is less than within_ms"
+	case a.ValidFor < 0 || a.ValidFor > MaxWithin:
+		return "valid_for_ms", fmt.Sprintf("it is 0, which follows from the risk, to %d milliseconds", MaxWithin)
 	}
 	return "", ""
 }

@@ -1,6 +1,9 @@
 package approval
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // MaxQuorum bounds the approvals that one action can need.
 const MaxQuorum = 20
@@ -16,7 +19,7 @@ func (a Action) Decide(question string, votes []Vote, need int, proposed json.Ra
 	}
 	last := votes[len(votes)-1]
 	d := a.decision(question, last.Verdict)
-	d.Reason, d.Votes = last.Reason, votes
+	d.Reason, d.Votes, d.At = last.Reason, votes, last.At
 	switch last.Verdict {
 	case VerdictEdit:
 		d.Params = proposed
@@ -26,14 +29,14 @@ func (a Action) Decide(question string, votes []Vote, need int, proposed json.Ra
 	return d, true
 }
 
-// Silent returns what is decided when nobody has answered in time: Default where Silence says so, and otherwise that
+// Silent returns what is decided when nobody has answered in time, now: Default where Silence says so, and otherwise that
 // the action is not done. votes are those of an incomplete quorum.
-func (a Action) Silent(question string, votes []Vote) Decision {
+func (a Action) Silent(question string, votes []Vote, now time.Time) Decision {
 	d := a.decision(question, VerdictExpired)
 	if a.Silence == SilenceDefault && (a.Default == VerdictApprove || a.Default == VerdictReject) {
 		d.Verdict = a.Default
 	}
-	d.Reason, d.Votes = "nobody decided in time", votes
+	d.Reason, d.Votes, d.At = "nobody decided in time", votes, now
 	return d
 }
 

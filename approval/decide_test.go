@@ -72,7 +72,7 @@ func TestSilent(t *testing.T) {
 		{approval.SilenceEscalate, approval.VerdictApprove, approval.VerdictExpired},
 	} {
 		a := approval.Action{Silence: c.silence, Default: c.given}
-		if d := a.Silent("q-1", nil); d.Verdict != c.want || d.Question != "q-1" || d.Digest != a.Digest() {
+		if d := a.Silent("q-1", nil, now); d.Verdict != c.want || d.Question != "q-1" || d.Digest != a.Digest() {
 			t.Errorf("silence %q with default %q decides %+v, want %s", c.silence, c.given, d, c.want)
 		}
 	}

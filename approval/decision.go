@@ -37,9 +37,16 @@ type Vote struct {
 	By      string    `json:"by"`
 	Verdict Verdict   `json:"verdict"`
 	Reason  string    `json:"reason,omitempty"`
-	Token   string    `json:"token,omitempty"` // the token's id, never the token
+	Token   string    `json:"token,omitempty"`  // the token's id, never the token
+	KeyID   string    `json:"key_id,omitempty"` // of the key that signed the token
 	At      time.Time `json:"at"`
 	Policy  string    `json:"policy,omitempty"` // the version of policy and directory that allowed it
+}
+
+// Lapsed is the entry of an audit that says that the vote counts no more.
+func (v Vote) Lapsed(question string, a Action) Entry {
+	return Entry{Kind: KindLapsed, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash, Token: v.Token,
+		KeyID: v.KeyID, Code: CodeLapsed, Reason: "it was given at " + stamp(v.At) + ", too long ago to count"}
 }
 
 // Decision is the answer that a task gets: it is bound to what was asked.
@@ -53,4 +60,6 @@ type Decision struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 	Votes  []Vote          `json:"votes,omitempty"`
+	// At is when it was made: by the last vote, or by silence.
+	At time.Time `json:"at,omitzero"`
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
+	"strings"
 )
 
 // MaxChanges is the most that [Diff] tells.
@@ -83,7 +83,7 @@ func (d *differ) inside(path string, was, is any, hidden [][]string) bool {
 	}
 	if was, is, ok := both[[]any](was, is); ok {
 		for i := range max(len(was), len(is)) {
-			name := strconv.Itoa(i)
+			name := indexName(i)
 			d.compare(joinPointer(path, name), item(was, i), item(is, i), below(hidden, name))
 		}
 		return true
@@ -114,7 +114,7 @@ func item(list []any, i int) *any {
 func below(hidden [][]string, name string) [][]string {
 	var out [][]string
 	for _, names := range hidden {
-		if names[0] == name {
+		if len(names) > 0 && strings.EqualFold(names[0], name) {
 			out = append(out, names[1:])
 		}
 	}

@@ -33,17 +33,18 @@ func record(t *testing.T) ([]approval.Entry, approval.Chain) {
 func TestExportedAuditIsProvenLater(t *testing.T) {
 	all, chain := record(t)
 	var sink bytes.Buffer
-	require.NoError(t, approval.WriteEntries(&sink, all))
+	require.NoError(t, approval.WriteExport(&sink, approval.Export{Entries: all}))
 	require.Equal(t, 3, strings.Count(sink.String(), "\n"))
-	again, err := approval.ReadEntries(bytes.NewReader(sink.Bytes()))
+	again, err := approval.ReadExport(bytes.NewReader(sink.Bytes()))
 	require.NoError(t, err)
-	end, err := approval.VerifyEntries(approval.Chain{}, again)
+	require.Equal(t, chain, again.Chain)
+	end, err := approval.VerifyEntries(approval.Chain{}, again.Entries)
 	require.NoError(t, err)
 	require.NoError(t, end.Ends(chain))
 
-	forged, err := approval.ReadEntries(strings.NewReader(strings.ReplaceAll(sink.String(), `"who":"ann"`, `"who":"bob"`)))
+	forged, err := approval.ReadExport(strings.NewReader(strings.ReplaceAll(sink.String(), `"who":"ann"`, `"who":"bob"`)))
 	require.NoError(t, err)
-	_, err = approval.VerifyEntries(approval.Chain{}, forged)
+	_, err = approval.VerifyEntries(approval.Chain{}, forged.Entries)
 	var broken *approval.BrokenError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, 3, broken.Seq)
@@ -64,12 +65,12 @@ func (f *full) Write(p []byte) (int, error) {
 
 func TestExportThatFailsSaysWhere(t *testing.T) {
 	all, _ := record(t)
-	err := approval.WriteEntries(&full{left: 1000}, all)
+	err := approval.WriteExport(&full{left: 1000}, approval.Export{Entries: all})
 	require.ErrorIs(t, err, errFull)
 	require.ErrorContains(t, err, "entry 2")
 
-	_, err = approval.ReadEntries(strings.NewReader("{\"seq\":1}\n{\"seq\":}\n"))
+	_, err = approval.ReadExport(strings.NewReader("{\"seq\":1}\n{\"seq\":}\n"))
 	require.ErrorContains(t, err, "line 2")
-	_, err = approval.ReadEntries(strings.NewReader("{}\n" + strings.Repeat("x", 1<<20)))
+	_, err = approval.ReadExport(strings.NewReader("{}\n" + strings.Repeat("x", 1<<20)))
 	require.ErrorContains(t, err, "line 2")
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -12,6 +13,8 @@ const (
 	CodeUnsigned     Code = "unsigned"      // no token
 	CodeMalformed    Code = "malformed"     // a token, reply or parameters that cannot be read
 	CodeSignature    Code = "signature"     // not signed by a key that is known and active
+	CodeWrongKey     Code = "wrong_key"     // signed by a key that is another person's
+	CodeWrongPerson  Code = "wrong_person"  // the reply says that it is from another person than its token
 	CodeRetiredKey   Code = "retired_key"   // signed by a key that is not valid any more
 	CodeExpired      Code = "expired"       // the token's time is over, or has not begun
 	CodeWrongThread  Code = "wrong_thread"  // the token is for another thread
@@ -25,7 +28,9 @@ const (
 	CodeSamePerson   Code = "same_person"   // requester and approver, or two approvers, must differ
 	CodePolicy       Code = "policy"        // the policy says no
 	CodeToolVersion  Code = "tool_version"  // the tool is another version now
-	CodeUnavailable  Code = "unavailable"   // the policy or directory cannot be asked: closed
+	CodeLapsed       Code = "lapsed"        // the approval was given longer ago than it is valid
+	CodeRevoked      Code = "revoked"       // a key that an approval was signed with is not known any more, or was retired before
+	CodeUnavailable  Code = "unavailable"   // the keys, the policy or directory cannot be asked: closed
 	CodeAlreadyGiven Code = "already_given" // that person has voted on this question
 )
 
@@ -36,11 +41,16 @@ type ReplyCheck struct {
 	// Asked are the people and groups who are asked now, Action.Approvers or after an escalation others.
 	Asked []string
 	Token string
+	// By is who the reply says that it is from, "" for whoever the token names.
+	By    string
 	Reply Reply
 	Votes []Vote // given before, with VerdictApprove
 	// ToolVersion is the tool's version now. "" means that nobody knows of one here; then it is not compared: right
 	// before the tool is used the digest is, and holds the version.
 	ToolVersion string
+	// Canonical returns other parameters as the tool reads them: in the form in which it would write them itself. Its error
+	// says why they do not fit, and holds no value. nil means that nobody knows the tool here: see [ReplyCheck.Proposed].
+	Canonical func(params json.RawMessage) (json.RawMessage, error)
 }
 
 // UseCheck asks a [Gate] whether a decision may be acted upon now.
@@ -56,17 +66,28 @@ type Ruling struct {
 	// Code and Reason say why not; Reason is a sentence for people.
 	Code   Code   `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// By is the approver that the token names, when its signature was good; Token is its id.
+	// By is the approver that the token names, when a key of theirs or an issuer's signed it. Token is the token's id, and
+	// KeyID that of the key, when its signature was good.
 	By    string `json:"by,omitempty"`
 	Token string `json:"token,omitempty"`
+	KeyID string `json:"key_id,omitempty"`
 	// Need is how many approvals the action needs in all.
 	Need int `json:"need,omitempty"`
+	// ValidFor is how long an approval counts, in nanoseconds as JSON; 0 for ever.
+	ValidFor time.Duration `json:"valid_for,omitempty"`
+	// Params are the parameters of an edit that is allowed, in the form of [ReplyCheck.Proposed]: what is asked about next.
+	Params json.RawMessage `json:"params,omitempty"`
 	// Policy is the version of policy and directory that was asked.
 	Policy string    `json:"policy,omitempty"`
 	At     time.Time `json:"at"`
 	// Cause is what failed, with CodeUnavailable, for the worker's log. It may hold what a policy or a directory is made
 	// of, so it is not stored.
 	Cause error `json:"-"`
+}
+
+// Vote is the vote that a reply is which the ruling allowed.
+func (r Ruling) Vote(reply Reply) Vote {
+	return Vote{By: r.By, Verdict: reply.Verdict, Reason: reply.Reason, Token: r.Token, KeyID: r.KeyID, At: r.At, Policy: r.Policy}
 }
 
 // Person is somebody whom a [Directory] knows.
@@ -104,6 +125,8 @@ type PolicyRequest struct {
 	// Approver is zero in PhaseUse when silence approved, and Requester when nobody is named.
 	Approver, Requester Person
 	Votes               []Vote // those before, or in PhaseUse all
+	// Now is the gate's time.
+	Now time.Time
 }
 
 // PolicyRuling is a policy's word: Rule names the rule that decided.
@@ -114,6 +137,8 @@ type PolicyRuling struct {
 	Rule    string
 	// Need is how many approvals it asks for, 0 for as many as the action does.
 	Need int
+	// ValidFor is how long it lets an approval count, 0 for as long as the action does.
+	ValidFor time.Duration
 }
 
 // Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate. In PhaseUse it
@@ -133,14 +158,19 @@ type Gate struct {
 	// nobody's permissions are known, so none are checked, and nobody is in a group.
 	Policy    Policy
 	Directory Directory
-	// Leeway is how far clocks may be apart; 0 means [DefaultLeeway].
+	// Leeway is how far clocks may be apart: so much longer, and earlier, a token is good than it says. 0 means
+	// [DefaultLeeway].
 	Leeway time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// DefaultLeeway is how far the clocks of who signs and who verifies may be apart.
-const DefaultLeeway = 30 * time.Second
+const (
+	// DefaultLeeway is how far the clocks of who signs and who verifies may be apart.
+	DefaultLeeway = 30 * time.Second
+	// NoLeeway is for clocks that are the same.
+	NoLeeway time.Duration = -1
+)
 
 // UnknownPersonError says that a [Directory] does not know somebody.
 type UnknownPersonError struct{ Name string }

@@ -22,14 +22,18 @@ func (g *Gate) person(ctx context.Context, name string) (Person, error) {
 	return p, err
 }
 
+func isUnknown(err error) bool {
+	_, is := errors.AsType[*UnknownPersonError](err)
+	return is
+}
+
 // asked returns the approver when they are among those who are asked; nobody named means that the policy says who.
 func (g *Gate) asked(ctx context.Context, name string, asked []string) (Person, error) {
 	if isGroup(name) {
 		return Person{}, refuse(CodeUnknown, "%s names a group, and people answer", quote(name))
 	}
 	p, err := g.person(ctx, name)
-	var unknown *UnknownPersonError
-	if errors.As(err, &unknown) {
+	if isUnknown(err) {
 		return Person{}, refuse(CodeUnknown, "the directory knows nobody of the name %s", quote(name))
 	}
 	if err != nil {
@@ -93,8 +97,7 @@ func (g *Gate) requester(ctx context.Context, a Action) (Person, error) {
 		return Person{}, nil
 	}
 	p, err := g.person(ctx, a.Requester)
-	var unknown *UnknownPersonError
-	if errors.As(err, &unknown) {
+	if isUnknown(err) {
 		return p, refuse(CodeRequester, "the directory knows nobody of the name %s, who asks for it", quote(a.Requester))
 	}
 	if err != nil {
@@ -114,6 +117,8 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	}
 	r.Policy = version
 	r.Need = max(r.Need, request.Action.Needs(0))
+	r.ValidFor = request.Action.Validity(r.ValidFor)
+	request.Now = r.At
 	if g.Policy == nil {
 		return nil
 	}
@@ -123,6 +128,9 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	}
 	if said.Need < 0 || said.Need > MaxQuorum {
 		return fmt.Errorf("the policy wants %d approvals, not 0 to %d", said.Need, MaxQuorum)
+	}
+	if said.ValidFor < 0 {
+		return fmt.Errorf("the policy lets approvals count for %s, which is no time", said.ValidFor)
 	}
 	if !said.Allowed {
 		reason := said.Reason
@@ -134,7 +142,7 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 		}
 		return refuse(orElse(said.Code, CodePolicy), "%s", reason)
 	}
-	r.Need = max(r.Need, said.Need)
+	r.Need, r.ValidFor = max(r.Need, said.Need), sooner(r.ValidFor, said.ValidFor)
 	return nil
 }
 

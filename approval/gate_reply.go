@@ -2,17 +2,20 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"superstep.dev/internal/clip"
 )
 
 // Reply says whether a reply counts. It checks, in this order, and the first that fails decides: the reply's shape; the
-// token, its times, what it is bound to, and that neither it nor its approver has counted before; that the approver is
+// token, whose key signed it, its times, who the reply says that it is from, what it is bound to, and that it has not
+// counted before; that the approver is
 // among those who are asked, and has the permissions now; that the requester has them now; the tool's version; the
-// policy. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
+// policy; that the approver has not voted before, unless that vote has lapsed. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
 //
 // A refusal is a Ruling, and so is a policy or directory that cannot be asked ([CodeUnavailable]). The error is that of
 // a context that is over.
@@ -24,24 +27,23 @@ func (g *Gate) Reply(ctx context.Context, c ReplyCheck) (Ruling, error) {
 
 func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	if g == nil || g.Keys == nil {
-		return refuse(CodeUnavailable, "this worker has no keys to verify approvals with: configure its gate (WorkerConfig.Gate) "+
-			"with a keyring of package superstep.dev/approval/token")
+		return refuse(CodeUnavailable, "%s", noKeys)
 	}
 	if err := c.Reply.Check(); err != nil {
 		return refuse(CodeMalformed, "%s", err)
 	}
-	claims, err := g.verify(c.Token)
+	claims, err := g.authenticate(ctx, c.Token, c.By, r)
 	if err != nil {
 		return err
 	}
-	r.By, r.Token = claims.Approver, claims.ID
-	if err := g.checkTimes(claims, r.At); err != nil {
+	proposed, err := c.Proposed()
+	if err != nil {
+		return refuse(CodeMalformed, "%s", err)
+	}
+	if err := checkBinding(claims, c, proposed); err != nil {
 		return err
 	}
-	if err := checkBinding(claims, c); err != nil {
-		return err
-	}
-	if err := checkVotes(claims.Approver, claims.ID, c.Votes); err != nil {
+	if err := checkToken(claims.ID, c.Votes); err != nil {
 		return err
 	}
 	approver, err := g.asked(ctx, claims.Approver, c.Asked)
@@ -49,9 +51,6 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return err
 	}
 	r.By = approver.Name // the directory may know somebody by several names
-	if err := checkVotes(approver.Name, claims.ID, c.Votes); err != nil {
-		return err
-	}
 	if err := g.checkPermissions(approver, c.Action); err != nil {
 		return err
 	}
@@ -63,10 +62,40 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return refuse(CodeToolVersion, "version %s of %s was asked about, and it is version %s now: ask anew",
 			quote(c.Action.ToolVersion), c.Action.Tool, quote(now))
 	}
-	return g.decide(ctx, r, PolicyRequest{
+	if err := g.decide(ctx, r, PolicyRequest{
 		Phase: PhaseAnswer, Thread: c.Thread, Graph: c.Graph, Node: c.Node, Action: c.Action, Verdict: c.Reply.Verdict,
 		Approver: approver, Requester: requester, Votes: c.Votes,
-	})
+	}); err != nil {
+		return err
+	}
+	standing, _ := r.Standing(c.Votes) // somebody whose approval has lapsed may give it again
+	r.Params = proposed
+	return checkVotes(approver.Name, standing)
+}
+
+const noKeys = "this worker has no keys to verify approvals with: configure its gate (WorkerConfig.Gate) with a keyring of " +
+	"package superstep.dev/approval/token"
+
+// authenticate returns what a token claims when its signature is good, its key signs for the approver, it is valid now,
+// and whoever sends it says to be nobody else. It sets who the ruling is about, as far as that is proven.
+func (g *Gate) authenticate(ctx context.Context, token, by string, r *Ruling) (Claims, error) {
+	claims, err := g.verify(token)
+	if err != nil {
+		return Claims{}, err
+	}
+	r.Token, r.KeyID = claims.ID, claims.KeyID
+	if err := g.owns(ctx, claims.KeyID, claims.Owner, claims.Approver); err != nil {
+		return Claims{}, err
+	}
+	r.By = claims.Approver
+	if err := g.checkTimes(claims, r.At); err != nil {
+		return Claims{}, err
+	}
+	if by != "" && by != claims.Approver {
+		return Claims{}, refuse(CodeWrongPerson, "the reply says that it is from %s, and its token is %s's: say who answers, or nobody",
+			quote(by), claims.Approver)
+	}
+	return claims, nil
 }
 
 // verify returns what the token claims when its signature is good.
@@ -80,9 +109,9 @@ func (g *Gate) verify(token string) (Claims, error) {
 	case errors.As(err, &bad) && oneOf(bad.Code, CodeMalformed, CodeSignature, CodeRetiredKey):
 		return Claims{}, refuse(bad.Code, "%s", bad.Reason)
 	case err != nil:
-		return Claims{}, err
-	case claims.ID == "" || claims.Approver == "":
-		return Claims{}, refuse(CodeMalformed, "the token names no approver, or has no id")
+		return Claims{}, &unreadable{what: "keys", err: err}
+	case claims.ID == "" || claims.Approver == "" || claims.KeyID == "":
+		return Claims{}, refuse(CodeMalformed, "the token names no approver or no key, or has no id")
 	}
 	return claims, nil
 }
@@ -92,6 +121,7 @@ func (g *Gate) checkTimes(c Claims, now time.Time) error {
 	if leeway == 0 {
 		leeway = DefaultLeeway
 	}
+	leeway = max(leeway, 0)
 	switch {
 	case !c.ExpiresAt.After(c.IssuedAt) || c.ExpiresAt.Sub(c.IssuedAt) > MaxTokenLife:
 		return refuse(CodeMalformed, "a token is valid for more than nothing and at most %s", MaxTokenLife)
@@ -108,7 +138,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // checkBinding compares what the token is for with what is asked. The parameters are hashed here: nobody's word is taken
 // for what their hash is.
-func checkBinding(claims Claims, c ReplyCheck) error {
+func checkBinding(claims Claims, c ReplyCheck, proposed json.RawMessage) error {
 	if claims.Thread != c.Thread {
 		return refuse(CodeWrongThread, "the token is for another thread")
 	}
@@ -127,7 +157,7 @@ func checkBinding(claims Claims, c ReplyCheck) error {
 	if c.Reply.Verdict != VerdictEdit {
 		return nil
 	}
-	if proposed, err := HashParams(c.Reply.Params); err == nil && proposed == c.Action.ParamsHash {
+	if hash, err := HashParams(proposed); err == nil && hash == c.Action.ParamsHash {
 		return refuse(CodeMalformed, "the parameters proposed are those that were asked about: approve them, or propose others")
 	}
 	return nil
@@ -143,20 +173,36 @@ func checkHash(a Action) error {
 	return nil
 }
 
-func checkVotes(by, token string, votes []Vote) error {
+func checkToken(token string, votes []Vote) error {
 	if len(votes) > MaxQuorum {
 		return refuse(CodeMalformed, "a question takes at most %d approvals", MaxQuorum)
 	}
+	if slices.ContainsFunc(votes, func(v Vote) bool { return v.Token == token }) {
+		return refuse(CodeUsed, "the token was used before: a token is good for one reply")
+	}
+	return nil
+}
+
+func checkVotes(by string, votes []Vote) error {
 	for _, v := range votes {
-		if v.Token == token {
-			return refuse(CodeUsed, "the token was used before: a token is good for one reply")
-		}
 		if v.By == by {
 			return refuse(CodeAlreadyGiven, "%s has answered already: another person must", by)
 		}
 	}
 	return nil
 }
+
+// unreadable says what could not be asked.
+type unreadable struct {
+	what string
+	err  error
+}
+
+// Error implements error.
+func (u *unreadable) Error() string { return u.what + ": " + u.err.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (u *unreadable) Unwrap() error { return u.err }
 
 // refusal is a check that failed.
 type refusal struct {
@@ -186,12 +232,17 @@ func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
 	case err == nil:
 		r.Allowed = true
 	case errors.As(err, &refused):
+		r.Params = nil
 		r.Code, r.Reason = refused.code, clip.Text(refused.reason, MaxReason)
 	case ctx.Err() != nil:
 		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())
 	default:
+		what := "rules"
+		if u, ok := errors.AsType[*unreadable](err); ok {
+			what = u.what
+		}
 		r.Code, r.Cause = CodeUnavailable, err
-		r.Reason = "the keys, the policy or the directory of approvals cannot be asked now, so nothing is approved: see the worker's log"
+		r.Reason = "the " + what + " of approvals cannot be read by the worker now, so nothing is approved until they can: see its log"
 	}
 	return r, nil
 }

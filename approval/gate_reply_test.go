@@ -17,7 +17,7 @@ func TestReplyThatCounts(t *testing.T) {
 	s := open(t)
 	r, err := s.gate.Reply(t.Context(), s.check)
 	require.NoError(t, err)
-	require.Equal(t, approval.Ruling{Allowed: true, By: "ana", Token: "ana-1", Need: 1, Policy: "people-1", At: now}, r)
+	require.Equal(t, approval.Ruling{Allowed: true, By: "ana", Token: "ana-1", KeyID: "ana-1", Need: 1, Policy: "people-1", At: now}, r)
 }
 
 // TestReplyRefused breaks one thing at a time of a reply that counts.
@@ -35,6 +35,28 @@ func TestReplyRefused(t *testing.T) {
 		"other error of keys": {approval.CodeUnavailable, func(s *situation) { s.check.Token = "what" }},
 		"anonymous":           {approval.CodeMalformed, func(s *situation) { s.claim(func(c *approval.Claims) { c.Approver = "" }) }},
 		"no id":               {approval.CodeMalformed, func(s *situation) { s.claim(func(c *approval.Claims) { c.ID = "" }) }},
+		"no key":              {approval.CodeMalformed, func(s *situation) { s.claim(func(c *approval.Claims) { c.KeyID = "" }) }},
+		"a key of nobody": {approval.CodeWrongKey, func(s *situation) {
+			s.claim(func(c *approval.Claims) { c.Owner = approval.Owner{} })
+		}},
+		"another's key": {approval.CodeWrongKey, func(s *situation) {
+			s.claim(func(c *approval.Claims) { c.Owner = approval.Owner{Person: "bob"} })
+		}},
+		"the key of who is not asked": {approval.CodeWrongKey, func(s *situation) {
+			s.claim(func(c *approval.Claims) { c.Owner = approval.Owner{Person: "eve"} })
+		}},
+		"an issuer of others": {approval.CodeWrongKey, func(s *situation) {
+			s.claim(func(c *approval.Claims) { c.Owner = approval.Owner{Issuer: "sso", For: []string{"bob", "group:board"}} })
+		}},
+		"an issuer of others, who names nobody known": {approval.CodeWrongKey, func(s *situation) {
+			s.check.Token = "eve-1"
+			s.claim(func(c *approval.Claims) { c.Owner.For = []string{"group:finance"} })
+		}},
+		"an issuer of a group without directory": {approval.CodeUnavailable, func(s *situation) {
+			s.gate.Directory = nil
+			s.claim(func(c *approval.Claims) { c.Owner.For = []string{"group:finance"} })
+		}},
+		"as somebody else": {approval.CodeWrongPerson, func(s *situation) { s.check.By = "bob" }},
 		"expired": {approval.CodeExpired, func(s *situation) {
 			s.claim(func(c *approval.Claims) { c.ExpiresAt = now.Add(-approval.DefaultLeeway) })
 		}},
@@ -117,6 +139,14 @@ func TestClocksMayDifferByTheLeeway(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, approval.CodeExpired, r.Code, name)
 	}
+	s := open(t)
+	s.gate.Leeway = approval.NoLeeway
+	for at, code := range map[time.Time]approval.Code{now: approval.CodeExpired, now.Add(time.Nanosecond): ""} {
+		s.claim(func(c *approval.Claims) { c.ExpiresAt = at })
+		r, err := s.gate.Reply(t.Context(), s.check)
+		require.NoError(t, err)
+		require.Equal(t, code, r.Code, "a token is good until it is over")
+	}
 }
 
 func TestRejectionNeedsNeitherRequesterNorToolVersion(t *testing.T) {
@@ -185,4 +215,52 @@ func TestContextThatIsOverIsAnError(t *testing.T) {
 	})
 	_, err := s.gate.Reply(ctx, s.check)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestKeysSignForTheirOwners by each of the names that a person has, and for the groups of an issuer.
+func TestKeysSignForTheirOwners(t *testing.T) {
+	for name, c := range map[string]struct {
+		token string
+		owner approval.Owner
+	}{
+		"a person's":              {"ana-1", approval.Owner{Person: "ana"}},
+		"by another name":         {"anna-1", approval.Owner{Person: "anna"}},
+		"by the directory's":      {"anna-1", approval.Owner{Person: "ana"}},
+		"an issuer's":             {"ana-1", approval.Owner{Issuer: "sso"}},
+		"an issuer's, for her":    {"ana-1", approval.Owner{Issuer: "sso", For: []string{"bob", "ana"}}},
+		"an issuer's, for them":   {"ana-1", approval.Owner{Issuer: "sso", For: []string{"group:finance"}}},
+		"and said who it is from": {"bob-1", approval.Owner{Person: "bob"}},
+	} {
+		s := open(t)
+		s.check.Token = c.token
+		s.check.By = s.keys[c.token].Approver
+		s.claim(func(k *approval.Claims) { k.Owner = c.owner })
+		r, err := s.gate.Reply(t.Context(), s.check)
+		require.NoError(t, err)
+		require.True(t, r.Allowed, "%s: %s", name, r.Reason)
+		require.Equal(t, c.token, r.KeyID)
+	}
+}
+
+// TestRefusedKeyProvesNobody: the audit does not say that it was the one whom the token names.
+func TestRefusedKeyProvesNobody(t *testing.T) {
+	s := open(t)
+	s.claim(func(c *approval.Claims) { c.Owner = approval.Owner{Person: "bob"} })
+	r, err := s.gate.Reply(t.Context(), s.check)
+	require.NoError(t, err)
+	require.Empty(t, r.By)
+	require.Equal(t, "ana-1", r.KeyID)
+	require.Contains(t, r.Reason, "bob's")
+}
+
+func TestOwnerOfAKey(t *testing.T) {
+	for field, o := range map[string]approval.Owner{
+		"key: it says neither": {}, "key: a key is": {Person: "ann", Issuer: "sso"}, "key: person: a key is one": {Person: "group:finance"},
+		"key: for": {Person: "ann", For: []string{"bob"}}, "key: person: a name": {Person: " "}, "key: issuer": {Issuer: "a\nb"},
+		"key: for: a name": {Issuer: "sso", For: []string{"group:"}},
+	} {
+		var invalid *approval.InvalidError
+		require.ErrorAs(t, o.Check(), &invalid)
+		require.Contains(t, invalid.Error(), field)
+	}
 }

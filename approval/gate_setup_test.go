@@ -3,6 +3,7 @@ package approval_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -13,8 +14,11 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// signed is a [approval.Keys] that knows what each token claims.
+// signed is a [approval.Keys] that knows what each token claims. The key that signed it has its name.
 type signed map[string]approval.Claims
+
+// sso is who has authenticated the people of the tests.
+var sso = approval.Owner{Issuer: "sso"}
 
 func (s signed) Verify(token string) (approval.Claims, error) {
 	if c, ok := s[token]; ok {
@@ -22,6 +26,29 @@ func (s signed) Verify(token string) (approval.Claims, error) {
 	}
 	code := approval.Code(token)
 	return approval.Claims{}, &approval.TokenError{Code: code, Reason: "no: " + token}
+}
+
+func (s signed) Owner(keyID string, _ time.Time) (approval.Owner, error) {
+	if c, ok := s[keyID]; ok {
+		return c.Owner, nil
+	}
+	return approval.Owner{}, &approval.TokenError{Code: approval.CodeSignature, Key: keyID, Reason: "no: " + keyID}
+}
+
+// own changes whose key it is.
+func (s *situation) own(keyID string, o approval.Owner) {
+	c := s.keys[keyID]
+	c.Owner = o
+	s.keys[keyID] = c
+}
+
+// shut are keys that cannot be read.
+type shut struct{}
+
+func (shut) Verify(string) (approval.Claims, error) { return approval.Claims{}, errors.New("no file") }
+
+func (shut) Owner(string, time.Time) (approval.Owner, error) {
+	return approval.Owner{}, errors.New("no file")
 }
 
 // people is a directory and a policy of functions.
@@ -83,7 +110,7 @@ func open(t *testing.T) *situation {
 	for _, name := range []string{"ana", "anna", "bob", "cleo", "dan", "eve", "group:finance"} {
 		s.keys[name+"-1"] = approval.Claims{
 			ID: name + "-1", Thread: "t", Question: "q", Approver: name, Digest: a.Digest(), ParamsHash: a.ParamsHash,
-			IssuedAt: now.Add(-time.Minute), ExpiresAt: now.Add(10 * time.Minute),
+			IssuedAt: now.Add(-time.Minute), ExpiresAt: now.Add(10 * time.Minute), KeyID: name + "-1", Owner: sso,
 		}
 	}
 	s.gate = &approval.Gate{Keys: s.keys, Directory: s.people, Now: func() time.Time { return now }}
@@ -98,5 +125,5 @@ func (s *situation) claim(change func(*approval.Claims)) {
 }
 
 func voteOf(by string) approval.Vote {
-	return approval.Vote{By: by, Verdict: approval.VerdictApprove, Token: by + "-0", At: now}
+	return approval.Vote{By: by, Verdict: approval.VerdictApprove, Token: by + "-0", KeyID: by + "-1", At: now}
 }

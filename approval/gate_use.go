@@ -2,12 +2,14 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
 // Use says whether what was decided may be done now, right before it is: the decision is an approval of exactly this
-// action, the requester and every voter are still allowed to, the voters are different people and still enough, and the
-// policy still says yes. A decision that silence made, as the action's author chose, has too few voters; the policy is
+// action and valid still, the requester and every voter are still allowed to, the keys that the votes were signed with
+// were theirs and active then, as far as is known now, the voters are different people and still enough, and the policy
+// still says yes. A decision that silence made, as the action's author chose, has too few voters; the policy is
 // then asked without an approver.
 //
 // Refusals and errors are as [Gate.Reply] says.
@@ -24,6 +26,9 @@ func (g *Gate) use(ctx context.Context, c UseCheck, r *Ruling) error {
 	if err := checkDecision(c); err != nil {
 		return err
 	}
+	if err := checkValidity(c.Decision, c.Action.Validity(0), r.At); err != nil {
+		return err // before all that asking anew would not mend
+	}
 	requester, err := g.requester(ctx, c.Action)
 	if err != nil {
 		return err
@@ -39,7 +44,7 @@ func (g *Gate) use(ctx context.Context, c UseCheck, r *Ruling) error {
 		if r.Need > c.Action.Needs(0) {
 			return refuse(CodePolicy, "the policy wants %d approvals, and silence is none", r.Need)
 		}
-		return nil
+		return checkValidity(c.Decision, r.ValidFor, r.At)
 	}
 	if err := g.voters(ctx, c, r, request); err != nil {
 		return err
@@ -47,7 +52,7 @@ func (g *Gate) use(ctx context.Context, c UseCheck, r *Ruling) error {
 	if have := len(c.Decision.Votes); have < r.Need {
 		return refuse(CodePolicy, "%d approvals are needed now, and there are %d", r.Need, have)
 	}
-	return nil
+	return checkValidity(c.Decision, r.ValidFor, r.At)
 }
 
 // voters checks everybody who approved, and that they are different people.
@@ -59,9 +64,12 @@ func (g *Gate) voters(ctx context.Context, c UseCheck, r *Ruling, request Policy
 	r.Need = c.Action.Needs(0)
 	var names []string
 	for _, v := range c.Decision.Votes {
-		r.By, r.Token = v.By, v.Token
+		r.By, r.Token, r.KeyID = v.By, v.Token, v.KeyID
 		if v.Verdict != VerdictApprove {
 			return refuse(CodeMalformed, "a vote that is no approval counts among them")
+		}
+		if err := g.checkKey(ctx, v); err != nil {
+			return err
 		}
 		voter, err := g.asked(ctx, v.By, asked)
 		if err != nil {
@@ -80,6 +88,22 @@ func (g *Gate) voters(ctx context.Context, c UseCheck, r *Ruling, request Policy
 		}
 	}
 	return nil
+}
+
+// checkKey checks that the key which a vote was signed with was the voter's and active then. That is asked now, since a key
+// that somebody stole is taken away, or retired as of when it was stolen, after what they have signed with it.
+func (g *Gate) checkKey(ctx context.Context, v Vote) error {
+	if g.Keys == nil {
+		return refuse(CodeUnavailable, "%s", noKeys)
+	}
+	owner, err := g.Keys.Owner(v.KeyID, v.At)
+	if bad, ok := errors.AsType[*TokenError](err); ok {
+		return refuse(CodeRevoked, "the key %s, with which %s approved at %s, does not count for that: %s", quote(v.KeyID), v.By, stamp(v.At), bad.Reason)
+	}
+	if err != nil {
+		return &unreadable{what: "keys", err: err}
+	}
+	return g.owns(ctx, v.KeyID, owner, v.By)
 }
 
 func checkDecision(c UseCheck) error {

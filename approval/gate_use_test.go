@@ -3,6 +3,7 @@ package approval_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,6 +86,86 @@ func TestUseRefused(t *testing.T) {
 			require.NotEmpty(t, r.Reason)
 		})
 	}
+}
+
+// TestUseOfWhatHasLapsed: an approval counts as long as the action or the policy lets it, from its oldest vote on.
+func TestUseOfWhatHasLapsed(t *testing.T) {
+	for name, c := range map[string]struct {
+		risk        approval.Risk
+		own, policy time.Duration
+		age         time.Duration
+		lapsed      bool
+	}{
+		"a medium risk, a year ago":        {approval.RiskMedium, 0, 0, 8760 * time.Hour, false},
+		"a high risk, the last moment":     {approval.RiskHigh, 0, 0, approval.DefaultValidity - 1, false},
+		"a high risk, a moment later":      {approval.RiskHigh, 0, 0, approval.DefaultValidity, true},
+		"a critical risk":                  {approval.RiskCritical, 0, 0, approval.DefaultValidity, true},
+		"a high risk that may wait a week": {approval.RiskHigh, 168 * time.Hour, 0, 167 * time.Hour, false},
+		"and did":                          {approval.RiskHigh, 168 * time.Hour, 0, 168 * time.Hour, true},
+		"a low risk for an hour":           {approval.RiskLow, time.Hour, 0, time.Hour, true},
+		"the policy wants less":            {approval.RiskHigh, 0, time.Hour, time.Hour, true},
+		"the policy alone":                 {approval.RiskLow, 0, time.Hour, time.Hour, true},
+		"the policy wants more":            {approval.RiskLow, time.Hour, 2 * time.Hour, time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, use := approved(t)
+			use.Action.Risk, use.Action.ValidFor = c.risk, c.own.Milliseconds()
+			use.Decision.Votes[0].At = now.Add(-c.age) // the other one is fresh
+			s.gate.Policy = policy(func(r approval.PolicyRequest) (approval.PolicyRuling, error) {
+				require.Equal(t, now, r.Now)
+				return approval.PolicyRuling{Allowed: true, ValidFor: c.policy}, nil
+			})
+			r, err := s.gate.Use(t.Context(), use)
+			require.NoError(t, err)
+			require.Equal(t, !c.lapsed, r.Allowed, r.Reason)
+			if c.lapsed {
+				require.Equal(t, approval.CodeLapsed, r.Code, r.Reason)
+				require.True(t, r.Code.AsksAnew())
+			}
+			if c.policy == 0 {
+				require.Equal(t, !c.lapsed, approval.UseWithoutGate(use, now).Allowed)
+			}
+		})
+	}
+}
+
+// TestUseOfWhatARevokedKeySigned: what is known of the key now counts.
+func TestUseOfWhatARevokedKeySigned(t *testing.T) {
+	for name, c := range map[string]struct {
+		code  approval.Code
+		wreck func(*situation)
+	}{
+		"taken away":            {approval.CodeRevoked, func(s *situation) { delete(s.keys, "bob-1") }},
+		"another's":             {approval.CodeWrongKey, func(s *situation) { s.own("bob-1", approval.Owner{Person: "eve"}) }},
+		"keys cannot be read":   {approval.CodeUnavailable, func(s *situation) { s.gate.Keys = shut{} }},
+		"no keys":               {approval.CodeUnavailable, func(s *situation) { s.gate.Keys = nil }},
+		"his own, as it should": {"", func(s *situation) { s.own("bob-1", approval.Owner{Person: "bob"}) }},
+	} {
+		s, use := approved(t)
+		c.wreck(s)
+		r, err := s.gate.Use(t.Context(), use)
+		require.NoError(t, err)
+		require.Equal(t, c.code, r.Code, "%s: %s", name, r.Reason)
+	}
+}
+
+// TestVotesLapseWhileOthersAreAwaited: whose vote has lapsed may give it again, and others may not give theirs twice.
+func TestVotesLapseWhileOthersAreAwaited(t *testing.T) {
+	s := open(t)
+	s.check.Action.ValidFor = time.Hour.Milliseconds()
+	old := voteOf("ana")
+	old.At = now.Add(-time.Hour)
+	s.check.Votes = []approval.Vote{old, voteOf("bob")}
+	r, err := s.gate.Reply(t.Context(), s.check)
+	require.NoError(t, err)
+	require.True(t, r.Allowed, r.Reason)
+	standing, lapsed := r.Standing(s.check.Votes)
+	require.Equal(t, []approval.Vote{voteOf("bob")}, standing)
+	require.Equal(t, []approval.Vote{old}, lapsed)
+	s.check.Token = "bob-1"
+	r, err = s.gate.Reply(t.Context(), s.check)
+	require.NoError(t, err)
+	require.Equal(t, approval.CodeAlreadyGiven, r.Code)
 }
 
 func TestUseByThoseWhomItWasEscalatedTo(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 
 // InvalidError says what is wrong with an action, a reply or what is to be signed.
 type InvalidError struct {
-	// Of is "action", "reply" or "token".
+	// Of is "action", "reply", "token" or "key".
 	Of string
 	// Name is the action's tool, "" for the others.
 	Name string

@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,7 @@ func TestMasked(t *testing.T) {
 		{`{"a":[1]}`, []string{"/a/1", "/a/-", "/a/00", "/a/-1", "/b", "/a/0/x"}, `{"a":[1]}`},
 		{`{"a/b":{"~":"<s>"},"c":"<"}`, []string{"/a~1b/~0"}, `{"a/b":{"~":"***"},"c":"<"}`},
 		{`{"a":{"b":1}}`, []string{"/a", "/a/b"}, `{"a":"***"}`},
+		{`{"Card":"4111","CARDS":2,"ſ":3}`, []string{"/card", "/S"}, `{"CARDS":2,"Card":"***","ſ":"***"}`}, // as Go reads names
 		{`{"":1}`, []string{"/"}, `{"":"***"}`},
 		{`{"a":1}`, []string{""}, `"***"`},
 		{`{"a":1}`, []string{"a"}, `"***"`}, // no pointer: closed
@@ -50,6 +52,8 @@ func TestDiff(t *testing.T) {
 			{Path: "/card/cvc", Before: json.RawMessage(`"***"`), Now: json.RawMessage(`"***"`)}}},
 		{`{"card":{"no":1}}`, `{"card":{"no":2}}`, []string{"/card"}, []approval.Change{
 			{Path: "/card", Before: json.RawMessage(`"***"`), Now: json.RawMessage(`"***"`)}}},
+		{`{"card":1}`, `{"CARD":2}`, []string{"/card"}, []approval.Change{
+			{Path: "/CARD", Now: json.RawMessage(`"***"`)}, {Path: "/card", Before: json.RawMessage(`"***"`)}}},
 		{`{}`, `{"l":[{"pin":1,"n":2}]}`, []string{"/l/0/pin"}, []approval.Change{
 			{Path: "/l", Now: json.RawMessage(`[{"n":2,"pin":"***"}]`)}}},
 		{`{"a":1}`, `{"a":2}`, []string{"a"}, []approval.Change{{Before: json.RawMessage(`"***"`), Now: json.RawMessage(`"***"`)}}},
@@ -73,4 +77,38 @@ func TestDiffIsBounded(t *testing.T) {
 	changes, more := approval.Diff(before, now, nil)
 	require.Len(t, changes, approval.MaxChanges)
 	require.True(t, more)
+}
+
+// TestProposed: other parameters are used in the tool's form, or spelled as what they replace.
+func TestProposed(t *testing.T) {
+	check := func(params string) approval.ReplyCheck {
+		return approval.ReplyCheck{
+			Action: approval.Action{Params: json.RawMessage(`{"card":"1","who":{"Name":"a"},"list":[{"pin":1}]}`), Secrets: []string{"/list/1/key", "/cvc"}},
+			Reply:  approval.Reply{Verdict: approval.VerdictEdit, Params: json.RawMessage(params)},
+		}
+	}
+	for params, want := range map[string]string{
+		`{"card": "2"}`: `{"card": "2"}`, // untouched
+		`{"CARD":"2","WHO":{"NAME":"b","n":9007199254740993}}`: `{"card":"2","who":{"Name":"b","n":9007199254740993}}`,
+		`{"list":[{"Pin":2},{"PIN":3,"KEY":4}],"Cvc":5}`:       `{"cvc":5,"list":[{"pin":2},{"key":4,"pin":3}]}`,
+		`[1]`: `[1]`,
+	} {
+		got, err := check(params).Proposed()
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+	c := check(`{"CARD":"2"}`)
+	c.Canonical = func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"card":"2","n":0}`), nil }
+	got, err := c.Proposed()
+	require.NoError(t, err)
+	require.Equal(t, `{"card":"2","n":0}`, string(got))
+	c.Canonical = func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("card: expected a number") }
+	_, err = c.Proposed()
+	var invalid *approval.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Contains(t, err.Error(), "card: expected a number")
+	c.Reply = approval.Reply{Verdict: approval.VerdictApprove}
+	got, err = c.Proposed()
+	require.NoError(t, err)
+	require.Nil(t, got)
 }

@@ -37,8 +37,10 @@ func joinPointer(pointer, name string) string {
 // Hidden is what people see in place of a secret.
 const Hidden = "***"
 
-// Masked returns params as people see them, with the values that the pointers name hidden. A pointer that names nothing
-// hides nothing. What is not JSON is hidden as a whole.
+func indexName(i int) string { return strconv.Itoa(i) }
+
+// Masked returns params as people see them, with the values that the pointers name hidden, in whatever case their names are
+// spelled. A pointer that names nothing hides nothing. What is not JSON is hidden as a whole.
 func Masked(params json.RawMessage, secrets []string) json.RawMessage {
 	if len(secrets) == 0 || len(params) == 0 {
 		return params
@@ -63,11 +65,13 @@ func hide(value any, names []string) any {
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		if inner, has := value[names[0]]; has {
-			value[names[0]] = hide(inner, names[1:])
+		for _, name := range sortedNames(value) {
+			if strings.EqualFold(name, names[0]) { // a tool in Go reads it all the same
+				value[name] = hide(value[name], names[1:])
+			}
 		}
 	case []any:
-		if i, err := strconv.Atoi(names[0]); err == nil && strconv.Itoa(i) == names[0] && 0 <= i && i < len(value) {
+		if i, err := strconv.Atoi(names[0]); err == nil && indexName(i) == names[0] && 0 <= i && i < len(value) {
 			value[i] = hide(value[i], names[1:])
 		}
 	}

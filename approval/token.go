@@ -16,13 +16,19 @@ type Claims struct {
 	ParamsHash string
 	IssuedAt   time.Time
 	ExpiresAt  time.Time
+	// KeyID is the key that signed the token, and Owner whose it is: both are what [Keys] knows, not what the token says.
+	KeyID string
+	Owner Owner
 }
 
 // Keys verify tokens, which superstep.dev/approval/token signs and reads.
 type Keys interface {
-	// Verify returns what a token claims when a key that is active signed it; its times are left to the caller. The
-	// error is a [*TokenError].
+	// Verify returns what a token claims when a key that is active signed it, and whose key that is; its times, and
+	// whether the key may sign for the approver, are left to the caller. The error is a [*TokenError], or one that says
+	// why the keys cannot be read: then nobody knows.
 	Verify(token string) (Claims, error)
+	// Owner returns whose that key is, if it was active at that time. The error is as Verify's.
+	Owner(keyID string, at time.Time) (Owner, error)
 }
 
 // TokenError says why a token cannot be believed. It never holds the token.

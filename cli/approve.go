@@ -42,7 +42,8 @@ func (a *app) replyCommand(verdict approval.Verdict, name, short, about string, 
 		about: about + `
 
 QUESTION is the question's id or the start of it, and can be left out while one question is open. The run's worker
-verifies who answers by a token: --token or SUPERSTEP_TOKEN, or one that is made here for --by with a signing key.`,
+verifies who answers by a token: --token or SUPERSTEP_TOKEN, or one that is made here for --by with a signing key. A
+--by that is not who the token is for is refused.`,
 		example: example,
 		run: func(cmd *cobra.Command, args []string) error {
 			return a.reply(cmd.Context(), append(args, "")[:2], verdict, f)
@@ -54,7 +55,7 @@ verifies who answers by a token: --token or SUPERSTEP_TOKEN, or one that is made
 		flags.StringVar(&f.params, "params", "", "all parameters to go on with, as `JSON`, @FILE, or - for standard input")
 	}
 	flags.StringVar(&f.reason, "reason", "", "`TEXT` for the record")
-	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: your user name)")
+	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: who the token or the key is for, or else your user name)")
 	flags.StringVar(&f.token, "token", "", "`TOKEN` that proves it (SUPERSTEP_TOKEN)")
 	flags.StringVar(&f.id, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 	flags.StringVar(&f.key, "key", "", "private key `FILE` to make a token with ("+envSigningKey+")")
@@ -82,16 +83,13 @@ func (a *app) reply(ctx context.Context, args []string, verdict approval.Verdict
 		if err := noneHidden(f.params, value, v); err != nil {
 			return err
 		}
-		req := superstep.ResumeRequest{Thread: v.Thread, Question: v.ID, Value: value, By: first(f.by, a.userName()), ID: f.id}
-		if req.Token, err = a.tokenToSend(f, req.By, v); err != nil {
+		req := superstep.ResumeRequest{Thread: v.Thread, Question: v.ID, Value: value, ID: f.id}
+		if req.By, req.Token, err = a.proof(f, v); err != nil {
 			return err
 		}
 		reply, err := svc.Resume(ctx, req)
 		if err != nil {
 			return err
-		}
-		if f.by == "" && req.Token != "" && req.Token == a.given(f) {
-			req.By = "" // the token says who, and it is not read here
 		}
 		return a.showCounted(reply, verdict, req, v.Others)
 	})
@@ -161,7 +159,7 @@ func (a *app) showCounted(reply superstep.ResumeReply, verdict approval.Verdict,
 	if a.json() {
 		return a.writeJSON(reply)
 	}
-	who, what, node := byName(req.By), clean(reply.Question), clean(first(reply.Node, "the run"))
+	who, what, node := byName(reply.By), clean(reply.Question), clean(first(reply.Node, "the run"))
 	after := nextOf(req.Thread, superstep.StatusRunning, others)
 	switch {
 	case reply.Repeated:

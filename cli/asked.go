@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -110,6 +111,7 @@ func (a *app) questionFacts(v superstep.QuestionView) *table {
 		fact("asked", askedFact(*ap))
 		fact("due", a.dueFact(*ap))
 		fact("votes", a.votesFact(*ap))
+		fact("valid", validFact(ap.Action))
 		fact("policy", policyFact(*ap))
 		fact("hash", ap.ParamsHash)
 	}
@@ -122,6 +124,14 @@ func riskFact(action approval.Action) string {
 		return string(action.Risk) + "; it cannot be undone"
 	}
 	return string(action.Risk) + "; to undo it: " + action.Undo
+}
+
+// validFact says how long an approval counts, "" for ever.
+func validFact(action approval.Action) string {
+	if action.ValidFor == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s from when it is given; then it is asked for anew", time.Duration(action.ValidFor)*time.Millisecond)
 }
 
 func askedFact(v superstep.ApprovalView) string {
@@ -226,6 +236,9 @@ func (a *app) showExactly(v json.RawMessage) {
 func beforeText(b approval.Before) string {
 	if b.By != "" {
 		return fmt.Sprintf("%s proposed other parameters than question %s had", b.By, b.Question)
+	}
+	if slices.Equal(b.Changed, []string{"approval"}) {
+		return fmt.Sprintf("question %s was about the same, and its approval does not count any more", b.Question)
 	}
 	return fmt.Sprintf("question %s was about something else; changed: %s", b.Question, list(b.Changed))
 }

@@ -7,34 +7,45 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/approval/token"
 )
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
-	verify bool
-	export string
+	head                 bool
+	export, verify, keys string
+	from                 int
 }
 
 func (a *app) auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := a.build(command{
-		use: "audit THREAD", short: "Show the record of a thread's approvals", group: groupLook, args: []string{"THREAD"},
-		about: `Who was asked, who looked, what was said and refused and why, and what was done. It is read from the runs' histories;
-each entry holds the hash of the one before it, and a record that was changed since is an error (exit 1). --export
-writes the entries as JSON, one a line.`,
-		example: []string{"audit r-7", "audit r-7 --verify", "audit r-7 --export audit.jsonl"},
+		use: "audit [THREAD]", short: "Show the record of what was done to a thread", group: groupLook, args: []string{"[THREAD]"},
+		about: `Who was asked for approvals, who looked, what was said and refused and why, and what was done; who paused, cancelled,
+retried, forked, updated, drained or answered the run; and what became of writes that were unclear or taken back. It is
+read from the runs' histories; each entry holds the hash of the one before it, and a record that was changed since is an
+error (exit 1). Names under WHO are proven; those with a ~ are what somebody says to be.
+
+--export writes the entries as JSON, one a line, and behind them where they end, signed by a worker (worker --audit-key).
+--verify proves such a file without a server, with the workers' public keys: nothing in it was changed, left out or added.`,
+		example: []string{"audit r-7", "audit r-7 --head", "audit r-7 --export audit.jsonl", "audit --verify audit.jsonl --keys worker.pem"},
 		run: func(cmd *cobra.Command, args []string) error {
-			return a.audit(cmd.Context(), args[0], f)
+			return a.audit(cmd.Context(), append(args, "")[0], f)
 		},
 	})
-	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&f.verify, "verify", false, "only say whether the record is as it was written")
-	cmd.Flags().StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.head, "head", false, "only say that the record is as it was written, and where it ends")
+	flags.StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")
+	flags.StringVar(&f.verify, "verify", "", "prove what was exported to `FILE`, or - for standard input")
+	flags.StringVar(&f.keys, "keys", "", "the workers' public keys for --verify: PEM `FILES` or directories, separated as in PATH ("+token.EnvAuditKeys+")")
+	flags.IntVar(&f.from, "from", 1, "`NUMBER` of the first entry for --verify, when runs before were gone already")
 	return cmd
 }
 
@@ -44,17 +55,49 @@ type auditView struct {
 	Chain   approval.Chain   `json:"chain"`
 }
 
+func (f *auditFlags) check(thread string) error {
+	modes := 0
+	for _, set := range []bool{f.head, f.export != "", f.verify != ""} {
+		if set {
+			modes++
+		}
+	}
+	switch {
+	case modes > 1:
+		return usagef("--head, --export and --verify exclude each other: what is exported is verified")
+	case f.verify != "" && thread != "":
+		return usagef("--verify proves a file, without a server: leave THREAD out")
+	case f.verify == "" && (f.keys != "" || f.from != 1):
+		return usagef("--keys and --from go with --verify")
+	case f.from < 1:
+		return usagef("--from %d is no entry: they count from 1", f.from)
+	case f.verify == "" && thread == "":
+		return usagef("THREAD is missing, or --verify FILE")
+	}
+	return nil
+}
+
 func (a *app) audit(ctx context.Context, thread string, f auditFlags) error {
-	if f.verify && f.export != "" {
-		return usagef("--verify and --export exclude each other: what is exported is verified")
+	if err := f.check(thread); err != nil {
+		return err
+	}
+	if f.verify != "" {
+		return a.verifyExport(f)
 	}
 	if err := checkThread(thread); err != nil {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
+		if f.export != "" {
+			x, err := svc.AuditExport(ctx, thread)
+			if err != nil {
+				return err
+			}
+			return a.exportAudit(x, f.export)
+		}
 		entries, chain, err := svc.Audit(ctx, thread)
 		var broken *approval.BrokenError
-		if err != nil && (f.verify || f.export != "" || !errors.As(err, &broken)) {
+		if err != nil && (f.head || !errors.As(err, &broken)) {
 			return err
 		}
 		view := auditView{Entries: append([]approval.Entry{}, entries...), Chain: chain}
@@ -67,22 +110,20 @@ func (a *app) audit(ctx context.Context, thread string, f auditFlags) error {
 
 func (a *app) showAudit(v auditView, f auditFlags) error {
 	switch {
-	case f.export != "":
-		return a.exportAudit(v, f.export)
-	case f.verify && a.json():
+	case f.head && a.json():
 		return a.writeJSON(v.Chain)
-	case f.verify:
+	case f.head:
 		a.printf("verified  %s%s\n", entryCount(len(v.Entries)), headText(v.Chain))
 		return nil
 	case a.json():
 		return a.writeJSON(v)
 	case len(v.Entries) == 0:
-		a.printf("no approvals\n")
+		a.printf("nothing was done to it from outside\n")
 		return nil
 	}
-	t := newTable("NO", "TIME", "WHAT", "QUESTION", "WHO", "NOTE")
+	t := newTable("NO", "TIME", "WHAT", "ABOUT", "WHO", "NOTE")
 	for _, e := range v.Entries {
-		t.row(fmt.Sprint(e.Seq), a.moment(e.At), whatHappened(e), e.Question, e.Who, shorten(clean(entryNote(e)), cellWidth))
+		t.row(fmt.Sprint(e.Seq), a.moment(e.At), whatHappened(e), first(e.Question, e.Effect, e.Event), whoDid(e), shorten(clean(entryNote(e)), cellWidth))
 	}
 	if err := t.writeTo(a.stdout, ""); err != nil {
 		return err
@@ -107,12 +148,21 @@ func headText(c approval.Chain) string {
 	return ", the last " + c.Head
 }
 
-// whatHappened is an entry's kind, and what was said.
+// whatHappened is an entry's kind, and what was said or became of it.
 func whatHappened(e approval.Entry) string {
-	if e.Verdict == "" || string(e.Verdict) == string(e.Kind) {
+	what := first(string(e.Verdict), e.Mode, e.State, string(e.Op))
+	if what == "" || what == string(e.Kind) {
 		return string(e.Kind)
 	}
-	return string(e.Kind) + " " + string(e.Verdict)
+	return string(e.Kind) + " " + what
+}
+
+// whoDid is who did it, and with a ~ who only says so.
+func whoDid(e approval.Entry) string {
+	if e.Who == "" && e.Claimed != "" {
+		return "~" + e.Claimed
+	}
+	return e.Who
 }
 
 // entryNote is what else a person wants to know of an entry.
@@ -124,22 +174,28 @@ func entryNote(e approval.Entry) string {
 	if e.Code != "" {
 		parts = append(parts, string(e.Code))
 	}
+	if e.Checkpoint != "" {
+		parts = append(parts, strings.TrimSpace(e.From+" "+e.Checkpoint))
+	}
+	if e.Node != "" {
+		parts = append(parts, e.Node)
+	}
 	if e.Reason != "" {
 		parts = append(parts, e.Reason)
 	}
 	return strings.Join(parts, ": ")
 }
 
-// exportAudit writes the entries as JSON lines, to a file that is there only when it is whole.
-func (a *app) exportAudit(v auditView, path string) error {
+// exportAudit writes an audit, to a file that is there only when it is whole.
+func (a *app) exportAudit(x approval.Export, path string) error {
 	if path == "-" {
-		return approval.WriteEntries(a.stdout, v.Entries)
+		return approval.WriteExport(a.stdout, x)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return &usageError{message: fmt.Sprintf("--export: %v", err), err: err}
 	}
-	err = errors.Join(approval.WriteEntries(file, v.Entries), file.Sync(), file.Close())
+	err = errors.Join(approval.WriteExport(file, x), file.Sync(), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}
@@ -147,11 +203,66 @@ func (a *app) exportAudit(v auditView, path string) error {
 		os.Remove(file.Name()) // what is left of the attempt; the error to report is the first one
 		return fmt.Errorf("--export %s: %w", quoted(path), err)
 	}
-	if !a.json() {
-		a.printf("exported  %s to %s%s\n", entryCount(len(v.Entries)), clean(path), headText(v.Chain))
+	if a.json() {
+		return a.writeJSON(exportView{Chain: x.Chain, Signed: x.Signed != ""})
+	}
+	a.printf("exported  %s to %s%s\n", entryCount(len(x.Entries)), clean(path), headText(x.Chain))
+	if x.Signed == "" {
+		a.printf("unsigned  no worker with an audit key answered: nobody can prove this file (worker --audit-key)\n")
 		return nil
 	}
-	return a.writeJSON(v.Chain)
+	a.next([]string{"audit", "--verify", path, "--keys", "worker.pem"})
+	return nil
+}
+
+// exportView is what programs are told of an export.
+type exportView struct {
+	approval.Chain
+	Signed bool `json:"signed"`
+}
+
+// verifiedView is what programs are told of a proven export.
+type verifiedView struct {
+	approval.Chain
+	Thread string    `json:"thread"`
+	From   int       `json:"from"`
+	At     time.Time `json:"signed_at"`
+	KeyID  string    `json:"key_id"`
+	Worker string    `json:"worker"`
+}
+
+// verifyExport proves an exported audit, without a server.
+func (a *app) verifyExport(f auditFlags) error {
+	keys, err := token.AuditKeys(f.keys)
+	if err != nil {
+		return &usageError{message: "--verify: " + err.Error(), err: err}
+	}
+	x, err := a.readExport(f.verify)
+	if err != nil {
+		return &usageError{message: fmt.Sprintf("--verify %s: %v", quoted(f.verify), err), err: err}
+	}
+	head, err := x.Verify(keys, f.from)
+	if err != nil {
+		return fmt.Errorf("--verify %s: %w", quoted(f.verify), err)
+	}
+	if a.json() {
+		return a.writeJSON(verifiedView{Chain: head.Chain, Thread: head.Thread, From: f.from, At: head.At, KeyID: head.KeyID, Worker: head.Worker})
+	}
+	a.printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", entryCount(len(x.Entries)), clean(head.Thread), headText(head.Chain),
+		clean(head.Worker), clean(head.KeyID), a.moment(head.At))
+	return nil
+}
+
+func (a *app) readExport(path string) (approval.Export, error) {
+	if path == "-" {
+		return approval.ReadExport(a.stdin)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return approval.Export{}, err
+	}
+	defer file.Close()
+	return approval.ReadExport(file)
 }
 
 // viewed notes in the audit that the user has looked at an approval.

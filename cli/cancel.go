@@ -8,13 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // cancelModes are the values of cancel --mode.
 var cancelModes = []string{string(superstep.CancelKeep), string(superstep.CancelDrop), string(superstep.CancelCompensate)}
 
 func (a *app) cancelCommand() *cobra.Command {
-	var reason, mode string
+	var mode string
+	var f askFlags
 	cmd := a.build(command{
 		use: "cancel THREAD", short: "Cancel a run", group: groupRuns, args: []string{"THREAD"},
 		about: `Running nodes are told to stop and may clean up; the run is cancelled when they have. What becomes of what it did:
@@ -25,21 +27,25 @@ func (a *app) cancelCommand() *cobra.Command {
 Drop and compensate also clean up behind a run that has failed.`,
 		example: []string{`cancel r-7 --reason "ordered twice"`, "cancel r-7 --mode compensate"},
 		run: func(cmd *cobra.Command, args []string) error {
-			if err := checkReason(reason, maxDrainReason); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			if !slices.Contains(cancelModes, mode) {
 				return usagef("--mode %s is unknown; it is keep, drop or compensate", quoted(mode))
 			}
 			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
-				return svc.CancelWith(ctx, superstep.CancelRequest{Thread: thread, Reason: reason, Mode: superstep.CancelMode(mode),
-					By: a.userName()})
+				by, token, err := a.asker(f, thread, approval.Control{Op: approval.OpCancel, On: mode})
+				if err != nil {
+					return superstep.ThreadView{}, err
+				}
+				return svc.CancelWith(ctx, superstep.CancelRequest{Thread: thread, Reason: f.reason, Mode: superstep.CancelMode(mode),
+					By: by, Token: token})
 			}
 			return onThread(a, cmd.Context(), args[0], call, a.showCancelled)
 		},
 	})
 	cmd.Flags().StringVar(&mode, "mode", string(superstep.CancelKeep), "keep, drop or compensate")
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	f.register(cmd.Flags(), true)
 	choices(cmd, "mode", cancelModes...)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // The bounds of --reason, in bytes.
@@ -15,22 +16,35 @@ const (
 )
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.build(command{
+	var f askFlags
+	cmd := a.build(command{
 		use: "retry THREAD", short: "Continue a failed run", group: groupRuns, args: []string{"THREAD"},
 		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
 		example: []string{"retry r-7"},
 		run: func(cmd *cobra.Command, args []string) error {
-			return onThread(a, cmd.Context(), args[0], service.Retry, func(view superstep.ThreadView) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
+				by, token, err := a.asker(f, thread, approval.Control{Op: approval.OpRetry})
+				if err != nil {
+					return superstep.ThreadView{}, err
+				}
+				return svc.RetryWith(ctx, superstep.RetryRequest{Thread: thread, By: by, Reason: f.reason, Token: token})
+			}
+			return onThread(a, cmd.Context(), args[0], call, func(view superstep.ThreadView) error {
 				a.printf("retrying  %s\n", clean(view.Thread))
 				a.next(nextOf(view.Thread, superstep.StatusRunning, nil))
 				return nil
 			})
 		},
 	})
+	f.register(cmd.Flags(), true)
+	return cmd
 }
 
 func (a *app) drainCommand() *cobra.Command {
-	var reason string
+	var f askFlags
 	cmd := a.build(command{
 		use: "drain THREAD", short: "Stop a run before its next step", group: groupRuns, args: []string{"THREAD"},
 		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
@@ -38,15 +52,19 @@ interrupts no node.`,
 		example: []string{`drain r-7 --reason "the payments service moves"`},
 		run: func(cmd *cobra.Command, args []string) error {
 			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
-				return svc.Drain(ctx, thread, reason)
+				by, token, err := a.asker(f, thread, approval.Control{Op: approval.OpDrain})
+				if err != nil {
+					return superstep.ThreadView{}, err
+				}
+				return svc.DrainWith(ctx, superstep.DrainRequest{Thread: thread, Reason: f.reason, By: by, Token: token})
 			}
-			if err := checkReason(reason, maxDrainReason); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			return onThread(a, cmd.Context(), args[0], call, a.showStanding)
 		},
 	})
-	cmd.Flags().StringVar(&reason, "reason", "", "`TEXT` for those who look later")
+	f.register(cmd.Flags(), true)
 	return cmd
 }
 

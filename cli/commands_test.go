@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 
 	"superstep.dev"
@@ -22,9 +23,19 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte("{}"), 0o600))
 	}
 	require.NoError(t, os.WriteFile("plan.json", []byte(`{"subjobs": [{"id": "1", "goal": "load", "assigned_expert": "loader"}]}`), 0o600))
-	private, _, err := token.Generate("")
+	private, _, err := token.Generate(approval.Owner{Person: "ann"}, "")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("ann.key", private, 0o600))
+	head, keys, err := token.Generate(approval.Owner{Worker: "w"}, "")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("worker.pem", keys, 0o600))
+	worker, err := token.ParseSigner(head)
+	require.NoError(t, err)
+	signed, err := worker.SignHead(approval.Head{Thread: "r-7"})
+	require.NoError(t, err)
+	var file bytes.Buffer
+	require.NoError(t, approval.WriteExport(&file, approval.Export{Signed: signed}))
+	require.NoError(t, os.WriteFile("audit.jsonl", file.Bytes(), 0o600))
 	all := (&app{program: "superstep"}).rootCommand().Commands()
 	for _, cmd := range all {
 		all = append(all, cmd.Commands()...)

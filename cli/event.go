@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // eventFlags are the flags of event.
 type eventFlags struct {
-	value, by, id string
-	valued        bool
+	askFlags
+	value, id string
+	valued    bool
 }
 
 func (a *app) eventCommand() *cobra.Command {
@@ -36,7 +38,7 @@ knowing what became of it names it with --id: it is taken once.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.value, "value", "", "value as `JSON`, @FILE, or - for standard input; at most 256 KiB (default null)")
-	flags.StringVar(&f.by, "by", "", "`NAME` of who sends it (default: your user name)")
+	f.register(flags, false)
 	flags.StringVar(&f.id, "id", "", "`ID` of this event, to repeat it safely (default: a new one)")
 	return cmd
 }
@@ -46,12 +48,19 @@ const maxEventName = 256
 
 // sendEvent sends an event. args are the thread and the event's name.
 func (a *app) sendEvent(ctx context.Context, args []string, f eventFlags) error {
-	req := superstep.EventRequest{Thread: args[0], Name: args[1], By: first(f.by, a.userName()), ID: f.id}
+	req := superstep.EventRequest{Thread: args[0], Name: args[1], ID: f.id}
 	if n := len(req.Name); n == 0 || n > maxEventName {
 		return usagef("an event's name has 1 to %d bytes, this one has %d", maxEventName, n)
 	}
-	if len(req.By) > maxThreadID || len(req.ID) > maxThreadID {
-		return usagef("--by and --id have at most %d bytes", maxThreadID)
+	if len(req.ID) > maxThreadID {
+		return usagef("--id has at most %d bytes", maxThreadID)
+	}
+	err := f.askFlags.check()
+	if err == nil {
+		req.By, req.Token, err = a.asker(f.askFlags, req.Thread, approval.Control{Op: approval.OpEvent, On: req.Name})
+	}
+	if err != nil {
+		return err
 	}
 	if f.valued {
 		value, err := jsonFlag{name: "--value", max: maxAnswer}.read(ctx, f.value, a.stdin)

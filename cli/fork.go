@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 func (a *app) forkCommand() *cobra.Command {
 	var (
 		as     string
 		follow bool
+		f      askFlags
 	)
 	cmd := a.build(command{
 		use: "fork THREAD CHECKPOINT", short: "Run again from an earlier checkpoint", group: groupChange,
@@ -21,13 +23,21 @@ the branch becomes a thread of its own, and THREAD stays as it is. Nodes that ru
 effects have new keys. To change something first, use update --at.`,
 		example: []string{"fork r-7 c-51aa --follow", "fork r-7 c-51aa --as r-7b"},
 		run: func(cmd *cobra.Command, args []string) error {
-			return a.fork(cmd.Context(), superstep.ForkRequest{Thread: args[0], Checkpoint: args[1], As: as},
-				cmd.Flags().Changed("as"), follow)
+			req := superstep.ForkRequest{Thread: args[0], Checkpoint: args[1], As: as, Reason: f.reason}
+			err := f.check()
+			if err == nil {
+				req.By, req.Token, err = a.asker(f, first(as, args[0]), approval.Control{Op: approval.OpFork, On: args[1]})
+			}
+			if err != nil {
+				return err
+			}
+			return a.fork(cmd.Context(), req, cmd.Flags().Changed("as"), follow)
 		},
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&as, "as", "", "`ID` of a new thread for the branch")
+	f.register(flags, true)
 	flags.BoolVar(&follow, "follow", false, "show the run until it waits or ends")
 	return cmd
 }

@@ -19,24 +19,37 @@ const envRules = "SUPERSTEP_APPROVAL_RULES"
 // lookAtFiles is how often a worker looks whether its keys and rules have changed, for its log.
 const lookAtFiles = 2 * time.Second
 
+// maxLeeway bounds how far apart clocks may be said to be.
+const maxLeeway = 5 * time.Minute
+
 // gateFlags say what a worker verifies answers to approvals with.
-type gateFlags struct{ keys, rules string }
+type gateFlags struct {
+	keys, rules string
+	leeway      time.Duration
+}
 
 func (f *gateFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.keys, "approval-keys", "", "public keys that answers to approvals are verified with: PEM `FILES` or directories,"+
 		" separated as in PATH ("+token.EnvKeys+")")
 	flags.StringVar(&f.rules, "approval-rules", "", "who may approve what: YAML `FILES` or directories, as above ("+envRules+")")
+	flags.DurationVar(&f.leeway, "approval-leeway", approval.DefaultLeeway, "`TIME` by which clocks may be apart: so much longer, and earlier,"+
+		" a token is good than it says; up to 5m")
 }
 
 // gate is what a worker verifies answers with.
 type gate struct {
 	keys *token.Keyring
 	book *rules.Book // nil: whoever is asked may answer
+	// leeway is how far clocks may be apart.
+	leeway time.Duration
 }
 
 // openGate reads keys and rules. Without keys there is no gate, and the worker takes no answer to an approval.
 func (a *app) openGate(f gateFlags) (*gate, error) {
-	var g gate
+	if f.leeway < 0 || f.leeway > maxLeeway {
+		return nil, usagef("--approval-leeway %v is not between 0s and %v", f.leeway, maxLeeway)
+	}
+	g := gate{leeway: f.leeway}
 	var err error
 	if fromEnv, ok := a.env.LookupEnv(token.EnvKeys); f.keys != "" {
 		g.keys, err = token.Open(filepath.SplitList(f.keys)...)
@@ -69,7 +82,10 @@ func (g *gate) approvals() *approval.Gate {
 	if g == nil {
 		return nil
 	}
-	out := &approval.Gate{Keys: g.keys}
+	out := &approval.Gate{Keys: g.keys, Leeway: g.leeway}
+	if g.leeway == 0 {
+		out.Leeway = approval.NoLeeway
+	}
 	if g.book != nil {
 		out.Policy, out.Directory = g.book, g.book
 	}
@@ -118,7 +134,7 @@ func (s gateState) log(logger *zap.Logger) {
 	case s.rulesProblem != "":
 		logger.Error("approval rules cannot be used: nothing is approved until they can", zap.String("problem", s.rulesProblem))
 	case s.keysProblem != "":
-		logger.Error("approval keys cannot be used: those before go on", zap.String("problem", s.keysProblem))
+		logger.Error("approval keys cannot be used: nothing is approved until they can", zap.String("problem", s.keysProblem))
 	default:
 		logger.Info("approval keys or rules have changed", zap.String("keys", s.keys), zap.String("rules", s.rules))
 	}

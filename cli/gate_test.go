@@ -25,7 +25,7 @@ func keyPair(t *testing.T) (private, public string) {
 	t.Helper()
 	dir := t.TempDir()
 	private, public = filepath.Join(dir, "ann.key"), filepath.Join(dir, "ann.pem")
-	key, pub, err := token.Generate("ann-1")
+	key, pub, err := token.Generate(approval.Owner{Person: "ann"}, "ann-1")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(private, key, 0o600))
 	require.NoError(t, os.WriteFile(public, pub, 0o644))
@@ -64,9 +64,58 @@ func TestTokensAreMade(t *testing.T) {
 			now := a.now()
 			require.Equal(t, now.Add(2*time.Minute).Unix(), claims.ExpiresAt.Unix())
 			claims.IssuedAt, claims.ExpiresAt = time.Time{}, time.Time{}
-			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a"}, claims)
+			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a",
+				KeyID: "ann-1", Owner: approval.Owner{Person: "ann"}}, claims)
 		})
 	}
+}
+
+// TestKeysAreMade for a person, who signs for nobody else, and for an issuer; none is replaced.
+func TestKeysAreMade(t *testing.T) {
+	dir := t.TempDir()
+	run := func(args ...string) (int, string, string) {
+		a, stdout, stderr := testApp(t, &script{}, "")
+		code := a.run(t.Context(), append([]string{"key", "--dir", dir}, args...))
+		return code, stdout.String(), stderr.String()
+	}
+	code, out, problem := run("ann", "--id", "ann-1")
+	require.Equal(t, ExitOK, code, problem)
+	require.Contains(t, out, "key ann-1, which is ann's")
+	code, _, problem = run("ann")
+	require.Equal(t, ExitUsage, code)
+	require.Contains(t, problem, "never replaced")
+	code, out, problem = run("sso", "--issuer", "--for", "group:finance", "--for", "bob", "-o", "json")
+	require.Equal(t, ExitOK, code, problem)
+	require.Contains(t, out, "sso.pem")
+	for _, args := range [][]string{{"bob", "--for", "ann"}, {"group:finance"}, {"../bob"}, {""}, {"bob", "--id", "a b"}, {"bob", "--dir", "/nowhere"}} {
+		code, _, _ = run(args...)
+		require.Equal(t, ExitUsage, code, args)
+	}
+	info, err := os.Stat(filepath.Join(dir, "ann.key"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	keys, err := token.Open(dir)
+	require.NoError(t, err)
+	signer, err := token.LoadSigner(filepath.Join(dir, "ann.key"))
+	require.NoError(t, err)
+	owner, err := keys.Owner("ann-1", time.Now())
+	require.NoError(t, err)
+	require.Equal(t, approval.Owner{Person: "ann"}, owner)
+	require.Equal(t, owner, signer.Key().Owner)
+	sso, err := token.LoadSigner(filepath.Join(dir, "sso.key"))
+	require.NoError(t, err)
+	require.Equal(t, approval.Owner{Issuer: "sso", For: []string{"group:finance", "bob"}}, sso.Key().Owner)
+
+	// Who signs for somebody else is told before anything is sent.
+	s := &script{}
+	require.NoError(t, json.Unmarshal([]byte(`{"Question": {"view": {"thread": "r-7", "id": "q-41c9", "approval": {"tool": "pay", "params_hash": "sha256:5a", "digest": "sha256:77"}}},
+		"Resume": {"view": {"accepted": true, "question": "q-41c9", "by": "ann"}}}`), &s.replies))
+	a, _, stderr := testApp(t, s, "")
+	require.Equal(t, ExitUsage, a.run(t.Context(), []string{"approve", "r-7", "--by", "bob", "--key", filepath.Join(dir, "ann.key")}))
+	require.Contains(t, stderr.String(), "ann's")
+	a, stdout, stderr := testApp(t, s, "")
+	require.Equal(t, ExitOK, a.run(t.Context(), []string{"approve", "r-7", "--key", filepath.Join(dir, "ann.key")}), stderr)
+	require.Contains(t, stdout.String(), "by ann")
 }
 
 // TestGateOfAWorker: what it reads, and what it refuses to begin with.
@@ -85,7 +134,12 @@ func TestGateOfAWorker(t *testing.T) {
 	g, err = a.openGate(gateFlags{keys: public})
 	require.NoError(t, err)
 	require.NotNil(t, g.approvals().Directory)
+	require.Equal(t, approval.NoLeeway, g.approvals().Leeway)
+	g, err = a.openGate(gateFlags{keys: public, leeway: time.Second})
+	require.NoError(t, err)
+	require.Equal(t, time.Second, g.approvals().Leeway)
 	for about, f := range map[string]gateFlags{
+		"no such leeway": {keys: public, leeway: time.Hour}, "a negative one": {keys: public, leeway: -1},
 		"rules alone": {rules: book}, "no such file": {keys: "/nowhere.pem"}, "no such rules": {keys: public, rules: "/nowhere.yaml"},
 	} {
 		_, err := a.openGate(f)

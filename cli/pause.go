@@ -7,10 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // pauseFlags are the flags of pause and unpause.
-type pauseFlags struct{ reason, by, id string }
+type pauseFlags struct {
+	askFlags
+	id string
+}
 
 func (a *app) pauseCommand() *cobra.Command {
 	return a.pausing(command{
@@ -18,48 +22,54 @@ func (a *app) pauseCommand() *cobra.Command {
 		about: `Nodes under way end and are kept; nothing else begins before unpause, whatever is restarted meanwhile. The run
 takes answers and updates of its state, and goes on with them later. Without a worker the request is stored.`,
 		example: []string{`pause r-7 --reason "the books are closed"`},
-	}, service.Pause, a.showPaused)
+	}, approval.OpPause, service.Pause, a.showPaused)
 }
 
 func (a *app) unpauseCommand() *cobra.Command {
 	return a.pausing(command{
 		use: "unpause THREAD", short: "Let a paused run go on", group: groupRuns, args: []string{"THREAD"},
-		about:   `It goes on where it was paused, with what it was told meanwhile. Answers are given with resume.`,
+		about: `It goes on where it was paused, with what it was told meanwhile. Answers are given with resume. Where the workers' rules
+are about that, whoever asks proves it with a token for this pause, and may still do so now.`,
 		example: []string{`unpause r-7`},
-	}, service.Unpause, a.showUnpaused)
+	}, approval.OpUnpause, service.Unpause, a.showUnpaused)
 }
 
 // pausing builds one of the two commands.
-func (a *app) pausing(c command, call func(service, context.Context, superstep.PauseRequest) (superstep.PauseReply, error),
+func (a *app) pausing(c command, op approval.Op, call func(service, context.Context, superstep.PauseRequest) (superstep.PauseReply, error),
 	show func(superstep.PauseReply) error) *cobra.Command {
 	var f pauseFlags
 	c.run = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
-		req := superstep.PauseRequest{Thread: args[0], By: first(f.by, a.userName()), Reason: f.reason, ID: f.id}
-		ask := func(svc service, ctx context.Context, _ string) (superstep.PauseReply, error) {
+		req := superstep.PauseRequest{Thread: args[0], Reason: f.reason, ID: f.id}
+		ask := func(svc service, ctx context.Context, _ string) (reply superstep.PauseReply, err error) {
+			control := approval.Control{Op: op}
+			if op == approval.OpUnpause && (f.key != "" || a.signs()) {
+				if control.On, err = pausedOn(ctx, svc, args[0]); err != nil {
+					return reply, err
+				}
+			}
+			if req.By, req.Token, err = a.asker(f.askFlags, args[0], control); err != nil {
+				return reply, err
+			}
 			return call(svc, ctx, req)
 		}
 		return onThread(a, cmd.Context(), args[0], ask, show)
 	}
 	cmd := a.build(c)
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&f.reason, "reason", "", "`TEXT` for those who look later")
-	cmd.Flags().StringVar(&f.by, "by", "", "`NAME` of who asks (default: your user name)")
+	f.register(cmd.Flags(), true)
 	cmd.Flags().StringVar(&f.id, "id", "", "`ID` of this request, to repeat it safely (default: a new one)")
 	return cmd
 }
 
 // check refuses what no run takes.
 func (f *pauseFlags) check() error {
-	if err := checkReason(f.reason, maxDrainReason); err != nil {
-		return err
+	if len(f.id) > maxThreadID {
+		return usagef("--id has at most %d bytes", maxThreadID)
 	}
-	if len(f.by) > maxThreadID || len(f.id) > maxThreadID {
-		return usagef("--by and --id have at most %d bytes", maxThreadID)
-	}
-	return nil
+	return f.askFlags.check()
 }
 
 func (a *app) showPaused(reply superstep.PauseReply) error {

@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 )
 
 // resumeFlags are the flags of resume.
 type resumeFlags struct {
-	value, answers, by, id string
-	valued                 bool
-	signal                 bool
+	askFlags
+	value, answers, id string
+	valued             bool
+	signal             bool
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -43,8 +45,8 @@ once.`,
 	flags.SortFlags = false
 	flags.StringVar(&f.value, "value", "", "answer as `JSON`, @FILE, or - for standard input; at most 256 KiB")
 	flags.StringVar(&f.answers, "answers", "", "answers by question as a `JSON` object, @FILE, or -; at most 256 KiB together")
-	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: your user name)")
 	flags.StringVar(&f.id, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
+	f.register(flags, false)
 	flags.BoolVar(&f.signal, "signal", false, "store the answer without waiting for a worker to check it")
 	return cmd
 }
@@ -56,8 +58,11 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		if f.signal {
-			return a.answer(ctx, svc, req, nil) // there may be no worker to ask what is open
+		if f.signal { // there may be no worker to ask what is open
+			if err := a.proveAnswer(f, &req); err != nil {
+				return err
+			}
+			return a.answer(ctx, svc, req, nil)
 		}
 		if len(req.Answers) > 0 {
 			return a.answer(ctx, svc, req, nil) // their keys say which are meant
@@ -69,8 +74,17 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		if err := a.chooseQuestion(view, &req, f); err != nil {
 			return err
 		}
+		if err := a.proveAnswer(f, &req); err != nil {
+			return err
+		}
 		return a.answer(ctx, svc, req, answerable(view))
 	})
+}
+
+// proveAnswer says who answers, and proves it when there is a key.
+func (a *app) proveAnswer(f resumeFlags, req *superstep.ResumeRequest) (err error) {
+	req.By, req.Token, err = a.asker(f.askFlags, req.Thread, approval.Control{Op: approval.OpResume, On: req.Question})
+	return err
 }
 
 // answer sends the answer; open are the questions that were open before it.
@@ -84,7 +98,10 @@ func (a *app) answer(ctx context.Context, svc service, req superstep.ResumeReque
 
 func (a *app) resumeRequest(ctx context.Context, args []string, f resumeFlags) (superstep.ResumeRequest, error) {
 	req := superstep.ResumeRequest{
-		Thread: args[0], Question: args[1], By: first(f.by, a.userName()), Signal: f.signal, ID: f.id,
+		Thread: args[0], Question: args[1], Signal: f.signal, ID: f.id,
+	}
+	if err := f.askFlags.check(); err != nil {
+		return req, err
 	}
 	if err := checkThread(req.Thread); err != nil {
 		return req, err

@@ -70,7 +70,7 @@ func (a *app) rootCommand() *cobra.Command {
 		a.updateCommand(), a.forkCommand(),
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
 		a.streamCommand(), a.graphCommand(),
-		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
+		a.workerCommand(), a.keyCommand(), a.healthcheckCommand(), a.versionCommand())
 	a.completeFlags(root)
 	for _, cmd := range root.Commands() {
 		a.completeFlags(cmd)

@@ -150,6 +150,10 @@ func (s *script) Audit(ctx context.Context, thread string) ([]approval.Entry, ap
 	return view.Entries, view.Chain, err
 }
 
+func (s *script) AuditExport(ctx context.Context, thread string) (approval.Export, error) {
+	return play[approval.Export](ctx, s, "AuditExport", thread, nil)
+}
+
 func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView, error) {
 	return play[superstep.ThreadView](ctx, s, "Show", thread, nil)
 }
@@ -174,8 +178,8 @@ func (s *script) Fork(ctx context.Context, req superstep.ForkRequest) (superstep
 	return play[superstep.ThreadView](ctx, s, "Fork", req, nil)
 }
 
-func (s *script) Drain(ctx context.Context, thread, reason string) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Drain", []string{thread, reason}, nil)
+func (s *script) DrainWith(ctx context.Context, req superstep.DrainRequest) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "DrainWith", req, nil)
 }
 
 func (s *script) Pause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error) {
@@ -194,8 +198,8 @@ func (s *script) Resume(ctx context.Context, req superstep.ResumeRequest) (super
 	return play[superstep.ResumeReply](ctx, s, "Resume", req, nil)
 }
 
-func (s *script) Retry(ctx context.Context, thread string) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Retry", thread, nil)
+func (s *script) RetryWith(ctx context.Context, req superstep.RetryRequest) (superstep.ThreadView, error) {
+	return play[superstep.ThreadView](ctx, s, "RetryWith", req, nil)
 }
 
 func (s *script) CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -16,6 +17,7 @@ const maxUpdate = 1 << 20
 // updateFlags are the flags of update.
 type updateFlags struct {
 	place
+	ask            askFlags
 	values, asNode string
 	id             string
 	valued         bool
@@ -46,6 +48,7 @@ what became of it names it with --id: the thread's last run takes it once.`,
 	flags.StringVar(&f.values, "values", "", "channels to write as a `JSON` object, @FILE, or - for standard input; at most 1 MiB")
 	flags.StringVar(&f.asNode, "as-node", "", "write as `NODE` (default: the one that ran last); "+pregel.End+" drops what is left to do")
 	flags.StringVar(&f.id, "id", "", "`ID` of this update, to repeat it safely (default: a new one)")
+	f.ask.register(flags, true)
 	f.register(flags, "update `CHECKPOINT` of the history, as a new branch (default: now)")
 	return cmd
 }
@@ -65,7 +68,7 @@ func (a *app) update(ctx context.Context, thread string, f *updateFlags) error {
 
 // updateRequest checks everything that can be checked without a server.
 func (a *app) updateRequest(ctx context.Context, thread string, f *updateFlags) (superstep.UpdateRequest, error) {
-	req := superstep.UpdateRequest{Thread: thread, Checkpoint: f.at, AsNode: f.asNode, ID: f.id}
+	req := superstep.UpdateRequest{Thread: thread, Checkpoint: f.at, AsNode: f.asNode, ID: f.id, Reason: f.ask.reason}
 	if !f.valued && f.asNode == "" {
 		return req, usagef(`--values is missing, for instance '{"amount":9900}'; with --as-node it may be left out`)
 	}
@@ -75,7 +78,13 @@ func (a *app) updateRequest(ctx context.Context, thread string, f *updateFlags) 
 	if len(f.id) > maxThreadID || strings.ContainsFunc(f.id, notPrintable) {
 		return req, usagef("--id %s cannot be an update's id: at most %d bytes, all printable", quoted(f.id), maxThreadID)
 	}
-	var err error
+	err := f.ask.check()
+	if err == nil {
+		req.By, req.Token, err = a.asker(f.ask, thread, approval.Control{Op: approval.OpUpdate})
+	}
+	if err != nil {
+		return req, err
+	}
 	if req.Subgraph, err = f.subgraph(); err != nil {
 		return req, err
 	}

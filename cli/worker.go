@@ -14,6 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/approval/token"
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/internal/sdklog"
 )
@@ -24,6 +26,7 @@ type workerFlags struct {
 	logFormat, logLevel          string
 	drainTimeout, connectTimeout time.Duration
 	gate                         gateFlags
+	auditKey                     string
 	notify                       notifyFlags
 }
 
@@ -49,6 +52,7 @@ func (a *app) workerCommand() *cobra.Command {
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
 	flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
 	f.gate.register(flags)
+	flags.StringVar(&f.auditKey, "audit-key", "", "private key `FILE` that exported audits are signed with ("+token.EnvAuditKey+")")
 	f.notify.register(flags)
 	flags.StringVar(&f.logFormat, "log-format", "console", "`FORMAT`: console or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
@@ -75,6 +79,10 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	g, err := a.openGate(f.gate)
+	if err != nil {
+		return err
+	}
+	heads, err := openAuditKey(f.auditKey)
 	if err != nil {
 		return err
 	}
@@ -119,8 +127,20 @@ func (a *app) work(ctx context.Context, f workerFlags) error {
 		Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue,
 		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter,
 		Options: worker.Options{WorkerStopTimeout: f.drainTimeout},
-		Logger:  logger, Gate: g.approvals(), Notify: told,
+		Logger:  logger, Gate: g.approvals(), Notify: told, AuditSigner: heads,
 	}, f, ops)
+}
+
+// openAuditKey reads the key that audits are signed with; nil when there is none.
+func openAuditKey(file string) (approval.HeadSigner, error) {
+	s, err := token.AuditSigner(file)
+	if err != nil {
+		return nil, &usageError{message: "--audit-key: " + err.Error(), err: err}
+	}
+	if s == nil {
+		return nil, nil
+	}
+	return s, nil
 }
 
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
-	"superstep.dev/approval/token"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
@@ -37,22 +35,21 @@ func (r *rig) approvingWorker() (key string) {
 	return key
 }
 
-// approvalFiles writes what such a worker reads.
+// approvalFiles writes what such a worker reads: the keys of a service that signs for everybody, and ann's own.
 func (r *rig) approvalFiles() (key string) {
 	r.t.Helper()
-	private, public, err := token.Generate("e2e")
-	require.NoError(r.t, err)
-	key = filepath.Join(r.dir, "e2e.key")
-	require.NoError(r.t, os.WriteFile(key, private, 0o600))
-	r.putText("e2e.pem", string(public))
+	r.exits(0, r.superstep("key", "e2e", "--issuer", "--dir", r.dir))
+	r.exits(0, r.superstep("key", "ann", "--dir", r.dir))
 	r.putText("rules.yaml", approvers)
-	return key
+	r.exits(0, r.superstep("key", "audit", "--worker", "--dir", r.dir))
+	return filepath.Join(r.dir, "e2e.key")
 }
 
 // worksApproved starts such a worker.
 func (r *rig) worksApproved(name string, env []string, args ...string) *processes.Process {
 	r.t.Helper()
-	args = append(args, "--approval-keys", filepath.Join(r.dir, "e2e.pem"), "--approval-rules", filepath.Join(r.dir, "rules.yaml"))
+	args = append(args, "--approval-keys", r.dir, "--approval-rules", filepath.Join(r.dir, "rules.yaml"),
+		"--audit-key", filepath.Join(r.dir, "audit.key"))
 	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: append(r.workerArgs(), args...),
 		Env: environment(append(env, "PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")...)})
 	r.awaitPoller()
@@ -92,27 +89,61 @@ func TestApproversWork(t *testing.T) {
 	require.Contains(t, out.stderr, "rita asks for it")
 	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "zoe", "--key", key))
 	require.Contains(t, out.stderr, "zoe")
+	own := filepath.Join(r.dir, "ann.key")
+	out = r.exits(2, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", own))
+	require.Contains(t, out.stderr, "is ann's, and signs for nobody else")
+	anns := strings.TrimSpace(r.exits(0, r.superstep("token", thread, q.ID, "--key", own)).stdout)
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--token", anns))
+	require.Contains(t, out.stderr, `says that it is from "bob", and its token is ann's`)
+	forged := filepath.Join(r.dir, "forged.key") // ann makes her key one of a service's, in her own file
+	text, err := os.ReadFile(own)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(forged, []byte(strings.Replace(string(text), "Person: ann", "Issuer: ann", 1)), 0o600))
+	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", forged))
+	require.Contains(t, out.stderr, `is ann's, and it signs for "bob"`)
 	r.nothingMoved()
 
-	minted := r.exits(0, r.superstep("token", thread, q.ID, "--for", "ann", "--ttl", "2m", "--key", key))
+	minted := r.exits(0, r.superstep("token", thread, q.ID, "--ttl", "2m", "--key", own))
 	out = r.exits(0, r.superstep("approve", thread, q.ID, "--reason", "checked", "--token", strings.TrimSpace(minted.stdout)))
 	require.Contains(t, out.stdout, "accepted  "+q.ID)
 	r.wait(thread, superstep.StatusFinished)
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 25_000))
 	r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", key))
 
-	out = r.exits(0, r.superstep("audit", thread, "--verify"))
+	out = r.exits(0, r.superstep("audit", thread, "--head"))
 	require.Contains(t, out.stdout, "verified  ")
 	out = r.exits(0, r.superstep("audit", thread, "--export", "-"))
+	exported, err := approval.ReadExport(strings.NewReader(out.stdout))
+	require.NoError(t, err)
+	require.NotEmpty(t, exported.Signed)
 	var kinds []approval.Kind
-	for line := range strings.Lines(out.stdout) {
-		var e approval.Entry
-		require.NoError(t, json.Unmarshal([]byte(line), &e))
+	for _, e := range exported.Entries {
 		kinds = append(kinds, e.Kind)
 	}
 	require.Contains(t, kinds, approval.KindViewed)
 	require.Equal(t, approval.KindAsked, kinds[0])
 	require.Equal(t, approval.KindUsed, kinds[len(kinds)-1])
+	r.provenElsewhere(thread)
+}
+
+// provenElsewhere exports an audit, and proves it where there is no server: as it is, and not once it was changed.
+func (r *rig) provenElsewhere(thread string) {
+	r.t.Helper()
+	file, keys := filepath.Join(r.dir, "audit.jsonl"), filepath.Join(r.dir, "audit.pem")
+	out := r.exits(0, r.superstep("audit", thread, "--export", file))
+	require.Contains(r.t, out.stdout, "exported  ")
+	offline := []string{"--address", "127.0.0.1:1", "audit", "--verify", file, "--keys", keys}
+	out = r.exits(0, r.begunWith(offline...).end())
+	require.Contains(r.t, out.stdout, "signed    by e2e with the key audit at ")
+	text, err := os.ReadFile(file)
+	require.NoError(r.t, err)
+	require.NoError(r.t, os.WriteFile(file, []byte(strings.Replace(string(text), `"who":"ann"`, `"who":"bob"`, 1)), 0o600))
+	out = r.exits(1, r.begunWith(offline...).end())
+	require.Contains(r.t, out.stderr, "the audit is broken at entry ")
+	lines := strings.SplitAfter(string(text), "\n")
+	require.NoError(r.t, os.WriteFile(file, []byte(strings.Join(lines[:len(lines)-2], "")), 0o600))
+	out = r.exits(1, r.begunWith(offline...).end())
+	require.Contains(r.t, out.stderr, "no signed head")
 }
 
 // TestTheSecondAnswerIsTold who was first, while the run still asks something else.
@@ -121,7 +152,8 @@ func TestTheSecondAnswerIsTold(t *testing.T) {
 	key := r.approvingWorker()
 	thread := testserver.Queue(t)
 	first := r.wants(thread, "o-1042")
-	r.exits(0, r.superstep("edit", thread, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`, "--by", "ann", "--key", key))
+	r.exits(0, r.superstep("edit", thread, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`,
+		"--key", filepath.Join(r.dir, "ann.key")))
 	second := r.asked(thread)
 	require.NotEqual(t, first.ID, second.ID, "other parameters are another question")
 	out := r.exits(5, r.superstep("approve", thread, first.ID, "--by", "bob", "--key", key))
@@ -158,10 +190,10 @@ func TestTwoApproveInTheSameInstant(t *testing.T) {
 
 func TestARejectionMovesNothing(t *testing.T) {
 	r := newRig(t)
-	key := r.approvingWorker()
+	r.approvingWorker()
 	thread := testserver.Queue(t)
 	q := r.wants(thread, "o-7")
-	out := r.exits(0, r.superstep("reject", thread, q.ID, "--by", "ann", "--key", key, "--reason", "wrong order"))
+	out := r.exits(0, r.superstep("reject", thread, q.ID, "--key", filepath.Join(r.dir, "ann.key"), "--reason", "wrong order"))
 	require.Contains(t, out.stdout, "rejected  "+q.ID+" by ann")
 	r.wait(thread, superstep.StatusFinished)
 	r.nothingMoved()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -31,7 +32,8 @@ type ApprovalRequest struct {
 // Other parameters that somebody proposes are a new question, and so is an action that is not what was approved any
 // more, when its Drift says so; otherwise that is a [*DriftError]. Right before Approve returns an approval the
 // environment's gate is asked whether it may be acted upon: if not, the error is a [*NotAllowedError]. A rejection is a
-// decision, and so is a silence that denies. Decision.Params are set when they are not the action's own.
+// decision, and so is a silence that denies. An approval that does not count any more, since it has lapsed, say, is asked for
+// anew. Decision.Params are set when they are not the action's own.
 //
 // The action has to be the same each time that the node runs: one that changes is asked about anew, at most
 // [MaxApprovalRounds] times.
@@ -61,11 +63,15 @@ type approving struct {
 	noEdit bool
 	// with returns the action as it would be done with these parameters, nil for those proposed first.
 	with func(params pregel.Value) (approval.Action, error)
+	// canonical returns other parameters in the tool's own form; nil takes them as they are.
+	canonical func(params pregel.Value) (pregel.Value, error)
 
 	round  int
 	params pregel.Value // that somebody proposed last; nil for none
 	note   string       // why the question is not the first, for its summary
 	before *approval.Before
+	// proposers are all who have proposed parameters so far, whether or not those are still what is asked about.
+	proposers []string
 }
 
 // decide goes through the rounds until one is decided, or has no answer yet. With VerdictApprove the decision may be
@@ -97,8 +103,9 @@ func (a *approving) decide(ctx context.Context) (approval.Decision, error) {
 			return decision, err
 		}
 	}
-	return approval.Decision{}, a.failed(fmt.Errorf("it was asked about %d times, each time with another action: compute the "+
-		"action from the state, or in a Task, so that it is the same each time the node runs", MaxApprovalRounds))
+	return approval.Decision{}, a.failed(fmt.Errorf("it was asked about %d times, each time anew since the "+
+		"action had changed or its approval did not count any more: compute the action from the state, or in a Task, so that it is "+
+		"the same each time the node runs", MaxApprovalRounds))
 }
 
 // action is what would be done now, as it is asked about in this round.
@@ -119,20 +126,35 @@ func (a *approving) action() (approval.Action, error) {
 	if len(action.Watch) == 0 {
 		action.Watch = nil // as it is once it was stored
 	}
-	action.Tool, action.Before = cmp.Or(action.Tool, a.t.info.Node), a.before
+	action.Tool = cmp.Or(action.Tool, a.t.info.Node)
+	if action.Before = nil; a.before != nil {
+		before := *a.before
+		before.Proposers = a.proposers
+		action.Before = &before
+	}
 	return action.Normal()
 }
 
 // edited goes on with the parameters that somebody proposed, unless the action cannot be done with them.
 func (a *approving) edited(action approval.Action, d approval.Decision) {
 	by := lastVoter(d)
+	if by != "" && !slices.Contains(a.proposers, by) {
+		a.proposers = append(slices.Clip(a.proposers), by)
+	}
 	a.before = &approval.Before{Question: d.Question, By: by, Params: action.Params, Changed: []string{"params"}}
-	if _, err := a.with(orNull(d.Params)); err != nil {
+	params, err := orNull(d.Params), error(nil)
+	if a.canonical != nil {
+		params, err = a.canonical(params)
+	}
+	if err == nil {
+		_, err = a.with(params)
+	}
+	if err != nil {
 		a.before.Params = d.Params
 		a.note = fmt.Sprintf("the other parameters that %s proposed do not fit: %v", orSomebody(by), err)
 		return
 	}
-	a.params, a.note = orNull(d.Params), "with other parameters, proposed by "+orSomebody(by)
+	a.params, a.note = params, "with other parameters, proposed by "+orSomebody(by)
 }
 
 // noted puts a remark behind a summary, which stays one line.

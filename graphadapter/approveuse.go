@@ -38,7 +38,11 @@ func (a *approving) approved(ctx context.Context, action approval.Action, d appr
 		a.before = later.Before // it had drifted since, and what was decided then counts
 		return false, nil
 	}
-	return true, a.use(ctx, action, d)
+	anew, err := a.use(ctx, action, d)
+	if anew {
+		a.again(d.Question, action.Params, []string{"approval"})
+	}
+	return !anew, err
 }
 
 // changes names what is different between two actions.
@@ -69,33 +73,37 @@ func changes(before, now approval.Action) (out []string) {
 	return out
 }
 
-// use asks the gate, right before the approval is acted upon.
-func (a *approving) use(ctx context.Context, action approval.Action, d approval.Decision) error {
+// use asks the gate, right before the approval is acted upon. anew says that the approval does not count any more, so that
+// another is asked for.
+func (a *approving) use(ctx context.Context, action approval.Action, d approval.Decision) (anew bool, err error) {
 	d.Params = a.params
 	i := a.t.info
 	refused := &NotAllowedError{Graph: i.Graph, Node: i.Node, Thread: i.Thread, Question: d.Question, Tool: action.Tool,
 		Code: approval.CodeUnavailable}
 	if a.t.env.Use == nil {
 		refused.Reason = "this process has no gate to ask: give its worker one (WorkerConfig.Gate)"
-		return refused
+		return false, refused
 	}
 	asking, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	ruling, err := a.t.env.Use(asking, approval.UseCheck{Thread: i.Thread, Graph: i.Graph, Node: i.Node, Action: action, Decision: d})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case err != nil:
 		refused.Reason, refused.Err = "the gate cannot be asked", err
-		return refused
+		return false, refused
 	case ruling.Allowed:
-		return nil
+		return false, nil
 	}
 	refused.Code, refused.Reason = ruling.Code, ruling.Reason
 	if refused.Permanent() {
 		err = a.recordRefusal(ctx, d, refused)
 	}
-	return errors.Join(refused, err)
+	if err == nil && refused.Code.AsksAnew() {
+		return true, nil
+	}
+	return false, errors.Join(refused, err)
 }
 
 // recordUse notes that an approval was acted upon.
@@ -130,7 +138,8 @@ func (a *approving) record(ctx context.Context, d approval.Decision, state ledge
 func approvedBy(d approval.Decision, proposed string) *ledger.Approved {
 	by := &ledger.Approved{Question: d.Question, Digest: d.Digest, Proposed: proposed}
 	if n := len(d.Votes); n > 0 {
-		by.By, by.Token = d.Votes[n-1].By, d.Votes[n-1].Token
+		last := d.Votes[n-1]
+		by.By, by.Token, by.KeyID = last.By, last.Token, last.KeyID
 	}
 	return by
 }

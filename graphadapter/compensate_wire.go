@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -87,6 +88,12 @@ var undoSchema = pregel.Value(`{"type":"string","enum":["repeat","done","leave"]
 // maxAsked bounds a value that is shown to a person in a question, in bytes.
 const maxAsked = 16 << 10
 
+// undoPrefix begins the keys of questions about effects that could not be undone.
+const undoPrefix = "compensate/"
+
+// IsUndo reports whether a question is about an effect that could not be undone, and none that a node asks.
+func IsUndo(q pregel.Question) bool { return strings.HasPrefix(q.Key, undoPrefix) }
+
 // UndoQuestion asks a person what to do about an effect that could not be undone. rulings counts the answers about it so
 // far: each question is a new one.
 func UndoQuestion(thread string, c Compensation, u Undone, rulings int) pregel.OpenQuestion {
@@ -99,7 +106,7 @@ func UndoQuestion(thread string, c Compensation, u Undone, rulings int) pregel.O
 	if err != nil {
 		value = pregel.Null // what came out of JSON goes into it
 	}
-	key := fmt.Sprintf("compensate/%s/%d", c.Effect.Key, rulings)
+	key := fmt.Sprintf("%s%s/%d", undoPrefix, c.Effect.Key, rulings)
 	return pregel.OpenQuestion{Node: c.Node, Step: c.Step, Question: pregel.Question{
 		ID: "q-" + hashOf(thread, "question", key)[:8], Key: key, Value: value, Schema: undoSchema}}
 }

@@ -33,6 +33,9 @@ type Effect struct {
 	// node's parameters and about those that somebody proposes instead: an error says that the effect cannot take them.
 	// Tool, ToolVersion, Params, ParamsHash and Key of the action are set behind. Nil never asks.
 	Approval func(params pregel.Value) (approval.Action, bool, error)
+	// Canonical returns parameters as the effect writes those that it has read; its error says what does not fit, and holds
+	// no value. Nil takes them as they are.
+	Canonical func(params pregel.Value) (pregel.Value, error)
 }
 
 // Finding is what a Lookup found.

@@ -22,7 +22,7 @@ func (c *effectCall) approve(ctx context.Context) error {
 	if !needed {
 		return nil
 	}
-	asks := &approving{t: c.t, key: "approve/effect/" + c.entry.Key, with: func(params pregel.Value) (approval.Action, error) {
+	asks := &approving{t: c.t, key: "approve/effect/" + c.entry.Key, canonical: c.effect.Canonical, with: func(params pregel.Value) (approval.Action, error) {
 		return c.action(first, params)
 	}}
 	d, err := asks.decide(ctx)
@@ -84,8 +84,15 @@ func (c *effectCall) approvedParams(recorded ledger.Entry) pregel.Value {
 		if json.Unmarshal(answer.Value, &d) != nil || d.Verdict != approval.VerdictEdit {
 			continue
 		}
-		if hash, err := ParamsHash(orNull(d.Params)); err == nil && hash == recorded.ParamsHash {
-			return d.Params
+		params, err := orNull(d.Params), error(nil)
+		if c.effect.Canonical != nil {
+			params, err = c.effect.Canonical(params)
+		}
+		if err != nil {
+			continue
+		}
+		if hash, err := ParamsHash(params); err == nil && hash == recorded.ParamsHash {
+			return params
 		}
 	}
 	return nil // of another task: looking the write up then fails, and says that it cannot read them

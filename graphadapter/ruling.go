@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -68,7 +69,7 @@ func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error
 		Kind:   "reconcile",
 		Ask:    fmt.Sprintf("Did %s happen? %s", c.entry.Name, c.reason),
 		Effect: c.entry.Name, Key: c.entry.Key, Reason: c.reason,
-		Params: showable(c.entry.Params), Receipt: showable(c.entry.Result), Calls: c.entry.Attempts,
+		Params: showable(c.effect.masked(c.entry.Params)), Receipt: showable(c.entry.Result), Calls: c.entry.Attempts,
 	})
 	if err != nil {
 		return r, "", c.failed("ask a person", err)
@@ -85,6 +86,18 @@ func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error
 		by = "a person"
 	}
 	return r, by, nil
+}
+
+// masked hides the parameters that nobody is shown when the call asks for an approval.
+func (e *Effect) masked(params pregel.Value) pregel.Value {
+	if e.Approval == nil || params == nil {
+		return params
+	}
+	action, _, err := e.Approval(params)
+	if err != nil {
+		return pregel.Value(`"` + approval.Hidden + `"`) // nobody knows what was to be hidden
+	}
+	return approval.Masked(params, action.Secrets)
 }
 
 // maxShown bounds what a question shows of parameters and of a receipt, in bytes each: it is part of the task's outcome.

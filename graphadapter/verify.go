@@ -11,6 +11,10 @@ import (
 // gives a VerifyReply. No node's activity has that name.
 const VerifyActivity = "superstep.verify"
 
+// ControlActivity is the type of the activity that asks a worker's gate whether something may be done to a run: an
+// approval.ControlCheck gives an approval.Ruling. No node's activity has that name.
+const ControlActivity = "superstep.control"
+
 // VerifyWithin bounds a verification, its repetitions after lost workers included: so long others wait to answer.
 const VerifyWithin = 10 * time.Second
 
@@ -38,10 +42,11 @@ type VerifyQuestion struct {
 	Votes []approval.Vote `json:"votes,omitempty"`
 }
 
-// VerifyOne is one reply: to the question at the place Question.
+// VerifyOne is one reply: to the question at the place Question, from By as far as it says.
 type VerifyOne struct {
 	Question int            `json:"question"`
 	Token    string         `json:"token,omitempty"`
+	By       string         `json:"by,omitempty"`
 	Reply    approval.Reply `json:"reply"`
 }
 
@@ -50,16 +55,26 @@ type VerifyReply struct {
 	Rulings [][]approval.Ruling `json:"rulings"`
 }
 
-// ToolVersion returns the version of the effect of that name, of this graph or of one below it; false when none is
-// registered.
-func (g *Graph) ToolVersion(effect string) (string, bool) {
-	if e, ok := g.Effects[effect]; ok {
-		return e.Version, true
+// Knowing returns the check with what this graph knows of its action's tool: the version that it has now, and the form of
+// its parameters. A tool that is no effect of the graph, or of one below it, has the version that its author wrote down.
+func (g *Graph) Knowing(c approval.ReplyCheck) approval.ReplyCheck {
+	effect, known := g.effect(c.Action.Tool)
+	c.ToolVersion = c.Action.ToolVersion
+	if !known {
+		return c
 	}
-	for _, name := range sortedNames(g.Subgraphs) {
-		if version, ok := g.Subgraphs[name].ToolVersion(effect); ok {
-			return version, true
+	c.ToolVersion, c.Canonical = effect.Version, effect.Canonical
+	return c
+}
+
+func (g *Graph) effect(name string) (*Effect, bool) {
+	if e, ok := g.Effects[name]; ok {
+		return &e, true
+	}
+	for _, below := range sortedNames(g.Subgraphs) {
+		if e, ok := g.Subgraphs[below].effect(name); ok {
+			return e, true
 		}
 	}
-	return "", false
+	return nil, false
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -40,7 +41,7 @@ func decided(q pregel.Question, answer pregel.Value) (pregel.Value, error) {
 		}
 	}
 	if said.Verdict == approval.VerdictExpired {
-		d := action.Silent(q.ID, nil)
+		d := action.Silent(q.ID, nil, time.Now())
 		d.Verdict = said.Verdict
 		return json.Marshal(d)
 	}
@@ -53,7 +54,7 @@ func decided(q pregel.Question, answer pregel.Value) (pregel.Value, error) {
 	}
 	votes := said.Votes
 	for n := len(votes); n < action.Needs(0); n++ {
-		votes = append(votes, approval.Vote{By: fmt.Sprintf("graphtest-%d", n+1), Verdict: said.Verdict, Reason: said.Reason})
+		votes = append(votes, approval.Vote{By: fmt.Sprintf("graphtest-%d", n+1), Verdict: said.Verdict, Reason: said.Reason, At: time.Now()})
 		if said.Verdict != approval.VerdictApprove {
 			break
 		}

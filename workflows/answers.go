@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
@@ -23,6 +24,12 @@ func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, er
 	if r.gated(req) {
 		return r.resumeGated(ctx, req)
 	}
+	by, err := r.proven(ctx, r.answerRequest(req))
+	if err != nil {
+		return ResumeReply{}, err
+	}
+	req.By = by.Name()
+	r.auditAnswers(ctx, by, req.answers())
 	reply := ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers()), Call: req.Call}
 	r.inbox.updates = append(r.inbox.updates, req)
 	r.inbox.took(UpdateResume, req.ID, reply)
@@ -34,6 +41,25 @@ func (r *run) resumed(req ResumeRequest) (reply ResumeReply, ok bool) {
 	ok = r.inbox.again(UpdateResume, req.ID, &reply)
 	reply.Repeated = ok && isRepeat(req.Call, reply.Call)
 	return reply, ok
+}
+
+// answerRequest is an answer to what asks for no approval, as the gate is asked about it.
+func (r *run) answerRequest(req ResumeRequest) request {
+	return request{Control: approval.Control{Op: approval.OpResume, On: req.Question}, by: req.By, token: req.Token,
+		still: func() error { return r.refusal(req) }}
+}
+
+// unprovenAnswer refuses in a validator an answer that takes a token for control. Approvals take tokens of their own, and
+// are not answered together with what asks for none.
+func (r *run) unprovenAnswer(req ResumeRequest) error {
+	gated := len(r.gatedAnswers(req))
+	switch {
+	case gated == 0:
+		return r.unproven(approval.OpResume, req.Token)
+	case gated < len(req.answers()) && r.governs != nil && r.governs():
+		return refuse(ErrTypeBadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
+	}
+	return nil
 }
 
 // receiveSignals holds answers by signal to the same checks; since a signal gets no reply, a refusal is kept to be seen.
@@ -92,6 +118,13 @@ func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 		r.approvals.await(req, 1)
 		return
 	}
+	by, err := r.provenSignal(ctx, r.answerRequest(req))
+	if err != nil {
+		r.inbox.refuse(Refused{Question: named(req.Question), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		return
+	}
+	req.By = by.Name()
+	r.auditAnswers(ctx, by, req.answers())
 	r.accept(ctx, req.ID, req.answers())
 	r.inbox.signals = append(r.inbox.signals, req)
 }

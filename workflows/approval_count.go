@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // count takes in what a gate said of a request's answers: all of them count, or none. Those that decide, and its answers
@@ -30,6 +31,7 @@ func (r *run) count(ctx workflow.Context, v *verified, into *[]ResumeRequest) (R
 	}
 	reply := ResumeReply{Question: v.req.Question}
 	if rest := v.rest(); len(rest.answers()) > 0 {
+		r.auditAnswers(ctx, trail.Actor{Claimed: rest.By}, rest.answers())
 		reply.Node = r.accept(ctx, v.req.ID, rest.answers())
 		*into = append(*into, rest)
 	}
@@ -64,6 +66,7 @@ func (r *run) disallowed(v *verified) (AnswerRefusal, bool) {
 			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeUsed, "the token was used before: a token counts once"
 		}
 		if !ruling.Allowed {
+			ruling.Params = nil
 			return AnswerRefusal{Question: v.answers[i].QuestionID, Ruling: ruling}, true
 		}
 		here = append(here, ruling.Token)
@@ -77,19 +80,21 @@ func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeReque
 	p := r.pending(question)
 	by := cmp.Or(ruling.By, v.req.By)
 	p.Need = max(p.Need, o.action.Needs(ruling.Need))
-	votes := append(slices.Clip(p.Votes), approval.Vote{By: by, Verdict: given.Verdict, Reason: given.Reason, Token: ruling.Token,
-		At: workflow.Now(ctx), Policy: ruling.Policy})
+	cast := ruling.Vote(given)
+	cast.By = by
+	standing, lapsed := ruling.Standing(p.Votes)
+	for _, v := range lapsed {
+		r.audit(ctx, v.Lapsed(question, o.action))
+	}
+	votes := append(standing, cast)
 	p.Votes = votes
 	r.approvals.useToken(ruling.Token)
-	decision, decided := o.action.Decide(question, votes, p.Need, given.Params)
-	entry := approval.Entry{Kind: approval.KindVoted, Question: question, Who: by, Verdict: given.Verdict,
-		ParamsHash: o.action.ParamsHash, Token: ruling.Token, Reason: given.Reason, Policy: ruling.Policy}
-	reply.Node, reply.Votes, reply.Need = o.Node, len(votes), p.Need
+	decision, decided := o.action.Decide(question, votes, p.Need, ruling.Params)
+	reply.Node, reply.By, reply.Votes, reply.Need, reply.Decided = o.Node, by, len(votes), p.Need, decided
 	if decided {
-		entry.Kind, reply.Decided = approval.KindAnswered, true
 		r.decided(ctx, v.req.ID, by, decision, into)
 	}
-	r.audit(ctx, entry)
+	r.audit(ctx, trail.Voted(question, o.action, cast, decided))
 }
 
 // decided gives a decision to the task that asked.

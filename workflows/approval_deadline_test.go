@@ -96,7 +96,7 @@ func TestApprovalSilencePauses(t *testing.T) {
 	if log := r.ended(thread); !strings.Contains(log, "approve ann") {
 		t.Errorf("the run ended with %s", log)
 	}
-	if got, want := r.audit(thread, paymentGraph(action)), linesOf("asked", "expired", "answered ann approve"); got != want {
+	if got, want := r.audit(thread, paymentGraph(action)), linesOf("asked", "expired", "answered ann approve", "unpaused"); got != want {
 		t.Errorf("the audit is\n%s, want\n%s", got, want)
 	}
 }

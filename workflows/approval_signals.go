@@ -32,9 +32,10 @@ func (a *approvals) await(req ResumeRequest, count int) {
 	a.waiting = append(a.waiting, WaitingReply{Request: req, Count: count})
 }
 
-// sameReply is equal for answers that are the same but for who says to have given them, and for their ids.
+// sameReply is equal for answers that are the same but for their ids. Who says to have given them may make them count or
+// not.
 func sameReply(req ResumeRequest) string {
-	key := ""
+	key := req.By + "\x00"
 	for _, a := range req.answers() {
 		key += a.QuestionID + "\x00" + req.tokenFor(a.QuestionID) + "\x00" + string(a.Value) + "\x00"
 	}

@@ -125,7 +125,7 @@ func (r *run) verifyRequest(ctx workflow.Context, all []*verified) graphadapter.
 				}
 				req.Questions = append(req.Questions, q)
 			}
-			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.tokenFor(o.ID), Reply: v.replies[i]}
+			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.tokenFor(o.ID), By: v.req.By, Reply: v.replies[i]}
 		}
 		req.Requests = append(req.Requests, ones)
 	}

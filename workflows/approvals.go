@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // The bounds of what a run keeps of its approvals.
@@ -34,9 +35,13 @@ type approvals struct {
 	// answering counts the updates under way that answer.
 	answering int
 	// closing says that the run is about to be continued as a new one: nothing more is claimed.
-	closing  bool
-	entries  []approval.Entry // of this run
-	refusals []*refusals
+	closing bool
+	// proving counts what is asked of the run and being verified.
+	proving int
+	trail   trail.Trail
+	// news counts the entries about approvals: what lists show of one changes with them.
+	news    int
+	entries []approval.Entry // of this run, the latest of them
 }
 
 // openApproval is an approval that the run asks for now.
@@ -94,13 +99,13 @@ func (r *run) attendApprovals(ctx workflow.Context) {
 			kept = append(kept, p)
 			continue
 		}
-		r.audit(ctx, approval.Entry{Kind: approval.KindWithdrawn, Question: p.Question, Reason: "it is not asked any more"})
+		r.audit(ctx, trail.Withdrawn(p.Question, p.ParamsHash, trail.NotAsked))
 	}
 	r.approvals.Pending = kept
 	for _, o := range open {
 		if r.pending(o.ID) == nil {
 			r.approvals.Pending = append(r.approvals.Pending, asked(o, workflow.Now(ctx)))
-			r.audit(ctx, approval.Entry{Kind: approval.KindAsked, Question: o.ID, ParamsHash: o.action.ParamsHash})
+			r.audit(ctx, trail.Asked(o.ID, o.action))
 		}
 	}
 	r.timeApprovals(ctx)
@@ -108,7 +113,7 @@ func (r *run) attendApprovals(ctx workflow.Context) {
 
 // asked is an approval that is asked for from now on.
 func asked(o openApproval, now time.Time) PendingApproval {
-	p := PendingApproval{Question: o.ID, Node: o.Node, Digest: o.action.Digest(), Asked: o.action.Approvers, Need: o.action.Needs(0)}
+	p := PendingApproval{Question: o.ID, Node: o.Node, Digest: o.action.Digest(), ParamsHash: o.action.ParamsHash, Asked: o.action.Approvers, Need: o.action.Needs(0)}
 	p.limit(o.action, now)
 	return p
 }
@@ -128,7 +133,7 @@ func (p *PendingApproval) limit(a approval.Action, now time.Time) {
 // withdrawAll notes that a run which ends asks for no approval any more.
 func (r *run) withdrawAll(ctx workflow.Context, reason string) {
 	for _, p := range r.approvals.Pending {
-		r.audit(ctx, approval.Entry{Kind: approval.KindWithdrawn, Question: p.Question, Reason: reason})
+		r.audit(ctx, trail.Withdrawn(p.Question, p.ParamsHash, reason))
 	}
 	r.approvals.Pending = nil
 	for _, w := range r.approvals.takeWaiting(len(r.approvals.waiting)) {
@@ -142,7 +147,7 @@ func (r *run) settled(question string) {
 		func(p PendingApproval) bool { return p.Question == question })
 }
 
-// approvalState is what the thread's next execution has to know; nil when it never asked for an approval.
+// approvalState is what the thread's next execution has to know; nil when it never asked for an approval, and has no audit.
 func (r *run) approvalState() *ApprovalState {
 	if r.approvals.Chain.Count == 0 && len(r.approvals.Pending) == 0 {
 		return nil
@@ -164,7 +169,7 @@ func (r *run) shownApprovals() []PendingApproval {
 
 // busy reports whether somebody is answering, or more waits to be verified than can be handed on.
 func (a *approvals) busy() bool {
-	return len(a.claims) > 0 || a.answering > 0 || a.backlog() > maxBacklog
+	return len(a.claims) > 0 || a.answering > 0 || a.proving > 0 || a.backlog() > maxBacklog
 }
 
 // useToken remembers that a token counted.

@@ -7,86 +7,57 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/trail"
 )
 
-// The bounds of what a run keeps of its audit. All of it can be read by replaying the thread's runs.
-const (
-	maxEntries = 500
-	// maxRefusalKinds bounds the kinds of refusals that are counted apart.
-	maxRefusalKinds = 50
-)
+// maxEntries bounds what a run keeps of its audit. All of it can be read by replaying the thread's runs.
+const maxEntries = 500
 
-// refusals count the refused replies of one kind. The first of them is an entry of its own; those that follow are
-// entries of ten, a hundred, a thousand, so that a flood is a handful of entries.
-type refusals struct {
-	entry   approval.Entry
-	written int // in entries
-	more    int // not yet
+// openAudit goes on with the thread's audit.
+func (r *run) openAudit(ctx workflow.Context) {
+	a := &r.approvals
+	a.trail = trail.Trail{State: &a.State, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Noted: func(e approval.Entry) {
+		a.entries = latest(append(a.entries, e), maxEntries)
+		if sink, ok := r.sink.(graphadapter.Auditor); ok {
+			sink.Audited(e)
+		}
+	}}
 }
 
 // audit adds an entry to the thread's chain.
 func (r *run) audit(ctx workflow.Context, e approval.Entry) {
-	e.At, e.Thread = workflow.Now(ctx), workflow.GetInfo(ctx).WorkflowExecution.ID
-	e = r.approvals.Chain.Append(e)
-	r.approvals.entries = latest(append(r.approvals.entries, e), maxEntries)
-	if sink, ok := r.sink.(graphadapter.Auditor); ok {
-		sink.Audited(e)
+	e = r.approvals.trail.Note(workflow.Now(ctx), e)
+	if e.ParamsHash != "" { // it is about an approval
+		r.approvals.news++
 	}
 	r.tellAudited(ctx, e)
 }
 
-// refuseReply counts replies that were refused for the same reason. A thread that asks for no approvals has no audit.
+// refuseReply counts replies that were refused for the same reason. Questions that are not asked are all one.
 func (r *run) refuseReply(a AnswerRefusal, count int) {
-	if r.approvals.Chain.Count == 0 {
-		return
-	}
-	kind := r.refusalsOf(a)
-	kind.entry.Reason, kind.entry.Token, kind.entry.Policy = a.Reason, a.Token, a.Policy
-	kind.more += count
-}
-
-// refusalsOf finds the count of refusals of that kind. Questions that are not asked are all one.
-func (r *run) refusalsOf(a AnswerRefusal) *refusals {
-	e := approval.Entry{Kind: approval.KindRefused, Who: a.By, Code: a.Code}
+	question := ""
 	if r.pending(a.Question) != nil || slices.ContainsFunc(r.inbox.answered, func(g Answered) bool { return g.Question == a.Question }) {
-		e.Question = a.Question
+		question = a.Question
 	}
-	all := r.approvals.refusals
-	if len(all) >= maxRefusalKinds {
-		e.Question, e.Who = "", ""
-	}
-	at := slices.IndexFunc(all, func(k *refusals) bool {
-		return k.entry.Question == e.Question && k.entry.Who == e.Who && k.entry.Code == e.Code
-	})
-	if at < 0 {
-		at = len(all)
-		r.approvals.refusals = append(all, &refusals{entry: e})
-	}
-	return r.approvals.refusals[at]
-}
-
-// writeRefusals makes an entry of the refusals that are in none yet.
-func (r *run) writeRefusals(ctx workflow.Context, k *refusals) {
-	e := k.entry
-	if e.Count = k.more; k.more == 1 {
-		e.Count = 0
-	}
-	k.written, k.more = k.written+k.more, 0
-	r.audit(ctx, e)
+	r.approvals.trail.Refuse(trail.Refused(question, a.Ruling), count)
 }
 
 // auditRefusals makes entries of the refusals that are in none yet: of all, where the run ends or is continued as a new one, or
 // of the kinds that are due.
 func (r *run) auditRefusals(ctx workflow.Context, all bool) {
-	for _, k := range r.approvals.refusals {
-		if k.more > 0 && (all || k.more >= 9*k.written) {
-			r.writeRefusals(ctx, k)
-		}
-	}
+	r.approvals.trail.Flush(workflow.Now(ctx), all)
 }
 
+// auditReply answers a query, so the signature is in no history: a worker signs what it has come to itself.
 func (r *run) auditReply() (AuditReply, error) {
-	return AuditReply{Entries: r.approvals.entries, Chain: r.approvals.Chain}, nil
+	reply := AuditReply{Entries: r.approvals.entries, Chain: r.approvals.Chain}
+	if r.heads != nil {
+		signed, err := r.heads.SignHead(approval.Head{Thread: r.approvals.trail.Thread, Chain: reply.Chain})
+		if reply.Signed = signed; err != nil {
+			reply.Problem = err.Error()
+		}
+	}
+	return reply, nil
 }
 
 // receiveViews notes who says to have looked at an approval's question.
@@ -121,5 +92,5 @@ func (r *run) view(ctx workflow.Context, req ViewRequest) {
 		return
 	}
 	p.Viewers = append(slices.Clip(p.Viewers), req.By)
-	r.audit(ctx, approval.Entry{Kind: approval.KindViewed, Question: req.Question, Reason: "says to be " + req.By})
+	r.audit(ctx, trail.Viewed(req.Question, req.By))
 }

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // SignalCancel ends a run in the way that its CancelRequest says. A plain cancellation by Temporal is CancelKeep.
@@ -38,6 +39,8 @@ type CancelRequest struct {
 	Mode   CancelMode `json:"mode"`
 	Reason string     `json:"reason,omitempty"`
 	By     string     `json:"by,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
 }
 
 // CancelBehind cancels a thread whose last run has ended.
@@ -74,6 +77,7 @@ type LeftEffect struct {
 // cancellation is what a run knows of its being cancelled.
 type cancellation struct {
 	asked *Cancellation // nil for a plain one
+	by    trail.Actor   // who asked
 	// begun says that the run ends as asked for: it is too late for another way.
 	begun bool
 	// enough says that somebody wants the run to end without more being undone.
@@ -97,12 +101,35 @@ func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
-		if why := r.cancel.take(req); why != "" {
+		by, err := r.provenSignal(ctx, req.request())
+		why := ""
+		if err == nil {
+			why = r.takeCancel(ctx, req, by)
+		} else {
+			why = err.Error()
+		}
+		if why != "" {
 			r.inbox.refuse(Refused{Question: SignalCancel, By: named(req.By), Reason: why, At: workflow.Now(ctx)})
 			continue
 		}
 		cancel()
 	}
+}
+
+// takeCancel takes a request in, or says why it cannot be done.
+func (r *run) takeCancel(ctx workflow.Context, req CancelRequest, by trail.Actor) (refusal string) {
+	enough, asked := r.cancel.enough, r.cancel.asked
+	req.By = by.Name()
+	if refusal = r.cancel.take(req); refusal != "" {
+		return refusal
+	}
+	if r.cancel.asked != asked {
+		r.cancel.by = by
+	}
+	if r.cancel.enough && !enough {
+		r.audit(ctx, trail.Cancelled(by, string(req.Mode), req.Reason))
+	}
+	return ""
 }
 
 func cancelSignals(ctx workflow.Context) workflow.ReceiveChannel {
@@ -146,7 +173,8 @@ func (c *cancellation) drops() bool { return c.mode() != CancelKeep && !c.undoin
 func (r *run) cancelled(ctx workflow.Context) error {
 	takeTurns(ctx)
 	r.keepAnswers(ctx)
-	r.withdrawAll(ctx, "the run was cancelled")
+	r.auditCancel(ctx)
+	r.withdrawAll(ctx, trail.CancelledRun)
 	r.cancel.begun = true
 	if r.cancel.mode() != CancelKeep {
 		r.drop(ctx)
@@ -164,6 +192,15 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	return temporal.NewCanceledError(r.handBack(ctx, r.result(), output))
 }
 
+// auditCancel notes how the run ends, and who asked for that.
+func (r *run) auditCancel(ctx workflow.Context) {
+	asked := r.cancel.asked
+	if asked == nil { // Temporal alone was told
+		asked = &Cancellation{Mode: CancelKeep, Reason: "the server was asked to cancel it"}
+	}
+	r.audit(ctx, trail.Cancelled(r.cancel.by, string(asked.Mode), asked.Reason))
+}
+
 // takeTurns lets the other coroutines take in what arrived with the event that made this one go on: the server may hand
 // out a cancellation and the signal that says how in one workflow task.
 func takeTurns(ctx workflow.Context) {
@@ -175,9 +212,11 @@ func takeTurns(ctx workflow.Context) {
 
 // cancelledBefore ends a run that only cleans up behind the one before it.
 func (r *run) cancelledBefore(ctx workflow.Context) error {
+	if r.failure = r.provenCancel(ctx); r.failure != nil {
+		return r.failed(ctx)
+	}
 	r.began(ctx, r.durability())
 	r.invoked = false // it has not finished, whatever is left to run
-	r.cancel.take(r.in.Cancel.CancelRequest)
 	r.cancel.suspect = r.in.Cancel.Suspect
 	return r.cancelled(ctx)
 }

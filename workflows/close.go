@@ -154,7 +154,7 @@ func (r *run) output() map[string]pregel.Value {
 func (r *run) replied(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	_ = workflow.Await(wait, func() bool {
-		return workflow.AllHandlersFinished(wait) && (ctx.Err() != nil || r.approvals.idle())
+		return workflow.AllHandlersFinished(wait) && r.approvals.proving == 0 && (ctx.Err() != nil || r.approvals.idle())
 	})
 	r.readEvents(wait)
 	r.readViews(wait)

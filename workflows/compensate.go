@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // The bounds of what a cancelled run keeps in mind: an effect is forgotten once it is undone.
@@ -144,6 +145,7 @@ func (r *run) park(ctx workflow.Context, p *parked) {
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+p.undone.Reason)
 	p.question = graphadapter.UndoQuestion(workflow.GetInfo(ctx).WorkflowExecution.ID, p.of, p.undone, p.rulings)
 	r.cancel.parked = append(r.cancel.parked, p)
+	r.audit(ctx, trail.Unclear(p.of, p.question.ID, p.undone.Reason))
 }
 
 // done notes that an effect is not there any more.
@@ -153,6 +155,7 @@ func (r *run) done(ctx workflow.Context, p *parked, state ledger.State, evidence
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect was undone", "key", p.of.Effect.Key, "error", err)
 	}
 	r.tell(ctx, p, state, evidence)
+	r.audit(ctx, trail.Undone(p.of, state, evidence))
 }
 
 // leave notes that an effect is left as it is.
@@ -161,6 +164,7 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 		reason = strings.ToValidUTF8(reason[:maxLeftReason], "") + "…"
 	}
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+reason)
+	r.audit(ctx, trail.Left(p.of, reason))
 	asked := r.cancel.asked
 	if len(asked.Left) >= maxLeft {
 		asked.More++

@@ -140,7 +140,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
 	in.Behind = r.behind(ctx)
-	in.Edits, in.Within, in.Suspects = nil, nil, graphadapter.Suspicion{}
+	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, graphadapter.Suspicion{}, nil
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(CarriedLines), r.lines.run
 	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,

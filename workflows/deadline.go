@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // timeApprovals keeps one timer, at whatever comes first for an approval: its warning, or the end of its time. A question
@@ -66,7 +67,7 @@ func (r *run) fallDue(ctx workflow.Context) {
 		}
 		if !p.Warn.IsZero() && !p.Warn.After(now) {
 			p.Warn = time.Time{}
-			r.audit(ctx, approval.Entry{Kind: approval.KindWarned, Question: o.ID, ParamsHash: o.action.ParamsHash})
+			r.audit(ctx, trail.Warned(o.ID, o.action, p.Due))
 		}
 		if !p.Due.IsZero() && !p.Due.After(now) {
 			r.silence(ctx, o, p)
@@ -77,21 +78,20 @@ func (r *run) fallDue(ctx workflow.Context) {
 
 // silence does what the action says for the case that nobody decides in time.
 func (r *run) silence(ctx workflow.Context, o openApproval, p *PendingApproval) {
-	entry := approval.Entry{Kind: approval.KindExpired, Question: o.ID, ParamsHash: o.action.ParamsHash}
 	switch {
-	case o.action.Silence == approval.SilenceEscalate && !p.Escalated && len(o.action.Escalate) > 0:
+	case o.action.Silence == approval.SilenceEscalate && !p.Escalated:
 		p.Escalated, p.Asked = true, slices.Clone(o.action.Escalate)
 		p.limit(o.action, workflow.Now(ctx))
-		entry.Kind = approval.KindEscalated
+		r.audit(ctx, trail.Escalated(o.ID, o.action))
 	case o.action.Silence == approval.SilencePause:
-		why := fmt.Sprintf("nobody answered question %s of node %q in time", o.ID, o.Node)
-		r.setPause(ctx, PauseRequest{ID: fmt.Sprintf("silence/%s/%d", o.ID, p.Due.Unix()), Reason: why})
-		p.Missed, p.Due, entry.Reason = p.Due, time.Time{}, "the run is paused"
+		by, why := trail.Silence(o.ID)
+		r.setPause(ctx, PauseRequest{ID: fmt.Sprintf("silence/%s/%d", o.ID, p.Due.Unix()), By: by, Reason: why})
+		p.Missed, p.Due = p.Due, time.Time{}
+		r.audit(ctx, trail.Missed(o.ID, o.action))
 	default:
-		d := o.action.Silent(o.ID, p.Votes)
-		entry.Verdict, entry.Reason = d.Verdict, d.Reason
+		d := o.action.Silent(o.ID, p.Votes, workflow.Now(ctx))
 		r.give(ctx, o.OpenQuestion, "", pregel.Answer{QuestionID: o.ID, Value: decisionValue(d)})
 		r.settled(o.ID)
+		r.audit(ctx, trail.Expired(o.action, d))
 	}
-	r.audit(ctx, entry)
 }

@@ -27,6 +27,11 @@ func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
 	if !ok {
 		return reply, nil
 	}
+	reply.Governs = g.governs != nil && g.governs()
+	if req.Control != nil && reply.Governs && g.may != nil {
+		ruling := g.may(*req.Control)
+		reply.Ruling = &ruling
+	}
 	if req.WithSpec {
 		reply.Spec = graph.Spec
 	}

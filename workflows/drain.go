@@ -1,23 +1,33 @@
 package workflows
 
-import "go.temporal.io/sdk/workflow"
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/trail"
+)
 
 // onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped;
 // one that was paused in a superstep has not.
-func (r *run) onDrain(_ workflow.Context, req DrainRequest) error {
+func (r *run) onDrain(ctx workflow.Context, req DrainRequest) error {
 	if r.inbox.again(UpdateDrain, req.ID, nil) {
 		return nil // it may have stopped the run once
+	}
+	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpDrain}, by: req.By, token: req.Token})
+	if err != nil {
+		return err
 	}
 	r.inbox.took(UpdateDrain, req.ID, nil)
 	if !r.standing() || r.inbox.waiting() || len(r.tasks.queue) > 0 {
 		r.inbox.drain = req.Reason
+		r.audit(ctx, trail.Drained(by, req.Reason))
 	}
 	return nil
 }
 
 func drainRefusal(req DrainRequest) error {
-	if len(req.Reason) == 0 || len(req.Reason) > maxReasonBytes || len(req.ID) > maxNameBytes {
-		return refuse(ErrTypeBadUpdate, "the reason of a drain has 1 to %d bytes", maxReasonBytes)
+	if len(req.Reason) == 0 || len(req.Reason) > maxReasonBytes || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes {
+		return refuse(ErrTypeBadUpdate, "a drain has a reason of 1 to %d bytes, and an id and a name of at most %d", maxReasonBytes, maxNameBytes)
 	}
 	return nil
 }

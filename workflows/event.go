@@ -6,8 +6,10 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
@@ -20,6 +22,8 @@ type EventRequest struct {
 	Name  string       `json:"name"`
 	Value pregel.Value `json:"value,omitempty"`
 	By    string       `json:"by,omitempty"`
+	// Token proves who sends it, where rules want that.
+	Token string `json:"token,omitempty"`
 }
 
 // EventReply says what became of an event.
@@ -86,7 +90,19 @@ func (r *run) onEvent(ctx workflow.Context, req EventRequest) (EventReply, error
 	// What waits is not known while the thread is about to change.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	_ = workflow.Await(wait, func() bool { return !r.inbox.changing() })
-	return r.takeEvent(ctx, req)
+	if taken, ok := r.eventTaken(req.ID); ok {
+		return EventReply{Nodes: taken.Nodes, Repeated: true}, nil
+	}
+	by, err := r.proven(ctx, req.request())
+	if err != nil {
+		return EventReply{}, err
+	}
+	_ = workflow.Await(wait, func() bool { return !r.inbox.changing() })
+	return r.takeEvent(ctx, req, by)
+}
+
+func (req EventRequest) request() request {
+	return request{Control: approval.Control{Op: approval.OpEvent, On: req.Name}, by: req.By, token: req.Token}
 }
 
 // receiveEvents takes in events by signal; since a signal gets no reply, a refusal is kept to be seen.
@@ -104,7 +120,15 @@ func (r *run) receiveEvents(ctx workflow.Context) {
 }
 
 func (r *run) eventBySignal(ctx workflow.Context, req EventRequest) {
-	if _, err := r.takeEvent(ctx, req); err != nil {
+	err := r.eventRefusal(req) // which bounds it before anything else looks at it
+	var by trail.Actor
+	if _, again := r.eventTaken(req.ID); err == nil && !again {
+		by, err = r.provenSignal(ctx, req.request())
+	}
+	if err == nil {
+		_, err = r.takeEvent(ctx, req, by)
+	}
+	if err != nil {
 		r.inbox.refuse(Refused{Event: named(req.Name), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		workflow.GetLogger(ctx).Warn("event by signal refused", "event", named(req.Name), "reason", err.Error())
 	}
@@ -121,7 +145,8 @@ func (r *run) readEvents(ctx workflow.Context) {
 }
 
 // takeEvent gives an event to all who wait for it, or keeps it for the first who will. It takes all of it or nothing.
-func (r *run) takeEvent(ctx workflow.Context, req EventRequest) (EventReply, error) {
+func (r *run) takeEvent(ctx workflow.Context, req EventRequest, by trail.Actor) (EventReply, error) {
+	req.By = by.Name()
 	if err := r.eventRefusal(req); err != nil {
 		return EventReply{}, err
 	}
@@ -143,6 +168,7 @@ func (r *run) takeEvent(ctx workflow.Context, req EventRequest) (EventReply, err
 	if len(r.events.Taken) > maxEventsTaken {
 		r.events.Taken = slices.Clone(r.events.Taken[len(r.events.Taken)-maxEventsTaken:])
 	}
+	r.audit(ctx, trail.Event(by, req.Name, nodes))
 	return EventReply{Nodes: nodes, Call: req.Call}, nil
 }
 

@@ -7,8 +7,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // run is one execution of the Graph workflow.
@@ -19,7 +21,12 @@ type run struct {
 	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
 	// may look at it.
 	served *graphadapter.Graph
-	thread *pregel.Thread
+	// heads signs the end of the audit for queries; nil for nobody.
+	heads approval.HeadSigner
+	// governs says whether what is done to runs is under rules on this worker; nil says no. Only validators, which are never
+	// replayed, and side effects may ask.
+	governs func() bool
+	thread  *pregel.Thread
 	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
 	newest  *pregel.Thread
 	loop    *pregel.Loop    // nil when the state was updated since it ended
@@ -80,11 +87,13 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 	if in.Approvals != nil {
 		r.approvals.ApprovalState, r.approvals.look = *in.Approvals, true
 	}
+	r.openAudit(ctx)
 	r.behindFrom = in.behindFrom(workflow.GetInfo(ctx).WorkflowStartTime)
 	_, r.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[MemoQuestions]
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
-	r.program, r.served = g.program(ctx, &r.in), g.byName[in.Graph]
+	r.program, r.served, r.heads = g.program(ctx, &r.in), g.byName[in.Graph], g.heads
+	r.governs = g.governs
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
@@ -146,12 +155,16 @@ func (r *run) open(ctx workflow.Context) (err error) {
 
 // begin does what the run was started for: a run of the engine, or updates of the state.
 func (r *run) begin(ctx workflow.Context) {
+	if r.failure = r.provenBegin(ctx); r.failure != nil {
+		r.refused = true
+		return
+	}
 	if len(r.in.Edits) > 0 {
-		_, r.failure = r.update(ctx, UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within})
+		_, r.failure = r.update(ctx, UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within, Asked: r.in.Asked})
 		r.refused = r.failure != nil
 		return
 	}
-	r.answer(ctx, "", r.in.Input, r.in.Replay)
+	r.answer(ctx, "", r.in.Input, r.in.Replay, r.in.Asked, r.in.Suspect)
 	if r.in.Suspect {
 		r.suspect()
 	}
@@ -159,17 +172,27 @@ func (r *run) begin(ctx workflow.Context) {
 
 // answer is start by a request whose answers are noted. Those of an input that the engine refuses count for nothing: the
 // questions are open, and may be answered again.
-func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool) {
+func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool, by *Asked, failed bool) {
 	before := r.inbox.answered
 	if r.failure = r.ungated(in.Resume); r.failure != nil {
 		r.status, r.drained, r.loop, r.refused = StatusRunning, "", nil, true
 		return
 	}
-	r.accept(ctx, request, r.answersTo(r.thread, in.Resume))
+	given := r.answersTo(r.thread, in.Resume)
+	begins := trail.Beginning{Failed: failed, Input: in}
+	if replay {
+		begins.Checkpoint = headID(r.thread)
+	}
+	for _, a := range given {
+		begins.Answered = append(begins.Answered, a.QuestionID)
+	}
+	r.accept(ctx, request, given)
 	r.start(ctx, in, replay)
 	if r.loop == nil {
 		r.inbox.answered = before
+		return
 	}
+	r.auditBegin(ctx, by, begins)
 }
 
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.

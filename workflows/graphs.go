@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -23,6 +24,12 @@ type Graphs struct {
 	values Values
 	// notices says that the worker tells people outside of questions.
 	notices bool
+	// governs says whether what is done to runs is under rules; nil says no.
+	governs func() bool
+	// may says whether the gate of this worker would allow something; nil says nothing.
+	may func(approval.ControlCheck) approval.Ruling
+	// heads signs the ends of audits; nil in workers without a key for that.
+	heads approval.HeadSigner
 	// leaders are those that the worker serves, by their names.
 	leaders map[string]Leader
 }
@@ -31,6 +38,12 @@ type Graphs struct {
 // It returns g.
 func (g *Graphs) Notifying(notices bool) *Graphs {
 	g.notices = notices
+	return g
+}
+
+// Signing makes the runs sign the ends of their audits when they are asked for them. It returns g.
+func (g *Graphs) Signing(s approval.HeadSigner) *Graphs {
+	g.heads = s
 	return g
 }
 

@@ -4,6 +4,9 @@ import (
 	"errors"
 
 	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/trail"
 )
 
 // heldOpen reports whether the run, which failed, waits for somebody to retry it. One whose history is full cannot: its
@@ -14,19 +17,27 @@ func (r *run) heldOpen() bool {
 }
 
 // onRetry lets the run go on from where it failed.
-func (r *run) onRetry(_ workflow.Context, req RetryRequest) error {
-	if !r.inbox.again(UpdateRetry, req.ID, nil) {
-		r.inbox.took(UpdateRetry, req.ID, nil)
-		r.inbox.retry = true
+func (r *run) onRetry(ctx workflow.Context, req RetryRequest) error {
+	if r.inbox.again(UpdateRetry, req.ID, nil) {
+		return nil
 	}
+	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpRetry}, by: req.By, token: req.Token,
+		still: func() error { return r.retryRefusal(req) }})
+	if err != nil {
+		return err
+	}
+	r.inbox.took(UpdateRetry, req.ID, nil)
+	r.inbox.retry = true
+	r.audit(ctx, trail.Retried(by, req.Reason))
 	return nil
 }
 
 // retryRefusal says why the run cannot be retried now; nil means it can. It changes nothing.
 func (r *run) retryRefusal(req RetryRequest) error {
 	switch {
-	case req.ID == "" || len(req.ID) > maxNameBytes:
-		return refuse(ErrTypeBadUpdate, "a retry has an id of at most %d bytes", maxNameBytes)
+	case req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes:
+		return refuse(ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", maxNameBytes,
+			maxReasonBytes)
 	case r.inbox.changing() || r.inbox.retry:
 		return refuse(ErrTypeBusy, "the run is about to go on: look where it stands then")
 	case r.failure == nil || !r.standing():

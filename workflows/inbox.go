@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -115,10 +117,10 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 	}{
 		{UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
 			func(_ workflow.Context, req ResumeRequest) error {
-				if r.inbox.again(UpdateResume, req.ID, nil) {
+				if _, done := r.repeated(req); done || r.inbox.again(UpdateResume, req.ID, nil) {
 					return nil
 				}
-				return r.refusal(req)
+				return cmp.Or(r.refusal(req), r.unprovenAnswer(req))
 			}},
 		{UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
 			func(ctx workflow.Context, req InvokeRequest) error {
@@ -128,7 +130,14 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
-				return r.invokeRefusal(req)
+				if err := r.invokeRefusal(req); err != nil {
+					return err
+				}
+				control, err := r.invokeControl(req)
+				if control.Op == "" || err != nil {
+					return err
+				}
+				return r.unproven(control.Op, req.Asked.token())
 			}},
 		{UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
 			func(ctx workflow.Context, req UpdateStateRequest) error {
@@ -138,7 +147,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
-				return r.updateRefusal(req)
+				return cmp.Or(r.updateRefusal(req), r.unproven(approval.OpUpdate, req.Asked.token()))
 			}},
 		{UpdateRetry, "Lets a run go on that failed and was held open.", r.onRetry,
 			func(ctx workflow.Context, req RetryRequest) error {
@@ -148,14 +157,28 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
-				return r.retryRefusal(req)
+				return cmp.Or(r.retryRefusal(req), r.unproven(approval.OpRetry, req.Token))
 			}},
 		{UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
-			func(_ workflow.Context, req DrainRequest) error { return drainRefusal(req) }},
+			func(_ workflow.Context, req DrainRequest) error {
+				return cmp.Or(drainRefusal(req), r.unproven(approval.OpDrain, req.Token))
+			}},
+		{UpdateCancel, "Ends the run and keeps, drops or undoes what it did.", r.onCancel(cancel),
+			func(_ workflow.Context, req CancelRequest) error { return r.unproven(approval.OpCancel, req.Token) }},
 		{UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on.", r.onPause,
-			func(_ workflow.Context, req PauseRequest) error { return pauseRefusal(req) }},
+			func(_ workflow.Context, req PauseRequest) error {
+				if slices.Contains(r.pausesSeen, req.ID) {
+					return nil
+				}
+				return cmp.Or(pauseRefusal(req), r.unproven(r.pauseRequest(req).Op, req.Token))
+			}},
 		{UpdateEvent, "Sends an event to every task of the thread that waits for it.", r.onEvent,
-			func(_ workflow.Context, req EventRequest) error { return r.eventRefusal(req) }},
+			func(_ workflow.Context, req EventRequest) error {
+				if _, again := r.eventTaken(req.ID); again {
+					return r.eventRefusal(req)
+				}
+				return cmp.Or(r.eventRefusal(req), r.unproven(approval.OpEvent, req.Token))
+			}},
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, u.name, u.handler,
 			workflow.UpdateHandlerOptions{Validator: u.validator, Description: u.about})

@@ -3,22 +3,69 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // onInvoke takes in what a run that rests is to do next.
-func (r *run) onInvoke(_ workflow.Context, req InvokeRequest) error {
-	if !r.inbox.again(UpdateInvoke, req.ID, nil) {
-		r.inbox.took(UpdateInvoke, req.ID, nil)
-		r.inbox.invoke = &req
+func (r *run) onInvoke(ctx workflow.Context, req InvokeRequest) error {
+	if r.inbox.again(UpdateInvoke, req.ID, nil) {
+		return nil
 	}
+	control, err := r.invokeControl(req)
+	if err != nil {
+		return err
+	}
+	by := trail.Actor{Claimed: req.Asked.name()}
+	if control.Op != "" {
+		by, err = r.proven(ctx, request{Control: control, by: req.Asked.name(), token: req.Asked.token(),
+			still: func() error { return r.invokeRefusal(req) }})
+	}
+	if err != nil {
+		return err
+	}
+	req.Asked = req.Asked.provenBy(by)
+	r.inbox.took(UpdateInvoke, req.ID, nil)
+	r.inbox.invoke = &req
 	return nil
+}
+
+// invokeControl is what an invocation does to the run, for those who may have to prove that they may; none for new input.
+func (r *run) invokeControl(req InvokeRequest) (approval.Control, error) {
+	thread, err := r.earlier(req.State)
+	if err != nil {
+		return approval.Control{}, r.refuseBad("", err)
+	}
+	b := trail.Beginning{Failed: r.failure != nil, Input: req.Input}
+	if req.State != nil {
+		b.Checkpoint = headID(thread)
+	}
+	for _, a := range r.answersTo(thread, req.Input.Resume) {
+		b.Answered = append(b.Answered, a.QuestionID)
+	}
+	return r.oneControl(b.Ops(!r.nothingLeft()), req.Asked.token())
+}
+
+// oneControl is the one thing that is asked for. Where tokens are taken, which are for one thing each, several are refused.
+func (r *run) oneControl(ops []approval.Control, token string) (approval.Control, error) {
+	switch {
+	case len(ops) == 0:
+		return approval.Control{}, nil
+	case len(ops) > 1 && token != "":
+		return approval.Control{}, refuse(ErrTypeBadUpdate, "a token is for one thing, and this is to %s and to %s: do one after the other",
+			ops[0].Op, ops[1].Op)
+	}
+	return ops[0], nil
 }
 
 // invokeRefusal says why a run cannot take new input now. It tries the input on a copy of the thread, so that a run
 // never ends with an input half taken that its engine refuses at once. It changes nothing.
 func (r *run) invokeRefusal(req InvokeRequest) error {
 	if err := boundedInvoke(req); err != nil {
+		return err
+	}
+	if err := boundedAsked(req.Asked); err != nil {
 		return err
 	}
 	if r.paused != nil {

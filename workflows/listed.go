@@ -30,8 +30,8 @@ type listed struct {
 	// shown since the run last rested.
 	changed  bool
 	underWay int
-	// entries is how long the audit was: what is known of an approval changes with it.
-	entries int
+	// news is what approvals.news was.
+	news int
 	// shown is the newest search attributes and memo, and noted says that there is a memo.
 	shown showing
 	noted bool
@@ -57,7 +57,7 @@ func (r *run) showAsked(ctx workflow.Context) {
 // unlisted reports whether tasks are under way, and lists do not show what is asked beside them.
 func (r *run) unlisted() bool {
 	return r.lists() && r.tasks.running > 0 && r.listed.underWay < maxShownUnderWay &&
-		(r.listed.changed || r.listed.entries != r.approvals.Chain.Count)
+		(r.listed.changed || r.listed.news != r.approvals.news)
 }
 
 // lists reports whether the run tells lists what it asks.
@@ -67,7 +67,7 @@ func (r *run) lists() bool { return r.in.Attributes && r.in.Inbox }
 // one for the memo, and none when there is nothing new to see.
 func (r *run) showQuestions(ctx workflow.Context, now showing) {
 	now.note = r.noteOf(r.questions())
-	r.listed.changed, r.listed.entries = false, r.approvals.Chain.Count
+	r.listed.changed, r.listed.news = false, r.approvals.news
 	if r.status != StatusRunning {
 		r.listed.underWay = 0
 	}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/trail"
 )
 
 // Pause says who paused a run, when and why.
@@ -22,6 +25,8 @@ type PauseRequest struct {
 	By      string `json:"by,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Unpause bool   `json:"unpause,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
 }
 
 // PauseReply says how the run stands after the request.
@@ -52,8 +57,44 @@ func (r *run) pauseState() *PauseState {
 
 // onPause pauses the run, or lets it go on.
 func (r *run) onPause(ctx workflow.Context, req PauseRequest) (PauseReply, error) {
-	changed := r.setPause(ctx, req)
+	if slices.Contains(r.pausesSeen, req.ID) {
+		return PauseReply{Paused: r.paused}, nil
+	}
+	by, err := r.proven(ctx, r.pauseRequest(req))
+	if err != nil {
+		return PauseReply{}, err
+	}
+	changed := r.pauseAs(ctx, by, req)
 	return PauseReply{Paused: r.paused, Changed: changed}, nil
+}
+
+// pauseRequest is a pause as the gate is asked about it; an unpause is of this pause.
+func (r *run) pauseRequest(req PauseRequest) request {
+	control := approval.Control{Op: approval.OpPause}
+	if req.Unpause {
+		control = approval.Control{Op: approval.OpUnpause, On: r.pausedOn()}
+	}
+	was := r.paused
+	return request{Control: control, by: req.By, token: req.Token, still: func() error {
+		if req.Unpause && r.paused != was {
+			return refuse(ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
+		}
+		return nil
+	}}
+}
+
+// pauseAs is setPause with an entry in the audit.
+func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req PauseRequest) (changed bool) {
+	req.By = by.Name()
+	if changed = r.setPause(ctx, req); !changed {
+		return false
+	}
+	if req.Unpause {
+		r.audit(ctx, trail.Unpaused(by, req.Reason))
+	} else {
+		r.audit(ctx, trail.Paused(by, req.Reason))
+	}
+	return true
 }
 
 // setPause reports whether the request changed anything.
@@ -112,7 +153,15 @@ func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
 		r.inbox.refuse(Refused{By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
-	r.setPause(ctx, req)
+	if slices.Contains(r.pausesSeen, req.ID) {
+		return
+	}
+	by, err := r.provenSignal(ctx, r.pauseRequest(req))
+	if err != nil {
+		r.inbox.refuse(Refused{Question: SignalPause, By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		return
+	}
+	r.pauseAs(ctx, by, req)
 }
 
 // pausedBy says who paused the run, for those who are refused for that.

@@ -22,7 +22,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		{QueryQuestion, "One open question, by its id or the start of it.", r.question},
 		{QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]Line, error) { return r.lines.latest(maxLines), nil }},
 		{QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
-		{QueryAudit, "The audit of the thread's approvals, as far as this run made it.", r.auditReply},
+		{QueryAudit, "The audit of the thread, as far as this run made it.", r.auditReply},
 		{QueryHandoff, "What a new run needs to continue this one.", func() (Closing, error) { return r.closing(), nil }},
 	}
 	for _, q := range queries {

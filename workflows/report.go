@@ -64,7 +64,7 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
 			r.lines.add(r.program, e.Checkpoint, workflow.Now(ctx))
 		}
-		r.auditUses(ctx, e)
+		r.approvals.trail.Happened(workflow.Now(ctx), e)
 		r.notices.look = r.notices.look || len(e.Questions) > 0
 		for _, q := range e.Questions {
 			r.events.asked = r.events.asked || q.Event != ""

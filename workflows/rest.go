@@ -31,7 +31,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 		paused := r.paused
 		r.awaitNews(ctx, func() bool {
 			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx) ||
-				r.lists() && r.listed.entries != r.approvals.Chain.Count
+				r.lists() && r.listed.news != r.approvals.news
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false
@@ -81,7 +81,7 @@ func (r *run) goOn(ctx workflow.Context) {
 		r.thread, r.loop, r.suspectStep = thread, nil, -1
 		r.inbox.reopen(r.program.OpenQuestions(thread))
 	}
-	r.answer(ctx, invoke.ID, in, invoke.State != nil)
+	r.answer(ctx, invoke.ID, in, invoke.State != nil, invoke.Asked, failed)
 }
 
 func (in *GraphInput) settings() *Settings {

@@ -6,8 +6,10 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
 )
 
 // edit is an accepted update of the state until its outcome is known.
@@ -27,6 +29,12 @@ func (r *run) onUpdateState(ctx workflow.Context, req UpdateStateRequest) (Updat
 	if r.inbox.again(UpdateState, req.ID, &before) {
 		return before, nil
 	}
+	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: req.Asked.name(), token: req.Asked.token(),
+		still: func() error { return r.updateRefusal(req) }})
+	if err != nil {
+		return UpdateStateReply{}, err
+	}
+	req.Asked = req.Asked.provenBy(by)
 	e := &edit{req: req}
 	r.inbox.edits = append(r.inbox.edits, e)
 	// The outcome is known to whoever asked also when the run is cancelled meanwhile.
@@ -98,6 +106,7 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStat
 		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "%v", err)
 	}
 	r.inbox.reopen(r.program.OpenQuestions(thread))
+	r.audit(ctx, trail.Updated(req.Asked.actor(), req.Edits, headID(thread), req.Asked.reason()))
 	r.ended(ctx)
 	return UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
 }
@@ -161,6 +170,9 @@ var errNotEvaluated = errors.New("branches are not evaluated")
 // evaluating branches. It changes nothing.
 func (r *run) updateRefusal(req UpdateStateRequest) error {
 	if err := boundedUpdate(req); err != nil {
+		return err
+	}
+	if err := boundedAsked(req.Asked); err != nil {
 		return err
 	}
 	if r.paused != nil && r.inbox.waiting() {

@@ -23,6 +23,8 @@ const (
 	// UpdatePause pauses a run, or lets a paused one go on; so does SignalPause while no worker is there to reply.
 	UpdatePause = "pause"
 	SignalPause = "pause"
+	// UpdateCancel ends a run, as SignalCancel does: for those who are to be told whether they may.
+	UpdateCancel = "cancel"
 	// UpdateEvent sends an event to the thread; so does SignalEvent while no worker is there to reply.
 	UpdateEvent  = "event"
 	SignalEvent  = "event"
@@ -148,6 +150,8 @@ type GraphInput struct {
 	Previous string `json:"previous,omitempty"`
 	// Pauses is what the run knew of its pauses, where this execution only continues it.
 	Pauses *PauseState `json:"pauses,omitempty"`
+	// Asked is who asked for the run, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
 	// Suspect are not, then.
 	Carried *Carried `json:"carried,omitempty"`

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter/trail"
 )
 
 const (
 	// SignalViewed notes that somebody has looked at an approval's question.
 	SignalViewed = "superstep.viewed"
-	// QueryAudit returns what a run knows of the thread's approvals: an AuditReply.
+	// QueryAudit returns what a run knows of the thread's audit: an AuditReply.
 	QueryAudit = "audit"
 	// ErrTypeNotAllowed: a reply to an approval does not count. Its detail is an AnswerRefusal.
 	ErrTypeNotAllowed = "superstep.AnswerNotAllowed"
@@ -31,25 +32,28 @@ type ViewRequest struct {
 type AuditReply struct {
 	Entries []approval.Entry `json:"entries"`
 	Chain   approval.Chain   `json:"chain"`
+	// Signed is the end of the chain as an approval.Head that the worker signed, "" when it has no key for that. Problem says
+	// why it could not be signed.
+	Signed  string `json:"signed,omitempty"`
+	Problem string `json:"problem,omitempty"`
 }
 
-// ApprovalState is what a run knows of the thread's approvals. Whatever continues the thread is given it whole: another
+// ApprovalState is what a run knows of the thread's approvals and of its audit. Whatever continues the thread is given it whole: another
 // execution of the run, or the thread's next run.
 type ApprovalState struct {
-	Chain   approval.Chain    `json:"chain"`
+	trail.State
 	Pending []PendingApproval `json:"pending,omitempty"`
 	// Used are the ids of the tokens that counted, the latest of them: none counts twice, whatever is asked again.
 	Used []string `json:"used,omitempty"`
-	// Done are the uses of approvals that are in the audit, the latest of them.
-	Done []string `json:"done,omitempty"`
 }
 
 // PendingApproval is an action that waits for approval.
 type PendingApproval struct {
 	Question string `json:"question"`
 	Node     string `json:"node"`
-	// Digest is that of the action that is asked about.
-	Digest string `json:"digest"`
+	// Digest is that of the action that is asked about, and ParamsHash its parameters'.
+	Digest     string `json:"digest"`
+	ParamsHash string `json:"params_hash"`
 	// Asked are the people and groups who are asked now, none for whoever the policy allows.
 	Asked []string `json:"asked,omitempty"`
 	// Votes are the approvals that were given, of the Need that it takes.

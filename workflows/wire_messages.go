@@ -30,8 +30,9 @@ type ResumeReply struct {
 	// Repeated says that this very request had been taken before, by the Call of another name.
 	Repeated bool   `json:"repeated,omitempty"`
 	Call     string `json:"call,omitempty"`
-	// Votes are the approvals of the question so far, of the Need that it takes, and Decided says that this answer decided;
-	// for answers to approvals only. Audit is the end of the thread's audit then.
+	// By is who it counts as answered by. Votes are the approvals of the question so far, of the Need that it takes, and
+	// Decided says that this answer decided; for answers to approvals only. Audit is the end of the thread's audit then.
+	By      string          `json:"by,omitempty"`
 	Votes   int             `json:"votes,omitempty"`
 	Need    int             `json:"need,omitempty"`
 	Decided bool            `json:"decided,omitempty"`
@@ -46,6 +47,8 @@ type InvokeRequest struct {
 	State pregel.Value `json:"state,omitempty"`
 	// Settings are those of the run from now on; nil keeps what it has.
 	Settings *Settings `json:"settings,omitempty"`
+	// Asked is who asks for it, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
 }
 
 // Settings shape a run: see the fields of the same names in GraphInput.
@@ -72,6 +75,8 @@ type UpdateStateRequest struct {
 	// Edits are the updates, each a superstep of its own, of the graph at the path Within.
 	Edits  [][]graphadapter.StateUpdate `json:"edits"`
 	Within []string                     `json:"within,omitempty"`
+	// Asked is who asks for it, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
 }
 
 // UpdateStateReply is the outcome of an update.
@@ -86,10 +91,18 @@ type UpdateStateReply struct {
 type RetryRequest struct {
 	// ID makes the request idempotent.
 	ID string `json:"id"`
+	// By says who asks, and Reason why, for the audit.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
 }
 
 // DrainRequest is the argument of UpdateDrain.
 type DrainRequest struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
+	By     string `json:"by,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
 }

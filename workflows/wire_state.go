@@ -104,6 +104,8 @@ type AdmitRequest struct {
 	WithSpec bool `json:"with_spec,omitempty"`
 	// Leader asks about a leader instead of a graph.
 	Leader string `json:"leader,omitempty"`
+	// Control asks whether something may be done to a thread that has no run which could say so.
+	Control *approval.ControlCheck `json:"control,omitempty"`
 }
 
 // AdmitReply is a desk's answer.
@@ -116,6 +118,9 @@ type AdmitReply struct {
 	Spec    *pregel.Spec `json:"spec,omitempty"`
 	// Print is the fingerprint of the graph as that worker serves it.
 	Print string `json:"print,omitempty"`
+	// Governs says that what is done to runs is under rules, and Ruling what they say of the Control that was asked about.
+	Governs bool             `json:"governs,omitempty"`
+	Ruling  *approval.Ruling `json:"ruling,omitempty"`
 	// Notices says that the worker tells people outside of questions.
 	Notices bool `json:"notices,omitempty"`
 	// Leaders are the leaders of the worker that answered, and Experts those of the leader that was asked about.

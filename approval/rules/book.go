@@ -17,8 +17,8 @@ type Book struct {
 }
 
 var (
-	_ approval.Policy    = (*Book)(nil)
-	_ approval.Directory = (*Book)(nil)
+	_ approval.ControlPolicy = (*Book)(nil)
+	_ approval.Directory     = (*Book)(nil)
 )
 
 // Open returns the book of YAML files and of directories of files whose names end in .yaml or .yml; rules count in the
@@ -66,7 +66,7 @@ func sheetOf(all []files.File) (*sheet, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if len(s.rules) == 0 {
+	if len(s.rules)+len(s.control) == 0 {
 		return nil, errors.New("there are no rules: nothing could ever be approved")
 	}
 	return s, nil

@@ -82,7 +82,7 @@ func refused(r *rule, code approval.Code, reason string) approval.PolicyRuling {
 
 // judge says what the rule says of a request that it matches.
 func (r *rule) judge(request approval.PolicyRequest, params any) approval.PolicyRuling {
-	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need}
+	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need, ValidFor: r.validFor}
 	switch rejected := request.Verdict == approval.VerdictReject; {
 	case !r.allow && rejected:
 		return allowed
@@ -118,6 +118,8 @@ func (r *rule) checkSeparate(request approval.PolicyRequest, _ any) (approval.Co
 		return approval.CodeRequester, "who asks and who approves must differ, and nobody is named as who asks (WithRequester)"
 	case request.Requester.Name == request.Approver.Name:
 		return approval.CodeSamePerson, request.Approver.Name + " asks for it, so somebody else must approve it"
+	case request.Verdict == approval.VerdictApprove && slices.Contains(request.Action.Proposers(), request.Approver.Name):
+		return approval.CodeSamePerson, request.Approver.Name + " proposed other parameters for it, so somebody else must approve it"
 	}
 	return "", ""
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -126,17 +127,31 @@ rules:
     when: |
       params.list[1].n == 2 && action.tool == "pay" && action.tool_version == "3" && action.plan_version == 4 &&
       "p" in action.permissions && action.risk == "medium" && action.undo == "u" && action.quorum == 1 && action.summary == "s" &&
-      action.watch["stock"] == "5" && action.proposed_by == "bob" && approver.name == "ana" && "finance" in approver.groups &&
+      action.watch["stock"] == "5" && action.proposed_by == "bob" && action.proposers == ["bob"] && approver.name == "ana" && "finance" in approver.groups &&
       "refund.write" in approver.permissions && approver.limits["amount"] == 5000.0 && requester.name == "rita" &&
-      votes.map(v, v.by) == ["bob"] && phase == "answer" && verdict == "approve" && thread == "t" && graph == "refund" && node == "n"
+      votes.map(v, v.by) == ["bob"] && phase == "answer" && now - votes[0].at == duration("1h") && votes[0].key_id == "k" && verdict == "approve" && thread == "t" && graph == "refund" && node == "n"
 `)
 	r := approveRequest(`{"list":[1,{"n":2}]}`, "ana", "rita")
-	r.Thread, r.Node, r.Votes = "t", "n", []approval.Vote{{By: "bob"}}
+	r.Now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r.Thread, r.Node, r.Votes = "t", "n", []approval.Vote{{By: "bob", KeyID: "k", At: r.Now.Add(-time.Hour)}}
 	r.Action.Summary, r.Action.ToolVersion, r.Action.PlanVersion, r.Action.Undo = "s", "3", 4, "u"
 	r.Action.Permissions, r.Action.Watch = []string{"p"}, map[string]string{"stock": "5"}
-	r.Action.Before = &approval.Before{By: "bob"}
+	r.Action.Before = &approval.Before{By: "bob", Proposers: []string{"bob"}}
 	ruling := ask(t, b, r)
 	require.True(t, ruling.Allowed, ruling.Reason)
+}
+
+// TestTimesOfVotesDecide as the rules say.
+func TestTimesOfVotesDecide(t *testing.T) {
+	b := book(t, "rules: [{allow: soon, valid_for: 90m, when: 'votes.all(v, now - v.at < duration(\"2h\"))'}]")
+	r := approveRequest(`{}`, "ana", "rita")
+	r.Now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r.Votes = []approval.Vote{{By: "bob", At: r.Now.Add(-2*time.Hour + 1)}}
+	ruling := ask(t, b, r)
+	require.True(t, ruling.Allowed, ruling.Reason)
+	require.Equal(t, 90*time.Minute, ruling.ValidFor)
+	r.Votes[0].At = r.Now.Add(-2 * time.Hour)
+	require.False(t, ask(t, b, r).Allowed)
 }
 
 func TestSeparate(t *testing.T) {
@@ -145,6 +160,14 @@ func TestSeparate(t *testing.T) {
 	require.Equal(t, approval.CodeSamePerson, ask(t, b, approveRequest(`{}`, "ana", "ana")).Code)
 	require.Equal(t, approval.CodeRequester, ask(t, b, approveRequest(`{}`, "ana", "")).Code)
 	require.Equal(t, approval.CodePolicy, ask(t, b, approveRequest(`{}`, "", "rita")).Code, "silence is nobody")
+
+	edited := approveRequest(`{}`, "ana", "rita")
+	edited.Action.Before = &approval.Before{By: "bob", Proposers: []string{"ana", "bob"}}
+	require.Equal(t, approval.CodeSamePerson, ask(t, b, edited).Code, "an earlier proposal may be in what is asked about now")
+	edited.Verdict = approval.VerdictEdit
+	require.True(t, ask(t, b, edited).Allowed, "whoever proposed may propose something else")
+	edited.Verdict, edited.Approver.Name = approval.VerdictApprove, "cleo"
+	require.True(t, ask(t, b, edited).Allowed)
 }
 
 func TestLimits(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // who asked for it.
 func Example() {
 	book, _ := rules.Open("../../examples/refund/approvals.yaml")
-	private, _, _ := token.Generate("")
+	private, _, _ := token.Generate(approval.Owner{Issuer: "sso"}, "")
 	signer, _ := token.ParseSigner(private)
 	keyring, _ := token.New(signer.Key())
 	gate := &approval.Gate{Keys: keyring, Policy: book, Directory: book}

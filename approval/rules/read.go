@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
@@ -160,6 +161,16 @@ func (r reader) count(n *yaml.Node, most int, out *int) error {
 	if n.Kind != yaml.ScalarNode || n.Decode(out) != nil || n.Tag == "!!null" || *out < 1 || *out > most {
 		return r.fail(n, "here belongs a whole number from 1 to %d", most)
 	}
+	return nil
+}
+
+// duration reads a time such as 90m or 24h.
+func (r reader) duration(n *yaml.Node, out *time.Duration) error {
+	d, err := time.ParseDuration(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || d < time.Second || d.Milliseconds() > approval.MaxWithin {
+		return r.fail(n, "here belongs a time from 1s to a year, such as 90m or 24h")
+	}
+	*out = d
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +19,13 @@ func write(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
+// known are keys of an issuer's that signed every vote.
+type known struct{ approval.Keys }
+
+func (known) Owner(string, time.Time) (approval.Owner, error) {
+	return approval.Owner{Issuer: "sso"}, nil
+}
+
 // TestChangedFilesHoldAtOnce goes through what happens to files of a book that is in use.
 func TestChangedFilesHoldAtOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -26,7 +34,7 @@ func TestChangedFilesHoldAtOnce(t *testing.T) {
 	write(t, what, "rules: [{allow: all}]")
 	b, err := rules.OpenAlways(dir)
 	require.NoError(t, err)
-	gate := &approval.Gate{Policy: b, Directory: b}
+	gate := &approval.Gate{Keys: known{}, Policy: b, Directory: b}
 	action, err := approval.Action{Tool: "pay", Summary: "Pay", Requester: "cleo"}.Normal()
 	require.NoError(t, err)
 	use := func() approval.Ruling {

@@ -1,7 +1,7 @@
 package rules
 
 import (
-	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,6 +19,7 @@ type rule struct {
 	when                 *condition
 
 	need      int
+	validFor  time.Duration
 	separate  bool
 	limits    []string
 	approvers []string
@@ -29,15 +30,17 @@ type rule struct {
 type sheet struct {
 	people, groups, roles map[string]holder
 	rules                 []*rule
+	control               []*controlRule
 }
 
 const maxRules = 1_000
 
 func (r reader) sheet(n *yaml.Node, into *sheet) error {
 	return r.fields(n, map[string]func(*yaml.Node) error{
-		"people": func(n *yaml.Node) error { return r.holders(n, into.people, true) },
-		"groups": func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
-		"roles":  func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
+		"people":  func(n *yaml.Node) error { return r.holders(n, into.people, true) },
+		"groups":  func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
+		"roles":   func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
+		"control": func(n *yaml.Node) error { return r.controlRules(n, into) },
 		"rules": func(n *yaml.Node) error {
 			if n.Kind != yaml.SequenceNode {
 				return r.fail(n, "here belongs a list of rules")
@@ -86,6 +89,7 @@ func (r reader) rule(n *yaml.Node) (*rule, error) {
 		"reason": func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.reason) },
 
 		"need":      condition(func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) }),
+		"valid_for": condition(func(n *yaml.Node) error { return r.duration(n, &out.validFor) }),
 		"separate":  condition(func(n *yaml.Node) error { return r.flag(n, &out.separate) }),
 		"limit":     condition(func(n *yaml.Node) error { return r.names(n, &out.limits) }),
 		"approvers": condition(func(n *yaml.Node) error { return r.names(n, &out.approvers) }),
@@ -96,7 +100,7 @@ func (r reader) rule(n *yaml.Node) (*rule, error) {
 	case titles != 1:
 		return nil, r.fail(n, "a rule is named by either allow: NAME or deny: NAME")
 	case !out.allow && conditions != nil:
-		return nil, r.fail(conditions, "need, separate, limit and approvers go with allow only")
+		return nil, r.fail(conditions, "need, valid_for, separate, limit and approvers go with allow only")
 	}
 	return out, nil
 }
@@ -136,16 +140,9 @@ func (s *sheet) check() error {
 			return r.reader.fail(r.node, "a rule of the name %q is also at %s:%d", r.name, other.reader.file, other.node.Line)
 		}
 		named[r.name] = r
-		for _, name := range r.approvers {
-			known := s.people
-			bare, group := strings.CutPrefix(name, groupPrefix)
-			if group {
-				known = s.groups
-			}
-			if _, ok := known[bare]; !ok {
-				return r.reader.fail(r.node, "nobody is named %q: approvers are people, or groups as group:NAME", name)
-			}
+		if err := s.known(r.reader, r.node, "approvers are", r.approvers); err != nil {
+			return err
 		}
 	}
-	return nil
+	return s.checkControl()
 }

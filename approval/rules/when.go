@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
@@ -35,6 +36,7 @@ type (
 		Quorum      int               `cel:"quorum"`
 		Watch       map[string]string `cel:"watch"`
 		ProposedBy  string            `cel:"proposed_by"`
+		Proposers   []string          `cel:"proposers"`
 	}
 	who struct {
 		Name        string             `cel:"name"`
@@ -43,7 +45,9 @@ type (
 		Limits      map[string]float64 `cel:"limits"`
 	}
 	said struct {
-		By string `cel:"by"`
+		By    string    `cel:"by"`
+		KeyID string    `cel:"key_id"`
+		At    time.Time `cel:"at"`
 	}
 )
 
@@ -55,7 +59,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserExpressionSizeLimit(maxExpression), cel.ParserRecursionLimit(100),
 		cel.Variable("params", cel.DynType), cel.Variable("action", cel.ObjectType("rules.what")),
 		cel.Variable("approver", person), cel.Variable("requester", person),
-		cel.Variable("votes", cel.ListType(cel.ObjectType("rules.said"))),
+		cel.Variable("now", cel.TimestampType), cel.Variable("votes", cel.ListType(cel.ObjectType("rules.said"))),
 	}
 	for _, name := range []string{"phase", "verdict", "thread", "graph", "node"} {
 		options = append(options, cel.Variable(name, cel.StringType))
@@ -66,7 +70,9 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 // condition is a compiled expression.
 type condition struct{ program cel.Program }
 
-func (r reader) condition(n *yaml.Node) (*condition, error) {
+func (r reader) condition(n *yaml.Node) (*condition, error) { return r.conditionIn(environment, n) }
+
+func (r reader) conditionIn(environment func() (*cel.Env, error), n *yaml.Node) (*condition, error) {
 	var text string
 	if err := r.text(n, maxExpression, &text); err != nil {
 		return nil, err
@@ -136,17 +142,18 @@ func (e *undecidable) Error() string { return e.why }
 func seen(r approval.PolicyRequest, params any) map[string]any {
 	votes := make([]said, len(r.Votes))
 	for i, v := range r.Votes {
-		votes[i].By = v.By
+		votes[i] = said{By: v.By, KeyID: v.KeyID, At: v.At}
 	}
 	a := what{
 		Tool: r.Action.Tool, ToolVersion: r.Action.ToolVersion, Summary: r.Action.Summary, PlanVersion: r.Action.PlanVersion,
 		Permissions: r.Action.Permissions, Risk: string(risk(r.Action)), Undo: r.Action.Undo, Quorum: r.Action.Needs(0), Watch: r.Action.Watch,
+		Proposers: r.Action.Proposers(),
 	}
 	if r.Action.Before != nil {
 		a.ProposedBy = r.Action.Before.By
 	}
 	return map[string]any{
-		"params": numbers(params), "action": a, "approver": sight(r.Approver), "requester": sight(r.Requester), "votes": votes,
+		"params": numbers(params), "action": a, "approver": sight(r.Approver), "requester": sight(r.Requester), "votes": votes, "now": r.Now,
 		"phase": string(r.Phase), "verdict": string(r.Verdict), "thread": r.Thread, "graph": r.Graph, "node": r.Node,
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // A program that answers for people signs with a private key; workers verify with the public one.
 func Example() {
-	private, _, _ := token.Generate("2026-11") // as a rule once, into files
+	private, _, _ := token.Generate(approval.Owner{Person: "ana"}, "ana-2026-11") // as a rule once, into files
 	signer, _ := token.ParseSigner(private)
 	keyring, _ := token.New(signer.Key()) // on a worker: token.FromEnv
 

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"superstep.dev/approval"
 )
 
 // Key is a public key that signatures are verified with.
@@ -21,6 +23,8 @@ type Key struct {
 	// From and until when tokens signed by it are believed; zero means always. What matters is when a token is verified,
 	// not when it was signed, which a stolen key can lie about.
 	NotBefore, RetiredAt time.Time
+	// Owner is whose key it is: it must be set.
+	Owner approval.Owner
 }
 
 // KeyError says what is wrong with a key, or with where it is read from. It never holds a key.
@@ -44,8 +48,12 @@ func (e *KeyError) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Headers that a PEM block may have; all are optional.
+// Headers that a PEM block may have. One of Person, Issuer and Worker must be there.
 const (
+	headerPerson    = "Person" // who holds the key
+	headerIssuer    = "Issuer" // the name of a service that authenticates people and signs for them
+	headerWorker    = "Worker" // the name of workers that sign audits with it
+	headerFor       = "For"    // whom the issuer signs for: people and group:NAME, separated by commas; left out, everybody
 	headerID        = "Key-Id"
 	headerNotBefore = "Not-Before" // RFC 3339
 	headerRetiredAt = "Retired-At"
@@ -99,6 +107,16 @@ func parseBlock(block *pem.Block) (parsed, error) {
 	p.ID = idOf(p.Public)
 	for name, value := range block.Headers {
 		switch name {
+		case headerPerson:
+			p.Owner.Person = value
+		case headerIssuer:
+			p.Owner.Issuer = value
+		case headerWorker:
+			p.Owner.Worker = value
+		case headerFor:
+			for name := range strings.SplitSeq(value, ",") {
+				p.Owner.For = append(p.Owner.For, strings.TrimSpace(name))
+			}
 		case headerID:
 			if p.ID = value; !keyID.MatchString(value) {
 				err = fmt.Errorf("%s has 1 to 64 letters, digits, dots, - and _", headerID)
@@ -108,11 +126,16 @@ func parseBlock(block *pem.Block) (parsed, error) {
 		case headerRetiredAt:
 			p.RetiredAt, err = time.Parse(time.RFC3339, value)
 		default:
-			err = fmt.Errorf("the header %.40q is none of %s, %s, %s", name, headerID, headerNotBefore, headerRetiredAt)
+			err = fmt.Errorf("the header %.40q is none of %s, %s, %s, %s, %s, %s, %s", name, headerPerson, headerIssuer, headerWorker, headerFor,
+				headerID, headerNotBefore, headerRetiredAt)
 		}
 		if err != nil {
 			return parsed{}, err
 		}
+	}
+	if err := p.Owner.Check(); err != nil {
+		return parsed{}, fmt.Errorf("%w: give the PEM block of the key %s a header \"%s: NAME\" (who holds the key) or \"%s: NAME\" (a "+
+			"service that authenticates people), and an empty line behind it", err, p.ID, headerPerson, headerIssuer)
 	}
 	return p, nil
 }
@@ -135,11 +158,12 @@ func parseKey(block *pem.Block) (parsed, error) {
 		"with openssl genpkey -algorithm ed25519")
 }
 
-// Generate returns a new key pair as PEM: the private key for who signs, the public one for workers. id is the key's, ""
-// for one that follows from the key.
-func Generate(id string) (private, public []byte, err error) {
-	if id != "" && !keyID.MatchString(id) {
-		return nil, nil, &KeyError{Source: "a new pair", Problem: "its id has 1 to 64 letters, digits, dots, - and _"}
+// Generate returns a new key pair as PEM: the private key for who signs, the public one for workers. owner is whose it is;
+// id is the key's, "" for one that follows from the key. The error is a [*KeyError].
+func Generate(owner approval.Owner, id string) (private, public []byte, err error) {
+	headers, err := headersOf(owner, id)
+	if err != nil {
+		return nil, nil, &KeyError{Source: "a new pair", Problem: "it cannot be made", Err: err}
 	}
 	pub, priv, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -153,10 +177,33 @@ func Generate(id string) (private, public []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var headers map[string]string
-	if id != "" {
-		headers = map[string]string{headerID: id}
-	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Headers: headers, Bytes: pkcs8}),
 		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Headers: headers, Bytes: pkix}), nil
+}
+
+// headersOf are the headers of a new key, which are read as they are written.
+func headersOf(owner approval.Owner, id string) (map[string]string, error) {
+	if id != "" && !keyID.MatchString(id) {
+		return nil, errors.New("its id has 1 to 64 letters, digits, dots, - and _")
+	}
+	if err := owner.Check(); err != nil {
+		return nil, err
+	}
+	headers := map[string]string{}
+	for name, value := range map[string]string{
+		headerPerson: owner.Person, headerIssuer: owner.Issuer, headerWorker: owner.Worker, headerFor: strings.Join(owner.For, ", "), headerID: id,
+	} {
+		if value != strings.TrimSpace(value) {
+			return nil, fmt.Errorf("%s begins or ends with a space", name)
+		}
+		if value != "" {
+			headers[name] = value
+		}
+	}
+	for _, name := range owner.For {
+		if strings.Contains(name, ",") || name != strings.TrimSpace(name) {
+			return nil, fmt.Errorf("the name %.40q cannot stand in %s, where commas separate names", name, headerFor)
+		}
+	}
+	return headers, nil
 }

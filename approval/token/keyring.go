@@ -51,8 +51,9 @@ func New(keys ...Key) (*Keyring, error) {
 }
 
 // Open returns a keyring of the keys in PEM files and in directories of files whose names end in .pem. They are read
-// again when the keyring is used, at most once a second. Files that cannot be used then change nothing: the keys read
-// last go on verifying, and [Keyring.Health] says what is wrong. A file that holds a private key must be readable by
+// again when the keyring is used, at most once a second. Files that have vanished or cannot be used close the keyring: it
+// verifies nothing, and [Keyring.Health] says what is wrong, until they can. Write a new file beside the old one and
+// rename it, so that half a file is never read. A file that holds a private key must be readable by
 // its owner alone.
 func Open(paths ...string) (*Keyring, error) {
 	if len(paths) == 0 {
@@ -66,53 +67,75 @@ func Open(paths ...string) (*Keyring, error) {
 }
 
 // FromEnv returns a keyring of what [EnvKeys] says, files as [Open] does. The error holds [ErrUnset] when it is not set.
-func FromEnv() (*Keyring, error) {
-	value := os.Getenv(EnvKeys)
+func FromEnv() (*Keyring, error) { return fromEnv(EnvKeys) }
+
+func fromEnv(variable string) (*Keyring, error) {
+	value := os.Getenv(variable)
 	if value == "" {
-		return nil, &KeyError{Source: EnvKeys, Problem: "no keys", Err: ErrUnset}
+		return nil, &KeyError{Source: variable, Problem: "no keys", Err: ErrUnset}
 	}
 	if !isPEM(value) {
 		k, err := Open(filepath.SplitList(value)...)
-		return k, namesNoPath(EnvKeys, err)
+		return k, namesNoPath(variable, err)
 	}
 	set := keySet{}
 	if err := set.parse([]byte(value)); err != nil {
-		return nil, &KeyError{Source: EnvKeys, Problem: "they cannot be used", Err: err}
+		return nil, &KeyError{Source: variable, Problem: "they cannot be used", Err: err}
 	}
 	return &Keyring{fixed: set}, nil
 }
 
-// Health returns a version of the keys in use, and a [*KeyError] when their files cannot be used as they are now.
+// Health returns a version of the keys, and a [*KeyError] when their files cannot be used as they are now: no key is in
+// force then, and the version is of those before.
 func (k *Keyring) Health() (version string, err error) {
 	if k.watched == nil {
 		return fmt.Sprintf("%d fixed keys", len(k.fixed)), nil
 	}
 	_, version, err = k.watched.Get()
 	if err != nil {
-		return version, keyError(strings.Join(k.watched.Paths, ", "), err)
+		return version, k.unreadable(err)
 	}
 	return version, nil
 }
 
-// key returns the key of that id if it is active.
-func (k *Keyring) key(id string) (ed25519.PublicKey, error) {
-	set, now := k.fixed, time.Now()
-	if k.watched != nil {
-		set, _, _ = k.watched.Get()
-	}
+func (k *Keyring) unreadable(err error) error {
+	return keyError(strings.Join(k.watched.Paths, ", "), err)
+}
+
+// Owner implements [approval.Keys]: whose that key is, if it was active at that time. The error is an
+// [*approval.TokenError], or a [*KeyError] when the keys cannot be read.
+func (k *Keyring) Owner(keyID string, at time.Time) (approval.Owner, error) {
+	key, err := k.key(keyID, at)
+	return key.Owner, err
+}
+
+func (k *Keyring) now() time.Time {
 	if k.Now != nil {
-		now = k.Now()
+		return k.Now()
+	}
+	return time.Now()
+}
+
+// key returns the key of that id if it is active at that time. Keys that cannot be read are not in force: the error is a
+// [*KeyError] then.
+func (k *Keyring) key(id string, now time.Time) (Key, error) {
+	set := k.fixed
+	if k.watched != nil {
+		var err error
+		if set, _, err = k.watched.Get(); err != nil {
+			return Key{}, k.unreadable(err)
+		}
 	}
 	key, known := set[id]
 	switch {
 	case !known:
-		return nil, refuse(approval.CodeSignature, id, "the token is signed by a key that this worker does not know")
+		return Key{}, refuse(approval.CodeSignature, id, "the token is signed by a key that this worker does not know")
 	case !key.NotBefore.IsZero() && now.Before(key.NotBefore):
-		return nil, refuse(approval.CodeSignature, id, "the token is signed by a key that is not valid yet")
+		return Key{}, refuse(approval.CodeSignature, id, "the token is signed by a key that is not valid yet")
 	case !key.RetiredAt.IsZero() && !now.Before(key.RetiredAt):
-		return nil, refuse(approval.CodeRetiredKey, id, "the token is signed by a key that was retired: sign it with the new one")
+		return Key{}, refuse(approval.CodeRetiredKey, id, "the token is signed by a key that was retired: sign it with the new one")
 	}
-	return key.Public, nil
+	return key, nil
 }
 
 func (s keySet) add(k Key) error {
@@ -121,10 +144,14 @@ func (s keySet) add(k Key) error {
 		return errors.New("the id of a key has 1 to 64 letters, digits, dots, - and _")
 	case len(k.Public) != ed25519.PublicKeySize:
 		return fmt.Errorf("the key %s is no Ed25519 public key", k.ID)
-	case twice && (!have.Public.Equal(k.Public) || !have.NotBefore.Equal(k.NotBefore) || !have.RetiredAt.Equal(k.RetiredAt)):
-		return fmt.Errorf("the id %s is there twice, for two keys or with two times", k.ID)
+	case twice && (!have.Public.Equal(k.Public) || !have.NotBefore.Equal(k.NotBefore) || !have.RetiredAt.Equal(k.RetiredAt) ||
+		!have.Owner.Equal(k.Owner)):
+		return fmt.Errorf("the id %s is there twice, for two keys, two owners or with two times", k.ID)
 	case len(s) == maxKeys && !twice:
 		return fmt.Errorf("there are more than %d keys: take out those that were retired", maxKeys)
+	}
+	if err := k.Owner.Check(); err != nil {
+		return fmt.Errorf("the key %s: %w", k.ID, err)
 	}
 	s[k.ID] = k
 	return nil

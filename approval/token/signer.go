@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -21,8 +22,9 @@ type Signer struct {
 	// Now is the clock; nil means time.Now. Set it before the signer is used.
 	Now func() time.Time
 
-	id  string
-	key ed25519.PrivateKey
+	id    string
+	owner approval.Owner
+	key   ed25519.PrivateKey
 }
 
 // ParseSigner returns a signer of the one private key in a PEM text.
@@ -61,12 +63,12 @@ func signerOf(source string, text []byte) (*Signer, error) {
 	if err != nil {
 		return nil, &KeyError{Source: source, Problem: "it cannot be used", Err: err}
 	}
-	return &Signer{id: all[0].ID, key: all[0].private}, nil
+	return &Signer{id: all[0].ID, owner: all[0].Owner, key: all[0].private}, nil
 }
 
 // Key returns the public key that verifies what the signer signs.
 func (s *Signer) Key() Key {
-	return Key{ID: s.id, Public: s.key.Public().(ed25519.PublicKey)}
+	return Key{ID: s.id, Owner: s.owner, Public: s.key.Public().(ed25519.PublicKey)}
 }
 
 // String implements fmt.Stringer without the private key.
@@ -76,8 +78,8 @@ func (s *Signer) String() string { return "signer with key " + s.id }
 func (s *Signer) GoString() string { return s.String() }
 
 // Sign returns a token. A zero IssuedAt means now, a zero ExpiresAt [DefaultLife] later, an empty ID a random one; times
-// are whole seconds. The error is an [*approval.InvalidError]: a claim is missing or too long, or the life is longer than
-// approval.MaxTokenLife.
+// are whole seconds. The error is an [*approval.InvalidError]: a claim is missing or too long, the life is longer than
+// approval.MaxTokenLife, or the key is another person's, so that no gate would take the token.
 func (s *Signer) Sign(c approval.Claims) (string, error) {
 	now := time.Now
 	if s.Now != nil {
@@ -95,6 +97,12 @@ func (s *Signer) Sign(c approval.Claims) (string, error) {
 	}
 	if problem := problemOf(c); problem != "" {
 		return "", &approval.InvalidError{Of: "token", Problem: problem}
+	}
+	if s.owner.Worker != "" {
+		return "", &approval.InvalidError{Of: "token", Problem: fmt.Sprintf("the key %s is %s, which signs audits and nothing else", s.id, s.owner)}
+	}
+	if p := s.owner.Person; p != "" && p != c.Approver {
+		return "", &approval.InvalidError{Of: "token", Problem: fmt.Sprintf("the key %s is %s, and signs for nobody else: not for %.100q", s.id, s.owner, c.Approver)}
 	}
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &body{
 		ID: c.ID, Audience: audience, Subject: c.Approver, Thread: c.Thread, Question: c.Question, Digest: c.Digest,

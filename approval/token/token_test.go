@@ -18,13 +18,16 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+// issuer owns the keys of tests: they sign for everybody.
+var issuer = approval.Owner{Issuer: "sso"}
+
 var claims = approval.Claims{
 	ID: "id-1", Thread: "t", Question: "q", Approver: "ana", Digest: "sha256:00", ParamsHash: "sha256:01",
 	IssuedAt: now, ExpiresAt: now.Add(time.Minute),
 }
 
 func signer(t testing.TB, id string) *token.Signer {
-	private, _, err := token.Generate(id)
+	private, _, err := token.Generate(issuer, id)
 	require.NoError(t, err)
 	s, err := token.ParseSigner(private)
 	require.NoError(t, err)
@@ -61,7 +64,9 @@ func TestSignedIsVerified(t *testing.T) {
 	s := signer(t, "")
 	got, err := ring(t, s.Key()).Verify(sign(t, s, claims))
 	require.NoError(t, err)
-	require.Equal(t, claims, got)
+	want := claims
+	want.KeyID, want.Owner = s.Key().ID, issuer
+	require.Equal(t, want, got)
 }
 
 func TestSignFillsIn(t *testing.T) {
@@ -100,7 +105,7 @@ func TestSignRefuses(t *testing.T) {
 func TestForged(t *testing.T) {
 	private, public, err := ed25519Pair()
 	require.NoError(t, err)
-	k := ring(t, token.Key{ID: "k", Public: public})
+	k := ring(t, token.Key{ID: "k", Public: public, Owner: issuer})
 	header := func() map[string]any {
 		return map[string]any{"alg": "EdDSA", "kid": "k", "typ": "superstep-approval+jwt"}
 	}
@@ -211,7 +216,7 @@ func TestRotation(t *testing.T) {
 }
 
 func TestSignerDoesNotShowItsKey(t *testing.T) {
-	private, _, err := token.Generate("k")
+	private, _, err := token.Generate(issuer, "k")
 	require.NoError(t, err)
 	s, err := token.ParseSigner(private)
 	require.NoError(t, err)
@@ -231,7 +236,9 @@ func FuzzVerify(f *testing.F) {
 		got, err := k.Verify(tried)
 		if err == nil {
 			require.Equal(t, text, tried, "only what was signed is believed")
-			require.Equal(t, claims, got)
+			want := claims
+			want.KeyID, want.Owner = "k", issuer
+			require.Equal(t, want, got)
 			return
 		}
 		var bad *approval.TokenError

@@ -19,20 +19,25 @@ const (
 
 // Verify implements [approval.Keys]. It takes nothing but what a [Signer] makes: the algorithm EdDSA, a key id and type,
 // no other header, the audience "superstep", no claim that it does not know, every claim bounded, and a life of at most
-// approval.MaxTokenLife. Whether the token's time is over is left to the caller.
+// approval.MaxTokenLife. Whether the token's time is over, and whether its key signs for the approver, is left to the
+// caller.
 func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	if len(token) > MaxToken {
 		return approval.Claims{}, refuse(approval.CodeMalformed, "", "the token is too long")
 	}
 	var b body
+	var key Key
 	var id string
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 	_, err := parser.ParseWithClaims(token, &b, func(t *jwt.Token) (any, error) {
 		var err error
-		if id, err = checkHeader(t.Header); err != nil {
+		if id, err = checkHeader(t.Header, tokenType); err != nil {
 			return nil, err
 		}
-		return k.key(id)
+		if key, err = k.key(id, k.now()); err != nil {
+			return nil, err
+		}
+		return key.Public, nil
 	})
 	if err != nil {
 		return approval.Claims{}, refused(err, id)
@@ -41,12 +46,16 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	if problem != "" {
 		return approval.Claims{}, refuse(approval.CodeMalformed, id, problem)
 	}
+	claims.KeyID, claims.Owner = key.ID, key.Owner
 	return claims, nil
 }
 
 // refused words what the parser says: its own text may quote the token.
 func refused(err error, id string) error {
 	if e, ok := errors.AsType[*approval.TokenError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*KeyError](err); ok {
 		return e
 	}
 	if errors.Is(err, jwt.ErrTokenSignatureInvalid) {
@@ -59,16 +68,16 @@ func refuse(code approval.Code, key, reason string) error {
 	return &approval.TokenError{Code: code, Key: key, Reason: reason}
 }
 
-// checkHeader returns the key's id. A header that it does not know may change what the token means (RFC 7515, "crit") or
+// checkHeader returns the key's id of what is signed as of that type. A header that it does not know may change what the token means (RFC 7515, "crit") or
 // where keys come from ("jwk", "jku", "x5u").
-func checkHeader(header map[string]any) (string, error) {
+func checkHeader(header map[string]any, typ string) (string, error) {
 	for name := range header {
 		if name != "alg" && name != "kid" && name != "typ" {
 			return "", refuse(approval.CodeMalformed, "", "the token has a header that is none of alg, kid, typ")
 		}
 	}
-	if header["typ"] != tokenType {
-		return "", refuse(approval.CodeMalformed, "", "the token is of another type than "+tokenType)
+	if header["typ"] != typ {
+		return "", refuse(approval.CodeMalformed, "", "the token is of another type than "+typ)
 	}
 	id, _ := header["kid"].(string)
 	if !keyID.MatchString(id) {

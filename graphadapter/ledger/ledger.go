@@ -75,10 +75,11 @@ type Approved struct {
 	Digest string `json:"digest"`
 	// Proposed is the hash of the parameters that the node gave: those approved are the entry's, and may be others.
 	Proposed string `json:"proposed,omitempty"`
-	// By names who decided, the last of several, and Token is the id of the token that proved it.
+	// By names who decided, the last of several. Token is the id of the token that proved it, and KeyID that of the key.
 	By    string `json:"by,omitempty"`
 	Token string `json:"token,omitempty"`
-	// Code is why it was not acted upon, "" when it was. Ledgers of before there was a Code have it in the Evidence only.
+	KeyID string `json:"key_id,omitempty"`
+	// Code is why it was not acted upon, "" when it was.
 	Code string `json:"code,omitempty"`
 }
 

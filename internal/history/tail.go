@@ -144,7 +144,7 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
 	switch a.GetActivityType().GetName() {
-	case graphadapter.NotifyActivity, graphadapter.VerifyActivity:
+	case graphadapter.NotifyActivity, graphadapter.VerifyActivity, graphadapter.ControlActivity:
 		return nil // no task's: whether the run stands still, it says itself
 	}
 	known := &task{update: strings.HasPrefix(a.GetActivityId(), graphadapter.UpdateActivity),

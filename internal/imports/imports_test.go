@@ -48,6 +48,10 @@ var arrows = []arrow{
 		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger", "approval", "internal/clip"},
 		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
+	{
+		from: "graphadapter/trail",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "approval"},
+	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 )
 
@@ -34,7 +36,7 @@ func prepareApprovals(dir string) (approvals, error) {
 	if err != nil {
 		return a, fmt.Errorf("find out who may approve: %w", err)
 	}
-	if err := a.prepareKeys(); err != nil {
+	if err := a.prepareKeys(who.Username); err != nil {
 		return a, fmt.Errorf("make the approval keys: %w", err)
 	}
 	if err := create(a.rules, fmt.Appendf(nil, rulesText, who.Username), 0o644); err != nil {
@@ -43,12 +45,12 @@ func prepareApprovals(dir string) (approvals, error) {
 	return a, nil
 }
 
-// prepareKeys makes a pair unless both keys are there: half a pair is of no use.
-func (a approvals) prepareKeys() error {
-	if exists(a.signing) && exists(a.keys) {
+// prepareKeys makes a pair of that person's unless both keys are there: half a pair is of no use.
+func (a approvals) prepareKeys(who string) error {
+	if a.areOf(who) {
 		return nil
 	}
-	private, public, err := token.Generate("dev")
+	private, public, err := token.Generate(approval.Owner{Person: who}, "dev")
 	if err != nil {
 		return err
 	}
@@ -63,9 +65,18 @@ func (a approvals) env() []string {
 	return []string{"REFUND_APPROVALS=1", token.EnvKeys + "=" + a.keys, "SUPERSTEP_APPROVAL_RULES=" + a.rules}
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+// areOf reports whether both keys can be used, and are that person's.
+func (a approvals) areOf(who string) bool {
+	signer, err := token.LoadSigner(a.signing)
+	if err != nil {
+		return false
+	}
+	keys, err := token.Open(a.keys)
+	if err != nil {
+		return false
+	}
+	owner, err := keys.Owner(signer.Key().ID, time.Now())
+	return err == nil && owner.Person == who
 }
 
 func remove(path string) error {

@@ -1,0 +1,78 @@
+package superstep_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/internal/testserver"
+)
+
+// TestSecretsUnderOtherNames: a tool in Go reads {"CARD": ...} into its field card, so it is what card is: hidden, and
+// asked about and used under that name.
+func TestSecretsUnderOtherNames(t *testing.T) {
+	for name, runtime := range gatedRuntimes {
+		t.Run(name, func(t *testing.T) {
+			const secret = "4929-0000-1111"
+			g := newGated(t)
+			rt, id := runtime(t, g), testserver.Queue(t)
+			thread := g.graph.Thread(rt, id)
+			as := func(q superstep.Question, by string) superstep.ReplyOption {
+				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
+			}
+			hidden := func(shown ...any) {
+				t.Helper()
+				for _, what := range shown {
+					text, err := json.Marshal(what)
+					require.NoError(t, err)
+					require.NotContains(t, string(text), secret)
+				}
+			}
+			result, err := thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
+			require.NoError(t, err)
+			q := result.Questions[0]
+
+			for about, params := range map[string]string{
+				"a name that the tool does not know": `{"amount":200,"cart":"` + secret + `"}`,
+				"a secret in the wrong place":        `{"amount":"` + secret + `","card":"1"}`,
+				"a number for a text":                `{"amount":200,"card":49290000}`,
+				"what was asked about, spelled anew": `{"AMOUNT":250.0,"CARD":"4929"}`,
+			} {
+				_, err = thread.Edit(t.Context(), q.ID, json.RawMessage(params), as(q, "ann"))
+				require.Equal(t, approval.CodeMalformed, refusedFor(err), "%s: %v", about, err)
+				require.NotContains(t, err.Error(), secret)
+				require.NotContains(t, err.Error(), "4929")
+			}
+
+			result, err = thread.Edit(t.Context(), q.ID, json.RawMessage(`{"AMOUNT":200,"CARD":"`+secret+`"}`), as(q, "ann"))
+			require.NoError(t, err)
+			q = result.Questions[0]
+			require.JSONEq(t, `{"amount":200,"card":"***"}`, string(q.Approval.Params))
+			hash, err := approval.HashParams(json.RawMessage(fmt.Sprintf(`{"amount":200,"card":%q}`, secret)))
+			require.NoError(t, err)
+			require.Equal(t, hash, q.Approval.ParamsHash)
+			state, err := thread.State(t.Context())
+			require.NoError(t, err)
+			history, err := thread.History(t.Context())
+			require.NoError(t, err)
+			entries, _, err := thread.Audit(t.Context())
+			require.NoError(t, err)
+			hidden(q, result.Questions, state, history, entries)
+			if c, ok := rt.(*superstep.Client); ok {
+				view, err := c.Show(t.Context(), id)
+				require.NoError(t, err)
+				question, err := c.Question(t.Context(), id, q.ID)
+				require.NoError(t, err)
+				hidden(view, question)
+			}
+			_, err = thread.Approve(t.Context(), q.ID, as(q, "bob"))
+			require.NoError(t, err)
+			require.Equal(t, []claimOf{{Amount: 200, Card: secret}}, g.paid)
+		})
+	}
+}

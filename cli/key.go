@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"superstep.dev/approval"
+	"superstep.dev/approval/token"
+)
+
+// keyFlags are the flags of key.
+type keyFlags struct {
+	issuer  bool
+	worker  bool
+	signFor []string
+	id, dir string
+}
+
+func (a *app) keyCommand() *cobra.Command {
+	var f keyFlags
+	cmd := a.build(command{
+		use: "key NAME", short: "Make a pair of keys to answer approvals with", group: groupOperate, args: []string{"NAME"},
+		about: `NAME.key signs, and its owner alone may read it; NAME.pem verifies, for the workers (--approval-keys). What the key
+signs counts for NAME and for nobody else. With --issuer NAME is a service that knows who people are, and signs for
+everybody, or for those in --for only. With --worker it signs where exported audits end (worker --audit-key), and nothing else.
+A file that is there is never replaced.`,
+		example: []string{"key bob", "key sso --issuer --for group:finance -o json", "key till --worker"},
+		run:     func(_ *cobra.Command, args []string) error { return a.makeKey(args[0], f) },
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.issuer, "issuer", false, "NAME is a service that authenticates people, and signs for them")
+	flags.BoolVar(&f.worker, "worker", false, "NAME is that of workers, which sign audits with the key")
+	flags.StringSliceVar(&f.signFor, "for", nil, "`NAME` of a person, or group:NAME, for whom the issuer signs; may be repeated")
+	flags.StringVar(&f.id, "id", "", "`ID` of the key, in tokens and in the audit (default: follows from the key)")
+	flags.StringVar(&f.dir, "dir", ".", "`DIR` to write both files to")
+	return cmd
+}
+
+// keyView is a new pair of keys for programs.
+type keyView struct {
+	ID     string   `json:"id"`
+	Person string   `json:"person,omitempty"`
+	Issuer string   `json:"issuer,omitempty"`
+	Worker string   `json:"worker,omitempty"`
+	For    []string `json:"for,omitempty"`
+	// Private and Public are the files.
+	Private string `json:"private"`
+	Public  string `json:"public"`
+}
+
+func (a *app) makeKey(name string, f keyFlags) error {
+	owner := approval.Owner{Person: name}
+	if f.issuer && f.worker {
+		return usagef("--issuer and --worker exclude each other")
+	}
+	if f.worker {
+		owner = approval.Owner{Worker: name}
+	}
+	if f.issuer {
+		owner = approval.Owner{Issuer: name, For: f.signFor}
+	} else if len(f.signFor) > 0 {
+		return usagef("--for goes with --issuer: a person's key signs for that person")
+	}
+	if name != filepath.Base(name) || name == "." || name == ".." {
+		return usagef("%s cannot be the name of a file", quoted(name))
+	}
+	private, public, err := token.Generate(owner, f.id)
+	if err != nil {
+		return &usageError{message: err.Error(), err: err}
+	}
+	signer, err := token.ParseSigner(private)
+	if err != nil {
+		return err
+	}
+	v := keyView{ID: signer.Key().ID, Person: owner.Person, Issuer: owner.Issuer, Worker: owner.Worker, For: owner.For,
+		Private: filepath.Join(f.dir, name+".key"), Public: filepath.Join(f.dir, name+".pem")}
+	if err := writePair(v, private, public); err != nil {
+		return err
+	}
+	if a.json() {
+		return a.writeJSON(v)
+	}
+	a.printf("made      key %s, which is %s\n", v.ID, clean(owner.String()))
+	a.printf("private   %s, for its owner alone\n", clean(v.Private))
+	whose := "for the workers"
+	if f.worker {
+		whose = "for those who verify audits"
+	}
+	a.printf("public    %s, %s\n", clean(v.Public), whose)
+	return nil
+}
+
+// writePair writes both files, or neither.
+func writePair(v keyView, private, public []byte) error {
+	if err := writeNew(v.Private, private, 0o600); err != nil {
+		return err
+	}
+	if err := writeNew(v.Public, public, 0o644); err != nil {
+		return errors.Join(err, os.Remove(v.Private))
+	}
+	return nil
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(path string, text []byte, mode fs.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) {
+		return usagef("%s is there, and a key is never replaced: move it away, or choose another --dir", quoted(path))
+	}
+	if err != nil {
+		return &usageError{message: fmt.Sprintf("the key cannot be written: %v", err), err: err}
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", quoted(path), err), os.Remove(path))
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package trail
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Actor is who asked for something.
+type Actor struct {
+	// Claimed is who they say to be; it is not kept where a gate has proven who they are.
+	Claimed string
+	// Ruling is a gate's, zero where the rules do not ask for proof.
+	Ruling approval.Ruling
+}
+
+func (a Actor) did(kind approval.Kind, reason string) approval.Entry {
+	e := approval.Entry{Kind: kind, Who: a.Ruling.By, Token: a.Ruling.Token, KeyID: a.Ruling.KeyID, Policy: a.Ruling.Policy, Reason: reason}
+	if e.Who == "" {
+		e.Claimed = a.Claimed
+	}
+	return e
+}
+
+// Name is who it was, as far as anybody knows.
+func (a Actor) Name() string {
+	if a.Ruling.By != "" {
+		return a.Ruling.By
+	}
+	return a.Claimed
+}
+
+// Denied: the rules for control refused what was asked for.
+func Denied(op approval.Op, a Actor) approval.Entry {
+	e := a.did(approval.KindDenied, a.Ruling.Reason)
+	e.Op, e.Code = op, a.Ruling.Code
+	return e
+}
+
+// Paused: the run starts nothing more.
+func Paused(a Actor, reason string) approval.Entry { return a.did(approval.KindPaused, reason) }
+
+// Unpaused: it goes on.
+func Unpaused(a Actor, reason string) approval.Entry { return a.did(approval.KindUnpaused, reason) }
+
+// Cancelled: the run ends in that way.
+func Cancelled(a Actor, mode, reason string) approval.Entry {
+	e := a.did(approval.KindCancelled, reason)
+	e.Mode = mode
+	return e
+}
+
+// Drained: the run is to stop before its next superstep.
+func Drained(a Actor, reason string) approval.Entry { return a.did(approval.KindDrained, reason) }
+
+// Retried: the thread goes on after a failure, or where it was ended.
+func Retried(a Actor, reason string) approval.Entry { return a.did(approval.KindRetried, reason) }
+
+// Forked: the thread goes on from that checkpoint, of the thread from, or "" for its own.
+func Forked(a Actor, from, checkpoint, reason string) approval.Entry {
+	e := a.did(approval.KindForked, reason)
+	e.From, e.Checkpoint = from, checkpoint
+	return e
+}
+
+// Event: the run was sent an event; name is its name, and nodes are those that waited for it.
+func Event(a Actor, name string, nodes []string) approval.Entry {
+	e := a.did(approval.KindEvent, "")
+	e.Event, e.Node = name, strings.Join(nodes, ", ")
+	return e
+}
+
+// Updated: the state was written from outside, which made that checkpoint. The entry names the nodes in whose name that
+// was, and the channels, and not what was written.
+func Updated(a Actor, updates [][]graphadapter.StateUpdate, checkpoint, reason string) approval.Entry {
+	e := a.did(approval.KindUpdated, reason)
+	var nodes, channels []string
+	for _, step := range updates {
+		for _, u := range step {
+			nodes = add(nodes, u.AsNode)
+			for _, w := range u.Values {
+				channels = add(channels, w.Channel)
+			}
+			if u.Input != nil {
+				channels = add(channels, "(input)")
+			}
+		}
+	}
+	e.Checkpoint, e.Node = checkpoint, strings.Join(nodes, ", ")
+	if len(channels) > 0 {
+		e.Reason = join("wrote "+strings.Join(channels, ", "), reason)
+	}
+	return e
+}
+
+// Beginning is what a thread goes on with.
+type Beginning struct {
+	// Failed says that its run failed, or was ended, before.
+	Failed bool
+	// Checkpoint is the earlier one from which it goes on, "" for its newest; From is the thread that has it, "" for its own.
+	Checkpoint, From string
+	Input            pregel.Input
+	// Answered are the questions that the input answers.
+	Answered []string
+	Reason   string
+}
+
+// Begins says what it is a recovery of that a thread goes on: a fork, answers and commands that come with the input, or,
+// when nothing comes with it, a retry. A run that just begins is none of it.
+func Begins(a Actor, b Beginning) []approval.Entry {
+	var entries []approval.Entry
+	if b.Checkpoint != "" {
+		entries = append(entries, Forked(a, b.From, b.Checkpoint, b.Reason))
+	}
+	e, given := invoked(a, b.Input.Control, b.Answered)
+	if given {
+		entries = append(entries, e)
+	}
+	if b.Failed && !given && b.Checkpoint == "" && b.Input.Value == nil {
+		entries = append(entries, Retried(a, b.Reason))
+	}
+	return entries
+}
+
+// Ops are what a beginning does to a thread, for those who may have to prove that they may: none for new input alone. goesOn
+// says that the thread's run stands still, so that a beginning with nothing lets it go on.
+func (b Beginning) Ops(goesOn bool) []approval.Control {
+	var ops []approval.Control
+	if b.Checkpoint != "" {
+		ops = append(ops, approval.Control{Op: approval.OpFork, On: b.Checkpoint})
+	}
+	if b.Input.Control != nil {
+		ops = append(ops, approval.Control{Op: approval.OpUpdate})
+	}
+	if len(b.Answered) > 0 {
+		ops = append(ops, approval.Control{Op: approval.OpResume})
+	}
+	switch {
+	case len(ops) > 0 || b.Input.Value != nil:
+	case b.Failed:
+		ops = append(ops, approval.Control{Op: approval.OpRetry})
+	case goesOn:
+		ops = append(ops, approval.Control{Op: approval.OpResume})
+	}
+	return ops
+}
+
+// invoked: a run was given answers, writes or targets with its input; false when it was given none of them.
+func invoked(a Actor, c *pregel.Command, answered []string) (approval.Entry, bool) {
+	var parts []string
+	if len(answered) > 0 {
+		parts = append(parts, "answered "+strings.Join(answered, ", "))
+	}
+	if c != nil {
+		var channels, targets []string
+		for _, w := range c.Update {
+			channels = add(channels, w.Channel)
+		}
+		for _, t := range c.Goto {
+			targets = add(targets, t.Node)
+		}
+		if len(channels) > 0 {
+			parts = append(parts, "wrote "+strings.Join(channels, ", "))
+		}
+		if len(targets) > 0 {
+			parts = append(parts, "went to "+strings.Join(targets, ", "))
+		}
+	}
+	return a.did(approval.KindInvoked, strings.Join(parts, "; ")), len(parts) > 0
+}
+
+func add(names []string, name string) []string {
+	if name == "" || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func join(first, second string) string {
+	if second == "" {
+		return first
+	}
+	return first + ": " + second
+}
+
+// Answered: a person answered a question that asks for no approval. What was answered is noted only where it is a ruling
+// about something unclear: a write, or a task whose workers were lost.
+func Answered(a Actor, q pregel.Question, value pregel.Value) approval.Entry {
+	e := a.did(approval.KindAnswered, "")
+	e.Question = q.ID
+	if !graphadapter.IsDoubt(q) && !graphadapter.IsUndo(q) {
+		return e
+	}
+	e.Kind = approval.KindRuled
+	e.Verdict = approval.Verdict(ruling(value))
+	var about graphadapter.Reconcile
+	if json.Unmarshal(q.Value, &about) == nil {
+		e.Effect, e.EffectKey, e.Reason = about.Effect, about.Key, about.Reason
+	}
+	return e
+}
+
+// ruling is the word of an answer about something unclear: "done", "repeat", "fail", "leave"; and "yes" or "no".
+func ruling(value pregel.Value) string {
+	var word string
+	if json.Unmarshal(value, &word) == nil {
+		return word
+	}
+	var yes bool
+	if json.Unmarshal(value, &yes) == nil {
+		return map[bool]string{true: "yes", false: "no"}[yes]
+	}
+	var object struct {
+		Action string `json:"action"`
+	}
+	_ = json.Unmarshal(value, &object) // another shape has no word
+	return object.Action
+}
+
+// about is an entry about a write that is to be taken back.
+func about(kind approval.Kind, c graphadapter.Compensation, reason string) approval.Entry {
+	return approval.Entry{Kind: kind, Node: c.Node, Effect: c.Effect.Name, EffectKey: c.Effect.Key, Reason: reason}
+}
+
+// Undone: a write is not there any more, for what the evidence says.
+func Undone(c graphadapter.Compensation, state ledger.State, evidence string) approval.Entry {
+	e := about(approval.KindUndone, c, evidence)
+	e.State = string(state)
+	return e
+}
+
+// Left: a write stays as it is.
+func Left(c graphadapter.Compensation, reason string) approval.Entry {
+	return about(approval.KindLeft, c, reason)
+}
+
+// Unclear: nobody could take a write back, so a person is asked.
+func Unclear(c graphadapter.Compensation, question, reason string) approval.Entry {
+	e := about(approval.KindUnclear, c, reason)
+	e.Question = question
+	return e
+}
