@@ -66,11 +66,11 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.inboxCommand(), a.questionCommand(), a.resumeCommand(), a.approveCommand(),
 		a.rejectCommand(), a.editCommand(), a.tokenCommand(), a.eventCommand(), a.retryCommand(), a.drainCommand(), a.pauseCommand(),
-		a.unpauseCommand(), a.cancelCommand(), a.jobCommand(),
+		a.unpauseCommand(), a.cancelCommand(), a.jobCommand(), a.keyCommand(),
 		a.updateCommand(), a.forkCommand(),
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
 		a.streamCommand(), a.graphCommand(),
-		a.workerCommand(), a.keyCommand(), a.healthcheckCommand(), a.versionCommand())
+		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
 	a.completeFlags(root)
 	for _, cmd := range root.Commands() {
 		a.completeFlags(cmd)

@@ -15,24 +15,24 @@ const maxDrawn = 100
 // approval, which may be secret.
 func (r *run) details() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** · graph %s", r.status, literal(r.in.Graph))
+	b.WriteString(fmt.Sprintf("**%s** · graph %s", r.status, literal(r.in.Graph)))
 	if r.loop != nil {
-		fmt.Fprintf(&b, " · superstep %d", max(0, r.loop.Step()))
+		b.WriteString(fmt.Sprintf(" · superstep %d", max(0, r.loop.Step())))
 	}
 	b.WriteByte('\n')
 	switch {
 	case r.paused != nil && r.paused.Reason != "":
-		fmt.Fprintf(&b, "\npaused: %s\n", literal(line(r.paused.Reason)))
+		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(line(r.paused.Reason))))
 	case r.drained != "":
-		fmt.Fprintf(&b, "\ndrained: %s\n", literal(line(r.drained)))
+		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(line(r.drained))))
 	case r.failure != nil:
-		fmt.Fprintf(&b, "\n%s\n", literal(line(r.failure.Error())))
+		b.WriteString(fmt.Sprintf("\n%s\n", literal(line(r.failure.Error()))))
 	}
 	if r.thread != nil {
 		r.detailOpen(&b)
 	}
 	if r.status != StatusRunning && r.program != nil && len(r.program.Spec.Nodes) <= maxDrawn {
-		fmt.Fprintf(&b, "\n~~~text\n%s~~~\n", draw.Text(r.program.Spec))
+		b.WriteString(fmt.Sprintf("\n~~~text\n%s~~~\n", draw.Text(r.program.Spec)))
 	}
 	return b.String()
 }
@@ -41,14 +41,14 @@ func (r *run) details() string {
 func (r *run) detailOpen(b *strings.Builder) {
 	asked := r.noteOf(r.questions())
 	for _, q := range asked.Questions {
-		fmt.Fprintf(b, "\n- question %s of %s: %s", literal(q.ID), literal(q.Node), literal(q.Asks))
+		b.WriteString(fmt.Sprintf("\n- question %s of %s: %s", literal(q.ID), literal(q.Node), literal(q.Asks)))
 	}
 	if asked.More > 0 {
-		fmt.Fprintf(b, "\n- and %d more questions", asked.More)
+		b.WriteString(fmt.Sprintf("\n- and %d more questions", asked.More))
 	}
 	waits := r.waits()
 	for _, w := range waits[:min(len(waits), maxNoted)] {
-		fmt.Fprintf(b, "\n- %s waits for the event %s", literal(w.Node), literal(line(w.Event)))
+		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(line(w.Event))))
 	}
 	if len(asked.Questions)+len(waits) > 0 {
 		b.WriteByte('\n')

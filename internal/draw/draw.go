@@ -7,7 +7,6 @@ package draw
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -37,7 +36,7 @@ func waysOf(spec *pregel.Spec, node string) []way {
 		}
 	}
 	for _, b := range spec.BranchesOf(node) {
-		for _, label := range slices.Sorted(maps.Keys(b.Labels)) {
+		for _, label := range labelsOf(b) {
 			add(way{to: b.Labels[label], conditional: true})
 		}
 		for _, to := range b.Targets {
@@ -48,6 +47,17 @@ func waysOf(spec *pregel.Spec, node string) []way {
 		}
 	}
 	return out
+}
+
+// labelsOf returns the labels of a conditional edge in order.
+func labelsOf(b pregel.Branch) []string {
+	labels := make([]string, 0, len(b.Labels))
+	//workflowcheck:ignore The labels are sorted before anyone sees them.
+	for label := range b.Labels {
+		labels = append(labels, label)
+	}
+	slices.Sort(labels)
+	return labels
 }
 
 // shown is a node's name for people.
