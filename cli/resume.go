@@ -58,14 +58,12 @@ func (a *app) resume(ctx context.Context, args []string, f resumeFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		if f.signal { // there may be no worker to ask what is open
+		// With a signal there may be no worker to ask what is open; the keys of several answers say which are meant.
+		if f.signal || len(req.Answers) > 0 {
 			if err := a.proveAnswer(f, &req); err != nil {
 				return err
 			}
 			return a.answer(ctx, svc, req, nil)
-		}
-		if len(req.Answers) > 0 {
-			return a.answer(ctx, svc, req, nil) // their keys say which are meant
 		}
 		view, err := svc.Show(ctx, req.Thread)
 		if err != nil {
