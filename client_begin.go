@@ -39,7 +39,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		return ThreadView{}, err
 	}
 	if req.Checkpoint != "" {
-		at, err := c.stateAt(ctx, g, last, req.Checkpoint)
+		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(inputOf(req)))
 		if err != nil {
 			return ThreadView{}, err
 		}
@@ -88,7 +88,7 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) err
 func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req StartRequest, last *lastRun) (ThreadView, error) {
 	invoke := workflows.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req)}
 	if req.Checkpoint != "" {
-		at, err := c.stateAt(ctx, g, last, req.Checkpoint)
+		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(inputOf(req)))
 		if err != nil {
 			return ThreadView{}, err
 		}
@@ -133,13 +133,13 @@ type earlierState struct {
 	branches bool
 }
 
-func (c *Client) stateAt(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (earlierState, error) {
+func (c *Client) stateAt(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string, use pregel.Use) (earlierState, error) {
 	var at earlierState
 	past, err := c.pastWith(ctx, g, last, checkpoint)
 	if err != nil {
 		return at, err
 	}
-	thread, ok := past.At(checkpoint)
+	thread, ok := past.At(checkpoint, use)
 	if !ok {
 		return at, noCheckpoint(last.graph, last.thread, checkpoint)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 )
 
@@ -55,12 +56,12 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 
 // branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
 func branch(past *graphadapter.Past, last *lastRun, r ForkRequest) (workflows.GraphInput, error) {
-	thread, ok := past.At(r.Checkpoint)
+	thread, ok := past.At(r.Checkpoint, pregel.ForReplay)
 	if !ok {
 		return workflows.GraphInput{}, noCheckpoint(last.graph, r.Thread, r.Checkpoint)
 	}
 	program, _ := past.Thread()
-	state, err := program.EncodeThread(thread)
+	state, err := program.EncodeThread(thread.AsNewest())
 	if err != nil {
 		return workflows.GraphInput{}, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
 	}

@@ -135,11 +135,7 @@ func readThread(spec *pregel.Spec, state pregel.Value, reducers map[string]prege
 
 // stateOfThread shows a thread as it is now.
 func stateOfThread(last *lastRun, program *pregel.Program, thread *pregel.Thread, r StateRequest) (StateView, error) {
-	snapshot, err := program.Snapshot(thread, thread.Head, true)
-	if err != nil {
-		// Writes that conflict cannot be shown; what was before them can.
-		snapshot, err = program.Snapshot(thread, thread.Head, false)
-	}
+	snapshot, err := program.Now(thread)
 	if err != nil {
 		return StateView{}, err
 	}

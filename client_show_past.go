@@ -62,10 +62,7 @@ func (c *Client) stateTold(ctx context.Context, last *lastRun) (state workflows.
 	if program == nil {
 		return state, errors.New("the run has not begun")
 	}
-	snapshot, err := program.Snapshot(thread, thread.Head, true)
-	if err != nil { // writes that conflict cannot be shown; what was before them can
-		snapshot, err = program.Snapshot(thread, thread.Head, false)
-	}
+	snapshot, err := program.Now(thread)
 	if err != nil {
 		return state, err
 	}

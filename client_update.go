@@ -116,7 +116,7 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 	}
 	req := workflows.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph}
 	if r.Checkpoint != "" {
-		at, err := c.stateAt(ctx, g, last, r.Checkpoint)
+		at, err := c.stateAt(ctx, g, last, r.Checkpoint, pregel.ForEdit)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	}
 	in.Edits = r.Updates
 	if r.Checkpoint != "" {
-		at, err := c.stateAt(ctx, g, last, r.Checkpoint)
+		at, err := c.stateAt(ctx, g, last, r.Checkpoint, pregel.ForEdit)
 		if err != nil {
 			return err
 		}

@@ -169,7 +169,13 @@ func (b *builder) addNode(g *built, prefix string, doc *nodeDoc) error {
 		node.Run = (&nodeScript{steps: steps, name: prefix + doc.Name, kinds: g.kinds, counters: b.counters, graphs: b}).run
 	}
 	if doc.Retry != nil {
-		node.Retry = []graphadapter.RetryPolicy{{MaxAttempts: doc.Retry.MaxAttempts, InitialInterval: -1, NoJitter: true}}
+		node.Retry = []graphadapter.RetryPolicy{{MaxAttempts: doc.Retry.MaxAttempts, InitialInterval: -1, NoJitter: true,
+			RetryOn: func(error) bool { // a recursion limit too, as it was recorded
+				if doc.Subgraph != "" {
+					b.counters.retry()
+				}
+				return true
+			}}}
 	}
 	g.graph.Spec.Nodes = append(g.graph.Spec.Nodes, spec)
 	g.graph.Nodes[doc.Name] = node

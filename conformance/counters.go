@@ -9,6 +9,8 @@ import (
 type counters struct {
 	mu   sync.Mutex
 	runs map[string]any // int64 by the script's name
+	// retried says that a subgraph's node was retried since reset.
+	retried bool
 	// left is how many scripts may still start before over is called; over is nil for any number.
 	left int
 	over func()
@@ -49,7 +51,20 @@ func (c *counters) failed(err error) {
 func (c *counters) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.runs = map[string]any{}
+	c.runs, c.retried = map[string]any{}, false
+}
+
+// retry notes that a subgraph's node is retried.
+func (c *counters) retry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retried = true
+}
+
+func (c *counters) hasRetried() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.retried
 }
 
 // taken is what was counted since reset, as a JSON object, and the fault if there was one.

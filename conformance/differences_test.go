@@ -94,8 +94,11 @@ func checkDeviation(t *testing.T, e engine, name string) {
 
 // rowTests show the differences that are in no trace.
 var rowTests = map[string]func(*testing.T, engine){
-	"question-ids": testQuestionIDs, "exit-conflict": testExitConflict,
+	"exit-conflict": testExitConflict,
 }
+
+// TestQuestionIDs: no two questions share an id.
+func TestQuestionIDs(t *testing.T) { runOnEngines(t, testQuestionIDs) }
 
 // testQuestionIDs asks from parallel tasks of one node, and asks twice in one task: no two questions share an id.
 func testQuestionIDs(t *testing.T, e engine) {
@@ -140,13 +143,17 @@ func testExitConflict(t *testing.T, e engine) {
 	if tr.broken != nil {
 		t.Fatal(tr.broken)
 	}
-	tr.run.states = func(int) bool { return false }
+	tr.run.states = func(int) bool { return true }
 	serve(t, e, tr)
 	answers, err := tr.run.on(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, a := range answers {
+		state := a.(map[string]any)["state"].(map[string]any)
+		if got := trace.Canonical(state["next"]); got != `["a","b"]` {
+			t.Errorf("after run %d the tasks still to do are %s", i, got)
+		}
 		if got := trace.Canonical(a.(map[string]any)["error"]); got != `{"type":"InvalidUpdateError"}` {
 			t.Errorf("run %d ended with %s", i, got)
 		}

@@ -16,7 +16,9 @@ import (
 //   - of the checkpoints that a run action makes, in each graph, only the newest is kept; those of an update_state all are;
 //   - "history" lists what is kept, "parent" is the nearest kept checkpoint on the way back, null if there is none;
 //   - "from_checkpoint" names the same checkpoint at its place among the kept ones. When a later action names a checkpoint
-//     that exit would not keep, the run action that made it runs in sync.
+//     that exit would not keep, the run action that made it runs in sync;
+//   - a command's writes are not kept with the checkpoint where the command began. When a later action shows or names
+//     checkpoints of the thread, the command runs in sync.
 type exitView struct {
 	inSync []bool        // by action: all that it makes must be kept
 	from   map[int]int   // by action: its from_checkpoint among what is kept
@@ -93,6 +95,9 @@ func (w *witness) view() (*exitView, error) {
 	named := make(map[int]string)
 	for i := range w.doc.Actions {
 		a := &w.doc.Actions[i]
+		if w.isCommandSeen(i) {
+			v.inSync[i], v.cut = true, true
+		}
 		if a.FromCheckpoint == nil || len(w.lists) == 0 {
 			continue
 		}
@@ -125,6 +130,17 @@ func (w *witness) view() (*exitView, error) {
 		}
 	}
 	return v, nil
+}
+
+// isCommandSeen reports whether an action is a command with writes and a later one uses the history of its thread.
+func (w *witness) isCommandSeen(i int) bool {
+	c := w.doc.Actions[i].Command
+	if c == nil || c.Update == nil && c.Goto == nil {
+		return false
+	}
+	return slices.ContainsFunc(w.doc.Actions[i+1:], func(a action) bool {
+		return a.usesHistory() && a.thread() == w.doc.Actions[i].thread()
+	})
 }
 
 // before is a list of checkpoints as an action finds it.

@@ -44,7 +44,9 @@ or name such checkpoints. The exact rule, in FORMAT's terms:
   - of the checkpoints that a run action makes, in each graph, only the newest is kept; those of update_state all are;
   - "history" lists what is kept; "parent" is the nearest kept one on the way back, null if there is none;
   - "from_checkpoint" names the same checkpoint at its place among the kept ones. When a later action names one that exit
-    would not keep, the run action that made it runs in sync.
+    would not keep, the run action that made it runs in sync;
+  - a command's writes are not kept with the checkpoint where the command began. When a later action shows or names
+    checkpoints of the thread, the command runs in sync.
 
 Exit status: 0 all passed or differ on purpose, 1 some failed, 2 wrong usage or no server.
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 // recorder keeps what one run streams, one stream for each run of a graph.
 type recorder struct {
+	program   *pregel.Program
 	shaper    *shape.Shaper
 	modes     []string
 	subgraphs bool
@@ -43,7 +45,7 @@ func modesOf(a *action) []string {
 
 // newRecorder returns the recorder of a run of that program.
 func newRecorder(program *pregel.Program, a *action) *recorder {
-	r := &recorder{modes: modesOf(a), subgraphs: a.Subgraphs, streams: map[string]*stream{"": {}}}
+	r := &recorder{program: program, modes: modesOf(a), subgraphs: a.Subgraphs, streams: map[string]*stream{"": {}}}
 	var modes []shape.Mode
 	for _, m := range r.modes {
 		modes = append(modes, shape.Mode(m))
@@ -72,6 +74,7 @@ func (r *recorder) take(namespace string, path []string, mode string, value any)
 	if mode == string(shape.Reset) { // LangGraph does not say that a task is attempted again
 		return
 	}
+	namespace = r.streamOf(namespace, path)
 	s, known := r.streams[namespace]
 	if !known {
 		s = &stream{path: slices.Clone(path)}
@@ -80,6 +83,31 @@ func (r *recorder) take(namespace string, path []string, mode string, value any)
 	if value, ok := asRecorded(mode, value); ok {
 		s.chunks = append(s.chunks, chunk{mode, value})
 	}
+}
+
+// streamOf names the stream of a graph: a subgraph that remembers has one for all its runs, as it has one memory.
+func (r *recorder) streamOf(namespace string, path []string) string {
+	elements := strings.Split(namespace, "|")
+	p := r.program
+	for i, node := range path {
+		sub, ok := subgraphOf(p, node)
+		if !ok || i >= len(elements) {
+			break
+		}
+		if p = sub; p.Spec.Memory == pregel.MemoryThread {
+			elements[i] = node
+		}
+	}
+	return strings.Join(elements, "|")
+}
+
+// subgraphOf is the subgraph of a node.
+func subgraphOf(p *pregel.Program, node string) (*pregel.Program, bool) {
+	at := slices.IndexFunc(p.Spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
+	if at < 0 {
+		return nil, false
+	}
+	return p.Subgraph([]string{p.Spec.Nodes[at].Subgraph})
 }
 
 // interruptKey marks the questions of a chunk.

@@ -80,6 +80,7 @@ type tally struct {
 	out                      io.Writer
 	passed, deviated, failed int
 	cut                      int // of those that did not fail: compared without what exit does not keep
+	partly                   int // of those that deviated: compared until a declared situation came about
 	begun                    time.Time
 	times                    []timed
 }
@@ -101,6 +102,10 @@ func (t *tally) note(c *trial, v verdict) {
 	case v.failure != "":
 		t.failed++
 		fmt.Fprintf(t.out, "FAIL %s: %s\n", name, v.failure)
+	case v.from != nil:
+		t.deviated++
+		t.partly++
+		fmt.Fprintf(t.out, "ours %s: %s from action %d on%s\n", name, v.from.row, v.from.action, cutNote(v))
 	case v.deviates:
 		t.deviated++
 		fmt.Fprintf(t.out, "ours %s: %s", name, c.deviation.Row)
@@ -140,6 +145,9 @@ func (t *tally) summary() {
 			strings.Join(worst, ", "))
 	}
 	fmt.Fprintf(t.out, "%d passed, %d as we differ on purpose, %d failed, none skipped", t.passed, t.deviated, t.failed)
+	if t.partly > 0 {
+		fmt.Fprintf(t.out, "; %d compared until what we differ in came about", t.partly)
+	}
 	if t.cut > 0 {
 		fmt.Fprintf(t.out, "; %d of them without the history that exit does not keep", t.cut)
 	}

@@ -17,6 +17,8 @@ type trial struct {
 	run    *run
 	// deviation is what we want instead of the case's own trace, nil where we follow it.
 	deviation *deviation
+	// recorded is the first difference from what was recorded, once the trial was compared.
+	recorded *divergence
 	// broken is why the case cannot be run at all.
 	broken error
 }
@@ -27,6 +29,8 @@ type verdict struct {
 	failure string
 	// deviates says that the case did as we want, which is not what LangGraph does.
 	deviates bool
+	// from is where it began to, when the case has no results of ours; nil otherwise. What came after was not compared.
+	from *situation
 	// cut says that the case shows or names checkpoints that durability exit does not keep: those were not compared.
 	cut  bool
 	took time.Duration
@@ -68,13 +72,36 @@ func (t *trial) judge(ctx context.Context, e engine) (v verdict) {
 		v.cut = t.run.exit.cut
 	}
 	v.failure, v.deviates = t.compared(ctx, e)
+	if v.failure != "" && t.deviation == nil && t.recorded != nil {
+		v.from = t.declared(ctx)
+	}
+	if v.from != nil {
+		v.failure, v.deviates = "", true
+	}
 	return v
+}
+
+// declared is the declared situation from which on the case may differ as it does, nil if there is none. The answers until
+// then were as recorded.
+func (t *trial) declared(ctx context.Context) *situation {
+	found, err := situationsOf(ctx, t.source, t.run.root.graph.Spec.Name)
+	if err != nil {
+		return nil // the case fails as it did
+	}
+	var last *situation
+	for i := range found {
+		if found[i].action <= t.recorded.action {
+			last = &found[i]
+		}
+	}
+	return last
 }
 
 // compared runs the case and returns how it failed, or whether it did as we want instead of as recorded.
 func (t *trial) compared(ctx context.Context, e engine) (wrong string, deviates bool) {
 	answers, err := t.run.on(ctx, e)
 	recorded, broken := t.differs(answers, t.source.doc.Expect)
+	t.recorded = recorded
 	switch {
 	case broken != nil:
 		return oneLine(broken.Error()), false
@@ -94,7 +121,7 @@ func (t *trial) compared(ctx context.Context, e engine) (wrong string, deviates 
 }
 
 // failure is the first difference, or what kept the case from going on until there was one.
-func failure(d *trace.Difference, err error) string {
+func failure(d *divergence, err error) string {
 	switch {
 	case d != nil && (err == nil || !d.Missing()):
 		return d.String()
@@ -104,9 +131,15 @@ func failure(d *trace.Difference, err error) string {
 	return ""
 }
 
+// divergence is the first difference of a case, and the action whose result it stands in.
+type divergence struct {
+	*trace.Difference
+	action int
+}
+
 // differs returns the first difference of answers from expected results, nil if there is none. A state that the results
 // do not show is not to be compared.
-func (t *trial) differs(answers []any, expect []json.RawMessage) (*trace.Difference, error) {
+func (t *trial) differs(answers []any, expect []json.RawMessage) (*divergence, error) {
 	for i := range expect {
 		at := fmt.Sprintf("expect[%d]", i)
 		want, err := trace.Decode(expect[i])
@@ -114,7 +147,7 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*trace.Differe
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
 		if i >= len(answers) {
-			return &trace.Difference{Path: at, Want: want, Got: trace.Absent{}}, nil
+			return &divergence{&trace.Difference{Path: at, Want: want, Got: trace.Absent{}}, i}, nil
 		}
 		want = trace.InOrder(want)
 		if t.run.exit != nil {
@@ -125,7 +158,7 @@ func (t *trial) differs(answers []any, expect []json.RawMessage) (*trace.Differe
 			got = without(result, "state")
 		}
 		if d := trace.Compare(at, want, got); d != nil {
-			return d, nil
+			return &divergence{d, i}, nil
 		}
 	}
 	return nil, nil

@@ -71,7 +71,7 @@ func (a *approving) questionAbout(action approval.Action) (pregel.Question, erro
 
 func (a *approving) roundKey(round int) string { return a.key + "/" + strconv.Itoa(round) }
 
-func (a *approving) question(round int) string { return a.t.questionID(a.roundKey(round)) }
+func (a *approving) question(round int) string { return a.t.info.questionID(a.roundKey(round)) }
 
 // answered reports whether a question has its answer.
 func (a *attempt) answered(question string) bool {

@@ -33,7 +33,7 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 		return pregel.Answer{}, fmt.Errorf("node %q of graph %q, thread %q, asks something that is not JSON: %w",
 			t.info.Node, t.info.Graph, t.info.Thread, err)
 	}
-	q.ID = t.questionID(q.Key)
+	q.ID = t.questionID(&q)
 	answer, err := t.ask(q)
 	if err != nil {
 		for scope := t; scope != nil; scope = scope.parent {
@@ -52,12 +52,19 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 }
 
 // questionID is short, because people type it; it has to be unique only among the questions of one thread.
-func (t *TaskRun) questionID(key string) string {
-	if key != "" {
-		return "q-" + t.hash("question", "key", key)[:8]
+func (t *TaskRun) questionID(q *pregel.Question) string {
+	place := t.info
+	if t.task.Asked != nil && q.Approval == nil && q.Event == "" { // nobody approves, or tells of an event, for another line
+		place.Branch = *t.task.Asked
 	}
-	return "q-" + t.hash("question", "ordinal", t.scope, t.next("question"))[:8]
+	if q.Key != "" {
+		return place.questionID(q.Key)
+	}
+	return "q-" + place.hash("question", "ordinal", t.scope, t.next("question"))[:8]
 }
+
+// questionID is that of the task's question of that key.
+func (i *Info) questionID(key string) string { return "q-" + i.hash("question", "key", key)[:8] }
 
 func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 	a.mu.Lock()
@@ -70,15 +77,31 @@ func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 		ordinal = len(a.ordinals)
 		put(&a.ordinals, q.ID, ordinal)
 	}
-	if answer, ok := a.answerTo(q); ok {
+	q.Ordinal = ordinal
+	answer, ok := a.answerTo(q)
+	if !ok {
+		answer, ok = a.earlyAnswer(&q)
+	}
+	if ok {
 		answer.Value = orNull(answer.Value)
 		return answer, nil
 	}
 	if !before {
-		q.Ordinal = ordinal
 		a.questions = append(a.questions, q)
 	}
 	return pregel.Answer{}, ErrInterrupted
+}
+
+// earlyAnswer is the answer that was given before the question was asked again. One that the question does not take answers
+// nothing: the question is asked.
+func (a *attempt) earlyAnswer(q *pregel.Question) (pregel.Answer, bool) {
+	for _, answer := range a.early {
+		if answer.For(q) && CheckAnswer(*q, orNull(answer.Value)) == nil {
+			answer.QuestionID = q.ID
+			return answer, true
+		}
+	}
+	return pregel.Answer{}, false
 }
 
 // checkAnswer holds an answer to its question's schema once more: not every way in may have done so.

@@ -23,6 +23,7 @@ type attempt struct {
 	journal Journal
 	idle    *idleTimer
 	answers map[string]pregel.Answer
+	early   []pregel.Answer // given before their questions were asked
 
 	emitting sync.Mutex // held while a value is emitted, so that values leave in the order in which they are kept
 
@@ -72,6 +73,10 @@ func (a *attempt) init(g *Graph, task *pregel.Task, env *Env) error {
 		a.answers = make(map[string]pregel.Answer, len(task.Answers))
 	}
 	for _, answer := range task.Answers {
+		if answer.Early() {
+			a.early = append(a.early, answer)
+			continue
+		}
 		a.answers[answer.QuestionID] = answer
 	}
 	if a.journal == nil {

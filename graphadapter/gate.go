@@ -56,10 +56,7 @@ func (r *Run) hold(ctx context.Context, opened <-chan struct{}) error {
 	h := r.of.history
 	h.thread = pregel.Newer(h.thread, r.thread)
 	standing := h.thread
-	snapshot, err := r.program.Snapshot(standing, standing.Head, true)
-	if err != nil { // writes that conflict cannot be shown; what was before them can
-		snapshot, err = r.program.Snapshot(standing, standing.Head, false)
-	}
+	snapshot, err := r.program.Now(standing)
 	if err != nil {
 		return err
 	}

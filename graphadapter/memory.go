@@ -81,7 +81,7 @@ func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts RunOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	thread, replay, err := t.history.from(t.id, opts.Checkpoint)
+	thread, replay, err := t.history.from(t.id, opts.Checkpoint, pregel.UseFor(in))
 	if err != nil {
 		release()
 		return nil, err
@@ -126,7 +126,7 @@ func (t *Thread) Branch(ctx context.Context, checkpoint string, as *Thread) (boo
 	if err != nil {
 		return false, err
 	}
-	thread, _, err := t.history.from(t.id, checkpoint)
+	thread, _, err := t.history.from(t.id, checkpoint, pregel.ForReplay)
 	release()
 	if err != nil {
 		return false, err
@@ -139,7 +139,7 @@ func (t *Thread) Branch(ctx context.Context, checkpoint string, as *Thread) (boo
 	if as.history.thread.Head != nil {
 		return false, nil
 	}
-	as.history.thread = thread
+	as.history.thread = thread.AsNewest()
 	as.history.past.Began(0, program, thread, "")
 	return true, nil
 }
@@ -181,7 +181,7 @@ func (t *Thread) State(ctx context.Context, checkpoint string) (*pregel.Snapshot
 	}
 	defer release()
 	if checkpoint == "" {
-		return program.Snapshot(t.history.thread, t.history.thread.Head, true)
+		return program.Now(t.history.thread)
 	}
 	s, ok, err := t.history.past.Snapshot(checkpoint)
 	if !ok {
@@ -248,11 +248,11 @@ func (h *history) acquire(ctx context.Context) (release func(), err error) {
 }
 
 // from returns the thread as a run finds it: at its head, or at an earlier checkpoint.
-func (h *history) from(id, checkpoint string) (thread *pregel.Thread, replay bool, err error) {
+func (h *history) from(id, checkpoint string, use pregel.Use) (thread *pregel.Thread, replay bool, err error) {
 	if checkpoint == "" {
 		return h.thread, false, nil
 	}
-	thread, ok := h.past.At(checkpoint)
+	thread, ok := h.past.At(checkpoint, use)
 	if !ok {
 		return nil, false, &pregel.NoCheckpointError{Thread: id, Checkpoint: checkpoint}
 	}

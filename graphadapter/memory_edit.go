@@ -20,7 +20,7 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 		return nil, err
 	}
 	defer release()
-	thread, _, err := t.history.from(t.id, checkpoint)
+	thread, _, err := t.history.from(t.id, checkpoint, pregel.ForEdit)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 	}
 	t.history.thread = made.thread
 	t.history.past.edited(&made)
-	return program.Snapshot(made.thread, made.thread.Head, true)
+	return program.Now(made.thread)
 }
 
 // Drop forgets what the thread is about to do: see [pregel.Program.Drop]; with renew, what runs next has new keys: see

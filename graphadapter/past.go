@@ -15,6 +15,7 @@ type Past struct {
 	status  pregel.Status // StatusRunning while an invocation is under way
 	exit    bool
 	base    string         // the checkpoint at which the invocation began
+	asBegun *pregel.Record // in exit mode: its record before the invocation's command, nil when that is not known
 	head    *pregel.Record // the thread's newest record as last seen
 	spaces  map[string]*line
 	skipped map[string]skipped // in exit mode: of each subgraph
@@ -54,15 +55,17 @@ func NewPast() *Past { return &Past{spaces: map[string]*line{}} }
 func (p *Past) Began(_ int64, program *pregel.Program, t *pregel.Thread, d Durability) {
 	p.program, p.thread, p.exit = program, t, d == DurabilityExit
 	p.base, p.head, p.skipped, p.status = idOf(t.Head), t.Head, map[string]skipped{}, pregel.StatusRunning
+	p.asBegun = nil
 	if t.Head != nil {
 		p.learn("", t.Head)
+		p.asBegun = t.Head.Bare()
 	}
 }
 
 // Continued implements [Recorder]. What earlier runs told stays; the thread has been read back from storage.
 func (p *Past) Continued(_ int64, program *pregel.Program, t *pregel.Thread, d Durability, s pregel.Status, base string) {
 	p.program, p.thread, p.exit, p.status = program, t, d == DurabilityExit, s
-	p.base, p.head = base, t.Head
+	p.base, p.head, p.asBegun = base, t.Head, nil
 	if p.skipped == nil {
 		p.skipped = map[string]skipped{}
 	}
@@ -133,6 +136,7 @@ func (p *Past) leave() {
 	}
 	head := p.thread.Head
 	if idOf(head) != p.base {
+		p.forgetCommand()
 		head.Checkpoint = head.Checkpoint.WithParent(p.base)
 		p.add("", head)
 	}
@@ -142,6 +146,14 @@ func (p *Past) leave() {
 		p.add(space, made.last)
 	}
 	p.base, p.skipped = idOf(head), map[string]skipped{}
+}
+
+// forgetCommand takes a command from the checkpoint where the invocation began and from which it has gone on: what the
+// command wrote is in the checkpoint that is kept (LangGraph's rule for durability exit).
+func (p *Past) forgetCommand() {
+	if k, known := p.line("").byID[p.base]; known && p.asBegun != nil {
+		k.now = k.now.WithCommandsOf(p.asBegun)
+	}
 }
 
 // follow notices that the newest checkpoint has another record: a replay forgets what its tasks did before.
@@ -207,13 +219,14 @@ func (p *Past) Thread() (*pregel.Program, *pregel.Thread) { return p.program, p.
 // Status is where the newest invocation stands, StatusRunning while it is under way.
 func (p *Past) Status() pregel.Status { return p.status }
 
-// At returns the thread as it starts again from a checkpoint of the root graph; false when there is none with that id.
-func (p *Past) At(checkpoint string) (*pregel.Thread, bool) {
+// At returns the thread as it starts again from a checkpoint of the root graph, for that use; false when there is none
+// with that id.
+func (p *Past) At(checkpoint string, use pregel.Use) (*pregel.Thread, bool) {
 	k, ok := p.line("").byID[checkpoint]
 	if !ok {
 		return nil, false
 	}
-	return p.thread.At(k.record()), true
+	return p.thread.At(k.record(), use), true
 }
 
 // Made reports whether a checkpoint of the root graph was made in what was recorded, not only read back from storage.

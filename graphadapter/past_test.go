@@ -76,11 +76,11 @@ func TestThePastOfSeveralRuns(t *testing.T) {
 		!slices.Equal(asked.Wrote, []string{"log"}) {
 		t.Errorf("the checkpoint of the question is %+v", asked)
 	}
-	fork, ok := p.At(asked.Checkpoint)
+	fork, ok := p.At(asked.Checkpoint, pregel.ForReplay)
 	if !ok || fork.Head.Checkpoint.ID != asked.Checkpoint {
 		t.Errorf("it starts again at %+v", fork)
 	}
-	if _, ok := p.At("c-nothing"); ok {
+	if _, ok := p.At("c-nothing", pregel.ForReplay); ok {
 		t.Error("there is a checkpoint c-nothing")
 	}
 }

@@ -173,8 +173,10 @@ func (t *TaskRun) next(name ...string) string {
 }
 
 // hash names something of this task: the same in every execution of it, another in every other task and thread.
-func (t *TaskRun) hash(parts ...string) string {
-	place := []string{t.info.Thread, t.info.Branch, t.info.Namespace, strconv.Itoa(t.info.Step), t.info.Path}
+func (t *TaskRun) hash(parts ...string) string { return t.info.hash(parts...) }
+
+func (i *Info) hash(parts ...string) string {
+	place := []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path}
 	return hashOf(append(place, parts...)...)
 }
 

@@ -29,11 +29,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 }
 
 func (r *run) state() (State, error) {
-	snapshot, err := r.program.Snapshot(r.thread, r.thread.Head, true)
-	if err != nil {
-		// Writes that conflict cannot be shown; what was before them can.
-		snapshot, err = r.program.Snapshot(r.thread, r.thread.Head, false)
-	}
+	snapshot, err := r.program.Now(r.thread)
 	if err != nil {
 		return State{}, err
 	}

@@ -103,7 +103,7 @@ func (r *rig) at(thread, runID string, g *graphadapter.Graph, step int) (pregel.
 		if s.Step != step {
 			continue
 		}
-		chosen, _ := past.At(s.Checkpoint)
+		chosen, _ := past.At(s.Checkpoint, pregel.ForReplay)
 		program, _ := past.Thread()
 		state, err := program.EncodeThread(chosen)
 		if err != nil {

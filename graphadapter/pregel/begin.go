@@ -12,9 +12,10 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 		l.rec = &Record{Checkpoint: l.prog.emptyCheckpoint()}
 	}
 	l.work = l.prog.loaded(l.rec.Checkpoint)
+	l.work.Branch = l.rec.branch()
 	l.prog.forgetUntracked(l.rec)
 	if l.outer != nil {
-		l.work.Branch = l.outer.work.Branch // a subgraph's tasks have keys of their own on each line of the thread
+		l.follow()
 	}
 	l.step = l.rec.Checkpoint.Step + 1
 	l.stop = l.step + l.opts.RecursionLimit + 1
@@ -24,16 +25,7 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 	if err != nil {
 		return err
 	}
-	before := l.rec.control
-	if in.Control != nil && !controlIsEmpty(in.Control) {
-		l.rec.control = append(slices.Clone(before), *in.Control)
-	}
-	apply := l.applyControl
-	if len(l.rec.control) > len(before) {
-		apply = l.addControl
-	}
-	if err := apply(); err != nil {
-		l.rec.control = before
+	if err := l.takeControl(in.Control, continues && l.forks()); err != nil {
 		return err
 	}
 	switch {
@@ -73,6 +65,41 @@ func (l *Loop) inputValue(in Input, fresh bool) (Value, error) {
 		return nil, nil
 	}
 	return v, l.prog.checkReserved(v)
+}
+
+// follow takes a subgraph to the line of the graph around it: its tasks have keys of their own on each. What they have asked
+// keeps its ids.
+func (l *Loop) follow() {
+	branch := l.outer.work.Branch
+	if branch == l.rec.branch() {
+		return
+	}
+	asked := l.rec.branch()
+	if l.rec.asked != nil {
+		asked = *l.rec.asked
+	}
+	l.rec = l.rec.clone()
+	l.rec.line, l.rec.asked = &branch, &asked
+	l.keep(l.rec)
+	l.work.Branch = branch
+}
+
+// takeControl applies a command with those that wait on the loaded checkpoint already. The command joins them, unless a
+// checkpoint is made of it at once: an earlier one stays as it was. It is refused when it conflicts with those before it.
+func (l *Loop) takeControl(c *Command, forks bool) error {
+	before := l.rec.control
+	if c != nil && !controlIsEmpty(c) {
+		l.rec.control = append(slices.Clone(before), *c)
+	}
+	apply := l.applyControl
+	if len(l.rec.control) > len(before) {
+		apply = l.addControl
+	}
+	err := apply()
+	if err != nil || forks {
+		l.rec.control = before
+	}
+	return err
 }
 
 func controlIsEmpty(c *Command) bool { return len(c.Update) == 0 && len(c.Goto) == 0 }
@@ -157,21 +184,31 @@ func (l *Loop) continueRun() {
 	l.values(l.work)
 }
 
-// fork makes the replayed checkpoint a new one, so that what runs now is told apart from what ran then. A checkpoint
-// made by an update or a fork already is one; it only forgets its tasks.
-func (l *Loop) fork() {
+// forks reports whether the replayed checkpoint is made a new one. One made by an update or a fork already is one, while
+// nothing has come of it.
+func (l *Loop) forks() bool {
 	source := l.rec.Checkpoint.Source
-	if !l.opts.Branch && (source == SourceUpdate || source == SourceFork) {
-		if l.rec.tasks.len() > 0 || l.thread.forked {
-			l.work.Branch = "b" + itoa(l.thread.seq+1) // its tasks ran before, and must not be taken for these
-		}
-		l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control}
-		l.keep(l.rec)
+	return l.replaying && (l.opts.Branch || l.thread.passed || source != SourceUpdate && source != SourceFork)
+}
+
+// fork makes the replayed checkpoint a new one, so that what runs now is told apart from what ran then. One that is new
+// only forgets its tasks.
+func (l *Loop) fork() {
+	if l.forks() {
+		l.work.Branch = l.thread.newBranch()
+		l.save(SourceFork)
 		return
 	}
-	l.work.Branch = "b" + itoa(l.thread.seq+1)
-	l.save(SourceFork)
+	ran := l.rec.tasks.len() > 0
+	l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control, memory: l.rec.memory}
+	if ran { // and must not be taken for what runs now
+		l.rec.line = pointer(l.thread.newBranch())
+		l.work.Branch = *l.rec.line
+	}
+	l.keep(l.rec)
 }
+
+func pointer(text string) *string { return &text }
 
 // takeInput puts new input into the input channel and discards what the thread was about to do.
 func (l *Loop) takeInput(value Value) error {
@@ -184,7 +221,7 @@ func (l *Loop) takeInput(value Value) error {
 		return err
 	}
 	if l.replaying {
-		next.Branch = "b" + itoa(l.thread.seq+1)
+		next.Branch = l.thread.newBranch()
 	}
 	l.work, l.replaying = next, false
 	l.save(SourceInput)
@@ -236,65 +273,6 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 		}
 	}
 	return c, nil
-}
-
-// Answer puts answers on record without running anything: the next run finds them. A scalar that
-// several tasks wait for is a *MultipleInterruptsError; unknown ids answer nothing.
-func (p *Program) Answer(t *Thread, r *Resume) error {
-	if t.Head == nil {
-		return nil
-	}
-	return p.answer(t, r)
-}
-
-func (p *Program) answer(t *Thread, r *Resume) error {
-	if r.Scalar != nil {
-		return p.answerScalar(t, r)
-	}
-	for _, id := range sortedKeys(r.ByID) {
-		p.give(t, Answer{QuestionID: id, Value: r.ByID[id], By: r.By})
-	}
-	for _, a := range r.Answers {
-		p.give(t, a)
-	}
-	return nil
-}
-
-// answerScalar gives a value to the first open question. LangGraph counts the root's tasks that wait without any answer
-// yet, a subgraph as one, even once it has finished: with more than one of them the value is ambiguous. Runtimes are
-// stricter. A wait for an event is no question for whoever gives a scalar.
-func (p *Program) answerScalar(t *Thread, r *Resume) error {
-	var ids []string
-	for _, e := range t.Head.tasks.sorted() {
-		rec := e.rec
-		asked := slices.IndexFunc(rec.Questions, Question.forPeople)
-		if asked >= 0 && len(rec.Answers) == 0 && !rec.Handled {
-			ids = append(ids, rec.Questions[asked].ID)
-		}
-	}
-	if len(ids) > 1 {
-		return &MultipleInterruptsError{Graph: p.Spec.Name, IDs: ids}
-	}
-	for _, q := range p.OpenQuestions(t) {
-		if q.forPeople() {
-			p.give(t, Answer{QuestionID: q.ID, Value: r.Scalar, By: r.By})
-			break
-		}
-	}
-	return nil
-}
-
-// give puts an answer on the task that asked; an unknown id, or one already answered, answers nothing.
-func (p *Program) give(t *Thread, a Answer) {
-	p.eachTask(t, t.Head, nil, func(_ int, rec *TaskRecord) bool {
-		for _, q := range rec.open() {
-			if q.ID == a.QuestionID {
-				rec.Answers = append(rec.Answers[:len(rec.Answers):len(rec.Answers)], a)
-				return false
-			}
-		}
-		return true
-	})
 }
 
 // overwritten returns what an input value {"__overwrite__": v} sets its channel to.

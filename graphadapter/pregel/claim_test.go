@@ -103,7 +103,7 @@ func TestWhatIsKeptIsTheThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	has("a thread read back", read, "1")
-	earlier := thread.At(first)
+	earlier := thread.At(first, pregel.ForReplay)
 	keep(earlier, "2")
 	has("the thread of which an earlier one went on", thread, "1")
 	has("the newer of both", pregel.Newer(thread, earlier), "2")

@@ -31,6 +31,11 @@ type checkpointJSON struct {
 type recordJSON struct {
 	Checkpoint checkpointJSON             `json:"checkpoint"`
 	Control    []Command                  `json:"control,omitempty"`
+	Line       *string                    `json:"line,omitempty"`
+	Asked      *string                    `json:"asked,omitempty"`
+	Space      string                     `json:"space,omitempty"`
+	Dropped    []droppedQuestion          `json:"dropped,omitempty"`
+	Early      []earlyAnswer              `json:"early,omitempty"`
 	Tasks      map[string]*taskRecordJSON `json:"tasks,omitempty"`
 }
 
@@ -44,7 +49,7 @@ type threadJSON struct {
 	Head   *recordJSON            `json:"head,omitempty"`
 	Memory map[string]*recordJSON `json:"memory,omitempty"`
 	Seq    int                    `json:"seq"`
-	Forked bool                   `json:"forked,omitempty"`
+	Passed bool                   `json:"passed,omitempty"`
 	Kept   map[string]Value       `json:"kept,omitempty"`
 }
 
@@ -55,7 +60,7 @@ func (p *Program) EncodeThread(t *Thread) (Value, error) {
 
 // threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.
 func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
-	out := &threadJSON{Seq: t.seq, Forked: t.forked, Kept: t.kept, Memory: map[string]*recordJSON{}}
+	out := &threadJSON{Seq: t.seq, Passed: t.passed, Kept: t.kept, Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
 		out.Head = p.recordOut(t.Head, exact)
 	}
@@ -77,7 +82,7 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 }
 
 func (p *Program) threadIn(in *threadJSON) *Thread {
-	t := &Thread{seq: in.Seq, forked: in.Forked, kept: in.Kept, memory: map[string]*Record{}}
+	t := &Thread{seq: in.Seq, passed: in.Passed, kept: in.Kept, memory: map[string]*Record{}}
 	for _, key := range sortedKeys(in.Kept) {
 		t.filled += len(key) + len(in.Kept[key])
 	}
@@ -93,7 +98,8 @@ func (p *Program) threadIn(in *threadJSON) *Thread {
 }
 
 func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
-	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Tasks: map[string]*taskRecordJSON{}}
+	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Line: r.line, Asked: r.asked,
+		Space: r.space, Dropped: r.dropped, Early: r.early, Tasks: map[string]*taskRecordJSON{}}
 	for _, e := range r.tasks.sorted() {
 		path, t := e.path, e.rec
 		stored := &taskRecordJSON{TaskRecord: *t}
@@ -111,7 +117,8 @@ func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 }
 
 func (p *Program) recordIn(in *recordJSON) *Record {
-	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control}
+	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, line: in.Line, asked: in.Asked, space: in.Space,
+		dropped: in.Dropped, early: in.Early}
 	for _, path := range sortedKeys(in.Tasks) {
 		if in.Tasks[path] == nil {
 			continue

@@ -15,7 +15,7 @@ type Update struct {
 	Values []Write `json:"values,omitempty"`
 	// AsNode is the node whose edges and branches decide what comes next; "" infers it.
 	AsNode string `json:"as_node,omitempty"`
-	// Input is the input, for AsInput: an object that is not empty.
+	// Input is the input, for AsInput: an object that is not empty. Values may say it as well, field by field.
 	Input Value `json:"input,omitempty"`
 	// Copied are updates on top of the copy, for AsCopy: one superstep of them all.
 	Copied []Update `json:"copied,omitempty"`
@@ -34,6 +34,7 @@ type Edit struct {
 	edits  []edited // of nodes
 	space  string
 	graph  []string
+	nodes  []string // that lead to the graph
 }
 
 // edited is an update of a node.
@@ -52,7 +53,7 @@ func (p *Program) Edit(t *Thread, path []string, updates []Update) (*Edit, error
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{thread: t, prog: sub.Program, base: sub.record, keep: sub.keep, space: sub.namespace, graph: sub.graph}
+	e := &Edit{thread: t, prog: sub.Program, base: sub.record, keep: sub.keep, space: sub.namespace, graph: sub.graph, nodes: path}
 	e.from = e.prog.emptyCheckpoint()
 	if e.base != nil {
 		e.from = e.prog.loaded(e.base.Checkpoint)
@@ -79,18 +80,32 @@ func pseudo(node string) bool { return node == End || node == AsInput || node ==
 func (e *Edit) special(u Update) error {
 	e.as = u.AsNode
 	switch {
-	case u.Values != nil:
+	case u.Values != nil && (u.AsNode != AsInput || u.Input != nil):
 		return e.fail("an update as %s takes no values", u.AsNode)
 	case u.Input != nil && u.AsNode != AsInput, u.Copied != nil && u.AsNode != AsCopy:
 		return e.fail("an update as %s takes neither the input nor the updates of another kind", u.AsNode)
 	case u.AsNode == AsCopy && e.base == nil:
 		return e.fail("there is no checkpoint to copy: the thread never ran")
+	case u.AsNode == AsInput && u.Values != nil:
+		return e.takeInput(inputOf(u.Values))
 	case u.AsNode == AsInput:
 		return e.takeInput(u.Input)
 	case len(u.Copied) > 0:
 		return e.addAll(byNode(u.Copied))
 	}
 	return nil
+}
+
+// inputOf is the object of those fields.
+func inputOf(values []Write) Value {
+	fields := make(map[string]Value, len(values))
+	for _, w := range values {
+		fields[w.Channel] = orNull(w.Value)
+		if w.Overwrite {
+			fields[w.Channel] = encodeObject(map[string]Value{"__overwrite__": orNull(w.Value)})
+		}
+	}
+	return encodeObject(fields)
 }
 
 func (e *Edit) takeInput(input Value) error {

@@ -61,11 +61,11 @@ func (e *Edit) parent() *Checkpoint {
 
 // branch names the line of the thread that goes on from here: another one when there are newer checkpoints.
 func (e *Edit) branch() string {
-	if !e.thread.forked {
+	if !e.thread.passed {
 		return e.from.Branch
 	}
-	e.thread.forked = false
-	return "b" + itoa(e.thread.seq+1)
+	e.thread.passed = false
+	return e.thread.newBranch()
 }
 
 // record seals a checkpoint that was made. Who goes on from it looks at all nodes, not at what was written last.
@@ -73,7 +73,7 @@ func (e *Edit) record(c, parent *Checkpoint, branch string, source Source, step 
 	c.updated, c.hasUpdated, c.Branch = nil, false, branch
 	e.thread.seq++
 	e.prog.seal(c, parent, e.space, source, step, e.thread.seq)
-	r := &Record{Checkpoint: c}
+	r := &Record{Checkpoint: c, dropped: e.prog.dropped(e.thread, e.base, e.nodes, nil)}
 	if e.base != nil {
 		r.memory = e.base.memory
 	}

@@ -1,10 +1,20 @@
 package pregel
 
 // Snapshot shows a record. newest says that it is the thread's newest and was not asked for by its id: then the
-// finished tasks' writes are shown too, and Next leaves those tasks out (section 10.1 of the semantics). It fails with
+// finished tasks' writes are shown too, and finished tasks are neither in Next nor list what they once asked. Otherwise
+// it tells of the superstep: all its tasks, with all that they asked. (Section 10.1 of the semantics.) It fails with
 // *InvalidUpdateError when those writes conflict.
 func (p *Program) Snapshot(t *Thread, r *Record, newest bool) (*Snapshot, error) {
 	return p.snapshot(t, r, newest, nil)
+}
+
+// Now shows the newest record. Finished tasks' writes that conflict cannot be shown: then it is the record as it was before
+// them, with all of its tasks, which are still to do.
+func (p *Program) Now(t *Thread) (*Snapshot, error) {
+	if s, err := p.Snapshot(t, t.Head, true); err == nil {
+		return s, nil
+	}
+	return p.Snapshot(t, t.Head, false)
 }
 
 func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, error) {
@@ -19,28 +29,25 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	}
 	out := &Snapshot{Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
 		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
-	shown := l.work
-	var begun []applied
 	for _, tr := range p.known(r, planned) {
 		rec := tr.rec
-		if newest && !rec.Done && !rec.Handled && len(rec.Answers) == 0 || !newest && tr.of == nil {
+		if newest && !rec.Done && !rec.Handled || !newest && tr.of == nil {
 			out.Next = append(out.Next, tr.task.Node)
 		}
-		out.Tasks = append(out.Tasks, TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done,
-			Questions: rec.Questions, Error: rec.Error, State: p.inner(t, rec, newest, nodes)})
-		switch {
-		case newest && rec.Done:
+		task := TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error,
+			State: p.inner(t, rec, newest, nodes)}
+		if newest && rec.Done {
+			task.Questions = nil
 			l.tasks = append(l.tasks, &taskRun{task: tr.task, rec: p.tracked(rec), of: tr.of})
-		case newest && len(rec.Answers) > 0 && !rec.Handled: // it counts as a task that wrote nothing
-			begun = append(begun, applied{node: tr.task.node, sent: tr.task.IsSend()})
 		}
+		out.Tasks = append(out.Tasks, task)
 	}
-	if parts := append(l.parts(), begun...); len(parts) > 0 {
-		applied, err := p.preview(l.work, parts)
-		if err != nil {
+	shown := l.work
+	if parts := l.parts(); len(parts) > 0 {
+		var err error
+		if shown, err = p.preview(l.work, parts); err != nil {
 			return nil, err
 		}
-		shown = applied
 	}
 	out.Values = p.values(shown, nil)
 	return out, nil

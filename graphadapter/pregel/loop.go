@@ -70,17 +70,19 @@ type Loop struct {
 // the tasks after it run again, on a branch of their own. Errors leave the thread as it was.
 func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, observe Observer) (*Loop, error) {
 	l := p.loop(thread, opts, observe)
-	l.rec = thread.Head
+	passed := replay && thread.passed
+	l.askAgain = in.Resume == nil || in.Resume.AskAgain || passed
+	l.replaying = replay && in.Resume == nil
 	if in.Resume != nil && thread.Head != nil {
-		l.askAgain = in.Resume.AskAgain
-		if err := p.answer(thread, in.Resume); err != nil {
+		answer := p.answer
+		if passed {
+			answer = p.answerAgain
+		}
+		if err := answer(thread, in.Resume); err != nil {
 			return nil, err
 		}
 	}
-	if in.Resume == nil {
-		l.askAgain = true
-	}
-	l.replaying = replay && in.Resume == nil
+	l.rec = thread.Head
 	if err := l.begin(in, nil); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func TestAfterARefusedCall(t *testing.T) {
 		"an update of no subgraph": {func(p *pregel.Program, thread *pregel.Thread) error {
 			_, err := p.Edit(thread, []string{"a"}, []pregel.Update{{AsNode: "a"}})
 			return err
-		}, []string{`"a" has a pending subgraph`}},
+		}, []string{`"a" runs a subgraph`}},
 		"routes of nobody": {func(p *pregel.Program, thread *pregel.Thread) error {
 			e, err := p.Edit(thread, nil, []pregel.Update{{AsNode: "a"}})
 			if err == nil {

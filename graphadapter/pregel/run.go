@@ -29,10 +29,18 @@ func (l *Loop) end(tr *taskRun) {
 
 // place completes a task with where it stands.
 func (l *Loop) place(t *Task) {
-	t.loop, t.Namespace, t.Graph, t.Step = l, l.namespace, l.graph, l.step
+	t.loop, t.Namespace, t.Graph, t.Step, t.Asked = l, l.space(), l.graph, l.step, l.rec.asked
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
 	t.key = "" // it may be placed again
 	t.key = t.Key()
+}
+
+// space is the namespace of the superstep's tasks.
+func (l *Loop) space() string {
+	if l.rec.space != "" {
+		return l.rec.space
+	}
+	return l.namespace
 }
 
 // enter makes a placed task one of this superstep, with what is known of it.
@@ -47,6 +55,7 @@ func (l *Loop) know(tr *taskRun, t *Task, unknown *TaskRecord) {
 	if tr.rec == unknown && l.forgets != nil && len(l.forgets.rec.Inner) > 0 {
 		tr.rec.Ledger = l.forgets.rec.Inner[t.Key()]
 	}
+	l.takeEarly(tr)
 	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
 }
 

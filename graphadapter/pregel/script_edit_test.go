@@ -19,7 +19,7 @@ func (s *session) edit(d *datadriven.TestData) error {
 		case "in":
 			path = arg.Vals
 		case "at":
-			s.thread = s.thread.At(s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))])
+			s.thread = s.thread.At(s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))], pregel.ForReplay)
 		}
 	}
 	updates, routes, err := updatesOf(lines(d.Input))

@@ -140,7 +140,7 @@ func (s *session) start(d *datadriven.TestData, in pregel.Input) error {
 			opts.InterruptAfter = given(arg.Vals)
 		case "at":
 			replay = true
-			s.thread = s.thread.At(s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))])
+			s.thread = s.thread.At(s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))], pregel.ForReplay)
 		}
 	}
 	if s.stored {

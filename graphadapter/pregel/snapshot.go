@@ -20,16 +20,17 @@ type Snapshot struct {
 	Step       int    `json:"step"`
 	// Values are the channels that have a value; of the newest checkpoint with the finished tasks' writes applied.
 	Values map[string]Value `json:"values"`
-	// Next are the nodes still to run. A task with some of its questions answered is in Tasks but not in Next.
+	// Next are the nodes still to run: those that have not begun, wait for an answer, or failed.
 	Next  []string       `json:"next"`
 	Tasks []TaskSnapshot `json:"tasks"`
 }
 
 // TaskSnapshot is one task that a checkpoint leads to.
 type TaskSnapshot struct {
-	Name      string     `json:"name"`
-	Path      string     `json:"path"`
-	Done      bool       `json:"done,omitempty"`
+	Name string `json:"name"`
+	Path string `json:"path"`
+	Done bool   `json:"done,omitempty"`
+	// Questions are what it asked when it last ran: none of a finished task in the newest state.
 	Questions []Question `json:"questions,omitempty"`
 	Error     *NodeError `json:"error,omitempty"`
 	// State is the subgraph's own state, while the task has one.

@@ -24,7 +24,7 @@ func TestAnyCheckpointGivesTheSameSuffix(t *testing.T) {
 		}
 		from := rapid.IntRange(0, len(whole.records)-1).Draw(t, "from")
 		again := &player{world: w, pick: first, crash: never, program: whole.program,
-			thread: whole.thread.At(whole.records[from].record), ran: map[string]int{}, done: map[string]int{}, kept: map[string]int{}, paid: map[string]int{}}
+			thread: whole.thread.At(whole.records[from].record, pregel.ForReplay), ran: map[string]int{}, done: map[string]int{}, kept: map[string]int{}, paid: map[string]int{}}
 		if rapid.Bool().Draw(t, "stored") && w.spec.Subgraphs == nil {
 			again.storeAndRead(t)
 		}
@@ -76,7 +76,7 @@ func TestEditsAreAllOrNothing(t *testing.T) {
 		p := &player{world: w, pick: first, crash: never}
 		p.play(t)
 		at := p.records[rapid.IntRange(0, len(p.records)-1).Draw(t, "at")].record
-		p.thread = p.thread.At(at)
+		p.thread = p.thread.At(at, pregel.ForReplay)
 		before := p.state(t, true)
 		e, err := p.program.Edit(p.thread, nil, drawUpdates(t, w))
 		var made []*pregel.Record

@@ -64,7 +64,10 @@ func (q Question) forPeople() bool { return q.Event == "" }
 
 // Answer is the reply to a question.
 type Answer struct {
+	// QuestionID is "" for an answer that was given before its question is asked again; see [Answer.Early].
 	QuestionID string `json:"question_id"`
+	Ordinal    int    `json:"ordinal,omitempty"`
+	Key        string `json:"key,omitempty"`
 	Value      Value  `json:"value"`
 	// By names who answered, as far as it is known.
 	By string `json:"by,omitempty"`
@@ -168,6 +171,9 @@ type Task struct {
 	Node string `json:"node"`
 	// Branch tells apart the lines of a thread that was forked; "" for the first.
 	Branch string `json:"branch,omitempty"`
+	// Asked is the branch that the ids of the task's questions have, nil for Branch: the task runs again on another line of
+	// the thread, and answers from before find their questions.
+	Asked *string `json:"asked,omitempty"`
 	// Digest is the checkpoint's digest, in hex; a task on its way to where it runs goes without.
 	Digest string `json:"digest,omitempty"`
 	// State holds the channels that have a value: all that the node reads, or all of them when the node has branches.

@@ -15,27 +15,57 @@ type Thread struct {
 	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
 	filled int                // bytes of kept, keys included
 	seq    int
-	forked bool // Head is not the newest checkpoint: an edit begins a branch
+	passed bool // Head is not the newest checkpoint any more: what goes on from it is a line of its own
 }
 
 // NewThread returns the state of a thread that never ran.
 func NewThread() *Thread { return &Thread{memory: map[string]*Record{}} }
 
-// At returns a thread that starts from an earlier record of this one, for replays and forks: later checkpoints get
-// higher sequence numbers than any of t. Both threads may then go on independently.
-func (t *Thread) At(r *Record) *Thread {
+// At returns a thread that starts from a record of this one, the newest or an earlier one: later checkpoints get higher
+// sequence numbers than any of t. Both threads may then go on independently. answers says that it is to take answers: its
+// subgraphs then remember what they do now (LangGraph's rule); else they remember what they did when the record was made,
+// but for the newest record of a thread that is edited.
+func (t *Thread) At(r *Record, use Use) *Thread {
+	passed := t.Head == nil || r.Checkpoint.ID != t.Head.Checkpoint.ID
 	remembered := r.memory
-	if remembered == nil { // a record that was stored has forgotten what was remembered then
-		remembered = t.memory
+	if remembered == nil || use == ForAnswers || use == ForEdit && !passed {
+		remembered = t.memory // a record that was stored has forgotten what was remembered then
 	}
 	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), filled: t.filled, seq: t.seq,
-		forked: r.Checkpoint.Seq < t.seq}
+		passed: passed}
+}
+
+// Use says what a thread is wanted for that starts from one of its checkpoints.
+type Use int
+
+// The uses of an earlier state.
+const (
+	// ForReplay: the tasks after it run again.
+	ForReplay Use = iota
+	// ForAnswers: questions that its tasks asked are answered, perhaps not for the first time.
+	ForAnswers
+	// ForEdit: it is updated from outside.
+	ForEdit
+)
+
+// UseFor is what a run with that input wants the state for.
+func UseFor(in Input) Use {
+	if in.Resume != nil {
+		return ForAnswers
+	}
+	return ForReplay
+}
+
+// AsNewest makes Head the thread's newest checkpoint: it begins a thread of its own.
+func (t *Thread) AsNewest() *Thread {
+	t.passed = false
+	return t
 }
 
 // After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
 // two checkpoints of the thread have one id. What the thread keeps under thread-wide keys is no part of a state.
 func (t *Thread) After(newest *Thread) {
-	t.forked = t.forked || t.seq < newest.seq
+	t.passed = t.passed || t.Head != nil && newest.Head != nil && t.Head.Checkpoint.ID != newest.Head.Checkpoint.ID
 	t.seq = max(t.seq, newest.seq)
 	t.kept, t.filled = maps.Clone(newest.kept), newest.filled
 }
@@ -51,6 +81,9 @@ func Newer(before, after *Thread) *Thread {
 	return after
 }
 
+// newBranch names a line of the thread that begins now.
+func (t *Thread) newBranch() string { return "b" + itoa(t.seq+1) }
+
 // nothing is what subgraphs that never ran remember; it is not written to.
 var nothing = map[string]*Record{}
 
@@ -65,7 +98,7 @@ func (t *Thread) remembered() map[string]*Record {
 // Copy returns a thread that may go on independently of t: to try what must not half happen.
 func (t *Thread) Copy() *Thread {
 	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), filled: t.filled, seq: t.seq,
-		forked: t.forked}
+		passed: t.passed}
 	if t.Head != nil {
 		c.Head = t.Head.clone()
 	}
@@ -107,10 +140,19 @@ type Record struct {
 	control    []Command
 	tasks      taskRecords
 	memory     map[string]*Record // the root's: what its subgraphs remembered when this was made
+	// line is the branch that its tasks have in their keys, when not the checkpoint's; asked the one in the ids of their
+	// questions, when not that: an answer finds its question by the id under which it was asked.
+	line, asked *string
+	// space is the namespace that its tasks have, of a subgraph that remembers: it may go on in another superstep of the
+	// graph around it, where its tasks are the same as before.
+	space string
+	// dropped are the questions that the update dropped which made this record, early the answers to them.
+	dropped []droppedQuestion
+	early   []earlyAnswer
 }
 
 func (r *Record) clone() *Record {
-	c := &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory}
+	c := r.Bare()
 	for _, e := range r.tasks.sorted() {
 		path, rec := e.path, e.rec
 		t := *rec
@@ -123,10 +165,33 @@ func (r *Record) clone() *Record {
 	return c
 }
 
+// Bare is the record without its tasks.
+func (r *Record) Bare() *Record {
+	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, space: r.space,
+		dropped: r.dropped, early: r.early}
+}
+
+// WithCommandsOf returns the record with the commands that wait on another record of the same checkpoint.
+func (r *Record) WithCommandsOf(other *Record) *Record {
+	c := *r
+	c.control = other.control
+	return &c
+}
+
+// branch is the one that the keys of its tasks have.
+func (r *Record) branch() string {
+	if r.line != nil {
+		return *r.line
+	}
+	return r.Checkpoint.Branch
+}
+
 // Join returns a record that knows what r knew when it was made and what a later record of the same checkpoint, read
 // back from storage, has found out since about the tasks that the checkpoint led to.
 func (r *Record) Join(later *Record) *Record {
-	return &Record{Checkpoint: r.Checkpoint, control: later.control, tasks: later.tasks, memory: r.memory}
+	joined := later.Bare()
+	joined.Checkpoint, joined.memory, joined.tasks = r.Checkpoint, r.memory, later.tasks
+	return joined
 }
 
 // TaskRecord is what is known of one task of a checkpoint.

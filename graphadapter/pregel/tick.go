@@ -171,8 +171,12 @@ func (l *Loop) save(source Source) {
 	l.thread.seq++
 	l.prog.seal(l.work, parent, l.namespace, source, l.step, l.thread.seq)
 	l.rec = &Record{Checkpoint: l.work}
-	if l.root == l {
+	switch {
+	case l.root == l:
+		l.thread.passed = false
 		l.rec.memory = l.thread.remembered()
+	case l.prog.Spec.Memory == MemoryThread:
+		l.rec.space = l.namespace
 	}
 	l.keep(l.rec)
 	l.emit(Event{Kind: EventCheckpoint, Checkpoint: l.rec})

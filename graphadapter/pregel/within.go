@@ -1,49 +1,57 @@
 package pregel
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// subThread is a subgraph pending in a thread.
+// subThread is the subgraph of a task of a thread.
 type subThread struct {
 	*Program
-	record    *Record
+	record    *Record // nil before it begins
 	keep      func(*Record)
 	namespace string
 	graph     []string // the subgraphs' names
 }
 
-// within finds the subgraph pending in the tasks of the nodes of that path.
+// within finds the subgraph of the tasks of the nodes of that path: as far as it has come, or before it begins.
 func (p *Program) within(t *Thread, path []string) (subThread, error) {
 	s := subThread{Program: p, record: t.Head, keep: func(r *Record) { t.Head = r }}
 	for i, node := range path {
-		missing := &InvalidUpdateError{Graph: p.Spec.Name, Message: fmt.Sprintf("no task of %q has a pending subgraph", node)}
+		missing := &InvalidUpdateError{Graph: p.Spec.Name, Message: fmt.Sprintf("no task of %q runs a subgraph that keeps a state", node)}
 		if s.record == nil {
 			return s, missing
 		}
-		found := false
-		for _, e := range s.record.tasks.sorted() {
-			at, rec := e.path, e.rec
-			sub, child := s.childOf(t, rec, path[:i])
-			if rec.Node != node || child == nil {
-				continue
-			}
-			space := childNamespace(&Task{Namespace: s.namespace, Step: s.record.Checkpoint.Step + 1, Path: at})
-			key := memoryKey(path[:i], node)
-			graph := append(s.graph, s.nodes[s.nodeAt[node]].spec.Subgraph)
-			s = subThread{Program: sub, record: child, namespace: space, graph: graph, keep: func(r *Record) { rec.child = r }}
-			if sub.Spec.Memory == MemoryThread {
-				s.keep = func(r *Record) { t.memory[key] = r }
-			}
-			found = true
-			break
-		}
-		if !found {
+		outer := s.record
+		planned := s.plan(s.loaded(outer.Checkpoint), false)
+		at := slices.IndexFunc(planned, func(task *Task) bool {
+			sub := s.nodes[task.node].sub
+			return task.Node == node && sub != nil && sub.Spec.Memory != MemoryNone
+		})
+		if at < 0 {
 			return s, missing
+		}
+		rec, known := outer.tasks.of(planned[at].Path)
+		if !known {
+			rec = &TaskRecord{Node: node}
+		}
+		sub, child := s.childOf(t, rec, path[:i])
+		space := childNamespace(&Task{Namespace: s.namespace, Step: outer.Checkpoint.Step + 1, Path: planned[at].Path})
+		key := memoryKey(path[:i], node)
+		graph := append(s.graph[:len(s.graph):len(s.graph)], s.nodes[planned[at].node].spec.Subgraph)
+		s = subThread{Program: sub, record: child, namespace: space, graph: graph, keep: func(r *Record) {
+			if rec.child = r; !known {
+				outer.tasks.put(planned[at].Path, rec)
+			}
+		}}
+		if sub.Spec.Memory == MemoryThread {
+			s.keep = func(r *Record) { t.memory[key] = r }
 		}
 	}
 	return s, nil
 }
 
-// Within returns the namespace of the subgraph pending in the tasks of the nodes of that path, and its program.
+// Within returns the namespace of the subgraph of the tasks of the nodes of that path, and its program.
 func (p *Program) Within(t *Thread, path []string) (*Program, string, error) {
 	s, err := p.within(t, path)
 	return s.Program, s.namespace, err

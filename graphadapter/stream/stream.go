@@ -103,9 +103,6 @@ func (s *Shaper) Shape(e pregel.Event, when time.Time) ([]Chunk, error) {
 	case pregel.EventTaskStart:
 		b.started()
 	case pregel.EventUpdate:
-		if e.Error != nil && !s.eager() {
-			break
-		}
 		b.written()
 		b.add(behindMessages, Updates, b.update)
 	case pregel.EventTaskEnd:
@@ -121,10 +118,6 @@ func (s *Shaper) Shape(e pregel.Event, when time.Time) ([]Chunk, error) {
 	}
 	return b.chunks, b.err
 }
-
-// eager reports whether LangGraph hands chunks out while a superstep runs. Otherwise those of the task that fails the run
-// are lost.
-func (s *Shaper) eager() bool { return s.subgraphs || s.wanted[Custom] || s.wanted[Messages] }
 
 // batch are the chunks of one event.
 type batch struct {
