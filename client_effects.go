@@ -49,7 +49,7 @@ func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
 		case graphadapter.SegmentActivity:
 			c.addSegment(a, effects)
 			continue
-		case graphadapter.StandingActivity, graphadapter.CompensateActivity:
+		case graphadapter.StandingActivity, graphadapter.CompensateActivity, graphadapter.RewindActivity:
 			continue // they call nothing but what undoes effects
 		}
 		var kept graphadapter.NodeProgress

@@ -49,6 +49,7 @@ func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: graphadapter.StandingActivity})
 	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
+	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: graphadapter.RewindActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})

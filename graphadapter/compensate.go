@@ -17,6 +17,8 @@ type Compensation struct {
 	Step  int      `json:"step"`
 	// Effect is its ledger entry.
 	Effect ledger.Entry `json:"effect"`
+	// Place is the [pregel.Task.Place] of the task that called it, "" when that is not known any more.
+	Place string `json:"place,omitempty"`
 	// Tried says that an earlier compensation of it was begun.
 	Tried bool `json:"tried,omitempty"`
 }

@@ -75,14 +75,15 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 	}
 	defer c.t.endCall()
 	if recorded, ok := c.t.journal.Entry(c.entry.Key); ok {
+		if recorded.State == ledger.StateCompensated {
+			c.entry.Key = keyBehind(recorded.Key)
+			return c.once(ctx)
+		}
 		if err := recorded.SameParams(c.entry.ParamsHash); err != nil {
 			return nil, c.located(err)
 		}
 		if recorded.Params == nil {
 			recorded.Params = c.approvedParams(recorded)
-		}
-		if recorded.State == ledger.StateCompensated {
-			return nil, c.failed("call", Permanent(ErrCompensated))
 		}
 		c.entry, c.recorded = recorded, true
 	}
