@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"fmt"
+	"time"
 
 	"superstep.dev/workflows"
 )
@@ -79,9 +80,19 @@ type CancelView struct {
 	// Checkpoint is where the thread goes on: a copy of the one before the oldest superstep of which an effect was undone.
 	// It is "" when that superstep was the one under way.
 	Checkpoint string `json:"checkpoint,omitempty"`
+	// Waits is what the run waits for before it goes on to undo; nil when it does not wait.
+	Waits *SettleView `json:"waits,omitempty"`
 	// Halted says why the thread cannot go on by itself: effects were undone, and its state stands behind them. Cancel it
 	// again in the same way, or run it from a checkpoint before them. It is "" when the thread can go on.
 	Halted string `json:"halted,omitempty"`
+}
+
+// SettleView is a wait for an earlier call of an effect. The target may show that call until then, so what it says before
+// is not believed.
+type SettleView struct {
+	Effect string    `json:"effect"`
+	Key    string    `json:"key"`
+	Until  time.Time `json:"until"`
 }
 
 // LeftEffect is an effect that a cancellation did not undo.

@@ -132,7 +132,11 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	}
 	journal, err := graphadapter.NewMemoryJournal(nil)
 	if err == nil {
-		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal})
+		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
+			Settling: func(until time.Time) {
+				t.waitsFor(&SettleView{Effect: p.of.Effect.Name, Key: p.of.Effect.Key, Until: until})
+			}})
+		t.waitsFor(nil)
 	}
 	switch {
 	case err != nil:
@@ -144,6 +148,15 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	default:
 		t.park(p)
 	}
+}
+
+// waitsFor notes what the run waits for before it goes on to undo.
+func (t *memoryThread) waitsFor(s *SettleView) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := *t.view.Cancel // somebody may have been given the other
+	c.Waits = s
+	t.view.Cancel = &c
 }
 
 func (t *memoryThread) undone(ctx context.Context, d *graphadapter.Thread, p *memoryParked, state ledger.State, evidence string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -136,6 +137,9 @@ func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateReque
 	info := a.owner.info
 	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.owner,
+		Settling: func(until time.Time) {
+			a.owner.settling(a.held, &graphadapter.Settling{Effect: req.Compensation.Effect.Name, Key: req.Compensation.Effect.Key, Until: until})
+		},
 		Suspect: req.Suspect || req.Compensation.Tried || info.Attempt > 1 || activity.HasHeartbeatDetails(ctx) ||
 			req.OriginalRunID != info.WorkflowExecution.RunID,
 	})

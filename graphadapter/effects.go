@@ -80,8 +80,9 @@ func (e *Effects) Happened(at int64, ev pregel.Event) {
 	if ev.Kind != pregel.EventLedger {
 		return
 	}
+	tried := undosBegun(ev.Value)
 	for _, entry := range effectsIn(ev.Value) {
-		r := EffectRecord{Entry: entry, Step: ev.Step, Run: e.run, Time: e.when(at), undoing: ev.Task == nil}
+		r := EffectRecord{Entry: entry, Step: ev.Step, Run: e.run, Time: e.when(at), undoing: ev.Task == nil, tried: tried[entry.Key]}
 		if ev.Task != nil {
 			r.Graph, r.Node, r.place = ev.Task.Graph, ev.Task.Node, ev.Task.Place()
 		}
@@ -131,7 +132,8 @@ func (e *Effects) put(r *EffectRecord) {
 	if !r.undoing && r.place != "" && !e.line.has(old.before) {
 		old.before = e.line.head // it was left, and the thread has come to it again
 	}
-	r.before, r.undone = old.before, old.undone
+	r.before, r.undone, r.tried = old.before, old.undone, r.tried || old.tried
+	old.tried = r.tried
 	if r.place == "" {
 		r.place = old.place
 	}

@@ -103,6 +103,7 @@ func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence s
 	}
 	e := slim(c.Effect)
 	e.State, e.Evidence = state, clip.Text(evidence, maxKeptEntry/4)
+	e.Reported = state == ledger.StateCompensated
 	v, err := encode(e)
 	if err != nil {
 		return err

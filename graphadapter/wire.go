@@ -44,6 +44,15 @@ type NodeProgress struct {
 	Accounted int32 `json:"accounted,omitempty"`
 	// Lost says that one of those before was, too.
 	Lost bool `json:"lost,omitempty"`
+	// Settling is what a compensation waits for, nil when it does not wait.
+	Settling *Settling `json:"settling,omitempty"`
+}
+
+// Settling is the wait of a compensation for an earlier call of its effect, which may show in the outside until then.
+type Settling struct {
+	Effect string    `json:"effect"`
+	Key    string    `json:"key"`
+	Until  time.Time `json:"until"`
 }
 
 // NodeFailure is the detail of the application error with which a node's activity gives up.
