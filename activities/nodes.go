@@ -230,7 +230,7 @@ func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) er
 
 // failed ends the task for good; its ledger goes along, and what it emitted.
 func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
-	stored := e.owner.ledger()
+	stored := encoded(graphadapter.Reported(e.owner.Entries()))
 	emitted = graphadapter.KeepEmitted(emitted, maxFailureBytes-len(stored))
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{

@@ -90,8 +90,9 @@ func (c *effectCall) unseen(ctx context.Context, failure error) error {
 
 func orAPerson(by string) string { return cmp.Or(by, "a person") }
 
-// reported are the entries of a task that has failed: who retries it knows that what was undone is.
-func reported(entries []ledger.Entry) []ledger.Entry {
+// Reported returns the entries of a task as they are stored once it has failed for good: who retries it knows then what was
+// undone.
+func Reported(entries []ledger.Entry) []ledger.Entry {
 	out := entries
 	for i, e := range entries {
 		if e.State != ledger.StateCompensated || e.Reported {

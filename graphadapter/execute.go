@@ -181,7 +181,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 
 // failedWith is the end of an attempt that failed. Its ledger counts when no other attempt follows.
 func (t *TaskRun) failedWith(out pregel.Outcome, entries []ledger.Entry, failure error) (_ pregel.Outcome, err error) {
-	told := reported(entries)
+	told := Reported(entries)
 	if out.Ledger, err = EncodeBetween(told, Between{Suspect: t.info.Suspect}); err != nil {
 		return out, errors.Join(failure, err)
 	}
