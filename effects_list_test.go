@@ -169,21 +169,8 @@ func TestEffectsThatNobodyHasTakenInAreListed(t *testing.T) {
 	server, err := temporal.Dial(temporal.Options{HostPort: testserver.Address(t)})
 	require.NoError(t, err)
 	defer server.Close()
-	works := func(queue string) (stop func()) {
-		ready, ended := make(chan struct{}), make(chan error, 1)
-		w, err := superstep.NewWorker(server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{graph},
-			OnReady: func() { close(ready) }})
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-		go func() { ended <- w.Run(ctx) }()
-		<-ready
-		return func() {
-			cancel()
-			require.NoError(t, <-ended)
-		}
-	}
-	stop := works(queue)
-	defer works(queue + "-apart")()
+	stop := working(t, server, queue, graph)
+	defer working(t, server, queue+"-apart", graph)()
 	client, err := superstep.NewClient(server, superstep.ClientConfig{TaskQueue: queue})
 	require.NoError(t, err)
 	th := graph.Thread(client, graphtest.ThreadID(t))
@@ -200,5 +187,5 @@ func TestEffectsThatNobodyHasTakenInAreListed(t *testing.T) {
 	require.Len(t, view.Effects, 1)
 	assert.Equal(t, "unknown", view.Effects[0].State)
 	assert.Contains(t, view.Effects[0].Evidence, "another amount")
-	works(queue)()
+	working(t, server, queue, graph)()
 }

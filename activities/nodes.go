@@ -26,6 +26,7 @@ type Nodes struct {
 	inputs    *Inputs // nil: requests carry all values
 	publish   Publish // nil: nobody listens
 	effects   Effects // nil: nothing finds what threads did
+	specs     specs
 	converter converter.DataConverter
 	gate      *approval.Gate    // nil: no answer to an approval counts
 	notifier  approval.Notifier // nil: nobody is told of questions
@@ -87,6 +88,8 @@ type execution struct {
 	publish Publish
 	use     graphadapter.UseGate
 	outputs *Outputs
+	specs   *specs
+	began   *pregel.Spec // the run's graph, when this worker has another version of it
 	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
 	// of those before.
 	repeated bool
@@ -106,7 +109,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish, use: n.use(),
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, inputs: n.inputs, publish: n.publish, use: n.use(), specs: &n.specs,
 		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
 }
 
@@ -117,6 +120,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	if err := e.tooEarly(ctx); err != nil {
 		return pregel.Outcome{}, err
+	}
+	if err := e.fields(ctx); err != nil {
+		return pregel.Outcome{}, e.unserved(ctx, err)
 	}
 	if e.req.Task.Retry != nil {
 		return e.retrySubgraph(ctx)
@@ -140,6 +146,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	release()
+	if err == nil {
+		err = e.strays(outcome)
+	}
 	if err != nil {
 		return e.ended(ctx, held, outcome.Emitted, err)
 	}

@@ -20,6 +20,9 @@ type NodeRequest struct {
 	Context pregel.Value `json:"context,omitempty"`
 	// Requester is on whose behalf the run is, "" when nobody said.
 	Requester string `json:"requester,omitempty"`
+	// Print is the [Fingerprint] of the graph that the run goes on with. A worker that has another asks the run for its
+	// Spec.
+	Print string `json:"print,omitempty"`
 	// Suspect says that the thread continues a run that ended with this task perhaps under way.
 	Suspect bool `json:"suspect,omitempty"`
 	// Behind is Env.Behind in milliseconds.
