@@ -174,3 +174,49 @@ func working(t *testing.T, server temporal.Client, queue string, graph superstep
 		require.NoError(t, <-ended)
 	}
 }
+
+// An answer of an older type is set aside: the question is asked again as the new build asks it, and the run goes on with
+// the answer to that.
+func TestAnAnswerOfAnOlderTypeIsAskedForAgain(t *testing.T) {
+	numbers, texts := superstep.NewStateGraph[payment]("older"), superstep.NewStateGraph[payment]("older")
+	numbers.AddNode("ask", func(ctx context.Context, s payment) (payment, error) {
+		n, err := superstep.Interrupt[int](ctx, "how many?")
+		s.Log.Append(strings.Repeat("x", n))
+		return s, err
+	})
+	texts.AddNode("ask", func(ctx context.Context, s payment) (payment, error) {
+		text, err := superstep.Interrupt[string](ctx, "how many?")
+		s.Log.Append(text)
+		return s, err
+	})
+	numbers.AddEdge(superstep.Start, "ask")
+	texts.AddEdge(superstep.Start, "ask")
+	before, after := numbers.MustCompile(), texts.MustCompile()
+	server, err := temporal.Dial(temporal.Options{HostPort: testserver.Address(t)})
+	require.NoError(t, err)
+	defer server.Close()
+	queue := graphtest.ThreadID(t)
+	client, err := superstep.NewClient(server, superstep.ClientConfig{TaskQueue: queue})
+	require.NoError(t, err)
+	stop := working(t, server, queue, before)
+	th := after.Thread(client, graphtest.ThreadID(t))
+	require.NoError(t, th.Start(t.Context(), payment{}))
+	got, err := th.Wait(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got.Questions, 1)
+	old := got.Questions[0].ID
+	stop()
+	defer working(t, server, queue, after)()
+	_, err = client.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Question: old, Value: []byte(`2`)})
+	require.NoError(t, err, "as the question was asked")
+	got, err = th.Wait(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got.Questions, 1)
+	require.NotEqual(t, old, got.Questions[0].ID)
+	_, err = client.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte(`2`)})
+	require.ErrorIs(t, err, superstep.ErrBadInput)
+	got, err = th.ResumeByID(t.Context(), map[string]any{got.Questions[0].ID: "two"})
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusFinished, got.Status)
+	require.Equal(t, []string{"two"}, got.Output.Log.Get())
+}
