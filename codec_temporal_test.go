@@ -394,7 +394,7 @@ func (v *vault) jobs(c *superstep.Client) {
 	answer, err := c.JobAnswer(ctx, "job-0")
 	require.NoError(v.t, err)
 	require.Contains(v.t, answer.Text, v.mark("output"))
-	_, err = c.StopJob(ctx, "job-1", v.mark("stop reason"))
+	_, err = c.StopJob(ctx, "job-1", job.Halt{Reason: v.mark("stop reason")})
 	require.ErrorIs(v.t, err, superstep.ErrBadInput, "it has failed")
 }
 

@@ -113,6 +113,9 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	if err := t.busy(); err != nil {
 		return t.view, err
 	}
+	if c := t.view.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
+		return t.view, halted(t.graph, t.id, c.Halted)
+	}
 	if err := t.checkAnswers(in.Resume); err != nil {
 		return t.view, err
 	}
@@ -129,7 +132,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 		return t.view, err
 	}
 	t.tape.begins(t.view.rests(), program, opts.Durability)
-	run, err := m.driver.Thread(g, t.id).Begin(ctx, in, opts)
+	run, err := m.driver.Thread(g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
 	if err != nil {
 		t.tape.ends()
 		return t.view, refusal(t.graph, t.id, err)
