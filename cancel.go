@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"fmt"
+	"time"
 
 	"superstep.dev/workflows"
 )
@@ -19,8 +20,9 @@ const (
 	// CancelCompensate forgets the superstep under way too, and undoes the effects of the thread since it last finished,
 	// the newest receipt first, by their Compensate. For those that no program can undo the run waits for a person: each is
 	// a question, answered "done" (it is undone), "repeat" (try again) or "leave". A second cancellation with CancelKeep
-	// ends the waiting; what was not undone is listed in ThreadView.Cancel. A retry makes undone effects anew, under other
-	// keys.
+	// ends the waiting; what was not undone is listed in ThreadView.Cancel. The thread then stands before the oldest superstep
+	// of which an effect was undone. A retry goes on from there: it makes undone effects anew, under other keys, and finds
+	// those that were left.
 	CancelCompensate = CancelMode(workflows.CancelCompensate)
 )
 
@@ -77,6 +79,22 @@ type CancelView struct {
 	Gone int `json:"gone,omitempty"`
 	// Problem says why not all effects were looked at, "" when they were.
 	Problem string `json:"problem,omitempty"`
+	// Checkpoint is where the thread goes on: a copy of the one before the oldest superstep of which an effect was undone.
+	// It is "" when that superstep was the one under way.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Waits is what the run waits for before it goes on to undo; nil when it does not wait.
+	Waits *SettleView `json:"waits,omitempty"`
+	// Halted says why the thread cannot go on by itself: effects were undone, and its state stands behind them. Cancel it
+	// again in the same way, or run it from a checkpoint before them. It is "" when the thread can go on.
+	Halted string `json:"halted,omitempty"`
+}
+
+// SettleView is a wait for an earlier call of an effect. The target may show that call until then, so what it says before
+// is not believed.
+type SettleView struct {
+	Effect string    `json:"effect"`
+	Key    string    `json:"key"`
+	Until  time.Time `json:"until"`
 }
 
 // LeftEffect is an effect that a cancellation did not undo.
@@ -92,7 +110,7 @@ func cancelView(c *workflows.Cancellation) *CancelView {
 		return nil
 	}
 	v := &CancelView{Mode: CancelMode(c.Mode), Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
-		Problem: c.Problem}
+		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
 	for _, l := range c.Left {
 		v.Left = append(v.Left, LeftEffect(l))
 	}

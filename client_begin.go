@@ -36,6 +36,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		return c.beginOpen(ctx, c.graphOr(g, last), req, last)
 	}
 	g = c.graphOr(g, last)
+	in.Replay = req.Checkpoint != ""
 	if _, err := c.carryOver(ctx, last, &in); err != nil {
 		return ThreadView{}, err
 	}
@@ -48,7 +49,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		if refusable || !at.branches && !req.branch {
 			in.Newest = in.State
 		}
-		in.State, in.Replay = at.state, true
+		in.State = at.state
 	}
 	if err := tryInput(g, last, in); err != nil {
 		return ThreadView{}, err

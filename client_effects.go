@@ -8,11 +8,14 @@ import (
 	"strings"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 )
@@ -36,6 +39,7 @@ func (c *Client) effectsOf(ctx context.Context, g *graphadapter.Graph, thread st
 		return EffectsView{}, c.explainReplay(err, last)
 	}
 	if last.open {
+		c.addUntaken(walk.newest, effects)
 		c.addUnderWay(last, effects)
 	}
 	return EffectsView{Thread: thread, Graph: last.graph, Status: statusOf(last.status), Gone: walk.gone,
@@ -49,7 +53,7 @@ func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
 		case graphadapter.SegmentActivity:
 			c.addSegment(a, effects)
 			continue
-		case graphadapter.StandingActivity, graphadapter.CompensateActivity:
+		case graphadapter.StandingActivity, graphadapter.CompensateActivity, graphadapter.RewindActivity:
 			continue // they call nothing but what undoes effects
 		}
 		var kept graphadapter.NodeProgress
@@ -58,6 +62,57 @@ func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
 		}
 		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
 		effects.UnderWay(node, workflows.StepOf(a.GetActivityId()), kept.Ledger, a.GetLastHeartbeatTime().AsTime())
+	}
+}
+
+// addUntaken adds what tasks have come back with that no workflow task has taken in yet: a replay does not tell of it, and
+// while no worker runs nobody else does.
+func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *graphadapter.Effects) {
+	taken := 0
+	for i, e := range events {
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			taken = i + 1
+		}
+	}
+	for _, e := range events[taken:] {
+		completed, failed := e.GetActivityTaskCompletedEventAttributes(), e.GetActivityTaskFailedEventAttributes()
+		at := int(max(completed.GetScheduledEventId(), failed.GetScheduledEventId())) - 1
+		if at < 0 || at >= len(events) {
+			continue
+		}
+		scheduled, since := events[at].GetActivityTaskScheduledEventAttributes(), e.GetEventTime().AsTime()
+		if completed != nil {
+			c.addResult(scheduled.GetActivityType().GetName(), scheduled.GetActivityId(), completed.GetResult(), since, effects)
+			continue
+		}
+		var left graphadapter.NodeFailure
+		if c.cfg.DataConverter.FromPayloads(failureDetails(failed.GetFailure()), &left) == nil {
+			_, node, _ := strings.Cut(scheduled.GetActivityType().GetName(), ".")
+			effects.UnderWay(node, workflows.StepOf(scheduled.GetActivityId()), left.Ledger, since)
+		}
+	}
+}
+
+// addResult adds what a task's activity, or a segment's, has returned.
+func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.Time, effects *graphadapter.Effects) {
+	_, node, isNode := strings.Cut(kind, ".")
+	var outcome pregel.Outcome
+	var segment graphadapter.SegmentResult
+	switch {
+	case kind == graphadapter.SegmentActivity:
+		if c.cfg.DataConverter.FromPayloads(result, &segment) != nil {
+			return
+		}
+		for _, d := range segment.Deliveries {
+			step, node := d.Place()
+			effects.UnderWay(node, step, d.Outcome.Ledger, at)
+		}
+		for _, key := range slices.Sorted(maps.Keys(segment.Left)) {
+			step, node := graphadapter.Delivery{Key: key}.Place()
+			effects.UnderWay(node, step, segment.Left[key], at)
+		}
+	case isNode && c.cfg.DataConverter.FromPayloads(result, &outcome) == nil:
+		effects.UnderWay(node, workflows.StepOf(id), outcome.Ledger, at)
 	}
 }
 
@@ -87,7 +142,8 @@ type effectsWalk struct {
 	tail   *history.Tail
 	graph  *graphadapter.Graph // nil when it is not known here
 	thread string
-	gone   int // runs of the thread that the server has no more
+	gone   int                       // runs of the thread that the server has no more
+	newest []*historypb.HistoryEvent // of the first run that is read
 }
 
 // back reads runs until enough says so of the last one read, or to the oldest that the server still has. The error may be
@@ -124,6 +180,9 @@ func (w *effectsWalk) run(ctx context.Context, id string) (*graphadapter.Effects
 	events, err := w.tail.All(ctx, w.thread, id)
 	if err != nil {
 		return nil, in, err
+	}
+	if w.newest == nil {
+		w.newest = events
 	}
 	if len(events) > 0 {
 		started := events[0].GetWorkflowExecutionStartedEventAttributes()

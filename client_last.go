@@ -105,13 +105,23 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.Gra
 			cmp.Or(left.Closing.Error, "its last run left no state"), Do: "Fork an earlier checkpoint as a new thread",
 			Command: []string{"history", last.thread}}
 	}
+	if c := left.Cancel; c != nil && c.Halted != "" && in.Cancel == nil && !in.Replay {
+		return nil, halted(last.graph, last.thread, c.Halted)
+	}
 	in.Events, in.Approvals = left.Events, left.Approvals
 	in.Suspects, in.Behind = left.Suspect, left.Behind
 	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
-	if in.Suspect = last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED; in.Suspect {
-		in.Behind = 1
+	if last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		in.Suspect, in.Behind = left.Cancel == nil || !left.Cancel.Renewed, 1
 	}
 	return left.Settings, nil
+}
+
+// halted refuses to go on with a thread whose state stands behind effects that were undone.
+func halted(graph, thread, why string) error {
+	return &Error{Kind: ErrBadInput, Graph: graph, Thread: thread, Do: "Cancel it again in the same way, or run it from a checkpoint before them",
+		Command: []string{"history", thread},
+		Message: fmt.Sprintf("thread %q cannot go on by itself: effects of it were undone, and its state stands behind them: %s", thread, why)}
 }
 
 // left returns what a closed run left behind, from its last event; one that was ended from outside said nothing, and

@@ -35,7 +35,24 @@ func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
 	if err != nil {
 		return ThreadView{}, err
 	}
-	return v, c.addOpen(ctx, last, &v)
+	err = c.addOpen(ctx, last, &v)
+	if v.Cancel != nil {
+		v.Cancel.Waits = c.settling(last)
+	}
+	return v, err
+}
+
+// settling is what a compensation under way waits for, nil when none waits.
+func (c *Client) settling(last *lastRun) *SettleView {
+	for _, a := range last.described.GetPendingActivities() {
+		var kept graphadapter.NodeProgress
+		if a.GetActivityType().GetName() != graphadapter.CompensateActivity ||
+			c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil || kept.Settling == nil {
+			continue
+		}
+		return &SettleView{Effect: kept.Settling.Effect, Key: kept.Settling.Key, Until: kept.Settling.Until}
+	}
+	return nil
 }
 
 func (c *Client) viewOf(last *lastRun) ThreadView {

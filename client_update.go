@@ -129,11 +129,12 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 
 // updateClosed starts a run that applies the updates and does no more.
 func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r *UpdateRequest) error {
-	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph, Asked: askedOf(r.By, r.Reason, r.Token)}
+	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph, Replay: r.Checkpoint != "", Asked: askedOf(r.By, r.Reason, r.Token)}
 	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
 	}
+	in.Replay = false
 	if err := completeUpdates(in.Spec, r); err != nil {
 		return err
 	}

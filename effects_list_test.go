@@ -9,9 +9,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/internal/testserver"
 )
 
 // states are the effects of a thread as "node step state", in their order.
@@ -146,4 +148,44 @@ func TestEffectsOfFusedSuperstepsUnderWayAreListed(t *testing.T) {
 			assert.Equal(t, want, states(t, th))
 		})
 	}
+}
+
+// What a task has come back with is listed before a workflow task takes it in: no worker is left that could.
+func TestEffectsThatNobodyHasTakenInAreListed(t *testing.T) {
+	b := newTill()
+	pay := b.effect("bank.pay")
+	pay.Check = func(transfer, slip) error { return errors.New("another amount") }
+	reached, release := make(chan struct{}, 1), make(chan struct{})
+	queue := graphtest.ThreadID(t)
+	g := superstep.NewStateGraph[payment]("apart")
+	g.AddEffect(pay)
+	g.AddNode("pay", func(ctx context.Context, s payment) (payment, error) {
+		reached <- struct{}{}
+		<-release
+		return paying(pay, "ann")(ctx, s)
+	}, superstep.WithTaskQueue(queue+"-apart"))
+	g.AddEdge(superstep.Start, "pay")
+	graph := g.MustCompile()
+	server, err := temporal.Dial(temporal.Options{HostPort: testserver.Address(t)})
+	require.NoError(t, err)
+	defer server.Close()
+	stop := working(t, server, queue, graph)
+	defer working(t, server, queue+"-apart", graph)()
+	client, err := superstep.NewClient(server, superstep.ClientConfig{TaskQueue: queue})
+	require.NoError(t, err)
+	th := graph.Thread(client, graphtest.ThreadID(t))
+	require.NoError(t, th.Start(t.Context(), payment{}))
+	<-reached
+	stop()
+	close(release)
+	require.Eventually(t, func() bool {
+		d, err := server.DescribeWorkflowExecution(t.Context(), th.ID(), "")
+		return err == nil && len(d.GetPendingActivities()) == 0
+	}, time.Minute, 10*time.Millisecond)
+	view, err := client.Effects(t.Context(), superstep.EffectsRequest{Thread: th.ID()})
+	require.NoError(t, err)
+	require.Len(t, view.Effects, 1)
+	assert.Equal(t, "unknown", view.Effects[0].State)
+	assert.Contains(t, view.Effects[0].Evidence, "another amount")
+	working(t, server, queue, graph)()
 }

@@ -110,7 +110,7 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 		return t.view, err
 	}
 	begins := t.beginning(in, r.Checkpoint, r.Reason)
-	if err := t.mayBegin(in); err != nil {
+	if err := t.mayBegin(in, r.Checkpoint); err != nil {
 		return t.view, err
 	}
 	by, err := t.provenBegin(ctx, m, begins, asker{by: r.By, token: r.Token})
@@ -122,9 +122,12 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 }
 
 // mayBegin says why a run with that input cannot begin now; nil when it can, as far as is known before.
-func (t *memoryThread) mayBegin(in pregel.Input) error {
+func (t *memoryThread) mayBegin(in pregel.Input, checkpoint string) error {
 	if err := t.busy(); err != nil {
 		return err
+	}
+	if c := t.view.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
+		return halted(t.graph, t.id, c.Halted)
 	}
 	return t.checkAnswers(in.Resume)
 }
@@ -143,7 +146,7 @@ func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) tra
 // begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was; of one that begins
 // the entries are noted.
 func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input, checkpoint string, entries ...approval.Entry) (ThreadView, error) {
-	if err := t.mayBegin(in); err != nil {
+	if err := t.mayBegin(in, checkpoint); err != nil {
 		return t.view, err
 	}
 	opts := engineOptions(t.options, t.observe)
@@ -159,7 +162,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 		return t.view, err
 	}
 	t.tape.begins(t.view.rests(), program, opts.Durability)
-	run, err := m.driver.Thread(g, t.id).Begin(ctx, in, opts)
+	run, err := m.driver.Thread(g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
 	if err != nil {
 		t.tape.ends()
 		return t.view, refusal(t.graph, t.id, err)

@@ -15,6 +15,7 @@ import (
 // memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
 type memoryUndo struct {
 	reason string
+	of     *graphadapter.Thread
 	parked []*memoryParked
 	enough bool // somebody wants it to end
 }
@@ -111,7 +112,7 @@ func (t *memoryThread) conclude(reason string) {
 // cancelHard forgets the superstep under way, and begins to undo effects when the mode wants it; t.mu is held.
 func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapter.Graph, r CancelRequest) (ThreadView, error) {
 	compensate := r.Mode == CancelCompensate
-	if err := m.driver.Thread(g, t.id).Drop(ctx, compensate); err != nil {
+	if err := m.driver.Thread(g, t.id).Drop(ctx); err != nil {
 		return t.view, err
 	}
 	t.conclude(cmp.Or(r.Reason, noReason))
@@ -120,8 +121,9 @@ func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapte
 	if !compensate {
 		return t.view, nil
 	}
-	t.undo = &memoryUndo{reason: cmp.Or(r.Reason, noReason)}
-	standing, d := t.effects.standing(), m.driver.Thread(g, t.id)
+	d := m.driver.Thread(g, t.id)
+	t.undo = &memoryUndo{reason: cmp.Or(r.Reason, noReason), of: d}
+	standing := t.effects.standing()
 	t.undoing(ctx, func(ctx context.Context) {
 		for _, e := range standing {
 			t.undoOne(ctx, d, g, &memoryParked{of: e})
@@ -156,16 +158,20 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	enough, run := t.undo.enough, t.options.Context
 	t.mu.Unlock()
 	if enough {
-		t.leave(p, "the run was ended before it was undone")
+		t.leave(ctx, d, p, "the run was ended before it was undone")
 		return
 	}
 	journal, err := graphadapter.NewMemoryJournal(nil)
 	if err == nil {
-		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal})
+		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
+			Settling: func(until time.Time) {
+				t.waitsFor(&SettleView{Effect: p.of.Effect.Name, Key: p.of.Effect.Key, Until: until})
+			}})
+		t.waitsFor(nil)
 	}
 	switch {
 	case err != nil:
-		t.leave(p, err.Error())
+		t.leave(ctx, d, p, err.Error())
 	case p.undone.State == graphadapter.UndoDone:
 		t.undone(ctx, d, p, ledger.StateCompensated, p.undone.Evidence)
 	case p.undone.State == graphadapter.UndoAbsent:
@@ -175,9 +181,18 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	}
 }
 
+// waitsFor notes what the run waits for before it goes on to undo.
+func (t *memoryThread) waitsFor(s *SettleView) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := *t.view.Cancel // somebody may have been given the other
+	c.Waits = s
+	t.view.Cancel = &c
+}
+
 func (t *memoryThread) undone(ctx context.Context, d *graphadapter.Thread, p *memoryParked, state ledger.State, evidence string) {
 	if err := d.KeepUndone(ctx, p.of, state, evidence); err != nil {
-		t.leave(p, "the thread cannot be told: "+err.Error())
+		t.leave(ctx, d, p, "the thread cannot be told: "+err.Error())
 		return
 	}
 	t.effects.observe(graphadapter.UndoEvent(p.of, state, evidence, p.undone.Calls))
@@ -187,7 +202,10 @@ func (t *memoryThread) undone(ctx context.Context, d *graphadapter.Thread, p *me
 	t.audit.note(trail.Undone(p.of, state, evidence))
 }
 
-func (t *memoryThread) leave(p *memoryParked, reason string) {
+func (t *memoryThread) leave(ctx context.Context, d *graphadapter.Thread, p *memoryParked, reason string) {
+	if err := d.KeepUndone(ctx, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
+		reason += "; the thread cannot be told: " + err.Error()
+	}
 	t.effects.observe(graphadapter.UndoEvent(p.of, p.of.Effect.State, "not undone: "+reason, p.undone.Calls))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,8 +243,25 @@ func (t *memoryThread) endUndo() {
 		t.view.Cancel.Left = append(t.view.Cancel.Left,
 			LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: p.undone.Reason})
 	}
+	of := t.undo.of
 	t.conclude(t.undo.reason)
 	t.undo = nil
+	t.goBack(of)
+}
+
+// goBack lets the thread go on before the oldest superstep of which an effect was undone; t.mu is held.
+func (t *memoryThread) goBack(of *graphadapter.Thread) {
+	to, err := t.effects.rewind()
+	var made *pregel.Record
+	if err == nil {
+		made, err = of.Rewind(context.Background(), to) // no run has the thread
+	}
+	switch {
+	case err != nil:
+		t.view.Cancel.Halted = err.Error()
+	case made != nil:
+		t.view.Cancel.Checkpoint = made.Checkpoint.ID
+	}
 }
 
 // rule does what people decided about effects that could not be undone; t.mu is held.
@@ -249,7 +284,7 @@ func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *grap
 			case graphadapter.UndoRuledRepeat:
 				t.undoOne(ctx, d, g, p)
 			default:
-				t.leave(p, "left, says "+by)
+				t.leave(ctx, d, p, "left, says "+by)
 			}
 		}
 	})

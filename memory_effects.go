@@ -32,6 +32,26 @@ func (m *memoryEffects) observe(e pregel.Event) {
 	m.all.Happened(0, e)
 }
 
+// Stands implements [graphadapter.Standing].
+func (m *memoryEffects) Stands(p *pregel.Program, t *pregel.Thread) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all.Stands(p, t)
+}
+
+// Made implements [graphadapter.Standing].
+func (m *memoryEffects) Made(r *pregel.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all.Made(r)
+}
+
+func (m *memoryEffects) rewind() (graphadapter.Rewound, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all.Rewind()
+}
+
 // ended notes how a run ended.
 func (m *memoryEffects) ended(s Status) {
 	m.mu.Lock()

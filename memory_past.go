@@ -29,6 +29,9 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if t.view.Status == StatusRunning || t.undo != nil {
 		return StateView{}, t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
 	}
+	if c := t.view.Cancel; c != nil && c.Halted != "" && r.Checkpoint == "" {
+		return StateView{}, halted(t.graph, t.id, c.Halted)
+	}
 	if t.view.Paused != nil && t.pause.answers != nil {
 		return StateView{}, t.refuse(ErrRunning, "it has answers to go on with when it is unpaused: unpause it, then update its state")
 	}
@@ -39,7 +42,7 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if err != nil {
 		return StateView{}, err
 	}
-	snapshot, err := m.driver.Thread(g, r.Thread).Update(ctx, r.Checkpoint, r.Subgraph, r.Updates)
+	snapshot, err := m.driver.Thread(g, r.Thread).Telling(&t.effects).Update(ctx, r.Checkpoint, r.Subgraph, r.Updates)
 	if err != nil {
 		return StateView{}, t.updateError(r, err)
 	}

@@ -14,6 +14,10 @@ import (
 // the node swallows it.
 var ErrInterrupted = graphadapter.ErrInterrupted
 
+// ErrUndone is what [Effect.Call] fails with when the target had a part of the write and a person had that undone. No retry
+// policy repeats it; a retry of the thread makes another write, under a key of its own.
+var ErrUndone = graphadapter.ErrUndone
+
 // QuestionOption shapes one [Interrupt]. [WithKey] is one.
 type QuestionOption interface{ applyQuestion(*questionOptions) }
 

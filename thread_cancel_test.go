@@ -139,17 +139,37 @@ func TestCancelCompensates(t *testing.T) {
 		assert.Empty(t, r.till.paid())
 		assert.Equal(t, []string{"first 1 compensated", "first 1 compensated", "second 2 compensated", "third 3 compensated"}, states(t, th))
 
+		state, err := th.State(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"first"}, state.Next, "it stands before the oldest write that was undone")
+		assert.JSONEq(t, "[]", string(state.Values["log"]))
+		history, err := th.History(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "fork", history[0].Source)
+		assert.Equal(t, []string{"third"}, history[1].Next, "what was before stays in the history")
+
 		got, err := th.Retry(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
-		assert.Equal(t, []string{"dan"}, r.till.paid(), "the retry pays anew, under a key of its own")
-		view, err := th.Effects(t.Context())
-		require.NoError(t, err)
-		require.Len(t, view.Effects, 5)
-		assert.Equal(t, "committed", view.Effects[4].State)
+		all := []string{"ann", "bob", "cid", "dan"}
+		assert.Equal(t, all, r.till.paid(), "the retry pays anew, under keys of its own")
+		undone := []string{"first 1 compensated", "first 1 compensated", "second 2 compensated", "third 3 compensated"}
+		made := []string{"first 1 committed", "first 1 committed", "second 2 committed", "third 3 committed"}
+		assert.Equal(t, slices.Concat(undone, made), states(t, th))
 		require.NoError(t, th.Cancel(t.Context(), "again", superstep.CancelCompensate))
 		assert.Empty(t, r.till.paid())
-		assert.Equal(t, []string{"dan", "cid", "bob", "ann", "dan"}, r.till.takenBack(), "nothing is undone twice")
+		back := []string{"dan", "cid", "bob", "ann"}
+		assert.Equal(t, slices.Concat(back, back), r.till.takenBack(), "nothing is undone twice")
+
+		got, err = th.Retry(t.Context())
+		require.NoError(t, err)
+		require.Len(t, got.Questions, 1)
+		got, err = th.Resume(t.Context(), true)
+		require.NoError(t, err)
+		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, all, r.till.paid())
+		assert.Equal(t, slices.Concat(undone, undone, made), states(t, th))
+		assert.Equal(t, []string{"paid ann", "paid bob", "paid cid", "paid dan"}, got.Output.Log.Get())
 	}, r.graph)
 }
 
@@ -275,8 +295,8 @@ func TestFailingCompensations(t *testing.T) {
 	}, r.graph)
 }
 
-// A write under a thread-wide key that was undone is not taken for made, nor made again under that key.
-func TestUndoneThreadKeysAreRefused(t *testing.T) {
+// A write under a thread-wide key that was undone is not taken for made: it is made anew, once, as another write.
+func TestUndoneThreadKeysAreMadeAnew(t *testing.T) {
 	b := newTill()
 	pay := b.effect("bank.pay")
 	g := superstep.NewStateGraph[payment]("keyed")
@@ -299,10 +319,18 @@ func TestUndoneThreadKeysAreRefused(t *testing.T) {
 		require.Equal(t, []string{"ann"}, b.paid())
 		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
 		require.Empty(t, b.paid())
-		_, err = th.Retry(t.Context())
-		require.ErrorContains(t, err, "was undone: use another key")
-		assert.Empty(t, b.paid())
-		assert.Equal(t, []string{"pay 1 compensated"}, states(t, th))
+		for range 2 {
+			got, err = th.Retry(t.Context())
+			require.NoError(t, err)
+			require.Len(t, got.Questions, 1)
+			assert.Equal(t, []string{"ann"}, b.paid())
+			require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+			assert.Empty(t, b.paid())
+		}
+		_, err = th.Invoke(t.Context(), payment{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"ann"}, b.paid(), "new input is another intent, and the key is the thread's")
+		assert.Equal(t, []string{"pay 1 compensated", "pay 1 compensated", "pay 1 compensated", "pay 3 committed"}, states(t, th))
 	}, r.graph)
 }
 
@@ -359,7 +387,10 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			assert.Equal(t, []string{"ann"}, b.takenBack())
 			view, err := client.Show(t.Context(), th.ID())
 			require.NoError(t, err)
-			assert.Equal(t, &superstep.CancelView{Mode: superstep.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1}, view.Cancel)
+			require.NotNil(t, view.Cancel)
+			assert.NotEmpty(t, view.Cancel.Checkpoint, "hold had finished")
+			assert.Equal(t, &superstep.CancelView{Mode: superstep.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1,
+				Checkpoint: view.Cancel.Checkpoint}, view.Cancel)
 		})
 	}
 }

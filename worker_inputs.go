@@ -36,7 +36,7 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
 			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Register(r)
 	}
-	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).
+	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
 		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)
 	if cfg.Transport != nil {
 		nodes.Publishing(liveTransport{cfg.Transport})
@@ -99,6 +99,17 @@ func (r replays) effects(ctx context.Context, run activities.Run, graph string) 
 	}
 	found, err := walk.back(ctx, run.RunID, (*graphadapter.Effects).Finished)
 	return found, walk.gone, err
+}
+
+// spec asks a run which graph it goes on with.
+func (r replays) spec(ctx context.Context, run activities.Run) (*pregel.Spec, error) {
+	value, err := r.client.QueryWorkflow(ctx, run.WorkflowID, run.RunID, workflows.QueryGraph)
+	if err != nil {
+		return nil, err
+	}
+	var spec *pregel.Spec
+	err = value.Get(&spec)
+	return spec, err
 }
 
 // told is told of all values alike: to a replay all of them are past.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -99,6 +100,24 @@ func (n *Nodes) Standing(ctx context.Context, req graphadapter.StandingRequest) 
 	return reply, nil
 }
 
+// Rewind is the activity that finds out where a thread goes on whose effects were undone.
+func (n *Nodes) Rewind(ctx context.Context, req graphadapter.RewindRequest) (graphadapter.RewindReply, error) {
+	a, err := n.apart(ctx)
+	if err != nil {
+		return graphadapter.RewindReply{}, err
+	}
+	defer a.free()
+	if n.byName[req.Graph] == nil || n.effects == nil {
+		return graphadapter.RewindReply{}, a.unserved(req.Graph)
+	}
+	info := a.owner.info
+	effects, _, err := n.effects(a.held, Run{info.Namespace, info.WorkflowExecution.ID, info.WorkflowExecution.RunID}, req.Graph)
+	if err != nil {
+		return graphadapter.RewindReply{}, a.stopped(err)
+	}
+	return effects.RewindReply(), nil
+}
+
 // Compensate is the activity that undoes one effect. What it calls is stored before it is called, so whoever goes on
 // after a lost worker looks up first. It fails only to be repeated, or as cancelled.
 func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateRequest) (graphadapter.Undone, error) {
@@ -118,6 +137,9 @@ func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateReque
 	info := a.owner.info
 	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.owner,
+		Settling: func(until time.Time) {
+			a.owner.settling(a.held, &graphadapter.Settling{Effect: req.Compensation.Effect.Name, Key: req.Compensation.Effect.Key, Until: until})
+		},
 		Suspect: req.Suspect || req.Compensation.Tried || info.Attempt > 1 || activity.HasHeartbeatDetails(ctx) ||
 			req.OriginalRunID != info.WorkflowExecution.RunID,
 	})

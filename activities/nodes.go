@@ -26,6 +26,7 @@ type Nodes struct {
 	inputs    *Inputs // nil: requests carry all values
 	live      Live    // nil: nobody listens
 	effects   Effects // nil: nothing finds what threads did
+	specs     specs
 	converter converter.DataConverter
 	gate      *approval.Gate    // nil: no answer to an approval counts
 	notifier  approval.Notifier // nil: nobody is told of questions
@@ -49,6 +50,7 @@ func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: graphadapter.StandingActivity})
 	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
+	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: graphadapter.RewindActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
@@ -93,6 +95,8 @@ type execution struct {
 	emits     *publisher
 	use       graphadapter.UseGate
 	outputs   *Outputs
+	specs     *specs
+	began     *pregel.Spec // the run's graph, when this worker has another version of it
 	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
 	// of those before.
 	repeated bool
@@ -112,7 +116,7 @@ func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, use: n.use(),
+	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, use: n.use(), specs: &n.specs,
 		emits:   n.publisher(ctx, info, req.Thread, &req.Task),
 		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
 }
@@ -124,6 +128,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	if err := e.tooEarly(ctx); err != nil {
 		return pregel.Outcome{}, err
+	}
+	if err := e.fields(ctx); err != nil {
+		return pregel.Outcome{}, e.unserved(ctx, err)
 	}
 	if e.req.Task.Retry != nil {
 		return e.retrySubgraph(ctx)
@@ -151,6 +158,9 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		full = e.makeRoom(held, &outcome)
 	}
 	release()
+	if err == nil {
+		err = e.strays(outcome)
+	}
 	if err != nil {
 		return e.ended(ctx, held, outcome.Emitted, err)
 	}
@@ -244,7 +254,7 @@ func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) er
 
 // failed ends the task for good; its ledger goes along, and what it emitted.
 func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
-	stored := e.owner.ledger()
+	stored := encoded(graphadapter.Reported(e.owner.Entries()))
 	emitted = graphadapter.KeepEmitted(emitted, maxFailureBytes-len(stored))
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{

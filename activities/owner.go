@@ -127,7 +127,7 @@ func (o *owner) take(e ledger.Entry) (whole bool, err error) {
 	}
 	news := slices.DeleteFunc(o.newsLocked(), func(n ledger.Entry) bool { return n.Key == e.Key })
 	fitted, whole := graphadapter.FitLedger(append(news, e), o.most)
-	if e.Kind == ledger.KindEffect {
+	if e.Kind == ledger.KindEffect || e.Kind == ledger.KindUndo {
 		last := len(fitted) - 1
 		noted := last >= 0 && fitted[last].Key == e.Key
 		if !noted && e.State == ledger.StateIntent {
@@ -143,6 +143,15 @@ func (o *owner) take(e ledger.Entry) (whole bool, err error) {
 func (o *owner) put(e ledger.Entry) {
 	o.journal.Add(e)
 	o.news[e.Key] = true
+}
+
+// settling notes for which earlier call the compensation waits, and until when: whoever looks at the run sees it. A
+// heartbeat that fails says so by itself.
+func (o *owner) settling(ctx context.Context, s *graphadapter.Settling) {
+	o.mu.Lock()
+	o.progress.Settling = s
+	o.mu.Unlock()
+	_ = o.store(ctx)
 }
 
 // hasNews reports whether there is something that the request did not bring.

@@ -22,8 +22,9 @@ func (a *app) cancelCommand() *cobra.Command {
 		about: `Running nodes are told to stop and may clean up; the run is cancelled when they have. What becomes of what it did:
   keep        what finished is kept, and retry goes on from there
   drop        the step under way is forgotten, with its questions; retry runs it anew; effects that were made stay
-  compensate  as drop, and the effects of the thread since it last finished are undone, the newest first. For those that
-              no program can undo the run waits for a person: resume answers done, repeat or leave; cancel ends it
+  compensate  as drop, and the effects of the thread since it last finished are undone, the newest first. The thread then
+              stands before the oldest of them: retry makes them anew. For those that no program can undo the run waits
+              for a person: resume answers done, repeat or leave; cancel ends it
 Drop and compensate also clean up behind a run that has failed.`,
 		example: []string{`cancel r-7 --reason "ordered twice"`, "cancel r-7 --mode compensate"},
 		run: func(cmd *cobra.Command, args []string) error {
@@ -70,7 +71,7 @@ func (a *app) showCancelled(view superstep.ThreadView) error {
 		}
 		a.nextAfterLook(view.Thread, view.Status, view.Questions)
 	default:
-		a.printf("cancelling  %s  still %s\n", clean(view.Thread), view.Status)
+		a.printf("cancelling  %s  still %s%s\n", clean(view.Thread), view.Status, a.waitNote(view.Cancel))
 		a.next([]string{"show", view.Thread})
 	}
 	return nil
@@ -88,10 +89,25 @@ func undoneNote(c *superstep.CancelView) string {
 	}
 }
 
+// waitNote says what a cancellation waits for, and until when; "" when it does not wait.
+func (a *app) waitNote(c *superstep.CancelView) string {
+	if c == nil || c.Waits == nil {
+		return ""
+	}
+	return fmt.Sprintf("; waits until %s: an earlier call of %s (key %s) may show at the target until then", a.moment(c.Waits.Until),
+		clean(c.Waits.Effect), clean(c.Waits.Key))
+}
+
 // showLeft lists the effects that a cancellation did not undo.
 func (a *app) showLeft(c *superstep.CancelView) error {
 	if c == nil {
 		return nil
+	}
+	if c.Halted != "" {
+		a.printf("the thread cannot go on by itself: %s\n", clean(c.Halted))
+	}
+	if c.Checkpoint != "" {
+		a.printf("it stands at %s, before the oldest write that was undone: retry makes those writes anew\n", clean(c.Checkpoint))
 	}
 	if c.Problem != "" {
 		a.printf("not all effects were looked at: %s\n", clean(c.Problem))

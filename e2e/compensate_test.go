@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +52,72 @@ func (r *rig) undone(thread, order string) superstep.ThreadView {
 	return view
 }
 
+// madeAnew retries a thread whose refund was taken back: there is another refund, under a key of its own, and the customer
+// was told once.
+func (r *rig) madeAnew(thread, order string) {
+	r.t.Helper()
+	_, err := r.client.Retry(r.t.Context(), thread)
+	require.NoError(r.t, err)
+	view := r.wait(thread, superstep.StatusFinished)
+	refunds, err := r.money.Refunds(r.t.Context(), order)
+	require.NoError(r.t, err)
+	require.Len(r.t, refunds, 2)
+	require.NotNil(r.t, refunds[0].ReversedAt)
+	require.Nil(r.t, refunds[1].ReversedAt)
+	require.NotEqual(r.t, refunds[0].Key, refunds[1].Key)
+	var receipt payments.Receipt
+	require.NoError(r.t, json.Unmarshal(view.Output["receipt"], &receipt))
+	require.Equal(r.t, refunds[1].ID, receipt.ID, "the state says what is there")
+	var log []string
+	require.NoError(r.t, json.Unmarshal(view.Output["log"], &log))
+	require.Equal(r.t, 1, len(slices.DeleteFunc(log, func(line string) bool { return line != "customer told" })))
+	effects, err := r.client.Effects(r.t.Context(), superstep.EffectsRequest{Thread: thread})
+	require.NoError(r.t, err)
+	states := map[string]int{}
+	for _, e := range effects.Effects {
+		states[e.Effect+" "+e.State]++
+	}
+	require.Equal(r.t, map[string]int{"payments.refund compensated": 1, "payments.refund committed": 1, "payments.notify committed": 1}, states)
+}
+
+// The target is down when the thread is retried: the run fails, and the next retry makes the refund, once.
+func TestRetryBehindACompensationWithTheTargetDown(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	r.refundWorker("worker-1")
+	thread := r.refunding("o-11")
+	require.NoError(t, <-r.cancelBehind(thread))
+	r.undone(thread, "o-11")
+	r.kill(r.service)
+	_, err := r.client.Retry(t.Context(), thread)
+	require.NoError(t, err)
+	view := r.wait(thread, superstep.StatusFailed)
+	require.Equal(t, "commit_refund", view.Failure.Node)
+	r.startPayments(r.moneyURL[len("http://"):])
+	r.madeAnew(thread, "o-11")
+}
+
+// The worker dies while the thread is retried, with the new refund made and unanswered.
+func TestWorkerKilledWhileItMakesAnew(t *testing.T) {
+	r := newRig(t)
+	r.payments()
+	first := r.refundWorker("worker-1")
+	thread := r.refunding("o-11")
+	require.NoError(t, <-r.cancelBehind(thread))
+	r.undone(thread, "o-11")
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{Path: payments.PathRefunds, HangAfterCommit: 1}))
+	_, err := r.client.Retry(t.Context(), thread)
+	require.NoError(t, err)
+	r.until("it is made again", func() bool { return r.traffic().Refunds.Committed == 2 })
+	r.kill(first)
+	r.refundWorker("worker-2")
+	r.wait(thread, superstep.StatusFinished)
+	_, err = r.client.Retry(t.Context(), thread)
+	require.ErrorIs(t, err, superstep.ErrNotFailed)
+	require.Equal(t, int64(2), r.traffic().Refunds.Committed)
+	require.Equal(t, int64(1), r.traffic().Notifications.Committed)
+}
+
 // The worker dies with the refund taken back and unanswered: another one asks first, and repeats it under the same key.
 func TestWorkerKilledWhileItUndoes(t *testing.T) {
 	r := newRig(t)
@@ -71,6 +139,7 @@ func TestWorkerKilledWhileItUndoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "payments.refund", effects.Effects[0].Effect)
 	require.Equal(t, "compensated", effects.Effects[0].State)
+	r.madeAnew(thread, "o-11")
 }
 
 // The worker is killed wherever it happens to be while it undoes, again and again; the payments service dies with it.
@@ -93,6 +162,7 @@ func TestKilledAtRandomWhileUndoing(t *testing.T) {
 		}
 	}
 	r.undone(thread, "o-11")
+	r.madeAnew(thread, "o-11")
 }
 
 // Without any worker the mode is stored; and whoever asks for less afterwards does not take it back.

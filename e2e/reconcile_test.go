@@ -81,6 +81,72 @@ func TestReconciliationAsAUserSeesIt(t *testing.T) {
 	}
 }
 
+// TestAPartialWriteIsUndone by a person's decision; the worker that undoes it is killed behind the call. Another one asks the
+// outside, does not undo it a second time, and fails the node. A retry makes another write.
+func TestAPartialWriteIsUndone(t *testing.T) {
+	for _, mode := range []superstep.Durability{superstep.DurabilitySync, superstep.DurabilityAsync, superstep.DurabilityExit} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t)
+			r.put("hang")
+			r.put("hang-undo")
+			r.putText("effect", "keyed")
+			r.putText("says", "partial")
+			r.putText("undone-says", "not_found")
+			first := r.graphsWorker("worker-1")
+			thread := testserver.Queue(t)
+			r.again("reconciles", thread, r.steered(), mode)
+			r.until("the call is under way", func() bool { return r.ran("did") == 1 })
+			r.kill(first)
+			r.remove("hang")
+			second := r.graphsWorker("worker-2")
+			q := r.asked(thread)
+			require.Contains(t, string(q.Schema), `"undo"`)
+			_, err := r.answer(thread, q.ID, map[string]string{"action": "undo"})
+			require.NoError(t, err)
+			r.until("it is being undone", func() bool { return r.ran("undid") == 1 })
+			r.kill(second)
+			r.remove("hang-undo")
+			r.graphsWorker("worker-3")
+			view := r.wait(thread, superstep.StatusFailed)
+			require.Contains(t, view.Error, "undone, says ann")
+			require.Equal(t, []int{1, 1}, []int{r.ran("did"), r.ran("undid")})
+			require.Contains(t, r.exits(0, r.own("effects", thread).end()).stdout, "compensated")
+			_, err = r.client.Retry(t.Context(), thread)
+			require.NoError(t, err)
+			r.wait(thread, superstep.StatusFinished)
+			require.Equal(t, []int{2, 1}, []int{r.ran("did"), r.ran("undid")})
+			var effects superstep.EffectsView
+			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("effects", thread, "-o", "json").end()).stdout), &effects))
+			require.Len(t, effects.Effects, 2)
+			require.Equal(t, []string{"compensated", "committed"}, []string{effects.Effects[0].State, effects.Effects[1].State})
+		})
+	}
+}
+
+// TestWhatCouldNotBeAskedIsOnRecord: a worker is killed with a call under way whose trace is stored nowhere, and then the
+// outside cannot be asked. The run fails; effects lists the key, and a cancellation looks it up and undoes it.
+func TestWhatCouldNotBeAskedIsOnRecord(t *testing.T) {
+	r := newRig(t)
+	r.put("hang")
+	r.putText("effect", "keyed")
+	first := r.graphsWorker("worker-1")
+	thread := testserver.Queue(t)
+	r.again("reconciles", thread, r.steered(), superstep.DurabilityExit)
+	r.until("the call is under way", func() bool { return r.ran("did") == 1 })
+	r.kill(first)
+	r.remove("hang")
+	r.graphsWorker("worker-2") // there is no file "says": the look-up fails
+	r.wait(thread, superstep.StatusFailed)
+	listed := r.exits(0, r.own("effects", thread).end()).stdout
+	require.Contains(t, listed, "unknown")
+	require.Contains(t, listed, "no such file")
+	r.putText("says", "committed")
+	require.NoError(t, <-r.cancelBehind(thread))
+	view := r.wait(thread, superstep.StatusCancelled)
+	require.Equal(t, 1, view.Cancel.Undone)
+	require.Equal(t, []int{1, 1}, []int{r.ran("did"), r.ran("undid")})
+}
+
 // reconciles calls, in its one node, the effect that the file "effect" names.
 func reconciles() *superstep.Graph[work] {
 	effects := map[string]*superstep.Effect[string, string]{
@@ -123,6 +189,15 @@ func steeredEffect(name string, target superstep.EffectTarget) *superstep.Effect
 			notes := map[string]string{"partial": "half of it", "unknown": "who knows"}
 			return superstep.Finding[string]{Status: superstep.FindingStatus(says), Receipt: key, Note: notes[string(says)]}, err
 		},
-		Compensate: func(_ context.Context, _, dir, _ string) error { return noted(dir, "undid") },
+		Compensate: func(ctx context.Context, _, dir, _ string) error {
+			err := noted(dir, "undid")
+			if now, read := os.ReadFile(filepath.Join(dir, "undone-says")); err == nil && read == nil {
+				err = os.WriteFile(filepath.Join(dir, "says"), now, 0o644)
+			}
+			if err != nil {
+				return err
+			}
+			return awaitUntil(ctx, func() bool { return !there(dir, "hang-undo") })
+		},
 	}
 }

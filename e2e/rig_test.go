@@ -195,10 +195,14 @@ func (r *rig) begin(graph string, input any) (thread string) {
 	return thread
 }
 
-// again starts a run on a thread.
-func (r *rig) again(graph, thread string, input any) {
+// again starts a run on a thread, in its graph's mode unless one is given.
+func (r *rig) again(graph, thread string, input any, mode ...superstep.Durability) {
 	r.t.Helper()
-	_, err := r.client.Start(r.t.Context(), superstep.StartRequest{Graph: graph, Thread: thread, Input: encode(r.t, input)})
+	req := superstep.StartRequest{Graph: graph, Thread: thread, Input: encode(r.t, input)}
+	if len(mode) > 0 {
+		req.Durability = mode[0]
+	}
+	_, err := r.client.Start(r.t.Context(), req)
 	require.NoError(r.t, err)
 }
 

@@ -40,7 +40,9 @@ func (t *TaskRun) Ask(ctx context.Context, value, schema pregel.Value, key strin
 
 // AskFor returns the answer to a question, of which it sets ID and Ordinal. While there is none it records the
 // question, once, and returns [ErrInterrupted]; the task then waits, and runs again from its start when an answer came.
-// An answer that does not have the question's schema is an [*AnswerError].
+// A person's answer that does not have the question's schema is set aside, and the question is asked again under an id of
+// its own: the answer was given to an earlier version of the node, which asked for something else. What an event brought
+// that does not have the schema is an [*AnswerError].
 //
 // A question is known by its key, or without one by its ordinal among the questions of its scope, so a node must ask
 // in the same order each time.
@@ -60,6 +62,9 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 		return pregel.Answer{}, &QuestionTooLargeError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread, Bytes: size}
 	}
 	q.ID = t.questionID(&q)
+	for t.isSetAside(q) {
+		q.ID = "q-" + t.hash("question", "again", q.ID)[:8]
+	}
 	answer, err := t.ask(q)
 	if err != nil {
 		for scope := t; scope != nil; scope = scope.parent {
@@ -128,6 +133,13 @@ func (a *attempt) earlyAnswer(q *pregel.Question) (pregel.Answer, bool) {
 		}
 	}
 	return pregel.Answer{}, false
+}
+
+// isSetAside reports whether the answer on record to a person's question does not have the schema that the question has
+// now.
+func (a *attempt) isSetAside(q pregel.Question) bool {
+	answer, ok := a.answers[q.ID]
+	return ok && q.Event == "" && q.Approval == nil && a.checkAnswer(q, answer) != nil
 }
 
 // checkAnswer holds an answer to its question's schema once more: not every way in may have done so.

@@ -129,27 +129,6 @@ func TestAnswersComeBackByID(t *testing.T) {
 	}
 }
 
-func TestAnswerOfTheWrongKindFailsTheNode(t *testing.T) {
-	g := oneNode(calling(func(ctx context.Context, t *TaskRun) error {
-		_, err := t.Ask(ctx, nil, pregel.Value(`{"type":"boolean"}`), "")
-		return err
-	}))
-	task := payTask()
-	out, err := RunAttempt(t.Context(), g, task, Env{Thread: "r-7"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	task.Answers = []pregel.Answer{{QuestionID: out.Questions[0].ID, Value: pregel.Value(`"yes"`)}}
-	_, err = RunAttempt(t.Context(), g, task, Env{Thread: "r-7"})
-	var wrong *AnswerError
-	if !errors.As(err, &wrong) || wrong.Node != "pay" || wrong.Thread != "r-7" || wrong.Question != out.Questions[0].ID {
-		t.Errorf("got %v", err)
-	}
-	if _, again := RetryAfter([]RetryPolicy{{}}, 1, err); again {
-		t.Error("a wrong answer is retried")
-	}
-}
-
 func TestQuestionsInParallelCalls(t *testing.T) {
 	const n = 20
 	g := oneNode(calling(func(ctx context.Context, t *TaskRun) error {

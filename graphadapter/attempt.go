@@ -65,6 +65,9 @@ func (a *attempt) init(g *Graph, task *pregel.Task, env *Env) error {
 		Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
 		Suspect: env.Suspect, Requester: env.Requester,
 	}
+	if env.outer != nil {
+		a.info.Branch = env.outer.outermost().info.Branch // what it asks is new where the task that calls the graph is
+	}
 	if _, a.between, err = DecodeBetween(task.Ledger); err != nil {
 		return err
 	}

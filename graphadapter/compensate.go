@@ -17,6 +17,8 @@ type Compensation struct {
 	Step  int      `json:"step"`
 	// Effect is its ledger entry.
 	Effect ledger.Entry `json:"effect"`
+	// Place is the [pregel.Task.Place] of the task that called it, "" when that is not known any more.
+	Place string `json:"place,omitempty"`
 	// Tried says that an earlier compensation of it was begun.
 	Tried bool `json:"tried,omitempty"`
 }
@@ -54,6 +56,11 @@ type CompensateEnv struct {
 	Journal Journal
 	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
 	Pause time.Duration
+	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside; nil for
+	// nobody.
+	Settling func(until time.Time)
+	// wait waits for an earlier call to settle; nil waits.
+	wait func(context.Context, time.Duration) error
 }
 
 // maxUndoCalls bounds the calls that are made to undo one effect before a person is asked.
@@ -68,7 +75,7 @@ const maxUndoCalls = 5
 //
 // The error is [ErrFenced], or the cause of ctx.
 func (g *Graph) Compensate(ctx context.Context, c Compensation, env CompensateEnv) (Undone, error) {
-	u := undo{of: c, env: env}
+	u := newUndo(c, env)
 	graph, effect, ok := g.effectOf(c)
 	switch {
 	case !ok:
@@ -77,13 +84,17 @@ func (g *Graph) Compensate(ctx context.Context, c Compensation, env CompensateEn
 		return u.open("its parameters are not on record"), nil
 	}
 	u.effect = effect
-	u.own = ledger.Entry{Key: UndoKey(c.Effect.Key), Name: c.Effect.Name, Kind: ledger.KindEffect}
-	if own, known := env.Journal.Entry(u.own.Key); known {
-		u.own, u.recorded = own, true
-	}
 	undone, err := u.run(inUndo(ctx, g, graph, c, env))
 	undone.Calls = u.own.Attempts
 	return undone, err
+}
+
+func newUndo(c Compensation, env CompensateEnv) undo {
+	u := undo{of: c, env: env, own: ledger.Entry{Key: UndoKey(c.Effect.Key), Name: c.Effect.Name, Kind: ledger.KindUndo}}
+	if own, known := env.Journal.Entry(u.own.Key); known {
+		u.own, u.recorded = own, true
+	}
+	return u
 }
 
 // UndoKey is the key of an effect's compensation.
@@ -122,6 +133,8 @@ type undo struct {
 	found    pregel.Value // the receipt that was found
 	note     string
 	failure  error // of the last call
+	// partly says that what is there is to be undone, whole or not: a person has said so.
+	partly bool
 }
 
 func (u *undo) open(reason string) Undone {
@@ -138,8 +151,16 @@ func (u *undo) run(ctx context.Context) (Undone, error) {
 	if u.effect.Compensate == nil {
 		return u.open("the effect has no Compensate"), nil
 	}
+	return u.takeBack(ctx)
+}
+
+// takeBack undoes a write that the outside has.
+func (u *undo) takeBack(ctx context.Context) (Undone, error) {
 	u.finding = ledger.FindingNone
 	for {
+		if u.partly && u.finding == ledger.FindingPartial {
+			u.finding = ledger.FindingCommitted
+		}
 		var own *ledger.Entry
 		if u.recorded {
 			own = &u.own

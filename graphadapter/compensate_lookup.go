@@ -61,12 +61,22 @@ func (u *undo) find(ctx context.Context) (Finding, error) {
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
 func (u *undo) lookUpSettled(ctx context.Context) error {
-	before := u.finding
-	if !pause(ctx, settledAfter(u.of.Effect)) {
+	before, wait := u.finding, settledAfter(u.of.Effect)
+	if u.env.Settling != nil {
+		u.env.Settling(time.Now().Add(wait))
+	}
+	if u.env.wait == nil && !pause(ctx, wait) {
 		return context.Cause(ctx)
+	} else if u.env.wait != nil {
+		if err := u.env.wait(ctx, wait); err != nil {
+			return err
+		}
 	}
 	if err := u.lookUp(ctx); err != nil {
 		return err
+	}
+	if u.partly && u.finding == ledger.FindingPartial {
+		u.finding = ledger.FindingCommitted
 	}
 	switch {
 	case u.finding != before:

@@ -16,6 +16,8 @@ const (
 	StandingActivity = "superstep-standing"
 	// CompensateActivity undoes one effect: a CompensateRequest gives an Undone.
 	CompensateActivity = "superstep-compensate"
+	// RewindActivity finds out where the thread goes on then: a RewindRequest gives a RewindReply.
+	RewindActivity = "superstep-rewind"
 )
 
 // StandingRequest asks for the effects of a thread that are made, or may be, since it last finished.
@@ -51,7 +53,7 @@ func (r *StandingRequest) Page(standing []EffectRecord) StandingReply {
 			reply.More = true
 			break
 		}
-		reply.Effects = append(reply.Effects, Compensation{Graph: e.Graph, Node: e.Node, Step: e.Step, Effect: e.Entry, Tried: e.tried})
+		reply.Effects = append(reply.Effects, Compensation{Graph: e.Graph, Node: e.Node, Step: e.Step, Place: e.place, Effect: e.Entry, Tried: e.tried})
 	}
 	return reply
 }

@@ -75,14 +75,18 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 	}
 	defer c.t.endCall()
 	if recorded, ok := c.t.journal.Entry(c.entry.Key); ok {
+		if recorded.State == ledger.StateCompensated && !recorded.Reported {
+			return nil, c.failed("call", undoneError(recorded.Evidence))
+		}
+		if recorded.State == ledger.StateCompensated {
+			c.entry.Key = keyBehind(recorded.Key)
+			return c.once(ctx)
+		}
 		if err := recorded.SameParams(c.entry.ParamsHash); err != nil {
 			return nil, c.located(err)
 		}
 		if recorded.Params == nil {
 			recorded.Params = c.approvedParams(recorded)
-		}
-		if recorded.State == ledger.StateCompensated {
-			return nil, c.failed("call", Permanent(ErrCompensated))
 		}
 		c.entry, c.recorded = recorded, true
 	}
@@ -91,6 +95,11 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 
 // run follows the table until there is a receipt, an error, or an open question.
 func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
+	if by, ruled := c.undoRuled(); ruled {
+		if err := c.undo(ctx, by); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.probe(ctx); err != nil {
 		return nil, err
 	}
@@ -108,7 +117,9 @@ func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
 			err = c.recover(ctx)
 		case ledger.ActionLookUp:
 			c.evidence = "lookup after crash"
-			err = c.lookUp(ctx)
+			if err = c.lookUp(ctx); err != nil {
+				err = errors.Join(err, c.unseen(ctx, err))
+			}
 		case ledger.ActionWaitSettle:
 			err = c.lookUpSettled(ctx)
 		case ledger.ActionAccept:

@@ -18,6 +18,7 @@ type Effects struct {
 	at   map[string]int
 	news int // counts what was heard
 	done int // news when an invocation last finished the thread; -1 before
+	line presentLine
 }
 
 // EffectRecord is one effect of a thread, as far as it got.
@@ -31,15 +32,24 @@ type EffectRecord struct {
 	Run  string
 	Time time.Time
 
-	tried   bool // to undo it
-	undoing bool // says only what became of its compensation
-	settled int  // its place in the order in which effects came to their states
+	place   string // of the task that called it
+	before  *stand // of the root graph, when the superstep began in which it was called; nil when that is not known
+	undone  bool   // with the run, by a cancellation
+	tried   bool   // to undo it
+	undoing bool   // says only what became of its compensation
+	settled int    // its place in the order in which effects came to their states
 }
 
 // NewEffects returns an Effects of a run. when tells the time of a position in its history.
 func NewEffects(run string, when func(at int64) time.Time) *Effects {
-	return &Effects{run: run, when: when, at: map[string]int{}, done: -1}
+	return &Effects{run: run, when: when, at: map[string]int{}, done: -1, line: newPresentLine()}
 }
+
+// Stands and Made implement [Standing].
+func (e *Effects) Stands(p *pregel.Program, t *pregel.Thread) { e.line.stands(p, t) }
+
+// Made implements [Standing].
+func (e *Effects) Made(r *pregel.Record) { e.line.made(r) }
 
 // Within says that what comes next happens in another run.
 func (e *Effects) Within(run string) { e.run = run }
@@ -47,10 +57,11 @@ func (e *Effects) Within(run string) { e.run = run }
 // Began implements [Recorder]. What the thread knows of tasks that earlier runs left is news only when nothing was
 // heard of it.
 func (e *Effects) Began(_ int64, p *pregel.Program, t *pregel.Thread, _ Durability) {
+	e.line.stands(p, t)
 	for _, l := range p.Ledgers(t) {
 		for _, entry := range effectsIn(l.Ledger) {
 			if _, known := e.at[entry.Key]; !known {
-				e.put(&EffectRecord{Entry: entry, Node: l.Node, Step: l.Step})
+				e.put(&EffectRecord{Entry: entry, Node: l.Node, Step: l.Step, place: l.Place})
 			}
 		}
 	}
@@ -63,25 +74,36 @@ func (e *Effects) Continued(at int64, p *pregel.Program, t *pregel.Thread, d Dur
 
 // Happened implements [Recorder].
 func (e *Effects) Happened(at int64, ev pregel.Event) {
+	if ev.Kind == pregel.EventCheckpoint && ev.Namespace == "" {
+		e.line.made(ev.Checkpoint)
+	}
 	if ev.Kind != pregel.EventLedger {
 		return
 	}
+	tried := undosBegun(ev.Value)
 	for _, entry := range effectsIn(ev.Value) {
-		r := EffectRecord{Entry: entry, Step: ev.Step, Run: e.run, Time: e.when(at), undoing: ev.Task == nil}
+		r := EffectRecord{Entry: entry, Step: ev.Step, Run: e.run, Time: e.when(at), undoing: ev.Task == nil, tried: tried[entry.Key]}
 		if ev.Task != nil {
-			r.Graph, r.Node = ev.Task.Graph, ev.Task.Node
+			r.Graph, r.Node, r.place = ev.Task.Graph, ev.Task.Node, ev.Task.Place()
 		}
 		e.put(&r)
 	}
 }
 
 // Edited implements [Recorder]: an update from outside does nothing to the outside.
-func (e *Effects) Edited(int64, string, *pregel.Record) {}
+func (e *Effects) Edited(_ int64, namespace string, r *pregel.Record) {
+	if namespace == "" {
+		e.line.made(r)
+	}
+}
 
 // Ended implements [Recorder].
-func (e *Effects) Ended(_ int64, s pregel.Status, _ *pregel.Thread) {
+func (e *Effects) Ended(_ int64, s pregel.Status, t *pregel.Thread) {
 	if s == pregel.StatusDone {
 		e.done = e.news
+	}
+	if t != nil {
+		e.line.stands(e.line.program, t)
 	}
 }
 
@@ -99,11 +121,22 @@ func (e *Effects) put(r *EffectRecord) {
 	r.settled = e.news
 	i, known := e.at[r.Key]
 	if !known {
+		if r.before == nil {
+			r.before = e.line.head
+		}
 		e.at[r.Key] = len(e.rows)
 		e.rows = append(e.rows, r)
 		return
 	}
 	old := e.rows[i]
+	if !r.undoing && r.place != "" && !e.line.has(old.before) {
+		old.before = e.line.head // it was left, and the thread has come to it again
+	}
+	r.before, r.undone, r.tried = old.before, old.undone, r.tried || old.tried
+	old.tried = r.tried
+	if r.place == "" {
+		r.place = old.place
+	}
 	switch {
 	case old.State == ledger.StateCompensated:
 		return
@@ -113,6 +146,7 @@ func (e *Effects) put(r *EffectRecord) {
 		entry := old.Entry
 		entry.State, entry.Evidence = r.State, r.Evidence
 		r.tried = old.tried || r.Attempts > 0
+		r.undone = r.State == ledger.StateCompensated
 		r.Entry, r.Graph, r.Node, r.Step, r.undoing = entry, old.Graph, old.Node, old.Step, false
 	}
 	if r.Params == nil { // a ledger that is too large is cut
@@ -126,8 +160,11 @@ func (e *Effects) put(r *EffectRecord) {
 
 // Continue takes in the effects of the thread's next run.
 func (e *Effects) Continue(next *Effects) {
-	before := e.news
+	before, stood := e.news, e.line.head
 	for _, r := range next.rows {
+		if r.before.is(stood) {
+			r.before = stood.goneOn(r.before)
+		}
 		if _, known := e.at[r.Key]; known && r.Run == "" {
 			continue // that run only carried it on
 		}
@@ -140,6 +177,7 @@ func (e *Effects) Continue(next *Effects) {
 	if next.done >= 0 {
 		e.done = before + next.done
 	}
+	e.line.goOn(&next.line)
 	e.run, e.when = next.run, next.when
 }
 
@@ -160,8 +198,7 @@ func (e *Effects) All() []EffectRecord {
 func (e *Effects) Standing() []EffectRecord {
 	var out []EffectRecord
 	for _, r := range e.rows {
-		made := r.State == ledger.StateCommitted || r.State == ledger.StateIntent || r.State == ledger.StateUnknown
-		if made && r.settled > e.done {
+		if made(r) && r.settled > e.done {
 			out = append(out, *r)
 		}
 	}

@@ -172,11 +172,21 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case r.err != nil && ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case r.err != nil:
-		return out, r.err
+		return t.failedWith(out, entries, r.err)
 	}
 	out.Command, out.Routes, out.Cached, out.Drain = r.command, r.routes, r.cached, drain
 	out.Ledger, err = t.lastLedger(entries)
 	return out, err
+}
+
+// failedWith is the end of an attempt that failed. Its ledger counts when no other attempt follows.
+func (t *TaskRun) failedWith(out pregel.Outcome, entries []ledger.Entry, failure error) (_ pregel.Outcome, err error) {
+	told := Reported(entries)
+	if out.Ledger, err = EncodeBetween(told, Between{Suspect: t.info.Suspect}); err != nil {
+		return out, errors.Join(failure, err)
+	}
+	out.Kept = t.kept(told)
+	return out, failure
 }
 
 // lastLedger is what a finished task leaves: its effects, and what became of approvals. It does not run again, so what it

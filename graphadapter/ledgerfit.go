@@ -30,7 +30,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 		}
 	}
 	for i, e := range entries {
-		if e.Kind == ledger.KindEffect {
+		if outside(e) {
 			put(i, slim(e), entrySize(slim(e)))
 		}
 	}
@@ -40,7 +40,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 		}
 	}
 	for i, e := range entries {
-		if e.Kind != ledger.KindEffect {
+		if !outside(e) {
 			put(i, e, sizes[i])
 		}
 	}
@@ -51,6 +51,9 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 	}
 	return fitted, false
 }
+
+// outside reports whether an entry is one of a call that changes the outside.
+func outside(e ledger.Entry) bool { return e.Kind == ledger.KindEffect || e.Kind == ledger.KindUndo }
 
 // entrySize is what an entry takes in a stored ledger, in bytes.
 func entrySize(e ledger.Entry) int {

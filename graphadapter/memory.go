@@ -26,6 +26,26 @@ type history struct {
 	print  string        // the fingerprint of the graph that the thread runs, "" before the first run
 	thread *pregel.Thread
 	past   *Past
+	tells  Standing // nil for nobody
+}
+
+// Standing is told where a thread stands in whoever keeps it in this process, beside what an observer of its runs is told.
+type Standing interface {
+	// Stands: the thread goes on from there, or stands there.
+	Stands(*pregel.Program, *pregel.Thread)
+	// Made: a checkpoint of the root graph was made outside of a run.
+	Made(*pregel.Record)
+}
+
+// stands notes where the thread stands, and the checkpoints of the root graph that were made on the way.
+func (h *history) stands(p *pregel.Program, t *pregel.Thread, made ...*pregel.Record) {
+	if h.tells == nil {
+		return
+	}
+	for _, r := range made {
+		h.tells.Made(r)
+	}
+	h.tells.Stands(p, t)
 }
 
 func newHistory() *history {
@@ -44,6 +64,12 @@ func (m *Memory) Thread(g *Graph, id string) *Thread {
 		m.threads[id] = h
 	}
 	return &Thread{graph: g, id: id, history: h}
+}
+
+// Telling makes the thread tell s where it stands, and returns it.
+func (t *Thread) Telling(s Standing) *Thread {
+	t.history.tells = s
+	return t
 }
 
 // Thread is one thread of a [Memory]. Runs of one thread exclude each other.
@@ -92,9 +118,11 @@ func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts RunOptions) (*
 	past := t.history.past
 	opts.Durability, _ = ModeOf(program.Spec, opts.Durability, false)
 	past.Began(0, program, thread, opts.Durability)
+	t.history.stands(program, thread)
 	loop, err := program.Start(thread, in, opts.engine(), replay, past.observer(opts.Observer))
 	if err != nil {
 		past.thread = t.history.thread
+		t.history.stands(program, past.thread)
 		release()
 		return nil, err
 	}
@@ -114,6 +142,7 @@ func (r *Run) Drive(ctx context.Context) (RunResult, error) {
 	}
 	h.thread = pregel.Newer(h.thread, r.thread)
 	h.past.Ended(0, r.loop.Status(), h.thread)
+	h.stands(r.program, h.thread)
 	if err != nil {
 		return RunResult{}, err
 	}

@@ -36,12 +36,13 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 	}
 	t.history.thread = made.thread
 	t.history.past.edited(&made)
+	t.history.stands(program, made.thread, made.roots()...)
 	return program.Now(made.thread)
 }
 
-// Drop forgets what the thread is about to do: see [pregel.Program.Drop]; with renew, what runs next has new keys: see
-// [pregel.Thread.Renew]. The error is the cause of ctx while a run has the thread.
-func (t *Thread) Drop(ctx context.Context, renew bool) error {
+// Drop forgets what the thread is about to do: see [pregel.Program.Drop]. The error is the cause of ctx while a run has
+// the thread.
+func (t *Thread) Drop(ctx context.Context) error {
 	program, release, err := t.open(ctx)
 	if err != nil {
 		return err
@@ -49,12 +50,30 @@ func (t *Thread) Drop(ctx context.Context, renew bool) error {
 	defer release()
 	h := t.history
 	program.Drop(h.thread)
-	if renew {
-		h.thread.Renew()
-	}
 	h.past.Began(0, program, h.thread, "")
 	h.past.Ended(0, pregel.StatusDrained, h.thread)
+	h.stands(program, h.thread)
 	return nil
+}
+
+// Rewind lets the thread, whose effects have been undone, go on where it was before, and returns the checkpoint that it has
+// made: see [GoBack]. The error is the cause
+// of ctx while a run has the thread.
+func (t *Thread) Rewind(ctx context.Context, to Rewound) (*pregel.Record, error) {
+	program, release, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	h := t.history
+	made := GoBack(program, h.thread, to)
+	h.past.Began(0, program, h.thread, "")
+	if made != nil {
+		h.past.Edited(0, "", made)
+	}
+	h.past.Ended(0, pregel.StatusDrained, h.thread)
+	h.stands(program, h.thread)
+	return made, nil
 }
 
 // KeepUndone is the function of that name for the thread. The error is the cause of ctx while a run has the thread.
@@ -118,6 +137,17 @@ func (m *edits) apply(path []string, updates []StateUpdate) error {
 		m.spaces, m.records = append(m.spaces, e.Namespace()), append(m.records, r)
 	}
 	return err
+}
+
+// roots are the records of the root graph.
+func (m *edits) roots() []*pregel.Record {
+	var out []*pregel.Record
+	for i, r := range m.records {
+		if m.spaces[i] == "" {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // edited takes in what edits made.

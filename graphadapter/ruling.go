@@ -12,7 +12,8 @@ import (
 )
 
 // Reconcile is the value of the question that asks a person about an effect. The answer is an object: action is "done",
-// "repeat" or "fail", and receipt, with "done", what the effect returns.
+// "repeat" or "fail", or "undo" where what the outside has is not whole and the effect has a Compensate; and receipt, with
+// "done", what the effect returns.
 type Reconcile struct {
 	// Kind is always "reconcile": it tells this question from those that nodes ask.
 	Kind   string `json:"kind"`
@@ -29,15 +30,22 @@ type Reconcile struct {
 }
 
 // rulingSchema is the JSON schema of the answer to a [Reconcile] question.
-var rulingSchema = pregel.Value(`{"type":"object","additionalProperties":false,"required":["action"],"properties":{` +
-	`"action":{"type":"string","enum":["done","repeat","fail"],"description":"done: the outside has it; repeat: it ` +
-	`does not have it, call again with the same key; fail: stop, the node fails"},` +
-	`"receipt":{"description":"with done: the receipt that the effect returns; without it the one that was found"}}}`)
+func rulingSchema(undo bool) pregel.Value {
+	action, means := "", ""
+	if undo {
+		action, means = `,"undo"`, "; undo: take back what the outside has of it, then stop"
+	}
+	return pregel.Value(`{"type":"object","additionalProperties":false,"required":["action"],"properties":{` +
+		`"action":{"type":"string","enum":["done","repeat","fail"` + action + `],"description":"done: the outside has it; repeat: it ` +
+		`does not have it, call again with the same key; fail: stop, the node fails` + means + `"},` +
+		`"receipt":{"description":"with done: the receipt that the effect returns; without it the one that was found"}}}`)
+}
 
 // What a person can answer; anything else is to stop.
 const (
 	rulingDone   = "done"
 	rulingRepeat = "repeat"
+	rulingUndo   = "undo"
 )
 
 // ruling is a person's answer.
@@ -64,7 +72,7 @@ func (c *effectCall) askPerson(ctx context.Context) error {
 
 // ruling asks a person about the effect, and returns what that one says and who it is.
 func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error) {
-	key := fmt.Sprintf("%s%s/%d", doubtPrefix, c.entry.Key, c.entry.Rulings)
+	key := c.doubtKey()
 	question, err := encode(Reconcile{
 		Kind:   "reconcile",
 		Ask:    fmt.Sprintf("Did %s happen? %s", c.entry.Name, c.reason),
@@ -74,18 +82,14 @@ func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error
 	if err != nil {
 		return r, "", c.failed("ask a person", err)
 	}
-	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, Value: question, Schema: rulingSchema})
+	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, Value: question, Schema: rulingSchema(c.undoable())})
 	if err != nil {
 		return r, "", err
 	}
 	if err := json.Unmarshal(answer.Value, &r); err != nil {
 		return r, "", c.failed("read the answer", Permanent(err))
 	}
-	by = answer.By
-	if by == "" {
-		by = "a person"
-	}
-	return r, by, nil
+	return r, orAPerson(answer.By), nil
 }
 
 // masked hides the parameters that nobody is shown when the call asks for an approval.
@@ -147,6 +151,10 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 	case rulingRepeat:
 		c.entry = ruled
 		return c.call(ctx)
+	case rulingUndo:
+		if c.effect.Compensate != nil {
+			return c.undo(ctx, by)
+		}
 	}
 	if err := c.record(ctx, ruled); err != nil {
 		return c.failed("record the answer", err)

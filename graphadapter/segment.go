@@ -124,6 +124,9 @@ func (g *Graph) programFor(req *SegmentRequest) (*pregel.Program, error) {
 	if req.Spec == nil {
 		return g.Program()
 	}
+	if err := g.CheckFields(req.Spec); err != nil {
+		return nil, err
+	}
 	program, err := pregel.Compile(req.Spec, g.AllReducers())
 	var reducer *pregel.UnknownReducerError
 	if errors.As(err, &reducer) {

@@ -71,7 +71,7 @@ func (s *Segment) keep(ctx context.Context) bool {
 
 // arrived implements guard: it records an outcome, and reports whether it is to be delivered.
 func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
-	returned := s.isReturned(t) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
+	returned := s.isReturned(t) || s.strays(t, o) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
 	d, encoded := s.fit(t, o)
 	if returned || s.bytes > 0 && s.bytes+len(encoded) > maxOutcomeBytes {
 		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
@@ -86,6 +86,11 @@ func (s *Segment) arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 	}
 	s.leaving = s.leaving || len(o.Questions) > 0
 	return d.Outcome, true
+}
+
+// strays reports whether a task has written what the run's graph has no field for: an activity of its own gives it back.
+func (s *Segment) strays(t *pregel.Task, o pregel.Outcome) bool {
+	return s.req.Spec != nil && s.graph.CheckWrites(s.req.Spec, t, o.Update) != nil
 }
 
 // isStopped reports whether the task did not come to an end of its own.

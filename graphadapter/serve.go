@@ -13,9 +13,19 @@ type UnservedError struct {
 	Graph, Node string
 	// Missing says what is not there: "subgraph", "node", "error handler", "branch 1".
 	Missing string
+	// Field says which field of the state is another one here than in the run; "" when something is Missing.
+	Field string
 }
 
 func (e *UnservedError) Error() string {
+	if e.Field != "" {
+		where := ""
+		if e.Node != "" {
+			where = fmt.Sprintf("node %q of ", e.Node)
+		}
+		return fmt.Sprintf("this worker cannot run %sgraph %q as the run began with it: %s: run a worker built with the version of the "+
+			"graph that the run was started with", where, e.Graph, e.Field)
+	}
 	return fmt.Sprintf("this worker does not serve node %q of graph %q (it has no such %s): run a worker built with "+
 		"the version of the graph that the run was started with", e.Node, e.Graph, e.Missing)
 }

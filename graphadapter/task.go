@@ -153,10 +153,31 @@ func (t *TaskRun) EffectKey(name, key string) string { return t.callKey(ledger.K
 
 // callKey numbers one call. A given key is the task's, wherever in it the call is made; an ordinal is the scope's.
 func (t *TaskRun) callKey(kind ledger.Kind, name, key string) string {
+	line, renewals := pregel.Renewals(t.outermost().info.Branch)
+	place := []string{"ordinal", t.scope, ""}
 	if key != "" {
-		return t.hash("call", string(kind), name, "key", key)[:keyLength]
+		place = []string{"key", key}
+	} else {
+		place[2] = t.next("call", string(kind), name)
 	}
-	return t.hash("call", string(kind), name, "ordinal", t.scope, t.next("call", string(kind), name))[:keyLength]
+	first := t.hashOn(line, append([]string{"call", string(kind), name}, place...)...)[:keyLength]
+	if kind != ledger.KindEffect {
+		return first // what was remembered is forgotten with the tasks that were to begin anew
+	}
+	return t.renewedKey(first, renewals)
+}
+
+// renewedKey is the key of an effect's call on a renewed branch: what was made before has been undone, so the call is
+// another write, unless the task is left with the earlier one.
+func (t *TaskRun) renewedKey(first string, renewals []string) string {
+	key := first
+	for _, renewal := range renewals {
+		if _, left := t.journal.Entry(key); left {
+			return key
+		}
+		key = hashOf("renewed", first, renewal)[:keyLength]
+	}
+	return key
 }
 
 // keyLength is 128 bits in hex: short enough for people and for the key fields of other systems.
@@ -174,6 +195,13 @@ func (t *TaskRun) next(name ...string) string {
 
 // hash names something of this task: the same in every execution of it, another in every other task and thread.
 func (t *TaskRun) hash(parts ...string) string { return t.info.hash(parts...) }
+
+// hashOn is hash on another branch.
+func (t *TaskRun) hashOn(branch string, parts ...string) string {
+	place := t.info
+	place.Branch = branch
+	return place.hash(parts...)
+}
 
 func (i *Info) hash(parts ...string) string {
 	place := []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path}

@@ -2,7 +2,6 @@ package graphadapter
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"superstep.dev/graphadapter/ledger"
@@ -92,20 +91,26 @@ func (a *attempt) own(key string) error {
 	return ErrYielded
 }
 
-// ErrCompensated is what a call of an effect returns whose key belongs to a write that was undone.
-var ErrCompensated = errors.New("the write under this key was undone: use another key to make it again")
-
-// KeepUndone tells a thread what became of an effect under a thread-wide key: its tasks are given what it keeps, and must
-// not take an undone write for a made one. No task may own the key.
+// KeepUndone tells a thread what became of an effect under a thread-wide key that was to be undone: its tasks are given
+// what it keeps, and must not take an undone write for a made one, nor make one a second time that stands. No task may own
+// the key.
 func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence string) error {
-	if _, keeps := t.Kept(c.Effect.Key); !keeps || state == c.Effect.State {
+	if !c.Effect.ThreadWide {
+		return nil
+	}
+	if _, keeps := t.Kept(c.Effect.Key); keeps && state == c.Effect.State {
 		return nil
 	}
 	e := slim(c.Effect)
 	e.State, e.Evidence = state, clip.Text(evidence, maxKeptEntry/4)
+	e.Reported = state == ledger.StateCompensated
 	v, err := encode(e)
 	if err != nil {
 		return err
 	}
 	return t.Keep(e.Key, v)
 }
+
+// keyBehind is the key of the write that is made again after the one of that key was undone: a target that knows the key
+// would answer with the receipt of a write that is not there.
+func keyBehind(undone string) string { return hashOf("behind", undone)[:keyLength] }

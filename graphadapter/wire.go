@@ -20,6 +20,9 @@ type NodeRequest struct {
 	Context pregel.Value `json:"context,omitempty"`
 	// Requester is on whose behalf the run is, "" when nobody said.
 	Requester string `json:"requester,omitempty"`
+	// Print is the [Fingerprint] of the graph that the run goes on with. A worker that has another asks the run for its
+	// Spec.
+	Print string `json:"print,omitempty"`
 	// Suspect says that the thread continues a run that ended with this task perhaps under way.
 	Suspect bool `json:"suspect,omitempty"`
 	// Behind is Env.Behind in milliseconds.
@@ -49,6 +52,15 @@ type NodeProgress struct {
 	Lost bool `json:"lost,omitempty"`
 	// Returns is how large the result is that the task is about to return, 0 while that is not known: see NodeRequest.ReturnBytes.
 	Returns int `json:"returns,omitempty"`
+	// Settling is what a compensation waits for, nil when it does not wait.
+	Settling *Settling `json:"settling,omitempty"`
+}
+
+// Settling is the wait of a compensation for an earlier call of its effect, which may show in the outside until then.
+type Settling struct {
+	Effect string    `json:"effect"`
+	Key    string    `json:"key"`
+	Until  time.Time `json:"until"`
 }
 
 // HistoryRoom is how many bytes of history a run fills at most. The server ends a run at 50 MiB, without a word: the rest is for

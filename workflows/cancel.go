@@ -64,6 +64,14 @@ type Cancellation struct {
 	Gone int `json:"gone,omitempty"`
 	// Problem says why not all effects were looked at, "" when they were.
 	Problem string `json:"problem,omitempty"`
+	// Checkpoint is the one before the oldest superstep of which a write was undone, as a copy that is the thread's newest:
+	// the thread goes on from there. It is "" when that superstep was the one under way.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Renewed says that what runs next on the thread has keys that nothing had before.
+	Renewed bool `json:"renewed,omitempty"`
+	// Halted says why the thread cannot go on by itself, although effects were undone: it stands behind them. It is "" when
+	// it can.
+	Halted string `json:"halted,omitempty"`
 }
 
 // LeftEffect is an effect that a cancellation did not undo.

@@ -38,13 +38,12 @@ type parked struct {
 }
 
 // compensate undoes the effects of the thread since it last finished, the newest receipt first, one after the other. Then
-// it waits for people to decide about those that no program can undo. The thread's next tasks have new keys: what they
-// call is another write than the one that was undone.
+// it waits for people to decide about those that no program can undo. The thread goes on before the oldest superstep of
+// which a write was undone, and its next tasks have new keys: what they call is another write than the one that was undone.
 func (r *run) compensate(ctx workflow.Context) {
 	// The run is cancelled; its end outlasts that.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	r.cancel.undoing = true
-	r.thread.Renew()
 	r.rests(ctx, StatusRunning)
 	for seen, more := 0, true; more; {
 		var page graphadapter.StandingReply
@@ -55,6 +54,7 @@ func (r *run) compensate(ctx workflow.Context) {
 		}
 	}
 	r.decide(ctx)
+	r.goBack(ctx)
 	if r.segments.suspect.Lost && r.cancel.asked.Problem == "" {
 		r.cancel.asked.Problem = problemUnstored
 	}
@@ -87,15 +87,50 @@ func (r *run) standingEffects(ctx workflow.Context, seen int) (page graphadapter
 	return page, page.More
 }
 
-// apart runs an activity that is no task, and gives up waiting when somebody wants the run to end.
-func (r *run) apart(ctx workflow.Context, name, queue, summary string, reply, req any) error {
-	bounded, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+// goBack lets the thread go on before the oldest superstep of which a write was undone: its state says that the write is
+// there. Which that is, and how the thread stood then, an activity reads from the thread's runs. Until it has, the run
+// does not end, also when somebody wants it to: the thread would go on behind a write that is not there.
+func (r *run) goBack(ctx workflow.Context) {
+	var reply graphadapter.RewindReply
+	asked := r.cancel.asked
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, apartOptions("", "where the thread goes on")),
+		graphadapter.RewindActivity, graphadapter.RewindRequest{Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
+	var to graphadapter.Rewound
+	if err == nil {
+		to, err = reply.Read(r.program)
+	}
+	if err != nil {
+		asked.Halted = err.Error()
+		return
+	}
+	if asked.Renewed = to.Undone; to.Undone && !r.segments.suspect.Lost {
+		r.segments.suspect = graphadapter.Suspicion{} // what may have run had other keys
+	}
+	made := graphadapter.GoBack(r.program, r.thread, to)
+	if made == nil {
+		return
+	}
+	asked.Checkpoint = made.Checkpoint.ID
+	r.lines.add(r.program, made, workflow.Now(ctx))
+	if r.sink != nil {
+		r.sink.Edited(position(ctx), "", made)
+	}
+}
+
+// apartOptions are those of an activity that is no task.
+func apartOptions(queue, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
 		TaskQueue: queue, StartToCloseTimeout: attemptBound, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
 		},
 		Summary: summary,
-	}))
+	}
+}
+
+// apart runs an activity that is no task, and gives up waiting when somebody wants the run to end.
+func (r *run) apart(ctx workflow.Context, name, queue, summary string, reply, req any) error {
+	bounded, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, apartOptions(queue, summary)))
 	future := workflow.ExecuteActivity(bounded, name, req)
 	_ = workflow.Await(ctx, func() bool { return future.IsReady() || r.cancel.enough })
 	if !future.IsReady() {
@@ -166,6 +201,9 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+reason)
 	r.audit(ctx, trail.Left(p.of, reason))
 	asked := r.cancel.asked
+	if err := graphadapter.KeepUndone(r.thread, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
+		workflow.GetLogger(ctx).Error("the thread does not know that an effect stands", "key", p.of.Effect.Key, "error", err)
+	}
 	if len(asked.Left) >= maxLeft {
 		asked.More++
 		return

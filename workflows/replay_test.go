@@ -7,6 +7,7 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -18,7 +19,11 @@ func replay(t *testing.T, h *historypb.History, graphs ...*graphadapter.Graph) e
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
 	workflows.NewGraphs(graphs, nil).Leading(workflows.Leader{Name: "leader"}).Register(replayer)
-	return replayer.ReplayWorkflowHistory(silent{}, h)
+	// Ids of questions are made of the thread's: a run that is answered goes on only under its own.
+	thread := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+	return replayer.ReplayWorkflowHistoryWithOptions(silent{}, h, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: thread},
+	})
 }
 
 // TestReplay: every run ever recorded goes on under this version. One that does not would be stuck after a deploy.

@@ -115,6 +115,24 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 
 func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graphadapter.SegmentRequest {
 	s := &r.segments
+	if r.loop.Step() == r.suspectStep {
+		for _, t := range r.tasks.queue {
+			s.suspect.Tasks = append(s.suspect.Tasks, t.Key())
+		}
+	}
+	req := graphadapter.SegmentRequest{
+		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: r.print(), Loop: suspended,
+		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
+		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
+		Pack: true, MarkBefore: r.markBefore(),
+	}
+	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
+	return req
+}
+
+// print is the fingerprint of the graph that the run goes on with.
+func (r *run) print() string {
+	s := &r.segments
 	if s.print == "" {
 		print, err := graphadapter.Fingerprint(r.in.Spec)
 		if err != nil {
@@ -122,19 +140,7 @@ func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graph
 		}
 		s.print = print
 	}
-	if r.loop.Step() == r.suspectStep {
-		for _, t := range r.tasks.queue {
-			s.suspect.Tasks = append(s.suspect.Tasks, t.Key())
-		}
-	}
-	req := graphadapter.SegmentRequest{
-		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print, Loop: suspended,
-		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
-		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
-		Pack: true, MarkBefore: r.markBefore(),
-	}
-	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
-	return req
+	return s.print
 }
 
 func (r *run) segmentOptions(first *pregel.Task) workflow.ActivityOptions {

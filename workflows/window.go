@@ -200,7 +200,7 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 		sent.State = nil // a Send's node sees its argument only
 	}
 	req := graphadapter.NodeRequest{
-		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent,
+		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent, Print: r.print(),
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect:     r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task)),
 		Behind:      r.behind(ctx),

@@ -19,6 +19,8 @@ const (
 	KindTask Kind = "task"
 	// KindEffect is a write to the outside.
 	KindEffect Kind = "effect"
+	// KindUndo is the call that undoes a write to the outside.
+	KindUndo Kind = "undo"
 )
 
 // State is how far an entry got.
@@ -64,6 +66,9 @@ type Entry struct {
 	Rulings int `json:"rulings,omitempty"`
 	// Evidence says in words how a state other than by our own call came about: "lookup after crash".
 	Evidence string `json:"evidence,omitempty"`
+	// Reported says of a compensated entry that its task has ended, with the error that the write is undone: whoever runs
+	// the task again wants another write.
+	Reported bool `json:"reported,omitempty"`
 	// Approved says which decision the call is made by; nil for one that needed none.
 	Approved *Approved `json:"approved,omitempty"`
 }

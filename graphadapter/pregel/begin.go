@@ -224,6 +224,9 @@ func (l *Loop) takeInput(value Value) error {
 		next.Branch = l.thread.newBranch()
 	}
 	l.work, l.replaying = next, false
+	if l.root == l {
+		l.thread.left = nil // what the thread was about to do, nobody comes to any more
+	}
 	l.save(SourceInput)
 	return nil
 }

@@ -22,6 +22,7 @@ func (e *Edit) Apply(routes [][]Target) ([]*Record, error) {
 		return nil, err
 	}
 	e.keep(made[len(made)-1])
+	e.thread.left = nil
 	return made, nil
 }
 

@@ -55,6 +55,9 @@ func (l *Loop) know(tr *taskRun, t *Task, unknown *TaskRecord) {
 	if tr.rec == unknown && l.forgets != nil && len(l.forgets.rec.Inner) > 0 {
 		tr.rec.Ledger = l.forgets.rec.Inner[t.Key()]
 	}
+	if tr.rec == unknown && tr.rec.Ledger == nil && len(l.thread.left) > 0 {
+		tr.rec.Ledger = l.thread.left[t.Place()]
+	}
 	l.takeEarly(tr)
 	t.Answers, t.Ledger = l.answers(tr.rec), tr.rec.Ledger
 }

@@ -14,6 +14,7 @@ type Thread struct {
 	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
 	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
 	filled int                // bytes of kept, keys included
+	left   map[string]Value   // see SetLeft; it is replaced, never changed
 	seq    int
 	passed bool // Head is not the newest checkpoint any more: what goes on from it is a line of its own
 }
@@ -97,8 +98,8 @@ func (t *Thread) remembered() map[string]*Record {
 
 // Copy returns a thread that may go on independently of t: to try what must not half happen.
 func (t *Thread) Copy() *Thread {
-	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), filled: t.filled, seq: t.seq,
-		passed: t.passed}
+	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), filled: t.filled, left: t.left,
+		seq: t.seq, passed: t.passed}
 	if t.Head != nil {
 		c.Head = t.Head.clone()
 	}

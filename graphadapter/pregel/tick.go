@@ -14,7 +14,9 @@ func (l *Loop) tick() {
 	}
 	l.tickEvent(planned)
 	if len(planned) == 0 {
-		l.status = StatusDone
+		if l.status = StatusDone; l.root == l {
+			l.thread.left = nil
+		}
 		return
 	}
 	if l.root.drain != "" {
