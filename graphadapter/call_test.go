@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -50,7 +51,7 @@ func TestACallTellsTheTruthBeforeItsTimerDoes(t *testing.T) {
 			return c.Check()
 		},
 		"a context that is made of it": func(ctx context.Context) error {
-			made, cancel := context.WithCancel(context.WithValue(ctx, "key", "value"))
+			made, cancel := context.WithCancel(context.WithValue(ctx, taskKey{}, nil))
 			defer cancel()
 			return context.Cause(made)
 		},
@@ -73,8 +74,12 @@ func TestACallTellsTheTruthBeforeItsTimerDoes(t *testing.T) {
 // TestACallByTheWallClock: while a machine sleeps the monotonic clock stands still and the wall clock does not.
 func TestACallByTheWallClock(t *testing.T) {
 	now := time.Now()
-	asleep := time.Now().Round(0).Add(time.Hour) // a reading of the wall clock alone
-	if got := Elapsed(now, asleep); got < time.Hour-time.Minute {
+	asleep := now.Add(time.Hour)
+	(*[2]uint64)(unsafe.Pointer(&asleep))[1] -= uint64(time.Hour) // its monotonic reading is that of now: no clock can be set here
+	if asleep.Sub(now) != 0 || asleep.Round(0).Sub(now.Round(0)) != time.Hour {
+		t.Fatalf("a time has become something else: %v and %v apart", asleep.Sub(now), asleep.Round(0).Sub(now.Round(0)))
+	}
+	if got := Elapsed(now, asleep); got != time.Hour {
 		t.Errorf("an hour asleep counts as %v", got)
 	}
 	if got := Elapsed(now.Add(-time.Minute), now); got != time.Minute {
