@@ -22,6 +22,8 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 	}
 	in := workflows.GraphInput{Graph: req.Graph, Input: inputOf(req)}
 	switch {
+	case last != nil && req.NewThread:
+		return ThreadView{}, notNew(req)
 	case last == nil && req.Checkpoint != "":
 		return ThreadView{}, noCheckpoint(req.Graph, req.Thread, req.Checkpoint)
 	case last == nil && req.Input == nil && req.Control == nil:
@@ -58,6 +60,12 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 
 func inputOf(req StartRequest) pregel.Input {
 	return pregel.Input{Value: req.Input, Resume: req.Resume, Control: req.Control}
+}
+
+func notNew(req StartRequest) error {
+	return &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread,
+		Message: fmt.Sprintf("there is a thread %q already, and a new one was asked for", req.Thread), Do: "Look at it, or take another id",
+		Command: []string{"show", req.Thread}}
 }
 
 func notBegun(req StartRequest) error {
