@@ -25,7 +25,6 @@ const (
 	rowForkMemory      = "fork-memory"
 	rowCorrected       = "corrected-answer"
 	rowMemoryTwice     = "memory-twice"
-	rowMemoryWithin    = "memory-within-forgetful"
 	rowExitUntracked   = "exit-untracked"
 )
 
@@ -192,8 +191,6 @@ func (v *view) see(e pregel.Event) {
 		v.w.note(rowForkMemory) // on a line of its own it has the memory of that line
 	case e.Kind == pregel.EventInterrupt && e.Task != nil:
 		v.question(e)
-	case e.Kind == pregel.EventCheckpoint && v.forgetsAround(e.Nodes):
-		v.w.note(rowMemoryWithin)
 	case e.Kind == pregel.EventTaskEnd && e.Error != nil && strings.Contains(e.Error.Message, "remembers, and runs twice"):
 		v.w.note(rowMemoryTwice)
 	}
@@ -215,16 +212,6 @@ func (v *view) question(e pregel.Event) {
 	case v.w.scalars[v.thread] == v.begun && v.in.Value == nil:
 		v.w.note(rowStaleAnswer)
 	}
-}
-
-// forgetsAround reports whether a subgraph that remembers is within one that keeps nothing.
-func (v *view) forgetsAround(nodes []string) bool {
-	for i := range nodes {
-		if sub, ok := v.at(nodes[:i+1]); ok && sub.Spec.Memory == pregel.MemoryThread && v.within(nodes[:i], pregel.MemoryNone) {
-			return true
-		}
-	}
-	return false
 }
 
 // at is the subgraph at a path of nodes.
