@@ -8,6 +8,8 @@ FIRST := first time: compiling the embedded Temporal server takes four to seven 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
 FREEZES ?= 100
+# How many calls are frozen while they prepare.
+LATE ?= 200
 
 # How long the thread of make soak is, how often it asks, and how often a worker is killed.
 SUPERSTEPS ?= 20000
@@ -21,7 +23,7 @@ help:
 	@echo 'make test    formatting, vet, linters, determinism, and every test against a real server'
 	@echo 'make race    the tests once more, with the race detector'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
-	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); a quarter of an hour, N=20 a minute'
+	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); twenty minutes, N=20 two'
 	@echo 'make soak    one thread of $(SUPERSTEPS) supersteps whose workers are killed; a quarter of an hour, SUPERSTEPS=2000 QUESTIONS=20 two minutes'
 	@echo 'make build   the commands, in ./bin'
 	@echo '($(FIRST))'
@@ -70,10 +72,11 @@ build:
 bench:
 	$(GO) run ./bench
 
-# Built and run, as the demo is. FREEZES follows a smaller N.
+# Built and run, as the demo is. FREEZES and LATE follow a smaller N.
 chaos:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/chaos ./e2e/chaos
-	exec $(BIN)/chaos -n $(N) -freezes $(shell [ $(N) -lt $(FREEZES) ] && echo $(N) || echo $(FREEZES))
+	exec $(BIN)/chaos -n $(N) -freezes $(shell [ $(N) -lt $(FREEZES) ] && echo $(N) || echo $(FREEZES)) \
+		-late $(shell [ $(N) -lt $(LATE) ] && echo $(N) || echo $(LATE))
 
 soak:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/soak ./e2e/soak

@@ -23,6 +23,8 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 	}
 	in := workflows.GraphInput{Graph: req.Graph, Input: inputOf(req), Asked: askedOf(req.By, req.Reason, req.Token)}
 	switch {
+	case last != nil && req.NewThread:
+		return ThreadView{}, notNew(req)
 	case last == nil && req.Checkpoint != "":
 		return ThreadView{}, noCheckpoint(req.Graph, req.Thread, req.Checkpoint)
 	case last == nil && req.Input == nil && req.Control == nil:
@@ -79,6 +81,12 @@ func (c *Client) mayBegin(ctx context.Context, last *lastRun, in workflows.Graph
 
 func inputOf(req StartRequest) pregel.Input {
 	return pregel.Input{Value: req.Input, Resume: req.Resume, Control: req.Control}
+}
+
+func notNew(req StartRequest) error {
+	return &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread,
+		Message: fmt.Sprintf("there is a thread %q already, and a new one was asked for", req.Thread), Do: "Look at it, or take another id",
+		Command: []string{"show", req.Thread}}
 }
 
 func notBegun(req StartRequest) error {

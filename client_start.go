@@ -42,7 +42,7 @@ func (c *Client) Start(ctx context.Context, req StartRequest) (ThreadView, error
 
 func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartRequest) (ThreadView, error) {
 	if req.Thread == "" {
-		req.Thread = newThreadID(req.Graph)
+		req.Thread, req.NewThread = NewThreadID(req.Graph), true
 	}
 	if err := checkStart(req); err != nil {
 		return ThreadView{}, err
@@ -66,13 +66,13 @@ func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartR
 	}
 }
 
-func newThreadID(graph string) string { return graph + "-" + uuid.NewString()[:8] }
-
 func checkStart(req StartRequest) error {
 	e := &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread}
 	switch {
-	case len(req.Thread) > maxThreadID:
-		e.Message = fmt.Sprintf("a thread id has at most %d bytes, this one has %d", maxThreadID, len(req.Thread))
+	case threadIDProblem(req.Thread) != "":
+		e.Message = threadIDProblem(req.Thread)
+	case req.NewThread && req.Checkpoint != "":
+		e.Message = "a thread that must be new has no checkpoint to begin at"
 	case strings.HasPrefix(req.Thread, deskPrefix):
 		e.Message = fmt.Sprintf("thread ids that start with %q are taken", deskPrefix)
 	case checkAsker(req.Thread, req.By, req.Reason) != nil:

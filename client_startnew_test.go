@@ -69,6 +69,14 @@ func TestANewThreadIsStartedByTheTemporalClient(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, superstep.StatusFinished, view.Status)
 
+			// Whoever wants a new thread goes on with no other.
+			_, err = s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Thread: thread, NewThread: true, Input: []byte(`{}`)})
+			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorContains(t, err, "already")
+			made, err := s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Input: []byte(`{}`)})
+			require.NoError(t, err)
+			require.Regexp(t, `^starting-[a-z2-7]{26}$`, made.Thread)
+
 			// The thread's next run needs a request id of its own, so the Temporal client does not start it.
 			_, err = s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Thread: thread, Input: []byte(`{}`)})
 			require.NoError(t, err)

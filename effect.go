@@ -27,6 +27,17 @@ const (
 	TargetNone = EffectTarget(ledger.TargetNone)
 )
 
+// AfterLoss is what an [Effect] wants done when a worker was lost with a call of it, and the target does not have the write.
+type AfterLoss string
+
+const (
+	// AfterLossRepeat: what Target says. It is the zero value.
+	AfterLossRepeat = AfterLoss(ledger.LossRepeat)
+	// AfterLossAsk: a person decides. A worker that is lost may be frozen and go on when it thaws, with a call that nothing
+	// stops which does not go through a [GuardedTransport]. A call that failed is no lost one.
+	AfterLossAsk = AfterLoss(ledger.LossAsk)
+)
+
 // FindingStatus is what an [Effect]'s Lookup found.
 type FindingStatus string
 
@@ -62,7 +73,11 @@ type Effect[P, R any] struct {
 	Version string
 	// Target is what the outside guarantees; it has to be stated.
 	Target EffectTarget
-	// Do makes the write. It has to hand key to the target and to respect ctx. A receipt says that the write is there.
+	// AfterLoss is for TargetLookupOnly: whether a person is asked after a worker was lost with a call, when the target, asked
+	// again after the call timeout and the settle time, still does not have it. It is also about undoing.
+	AfterLoss AfterLoss
+	// Do makes the write. It has to hand key to the target, and to give ctx to what sends: over HTTP a client with a
+	// [GuardedTransport]; else ask [CheckCall] right before. A receipt says that the write is there.
 	// After an error it may be there or not, and is looked up before anything else; wrap an error in [Permanent] when
 	// repeating the call is pointless.
 	Do func(ctx context.Context, key string, p P) (R, error)
@@ -105,8 +120,9 @@ type callOption func(*callOptions)
 
 func (o callOption) applyCall(c *callOptions) { o(c) }
 
-// WithCallTimeout bounds one Do and one Lookup; the default is 30 s. On Temporal a call is bounded further by the time
-// for which no other worker can have taken over the task.
+// WithCallTimeout bounds one Do and one Lookup; the default is 30 s. Another worker waits that long, and the settle time,
+// before it believes that a call which it does not find was not made. On Temporal the call's context also ends when another
+// worker may have taken the task over.
 func WithCallTimeout(d time.Duration) CallOption {
 	return callOption(func(c *callOptions) { c.Timeout = d })
 }
@@ -184,6 +200,11 @@ func (e *Effect[P, R]) problem() error {
 		return fmt.Errorf("the Version of effect %q has %d bytes, the most is %d", e.Name, len(e.Version), approval.MaxName)
 	case e.Target == TargetLookupOnly && e.Lookup == nil:
 		return fmt.Errorf("effect %q has TargetLookupOnly but no Lookup", e.Name)
+	case !ledger.Loss(e.AfterLoss).Valid():
+		return fmt.Errorf("the AfterLoss of effect %q is %q: superstep.AfterLossRepeat or AfterLossAsk", e.Name, e.AfterLoss)
+	case e.AfterLoss != AfterLossRepeat && e.Target != TargetLookupOnly:
+		return fmt.Errorf("effect %q has an AfterLoss, which is for TargetLookupOnly: a target that is keyed makes a second call "+
+			"a no-op, and about any other a person is asked in any case", e.Name)
 	}
 	return nil
 }

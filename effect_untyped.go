@@ -14,7 +14,8 @@ import (
 )
 
 func (e *Effect[P, R]) adapter() graphadapter.Effect {
-	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: ledger.Target(e.Target), Do: untypedDo(e.Do)}
+	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: ledger.Target(e.Target),
+		AfterLoss: ledger.Loss(e.AfterLoss), Do: untypedDo(e.Do)}
 	if e.Lookup != nil {
 		out.Lookup = untypedLookup(e.Lookup)
 	}

@@ -18,7 +18,7 @@ import (
 // Errors: [ErrBadInput], also when there is a job of that id already; [ErrRunning] when that one runs; [ErrNoWorker] when
 // no worker of the task queue serves the leader; [ErrNoServer].
 func (c *Client) SubmitJob(ctx context.Context, r SubmitJob) (job.View, error) {
-	r.Job.ID, r.RequestID = cmp.Or(r.Job.ID, newThreadID(r.Leader)), cmp.Or(r.RequestID, uuid.NewString())
+	r.Job.ID, r.RequestID = cmp.Or(r.Job.ID, NewThreadID(r.Leader)), cmp.Or(r.RequestID, uuid.NewString())
 	if len(r.RequestID) > maxThreadID {
 		return job.View{}, &Error{Kind: ErrBadInput, Graph: r.Leader,
 			Message: fmt.Sprintf("a request's id has at most %d bytes, this one has %d", maxThreadID, len(r.RequestID))}

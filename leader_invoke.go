@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
@@ -40,7 +38,7 @@ func WithPlanDecisions(decide func(context.Context, job.View) (job.Decision, err
 // Errors: [ErrBadInput] for a job that cannot be carried out; a *[JobError] when it fails, is stopped, or waits for what no
 // option gives: an answer to an expert, a decision on a plan, a larger budget.
 func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...JobOption) (JobAnswer, error) {
-	j.ID = cmp.Or(j.ID, l.name+"-"+uuid.NewString()[:8])
+	j.ID = cmp.Or(j.ID, NewThreadID(l.name))
 	board, err := job.New(j, l.Experts(), time.Now())
 	if err != nil {
 		return JobAnswer{}, jobRefusal(l.name, err)

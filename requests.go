@@ -12,8 +12,10 @@ import (
 // Control with Resume is given; with none the thread goes on where it stands.
 type StartRequest struct {
 	Graph string
-	// Thread is the thread's id, at most 200 bytes; "" makes one.
+	// Thread is the thread's id, see [CheckThreadID]; "" makes one (see [NewThreadID]), of a thread that must be new.
 	Thread string
+	// NewThread refuses, with ErrBadInput, to go on with a thread that is there.
+	NewThread bool `json:",omitempty"`
 	// Input is a JSON object of the graph's input channels. It abandons open questions.
 	Input json.RawMessage
 	// Resume answers open questions, and Control writes and routes from outside without abandoning anything (LangGraph's

@@ -3,7 +3,6 @@ package superstep
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 
 	"superstep.dev/approval"
@@ -67,14 +66,8 @@ func (a answers) as(opts []ReplyOption) answers {
 	return a
 }
 
-const maxThreadID = 200
-
 // newStart checks and encodes what a run begins with.
 func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (StartRequest, error) {
-	if len(thread) > maxThreadID {
-		return StartRequest{}, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: thread,
-			Message: fmt.Sprintf("the thread id has %d bytes, the most is %d", len(thread), maxThreadID)}
-	}
 	r, err := o.start(g.Spec, thread)
 	if err != nil {
 		return StartRequest{}, err

@@ -25,8 +25,8 @@ func (t *Thread[Out]) ID() string { return t.id }
 // questions that are still open. Nil input goes on where the thread stands: behind a breakpoint, or after a failure.
 // It is refused with [ErrRunning] while a run is under way.
 func (t *Thread[Out]) Start(ctx context.Context, input any, opts ...RunOption) error {
-	if t.id == "" {
-		return &Error{Kind: ErrBadInput, Graph: t.graph.Spec.Name, Message: "the thread id is empty"}
+	if err := badThreadID(t.graph.Spec.Name, t.id); err != nil {
+		return err
 	}
 	r, err := newStart(t.graph, t.id, input, runOptionsOf(opts))
 	if err != nil {

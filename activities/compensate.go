@@ -43,7 +43,19 @@ func (n *Nodes) apart(ctx context.Context) (*apart, error) {
 		return nil, err
 	}
 	a := &apart{owner: o, ctx: ctx}
-	a.held, a.free = o.hold(ctx)
+	if o.workersLost() >= graphadapter.MostLosses { // whoever asks says so
+		a.held, a.free = o.hold(ctx)
+		return a, nil
+	}
+	release, err := o.onTrial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held, free := o.hold(ctx)
+	a.held, a.free = held, func() {
+		free()
+		release()
+	}
 	return a, nil
 }
 
@@ -130,13 +142,13 @@ func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateReque
 	if g == nil {
 		return graphadapter.Undone{}, a.unserved(req.Graph)
 	}
-	if a.owner.workersLost() >= lostWorkersBound {
+	if a.owner.workersLost() >= graphadapter.MostLosses {
 		return graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
-			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", lostWorkersBound)}, nil
+			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}, nil
 	}
 	info := a.owner.info
 	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
-		Thread: req.Thread, Context: req.Context, Journal: a.owner,
+		Thread: req.Thread, Context: req.Context, Journal: a.owner, Lease: a.owner,
 		Settling: func(until time.Time) {
 			a.owner.settling(a.held, &graphadapter.Settling{Effect: req.Compensation.Effect.Name, Key: req.Compensation.Effect.Key, Until: until})
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -192,22 +193,26 @@ func TestATaskThatKeepsLosingItsWorkersAsksAPerson(t *testing.T) {
 		t.Run(answer, func(t *testing.T) {
 			t.Parallel()
 			r, calls := newRig(t), &seen[string]{}
-			var line atomic.Bool
-			l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
-				if !line.Load() {
+			var well atomic.Bool
+			var l *line
+			var ready sync.WaitGroup
+			ready.Add(1)
+			l, _ = r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+				ready.Wait()
+				if !well.Load() {
+					// What cannot be recorded is not known to have ended: to the next execution its worker was lost.
+					l.cutOnce(status.Error(codes.InvalidArgument, "no line"))
 					return pregel.Command{}, errors.New("no line")
 				}
 				return logs("done"), memo(ctx, task, "paid", calls)
 			}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true, MaxAttempts: 100}))
-			// What cannot be recorded is not known to have ended: to the next execution its worker was lost.
-			l.cutOff(status.Error(codes.InvalidArgument, "no line"))
+			ready.Done()
 			run := r.start(workflows.GraphInput{Graph: "one"})
 			q := r.question(run)
 			if !strings.Contains(string(q.Value), "10 workers in a row") || q.Node != "work" {
 				t.Errorf("the question is %+v", q)
 			}
-			l.cutOff(nil)
-			line.Store(true)
+			well.Store(true)
 			err := r.client.SignalWorkflow(r.ctx, run.GetID(), "", workflows.SignalResume,
 				workflows.ResumeRequest{ID: "a", Question: q.ID, Value: pregel.Value(answer)})
 			if err != nil {

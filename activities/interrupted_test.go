@@ -122,6 +122,7 @@ func (o *outside) undoable(after func()) *graphadapter.Graph {
 		Log superstep.List[string] `json:"log"`
 	}
 	write := o.effect("outside.write", true)
+	write.Target = superstep.TargetKeyed // others are not called by a worker that the server has never heard
 	write.Compensate = func(ctx context.Context, key, whose, _ string) error {
 		_, err := o.write(ctx, key, "not "+whose)
 		return err

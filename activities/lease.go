@@ -61,7 +61,41 @@ func (l *lease) hold(ctx context.Context) (held context.Context, release func())
 // leaseFrom is how long the task is certainly ours after a heartbeat that was sent at that time. The server gives the
 // task away one timeout after it stored the last one; the node stops a tenth of it before.
 func (l *lease) leaseFrom(sent time.Time) time.Duration {
-	return l.info.HeartbeatTimeout*9/10 - time.Since(sent)
+	return l.allowance() - time.Since(sent)
+}
+
+func (l *lease) allowance() time.Duration { return l.info.HeartbeatTimeout * 9 / 10 }
+
+// Held implements graphadapter.Lease. The timer that ends the held context may be late: a process that was stopped goes on
+// with its code and its timers at once.
+func (l *lease) Held() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lostWhy != nil || l.info.HeartbeatTimeout <= 0 {
+		return l.lostWhy
+	}
+	sent := l.told
+	if sent.IsZero() {
+		sent = l.began
+	}
+	if graphadapter.Elapsed(sent, time.Now()) >= l.allowance() {
+		return graphadapter.ErrFenced
+	}
+	return nil
+}
+
+// Confirm implements graphadapter.Lease: before its first heartbeat the server has heard nothing of this execution, which
+// was perhaps frozen before it began.
+func (l *lease) Confirm(ctx context.Context) error {
+	l.mu.Lock()
+	told := !l.told.IsZero()
+	l.mu.Unlock()
+	if !told {
+		if err := l.store(ctx); err != nil {
+			return err
+		}
+	}
+	return l.Held()
 }
 
 func (l *lease) beat(ctx context.Context) {

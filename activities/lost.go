@@ -10,10 +10,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// lostWorkersBound is how many workers in a row one task may take down before a person is asked: a node that kills its
-// worker would otherwise take down one after the other.
-const lostWorkersBound = 10
-
 // verdict is what a person said about a task that keeps losing its workers.
 type verdict int
 
@@ -28,7 +24,7 @@ func (e *execution) lostWorkers() (*pregel.Question, verdict) {
 	return lostTask{&e.req.Task, e.req.Thread, e.owner.workersLost(), e.req.Suspect}.ask()
 }
 
-// lostTask is a task, of that thread, on which so many workers in a row were lost. It is suspect when the thread
+// lostTask is a task, of that thread, with so many losses in a row (graphadapter.Losses.Counted). It is suspect when the thread
 // continues a run that ended with it.
 type lostTask struct {
 	*pregel.Task
@@ -52,11 +48,11 @@ func (t lostTask) ask() (*pregel.Question, verdict) {
 	if last == givenUp && !t.suspect {
 		return nil, givenUp
 	}
-	if t.lost < lostWorkersBound {
+	if t.lost < graphadapter.MostLosses {
 		return nil, goOn
 	}
 	text, _ := json.Marshal(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",
-		lostWorkersBound, t.Node, t.thread))
+		graphadapter.MostLosses, t.Node, t.thread))
 	return &pregel.Question{ID: t.questionID(asked), Key: graphadapter.LostWorkersKey, Value: text,
 		Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
 }
@@ -79,5 +75,5 @@ func (t lostTask) questionID(asked int) string {
 // lostFor is the failure of a task that a person gave up.
 func lostFor(graph, node string) *pregel.NodeError {
 	return &pregel.NodeError{Type: graphadapter.LostWorkersType, Graph: graph, Node: node,
-		Message: fmt.Sprintf("given up after %d lost workers in a row", lostWorkersBound)}
+		Message: fmt.Sprintf("given up after %d lost workers in a row", graphadapter.MostLosses)}
 }

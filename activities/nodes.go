@@ -141,14 +141,20 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	} else if answer == givenUp {
 		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.owner.emitted()...)
 	}
-	// The lease is renewed as long as the node runs, and its context ends with it: a call needs no bound of its own.
+	free, err := e.owner.onTrial(ctx)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	defer free()
+	// The lease is renewed as long as the node runs, and its context ends with it.
 	held, release := e.owner.hold(ctx)
 	if err := e.fill(held); err != nil {
 		release()
 		return e.ended(ctx, held, nil, err)
 	}
 	outcome, err := graphadapter.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, graphadapter.Env{
-		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Journal: e.owner,
+		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Lost: e.mayGoOn(),
+		Journal: e.owner, Lease: e.owner,
 		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
 		Emit: e.emits.emit(),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
@@ -177,6 +183,12 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 // after a lost worker, the activity or the run was reset, or the thread continues a run that ended badly.
 func (e *execution) suspect() bool {
 	return e.req.Suspect || e.repeated || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+}
+
+// mayGoOn reports whether an execution of this task was lost, and may have called without a trace. In sync mode a call
+// begins when its intent is stored: the ledger knows of it.
+func (e *execution) mayGoOn() bool {
+	return e.req.Lost || e.req.OriginalRunID != e.info.WorkflowExecution.RunID || e.owner.relaxed() && e.owner.hasLost()
 }
 
 // ended turns an attempt's error into the activity's end.
@@ -225,7 +237,7 @@ func (e *execution) stopped(ctx context.Context) (pregel.Outcome, error) {
 // as long as nobody cancels the run: of an activity that waits for its next attempt it then forgets everything.
 func (e *execution) yielded(claim string, b graphadapter.Between) (pregel.Outcome, error) {
 	entries := e.owner.Entries()
-	b.Suspect = e.suspect()
+	b.Suspect, b.Lost = e.suspect(), e.mayGoOn()
 	b.Emitted = graphadapter.KeepEmitted(b.Emitted, e.owner.most)
 	stored, err := graphadapter.EncodeBetween(entries, b)
 	if err != nil {

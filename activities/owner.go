@@ -29,8 +29,8 @@ type owner struct {
 
 // newOwner begins with what the request brings, and what earlier executions of it stored with their heartbeats.
 func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
-	kept.Accounted = min(kept.Accounted, info.Attempt-1) // an activity that was reset counts anew
-	kept.Returns = 0                                     // this execution has made nothing yet
+	kept.Losses = kept.Since(info.Attempt)
+	kept.Returns = 0 // this execution has made nothing yet
 	journal, err := graphadapter.NewTaskJournal(&req.Task)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (o *owner) details() graphadapter.NodeProgress {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := o.progress
-	p.Ledger = nil
+	p.Ledger, p.Losses = nil, p.Ran(time.Since(o.began))
 	if o.mode != graphadapter.DurabilityExit {
 		fitted, _ := graphadapter.FitLedger(o.newsLocked(), o.most)
 		p.Ledger = encoded(fitted)
@@ -105,7 +105,7 @@ func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	if o.mode != graphadapter.DurabilityAsync && o.mode != graphadapter.DurabilityExit {
+	if !o.relaxed() {
 		if err := o.store(ctx); err != nil {
 			return err
 		}
@@ -114,6 +114,11 @@ func (o *owner) Record(ctx context.Context, e ledger.Entry) error {
 		return graphadapter.ErrYielded
 	}
 	return nil
+}
+
+// relaxed reports whether records are not stored before the node goes on.
+func (o *owner) relaxed() bool {
+	return o.mode == graphadapter.DurabilityAsync || o.mode == graphadapter.DurabilityExit
 }
 
 // take puts an entry into the ledger; whole says that heartbeats carry all of it. An intent that none would carry is not
@@ -141,6 +146,10 @@ func (o *owner) take(e ledger.Entry) (whole bool, err error) {
 }
 
 func (o *owner) put(e ledger.Entry) {
+	if _, known := o.journal.Entry(e.Key); !known && o.mode != graphadapter.DurabilityExit { // which stores none
+		o.progress.Lost = o.progress.Lost || o.progress.Any(o.info.Attempt)
+		o.progress.Losses = o.progress.Cleared(o.info.Attempt) // it came further than those before
+	}
 	o.journal.Add(e)
 	o.news[e.Key] = true
 }

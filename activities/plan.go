@@ -49,8 +49,8 @@ func (n *Nodes) Plan(ctx context.Context, call job.PlanCall) (job.PlanReply, err
 	if planner == nil {
 		return job.PlanReply{}, a.elsewhere(fmt.Errorf("this worker does not serve the leader %q", call.Leader))
 	}
-	if a.owner.workersLost() >= lostWorkersBound {
-		return job.PlanReply{}, planFailed(fmt.Errorf("%d workers in a row were lost while it was being asked", lostWorkersBound))
+	if a.owner.workersLost() >= graphadapter.MostLosses {
+		return job.PlanReply{}, planFailed(fmt.Errorf("%d workers in a row were lost while it was being asked", graphadapter.MostLosses))
 	}
 	held := context.WithValue(a.held, outputsKey{}, n.outputsOf(a.owner.info.Namespace))
 	draft, err := plan(held, planner, call.Request)

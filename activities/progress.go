@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -15,24 +16,37 @@ func (o *owner) attempt() int {
 	return o.progress.Failures + 1
 }
 
-// workersLost counts the executions since the last whose end is known.
+// workersLost counts the losses in a row that count against the task.
 func (o *owner) workersLost() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return int(o.info.Attempt - 1 - o.progress.Accounted)
+	return o.progress.Counted(o.info.Attempt)
+}
+
+// onTrial runs the execution on trial if its losses want it; see lease.takeTurn.
+func (o *owner) onTrial(ctx context.Context) (release func(), err error) {
+	o.mu.Lock()
+	losses := o.progress.Losses
+	o.mu.Unlock()
+	return o.takeTurn(ctx, losses, func(change func(graphadapter.Losses) graphadapter.Losses) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.progress.Lost = o.progress.Lost || o.progress.Any(o.info.Attempt)
+		o.progress.Losses = change(o.progress.Losses)
+	})
 }
 
 // hasLost reports whether an execution of the task was lost with its worker.
 func (o *owner) hasLost() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.progress.Lost || o.info.Attempt-1 > o.progress.Accounted
+	return o.progress.Lost || o.progress.Any(o.info.Attempt)
 }
 
 // accountLocked records that how this execution ends is known.
 func (o *owner) accountLocked() {
-	o.progress.Lost = o.progress.Lost || o.info.Attempt-1 > o.progress.Accounted
-	o.progress.Accounted = o.info.Attempt
+	o.progress.Lost = o.progress.Lost || o.progress.Any(o.info.Attempt)
+	o.progress.Losses = o.progress.Ended(o.info.Attempt)
 }
 
 // countFailure records that the node failed and will be tried again after that wait, and what it emitted.

@@ -41,6 +41,7 @@ type line struct {
 	mu    sync.Mutex
 	beats []*workflowservice.RecordActivityTaskHeartbeatRequest
 	cut   error
+	once  bool          // the cut is mended when a task has failed
 	ice   bool          // nothing of its tasks gets through, as if the process were frozen
 	mute  bool          // failures of tasks do not get through, as if the worker had died before it reported them
 	heard chan struct{} // closed at the first heartbeat
@@ -66,8 +67,11 @@ func (l *line) intercept(ctx context.Context, method string, req, reply any, con
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if _, ok := req.(*workflowservice.RespondActivityTaskFailedRequest); ok && l.muted() {
-		return status.Error(codes.InvalidArgument, "no line")
+	if _, ok := req.(*workflowservice.RespondActivityTaskFailedRequest); ok {
+		if l.muted() {
+			return status.Error(codes.InvalidArgument, "no line")
+		}
+		l.mend()
 	}
 	return call(ctx, method, req, reply, conn, opts...)
 }
@@ -77,6 +81,21 @@ func (l *line) cutOff(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = err
+}
+
+// cutOnce makes heartbeats fail until a task reports its failure.
+func (l *line) cutOnce(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut, l.once = err, true
+}
+
+func (l *line) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.once {
+		l.cut, l.once = nil, false
+	}
 }
 
 // muffle keeps failures of tasks from being reported from now on, or no longer.

@@ -51,6 +51,7 @@ type segment struct {
 	progress graphadapter.SegmentProgress
 	record   []byte
 	known    []graphadapter.Delivery
+	counted  int // losses in a row that count against it
 
 	mu        sync.Mutex
 	running   *graphadapter.Segment // nil until it is opened
@@ -63,10 +64,9 @@ type segment struct {
 
 // read takes in what earlier executions of the activity left.
 func (e *segment) read(ctx context.Context) error {
-	reset := e.req.OriginalRunID != e.info.WorkflowExecution.RunID
-	e.repeated = e.info.Attempt > 1 || reset
+	e.repeated = e.info.Attempt > 1 || e.reset()
 	// What a reset took back may have gone further than any record tells.
-	e.req.Suspect.All = e.req.Suspect.All || reset
+	e.req.Suspect.All = e.req.Suspect.All || e.reset()
 	if !activity.HasHeartbeatDetails(ctx) {
 		return nil
 	}
@@ -78,13 +78,29 @@ func (e *segment) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 	}
-	e.progress.Accounted = min(e.progress.Accounted, e.info.Attempt-1) // an activity that was reset counts anew
+	e.progress.Losses = e.progress.Since(e.info.Attempt)
 	return nil
+}
+
+// reset reports whether the run was reset.
+func (e *segment) reset() bool { return e.req.OriginalRunID != e.info.WorkflowExecution.RunID }
+
+// relaxed reports whether records are not stored before the next superstep begins.
+func (e *segment) relaxed() bool {
+	return e.req.Durability == graphadapter.DurabilityAsync || e.req.Durability == graphadapter.DurabilityExit
 }
 
 // run keeps the segment's lease while its supersteps run, and sorts out how it ended.
 func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 	var none graphadapter.SegmentResult
+	e.counted = e.progress.Counted(e.info.Attempt)
+	if e.counted < graphadapter.MostLosses { // else a person is asked
+		release, err := e.onTrial(ctx)
+		if err != nil {
+			return none, err
+		}
+		defer release()
+	}
 	// What ends in order, with the run or this worker, ends the supersteps by itself.
 	held, release := e.hold(context.WithoutCancel(ctx))
 	defer release()
@@ -113,6 +129,15 @@ func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 	return result, nil
 }
 
+// onTrial runs the segment on trial if its losses want it; see lease.takeTurn.
+func (e *segment) onTrial(ctx context.Context) (release func(), err error) {
+	return e.takeTurn(ctx, e.progress.Losses, func(change func(graphadapter.Losses) graphadapter.Losses) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.progress.Losses = change(e.progress.Losses)
+	})
+}
+
 // fill gets what the request goes without.
 func (e *segment) fill(ctx context.Context) error {
 	if err := e.req.Serves(e.graph); err != nil || len(e.req.References) == 0 {
@@ -133,7 +158,8 @@ func (e *segment) fill(ctx context.Context) error {
 func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.Env) {
 	warn := func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
 	return func(t *pregel.Task, env *graphadapter.Env) {
-		env.Use, env.Warn = e.nodes.use(), warn
+		env.Use, env.Warn, env.Lease = e.nodes.use(), warn, e
+		env.Lost = env.Lost || env.Suspect && e.reset() // what a reset took back may have gone further than any record tells
 		if p := e.nodes.publisher(ctx, e.info, e.req.Thread, t); p != nil {
 			env.Emit = p.emit()
 			e.emits.Store(t, p)
@@ -151,11 +177,11 @@ func (e *segment) over(t *pregel.Task) {
 // refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
 // that a person has given up.
 func (e *segment) refuser(running *graphadapter.Segment) func(*pregel.Task) *pregel.Outcome {
-	unaccounted, begins := int(e.info.Attempt-1-e.progress.Accounted), running.Begins()
+	begins := running.Begins()
 	return func(t *pregel.Task) *pregel.Outcome {
 		lost := 0
-		if unaccounted > 0 && slices.Contains(begins, t.Key()) {
-			lost = unaccounted
+		if slices.Contains(begins, t.Key()) {
+			lost = e.counted
 		}
 		question, answer := lostTask{t, e.req.Thread, lost, running.Suspects(t)}.ask()
 		switch {
@@ -180,13 +206,13 @@ func (e *segment) details() []any {
 	case running == nil: // what there was before
 		return []any{progress, record}
 	case e.req.Durability == graphadapter.DurabilityExit:
-		return []any{graphadapter.SegmentProgress{Accounted: progress.Accounted}, []byte(nil)}
+		return []any{graphadapter.SegmentProgress{Losses: progress.Ran(time.Since(e.began))}, []byte(nil)}
 	}
 	now := running.Progress() // before the record: see there
-	now.Accounted = progress.Accounted
+	now.Losses = progress.Ran(time.Since(e.began))
 	stored, deliveries := running.Record()
 	if deliveries > len(e.known) {
-		now.Accounted = max(now.Accounted, e.info.Attempt-1) // the executions before were lost at other tasks
+		now.Losses = now.Cleared(e.info.Attempt) // the executions before were lost at other tasks
 	}
 	return []any{now, stored}
 }
@@ -195,7 +221,7 @@ func (e *segment) details() []any {
 // has said nothing for some time: what must take effect before the next superstep is known then.
 func (e *segment) keep(ctx context.Context) error {
 	switch mode := e.req.Durability; {
-	case mode != graphadapter.DurabilityAsync && mode != graphadapter.DurabilityExit:
+	case !e.relaxed():
 		return e.store(ctx)
 	case e.silence() >= keepEvery:
 		_ = e.send(ctx) // one that fails is followed by the next
@@ -222,7 +248,7 @@ func (e *segment) ended(ctx context.Context, err error) error {
 // givenBack ends this execution without a word about the tasks: another worker takes them.
 func (e *segment) givenBack(ctx context.Context, kind string, err error) error {
 	e.mu.Lock()
-	e.progress.Accounted = e.info.Attempt
+	e.progress.Losses = e.progress.Ended(e.info.Attempt)
 	e.mu.Unlock()
 	if unsent := e.send(ctx); unsent != nil {
 		err = errors.Join(err, unsent)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -38,8 +37,9 @@ type app struct {
 	backend  backend
 	env      envconfig.EnvLookup
 	now      func() time.Time
-	newID    func() string
 	userName func() string
+	// newThread makes the id of a thread that must be new.
+	newThread func(graph string) string
 }
 
 // newApp returns the command line of this process.
@@ -57,8 +57,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 		backend:  temporalBackend(),
 		env:      envconfig.EnvLookupOS,
 		now:      time.Now,
-		newID:    randomID,
 		userName: osUser,
+
+		newThread: superstep.NewThreadID,
 	}
 }
 
@@ -144,20 +145,6 @@ func programName(arg0 string) string {
 		return filepath.Base(arg0)
 	}
 	return arg0
-}
-
-// randomID returns 8 random characters that are easy to read out and to type: no vowels, so no words.
-func randomID() string {
-	const letters = "bcdfghjkmnpqrstvwxz23456789" // 27^8 is about 2^38
-	var b strings.Builder
-	for b.Len() < 8 {
-		var c [1]byte
-		rand.Read(c[:]) // never fails
-		if i := int(c[0]); i < 256/len(letters)*len(letters) {
-			b.WriteByte(letters[i%len(letters)])
-		}
-	}
-	return b.String()
 }
 
 // osUser returns the name of who runs this process, "" when the system does not say.

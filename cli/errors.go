@@ -13,6 +13,21 @@ import (
 // errInterrupted is the kind of an error that Ctrl-C or a termination signal caused.
 var errInterrupted = errors.New("interrupted")
 
+// errNotBegun is the kind of an error that keeps a worker from serving and lies on its own machine.
+var errNotBegun = errors.New("the worker could not begin")
+
+// notBegun says what keeps a worker from serving.
+type notBegun struct {
+	flag string
+	err  error
+}
+
+// Error implements error.
+func (e *notBegun) Error() string { return fmt.Sprintf("%s: %v", e.flag, e.err) }
+
+// Unwrap gives the kind, and the system's error.
+func (e *notBegun) Unwrap() []error { return []error{errNotBegun, e.err} }
+
 // usageError is a command line that cannot be carried out as it stands. Nothing was sent anywhere.
 type usageError struct {
 	message string

@@ -25,6 +25,9 @@ const (
 	ExitUnreachable = 6
 	// ExitCancelled: the run was cancelled.
 	ExitCancelled = 7
+	// ExitNotBegun: the worker could not begin to serve, for a reason on its own machine: the address of its metrics is taken,
+	// its ready file cannot be written.
+	ExitNotBegun = 8
 	// ExitInterrupted: Ctrl-C. A followed run goes on.
 	ExitInterrupted = 130
 )
@@ -36,6 +39,7 @@ var exits = []struct {
 	code int
 }{
 	{errInterrupted, "interrupted", ExitInterrupted},
+	{errNotBegun, "not_begun", ExitNotBegun},
 	{superstep.ErrBadInput, "bad_input", ExitUsage},
 	{superstep.ErrRunning, "running", ExitUsage},
 	{superstep.ErrNotFailed, "not_failed", ExitUsage},

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -36,7 +35,7 @@ func startOperations(addr string, logger *zap.Logger) (*operations, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--metrics-addr: %w", err)
+		return nil, &notBegun{"--metrics-addr", err}
 	}
 	source, err := newMetrics(logger)
 	if err != nil {

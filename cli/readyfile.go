@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,7 +17,7 @@ func (f readyFile) write(pid int) error {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(string(f)), filepath.Base(string(f))+".*")
 	if err != nil {
-		return &readyFileError{err}
+		return &notBegun{"--ready-file", err}
 	}
 	_, err = temp.WriteString(strconv.Itoa(pid) + "\n")
 	if closeErr := temp.Close(); err == nil {
@@ -29,7 +28,7 @@ func (f readyFile) write(pid int) error {
 	}
 	if err != nil {
 		os.Remove(temp.Name()) // what is left of the attempt; the error to report is the first one
-		return &readyFileError{err}
+		return &notBegun{"--ready-file", err}
 	}
 	return nil
 }
@@ -44,12 +43,3 @@ func (f readyFile) remove(pid int) {
 		os.Remove(string(f)) // already gone is as good
 	}
 }
-
-// readyFileError is a ready file that could not be written.
-type readyFileError struct{ err error }
-
-// Error implements error.
-func (e *readyFileError) Error() string { return fmt.Sprintf("--ready-file: %v", e.err) }
-
-// Unwrap gives the system's error.
-func (e *readyFileError) Unwrap() error { return e.err }

@@ -27,6 +27,7 @@ Exit codes:
   5    the answer was refused: already answered, expired, or not yours
   6    no server, or no worker with that graph
   7    the run was cancelled
+  8    the worker could not begin: an address that is taken, a file that cannot be written
   130  Ctrl-C; a followed run goes on
 Commands that only look (show, list, state, history, effects) exit 0 when there was something to look at.
 `
@@ -72,15 +73,21 @@ func (a *app) rootCommand() *cobra.Command {
 		a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
 	a.completeFlags(root)
-	for _, cmd := range root.Commands() {
+	eachCommand(root, func(cmd *cobra.Command) {
 		a.completeFlags(cmd)
-		for _, sub := range cmd.Commands() {
-			a.completeFlags(sub)
-		}
-	}
+		once(cmd.LocalNonPersistentFlags())
+	})
 	root.SetCompletionCommandGroupID(groupOperate)
 	root.SetHelpCommandGroupID(groupOperate)
 	return root
+}
+
+// eachCommand calls do for every command below cmd.
+func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	for _, below := range cmd.Commands() {
+		do(below)
+		eachCommand(below, do)
+	}
 }
 
 // unknownCommand refuses words that are no command, and names the one that may have been meant.

@@ -61,7 +61,7 @@ run waits or ends.`,
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.thread, "thread", "", "thread `ID`, at most 200 bytes (default: the graph's name and a random part)")
+	flags.StringVar(&f.thread, "thread", "", "thread `ID`, at most 200 characters of ASCII (default: a new one, the graph's name and a random part)")
 	flags.StringVar(&f.input, "input", "", "input as a `JSON` object, @FILE, or - for standard input; at most 1 MiB (default: {} without --thread)")
 	flags.StringVar(&f.requester, "requester", "", "`NAME` of on whose behalf it is, for approvals (default: your user name)")
 	flags.BoolVar(&f.follow, "follow", false, "show the run until it waits or ends")
@@ -110,7 +110,7 @@ func (a *app) startRequest(ctx context.Context, graph string, f *runFlags) (supe
 		return req, err
 	}
 	if req.Thread == "" {
-		req.Thread = a.newThread(graph)
+		req.Thread, req.NewThread = a.newThread(graph), true
 	}
 	if err := checkThread(req.Thread); err != nil {
 		return req, err
@@ -145,9 +145,9 @@ func (f *runFlags) check() error {
 	switch {
 	case f.given("durability") && !slices.Contains(durabilities, f.durability):
 		return usagef("--durability %s is unknown; it is %s", quoted(f.durability), strings.Join(durabilities, ", "))
-	case f.recursionLimit < 0:
+	case f.given("recursion-limit") && f.recursionLimit < 1:
 		return usagef("--recursion-limit %d is below 1", f.recursionLimit)
-	case f.maxConcurrency < 0:
+	case f.given("max-concurrency") && f.maxConcurrency < 1:
 		return usagef("--max-concurrency %d is below 1", f.maxConcurrency)
 	case f.stepTimeout < 0 || f.stepTimeout > 0 && f.stepTimeout < time.Millisecond:
 		return usagef("--step-timeout %v is below 1ms", f.stepTimeout)

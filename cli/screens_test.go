@@ -23,7 +23,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 	a.program = "superstep"
 	a.env = environment{"TEMPORAL_CONFIG_FILE": t.TempDir() + "/none.toml"}
 	a.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
-	a.newID = func() string { return "x7k2mq9h" }
+	a.newThread = func(graph string) string { return graph + "-x7k2mq9h" }
 	a.userName = func() string { return "ann" }
 	a.backend.dial = s.dial
 	a.backend.service = func(client.Client, superstep.ClientConfig) (service, error) { return s, nil }

@@ -171,9 +171,8 @@ func (a *app) serve(ctx context.Context, c client.Client, cfg superstep.WorkerCo
 	if !drained {
 		return stoppedEarly(err)
 	}
-	var unwritten *readyFileError
-	if errors.As(context.Cause(ctx), &unwritten) {
-		return unwritten
+	if cause := context.Cause(ctx); errors.Is(cause, errNotBegun) {
+		return cause
 	}
 	a.showDrained(took, f.drainTimeout)
 	return nil

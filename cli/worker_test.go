@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,9 +161,17 @@ func TestWorkerFails(t *testing.T) {
 
 	_, code, stdout, stderr := workWith(t, t.Context(), untilDone, "--log-level", "error",
 		"--ready-file", filepath.Join(t.TempDir(), "no", "such", "folder"))
-	require.Equal(t, ExitFailed, code)
+	require.Equal(t, ExitNotBegun, code, "it is not a run that failed")
 	require.Contains(t, stderr, "--ready-file: ")
 	require.Empty(t, stdout, "it was never ready")
+
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, code, _, stderr = workWith(t, t.Context(), untilDone, "--log-level", "error", "--metrics-addr", taken.Addr().String())
+	require.Equal(t, ExitNotBegun, code)
+	require.Contains(t, stderr, "--metrics-addr: ")
+	require.Contains(t, stderr, "address already in use")
 }
 
 func TestWorkerCannotBeSetUp(t *testing.T) {

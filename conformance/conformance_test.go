@@ -40,7 +40,7 @@ func TestRecordedTracesInEachMode(t *testing.T) {
 
 // TestAllCasesAreFound keeps the suite from shrinking unnoticed.
 func TestAllCasesAreFound(t *testing.T) {
-	for folder, want := range map[string]int{"testdata/cases": 238, "testdata/random": 349, "testdata/more.jsonl": 286} {
+	for folder, want := range map[string]int{"testdata/cases": 238, "testdata/random": 349, "testdata/more.jsonl": 288} {
 		cases, err := loadCases([]string{folder})
 		if err != nil || len(cases) != want {
 			t.Errorf("%s has %d cases, %v; want %d", folder, len(cases), err, want)
@@ -71,7 +71,7 @@ func TestCommandUsage(t *testing.T) {
 		{[]string{"-parallel", "-1", "testdata"}, exitUsage, "-parallel: at least 1"},
 		{[]string{"-engine", "quantum", "testdata"}, exitUsage, `no engine "quantum"`},
 		{[]string{"-run", "(", "testdata"}, exitUsage, "-run"},
-		{[]string{"-run", "no such case", "testdata"}, exitUsage, "none of the 873 cases"},
+		{[]string{"-run", "no such case", "testdata"}, exitUsage, "none of the 875 cases"},
 		{[]string{"testdata/none"}, exitUsage, "testdata/none"},
 		{[]string{"testdata/FORMAT.md"}, exitUsage, "neither a .json nor a .jsonl"},
 	} {

@@ -25,14 +25,15 @@ const (
 	rowForkMemory      = "fork-memory"
 	rowCorrected       = "corrected-answer"
 	rowMemoryTwice     = "memory-twice"
+	rowExitUntracked   = "exit-untracked"
 )
 
-// situationsOf runs a case once in this process and tells where declared situations come about in it, in order. Nothing of
-// what LangGraph recorded is looked at.
-func situationsOf(ctx context.Context, c *source, name string) ([]situation, error) {
+// situationsOf runs a case once in this process, as far as it goes, and tells where declared situations come about in it, in
+// order. Nothing of what LangGraph recorded is looked at.
+func situationsOf(ctx context.Context, c *source, name string) []situation {
 	r, err := newRun(c.doc, c.text, name)
 	if err != nil || r.refused != nil {
-		return nil, err
+		return nil
 	}
 	r.states = func(int) bool { return false }
 	w := &watcher{doc: c.doc, scalars: map[string]string{}, asked: map[string]bool{}, named: map[string]bool{}}
@@ -43,8 +44,8 @@ func situationsOf(ctx context.Context, c *source, name string) ([]situation, err
 		w.action++
 		return nil
 	}
-	_, err = r.on(ctx, w)
-	return w.found, err
+	_, _ = r.on(ctx, w) // what it answers has been compared
+	return w.found
 }
 
 // watcher is the in-process engine that looks for situations.
@@ -104,7 +105,7 @@ func (m *watchedThreads) run(ctx context.Context, thread string, in pregel.Input
 	if err != nil {
 		return err
 	}
-	v := &view{w: m.w, program: program, thread: thread, in: in, at: before.Checkpoint}
+	v := &view{w: m.w, program: program, thread: thread, in: in, begun: before.Checkpoint}
 	newest, err := t.State(ctx, "")
 	if err != nil {
 		newest = before
@@ -116,7 +117,7 @@ func (m *watchedThreads) run(ctx context.Context, thread string, in pregel.Input
 	}
 	m.w.named[thread] = m.w.named[thread] || opts.Checkpoint != ""
 	if v.scalar() {
-		m.w.scalars[thread] = v.at
+		m.w.scalars[thread] = v.begun
 	}
 	v.answers()
 	opts.Observer = func(e pregel.Event) {
@@ -124,6 +125,9 @@ func (m *watchedThreads) run(ctx context.Context, thread string, in pregel.Input
 		rec.observe(e)
 	}
 	_, err = t.Run(ctx, in, opts)
+	if after, unreadable := t.State(ctx, ""); unreadable == nil && opts.Durability == graphadapter.DurabilityExit {
+		v.leftUntracked(after)
+	}
 	return err
 }
 
@@ -133,7 +137,7 @@ type view struct {
 	program *pregel.Program
 	thread  string
 	in      pregel.Input
-	at      string                // the root's checkpoint at which it began
+	begun   string                // the root's checkpoint at which it began
 	open    []pregel.OpenQuestion // that people were asked when it began; none of an earlier checkpoint
 	over    bool                  // the root has made a checkpoint
 }
@@ -147,10 +151,23 @@ func (v *view) corrects(at *pregel.Snapshot) {
 	}
 }
 
+// leftUntracked notes a superstep under way, left in durability exit, of which tasks have finished.
+func (v *view) leftUntracked(s *pregel.Snapshot) {
+	tracked := !slices.ContainsFunc(v.program.Spec.Channels, func(c pregel.ChannelSpec) bool { return c.Kind == pregel.KindUntracked })
+	if !tracked && len(s.Next) > 0 && slices.ContainsFunc(s.Tasks, func(t pregel.TaskSnapshot) bool { return t.Done }) {
+		v.w.note(rowExitUntracked)
+	}
+}
+
 // answers notes what the run's answers are for.
 func (v *view) answers() {
 	if v.in.Resume == nil {
 		return
+	}
+	for id := range v.in.Resume.ByID {
+		if !slices.ContainsFunc(v.open, func(q pregel.OpenQuestion) bool { return q.ID == id }) {
+			v.w.note(rowEarlyAnswer) // it is listed, and not open: an update has dropped it
+		}
 	}
 	given := slices.ContainsFunc(v.open, func(q pregel.OpenQuestion) bool {
 		_, byID := v.in.Resume.ByID[q.ID]
@@ -192,20 +209,26 @@ func (v *view) question(e pregel.Event) {
 		if len(v.open) == 0 || v.in.Control != nil && len(v.in.Control.Goto) > 0 {
 			v.w.note(rowEarlyAnswer)
 		}
-	case v.w.scalars[v.thread] == v.at && v.in.Value == nil:
+	case v.w.scalars[v.thread] == v.begun && v.in.Value == nil:
 		v.w.note(rowStaleAnswer)
 	}
 }
 
+// at is the subgraph at a path of nodes.
+func (v *view) at(nodes []string) (p *pregel.Program, ok bool) {
+	p = v.program
+	for _, node := range nodes {
+		if p, ok = subgraphOf(p, node); !ok {
+			return nil, false
+		}
+	}
+	return p, true
+}
+
 // within reports whether one of the subgraphs at a path of nodes remembers for that long.
 func (v *view) within(nodes []string, memory pregel.Memory) bool {
-	p := v.program
-	for _, node := range nodes {
-		sub, ok := subgraphOf(p, node)
-		if !ok {
-			return false
-		}
-		if p = sub; p.Spec.Memory == memory {
+	for i := range nodes {
+		if sub, ok := v.at(nodes[:i+1]); ok && sub.Spec.Memory == memory {
 			return true
 		}
 	}

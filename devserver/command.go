@@ -22,7 +22,9 @@ nothing that was acknowledged is lost, and runs that are open go on when it is
 started again on the same database.
 
 It is a development server: one machine, no TLS, no authentication. Anyone who
-reaches the port may do anything, so think before widening --ip.`
+reaches the port may do anything, so think before widening --ip. Web pages of
+other sites cannot: the Web UI answers under an IP address, localhost and the
+names that --host adds, under no other.`
 
 const examples = `  go run ./devserver                                  # superstep.db in this directory
   go run ./devserver --db :memory: --headless         # nothing kept, no Web UI
@@ -67,7 +69,7 @@ func newCommand() *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return run(cmd.Context(), o, cmd.OutOrStdout())
+			return run(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 		SilenceErrors: true,
 		SilenceUsage:  true,

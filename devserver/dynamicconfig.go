@@ -12,11 +12,11 @@ import (
 // nothing of what a run may do. The limits on history, payloads, updates and
 // signals stay as Temporal ships them, so that whatever works here works on a
 // stock cluster too.
-func settings(stock bool) dynamicconfig.StaticClient {
+func settings(stock bool, e endpoints) dynamicconfig.StaticClient {
 	if stock {
-		return embeddingSettings()
+		return embeddingSettings(e)
 	}
-	s := embeddingSettings()
+	s := embeddingSettings(e)
 	for key, value := range tunedSettings() {
 		s[key] = value
 	}
@@ -25,10 +25,13 @@ func settings(stock bool) dynamicconfig.StaticClient {
 
 // embeddingSettings are what any server inside a developer's tool needs; they
 // touch no timing.
-func embeddingSettings() dynamicconfig.StaticClient {
+func embeddingSettings(e endpoints) dynamicconfig.StaticClient {
 	return dynamicconfig.StaticClient{
 		// A development server does not call home.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
+		// No page of another site calls the API over HTTP, by a name of its own that
+		// resolves to this machine.
+		dynamicconfig.FrontendHTTPAllowedHosts.Key(): []string{"localhost:*", dialable(e.http).Addr().String() + ":*"},
 	}
 }
 

@@ -20,6 +20,7 @@ type options struct {
 	db        string
 	postgres  string // a DSN, which may hold a password: never to be printed
 	ip        string
+	hosts     []string
 	port      int
 	uiPort    int
 	headless  bool
@@ -38,6 +39,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
+	f.StringArrayVar(&o.hosts, "host", nil, "a `NAME` under which browsers reach the Web UI, beside localhost and IP\n"+
+		"addresses; may be repeated")
 	f.BoolVar(&o.headless, "headless", false, "serve no Web UI")
 	f.BoolVar(&o.stock, "stock", false, "leave the server's settings as Temporal ships them, to measure what an\n"+
 		"untuned cluster does (one run then takes about 20 steps a second)")
@@ -88,6 +91,20 @@ func (o *options) address() (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("--ip %q is not an IP address: give one such as 127.0.0.1, or 0.0.0.0 for every interface", o.ip)
 	}
 	return ip, nil
+}
+
+// warning says what --ip opens to others, "" when that is nothing.
+func (o *options) warning() string {
+	ip, err := o.address()
+	if err != nil || ip.IsLoopback() {
+		return ""
+	}
+	where := "on " + ip.String()
+	if ip.IsUnspecified() {
+		where = "on every interface of this machine"
+	}
+	return fmt.Sprintf("devserver: warning: it listens %s, without TLS or authentication: whoever reaches it can start, "+
+		"change and end runs, answer questions and read everything", where)
 }
 
 // level is --log-level parsed.

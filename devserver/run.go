@@ -15,7 +15,7 @@ import (
 
 // run serves until ctx ends, and then stops in order; that is no error. It
 // prints one line to stdout when it is ready.
-func run(ctx context.Context, o options, stdout io.Writer) (err error) {
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	level, err := o.level()
 	if err != nil {
 		return err
@@ -53,6 +53,9 @@ func run(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err := d.start(); err != nil {
 		return errors.Join(err, d.stop())
 	}
+	if warning := o.warning(); warning != "" {
+		fmt.Fprintln(stderr, warning)
+	}
 	return errors.Join(d.serve(ctx, stdout), d.stop())
 }
 
@@ -79,7 +82,9 @@ func (d *devserver) start() error {
 		return fmt.Errorf("start the Temporal server (if its database is to blame, another one helps): %w", err)
 	}
 	if !d.options.headless {
-		d.stopUI = startUI(d.endpoints.ui, d.endpoints.frontend)
+		if d.stopUI, err = startUI(d.endpoints.ui, d.endpoints.frontend, d.options.hosts); err != nil {
+			return err
+		}
 	}
 	return nil
 }

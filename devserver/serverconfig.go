@@ -30,7 +30,7 @@ func newServer(e endpoints, keep config.Persistence, stock bool, logger log.Logg
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(e)),
 		temporal.WithLogger(logger),
-		temporal.WithDynamicConfigClient(settings(stock)),
+		temporal.WithDynamicConfigClient(settings(stock, e)),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
 			return authorization.NewNoopClaimMapper()

@@ -179,19 +179,7 @@ func TestWorkerDrains(t *testing.T) {
 // A node that takes down every worker that runs it is not allowed to go on like that: after ten a person is asked.
 func TestTenLostWorkersAsk(t *testing.T) {
 	r := newRig(t)
-	ctx, stop := context.WithCancel(t.Context())
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		for ctx.Err() == nil { // as a service manager does
-			_, _ = r.set.Run(ctx, r.program("restarted")) // it ends as the node makes it
-		}
-	}()
-	t.Cleanup(func() { stop(); <-gone })
-	r.until("a worker is there", func() bool {
-		_, err := r.client.GraphSpec(t.Context(), "deadly")
-		return err == nil
-	})
+	r.restartWorkers()
 	thread := r.begin("deadly", r.steered())
 	q := r.asked(thread)
 	require.Equal(t, "deadly", q.Node)
@@ -202,6 +190,58 @@ func TestTenLostWorkersAsk(t *testing.T) {
 	require.NoError(t, err)
 	r.wait(thread, superstep.StatusFinished)
 	require.Equal(t, 11, r.ran("deadly"))
+}
+
+// The tasks beside such a node are lost with every worker that it takes down, and look the same from outside. Nobody is asked
+// about them, and they finish.
+func TestANodeThatKillsItsWorkerIsToldFromThoseBesideIt(t *testing.T) {
+	r := newRig(t)
+	r.restartWorkers()
+	var beside []string
+	for range 2 {
+		beside = append(beside, r.begin("slow", r.steered()))
+	}
+	r.until("they run", func() bool { return r.ran("slow") >= len(beside) })
+	deadly := r.begin("deadly", r.steered())
+	late := time.After(6 * time.Minute)
+	for asked := false; !asked; {
+		view, err := r.client.Show(t.Context(), deadly)
+		asked = err == nil && len(view.Questions) > 0
+		select {
+		case <-time.After(poll):
+		case <-late:
+			require.FailNow(t, "nobody is asked about the node that kills its worker")
+		}
+	}
+	require.Equal(t, 10, r.ran("deadly"))
+	require.Greater(t, r.ran("slow"), 2*len(beside), "they were lost with it")
+	for _, thread := range beside {
+		view, err := r.client.Show(t.Context(), thread)
+		require.NoError(t, err)
+		require.Equal(t, superstep.StatusRunning, view.Status, "%v", view.Questions)
+	}
+	r.put("go")
+	for _, thread := range beside {
+		r.wait(thread, superstep.StatusFinished)
+	}
+}
+
+// restartWorkers keeps a worker running, as a service manager does.
+func (r *rig) restartWorkers() {
+	r.t.Helper()
+	ctx, stop := context.WithCancel(r.t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for ctx.Err() == nil {
+			_, _ = r.set.Run(ctx, r.program("restarted")) // it ends as the node makes it
+		}
+	}()
+	r.t.Cleanup(func() { stop(); <-gone })
+	r.until("a worker is there", func() bool {
+		_, err := r.client.GraphSpec(r.t.Context(), "deadly")
+		return err == nil
+	})
 }
 
 // The server is killed with runs in every state, and started again on its file: they all go on.

@@ -63,7 +63,7 @@ func (a *attempt) init(g *Graph, task *pregel.Task, env *Env) error {
 		Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
 		Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
 		Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
-		Suspect: env.Suspect, Requester: env.Requester,
+		Suspect: env.Suspect, Lost: env.Lost, Requester: env.Requester,
 	}
 	if env.outer != nil {
 		a.info.Branch = env.outer.outermost().info.Branch // what it asks is new where the task that calls the graph is
@@ -72,6 +72,7 @@ func (a *attempt) init(g *Graph, task *pregel.Task, env *Env) error {
 		return err
 	}
 	a.info.Suspect = a.info.Suspect || a.between.Suspect
+	a.info.Lost = a.info.Lost || a.between.Lost
 	if len(task.Answers) > 0 {
 		a.answers = make(map[string]pregel.Answer, len(task.Answers))
 	}

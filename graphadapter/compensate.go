@@ -54,6 +54,8 @@ type CompensateEnv struct {
 	// Suspect says that an earlier execution may have called without a trace in the journal.
 	Suspect bool
 	Journal Journal
+	// Lease says for how long the compensation is this execution's; nil for always.
+	Lease Lease
 	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
 	Pause time.Duration
 	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside; nil for
@@ -165,7 +167,7 @@ func (u *undo) takeBack(ctx context.Context) (Undone, error) {
 		if u.recorded {
 			own = &u.own
 		}
-		switch ledger.DecideUndo(u.effect.Target, own, u.env.Suspect, u.finding) {
+		switch ledger.DecideUndo(u.effect.guarantee(), own, u.before(), u.finding) {
 		case ledger.ActionUse:
 			return Undone{State: UndoDone}, nil
 		case ledger.ActionAccept:
@@ -191,7 +193,7 @@ func (u *undo) takeBack(ctx context.Context) (Undone, error) {
 // stands looks up an effect of which it is not known that the outside has it. A zero Undone means that it has.
 func (u *undo) stands(ctx context.Context) (Undone, error) {
 	for {
-		switch ledger.DecideStanding(u.effect.Target, u.finding) {
+		switch ledger.DecideStanding(u.effect.guarantee(), &u.of.Effect, u.finding) {
 		case ledger.ActionLookUp:
 			if err := u.lookUp(ctx); err != nil {
 				return Undone{}, err
@@ -262,8 +264,36 @@ func (u *undo) pauseAfter(calls int) time.Duration {
 // take calls the effect's Compensate. One that ignores the end of its time is left behind: it may still go through,
 // which is why it is looked up.
 func (u *undo) take(ctx context.Context) error {
-	_, err := inTime(ctx, func(ctx context.Context) (struct{}, error) {
+	back := make(chan struct{})
+	_, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (struct{}, error) {
+		defer close(back)
 		return struct{}{}, u.effect.Compensate(ctx, u.own.Key, u.of.Effect.Params, u.of.Effect.Result)
 	})
+	select {
+	case <-back:
+		u.returned(ctx, err)
+	default: // it was left behind
+	}
 	return err
+}
+
+// returned is effectCall.returned.
+func (u *undo) returned(ctx context.Context, err error) {
+	if err == nil || u.effect.AfterLoss != ledger.LossAsk {
+		return
+	}
+	if own := u.own.Return(); u.env.Journal.Record(ctx, own) == nil {
+		u.own = own
+	}
+}
+
+// before is what is known of the executions before this one. One of them that left nothing may have been lost.
+func (u *undo) before() ledger.Before {
+	switch {
+	case !u.env.Suspect:
+		return ledger.BeforeNothing
+	case u.recorded:
+		return ledger.BeforeSuspect
+	}
+	return ledger.BeforeLost
 }

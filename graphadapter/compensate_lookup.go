@@ -42,7 +42,7 @@ func (u *undo) lookUp(ctx context.Context) error {
 }
 
 func (u *undo) find(ctx context.Context) (Finding, error) {
-	f, err := inTime(ctx, func(ctx context.Context) (Finding, error) {
+	f, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (Finding, error) {
 		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func (u *undo) find(ctx context.Context) (Finding, error) {
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
 func (u *undo) lookUpSettled(ctx context.Context) error {
-	before, wait := u.finding, settledAfter(u.of.Effect)
+	before, wait := u.finding, u.settledAfter()
 	if u.env.Settling != nil {
 		u.env.Settling(time.Now().Add(wait))
 	}
@@ -88,6 +88,16 @@ func (u *undo) lookUpSettled(ctx context.Context) error {
 	return nil
 }
 
+// settledAfter is how long a call may still be under way unseen: the effect's, and one that may have been made to undo it,
+// which has the default times.
+func (u *undo) settledAfter() time.Duration {
+	wait := settledAfter(u.of.Effect)
+	if u.recorded || u.env.Suspect {
+		wait = max(wait, DefaultCallTimeout+DefaultSettleTime)
+	}
+	return wait
+}
+
 // settledAfter is how long after a call of an effect began it may show in the outside at the latest.
 func settledAfter(e ledger.Entry) time.Duration {
 	if e.Settle <= 0 {
@@ -97,13 +107,17 @@ func settledAfter(e ledger.Entry) time.Duration {
 }
 
 // inTime makes one call of the user's code, within [DefaultCallTimeout].
-func inTime[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+func inTime[T any](ctx context.Context, lease Lease, call func(context.Context) (T, error)) (T, error) {
 	type reply struct {
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, DefaultCallTimeout, errNoAnswer)
-	defer cancel()
+	ctx, end := inCall(ctx, DefaultCallTimeout, lease)
+	defer end()
+	if ctx.Err() != nil {
+		var none T
+		return none, context.Cause(ctx)
+	}
 	done := make(chan reply, 1)
 	go func() {
 		var r reply
@@ -118,7 +132,7 @@ func inTime[T any](ctx context.Context, call func(context.Context) (T, error)) (
 	case <-ctx.Done():
 		r.err = context.Cause(ctx)
 	}
-	if r.err != nil && context.Cause(ctx) == errNoAnswer {
+	if r.err != nil && errors.Is(context.Cause(ctx), ErrCallOver) {
 		r.err = fmt.Errorf("no answer within %v: %w", DefaultCallTimeout, r.err)
 	}
 	return r.value, r.err

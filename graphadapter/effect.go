@@ -20,6 +20,9 @@ type Effect struct {
 	Version string
 	// Target is what the outside guarantees about keys.
 	Target ledger.Target
+	// AfterLoss is what to do about a call that an execution was lost with and that the outside does not have. It matters for
+	// TargetLookupOnly.
+	AfterLoss ledger.Loss
 	// Do makes the write. It must pass key on to the target, and should end when ctx does. A receipt means that the
 	// write is there; after an error it may be.
 	Do func(ctx context.Context, key string, params pregel.Value) (receipt pregel.Value, err error)
@@ -62,7 +65,7 @@ type CallOptions struct {
 	// ThreadWide makes Key one of the whole thread: calls with it are the same call in every task, superstep, branch and
 	// run of the thread.
 	ThreadWide bool
-	// Timeout bounds one Do and one Lookup; 0 means [DefaultCallTimeout]. The attempt's lease bounds it further.
+	// Timeout bounds one Do and one Lookup; 0 means [DefaultCallTimeout].
 	Timeout time.Duration
 	// Settle is how long after a call's end the target may take to show it in a Lookup; it matters for
 	// TargetLookupOnly. 0 means [DefaultSettleTime], negative means none.
@@ -72,6 +75,10 @@ type CallOptions struct {
 // ErrNotRegistered says that an effect was called that its graph does not declare.
 var ErrNotRegistered = errors.New("the effect is not registered on the graph: add it with AddEffect, so that it can " +
 	"be looked up after a crash")
+
+func (e Effect) guarantee() ledger.Guarantee {
+	return ledger.Guarantee{Target: e.Target, AfterLoss: e.AfterLoss}
+}
 
 // EffectError says which effect failed, where, and at what.
 type EffectError struct {

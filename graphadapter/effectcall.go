@@ -25,6 +25,9 @@ type effectCall struct {
 	receipt  pregel.Value
 	evidence string
 	reason   string
+
+	// mayStillArrive says that a call with a thread-wide key may be under way that a run before this one began.
+	mayStillArrive bool
 }
 
 var errNoThreadKey = Permanent(errors.New("a thread-wide key cannot be empty"))
@@ -52,7 +55,7 @@ func (c *effectCall) prepare(params pregel.Value, o CallOptions) (err error) {
 		c.settle = DefaultSettleTime
 	}
 	c.settle = max(c.settle, 0)
-	if wait := c.deadline() + c.settle; wait != DefaultCallTimeout+DefaultSettleTime {
+	if wait := c.timeout + c.settle; wait != DefaultCallTimeout+DefaultSettleTime {
 		c.entry.Settle = max(wait.Milliseconds(), 1) // for whoever undoes it: the node is gone by then
 	}
 	return nil
@@ -109,7 +112,7 @@ func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
 			recorded = &c.entry
 		}
 		var err error
-		switch ledger.Decide(c.effect.Target, recorded, c.t.info.Suspect, c.finding) {
+		switch ledger.Decide(c.effect.guarantee(), recorded, c.before(), c.finding) {
 		case ledger.ActionUse:
 			if c.entry.Result != nil {
 				return c.entry.Result, nil
@@ -147,11 +150,16 @@ func (c *effectCall) call(ctx context.Context) error {
 	if err := c.record(ctx, entry); err != nil {
 		return c.failed("record the intent (nothing was called)", err)
 	}
+	if err := c.confirm(ctx); err != nil {
+		c.returned(ctx)
+		return c.failed("confirm that the task is still this worker's (nothing was called)", err)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	receipt, err := c.do(ctx)
 	if err != nil {
+		c.returned(ctx)
 		return c.unanswered(ctx, c.failed("call", err))
 	}
 	if receipt, err = compact(receipt); err != nil {

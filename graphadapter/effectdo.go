@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -17,8 +17,11 @@ func (c *effectCall) check(receipt pregel.Value) error {
 }
 
 func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
+	ctx, end := c.limited(ctx)
+	defer end()
+	if err := ctx.Err(); err != nil { // the execution stood still before it came to this
+		return nil, context.Cause(ctx)
+	}
 	receipt, err := c.effect.Do(ctx, c.entry.Key, c.entry.Params)
 	if err != nil {
 		return nil, c.late(ctx, err)
@@ -26,24 +29,42 @@ func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
 	return receipt, nil
 }
 
-// deadline is how long one call to the target may take: within the lease, no other attempt can have started.
-func (c *effectCall) deadline() time.Duration {
-	if lease := c.t.env.Lease; lease > 0 {
-		return min(c.timeout, lease)
-	}
-	return c.timeout
-}
-
-var errNoAnswer = errors.New("no answer in time")
-
 func (c *effectCall) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.deadline(), errNoAnswer)
+	return inCall(ctx, c.timeout, c.t.env.Lease)
 }
 
 // late adds to an error of Do or Lookup that its time was over.
 func (c *effectCall) late(ctx context.Context, err error) error {
-	if err != nil && context.Cause(ctx) == errNoAnswer {
-		return fmt.Errorf("no answer within %v: %w", c.deadline(), err)
+	if err != nil && errors.Is(context.Cause(ctx), ErrCallOver) {
+		return fmt.Errorf("no answer within %v: %w", c.timeout, err)
 	}
 	return err
+}
+
+// confirm makes sure that the task was this execution's a moment ago. What a target does twice must not be asked by an
+// execution that was frozen before it could tell the server anything.
+func (c *effectCall) confirm(ctx context.Context) error {
+	if c.t.env.Lease == nil || c.effect.Target == ledger.TargetKeyed {
+		return nil
+	}
+	return c.t.env.Lease.Confirm(ctx)
+}
+
+// returned records that a call has come back, for an effect that tells calls that failed from calls that were lost. One
+// of which this cannot be recorded counts as lost.
+func (c *effectCall) returned(ctx context.Context) {
+	if c.effect.AfterLoss == ledger.LossAsk {
+		_ = c.record(ctx, c.entry.Return())
+	}
+}
+
+// before is what is known of the executions before this one.
+func (c *effectCall) before() ledger.Before {
+	switch {
+	case c.t.info.Lost, c.mayStillArrive:
+		return ledger.BeforeLost
+	case c.t.info.Suspect:
+		return ledger.BeforeSuspect
+	}
+	return ledger.BeforeNothing
 }

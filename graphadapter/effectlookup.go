@@ -66,7 +66,7 @@ const lookupGrace = 100 * time.Millisecond
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen.
 func (c *effectCall) lookUpSettled(ctx context.Context) error {
-	wait := c.deadline() + c.settle
+	wait := c.timeout + c.settle
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return c.failed("wait for an earlier call", fmt.Errorf("an earlier call may need %v to show (call timeout plus "+
 			"settle time), but the attempt ends before: raise the node's run timeout above that", wait))
@@ -102,8 +102,10 @@ func (c *effectCall) probe(ctx context.Context) error {
 	if err := c.lookUp(ctx); err != nil {
 		return err
 	}
-	if c.finding == ledger.FindingNotFound && !c.mayArrive() {
-		c.finding = ledger.FindingNone
+	if c.finding == ledger.FindingNotFound {
+		if c.mayStillArrive = c.mayArrive(); !c.mayStillArrive {
+			c.finding = ledger.FindingNone
+		}
 	}
 	return nil
 }
@@ -114,7 +116,7 @@ const longestLease = 4 * time.Second
 // mayArrive reports whether a call of a run that ended before this one, and ended badly, may not have arrived yet.
 func (c *effectCall) mayArrive() bool {
 	behind := c.t.env.Behind
-	return behind > 0 && behind < longestLease+c.deadline()+c.settle
+	return behind > 0 && behind < longestLease+c.timeout+c.settle
 }
 
 // recover gets the receipt of a committed effect again, which was too large to be kept: from the target, or from a

@@ -46,7 +46,7 @@ func (c *effectCall) undoRuled() (by string, ruled bool) {
 // asked about again, as another question.
 func (c *effectCall) undo(ctx context.Context, by string) error {
 	of := Compensation{Graph: c.t.task.Graph, Node: c.t.info.Node, Step: c.t.info.Step, Effect: c.entry}
-	env := CompensateEnv{Thread: c.t.info.Thread, Context: c.t.env.Context, Suspect: c.t.info.Suspect, Journal: c.t.Journal(),
+	env := CompensateEnv{Thread: c.t.info.Thread, Context: c.t.env.Context, Suspect: c.t.info.Suspect, Journal: c.t.Journal(), Lease: c.t.env.Lease,
 		wait: c.t.env.Outside.wait}
 	u := newUndo(of, env)
 	u.effect, u.partly = c.effect, true

@@ -32,9 +32,10 @@ type Env struct {
 	Emit func(pregel.Emission)
 	// Beat is called when the node says that it makes progress; it may be nil.
 	Beat func()
-	// Lease is how long after a stored record this attempt is certain not to be replaced: one outside call must end
-	// within it. 0 means no bound.
-	Lease time.Duration
+	// Lost says that one of those was lost, and may go on without a trace in the journal.
+	Lost bool
+	// Lease says for how long the task is this execution's; nil for always.
+	Lease Lease
 	// Warn is told of what went wrong without harm to the task: a cache that cannot be used, a result
 	// that is too large to be remembered. It must not block. Nil logs it.
 	Warn func(error)
@@ -153,7 +154,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	t.mu.Unlock()
 	entries := t.journal.Entries()
 	var err error
-	if out.Ledger, err = EncodeBetween(entries, Between{Suspect: t.info.Suspect}); err != nil {
+	if out.Ledger, err = EncodeBetween(entries, Between{Suspect: t.info.Suspect, Lost: t.info.Lost}); err != nil {
 		return out, err
 	}
 	out.Kept = t.kept(entries)
@@ -210,7 +211,7 @@ func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 // givenBack is the outcome of an execution that is to be run again. Its attempt has not failed.
 func (t *TaskRun) givenBack(out pregel.Outcome, entries []ledger.Entry) (_ pregel.Outcome, err error) {
 	out.Yielded, out.Claim = true, t.claim
-	out.Ledger, err = EncodeBetween(entries, Between{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Begun: true,
+	out.Ledger, err = EncodeBetween(entries, Between{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Lost: t.info.Lost, Begun: true,
 		Emitted: t.between.Emitted})
 	return out, err
 }

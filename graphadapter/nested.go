@@ -88,8 +88,8 @@ func (n nested) begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	if t.isYielding() {
 		return &pregel.Outcome{Error: stopped(n.graph, task, ErrYielded)}
 	}
-	*env = Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Behind: t.env.Behind,
-		Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}
+	*env = Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Lost: t.info.Lost, Behind: t.env.Behind,
+		Lease: t.env.Lease, Beat: t.Beat, Warn: t.env.Warn, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}
 	return nil
 }
 

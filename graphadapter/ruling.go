@@ -57,6 +57,10 @@ type ruling struct {
 // askPerson records the doubt and asks what to do. Each answer is used once: whatever happens after it, the next doubt
 // about the same effect is another question.
 func (c *effectCall) askPerson(ctx context.Context) error {
+	if c.reason == "" && c.finding == ledger.FindingStillNotFound && c.effect.Target == ledger.TargetLookupOnly {
+		c.reason = "its worker was lost during the call and may go on with it, and the outside does not have it so far. " +
+			"Make sure of that before you answer: repeat makes another call"
+	}
 	if c.reason == "" {
 		c.reason = fmt.Sprintf("the outside says %q and the target (%s) does not make repeating safe", c.finding, c.effect.Target)
 	}
@@ -149,7 +153,7 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 		c.entry = ruled
 		return c.commit(ctx, orNull(receipt), "done, says "+by)
 	case rulingRepeat:
-		c.entry = ruled
+		c.entry = ruled.AnsweredFor()
 		return c.call(ctx)
 	case rulingUndo:
 		if c.effect.Compensate != nil {

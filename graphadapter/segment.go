@@ -75,7 +75,7 @@ type Segment struct {
 	mu     sync.Mutex
 	under  map[*pregel.Task]*segmentTask // the tasks under way
 	left   map[string]pregel.Value       // what is new in the ledgers of tasks that are not under way
-	counts int32                         // Accounted
+	losses Losses
 
 	marks marks
 }
@@ -95,7 +95,7 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
 	}
 	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
-		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, counts: progress.Accounted,
+		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, losses: progress.Losses,
 		marks: marks{before: req.MarkBefore}}
 	bare := make([]bool, len(record))
 	for i := range record {

@@ -18,9 +18,8 @@ import (
 type SegmentProgress struct {
 	// Tasks are the ledgers of those under way, by pregel.Task.Key, as far as the request did not bring them.
 	Tasks map[string]pregel.Value `json:"tasks,omitempty"`
-	// Accounted is the last execution whose end is known, or that came further than the one before: those after it were
-	// lost with their worker.
-	Accounted int32 `json:"accounted,omitempty"`
+	// Losses are the executions since the last whose end is known, or that came further.
+	Losses
 }
 
 // segmentRecord are deliveries on their way into heartbeats: JSON, one after the other, compressed as they come so that a

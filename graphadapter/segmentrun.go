@@ -29,7 +29,7 @@ type segmentTask struct {
 func (s *Segment) Progress() SegmentProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := SegmentProgress{Accounted: s.counts, Tasks: map[string]pregel.Value{}}
+	p := SegmentProgress{Losses: s.losses, Tasks: map[string]pregel.Value{}}
 	for key, news := range s.left {
 		p.Tasks[key] = news
 	}
@@ -169,7 +169,8 @@ func (s *Segment) begin(t *pregel.Task, env *Env) *pregel.Outcome {
 		}
 	}
 	*env = Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, attempts: &under.attempts,
-		Behind: milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.between().Suspect}
+		Behind: milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.between().Suspect,
+		Lost: s.suspect.lost && s.suspect.has(t)}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, env)
 	}

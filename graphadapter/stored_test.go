@@ -44,9 +44,9 @@ func TestLostExecutionsOfAStoredTask(t *testing.T) {
 	}{
 		{StoredTask{}, false},
 		{StoredTask{Begun: 1}, true},
-		{StoredTask{Begun: 2, Progress: NodeProgress{Accounted: 2}}, false}, // given back
-		{StoredTask{Begun: 2, Progress: NodeProgress{Accounted: 1}}, true},
-		{StoredTask{Begun: 2, Progress: NodeProgress{Accounted: 2, Lost: true}}, true}, // the first was
+		{StoredTask{Begun: 2, Progress: NodeProgress{Losses: Losses{Accounted: 2}}}, false}, // given back
+		{StoredTask{Begun: 2, Progress: NodeProgress{Losses: Losses{Accounted: 1}}}, true},
+		{StoredTask{Begun: 2, Progress: NodeProgress{Losses: Losses{Accounted: 2}, Lost: true}}, true}, // the first was
 	} {
 		if got := c.task.Lost(); got != c.want {
 			t.Errorf("%+v: lost is %t", c.task, got)

@@ -29,6 +29,8 @@ type Between struct {
 	Failed string `json:"failed,omitempty"`
 	// Suspect says that an execution before may have acted outside without a trace in the ledger.
 	Suspect bool `json:"suspect,omitempty"`
+	// Lost says that one that was lost may have.
+	Lost bool `json:"lost,omitempty"`
 	// Begun says that the node has run as far as the ledger tells, and was then given back: what it streamed is void.
 	Begun bool `json:"begun,omitempty"`
 	// Emitted is what the failed attempts streamed.
@@ -36,7 +38,7 @@ type Between struct {
 }
 
 func (b Between) empty() bool {
-	return b.Failures == 0 && b.RetryAt.IsZero() && b.Failed == "" && !b.Suspect && !b.Begun && len(b.Emitted) == 0
+	return b.Failures == 0 && b.RetryAt.IsZero() && b.Failed == "" && !b.Suspect && !b.Lost && !b.Begun && len(b.Emitted) == 0
 }
 
 // EncodeLedger returns entries in their stored form, in their order; nil when there are none.

@@ -44,6 +44,8 @@ type Info struct {
 	// Suspect says that an earlier execution of this task may have acted outside without a trace: effects look up
 	// before they call.
 	Suspect bool
+	// Lost says that such an execution was lost with its worker, or with its run: it may go on when that thaws.
+	Lost bool
 }
 
 // Journal is where a running task keeps what must survive it: the ledger of its memoised calls and effects. It is safe

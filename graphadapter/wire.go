@@ -25,6 +25,8 @@ type NodeRequest struct {
 	Print string `json:"print,omitempty"`
 	// Suspect says that the thread continues a run that ended with this task perhaps under way.
 	Suspect bool `json:"suspect,omitempty"`
+	// Lost says that such a run, or a segment, was lost with what it did: its worker may go on when it thaws.
+	Lost bool `json:"lost,omitempty"`
 	// Behind is Env.Behind in milliseconds.
 	Behind int64 `json:"behind_ms,omitempty"`
 	// LedgerBytes bounds the task's ledger: the ledgers of all pending tasks of a run share 4 MiB of its mutable state.
@@ -46,9 +48,9 @@ type NodeProgress struct {
 	RetryAt time.Time `json:"retry_at,omitzero"`
 	// Emitted is what failed attempts streamed, as much of it as fits beside the ledger: the oldest go first.
 	Emitted []pregel.Emission `json:"emitted,omitempty"`
-	// Accounted is the last activity attempt whose end is known: those after it were lost with their worker.
-	Accounted int32 `json:"accounted,omitempty"`
-	// Lost says that one of those before was, too.
+	// Losses are the executions since the last whose end is known, or that came further.
+	Losses
+	// Lost says that one before was lost, too.
 	Lost bool `json:"lost,omitempty"`
 	// Returns is how large the result is that the task is about to return, 0 while that is not known: see NodeRequest.ReturnBytes.
 	Returns int `json:"returns,omitempty"`

@@ -199,10 +199,11 @@ func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.Node
 	if task.IsSend() && len(task.Branches) == 0 {
 		sent.State = nil // a Send's node sees its argument only
 	}
+	suspect := r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task))
 	req := graphadapter.NodeRequest{
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent, Print: r.print(),
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
-		Suspect:     r.loop != nil && (r.loop.Step() == r.suspectStep || r.segments.suspects(task)),
+		Suspect: suspect, Lost: suspect && r.segments.suspect.Lost,
 		Behind:      r.behind(ctx),
 		LedgerBytes: r.tasks.share(r.limit()), ReturnBytes: r.mayReturn(ctx),
 	}

@@ -61,6 +61,17 @@ func TestKills(t *testing.T) {
 	}
 }
 
+// Calls that are frozen while they prepare, written as docs/effects.md has it, send nothing when they are thawed, although
+// their code goes on: a person was asked, and has the last word.
+func TestLateCalls(t *testing.T) {
+	result, err := testWorld(t).freezeLate(t.Context(), lates[0], 4)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, result.frozen, 4)
+	require.GreaterOrEqual(t, result.asked, result.frozen)
+	require.Empty(t, result.never)
+	require.Empty(t, result.twice)
+}
+
 // A worker that is frozen inside a call until another one has done the work makes no second refund when it is thawed,
 // and nothing that it has to say is taken.
 func TestFrozenWorkers(t *testing.T) {

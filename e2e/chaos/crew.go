@@ -104,7 +104,7 @@ func (c *crew) hear(n notice) {
 		if hands := c.hands[n.PID]; hands != nil {
 			hands[n.Thread]--
 		}
-	case noticeHeld, noticeRefused, noticeTaken:
+	case noticeHeld, noticeSends, noticeBack, noticeRefused, noticeTaken:
 		c.heard[word{n.What, n.Thread, n.PID}] = true
 	}
 }

@@ -21,11 +21,13 @@ const (
 // frozen is one kind of target whose calls are frozen.
 type frozen struct {
 	name, graph string
+	order       int64 // its amount
 }
 
 var (
-	keyed      = frozen{"keyed", "refund"}
-	lookupOnly = frozen{"lookup only", payoutName}
+	keyed = frozen{"keyed", "refund", smallAmount}
+	// The order has more than one refund: payments refuses what is above it, which would hide a second one.
+	lookupOnly = frozen{"lookup only", payoutName, 10 * smallAmount}
 )
 
 // thawed is what became of the frozen attempts of one kind.
@@ -62,7 +64,7 @@ func (w *world) freezeSome(ctx context.Context, t *thawed, n int) error {
 	var orders []string
 	for i := range n {
 		order := fmt.Sprintf("%s-%d", crew.queue, i)
-		if _, err := w.pay.PutOrder(ctx, payments.Order{ID: order, Amount: smallAmount}); err != nil {
+		if _, err := w.pay.PutOrder(ctx, payments.Order{ID: order, Amount: t.frozen.order}); err != nil {
 			return err
 		}
 		req := superstep.StartRequest{Graph: t.frozen.graph, Thread: order, Input: fmt.Appendf(nil, `{"order_id":%q}`, order)}

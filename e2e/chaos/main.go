@@ -29,6 +29,8 @@ func main() {
 type options struct {
 	kills   int
 	freezes int
+	late    int
+	lateAs  string
 	threads int
 	workers int
 	seed    uint64
@@ -41,6 +43,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.IntVar(&o.kills, "n", 1000, "kill workers `n` times, over all modes")
 	f.IntVar(&o.freezes, "freezes", 100, "freeze `n` attempts of each kind of target; 0 freezes none")
+	f.IntVar(&o.late, "late", 200, "freeze `n` calls that are about to send; 0 freezes none")
+	f.StringVar(&o.lateAs, "late-as", lates[0].name, "write those as `kind`: documented, guarded, plain or deaf (see late.go)")
 	f.IntVar(&o.threads, "threads", 12, "keep `n` threads running at once")
 	f.IntVar(&o.workers, "workers", 4, "keep `n` workers running, at least 2")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of everything random but the kills' effects")
@@ -48,7 +52,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if f.NArg() > 0 || o.kills < 0 || o.freezes < 0 || o.threads < 1 || o.workers < 2 {
+	if f.NArg() > 0 || o.kills < 0 || o.freezes < 0 || o.late < 0 || o.threads < 1 || o.workers < 2 {
 		err := errors.New("want flags only, no negative number, at least 1 thread and 2 workers: see --help")
 		fmt.Fprintln(stderr, "chaos:", err)
 		return o, err
@@ -108,8 +112,15 @@ func (w *world) everything(ctx context.Context, o options, stdout io.Writer) (br
 	if len(chosen) == 0 {
 		return false, fmt.Errorf("there is no mode %q", o.mode)
 	}
+	l, err := lateNamed(o.lateAs)
+	if err != nil {
+		return false, err
+	}
 	fmt.Fprintf(stdout, tableFormat, "mode", "runs", "kills", "chosen", "lost", "twice", "unequal", "again", "p50 s", "p95 s")
 	for i, m := range chosen {
+		if o.kills == 0 {
+			break
+		}
 		kills := (o.kills + i) / len(chosen) // the rest is shared out
 		t, err := w.torment(ctx, m, kills, o)
 		if err != nil {
@@ -125,6 +136,14 @@ func (w *world) everything(ctx context.Context, o options, stdout io.Writer) (br
 		r, err := w.freeze(ctx, f, o.freezes)
 		if err != nil {
 			return false, fmt.Errorf("frozen, %s: %w", f.name, err)
+		}
+		r.print(stdout)
+		broken = broken || r.broken()
+	}
+	if o.late > 0 {
+		r, err := w.freezeLate(ctx, l, o.late)
+		if err != nil {
+			return false, fmt.Errorf("late, %s: %w", l.name, err)
 		}
 		r.print(stdout)
 		broken = broken || r.broken()

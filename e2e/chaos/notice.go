@@ -15,6 +15,8 @@ const (
 	noticeEnd     = "end"     // the server took the end of an activity of Thread
 	noticeReached = "reached" // it stands still at the moment at which it shall die
 	noticeHeld    = "held"    // a call for Thread's order waits for the thaw
+	noticeSends   = "sends"   // a late call for Thread's order has prepared and goes on to send
+	noticeBack    = "back"    // a late call for Thread's order is over
 	noticeRefused = "refused" // the server refused a record of an activity of Thread
 	noticeTaken   = "taken"   // the server took a record of an activity of Thread, after the thaw
 )

@@ -27,17 +27,22 @@ func serve(args []string) int {
 	moment := f.String("die", "", "the moment at which to hang until the kill")
 	count := f.Int64("count", 1, "how often the moment comes before")
 	holding := f.Bool("hold", false, "make refunds wait for SIGCONT")
+	lateAs := f.String("late", lates[0].name, "how late calls are written")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
-	if err := work(*address, *queue, *pay, newFate(*moment, *count, *holding)); err != nil {
+	l, err := lateNamed(*lateAs)
+	if err != nil {
+		return 2
+	}
+	if err := work(*address, *queue, *pay, l, newFate(*moment, *count, *holding)); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos worker:", err)
 		return 1
 	}
 	return 0
 }
 
-func work(address, queue, payURL string, f *fate) error {
+func work(address, queue, payURL string, l late, f *fate) error {
 	ctx := context.Background()
 	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(f.intercept)},
@@ -52,8 +57,9 @@ func work(address, queue, payURL string, f *fate) error {
 	}
 	w, err := superstep.NewWorker(temporal, superstep.WorkerConfig{
 		TaskQueue: queue,
-		Graphs:    []superstep.Runnable{refund.Graph(fatedPayments{pay, f}, refund.DefaultLimit), payoutGraph(pay, f)},
-		OnReady:   func() { tell(notice{What: noticeReady}) },
+		Graphs: []superstep.Runnable{refund.Graph(fatedPayments{pay, f}, refund.DefaultLimit), payoutGraph(pay, f),
+			lateGraph(pay, l)},
+		OnReady: func() { tell(notice{What: noticeReady}) },
 	})
 	if err != nil {
 		return err
@@ -123,16 +129,21 @@ const (
 
 // payoutGraph refunds through a target that would do it twice when asked twice: each call has a key of its own.
 func payoutGraph(pay *payments.Client, f *fate) *superstep.Graph[payoutState] {
-	payout := &superstep.Effect[payments.Refund, string]{
-		Name: "payments.payout", Target: superstep.TargetLookupOnly,
-		Do: func(ctx context.Context, _ string, r payments.Refund) (string, error) {
-			if f.holding {
-				tell(notice{What: noticeHeld, Thread: r.OrderID})
-				<-f.thaw // and then ctx says whether it is too late
-			}
-			receipt, err := pay.Refund(ctx, fmt.Sprintf("%s/%d/%d", r.OrderID, os.Getpid(), time.Now().UnixNano()), r)
-			return receipt.ID, err
-		},
+	payout := payoutEffect(pay, func(ctx context.Context, _ string, r payments.Refund) (string, error) {
+		if f.holding {
+			tell(notice{What: noticeHeld, Thread: r.OrderID})
+			<-f.thaw // and then ctx says whether it is too late
+		}
+		receipt, err := pay.Refund(ctx, fmt.Sprintf("%s/%d/%d", r.OrderID, os.Getpid(), time.Now().UnixNano()), r)
+		return receipt.ID, err
+	})
+	return paying(payoutName, payout, superstep.WithCallTimeout(payoutTimeout), superstep.WithSettleTime(payoutSettle))
+}
+
+// payoutEffect is the write of those who refund that way.
+func payoutEffect(pay *payments.Client, do func(context.Context, string, payments.Refund) (string, error)) *superstep.Effect[payments.Refund, string] {
+	return &superstep.Effect[payments.Refund, string]{
+		Name: "payments.payout", Target: superstep.TargetLookupOnly, Do: do,
 		Lookup: func(ctx context.Context, _ string, r payments.Refund) (superstep.Finding[string], error) {
 			all, err := pay.Refunds(ctx, r.OrderID)
 			if err != nil || len(all) == 0 {
@@ -141,11 +152,14 @@ func payoutGraph(pay *payments.Client, f *fate) *superstep.Graph[payoutState] {
 			return superstep.Finding[string]{Status: superstep.FindingCommitted, Receipt: all[0].ID}, nil
 		},
 	}
-	g := superstep.NewStateGraph[payoutState](payoutName)
+}
+
+// paying is a graph with one node, which makes the write.
+func paying(name string, payout *superstep.Effect[payments.Refund, string], opts ...superstep.CallOption) *superstep.Graph[payoutState] {
+	g := superstep.NewStateGraph[payoutState](name)
 	g.AddEffect(payout)
 	g.AddNode("pay", func(ctx context.Context, s payoutState) (payoutState, error) {
-		receipt, err := payout.Call(ctx, payments.Refund{OrderID: s.OrderID.Get(), Amount: smallAmount},
-			superstep.WithCallTimeout(payoutTimeout), superstep.WithSettleTime(payoutSettle))
+		receipt, err := payout.Call(ctx, payments.Refund{OrderID: s.OrderID.Get(), Amount: smallAmount}, opts...)
 		if err != nil {
 			return s, err
 		}

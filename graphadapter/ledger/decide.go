@@ -17,6 +17,37 @@ const (
 // Valid reports whether t is one of the declared targets.
 func (t Target) Valid() bool { return t == TargetKeyed || t == TargetLookupOnly || t == TargetNone }
 
+// Loss is what an effect wants done about a call that an execution was lost with, when the outside does not have it.
+type Loss string
+
+const (
+	// LossRepeat: what the target's guarantee allows.
+	LossRepeat Loss = ""
+	// LossAsk: a person decides, where the target does not refuse a second call itself.
+	LossAsk Loss = "ask"
+)
+
+// Valid reports whether l is one of the declared policies.
+func (l Loss) Valid() bool { return l == LossRepeat || l == LossAsk }
+
+// Guarantee is what an effect declares of its target.
+type Guarantee struct {
+	Target    Target
+	AfterLoss Loss
+}
+
+// Before is what is known of the executions of a task before this one, beside its ledger.
+type Before string
+
+const (
+	// BeforeNothing: none of them called without leaving an entry.
+	BeforeNothing Before = ""
+	// BeforeSuspect: one may have. It has ended.
+	BeforeSuspect Before = "suspect"
+	// BeforeLost: one may have, and nobody knows that it has ended: it may be frozen, with its call still to come.
+	BeforeLost Before = "lost"
+)
+
 // Finding is what the outside says about a key.
 type Finding string
 
@@ -59,37 +90,44 @@ type rule struct {
 	finding Finding
 	target  Target
 	action  Action
+	asks    bool // only for an effect that wants a person asked about a loss, when there was one
 }
 
 // reconcile is the table for an effect that may have reached the outside, once the outside was asked. The first
 // matching row decides. "Partial" pauses for a person: a compensation is bound to the effect, never invented.
 var reconcile = []rule{
-	{FindingCommitted, "", ActionAccept},
-	{FindingPartial, "", ActionAskPerson},
-	{FindingUnknown, "", ActionAskPerson},
-	{FindingNotFound, TargetKeyed, ActionCall},
-	{FindingNotFound, TargetLookupOnly, ActionWaitSettle},
-	{FindingStillNotFound, TargetKeyed, ActionCall},
-	{FindingStillNotFound, TargetLookupOnly, ActionCall},
+	{FindingCommitted, "", ActionAccept, false},
+	{FindingPartial, "", ActionAskPerson, false},
+	{FindingUnknown, "", ActionAskPerson, false},
+	{FindingNotFound, TargetKeyed, ActionCall, false},
+	{FindingNotFound, TargetLookupOnly, ActionWaitSettle, false},
+	{FindingStillNotFound, TargetKeyed, ActionCall, false},
+	{FindingStillNotFound, TargetLookupOnly, ActionAskPerson, true},
+	{FindingStillNotFound, TargetLookupOnly, ActionCall, false},
 }
 
-// Decide says what to do next about an effect: entry is its ledger entry, nil when there is none; suspect says that an
+// Decide says what to do next about an effect: entry is its ledger entry, nil when there is none; before says whether an
 // earlier execution may have called without leaving an entry; finding is what the outside said since.
 //
 // A recorded receipt is used. Without a trace of an earlier call the call is made. Everything else asks the outside
 // first, then follows the table; what the table does not know, a person decides. The answer is never a blind repeat.
-func Decide(target Target, entry *Entry, suspect bool, finding Finding) Action {
+func Decide(g Guarantee, entry *Entry, before Before, finding Finding) Action {
 	if entry != nil && entry.State == StateCommitted {
 		return ActionUse
 	}
 	if finding == FindingNone {
-		if mayBeOutside(entry, suspect) {
+		if mayBeOutside(entry, before != BeforeNothing) {
 			return ActionLookUp
 		}
 		return ActionCall
 	}
-	for _, r := range reconcile {
-		if r.finding == finding && (r.target == "" || r.target == target) {
+	return decideBy(reconcile, g, g.AfterLoss == LossAsk && mayBeUnderWay(entry, before), finding)
+}
+
+// decideBy is the action of the first row that matches; what no row knows, a person decides.
+func decideBy(table []rule, g Guarantee, asks bool, finding Finding) Action {
+	for _, r := range table {
+		if r.finding == finding && (r.target == "" || r.target == g.Target) && (asks || !r.asks) {
 			return r.action
 		}
 	}
@@ -103,4 +141,10 @@ func mayBeOutside(entry *Entry, suspect bool) bool {
 		return true
 	}
 	return entry != nil && entry.State != StateFailed
+}
+
+// mayBeUnderWay reports whether a call may be under way of which nobody knows that it has ended: its worker was lost, and
+// may go on when it thaws.
+func mayBeUnderWay(entry *Entry, before Before) bool {
+	return before == BeforeLost || entry != nil && entry.Attempts > entry.Returned
 }

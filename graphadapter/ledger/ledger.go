@@ -61,6 +61,9 @@ type Entry struct {
 	Settle int64 `json:"settle_ms,omitempty"`
 	// Attempts counts the calls to the outside that were started.
 	Attempts int `json:"attempts"`
+	// Returned counts those of them that are known to have come back, or that a person has answered for: the others may
+	// still be under way in a worker that was lost. It is kept for effects with LossAsk only.
+	Returned int `json:"returned,omitempty"`
 	// Rulings counts the answers of a person that were used up. The next question about this entry is a new one, so
 	// that an old "repeat" never stands for a second repetition.
 	Rulings int `json:"rulings,omitempty"`
@@ -123,6 +126,18 @@ func (e Entry) Doubt(reason string, found json.RawMessage) (Entry, error) {
 	}
 	e.State, e.Result, e.Left, e.Evidence = StateUnknown, found, 0, reason
 	return e, nil
+}
+
+// Return returns the entry of a call that has come back, with whatever error.
+func (e Entry) Return() Entry {
+	e.Returned++
+	return e
+}
+
+// AnsweredFor returns the entry whose calls so far a person has answered for, by saying that another may be made.
+func (e Entry) AnsweredFor() Entry {
+	e.Returned = e.Attempts
+	return e
 }
 
 // Ruled returns the entry with one answer of a person used up.

@@ -20,52 +20,50 @@ func (e Entry) Undo(evidence string) (Entry, error) {
 // undoing is the table for a compensation that may have reached the outside, by what the outside says of the write
 // itself. The first matching row decides.
 var undoing = []rule{
-	{FindingNotFound, TargetLookupOnly, ActionWaitSettle}, // the write itself may not show yet
-	{FindingNotFound, "", ActionAccept},                   // it is undone already
-	{FindingStillNotFound, "", ActionAccept},
-	{FindingPartial, "", ActionAskPerson},
-	{FindingUnknown, "", ActionAskPerson},
-	{FindingCommitted, TargetKeyed, ActionCall},
-	{FindingCommitted, TargetLookupOnly, ActionWaitSettle},
-	{FindingStillCommitted, TargetKeyed, ActionCall},
-	{FindingStillCommitted, TargetLookupOnly, ActionCall},
+	{FindingNotFound, TargetLookupOnly, ActionWaitSettle, false}, // the write itself may not show yet
+	{FindingNotFound, "", ActionAccept, false},                   // it is undone already
+	{FindingStillNotFound, "", ActionAccept, false},
+	{FindingPartial, "", ActionAskPerson, false},
+	{FindingUnknown, "", ActionAskPerson, false},
+	{FindingCommitted, TargetKeyed, ActionCall, false},
+	{FindingCommitted, TargetLookupOnly, ActionWaitSettle, false},
+	{FindingStillCommitted, TargetKeyed, ActionCall, false},
+	{FindingStillCommitted, TargetLookupOnly, ActionAskPerson, true},
+	{FindingStillCommitted, TargetLookupOnly, ActionCall, false},
 }
 
 // DecideUndo says what to do next to undo an effect that the outside has: own is the entry of its compensation, nil when
-// there is none; suspect says that an earlier execution may have called without leaving one; finding is what the outside
+// there is none; before says whether an earlier execution may have called without leaving one; finding is what the outside
 // said of the effect since.
 //
 // It is [Decide] the other way round: what may have been called already is asked for first, and it is not called again
 // unless the target's guarantee allows.
-func DecideUndo(target Target, own *Entry, suspect bool, finding Finding) Action {
+func DecideUndo(g Guarantee, own *Entry, before Before, finding Finding) Action {
 	if own != nil && own.State == StateCommitted {
 		return ActionUse
 	}
 	if finding == FindingNone {
-		if mayBeOutside(own, suspect) {
+		if mayBeOutside(own, before != BeforeNothing) {
 			return ActionLookUp
 		}
 		return ActionCall
 	}
-	for _, r := range undoing {
-		if r.finding == finding && (r.target == "" || r.target == target) {
-			return r.action
-		}
-	}
-	return ActionAskPerson
+	return decideBy(undoing, g, g.AfterLoss == LossAsk && mayBeUnderWay(own, before), finding)
 }
 
 // DecideStanding says what to do about an effect that is to be undone and of which it is not known that the outside has
-// it: ActionAccept when it is there after all, ActionUse when it never was.
-func DecideStanding(target Target, finding Finding) Action {
+// it: ActionAccept when it is there after all, ActionUse when it never was. entry is the effect's.
+func DecideStanding(g Guarantee, entry *Entry, finding Finding) Action {
 	switch {
 	case finding == FindingNone:
 		return ActionLookUp
 	case finding == FindingCommitted:
 		return ActionAccept
-	case finding == FindingNotFound && target != TargetNone:
+	case finding == FindingNotFound && g.Target != TargetNone:
 		return ActionWaitSettle // a call that is still under way must not come in behind
-	case finding == FindingStillNotFound && target != TargetNone:
+	case finding == FindingStillNotFound && g.AfterLoss == LossAsk && mayBeUnderWay(entry, BeforeNothing):
+		return ActionAskPerson
+	case finding == FindingStillNotFound && g.Target != TargetNone:
 		return ActionUse
 	}
 	return ActionAskPerson

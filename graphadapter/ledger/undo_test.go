@@ -35,7 +35,11 @@ func TestDecideUndo(t *testing.T) {
 		{TargetKeyed, intent, false, FindingUnknown, ActionAskPerson},
 		{TargetKeyed, intent, false, "something new", ActionAskPerson},
 	} {
-		if got := DecideUndo(c.target, c.own, c.suspect, c.finding); got != c.want {
+		before := BeforeNothing
+		if c.suspect {
+			before = BeforeSuspect
+		}
+		if got := DecideUndo(Guarantee{Target: c.target}, c.own, before, c.finding); got != c.want {
 			t.Errorf("%s, own %v, suspect %t, %q: %s, want %s", c.target, c.own, c.suspect, c.finding, got, c.want)
 		}
 	}
@@ -58,9 +62,36 @@ func TestDecideStanding(t *testing.T) {
 		{TargetKeyed, FindingPartial, ActionAskPerson},
 		{TargetKeyed, FindingUnknown, ActionAskPerson},
 	} {
-		if got := DecideStanding(c.target, c.finding); got != c.want {
+		if got := DecideStanding(Guarantee{Target: c.target}, &Entry{State: StateIntent, Attempts: 1}, c.finding); got != c.want {
 			t.Errorf("%s, %q: %s, want %s", c.target, c.finding, got, c.want)
 		}
+	}
+}
+
+// TestUndoingAfterALoss: where an effect wants it, a person is asked before a call is made again that a worker was lost
+// with, and before a write is taken for one that was never made.
+func TestUndoingAfterALoss(t *testing.T) {
+	asks := Guarantee{Target: TargetLookupOnly, AfterLoss: LossAsk}
+	lost, failed := &Entry{State: StateIntent, Attempts: 1}, &Entry{State: StateIntent, Attempts: 1, Returned: 1}
+	for _, c := range []struct {
+		name   string
+		own    *Entry
+		before Before
+		want   Action
+	}{
+		{"lost", lost, BeforeSuspect, ActionAskPerson},
+		{"failed", failed, BeforeSuspect, ActionCall},
+		{"no trace", nil, BeforeLost, ActionAskPerson},
+	} {
+		if got := DecideUndo(asks, c.own, c.before, FindingStillCommitted); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := DecideStanding(asks, lost, FindingStillNotFound); got != ActionAskPerson {
+		t.Errorf("a call that was lost: %s", got)
+	}
+	if got := DecideStanding(asks, failed, FindingStillNotFound); got != ActionUse {
+		t.Errorf("a call that failed: %s", got)
 	}
 }
 

@@ -46,6 +46,15 @@ func NewClient(baseURL string) (*Client, error) {
 	}}, nil
 }
 
+// Over returns a client of the same service whose requests go through t, such
+// as a superstep.GuardedTransport: then all of them but reads need the context
+// of an effect's call.
+func (c *Client) Over(t http.RoundTripper) *Client {
+	over := *c.http
+	over.Transport = t
+	return &Client{base: c.base, http: &over}
+}
+
 // Order reads an order. An unknown one is [ErrNotFound].
 func (c *Client) Order(ctx context.Context, id string) (Order, error) {
 	var order Order

@@ -24,6 +24,9 @@ type ServerConfig struct {
 	// Exit ends the process for DieAfterCommit; nil is os.Exit. It is expected
 	// not to return; if it does, the connection is dropped without a reply.
 	Exit func(code int)
+	// Hosts are names under which the service is called, beside localhost and IP
+	// addresses: it answers 403 under others.
+	Hosts []string
 }
 
 // A Server answers the HTTP interface of the payments service from a Store.
@@ -36,6 +39,7 @@ type Server struct {
 	log   *slog.Logger
 	exit  func(int)
 	mux   *http.ServeMux
+	web   http.Handler // mux behind the guard of its hosts
 
 	stop    sync.Once
 	stopped chan struct{}
@@ -52,6 +56,7 @@ func NewServer(store *Store, config ServerConfig) *Server {
 		s.exit = os.Exit
 	}
 	s.routes()
+	s.web = guardHost(s.mux, config.Hosts...)
 	return s
 }
 
@@ -71,7 +76,7 @@ func (s *Server) routes() {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.web.ServeHTTP(w, r) }
 
 // Stop ends what faults hold back: delayed writes are answered 503 without
 // committing, hanging ones are dropped. Without it a graceful shutdown would

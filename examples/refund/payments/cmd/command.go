@@ -32,6 +32,8 @@ Faults: PUT /faults with any of
 path is /refunds (default), /refunds/{id}/reverse or /notifications. The counts
 are stored: a process that died of die_after_commit does not die again of it.
 
+Under a name that is neither localhost nor given with --host it answers 403.
+
 Orders o-1042 (250.00), o-7 (250.00) and o-11 (42.00) are there from the start.`
 
 const example = `  payments --db payments.db
@@ -56,6 +58,7 @@ func command() *cobra.Command {
 	}
 	root.Flags().StringVar(&config.addr, "addr", "127.0.0.1:8090", "`host:port` to listen on; port 0 picks a free one")
 	root.Flags().StringVar(&config.db, "db", "payments.db", "SQLite `file`; made when it does not exist")
+	root.Flags().StringArrayVar(&config.hosts, "host", nil, "a `name` under which it is called, beside localhost and IP addresses; may be repeated")
 	root.Flags().StringVar(&config.readyFile, "ready-file", "", "`file` that holds the real host:port while the service serves")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(healthcheck())

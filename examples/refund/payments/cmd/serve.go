@@ -20,6 +20,7 @@ type serveConfig struct {
 	addr      string
 	db        string
 	readyFile string
+	hosts     []string
 	log       io.Writer
 }
 
@@ -42,7 +43,7 @@ func serve(ctx context.Context, config serveConfig) (err error) {
 		return fmt.Errorf("payments: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(config.log, nil))
-	server := payments.NewServer(store, payments.ServerConfig{Logger: log})
+	server := payments.NewServer(store, payments.ServerConfig{Logger: log, Hosts: config.hosts})
 	return run(ctx, config, listener, server, log)
 }
 

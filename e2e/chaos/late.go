@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
+)
+
+// Calls that prepare before they send, frozen while they do, and thawed long after another worker has done their work: what
+// was to stop them and what they were about to do are due at the same time then.
+const (
+	lateTimeout = 6 * time.Second
+	lateSettle  = 4 * time.Second
+	latePrepare = 2500 * time.Millisecond
+	lateStop    = 1200 * time.Millisecond // from a call's begin to the freeze
+	lateFreeze  = 20 * time.Second
+
+	// lateAtOnce is how many calls one frozen worker has in hand, lateWorkers how many are frozen at once.
+	lateAtOnce  = 10
+	lateWorkers = 4
+)
+
+// late is a way to write an effect of a target that can only be asked.
+type late struct {
+	name    string
+	guarded bool // its client has a superstep.GuardedTransport
+	asks    bool // its AfterLoss is superstep.AfterLossAsk
+	deaf    bool // it does not give its context to the client
+}
+
+// lates are the ways. The first is as docs/effects.md has it, and what must hold; the others are to compare.
+var lates = []late{
+	{name: "documented", guarded: true, asks: true},
+	{name: "guarded", guarded: true},
+	{name: "plain"},
+	{name: "deaf", deaf: true},
+}
+
+func lateNamed(name string) (late, error) {
+	i := slices.IndexFunc(lates, func(l late) bool { return l.name == name })
+	if i < 0 {
+		return late{}, fmt.Errorf("there is no late call %q", name)
+	}
+	return lates[i], nil
+}
+
+// lateness is what became of them.
+type lateness struct {
+	late  late
+	count int // wanted
+
+	mu     sync.Mutex
+	calls  int
+	frozen int      // those that had not sent anything when they were frozen
+	goesOn int      // those of them that went on to send when they were thawed
+	asked  int      // a person
+	never  []string // no refund
+	twice  []string // more than one
+}
+
+// freezeLate freezes n late calls or some more, those of several workers at once.
+func (w *world) freezeLate(ctx context.Context, l late, n int) (*lateness, error) {
+	r := &lateness{late: l, count: n}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	for id := range lateWorkers {
+		all.Go(func() {
+			for left := r.left(); left > 0; left = r.left() {
+				if err := w.freezeGroup(ctx, r, id, min(left, lateAtOnce)); err != nil {
+					stop(err)
+					return
+				}
+				fmt.Fprintf(w.notes, "late, %s: %d of %d calls are left to freeze\n", l.name, max(r.left(), 0), n)
+			}
+		})
+	}
+	all.Wait()
+	return r, context.Cause(ctx)
+}
+
+// left is how many are still to be frozen: on a busy machine some have sent before.
+func (r *lateness) left() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count - r.frozen
+}
+
+// freezeGroup is one frozen worker's calls, from their start until their threads have finished.
+func (w *world) freezeGroup(ctx context.Context, r *lateness, id, n int) error {
+	crew := w.crew(fmt.Sprintf("late-%d-%d", id, time.Now().UnixNano()))
+	c, err := superstep.NewClient(w.temporal, superstep.ClientConfig{TaskQueue: crew.queue})
+	if err != nil {
+		return err
+	}
+	cold, err := crew.start(ctx, "-late", r.late.name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = cold.Kill() }()
+	orders, err := w.startLate(ctx, c, crew.queue, n)
+	if err != nil {
+		return err
+	}
+	if held, err := crew.await(ctx, cold.PID(), noticeHeld, n, patience); err != nil || held < n {
+		return errors.Join(err, fmt.Errorf("%d of %d calls are under way", held, n))
+	}
+	if err := wait(ctx, lateStop); err != nil {
+		return err
+	}
+	if err := cold.freeze(); err != nil {
+		return err
+	}
+	thaw := time.Now().Add(lateFreeze)
+	sent := len(crew.of(cold.PID(), noticeSends))
+	warm, err := crew.start(ctx, "-late", r.late.name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = warm.Kill() }()
+	if err := wait(ctx, time.Until(thaw)); err != nil {
+		return err
+	}
+	if err := cold.thaw(); err != nil {
+		return err
+	}
+	if back, err := crew.await(ctx, cold.PID(), noticeBack, n, patience); err != nil || back < n {
+		return errors.Join(err, fmt.Errorf("%d of %d thawed calls came back", back, n))
+	}
+	r.mu.Lock()
+	r.calls += n
+	r.frozen += n - sent
+	r.goesOn += len(crew.of(cold.PID(), noticeSends)) - sent
+	r.mu.Unlock()
+	for _, order := range orders {
+		if err := w.endLate(ctx, c, r, order); err != nil {
+			return fmt.Errorf("%s: %w", order, err)
+		}
+	}
+	return nil
+}
+
+func (w *world) startLate(ctx context.Context, c *superstep.Client, queue string, n int) (orders []string, err error) {
+	for i := range n {
+		order := fmt.Sprintf("%s-%d", queue, i)
+		// More than one refund: see lookupOnly.
+		if _, err := w.pay.PutOrder(ctx, payments.Order{ID: order, Amount: 10 * smallAmount}); err != nil {
+			return nil, err
+		}
+		req := superstep.StartRequest{Graph: lateName, Thread: order, Input: fmt.Appendf(nil, `{"order_id":%q}`, order)}
+		if _, err := c.Start(ctx, req); err != nil {
+			return nil, err
+		}
+		orders = append(orders, order)
+	}
+	return orders, nil
+}
+
+// endLate is the person, who looks at what the target has before each answer, and then counts.
+func (w *world) endLate(ctx context.Context, c *superstep.Client, r *lateness, order string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not finished after %v", patience))
+	defer cancel()
+	for {
+		view, err := c.Wait(ctx, order)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil && view.Status == superstep.StatusFinished:
+			return w.countLate(ctx, r, order)
+		case err == nil && view.Status == superstep.StatusWaiting:
+			err = w.rule(ctx, c, r, order, view.Questions)
+			if err != nil {
+				return err
+			}
+		case err == nil && view.Status != superstep.StatusRunning:
+			return fmt.Errorf("%s: %s", view.Status, view.Error)
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *world) rule(ctx context.Context, c *superstep.Client, r *lateness, order string, asked []superstep.Question) error {
+	refunds, err := w.pay.Refunds(ctx, order)
+	if err != nil {
+		return err
+	}
+	answer := map[string]any{"action": "repeat"}
+	if len(refunds) > 0 {
+		answer = map[string]any{"action": "done", "receipt": refunds[0].ID}
+	}
+	value, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	for _, q := range asked {
+		if _, err := c.Resume(ctx, superstep.ResumeRequest{Thread: order, Question: q.ID, Value: value}); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.asked++
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+func (w *world) countLate(ctx context.Context, r *lateness, order string) error {
+	refunds, err := w.pay.Refunds(ctx, order)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch len(refunds) {
+	case 0:
+		r.never = append(r.never, order)
+	case 1:
+	default:
+		r.twice = append(r.twice, fmt.Sprintf("%s: %d refunds", order, len(refunds)))
+	}
+	return err
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *lateness) broken() bool {
+	return len(r.never)+len(r.twice) > 0 || r.late.asks && r.asked < r.frozen
+}
+
+func (r *lateness) print(out io.Writer) {
+	fmt.Fprintf(out, "late     %-12s calls %d, frozen before they sent %d, went on to send %d, asked %d, not once %d, twice %d\n",
+		r.late.name, r.calls, r.frozen, r.goesOn, r.asked, len(r.never), len(r.twice))
+	for _, one := range append(r.never, r.twice...) {
+		fmt.Fprintf(out, "    %s\n", one)
+	}
+}
