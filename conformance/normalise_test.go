@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"superstep.dev/conformance/trace"
+	"superstep.dev/graphadapter/pregel"
 )
 
 func TestStreamSortsBetweenValues(t *testing.T) {
@@ -93,7 +94,17 @@ func TestChunksAsRecorded(t *testing.T) {
 }
 
 func TestRecorderKeepsSubgraphsApart(t *testing.T) {
-	r := &recorder{streams: map[string]*stream{"": {}}}
+	toSub := []pregel.Edge{{From: pregel.Start, To: "sub"}}
+	program, err := pregel.Compile(&pregel.Spec{
+		Version: pregel.SpecVersion, Name: "g", Nodes: []pregel.NodeSpec{{Name: "sub", Subgraph: "child"}}, Edges: toSub,
+		Subgraphs: map[string]*pregel.Spec{"child": {
+			Version: pregel.SpecVersion, Name: "child", Nodes: []pregel.NodeSpec{{Name: "sub"}}, Edges: toSub,
+		}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{program: program, streams: map[string]*stream{"": {}}}
 	r.take("1/sub", []string{"sub"}, modeCustom, "a")
 	r.take("1/sub", []string{"sub"}, modeCustom, "b")
 	r.take("", nil, modeCustom, "c")
