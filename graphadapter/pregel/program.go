@@ -40,7 +40,8 @@ type node struct {
 	static   []staticWrite
 	branches []Branch
 	sub      *Program
-	handler  int // its error handler, 0 for none
+	memory   string // the path of nodes, from this one, to the first subgraph that remembers for the thread's life; "" for none
+	handler  int    // its error handler, 0 for none
 }
 
 // handles reports whether the node is an error handler: it runs for a failed task only, nothing else leads to it.
@@ -144,6 +145,7 @@ func (p *Program) addNodes() {
 		trigger := p.add(channel{name: triggerPrefix + spec.Name, rule: rule})
 		n := node{name: spec.Name, spec: spec, trigger: trigger, triggers: []int{trigger},
 			branches: p.Spec.BranchesOf(spec.Name), sub: p.subs[spec.Subgraph]}
+		n.memory = n.firstMemory()
 		for _, name := range spec.Reads {
 			n.reads = append(n.reads, p.index[name])
 		}
@@ -165,6 +167,23 @@ func (p *Program) addNodes() {
 	for at, n := range p.byName {
 		p.rank[n] = at
 	}
+}
+
+// firstMemory returns the memory key, within the node's graph, of the node's subgraph when that remembers, else of the
+// first declared one within.
+func (n *node) firstMemory() string {
+	switch {
+	case n.sub == nil:
+		return ""
+	case n.sub.Spec.Memory == MemoryThread:
+		return memoryKey(nil, n.name)
+	}
+	for i := range n.sub.nodes {
+		if inner := n.sub.nodes[i].memory; inner != "" {
+			return memoryKey([]string{n.name}, inner)
+		}
+	}
+	return ""
 }
 
 func (p *Program) addJoins() {

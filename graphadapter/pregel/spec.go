@@ -54,7 +54,8 @@ type Memory string
 const (
 	// MemoryRun keeps a subgraph's state for one run of its node: the default (LangGraph's checkpointer=None).
 	MemoryRun Memory = ""
-	// MemoryThread keeps it between runs of its node, for the life of the thread (checkpointer=True).
+	// MemoryThread keeps it between runs of its node, for the life of the thread (checkpointer=True). A node whose subgraph
+	// has such a one in it, however deep, may not run twice in one superstep: an *InvalidUpdateError of the second task.
 	MemoryThread Memory = "thread"
 	// MemoryNone keeps nothing: after an interrupt the subgraph starts again from its input (checkpointer=False).
 	MemoryNone Memory = "none"

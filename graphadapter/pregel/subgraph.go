@@ -7,10 +7,9 @@ import (
 
 // startChild runs a subgraph's task as a nested loop.
 func (l *Loop) startChild(tr *taskRun) {
-	sub := l.prog.nodes[tr.task.node].sub
-	if sub.Spec.Memory == MemoryThread && l.runsTwice(tr) {
-		l.failChild(tr, &InvalidUpdateError{Graph: l.prog.Spec.Name, Message: fmt.Sprintf("node %q runs a subgraph that "+
-			"remembers, and runs twice in one superstep: both would write the same memory", tr.task.Node)})
+	n := &l.prog.nodes[tr.task.node]
+	if n.memory != "" && l.runsTwice(tr) {
+		l.failChild(tr, l.memoryTwice(tr, n.memory))
 		return
 	}
 	child := l.nested(tr)
@@ -46,7 +45,21 @@ func (l *Loop) nested(tr *taskRun) *Loop {
 	return tr.child
 }
 
-// runsTwice reports whether an earlier task of the superstep is of the same node.
+// memoryTwice refuses a task whose node an earlier task of the superstep runs too, with a subgraph at memory that
+// remembers for the thread's life.
+func (l *Loop) memoryTwice(tr *taskRun, memory string) error {
+	what := "a subgraph that remembers"
+	if memory != tr.task.Node {
+		what = fmt.Sprintf("a subgraph with one at %q in it that remembers", memory)
+	}
+	return &InvalidUpdateError{Graph: l.prog.Spec.Name, Message: fmt.Sprintf("node %q runs %s, and runs twice in one "+
+		"superstep: both would write the same memory; use a node of another name, or a later superstep", tr.task.Node, what)}
+}
+
+// runsTwice reports whether an earlier task of the superstep is of the same node. A memory is named by the nodes that lead
+// to it, so only tasks of one node in one superstep can have the same memory at once: however deep in the node's subgraph
+// the memory is, the two ways to it part at two such tasks. Which of them comes to the memory, and when, is not asked:
+// that is not known when the tasks start, and the order in which outcomes arrive must not decide what is refused.
 func (l *Loop) runsTwice(tr *taskRun) bool {
 	for _, other := range l.tasks {
 		if other == tr {
