@@ -72,23 +72,40 @@ func (c *Client) cancelOnce(ctx context.Context, r CancelRequest) (ThreadView, e
 // at the server. The reason is the run's alone: to the server it would be plain text, whatever encodes payloads.
 func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest) error {
 	wire := workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token}
+	if r.Token == "" { // stored at once: to ask for rules takes a worker, and the last one may just have been lost
+		if err := c.signalCancel(ctx, last, wire); err != nil {
+			return err
+		}
+	}
 	admitted, unasked := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph})
 	if unasked == nil && admitted.Governs {
 		return c.update(ctx, last, r.ID, workflows.UpdateCancel, wire, nil) // which says whether they may
 	}
+	if r.Token != "" {
+		return c.signalCancel(ctx, last, wire)
+	}
+	if unasked != nil {
+		return nil // what Temporal is told passes no rules, and nobody is there to say that there are none
+	}
+	_, err := c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
+		Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(),
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread}, FirstExecutionRunId: last.first,
+	})
+	var ended *serviceerror.NotFound
+	if err != nil && !errors.As(err, &ended) {
+		return c.explain(err, last.graph, last.thread)
+	}
+	return nil
+}
+
+// signalCancel stores how an open run is to end. The run holds the request to its rules.
+func (c *Client) signalCancel(ctx context.Context, last *lastRun, wire workflows.CancelRequest) error {
 	err := c.signal(ctx, last, workflows.SignalCancel, wire)
 	var ended *serviceerror.NotFound
-	if errors.As(err, &ended) {
+	switch {
+	case errors.As(err, &ended):
 		return errEnded
-	}
-	// What Temporal is told passes no rules. While nobody is there to say that there are none, the signal is stored.
-	if err == nil && unasked == nil && r.Token == "" {
-		_, err = c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
-			Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(),
-			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread}, FirstExecutionRunId: last.first,
-		})
-	}
-	if err != nil && !errors.As(err, &ended) {
+	case err != nil:
 		return c.explain(err, last.graph, last.thread)
 	}
 	return nil

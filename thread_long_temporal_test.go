@@ -2,6 +2,7 @@ package superstep_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -121,12 +122,15 @@ func TestALongThreadIsOneThread(t *testing.T) {
 	assert.LessOrEqual(t, listed, 1)
 }
 
+// asText is a view as text, without when its checkpoints were made.
 func asText(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", " ")
 	require.NoError(t, err)
-	return string(text)
+	return createdAt.ReplaceAllString(string(text), `"created_at": "then"`)
 }
+
+var createdAt = regexp.MustCompile(`"created_at": "[^"]+"`)
 
 // TestAThreadThatIsKeptOpen takes input after input in one execution, is continued as a new one while it rests, and is
 // finished when somebody cancels it, or when nobody has given it anything for a while.

@@ -36,7 +36,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	require.Equal(t, superstep.ResumeReply{Thread: thread, Question: number.ID, Node: "number", Accepted: true}, reply)
 	reply, err = r.client.Resume(t.Context(), first)
 	require.NoError(t, err, "the same request sent twice is one")
-	require.Equal(t, superstep.ResumeReply{Thread: thread, Question: number.ID, Node: "number"}, reply)
+	require.Equal(t, superstep.ResumeReply{Thread: thread, Question: number.ID, Node: "number", Repeated: true}, reply)
 	_, err = r.answer(thread, colour.ID, strings.Repeat("x", 2<<20))
 	require.ErrorIs(t, err, superstep.ErrBadInput, "refused before it is sent")
 	_, err = r.answer(thread, number.ID, 4)

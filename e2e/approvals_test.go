@@ -134,7 +134,7 @@ func (r *rig) provenElsewhere(thread string) {
 	require.Contains(r.t, out.stdout, "exported  ")
 	offline := []string{"--address", "127.0.0.1:1", "audit", "--verify", file, "--keys", keys}
 	out = r.exits(0, r.begunWith(offline...).end())
-	require.Contains(r.t, out.stdout, "signed    by e2e with the key audit at ")
+	require.Contains(r.t, out.stdout, "signed    by audit with the key ")
 	text, err := os.ReadFile(file)
 	require.NoError(r.t, err)
 	require.NoError(r.t, os.WriteFile(file, []byte(strings.Replace(string(text), `"who":"ann"`, `"who":"bob"`, 1)), 0o600))

@@ -40,9 +40,11 @@ func TestControlUnderRules(t *testing.T) {
 
 	r.exits(5, r.superstep("unpause", thread))
 	r.putText("rules.yaml", strings.Replace(approvers, "ann: {permissions: [refund.write]}", "ann: {}", 1)+operators)
-	r.until("the new rules are in force", func() bool {
-		return strings.Contains(r.exits(5, r.superstep("unpause", thread, "--by", "ann", "--key", key)).stderr, `permission "refund.write" now`)
+	r.until("the new rules are in force", func() bool { // a run that is paused is paused again, until nobody may
+		return r.superstep("pause", thread, "--by", "ann", "--key", key).code == 5
 	})
+	out = r.exits(5, r.superstep("unpause", thread, "--by", "ann", "--key", key))
+	require.Contains(t, out.stderr, `permission "refund.write" now`)
 	r.putText("rules.yaml", approvers+operators)
 	minted := strings.TrimSpace(r.exits(0, r.superstep("token", thread, "--op", "unpause", "--for", "ann", "--key", key)).stdout)
 	r.until("the rules are as before", func() bool {

@@ -98,7 +98,7 @@ func TestApprovalSeveralAtOnce(t *testing.T) {
 			t.Errorf("the run ended with %s, want %s in it", log, want)
 		}
 	}
-	if got, want := r.audit(thread, g), linesOf("asked", "asked", "refused unsigned", "answered ann approve", "answered bob reject"); got != want {
+	if got, want := r.audit(thread, g), linesOf("asked", "asked", "refused unsigned", "answered", "answered ann approve", "answered bob reject"); got != want {
 		t.Errorf("the audit is\n%s, want\n%s", got, want)
 	}
 }

@@ -131,7 +131,7 @@ func withoutValues(open []pregel.OpenQuestion) []pregel.OpenQuestion {
 }
 
 // maxReply bounds what a query returns of values; the server takes 2 MiB, and what else a reply has goes along.
-const maxReply = 1600 << 10
+const maxReply = 1900 << 10
 
 // bytes is what the values of a state take in a reply.
 func (s *State) bytes() int {
