@@ -143,8 +143,8 @@ func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateReque
 		return graphadapter.Undone{}, a.unserved(req.Graph)
 	}
 	if a.owner.workersLost() >= graphadapter.MostLosses {
-		return graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
-			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}, nil
+		return g.Undecided(req.Compensation, graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
+			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}), nil
 	}
 	info := a.owner.info
 	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
