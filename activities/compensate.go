@@ -149,9 +149,7 @@ func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateReque
 	info := a.owner.info
 	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.owner, Lease: a.owner,
-		Settling: func(until time.Time) {
-			a.owner.settling(a.held, &graphadapter.Settling{Effect: req.Compensation.Effect.Name, Key: req.Compensation.Effect.Key, Until: until})
-		},
+		Settling: func(until time.Time) { a.owner.settling(a.held, req.Compensation.Effect, until) },
 		Suspect: req.Suspect || req.Compensation.Tried || info.Attempt > 1 || activity.HasHeartbeatDetails(ctx) ||
 			req.OriginalRunID != info.WorkflowExecution.RunID,
 	})

@@ -61,8 +61,8 @@ type CompensateEnv struct {
 	Lease Lease
 	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
 	Pause time.Duration
-	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside; nil for
-	// nobody.
+	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside, and the
+	// zero time when it goes on; nil for nobody.
 	Settling func(until time.Time)
 	// wait waits for an earlier call to settle; nil waits.
 	wait func(context.Context, time.Duration) error
