@@ -29,3 +29,14 @@ func OccupyTails() (release func()) {
 		}
 	}
 }
+
+// ShowIn is what a runtime in memory knows of a thread, also while its run goes on.
+func ShowIn[Out any](m *Memory, g *Graph[Out], thread string) (ThreadView, error) {
+	t, err := m.thread(g.adapter, thread, false)
+	if err != nil {
+		return ThreadView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.view, nil
+}

@@ -164,10 +164,7 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	journal, err := graphadapter.NewMemoryJournal(nil)
 	if err == nil {
 		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
-			Settling: func(until time.Time) {
-				t.waitsFor(&SettleView{Effect: p.of.Effect.Name, Key: p.of.Effect.Key, Until: until})
-			}})
-		t.waitsFor(nil)
+			Settling: func(until time.Time) { t.waitsFor(p.of, until) }})
 	}
 	switch {
 	case err != nil:
@@ -181,12 +178,15 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	}
 }
 
-// waitsFor notes what the run waits for before it goes on to undo.
-func (t *memoryThread) waitsFor(s *SettleView) {
+// waitsFor notes until when the run waits before it goes on to undo an effect; the zero time means that it goes on.
+func (t *memoryThread) waitsFor(of graphadapter.Compensation, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := *t.view.Cancel // somebody may have been given the other
-	c.Waits = s
+	c.Waits = nil
+	if !until.IsZero() {
+		c.Waits = &SettleView{Effect: of.Effect.Name, Key: of.Effect.Key, Until: until}
+	}
 	t.view.Cancel = &c
 }
 

@@ -154,11 +154,14 @@ func (o *owner) put(e ledger.Entry) {
 	o.news[e.Key] = true
 }
 
-// settling notes for which earlier call the compensation waits, and until when: whoever looks at the run sees it. A
-// heartbeat that fails says so by itself.
-func (o *owner) settling(ctx context.Context, s *graphadapter.Settling) {
+// settling notes for which earlier call the compensation waits, and until when: whoever looks at the run sees it. The zero
+// time means that it waits no more. A heartbeat that fails says so by itself.
+func (o *owner) settling(ctx context.Context, e ledger.Entry, until time.Time) {
 	o.mu.Lock()
-	o.progress.Settling = s
+	o.progress.Settling = nil
+	if !until.IsZero() {
+		o.progress.Settling = &graphadapter.Settling{Effect: e.Name, Key: e.Key, Until: until}
+	}
 	o.mu.Unlock()
 	_ = o.store(ctx)
 }

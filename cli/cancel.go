@@ -71,7 +71,11 @@ func (a *app) showCancelled(view superstep.ThreadView) error {
 		}
 		a.nextAfterLook(view.Thread, view.Status, view.Questions)
 	default:
-		a.printf("cancelling  %s  still %s%s\n", clean(view.Thread), view.Status, a.waitNote(view.Cancel))
+		waits := a.waitNote(view.Cancel)
+		if waits != "" {
+			waits = "; waits " + waits
+		}
+		a.printf("cancelling  %s  still %s%s\n", clean(view.Thread), view.Status, waits)
 		a.next([]string{"show", view.Thread})
 	}
 	return nil
@@ -89,12 +93,12 @@ func undoneNote(c *superstep.CancelView) string {
 	}
 }
 
-// waitNote says what a cancellation waits for, and until when; "" when it does not wait.
+// waitNote says until when a cancellation waits, and for what; "" when it does not wait.
 func (a *app) waitNote(c *superstep.CancelView) string {
 	if c == nil || c.Waits == nil {
 		return ""
 	}
-	return fmt.Sprintf("; waits until %s: an earlier call of %s (key %s) may show at the target until then", a.moment(c.Waits.Until),
+	return fmt.Sprintf("until %s: an earlier call of %s (key %s) may show at the target until then", a.moment(c.Waits.Until),
 		clean(c.Waits.Effect), clean(c.Waits.Key))
 }
 

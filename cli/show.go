@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -99,7 +98,7 @@ func (a *app) threadFacts(view superstep.ThreadView) *table {
 		fact("paused", a.pauseFact(*view.Paused))
 	}
 	fact("cancel", cancelFact(view.Cancel))
-	fact("waits", strings.TrimPrefix(a.waitNote(view.Cancel), "; "))
+	fact("waits", a.waitNote(view.Cancel))
 	fact("error", view.Error)
 	fact("problem", view.Problem)
 	fact("held", heldFact(view))

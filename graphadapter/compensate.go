@@ -45,6 +45,9 @@ type Undone struct {
 	Calls int `json:"calls,omitempty"`
 	// Receipt is the receipt that was found of an effect that had none.
 	Receipt pregel.Value `json:"receipt,omitempty"`
+	// Params are, with UndoOpen, the effect's parameters as people are shown them, without the secrets that its Approval
+	// names. They are null when they are larger than 16 KiB or not on record, and nil when nobody knows what to hide.
+	Params pregel.Value `json:"params,omitempty"`
 }
 
 // CompensateEnv is what runs a compensation: like an [Env].
@@ -58,8 +61,8 @@ type CompensateEnv struct {
 	Lease Lease
 	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
 	Pause time.Duration
-	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside; nil for
-	// nobody.
+	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside, and the
+	// zero time when it goes on; nil for nobody.
 	Settling func(until time.Time)
 	// wait waits for an earlier call to settle; nil waits.
 	wait func(context.Context, time.Duration) error
@@ -83,12 +86,24 @@ func (g *Graph) Compensate(ctx context.Context, c Compensation, env CompensateEn
 	case !ok:
 		return u.open("the graph that this worker has does not declare the effect any more"), nil
 	case c.Effect.Params == nil:
-		return u.open("its parameters are not on record"), nil
+		return g.Undecided(c, u.open("its parameters are not on record")), nil
 	}
 	u.effect = effect
 	undone, err := u.run(inUndo(ctx, g, graph, c, env))
 	undone.Calls = u.own.Attempts
+	if undone.State == UndoOpen {
+		undone = g.Undecided(c, undone)
+	}
 	return undone, err
+}
+
+// Undecided is u, which is open, with the parameters that the person who decides about c is shown. They are masked here,
+// where the effect's declaration is: the run that asks has only what the activity returns.
+func (g *Graph) Undecided(c Compensation, u Undone) Undone {
+	if _, effect, ok := g.effectOf(c); ok {
+		u.Params = shown(effect.masked(c.Effect.Params))
+	}
+	return u
 }
 
 func newUndo(c Compensation, env CompensateEnv) undo {

@@ -61,16 +61,9 @@ func (u *undo) find(ctx context.Context) (Finding, error) {
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
 func (u *undo) lookUpSettled(ctx context.Context) error {
-	before, wait := u.finding, u.settledAfter()
-	if u.env.Settling != nil {
-		u.env.Settling(time.Now().Add(wait))
-	}
-	if u.env.wait == nil && !pause(ctx, wait) {
-		return context.Cause(ctx)
-	} else if u.env.wait != nil {
-		if err := u.env.wait(ctx, wait); err != nil {
-			return err
-		}
+	before := u.finding
+	if err := u.settle(ctx); err != nil {
+		return err
 	}
 	if err := u.lookUp(ctx); err != nil {
 		return err
@@ -84,6 +77,22 @@ func (u *undo) lookUpSettled(ctx context.Context) error {
 		u.finding = ledger.FindingStillCommitted
 	case before == ledger.FindingNotFound:
 		u.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+// settle waits until no earlier call can still be under way unseen, and tells who looks at the run until when.
+func (u *undo) settle(ctx context.Context) error {
+	wait := u.settledAfter()
+	if u.env.Settling != nil {
+		u.env.Settling(time.Now().Add(wait))
+		defer u.env.Settling(time.Time{})
+	}
+	if u.env.wait != nil {
+		return u.env.wait(ctx, wait)
+	}
+	if !pause(ctx, wait) {
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -97,13 +97,17 @@ const undoPrefix = "compensate/"
 func IsUndo(q pregel.Question) bool { return strings.HasPrefix(q.Key, undoPrefix) }
 
 // UndoQuestion asks a person what to do about an effect that could not be undone. rulings counts the answers about it so
-// far: each question is a new one.
+// far: each question is a new one. The parameters are those of u; without them a person sees that they are hidden.
 func UndoQuestion(thread string, c Compensation, u Undone, rulings int) pregel.OpenQuestion {
+	params := u.Params
+	if params == nil {
+		params = hiddenParams
+	}
 	value, err := encode(Reconcile{
 		Kind:   "compensate",
 		Ask:    fmt.Sprintf("%s could not be undone: %s", c.Effect.Name, u.Reason),
 		Effect: c.Effect.Name, Key: c.Effect.Key, Reason: u.Reason,
-		Params: shown(c.Effect.Params), Receipt: shown(c.Effect.Result), Calls: u.Calls,
+		Params: params, Receipt: shown(c.Effect.Result), Calls: u.Calls,
 	})
 	if err != nil {
 		value = pregel.Null // what came out of JSON goes into it

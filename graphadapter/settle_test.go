@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,4 +107,26 @@ func TestACompensationDoesNotBelieveAnEarlyAbsence(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestACompensationTellsUntilWhenItWaits, and that it goes on: before it asks the outside again.
+func TestACompensationTellsUntilWhenItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, finds := time.Now(), []int{}
+		var told []time.Time
+		e := (&bank{}).effect(ledger.TargetLookupOnly)
+		e.Lookup = func(context.Context, string, pregel.Value) (Finding, error) {
+			finds = append(finds, len(told))
+			return Finding{Status: ledger.FindingNotFound}, nil
+		}
+		got, err := oneNode(nil, e).Compensate(t.Context(), Compensation{Node: "pay", Effect: ledger.Entry{Key: "key-of-it", Name: e.Name,
+			Kind: ledger.KindEffect, State: ledger.StateIntent, Params: []byte(`1`), Settle: 3000}},
+			CompensateEnv{Thread: "r-7", Journal: mustJournal(t, nil), Settling: func(until time.Time) { told = append(told, until) }})
+		if err != nil || got.State != UndoAbsent {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if want := []time.Time{began.Add(3 * time.Second), {}}; !slices.EqualFunc(told, want, time.Time.Equal) || !slices.Equal(finds, []int{0, 2}) {
+			t.Errorf("told %v, want %v; asked behind %v of them", told, want, finds)
+		}
+	})
 }
