@@ -220,11 +220,21 @@ func (p *parser) call(raw json.RawMessage) (op, error) {
 	return evaluate(input, func(f *frame, v any) error {
 		output, err := f.host.call(f.ctx, doc.Graph, v)
 		if err != nil {
-			return &hostError{err}
+			return &hostError{raisedAgain(err)}
 		}
 		f.vars[doc.Into] = output
 		return nil
 	}), nil
+}
+
+// raisedAgain is the failure of a called graph as the script that called the graph raises it: a fail operation's failure
+// is the same one, whose text names no node.
+func raisedAgain(err error) error {
+	var node *pregel.NodeError
+	if errors.As(err, &node) && nodeErrorType(node) == typeNodeFailure {
+		return &NodeFailure{Message: node.Message}
+	}
+	return err
 }
 
 func (p *parser) sleep(raw json.RawMessage) (op, error) {
