@@ -93,7 +93,7 @@ func (r *run) question(id string) (QuestionReply, error) {
 			size += questionBytes(q.Question) // it is there twice
 		}
 	}
-	if size <= maxReply {
+	if size <= maxQuestionsReply {
 		reply.Questions = open
 		return reply, nil
 	}
@@ -132,6 +132,9 @@ func withoutValues(open []pregel.OpenQuestion) []pregel.OpenQuestion {
 
 // maxReply bounds what a query returns of values; the server takes 2 MiB, and what else a reply has goes along.
 const maxReply = 1900 << 10
+
+// maxQuestionsReply bounds the questions that a reply shows whole: what is known of approvals goes along with each.
+const maxQuestionsReply = 1600 << 10
 
 // bytes is what the values of a state take in a reply.
 func (s *State) bytes() int {
