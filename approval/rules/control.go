@@ -44,23 +44,6 @@ var controlEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 })
 
-func (r reader) controlRules(n *yaml.Node, into *sheet) error {
-	if n.Kind != yaml.SequenceNode {
-		return r.fail(n, "here belongs a list of rules")
-	}
-	if len(into.control)+len(n.Content) > maxRules {
-		return r.fail(n, "there are more than %d rules", maxRules)
-	}
-	for _, item := range n.Content {
-		rule, err := r.controlRule(item)
-		if err != nil {
-			return err
-		}
-		into.control = append(into.control, rule)
-	}
-	return nil
-}
-
 func (r reader) controlRule(n *yaml.Node) (*controlRule, error) {
 	out := &controlRule{reader: r, node: n}
 	titles, conditions := 0, (*yaml.Node)(nil)

@@ -40,24 +40,27 @@ func (r reader) sheet(n *yaml.Node, into *sheet) error {
 		"people":  func(n *yaml.Node) error { return r.holders(n, into.people, true) },
 		"groups":  func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
 		"roles":   func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
-		"control": func(n *yaml.Node) error { return r.controlRules(n, into) },
-		"rules": func(n *yaml.Node) error {
-			if n.Kind != yaml.SequenceNode {
-				return r.fail(n, "here belongs a list of rules")
-			}
-			if len(into.rules)+len(n.Content) > maxRules {
-				return r.fail(n, "there are more than %d rules", maxRules)
-			}
-			for _, item := range n.Content {
-				rule, err := r.rule(item)
-				if err != nil {
-					return err
-				}
-				into.rules = append(into.rules, rule)
-			}
-			return nil
-		},
+		"control": func(n *yaml.Node) error { return readRules(r, n, &into.control, r.controlRule) },
+		"rules":   func(n *yaml.Node) error { return readRules(r, n, &into.rules, r.rule) },
 	})
+}
+
+// readRules reads a list of rules behind those that other files had: at most maxRules together.
+func readRules[R any](r reader, n *yaml.Node, into *[]R, read func(*yaml.Node) (R, error)) error {
+	if n.Kind != yaml.SequenceNode {
+		return r.fail(n, "here belongs a list of rules")
+	}
+	if len(*into)+len(n.Content) > maxRules {
+		return r.fail(n, "there are more than %d rules", maxRules)
+	}
+	for _, item := range n.Content {
+		rule, err := read(item)
+		if err != nil {
+			return err
+		}
+		*into = append(*into, rule)
+	}
+	return nil
 }
 
 func (r reader) rule(n *yaml.Node) (*rule, error) {
