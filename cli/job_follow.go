@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"superstep.dev"
 	"superstep.dev/job"
@@ -129,19 +130,36 @@ func (f *jobFollow) line(at, what, subjob string, attempt int, expert, text stri
 	return strings.TrimRight(line, " ")
 }
 
-// watch waits until an attempt asks people, or ends.
+// watch waits until an attempt asks people, or ends: the leader tells how it ended. An attempt that cannot be looked at is
+// looked at again later: the leader tells that it starts just before the server has its run, and a server can be away.
 func (f *jobFollow) watch(ctx context.Context, thread string) {
 	f.looking.Go(func() {
-		v, err := f.svc.Follow(ctx, superstep.ThreadView{Thread: thread}, func(superstep.Progress) {})
-		if err != nil || v.Status != superstep.StatusWaiting || len(v.Questions) == 0 {
-			return // the leader tells how it ended, and a follower who cannot look at an attempt shows the job all the same
-		}
-		select {
-		case f.asks <- v:
-		case <-ctx.Done():
+		for pause := lookAgainFirst; ; pause = min(2*pause, lookAgainLast) {
+			v, err := f.svc.Follow(ctx, superstep.ThreadView{Thread: thread}, func(superstep.Progress) {})
+			switch {
+			case err == nil && v.Status == superstep.StatusWaiting && len(v.Questions) > 0:
+				select {
+				case f.asks <- v:
+				case <-ctx.Done():
+				}
+				return
+			case err == nil:
+				return
+			}
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
 		}
 	})
 }
+
+// Pauses before an attempt that could not be looked at is looked at again.
+const (
+	lookAgainFirst = 100 * time.Millisecond
+	lookAgainLast  = 5 * time.Second
+)
 
 // asked shows what an attempt asks.
 func (f *jobFollow) asked(ctx context.Context, v superstep.ThreadView) error {

@@ -18,7 +18,8 @@ type asking struct {
 	service
 	events   chan job.Event
 	attempts map[string]chan superstep.ThreadView
-	rest     atomic.Bool // only attempt a is under way
+	rest     atomic.Bool  // only attempt a is under way
+	unknown  atomic.Int32 // so many times more is a followed attempt not there yet
 }
 
 func (s *asking) FollowJob(ctx context.Context, _ string, _ int64) iter.Seq2[job.Event, error] {
@@ -37,6 +38,9 @@ func (s *asking) FollowJob(ctx context.Context, _ string, _ int64) iter.Seq2[job
 }
 
 func (s *asking) Follow(ctx context.Context, since superstep.ThreadView, _ func(superstep.Progress)) (superstep.ThreadView, error) {
+	if s.unknown.Add(-1) >= 0 {
+		return superstep.ThreadView{}, &superstep.Error{Kind: superstep.ErrNotFound, Thread: since.Thread, Message: "not there"}
+	}
 	select {
 	case v := <-s.attempts[since.Thread]:
 		return v, nil
@@ -52,11 +56,13 @@ func (s *asking) Job(context.Context, string) (superstep.JobView, error) {
 }
 
 // TestFollowedAttemptsThatAsk: a question is shown once, and the command ends when all that is left waits for people, also
-// when some have asked long before the others ended, were answered, and have asked again.
+// when some have asked long before the others ended, were answered, and have asked again; the leader tells of an attempt
+// before its run is there.
 func TestFollowedAttemptsThatAsk(t *testing.T) {
 	a, b := job.AttemptThread("j", "a", 1), job.AttemptThread("j", "b", 1)
 	s := &asking{events: make(chan job.Event), attempts: map[string]chan superstep.ThreadView{
 		a: make(chan superstep.ThreadView), b: make(chan superstep.ThreadView)}}
+	s.unknown.Store(3)
 	screen := make(lineWriter, 100)
 	app := newApp(nil, screen, screen, Program{})
 	app.program = "superstep"
