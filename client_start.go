@@ -114,7 +114,6 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	}
 	set := settingsOf(req)
 	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
-	in.AsOfNow()
 	in.Requester, in.Notices = set.Requester, set.Notices
 	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
 	if in.Spec == nil {

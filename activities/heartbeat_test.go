@@ -201,7 +201,7 @@ func TestALostLineStopsTheNode(t *testing.T) {
 func TestAServerThatIsSlowIsNoFailure(t *testing.T) {
 	for name, in := range map[string]workflows.GraphInput{
 		"activity": {Graph: "one"},
-		"segment":  {Graph: "one", Segments: true, Fused: true},
+		"segment":  {Graph: "one", Fused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

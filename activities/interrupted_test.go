@@ -31,11 +31,10 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 		{"keep", workflows.GraphInput{}, false, workflows.CancelKeep, "committed", false},
 		{"drop", workflows.GraphInput{}, false, workflows.CancelDrop, "committed", false},
 		{"compensate", workflows.GraphInput{}, false, workflows.CancelCompensate, "compensated", false},
-		{"compensate fused", workflows.GraphInput{Fused: true, Segments: true}, false, workflows.CancelCompensate, "compensated", false},
+		{"compensate fused", workflows.GraphInput{Fused: true}, false, workflows.CancelCompensate, "compensated", false},
 		{"compensate async", workflows.GraphInput{Durability: graphadapter.DurabilityAsync}, false, workflows.CancelCompensate, "compensated", true},
+		{"compensate async unheard", workflows.GraphInput{Durability: graphadapter.DurabilityAsync}, true, workflows.CancelCompensate, "", true},
 		{"compensate exit", workflows.GraphInput{Durability: graphadapter.DurabilityExit}, false, workflows.CancelCompensate, "", true},
-		{"compensate async segment", workflows.GraphInput{Durability: graphadapter.DurabilityAsync, Segments: true}, true, workflows.CancelCompensate, "", true},
-		{"compensate exit segment", workflows.GraphInput{Durability: graphadapter.DurabilityExit, Segments: true}, false, workflows.CancelCompensate, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +51,7 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 			}
 			lose := r.workOn(lost, g, worker.Options{WorkerStopTimeout: time.Millisecond})
 			in := c.in
-			in.Graph, in.ReadsStored = "undoable", true
+			in.Graph = "undoable"
 			run := r.start(in)
 			<-called
 			if in.Durability == graphadapter.DurabilityAsync && !c.unheard {

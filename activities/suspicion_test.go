@@ -116,7 +116,7 @@ func TestWhatALostSegmentDidIsLookedUp(t *testing.T) {
 			})
 			line, _ = r.work(g)
 			in := c.mode
-			in.Graph, in.Segments = "writers", true
+			in.Graph = "writers"
 			run := r.start(in)
 			<-lost
 			if c.terminate {

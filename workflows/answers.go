@@ -29,8 +29,8 @@ func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, er
 		return ResumeReply{}, err
 	}
 	req.By = by.Name()
-	r.auditAnswers(ctx, by, req.answers())
-	reply := ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers()), Call: req.Call}
+	r.auditAnswers(ctx, by, req.All())
+	reply := ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.All()), Call: req.Call}
 	r.inbox.updates = append(r.inbox.updates, req)
 	r.inbox.took(UpdateResume, req.ID, reply)
 	return reply, nil
@@ -56,7 +56,7 @@ func (r *run) unprovenAnswer(req ResumeRequest) error {
 	switch {
 	case gated == 0:
 		return r.unproven(approval.OpResume, req.Token)
-	case gated < len(req.answers()) && r.governs != nil && r.governs():
+	case gated < len(req.All()) && r.governs != nil && r.governs():
 		return refuse(ErrTypeBadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
 	}
 	return nil
@@ -124,13 +124,13 @@ func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 		return
 	}
 	req.By = by.Name()
-	r.auditAnswers(ctx, by, req.answers())
-	r.accept(ctx, req.ID, req.answers())
+	r.auditAnswers(ctx, by, req.All())
+	r.accept(ctx, req.ID, req.All())
 	r.inbox.signals = append(r.inbox.signals, req)
 }
 
 // named is a name that somebody sent, as far as it is repeated.
-func named(s string) string { return clip.Text(s, maxNameBytes) }
+func named(s string) string { return clip.Text(s, MaxNameBytes) }
 
 // accept notes answers as given, and returns the node that asked the last of them.
 func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answer) string {
@@ -152,7 +152,7 @@ func (r *run) repeated(req ResumeRequest) (Answered, bool) {
 	if req.ID == "" {
 		return Answered{}, false
 	}
-	for _, given := range req.answers() {
+	for _, given := range req.All() {
 		for _, a := range r.inbox.answered {
 			if a.RequestID == req.ID && a.Question == given.QuestionID {
 				return a, true
@@ -164,15 +164,15 @@ func (r *run) repeated(req ResumeRequest) (Answered, bool) {
 
 // refusal says why a request cannot be taken; nil means it can. It changes nothing.
 func (r *run) refusal(req ResumeRequest) error {
-	answers := req.answers()
+	answers := req.All()
 	if err := boundedAnswers(req.ID, req.By, answers); err != nil {
 		return err
 	}
-	if len(req.Call) > maxNameBytes {
-		return refuse(ErrTypeBadAnswer, "the name of a call has at most %d bytes", maxNameBytes)
+	if len(req.Call) > MaxNameBytes {
+		return refuse(ErrTypeBadAnswer, "the name of a call has at most %d bytes", MaxNameBytes)
 	}
-	if req.tokenBytes() > maxTokenBytes {
-		return refuse(ErrTypeBadAnswer, "a token has at most %d bytes", maxTokenBytes)
+	if req.TokenBytes() > MaxTokenBytes {
+		return refuse(ErrTypeBadAnswer, "a token has at most %d bytes", MaxTokenBytes)
 	}
 	if _, ok := r.repeated(req); ok {
 		return nil

@@ -25,7 +25,7 @@ func (r *run) gated(req ResumeRequest) bool { return len(r.gatedAnswers(req)) > 
 func (r *run) gatedAnswers(req ResumeRequest) []pregel.Answer {
 	var out []pregel.Answer
 	open := r.unanswered()
-	for _, a := range req.answers() {
+	for _, a := range req.All() {
 		if slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == a.QuestionID && q.Approval != nil }) {
 			out = append(out, a)
 		}
@@ -82,7 +82,7 @@ func (r *run) ungated(resume *pregel.Resume) error {
 
 // free reports whether nobody is answering any of the request's questions at this moment.
 func (r *run) free(req ResumeRequest) bool {
-	return !slices.ContainsFunc(req.answers(), func(a pregel.Answer) bool { return r.claimOf(a.QuestionID) != nil })
+	return !slices.ContainsFunc(req.All(), func(a pregel.Answer) bool { return r.claimOf(a.QuestionID) != nil })
 }
 
 func (r *run) claimOf(question string) *claim {
@@ -129,8 +129,8 @@ func readReply(value pregel.Value) (approval.Reply, error) {
 	default:
 		return reply, fmt.Errorf("%q is no verdict: approve, reject or edit", named(string(reply.Verdict)))
 	}
-	if len(reply.Reason) > maxReasonBytes {
-		return reply, fmt.Errorf("a reason has at most %d bytes", maxReasonBytes)
+	if len(reply.Reason) > MaxReasonBytes {
+		return reply, fmt.Errorf("a reason has at most %d bytes", MaxReasonBytes)
 	}
 	return reply, nil
 }

@@ -27,12 +27,12 @@ func (r *run) count(ctx workflow.Context, v *verified, into *[]ResumeRequest) (R
 	}
 	if refused, ok := r.disallowed(v); ok {
 		r.refuseReply(refused, 1)
-		return ResumeReply{}, refused.asError()
+		return ResumeReply{}, notCounted(refused)
 	}
 	reply := ResumeReply{Question: v.req.Question}
-	if rest := v.rest(); len(rest.answers()) > 0 {
-		r.auditAnswers(ctx, trail.Actor{Claimed: rest.By}, rest.answers())
-		reply.Node = r.accept(ctx, v.req.ID, rest.answers())
+	if rest := v.rest(); len(rest.All()) > 0 {
+		r.auditAnswers(ctx, trail.Actor{Claimed: rest.By}, rest.All())
+		reply.Node = r.accept(ctx, v.req.ID, rest.All())
 		*into = append(*into, rest)
 	}
 	for i := range v.answers {
@@ -46,7 +46,7 @@ func (r *run) count(ctx workflow.Context, v *verified, into *[]ResumeRequest) (R
 // rest is the request without its answers to approvals.
 func (v *verified) rest() ResumeRequest {
 	rest := ResumeRequest{ID: v.req.ID, By: v.req.By}
-	for _, a := range v.req.answers() {
+	for _, a := range v.req.All() {
 		if !slices.ContainsFunc(v.answers, func(g pregel.Answer) bool { return g.QuestionID == a.QuestionID }) {
 			rest.Answers = append(rest.Answers, a)
 		}
@@ -100,7 +100,7 @@ func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeReque
 // decided gives a decision to the task that asked.
 func (r *run) decided(ctx workflow.Context, request, by string, d approval.Decision, into *[]ResumeRequest) {
 	req := ResumeRequest{ID: request, Question: d.Question, Value: decisionValue(d), By: by}
-	r.accept(ctx, request, req.answers())
+	r.accept(ctx, request, req.All())
 	*into = append(*into, req)
 	r.settled(d.Question)
 }
@@ -126,8 +126,8 @@ func refusalOf(question string, err error) AnswerRefusal {
 	return refused
 }
 
-// asError is what who answered is told.
-func (a AnswerRefusal) asError() error {
+// notCounted is what who answered is told.
+func notCounted(a AnswerRefusal) error {
 	text := "the answer to question " + a.Question + " does not count"
 	if a.By != "" {
 		text += ", given by " + a.By

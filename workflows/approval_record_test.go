@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"strings"
 	"testing"
 
 	"superstep.dev/approval"
@@ -17,7 +16,6 @@ func TestRecordApprovals(t *testing.T) {
 	recorded := func(name string, action approval.Action, life func(r *rig, thread string, q pregel.OpenQuestion)) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.apart = !strings.HasSuffix(name, "-here")
 			r.gate = &approval.Gate{Keys: plainKeys{}}
 			if name == "told" {
 				r.notifier = &recordingNotifier{}
@@ -36,7 +34,6 @@ func TestRecordApprovals(t *testing.T) {
 		r.signal(thread, replied(t, thread, q, "bob", approves))
 	}
 	recorded("approved-by-two", two, byTwo)
-	recorded("approved-by-two-here", two, byTwo)
 	recorded("approval-edited", payment(), func(r *rig, thread string, q pregel.OpenQuestion) {
 		r.taken(thread, replied(t, thread, q, "ann", `{"verdict":"edit","params":{"amount":500}}`))
 		next := r.until(thread, "the next question", func(s workflows.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID })
@@ -66,5 +63,4 @@ func TestRecordApprovals(t *testing.T) {
 		await(r.t, "the answer", func() bool { return len(heard.kinds()) == 3 }, func() any { return heard.kinds() })
 	})
 	recorded("approval-refused", payment(), refused)
-	recorded("approval-refused-here", payment(), refused)
 }

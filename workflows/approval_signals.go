@@ -36,8 +36,8 @@ func (a *approvals) await(req ResumeRequest, count int) {
 // not.
 func sameReply(req ResumeRequest) string {
 	key := req.By + "\x00"
-	for _, a := range req.answers() {
-		key += a.QuestionID + "\x00" + req.tokenFor(a.QuestionID) + "\x00" + string(a.Value) + "\x00"
+	for _, a := range req.All() {
+		key += a.QuestionID + "\x00" + req.TokenFor(a.QuestionID) + "\x00" + string(a.Value) + "\x00"
 	}
 	return key
 }
@@ -62,8 +62,8 @@ func (a *approvals) backlog() int {
 
 func replyBytes(req ResumeRequest) int {
 	size := len(req.ID) + len(req.By)
-	for _, a := range req.answers() {
-		size += len(a.QuestionID) + len(a.Value) + len(req.tokenFor(a.QuestionID))
+	for _, a := range req.All() {
+		size += len(a.QuestionID) + len(a.Value) + len(req.TokenFor(a.QuestionID))
 	}
 	return size
 }

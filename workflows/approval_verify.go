@@ -56,7 +56,7 @@ func (r *run) verify(ctx workflow.Context, all []*verified) error {
 // at fault, is asked again as an activity, as is that of another queue.
 func (r *run) askGate(ctx workflow.Context, queue string, req graphadapter.VerifyRequest) (reply graphadapter.VerifyReply, err error) {
 	summary, within := fmt.Sprintf("verify %d answers", len(req.Requests)), graphadapter.VerifyWithin
-	if r.in.VerifiesHere && queue == "" {
+	if queue == "" {
 		here := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 			ScheduleToCloseTimeout: verifyHereWithin, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
 		})
@@ -125,7 +125,7 @@ func (r *run) verifyRequest(ctx workflow.Context, all []*verified) graphadapter.
 				}
 				req.Questions = append(req.Questions, q)
 			}
-			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.tokenFor(o.ID), By: v.req.By, Reply: v.replies[i]}
+			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.TokenFor(o.ID), By: v.req.By, Reply: v.replies[i]}
 		}
 		req.Requests = append(req.Requests, ones)
 	}

@@ -14,7 +14,6 @@ import (
 
 // The bounds of what a run keeps of its approvals.
 const (
-	maxTokenBytes = 8 << 10
 	maxUsedTokens = 1000
 	maxViewers    = 20
 )
@@ -114,12 +113,12 @@ func (r *run) attendApprovals(ctx workflow.Context) {
 // asked is an approval that is asked for from now on.
 func asked(o openApproval, now time.Time) PendingApproval {
 	p := PendingApproval{Question: o.ID, Node: o.Node, Digest: o.action.Digest(), ParamsHash: o.action.ParamsHash, Asked: o.action.Approvers, Need: o.action.Needs(0)}
-	p.limit(o.action, now)
+	limit(&p, o.action, now)
 	return p
 }
 
 // limit gives those who are asked the action's time to answer.
-func (p *PendingApproval) limit(a approval.Action, now time.Time) {
+func limit(p *PendingApproval, a approval.Action, now time.Time) {
 	p.Warn, p.Due = time.Time{}, time.Time{}
 	if a.Within <= 0 {
 		return

@@ -88,7 +88,7 @@ func (r *run) readViews(ctx workflow.Context) {
 // number too.
 func (r *run) view(ctx workflow.Context, req ViewRequest) {
 	p := r.pending(req.Question)
-	if p == nil || req.By == "" || len(req.By) > maxNameBytes || len(p.Viewers) >= maxViewers || slices.Contains(p.Viewers, req.By) {
+	if p == nil || req.By == "" || len(req.By) > MaxNameBytes || len(p.Viewers) >= maxViewers || slices.Contains(p.Viewers, req.By) {
 		return
 	}
 	p.Viewers = append(slices.Clip(p.Viewers), req.By)

@@ -3,24 +3,11 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 )
 
-// Asked is who asked for a run to begin, and why: it is for the audit.
-type Asked struct {
-	By     string `json:"by,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	// From is the thread whose checkpoint the run begins with, "" for its own.
-	From string `json:"from,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-	// Proven is what a gate said of the token. The run sets it, whatever is sent.
-	Proven *approval.Ruling `json:"proven,omitempty"`
-}
-
-func (a *Asked) actor() trail.Actor {
+func actorOf(a *Asked) trail.Actor {
 	switch {
 	case a == nil:
 		return trail.Actor{}
@@ -30,15 +17,15 @@ func (a *Asked) actor() trail.Actor {
 	return trail.Actor{Claimed: a.By}
 }
 
-// token is what proves who asks, "" for nothing.
-func (a *Asked) token() string {
+// tokenOf is what proves who asks, "" for nothing.
+func tokenOf(a *Asked) string {
 	if a == nil {
 		return ""
 	}
 	return a.Token
 }
 
-func (a *Asked) name() string {
+func nameOf(a *Asked) string {
 	if a == nil {
 		return ""
 	}
@@ -46,7 +33,7 @@ func (a *Asked) name() string {
 }
 
 // provenBy is who asks once a gate has said so; the token is not kept.
-func (a *Asked) provenBy(actor trail.Actor) *Asked {
+func provenBy(a *Asked, actor trail.Actor) *Asked {
 	if a == nil {
 		return nil
 	}
@@ -60,14 +47,14 @@ func (a *Asked) provenBy(actor trail.Actor) *Asked {
 
 // boundedAsked says what is wrong with who asks.
 func boundedAsked(a *Asked) error {
-	if a != nil && (len(a.By) > maxNameBytes || len(a.From) > maxNameBytes || len(a.Reason) > maxReasonBytes || len(a.Token) > maxTokenBytes) {
+	if a != nil && (len(a.By) > MaxNameBytes || len(a.From) > MaxNameBytes || len(a.Reason) > MaxReasonBytes || len(a.Token) > MaxTokenBytes) {
 		return refuse(ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
-			maxNameBytes, maxReasonBytes, maxTokenBytes)
+			MaxNameBytes, MaxReasonBytes, MaxTokenBytes)
 	}
 	return nil
 }
 
-func (a *Asked) reason() string {
+func reasonOf(a *Asked) string {
 	if a == nil {
 		return ""
 	}
@@ -79,7 +66,7 @@ func (r *run) auditBegin(ctx workflow.Context, a *Asked, b trail.Beginning) {
 	if a != nil {
 		b.From, b.Reason = a.From, a.Reason
 	}
-	for _, e := range trail.Begins(a.actor(), b) {
+	for _, e := range trail.Begins(actorOf(a), b) {
 		r.audit(ctx, e)
 	}
 }

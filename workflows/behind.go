@@ -11,7 +11,7 @@ const maxBehind = time.Hour
 
 // behindFrom is when, at the latest, an earlier run of the thread ended badly; zero for none. It is of the server's
 // clock, as is all that it is compared with.
-func (in *GraphInput) behindFrom(began time.Time) time.Time {
+func behindFrom(in *GraphInput, began time.Time) time.Time {
 	switch {
 	case in.Behind > 0:
 		return began.Add(-time.Duration(in.Behind) * time.Millisecond)

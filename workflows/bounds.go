@@ -7,34 +7,22 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Bounds on what anyone can send to a run. Each junk signal costs four events, and the validator is the shield of
-// updates, so all are checked before anything else. The server refuses a message of 2 MiB.
 const (
-	maxAnswerBytes = 256 << 10
-	maxNameBytes   = 256
-	maxReasonBytes = 1 << 10
-	maxAnswered    = 1000
-	maxRefused     = 100
-	// maxUpdates bounds the updates of one request, and its checkpoints.
-	maxUpdates = 1000
-	// maxUpdateBytes bounds input and updates; the state that they start from may fill the rest of the message.
-	maxUpdateBytes = 1 << 20
+	maxRefused = 100
 	// maxQueuedUpdates bounds the updates that wait for their turn: the server lets ten be under way.
 	maxQueuedUpdates = 10
-	// maxDepth bounds the path to a subgraph.
-	maxDepth = 32
 )
 
 func boundedAnswers(id, by string, answers []pregel.Answer) error {
 	size := 0
 	for _, a := range answers {
 		size += len(a.Value)
-		if len(a.QuestionID) > maxNameBytes || len(a.By) > maxNameBytes {
-			size += maxAnswerBytes
+		if len(a.QuestionID) > MaxNameBytes || len(a.By) > MaxNameBytes {
+			size += MaxAnswerBytes
 		}
 	}
-	if size > maxAnswerBytes || len(by) > maxNameBytes || len(id) > maxNameBytes || len(answers) > maxAnswered {
-		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", maxAnswerBytes, maxNameBytes)
+	if size > MaxAnswerBytes || len(by) > MaxNameBytes || len(id) > MaxNameBytes || len(answers) > MaxAnswers {
+		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", MaxAnswerBytes, MaxNameBytes)
 	}
 	return nil
 }
@@ -59,9 +47,9 @@ func boundedInvoke(req InvokeRequest) error {
 	if s := req.Settings; s != nil {
 		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
 	}
-	if size > maxUpdateBytes || len(req.State) > maxClosingState || len(req.ID) > maxNameBytes {
+	if size > MaxUpdateBytes || len(req.State) > MaxStateBytes || len(req.ID) > MaxNameBytes {
 		return refuse(ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
-			"large values outside and references in the state", maxUpdateBytes, size)
+			"large values outside and references in the state", MaxUpdateBytes, size)
 	}
 	return nil
 }
@@ -80,11 +68,11 @@ func boundedUpdate(req UpdateStateRequest) error {
 	switch {
 	case len(req.Edits) == 0:
 		return refuse(ErrTypeBadUpdate, "there is no update in the request")
-	case count > maxUpdates:
-		return refuse(ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", maxUpdates, count)
-	case size > maxUpdateBytes || len(req.State) > maxClosingState || len(req.ID) > maxNameBytes || len(req.Within) > maxDepth:
+	case count > MaxUpdates:
+		return refuse(ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", MaxUpdates, count)
+	case size > MaxUpdateBytes || len(req.State) > MaxStateBytes || len(req.ID) > MaxNameBytes || len(req.Within) > MaxDepth:
 		return refuse(ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
-			"values outside and references in the state", maxUpdateBytes, size)
+			"values outside and references in the state", MaxUpdateBytes, size)
 	}
 	return nil
 }

@@ -10,78 +10,6 @@ import (
 	"superstep.dev/graphadapter/trail"
 )
 
-// SignalCancel ends a run in the way that its CancelRequest says. A plain cancellation by Temporal is CancelKeep.
-const SignalCancel = "cancel"
-
-// CancelMode says what a cancelled run leaves behind.
-type CancelMode string
-
-// The modes, the strongest last. Of several that are asked for before the run has begun to end, the strongest counts.
-const (
-	// CancelKeep keeps what the superstep under way has finished: a retry goes on from there.
-	CancelKeep CancelMode = "keep"
-	// CancelDrop forgets the superstep under way, and open questions with it.
-	CancelDrop CancelMode = "drop"
-	// CancelCompensate does the same, and undoes the effects of the thread since it last finished, the newest receipt
-	// first. What no program can undo, a person is asked about.
-	CancelCompensate CancelMode = "compensate"
-)
-
-var cancelModes = []CancelMode{CancelKeep, CancelDrop, CancelCompensate}
-
-// Valid reports whether there is such a mode.
-func (m CancelMode) Valid() bool { return slices.Contains(cancelModes, m) }
-
-// CancelRequest is the argument of SignalCancel.
-type CancelRequest struct {
-	// ID makes the request idempotent.
-	ID     string     `json:"id"`
-	Mode   CancelMode `json:"mode"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
-
-// CancelBehind cancels a thread whose last run has ended.
-type CancelBehind struct {
-	CancelRequest
-	// Suspect says that the last run ended without a word: it may have begun to undo effects.
-	Suspect bool `json:"suspect,omitempty"`
-}
-
-// Cancellation is how a run was cancelled, and what became of its effects.
-type Cancellation struct {
-	Mode   CancelMode `json:"mode"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
-	// Undone counts the effects that were undone, or were never made.
-	Undone int `json:"undone,omitempty"`
-	// Left are those that were not, at most 200 of them; More counts the others.
-	Left []LeftEffect `json:"left,omitempty"`
-	More int          `json:"more,omitempty"`
-	// Gone counts earlier runs of the thread that the server had no more: their effects are not known.
-	Gone int `json:"gone,omitempty"`
-	// Problem says why not all effects were looked at, "" when they were.
-	Problem string `json:"problem,omitempty"`
-	// Checkpoint is the one before the oldest superstep of which a write was undone, as a copy that is the thread's newest:
-	// the thread goes on from there. It is "" when that superstep was the one under way.
-	Checkpoint string `json:"checkpoint,omitempty"`
-	// Renewed says that what runs next on the thread has keys that nothing had before.
-	Renewed bool `json:"renewed,omitempty"`
-	// Halted says why the thread cannot go on by itself, although effects were undone: it stands behind them. It is "" when
-	// it can.
-	Halted string `json:"halted,omitempty"`
-}
-
-// LeftEffect is an effect that a cancellation did not undo.
-type LeftEffect struct {
-	Key    string `json:"key"`
-	Effect string `json:"effect"`
-	Node   string `json:"node"`
-	Reason string `json:"reason"`
-}
-
 // cancellation is what a run knows of its being cancelled.
 type cancellation struct {
 	asked *Cancellation // nil for a plain one
@@ -109,7 +37,7 @@ func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
-		by, err := r.provenSignal(ctx, req.request())
+		by, err := r.provenSignal(ctx, cancelling(req))
 		why := ""
 		if err == nil {
 			why = r.takeCancel(ctx, req, by)
@@ -148,7 +76,7 @@ func cancelSignals(ctx workflow.Context) workflow.ReceiveChannel {
 // take takes a request in, or says why it cannot be done.
 func (c *cancellation) take(req CancelRequest) (refusal string) {
 	switch {
-	case !req.Mode.Valid() || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes:
+	case !req.Mode.Valid() || len(req.ID) > MaxNameBytes || len(req.By) > MaxNameBytes || len(req.Reason) > MaxReasonBytes:
 		return "a run is cancelled in one of the modes keep, drop and compensate, with a reason of at most 1 KiB"
 	case req.ID != "" && slices.Contains(c.seen, req.ID):
 		return ""
@@ -161,7 +89,7 @@ func (c *cancellation) take(req CancelRequest) (refusal string) {
 		c.enough = true
 	case c.begun && req.Mode != c.mode():
 		return "the run is being cancelled with mode " + string(c.mode()) + " already; " + string(req.Mode) + " came too late"
-	case !c.begun && (c.asked == nil || slices.Index(cancelModes, req.Mode) > slices.Index(cancelModes, c.asked.Mode)):
+	case !c.begun && (c.asked == nil || req.Mode.Above(c.asked.Mode)):
 		c.asked = &Cancellation{Mode: req.Mode, Reason: req.Reason, By: req.By}
 	}
 	return ""

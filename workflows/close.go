@@ -11,13 +11,8 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Bounds of a run's last event: the server refuses a payload of 2 MiB.
-const (
-	maxClosingState = 1600 << 10
-	maxOutput       = 64 << 10
-	// CarriedLines bounds the checkpoints of earlier runs that a run is told of: when it has as many, there may be more.
-	CarriedLines = 200
-)
+// maxOutput bounds an output that stands in a run's last event apart from its state.
+const maxOutput = 64 << 10
 
 // closing is what the next run of the thread starts from. One that was to go on from an earlier state, and made nothing of
 // it, leaves the newest.
@@ -26,7 +21,7 @@ func (r *run) closing() Closing {
 	if r.newest != nil {
 		thread = pregel.Newer(r.newest, thread)
 	}
-	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Refused: r.inbox.refused, Lines: r.lines.latest(CarriedLines), Settings: r.in.settings(),
+	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Refused: r.inbox.refused, Lines: r.lines.latest(CarriedLines), Settings: r.in.Settings(),
 		Events: r.eventState(), Approvals: r.approvalState(), Suspect: r.mayHaveRun()}
 	if r.cancel.begun {
 		c.Cancel = r.cancel.asked
@@ -35,17 +30,17 @@ func (r *run) closing() Closing {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	state, err := r.program.EncodeThread(thread)
-	if err == nil && len(state) > maxClosingState {
+	if err == nil && len(state) > MaxStateBytes {
 		r.shortenLedgers(thread)
 		state, err = r.program.EncodeThread(thread)
 	}
 	switch {
 	case err != nil:
 		c.Error = err.Error()
-	case len(state)+r.events.bytes() > maxClosingState && r.closeWithoutSuperstep(&c, thread):
-	case len(state)+r.events.bytes() > maxClosingState:
+	case len(state)+r.events.bytes() > MaxStateBytes && r.closeWithoutSuperstep(&c, thread):
+	case len(state)+r.events.bytes() > MaxStateBytes:
 		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: "+
-			"keep large values outside and references in the state", len(state), r.events.bytes(), maxClosingState)
+			"keep large values outside and references in the state", len(state), r.events.bytes(), MaxStateBytes)
 	default:
 		c.State = state
 	}
@@ -59,7 +54,7 @@ func (r *run) closeWithoutSuperstep(c *Closing, thread *pregel.Thread) bool {
 	before := thread.Copy()
 	r.program.Drop(before)
 	state, err := r.program.EncodeThread(before)
-	if err != nil || len(state)+r.events.bytes() > maxClosingState {
+	if err != nil || len(state)+r.events.bytes() > MaxStateBytes {
 		return false
 	}
 	c.State, c.Dropped = state, true

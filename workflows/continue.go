@@ -1,10 +1,7 @@
 package workflows
 
 import (
-	"cmp"
 	"encoding/json"
-	"math"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -12,43 +9,18 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// A run that gets long is continued as a new one, which nobody notices: the server suggests it, and would end the run at
-// 51,200 events. The server delays the next run when one lived for less than a second.
+// A run that gets long is continued as a new one, which nobody notices.
 const (
-	continueEvents = 4096
-	continueBytes  = 4 << 20
-	holdEvents     = 20_000
-	minRunLife     = time.Second
-	// leastEvents are more than a run begins with: one that only rests is not continued again and again.
-	leastEvents = 8
 	// What a run hands on is one payload, of which the server takes 2 MiB. A state that does not fit is tried again when the
 	// history has grown by retryEvents.
 	maxHandedOn = 1900 << 10
 	retryEvents = 1000
-	// changeContinue names the change of the workflow's code in histories: runs that began before it are not continued.
-	changeContinue = "continue-as-new"
 )
-
-// bounds are those of the run.
-func (in *GraphInput) bounds() ContinueAt { return in.ContinueAt.filled() }
-
-// filled are the bounds with a default for each that is not said.
-func (c *ContinueAt) filled() ContinueAt {
-	at := ContinueAt{}
-	if c != nil {
-		at = *c
-	}
-	at.Events = max(cmp.Or(at.Events, continueEvents), leastEvents)
-	at.Bytes = cmp.Or(at.Bytes, continueBytes)
-	at.Life = cmp.Or(at.Life, minRunLife.Milliseconds())
-	at.HoldEvents = cmp.Or(at.HoldEvents, holdEvents)
-	return at
-}
 
 // due reports whether the run is long enough to be continued, and in no middle of anything that would be lost: senders of
 // updates have their outcome.
 func (r *run) due(ctx workflow.Context) bool {
-	info, at := workflow.GetInfo(ctx), r.in.bounds()
+	info, at := workflow.GetInfo(ctx), r.in.ContinueAt.Filled()
 	events := info.GetCurrentHistoryLength()
 	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
 	return long && events >= r.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life &&
@@ -71,10 +43,6 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 	if err != nil {
 		r.heldBack, r.notContinued = events+retryEvents, err
 		workflow.GetLogger(ctx).Warn("the run cannot be continued as a new one yet", "error", err)
-		return false
-	}
-	if workflow.GetVersion(ctx, changeContinue, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		r.heldBack = math.MaxInt
 		return false
 	}
 	r.noteBegan(ctx)
@@ -102,7 +70,7 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 		return false
 	}
 	if r.tasks.running > 0 || len(r.results) > 0 || r.segments.under != nil {
-		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.bounds().HoldEvents
+		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.ContinueAt.Filled().HoldEvents
 	}
 	r.drain()
 	r.loop.PutBack(r.tasks.queue...)

@@ -81,7 +81,7 @@ func (r *run) silence(ctx workflow.Context, o openApproval, p *PendingApproval) 
 	switch {
 	case o.action.Silence == approval.SilenceEscalate && !p.Escalated:
 		p.Escalated, p.Asked = true, slices.Clone(o.action.Escalate)
-		p.limit(o.action, workflow.Now(ctx))
+		limit(p, o.action, workflow.Now(ctx))
 		r.audit(ctx, trail.Escalated(o.ID, o.action))
 	case o.action.Silence == approval.SilencePause:
 		by, why := trail.Silence(o.ID)

@@ -26,8 +26,8 @@ func (r *run) onDrain(ctx workflow.Context, req DrainRequest) error {
 }
 
 func drainRefusal(req DrainRequest) error {
-	if len(req.Reason) == 0 || len(req.Reason) > maxReasonBytes || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes {
-		return refuse(ErrTypeBadUpdate, "a drain has a reason of 1 to %d bytes, and an id and a name of at most %d", maxReasonBytes, maxNameBytes)
+	if len(req.Reason) == 0 || len(req.Reason) > MaxReasonBytes || len(req.ID) > MaxNameBytes || len(req.By) > MaxNameBytes {
+		return refuse(ErrTypeBadUpdate, "a drain has a reason of 1 to %d bytes, and an id and a name of at most %d", MaxReasonBytes, MaxNameBytes)
 	}
 	return nil
 }
@@ -39,24 +39,16 @@ func (r *run) drain() {
 	}
 }
 
-// drainVersion is the change since which a drain outlasts a superstep that has its answers already.
-const drainVersion = "drain-past-answers"
-
 // drainsOn reports whether a drain is still to come, though nothing is under way: the superstep has its answers already,
 // so that the run does not rest, and goes on with it.
-func (r *run) drainsOn(ctx workflow.Context) bool {
-	return r.inbox.drain != "" && r.failure == nil && r.inbox.waiting() && r.drainsLate(ctx)
+func (r *run) drainsOn() bool {
+	return r.inbox.drain != "" && r.failure == nil && r.inbox.waiting()
 }
 
 // drainFirst tells an engine that goes on what was asked before: a segment would be interrupted for that at once.
-func (r *run) drainFirst(ctx workflow.Context) {
-	if r.inbox.drain != "" && r.loop != nil && r.drainsLate(ctx) {
+func (r *run) drainFirst() {
+	if r.inbox.drain != "" && r.loop != nil {
 		r.drain()
 		r.inbox.drain = ""
 	}
-}
-
-// drainsLate is false in runs from before there was such a thing.
-func (r *run) drainsLate(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, drainVersion, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }

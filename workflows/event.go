@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -11,59 +10,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 )
-
-// EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
-type EventRequest struct {
-	// ID makes the request idempotent, by whichever way it comes.
-	ID string `json:"id"`
-	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
-	// a call before was.
-	Call  string       `json:"call,omitempty"`
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	// Token proves who sends it, where rules want that.
-	Token string `json:"token,omitempty"`
-}
-
-// EventReply says what became of an event.
-type EventReply struct {
-	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
-	Nodes []string `json:"nodes,omitempty"`
-	// Repeated says that this very request had been taken before, by the Call of another name.
-	Repeated bool   `json:"repeated,omitempty"`
-	Call     string `json:"call,omitempty"`
-}
-
-// KeptEvent is an event that nobody has waited for yet.
-type KeptEvent struct {
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	At    time.Time    `json:"at"`
-	ID    string       `json:"id,omitempty"`
-}
-
-// Due is when a wait for an event is over.
-type Due struct {
-	Question string    `json:"question"`
-	At       time.Time `json:"at"`
-}
-
-// TakenEvent is a request that was taken, so that the same one is recognised.
-type TakenEvent struct {
-	ID    string   `json:"id"`
-	Nodes []string `json:"nodes,omitempty"`
-	Call  string   `json:"call,omitempty"`
-}
-
-// EventState is what a run knows of events. Whatever continues the thread is given it whole: another execution of the
-// run, or the thread's next run.
-type EventState struct {
-	Kept  []KeptEvent  `json:"kept,omitempty"`
-	Due   []Due        `json:"due,omitempty"`
-	Taken []TakenEvent `json:"taken,omitempty"`
-}
 
 // maxEventsTaken bounds the requests that a run remembers.
 const maxEventsTaken = 1000
@@ -93,7 +39,7 @@ func (r *run) onEvent(ctx workflow.Context, req EventRequest) (EventReply, error
 	if taken, ok := r.eventTaken(req.ID); ok {
 		return EventReply{Nodes: taken.Nodes, Repeated: true}, nil
 	}
-	by, err := r.proven(ctx, req.request())
+	by, err := r.proven(ctx, sending(req))
 	if err != nil {
 		return EventReply{}, err
 	}
@@ -101,7 +47,8 @@ func (r *run) onEvent(ctx workflow.Context, req EventRequest) (EventReply, error
 	return r.takeEvent(ctx, req, by)
 }
 
-func (req EventRequest) request() request {
+// sending is an event as the gate is asked about it.
+func sending(req EventRequest) request {
 	return request{Control: approval.Control{Op: approval.OpEvent, On: req.Name}, by: req.By, token: req.Token}
 }
 
@@ -123,7 +70,7 @@ func (r *run) eventBySignal(ctx workflow.Context, req EventRequest) {
 	err := r.eventRefusal(req) // which bounds it before anything else looks at it
 	var by trail.Actor
 	if _, again := r.eventTaken(req.ID); err == nil && !again {
-		by, err = r.provenSignal(ctx, req.request())
+		by, err = r.provenSignal(ctx, sending(req))
 	}
 	if err == nil {
 		_, err = r.takeEvent(ctx, req, by)
@@ -189,8 +136,8 @@ func (r *run) eventTaken(id string) (TakenEvent, bool) {
 
 // eventRefusal says why an event cannot be taken; nil means it can. It changes nothing.
 func (r *run) eventRefusal(req EventRequest) error {
-	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.Call) > maxNameBytes || len(req.By) > maxNameBytes {
-		return refuse(ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", maxNameBytes)
+	if req.ID == "" || len(req.ID) > MaxNameBytes || len(req.Call) > MaxNameBytes || len(req.By) > MaxNameBytes {
+		return refuse(ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", MaxNameBytes)
 	}
 	if err := graphadapter.CheckEvent(req.Name, req.Value); err != nil {
 		return refuse(ErrTypeBadAnswer, "%v", err)

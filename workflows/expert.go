@@ -9,14 +9,6 @@ import (
 	"superstep.dev/job"
 )
 
-// ExpertRecord is what an attempt of a leader's subjob leaves in its own history, in the markers right before its last
-// event: one with the Message, as the expert gave it, and behind it one with the Result. A parent's history repeats what
-// its children return, and a leader has many, so it gets neither whole.
-type ExpertRecord struct {
-	Message *job.WorkflowMessage `json:"message,omitempty"`
-	Result  *GraphResult         `json:"result,omitempty"`
-}
-
 // handBack makes the result of an expert's run small: its leader gets the message, with a reference to the output, which
 // stays in the run's history with everything else. output is what the graph returned, nil when it did not. The result of
 // any other run stays as it is.

@@ -88,7 +88,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 		r.approvals.ApprovalState, r.approvals.look = *in.Approvals, true
 	}
 	r.openAudit(ctx)
-	r.behindFrom = in.behindFrom(workflow.GetInfo(ctx).WorkflowStartTime)
+	r.behindFrom = behindFrom(&in, workflow.GetInfo(ctx).WorkflowStartTime)
 	_, r.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[MemoQuestions]
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values

@@ -35,9 +35,9 @@ func (r *run) onRetry(ctx workflow.Context, req RetryRequest) error {
 // retryRefusal says why the run cannot be retried now; nil means it can. It changes nothing.
 func (r *run) retryRefusal(req RetryRequest) error {
 	switch {
-	case req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes:
-		return refuse(ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", maxNameBytes,
-			maxReasonBytes)
+	case req.ID == "" || len(req.ID) > MaxNameBytes || len(req.By) > MaxNameBytes || len(req.Reason) > MaxReasonBytes:
+		return refuse(ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", MaxNameBytes,
+			MaxReasonBytes)
 	case r.inbox.changing() || r.inbox.retry:
 		return refuse(ErrTypeBusy, "the run is about to go on: look where it stands then")
 	case r.failure == nil || !r.standing():
@@ -53,7 +53,7 @@ func (r *run) retryRefusal(req RetryRequest) error {
 func (r *run) suspect() {
 	if r.loop != nil {
 		r.suspectStep = r.loop.Step()
-		r.segments.suspect.All = r.segments.suspect.All || r.in.Segments && r.relaxed()
+		r.segments.suspect.All = r.segments.suspect.All || r.relaxed()
 	}
 }
 

@@ -52,7 +52,7 @@ func (b *inbox) reopen(open []pregel.OpenQuestion) {
 // their order.
 func (b *inbox) answers() (all []pregel.Answer) {
 	for _, req := range slices.Concat(b.updates, b.signals) {
-		all = append(all, req.answers()...)
+		all = append(all, req.All()...)
 	}
 	return append(all, b.events...)
 }
@@ -82,23 +82,11 @@ func (b *inbox) take() pregel.Input {
 	return in
 }
 
-// answers are the request's answers, none for a bare resume.
-func (req *ResumeRequest) answers() []pregel.Answer {
-	out := make([]pregel.Answer, 0, len(req.Answers)+1)
-	for _, a := range req.Answers {
-		out = append(out, pregel.Answer{QuestionID: a.QuestionID, Value: a.Value, By: req.By})
-	}
-	if req.Question != "" {
-		out = append(out, pregel.Answer{QuestionID: req.Question, Value: req.Value, By: req.By})
-	}
-	return out
-}
-
 // note keeps who answered what, the latest of them.
 func (b *inbox) note(a Answered) {
 	b.answered = append(b.answered, a)
-	if len(b.answered) > maxAnswered {
-		b.answered = append(b.answered[:0:0], b.answered[len(b.answered)-maxAnswered:]...)
+	if len(b.answered) > MaxAnswers {
+		b.answered = append(b.answered[:0:0], b.answered[len(b.answered)-MaxAnswers:]...)
 	}
 }
 
@@ -137,7 +125,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				if control.Op == "" || err != nil {
 					return err
 				}
-				return r.unproven(control.Op, req.Asked.token())
+				return r.unproven(control.Op, tokenOf(req.Asked))
 			}},
 		{UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
 			func(ctx workflow.Context, req UpdateStateRequest) error {
@@ -147,7 +135,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
-				return cmp.Or(r.updateRefusal(req), r.unproven(approval.OpUpdate, req.Asked.token()))
+				return cmp.Or(r.updateRefusal(req), r.unproven(approval.OpUpdate, tokenOf(req.Asked)))
 			}},
 		{UpdateRetry, "Lets a run go on that failed and was held open.", r.onRetry,
 			func(ctx workflow.Context, req RetryRequest) error {

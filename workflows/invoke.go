@@ -17,15 +17,15 @@ func (r *run) onInvoke(ctx workflow.Context, req InvokeRequest) error {
 	if err != nil {
 		return err
 	}
-	by := trail.Actor{Claimed: req.Asked.name()}
+	by := trail.Actor{Claimed: nameOf(req.Asked)}
 	if control.Op != "" {
-		by, err = r.proven(ctx, request{Control: control, by: req.Asked.name(), token: req.Asked.token(),
+		by, err = r.proven(ctx, request{Control: control, by: nameOf(req.Asked), token: tokenOf(req.Asked),
 			still: func() error { return r.invokeRefusal(req) }})
 	}
 	if err != nil {
 		return err
 	}
-	req.Asked = req.Asked.provenBy(by)
+	req.Asked = provenBy(req.Asked, by)
 	r.inbox.took(UpdateInvoke, req.ID, nil)
 	r.inbox.invoke = &req
 	return nil
@@ -44,7 +44,7 @@ func (r *run) invokeControl(req InvokeRequest) (approval.Control, error) {
 	for _, a := range r.answersTo(thread, req.Input.Resume) {
 		b.Answered = append(b.Answered, a.QuestionID)
 	}
-	return r.oneControl(b.Ops(!r.nothingLeft()), req.Asked.token())
+	return r.oneControl(b.Ops(!r.nothingLeft()), tokenOf(req.Asked))
 }
 
 // oneControl is the one thing that is asked for. Where tokens are taken, which are for one thing each, several are refused.
@@ -96,7 +96,7 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 	}
 	tried := run{in: r.in}
 	if req.Settings != nil {
-		tried.in.set(*req.Settings)
+		tried.in.Set(*req.Settings)
 	}
 	loop, err := r.program.Start(thread, req.Input, tried.options(), req.State != nil, nil)
 	if err == nil && loop.Status() == pregel.StatusFailed {

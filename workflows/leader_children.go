@@ -60,7 +60,6 @@ func (l *lead) start(a job.Assignment) {
 		Graph: expert.Graph, Input: pregel.Input{Value: input}, Requester: l.board.Job.Requester,
 		Attributes: l.in.Attributes, Inbox: l.in.Inbox, Notices: l.in.Notices, Expert: true,
 	}
-	in.AsOfNow()
 	future := workflow.ExecuteChildWorkflow(ctx, GraphWorkflow, in)
 	workflow.Go(l.life, func(ctx workflow.Context) {
 		var result GraphResult

@@ -15,7 +15,7 @@ const holdBytes = 20 << 20
 
 // due reports whether the run is long enough to be continued as a new one.
 func (l *lead) due(ctx workflow.Context) bool {
-	info, at := workflow.GetInfo(ctx), l.in.ContinueAt.filled()
+	info, at := workflow.GetInfo(ctx), l.in.ContinueAt.Filled()
 	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
 	return long && ctx.Err() == nil && l.now().Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
@@ -36,7 +36,7 @@ func (l *lead) quiet(ctx workflow.Context) bool {
 // heldBack reports whether the run is so long that it starts nothing before it is continued as a new one. A job that ends is
 // not held: it starts nothing, and tells what is under way to end.
 func (l *lead) heldBack() bool {
-	info, at := workflow.GetInfo(l.life), l.in.ContinueAt.filled()
+	info, at := workflow.GetInfo(l.life), l.in.ContinueAt.Filled()
 	long := info.GetCurrentHistoryLength() >= at.HoldEvents || info.GetCurrentHistorySize() >= holdBytes
 	return long && (len(l.children) > 0 || l.plan != nil) && l.board.Ending == ""
 }

@@ -32,7 +32,9 @@ func (l *lead) handle(ctx workflow.Context) error {
 		takes(ctx, l, UpdateJobPlan, "Approves, edits or rejects the plan that waits.", func(req job.Decision) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Decide(req, now) }
 		}),
-		takes(ctx, l, UpdateJobExperts, "Adds and removes experts.", func(req ChangeExperts) func(*job.Board, time.Time) error { return req.change }),
+		takes(ctx, l, UpdateJobExperts, "Adds and removes experts.", func(req ChangeExperts) func(*job.Board, time.Time) error {
+			return func(b *job.Board, now time.Time) error { return change(req, b, now) }
+		}),
 		takes(ctx, l, UpdateJobBudget, "Raises what the job may spend.", func(req RaiseBudget) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Raise(req.Budget, req.By, now) }
 		}))
@@ -104,7 +106,7 @@ func (l *lead) view() job.View {
 }
 
 // change adds and removes experts: all of them, or none.
-func (req ChangeExperts) change(b *job.Board, now time.Time) error {
+func change(req ChangeExperts, b *job.Board, now time.Time) error {
 	tried := b.Copy()
 	for _, board := range []*job.Board{tried, b} {
 		for _, p := range req.Add {

@@ -77,14 +77,14 @@ func (r *run) showQuestions(ctx workflow.Context, now showing) {
 // upsert shows what is new: at most one event for the search attributes, and one for the memo.
 func (l *listed) upsert(ctx workflow.Context, now showing) {
 	was := l.shown
-	other := !now.note.same(was.note)
+	other := !sameNote(now.note, was.note)
 	if now.status == was.status && now.open == was.open && slices.Equal(now.nodes, was.nodes) && !other {
 		return
 	}
 	l.shown = now
 	updates := now.attributes()
 	if other || l.noted != (len(now.note.Questions) > 0) {
-		updates = append(updates, now.note.attributes()...)
+		updates = append(updates, noteAttributes(now.note)...)
 		l.noted = len(now.note.Questions) > 0
 		if err := workflow.UpsertMemo(ctx, map[string]any{MemoQuestions: now.note}); err != nil {
 			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
@@ -123,7 +123,7 @@ func (r *run) noteQuestion(q pregel.OpenQuestion) QuestionNote {
 	n.Approvers, n.Need = a.Approvers, a.Needs(0)
 	if p := r.pending(q.ID); p != nil {
 		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due
-		if r.in.ListsMissed && n.Due.IsZero() {
+		if n.Due.IsZero() {
 			n.Due = p.Missed
 		}
 	}
@@ -139,34 +139,34 @@ func line(text string) string {
 	return strings.ToValidUTF8(text[:maxAsksBytes-len("…")], "") + "…"
 }
 
-// same reports whether two notes show the same.
-func (n QuestionsNote) same(other QuestionsNote) bool {
+// sameNote reports whether two notes show the same.
+func sameNote(n, other QuestionsNote) bool {
 	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b QuestionNote) bool {
 		return a.ID == b.ID && a.Asks == b.Asks && a.Risk == b.Risk && a.Due.Equal(b.Due) && a.Silence == b.Silence &&
 			slices.Equal(a.Approvers, b.Approvers) && a.Votes == b.Votes && a.Need == b.Need
 	})
 }
 
-// attributes are the search attributes by which lists choose.
-func (n QuestionsNote) attributes() []temporal.SearchAttributeUpdate {
+// noteAttributes are the search attributes by which lists choose.
+func noteAttributes(n QuestionsNote) []temporal.SearchAttributeUpdate {
 	approvers := temporal.NewSearchAttributeKeyKeywordList(AttributeApprovers)
 	due := temporal.NewSearchAttributeKeyTime(AttributeDue)
 	risk := temporal.NewSearchAttributeKeyKeyword(AttributeRisk)
 	updates := []temporal.SearchAttributeUpdate{approvers.ValueUnset(), due.ValueUnset(), risk.ValueUnset()}
-	if names := n.approvers(); len(names) > 0 {
+	if names := approversOf(n); len(names) > 0 {
 		updates[0] = approvers.ValueSet(names)
 	}
-	if first := n.due(); !first.IsZero() {
+	if first := dueOf(n); !first.IsZero() {
 		updates[1] = due.ValueSet(first)
 	}
-	if highest := n.risk(); highest != "" {
+	if highest := riskOf(n); highest != "" {
 		updates[2] = risk.ValueSet(string(highest))
 	}
 	return updates
 }
 
-// approvers are those who are asked, each once; [AnyApprover] stands for those who do not fit, or are not known.
-func (n QuestionsNote) approvers() (names []string) {
+// approversOf are those who are asked, each once; [AnyApprover] stands for those who do not fit, or are not known.
+func approversOf(n QuestionsNote) (names []string) {
 	size := 0
 	for _, q := range n.Questions {
 		for _, name := range q.Approvers {
@@ -185,7 +185,7 @@ func (n QuestionsNote) approvers() (names []string) {
 	return names
 }
 
-func (n QuestionsNote) due() (first time.Time) {
+func dueOf(n QuestionsNote) (first time.Time) {
 	for _, q := range n.Questions {
 		if !q.Due.IsZero() && (first.IsZero() || q.Due.Before(first)) {
 			first = q.Due
@@ -194,7 +194,7 @@ func (n QuestionsNote) due() (first time.Time) {
 	return first
 }
 
-func (n QuestionsNote) risk() (highest approval.Risk) {
+func riskOf(n QuestionsNote) (highest approval.Risk) {
 	for _, q := range n.Questions {
 		if q.Risk.Above(highest) {
 			highest = q.Risk

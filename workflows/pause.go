@@ -3,46 +3,12 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/trail"
 )
-
-// Pause says who paused a run, when and why.
-type Pause struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-}
-
-// PauseRequest is the argument of UpdatePause and SignalPause: it pauses a run, or with Unpause lets it go on.
-type PauseRequest struct {
-	// ID makes the request idempotent, by whichever way it comes.
-	ID      string `json:"id"`
-	By      string `json:"by,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Unpause bool   `json:"unpause,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
-
-// PauseReply says how the run stands after the request.
-type PauseReply struct {
-	// Paused is nil for a run that is not paused. A run that was paused before keeps who did it first.
-	Paused *Pause `json:"paused,omitempty"`
-	// Changed is false when the run was as it was asked to be, or had taken this very request before.
-	Changed bool `json:"changed,omitempty"`
-}
-
-// PauseState is what a run knows of its pauses. A run that continues another as a new execution is given it whole.
-type PauseState struct {
-	Paused *Pause `json:"paused,omitempty"`
-	// Seen are the ids of the latest requests, oldest first: one that comes again, perhaps late by signal, changes nothing.
-	Seen []string `json:"seen,omitempty"`
-}
 
 // maxPausesSeen bounds the ids of requests that a run remembers.
 const maxPausesSeen = 100
@@ -124,9 +90,9 @@ func (r *run) setPause(ctx workflow.Context, req PauseRequest) bool {
 
 // pauseRefusal says why a request cannot be taken; nil means it can.
 func pauseRefusal(req PauseRequest) error {
-	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes {
+	if req.ID == "" || len(req.ID) > MaxNameBytes || len(req.By) > MaxNameBytes || len(req.Reason) > MaxReasonBytes {
 		return refuse(ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
-			maxNameBytes, maxReasonBytes)
+			MaxNameBytes, MaxReasonBytes)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -43,7 +42,7 @@ func (r *run) state() (State, error) {
 	if s.Cancel == nil && r.status == StatusRunning {
 		s.Running = snapshot.Next
 	}
-	if size := s.bytes(); size > maxReply {
+	if size := stateBytes(&s); size > maxReply {
 		return State{}, fmt.Errorf("%s: %d bytes, at most %d: its history has it, and %q what can be said without", StateTooLarge,
 			size, maxReply, QueryOutline)
 	}
@@ -107,20 +106,6 @@ func (r *run) question(id string) (QuestionReply, error) {
 	return reply, nil
 }
 
-// Matching returns the ids of the open questions that an id, or the start of one, can mean: of a whole id that one.
-func Matching(open []pregel.OpenQuestion, prefix string) []string {
-	var out []string
-	for _, q := range open {
-		if q.ID == prefix {
-			return []string{q.ID}
-		}
-		if strings.HasPrefix(q.ID, prefix) {
-			out = append(out, q.ID)
-		}
-	}
-	return out
-}
-
 // withoutValues are questions without what they ask.
 func withoutValues(open []pregel.OpenQuestion) []pregel.OpenQuestion {
 	out := slices.Clone(open)
@@ -136,8 +121,8 @@ const maxReply = 1900 << 10
 // maxQuestionsReply bounds the questions that a reply shows whole: what is known of approvals goes along with each.
 const maxQuestionsReply = 1600 << 10
 
-// bytes is what the values of a state take in a reply.
-func (s *State) bytes() int {
+// stateBytes is what the values of a state take in a reply.
+func stateBytes(s *State) int {
 	size := snapshotBytes(&s.Snapshot)
 	for _, q := range append(s.Questions[:len(s.Questions):len(s.Questions)], s.Waits...) {
 		size += questionBytes(q.Question)

@@ -44,8 +44,6 @@ type rig struct {
 	// gate and notifier are those of the workers that are started next.
 	gate     *approval.Gate
 	notifier approval.Notifier
-	// apart starts runs as clients did that knew no verification within a workflow task.
-	apart bool
 }
 
 func newRig(t *testing.T) *rig {
@@ -86,7 +84,6 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 // start starts a run of a thread.
 func (r *rig) start(thread string, in workflows.GraphInput) client.WorkflowRun {
 	r.t.Helper()
-	in.VerifiesHere, in.ListsMissed = !r.apart, !r.apart
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: thread, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

@@ -30,13 +30,13 @@ type scenario struct {
 
 // mode is how a run stores what it does.
 type mode struct {
-	segments, fused bool
-	durability      graphadapter.Durability
+	fused      bool
+	durability graphadapter.Durability
 }
 
 // put makes a run's input ask for the mode.
 func (m mode) put(in *workflows.GraphInput) {
-	in.Segments, in.Fused, in.Durability = m.segments, m.fused, m.durability
+	in.Fused, in.Durability = m.fused, m.durability
 }
 
 var scenarios = []scenario{

@@ -114,7 +114,7 @@ func TestAnEventWhileItsWaitIsDropped(t *testing.T) {
 				t.Fatalf("the run left the events %+v", left.Events)
 			}
 			again := next("waiting", left)
-			again.Events, again.Segments, again.Fused, again.Durability = left.Events, in.Segments, in.Fused, in.Durability
+			again.Events, again.Fused, again.Durability = left.Events, in.Fused, in.Durability
 			right.release <- struct{}{}
 			r.logIs(r.start(thread, again), `["p","right","end"]`)
 		})

@@ -93,7 +93,7 @@ func TestASegmentWithoutAWorkerIsInterrupted(t *testing.T) {
 					o.t.Fatal(err)
 				}
 				in := next("chain", closingOf(o.t, o.run.Get(o.ctx, nil)))
-				in.Segments, in.Fused, in.Durability = true, fusedModes[name].Fused, fusedModes[name].Durability
+				in.Fused, in.Durability = fusedModes[name].Fused, fusedModes[name].Durability
 				in.Suspect = true
 				o.work(o.graph)
 				return o.start(o.thread, in)

@@ -84,7 +84,7 @@ func TestPassedOverSameAsMemory(t *testing.T) {
 			r := newRig(t)
 			r.work(windingGraph())
 			thread := testserver.Queue(t)
-			s := scenario{name: "winding", graph: windingGraph, inputs: []string{`{}`}, mode: mode{in.Segments, in.Fused, in.Durability}}
+			s := scenario{name: "winding", graph: windingGraph, inputs: []string{`{}`}, mode: mode{in.Fused, in.Durability}}
 			s.sameAsMemory(r, thread)
 			if passed := marks(t, r.history(thread)); len(passed) != 2 || slices.Min(passed) < 64 {
 				t.Errorf("the run passed over %v outcomes, want many in each of two segments", passed)
@@ -121,7 +121,7 @@ func TestRecordMarks(t *testing.T) {
 	}
 	r := newRig(t)
 	r.work(windingGraph())
-	s := scenario{graph: windingGraph, inputs: []string{`{}`}, mode: mode{segments: true, durability: graphadapter.DurabilityAsync}}
+	s := scenario{graph: windingGraph, inputs: []string{`{}`}, mode: mode{durability: graphadapter.DurabilityAsync}}
 	s.onServer(r, "marked")
 	r.record("marked", "marked")
 }

@@ -65,7 +65,7 @@ func TestRecordCancellations(t *testing.T) {
 func (r *rig) cancelHanging(thread string, mode workflows.CancelMode) workflows.Closing {
 	r.t.Helper()
 	r.undoes(undoingGraph())
-	run := r.start(thread, workflows.GraphInput{Graph: "undoing", Input: input(`{}`), ReadsStored: true})
+	run := r.start(thread, workflows.GraphInput{Graph: "undoing", Input: input(`{}`)})
 	await(r.t, "the effect", func() bool {
 		described, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
 		return err == nil && len(described.GetPendingActivities()) == 1 && strings.Contains(described.String(), "undoing.hang") &&

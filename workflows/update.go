@@ -29,12 +29,12 @@ func (r *run) onUpdateState(ctx workflow.Context, req UpdateStateRequest) (Updat
 	if r.inbox.again(UpdateState, req.ID, &before) {
 		return before, nil
 	}
-	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: req.Asked.name(), token: req.Asked.token(),
+	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: nameOf(req.Asked), token: tokenOf(req.Asked),
 		still: func() error { return r.updateRefusal(req) }})
 	if err != nil {
 		return UpdateStateReply{}, err
 	}
-	req.Asked = req.Asked.provenBy(by)
+	req.Asked = provenBy(req.Asked, by)
 	e := &edit{req: req}
 	r.inbox.edits = append(r.inbox.edits, e)
 	// The outcome is known to whoever asked also when the run is cancelled meanwhile.
@@ -106,7 +106,7 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStat
 		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "%v", err)
 	}
 	r.inbox.reopen(r.program.OpenQuestions(thread))
-	r.audit(ctx, trail.Updated(req.Asked.actor(), req.Edits, headID(thread), req.Asked.reason()))
+	r.audit(ctx, trail.Updated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
 	r.ended(ctx)
 	return UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
 }
@@ -146,7 +146,7 @@ func (r *run) routes(ctx workflow.Context, task *pregel.Task) ([]pregel.Target, 
 		return nil, refused
 	}
 	options := r.activityOptions(task)
-	options.ActivityID = fmt.Sprintf("%s%d/%s", graphadapter.UpdateActivity, r.updates, activityID(task))
+	options.ActivityID = fmt.Sprintf("%s%d/%s", graphadapter.UpdateActivity, r.updates, ActivityID(task))
 	options.Summary = fmt.Sprintf("%s%d %s", graphadapter.UpdateActivity, r.updates, task.Path)
 	var outcome pregel.Outcome
 	name := r.in.Graph + "." + activityNode(task)

@@ -1,43 +1,38 @@
 package workflows
 
 import (
+	"time"
+
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
-// ResumeRequest answers a question, as the argument of the update or the signal.
-type ResumeRequest struct {
-	// ID makes the request idempotent.
-	ID string `json:"id"`
-	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
-	// a call before was.
-	Call     string       `json:"call,omitempty"`
-	Question string       `json:"question"`
-	Value    pregel.Value `json:"value,omitempty"`
-	By       string       `json:"by,omitempty"`
-	// Answers answer several questions at once, all or none, instead of Question and Value.
-	Answers []pregel.Answer `json:"answers,omitempty"`
-	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
-	Token  string            `json:"token,omitempty"`
-	Tokens map[string]string `json:"tokens,omitempty"`
-}
+// Bounds on what anyone can send to a run, in bytes unless said otherwise. Each junk signal costs four events, and the
+// validator is the shield of updates, so all are checked before anything else. The server refuses a message of 2 MiB.
+const (
+	// MaxAnswerBytes bounds the answers of one request together, and the value of an event.
+	MaxAnswerBytes = 256 << 10
+	// MaxNameBytes bounds ids, and names of people, questions and events.
+	MaxNameBytes = 256
+	// MaxReasonBytes bounds why somebody asks for something.
+	MaxReasonBytes = 1 << 10
+	// MaxTokenBytes bounds a token.
+	MaxTokenBytes = 8 << 10
+	// MaxAnswers bounds the answers of one request, and those that a run remembers. It is a number of answers.
+	MaxAnswers = 1000
+	// MaxUpdates bounds the updates of one request, and its checkpoints. It is a number of updates.
+	MaxUpdates = 1000
+	// MaxUpdateBytes bounds input and updates; the state that they start from may fill the rest of the message.
+	MaxUpdateBytes = 1 << 20
+	// MaxStateBytes bounds the state of a thread between two of its runs.
+	MaxStateBytes = 1600 << 10
+	// MaxDepth bounds the path to a subgraph. It is a number of names.
+	MaxDepth = 32
+)
 
-// ResumeReply is the outcome of an accepted answer.
-type ResumeReply struct {
-	Question string `json:"question"`
-	Node     string `json:"node"`
-	// Repeated says that this very request had been taken before, by the Call of another name.
-	Repeated bool   `json:"repeated,omitempty"`
-	Call     string `json:"call,omitempty"`
-	// By is who it counts as answered by. Votes are the approvals of the question so far, of the Need that it takes, and
-	// Decided says that this answer decided; for answers to approvals only. Audit is the end of the thread's audit then.
-	By      string          `json:"by,omitempty"`
-	Votes   int             `json:"votes,omitempty"`
-	Need    int             `json:"need,omitempty"`
-	Decided bool            `json:"decided,omitempty"`
-	Audit   *approval.Chain `json:"audit,omitempty"`
-}
+// CarriedLines bounds the checkpoints of earlier runs that a run is told of: when it has as many, there may be more.
+const CarriedLines = 200
 
 // InvokeRequest is the argument of UpdateInvoke.
 type InvokeRequest struct {
@@ -49,21 +44,6 @@ type InvokeRequest struct {
 	Settings *Settings `json:"settings,omitempty"`
 	// Asked is who asks for it, and why; nil when nobody said.
 	Asked *Asked `json:"asked,omitempty"`
-}
-
-// Settings shape a run: see the fields of the same names in GraphInput.
-type Settings struct {
-	Options        pregel.Options          `json:"options"`
-	Durability     graphadapter.Durability `json:"durability,omitempty"`
-	Fused          bool                    `json:"fused,omitempty"`
-	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
-	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
-	Context        pregel.Value            `json:"context,omitempty"`
-	Requester      string                  `json:"requester,omitempty"`
-	// KeepOpen of 0 keeps a run open that is.
-	KeepOpen int64 `json:"keep_open_ms,omitempty"`
-	Hold     bool  `json:"hold,omitempty"`
-	Notices  bool  `json:"notices,omitempty"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.
@@ -87,6 +67,18 @@ type UpdateStateReply struct {
 	Next []string `json:"next"`
 }
 
+// Asked is who asked for a run to begin, and why: it is for the audit.
+type Asked struct {
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// From is the thread whose checkpoint the run begins with, "" for its own.
+	From string `json:"from,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
+	// Proven is what a gate said of the token. The run sets it, whatever is sent.
+	Proven *approval.Ruling `json:"proven,omitempty"`
+}
+
 // RetryRequest is the argument of UpdateRetry.
 type RetryRequest struct {
 	// ID makes the request idempotent.
@@ -105,4 +97,53 @@ type DrainRequest struct {
 	By     string `json:"by,omitempty"`
 	// Token proves who asks, where rules want that.
 	Token string `json:"token,omitempty"`
+}
+
+// PauseRequest is the argument of UpdatePause and SignalPause: it pauses a run, or with Unpause lets it go on.
+type PauseRequest struct {
+	// ID makes the request idempotent, by whichever way it comes.
+	ID      string `json:"id"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Unpause bool   `json:"unpause,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// PauseReply says how the run stands after the request.
+type PauseReply struct {
+	// Paused is nil for a run that is not paused. A run that was paused before keeps who did it first.
+	Paused *Pause `json:"paused,omitempty"`
+	// Changed is false when the run was as it was asked to be, or had taken this very request before.
+	Changed bool `json:"changed,omitempty"`
+}
+
+// Pause says who paused a run, when and why.
+type Pause struct {
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
+type EventRequest struct {
+	// ID makes the request idempotent, by whichever way it comes.
+	ID string `json:"id"`
+	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
+	// a call before was.
+	Call  string       `json:"call,omitempty"`
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+	// Token proves who sends it, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// EventReply says what became of an event.
+type EventReply struct {
+	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
+	Nodes []string `json:"nodes,omitempty"`
+	// Repeated says that this very request had been taken before, by the Call of another name.
+	Repeated bool   `json:"repeated,omitempty"`
+	Call     string `json:"call,omitempty"`
 }

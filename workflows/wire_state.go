@@ -1,21 +1,49 @@
 package workflows
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/job"
 )
 
-// Answered is a question that got its answer.
-type Answered struct {
-	Question  string    `json:"question"`
-	Node      string    `json:"node"`
-	RequestID string    `json:"request_id"`
-	By        string    `json:"by,omitempty"`
-	At        time.Time `json:"at"`
+// The statuses of a run, as queries and search attributes show them. Each has one cause, so that nobody takes a run that
+// somebody paused for one that failed.
+const (
+	StatusRunning = "running"
+	// StatusWaiting: it waits for people to answer.
+	StatusWaiting = "waiting"
+	// StatusWaitingEvent: it waits for events, and for no person.
+	StatusWaitingEvent = "waiting_event"
+	// StatusPaused: somebody paused it; what was under way has ended.
+	StatusPaused = "paused"
+	// StatusStopped: it stands at a breakpoint, or was drained.
+	StatusStopped  = "stopped"
+	StatusFinished = "finished"
+	// StatusFailed, StatusTimedOut and StatusOutOfBudget: it failed, for a reason of its own, because a bound on time was
+	// over, or because a bound on what it may use was reached. See FailureStatus.
+	StatusFailed      = "failed"
+	StatusTimedOut    = "timed_out"
+	StatusOutOfBudget = "out_of_budget"
+	StatusCancelled   = "cancelled"
+)
+
+// FailureStatus is the status of a run that failed for that reason; nil is a failure that nobody could explain.
+func FailureStatus(failure *pregel.NodeError) string {
+	if failure == nil {
+		return StatusFailed
+	}
+	switch failure.Type {
+	case "Timeout", "StepTimeout", "EventTimeout":
+		return StatusTimedOut
+	case "GraphRecursionError", "HistoryFull":
+		return StatusOutOfBudget
+	}
+	return StatusFailed
 }
 
 // State is the answer to QueryState.
@@ -65,8 +93,28 @@ type QuestionReply struct {
 	Question *pregel.OpenQuestion `json:"question,omitempty"`
 }
 
-// StateTooLarge begins the error of a QueryState of a run that has more than one reply takes. The run's history has it.
-const StateTooLarge = "the run's state is more than one reply takes"
+// Matching returns the ids of the open questions that an id, or the start of one, can mean: of a whole id that one.
+func Matching(open []pregel.OpenQuestion, prefix string) []string {
+	var out []string
+	for _, q := range open {
+		if q.ID == prefix {
+			return []string{q.ID}
+		}
+		if strings.HasPrefix(q.ID, prefix) {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
+
+// Answered is a question that got its answer.
+type Answered struct {
+	Question  string    `json:"question"`
+	Node      string    `json:"node"`
+	RequestID string    `json:"request_id"`
+	By        string    `json:"by,omitempty"`
+	At        time.Time `json:"at"`
+}
 
 // Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
 type Refused struct {
@@ -77,6 +125,21 @@ type Refused struct {
 	// Code is why a gate refused an answer to an approval.
 	Code approval.Code `json:"code,omitempty"`
 	At   time.Time     `json:"at"`
+}
+
+// Due is when a wait for an event is over.
+type Due struct {
+	Question string    `json:"question"`
+	At       time.Time `json:"at"`
+}
+
+// KeptEvent is an event that nobody has waited for yet.
+type KeptEvent struct {
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+	At    time.Time    `json:"at"`
+	ID    string       `json:"id,omitempty"`
 }
 
 // Line is one checkpoint in the thread's history.
@@ -93,37 +156,40 @@ type Line struct {
 	At  int64  `json:"at_ms,omitempty"`
 }
 
-// AdmitRequest asks a desk about a graph.
-type AdmitRequest struct {
-	Graph string       `json:"graph"`
-	Input pregel.Value `json:"input,omitempty"`
-	// Edits are updates of the state of the graph at the path Within, as in GraphInput.
-	Edits  [][]graphadapter.StateUpdate `json:"edits,omitempty"`
-	Within []string                     `json:"within,omitempty"`
-	// WithSpec asks for the graph's Spec.
-	WithSpec bool `json:"with_spec,omitempty"`
-	// Leader asks about a leader instead of a graph.
-	Leader string `json:"leader,omitempty"`
-	// Control asks whether something may be done to a thread that has no run which could say so.
-	Control *approval.ControlCheck `json:"control,omitempty"`
+func ActivityID(task *pregel.Task) string {
+	id := fmt.Sprintf("%d/%s/%.8s", task.Step, task.Path, task.Digest)
+	if task.Namespace != "" {
+		id = task.Namespace + "|" + id
+	}
+	return id
 }
 
-// AdmitReply is a desk's answer.
-type AdmitReply struct {
-	// Serves are the graphs of the worker that answered.
-	Serves []string `json:"serves"`
-	Known  bool     `json:"known"`
-	// Problem says why the input or the updates are refused.
-	Problem string       `json:"problem,omitempty"`
-	Spec    *pregel.Spec `json:"spec,omitempty"`
-	// Print is the fingerprint of the graph as that worker serves it.
-	Print string `json:"print,omitempty"`
-	// Governs says that what is done to runs is under rules, and Ruling what they say of the Control that was asked about.
-	Governs bool             `json:"governs,omitempty"`
-	Ruling  *approval.Ruling `json:"ruling,omitempty"`
-	// Notices says that the worker tells people outside of questions.
-	Notices bool `json:"notices,omitempty"`
-	// Leaders are the leaders of the worker that answered, and Experts those of the leader that was asked about.
-	Leaders []string      `json:"leaders,omitempty"`
-	Experts []job.Profile `json:"experts,omitempty"`
+// StepOf returns the superstep that a task's activity is of, by its id; 0 for other activities.
+func StepOf(activityID string) int {
+	id := activityID[strings.LastIndexByte(activityID, '|')+1:]
+	first, _, _ := strings.Cut(id, "/")
+	step, _ := strconv.Atoi(first)
+	return step
+}
+
+// QuestionsNote is what lists show of a run's open questions. It goes through the data converter, so a codec protects it.
+type QuestionsNote struct {
+	// Questions are the first 20, in task order, and More is how many others there are.
+	Questions []QuestionNote `json:"questions"`
+	More      int            `json:"more,omitempty"`
+}
+
+// QuestionNote is one open question. What only approvals have is zero in others.
+type QuestionNote struct {
+	ID   string `json:"id"`
+	Node string `json:"node"`
+	// Asks is the question in one line of at most 300 bytes.
+	Asks      string           `json:"asks"`
+	Risk      approval.Risk    `json:"risk,omitempty"`
+	Due       time.Time        `json:"due,omitzero"`
+	Silence   approval.Silence `json:"silence,omitempty"`
+	Approvers []string         `json:"approvers,omitempty"`
+	// Votes are the approvals so far, of the Need that it takes.
+	Votes int `json:"votes,omitempty"`
+	Need  int `json:"need,omitempty"`
 }
