@@ -14,7 +14,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // cutLine is a worker's connection to the server. Once it is gone, nothing that the worker has done gets through, and it
@@ -104,7 +104,7 @@ func TestApprovalOutlivesItsWorker(t *testing.T) {
 			}
 			first.work(paymentGraph(payment()))
 			thread := r.queue
-			r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+			r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 			q := r.asks(thread, 1).Questions[0]
 			answered := make(chan error, 1)
 			go func() {
@@ -191,7 +191,7 @@ func TestApprovalByASlowGate(t *testing.T) {
 	r.work(paymentGraph(payment()))
 	t.Cleanup(func() { close(keys.released) }) // before the worker ends
 	thread := r.queue
-	r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 	q := r.asks(thread, 1).Questions[0]
 	began := time.Now()
 	r.taken(thread, replied(t, thread, q, "ann", approves))

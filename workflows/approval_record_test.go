@@ -5,7 +5,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestRecordApprovals records runs that ask for approvals: granted by two, edited and rejected, expired, and refused by signal.
@@ -21,7 +21,7 @@ func TestRecordApprovals(t *testing.T) {
 				r.notifier = &recordingNotifier{}
 			}
 			r.work(paymentGraph(action))
-			r.start(name, workflows.GraphInput{Graph: "payment", Input: input(`{}`), Notices: r.notifier != nil})
+			r.start(name, protocol.GraphInput{Graph: "payment", Input: input(`{}`), Notices: r.notifier != nil})
 			life(r, name, r.asks(name, 1).Questions[0])
 			r.ended(name)
 			r.record(name, name)
@@ -36,7 +36,7 @@ func TestRecordApprovals(t *testing.T) {
 	recorded("approved-by-two", two, byTwo)
 	recorded("approval-edited", payment(), func(r *rig, thread string, q pregel.OpenQuestion) {
 		r.taken(thread, replied(t, thread, q, "ann", `{"verdict":"edit","params":{"amount":500}}`))
-		next := r.until(thread, "the next question", func(s workflows.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID })
+		next := r.until(thread, "the next question", func(s protocol.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID })
 		r.taken(thread, replied(t, thread, next.Questions[0], "bob", rejects))
 	})
 	warned := within(1500, approval.SilenceEscalate)
@@ -48,7 +48,7 @@ func TestRecordApprovals(t *testing.T) {
 		for range 3 {
 			r.signal(thread, bad)
 		}
-		r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) > 0 })
+		r.until(thread, "the refusal", func(s protocol.State) bool { return len(s.Refused) > 0 })
 		if _, err := r.update(thread, bad); err == nil {
 			t.Error("junk was taken")
 		}

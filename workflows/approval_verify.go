@@ -11,18 +11,19 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // verified is a request whose answers to approvals are verified, and what a gate said of each.
 type verified struct {
-	req     ResumeRequest
+	req     protocol.ResumeRequest
 	answers []pregel.Answer
 	asked   []openApproval
 	replies []approval.Reply
 	rulings []approval.Ruling
 }
 
-func (r *run) verifies(req ResumeRequest) *verified {
+func (r *run) verifies(req protocol.ResumeRequest) *verified {
 	v := &verified{req: req, answers: r.gatedAnswers(req)}
 	for _, a := range v.answers {
 		o, _ := r.asksFor(a.QuestionID)

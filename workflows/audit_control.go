@@ -5,9 +5,10 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
-func actorOf(a *Asked) trail.Actor {
+func actorOf(a *protocol.Asked) trail.Actor {
 	switch {
 	case a == nil:
 		return trail.Actor{}
@@ -18,14 +19,14 @@ func actorOf(a *Asked) trail.Actor {
 }
 
 // tokenOf is what proves who asks, "" for nothing.
-func tokenOf(a *Asked) string {
+func tokenOf(a *protocol.Asked) string {
 	if a == nil {
 		return ""
 	}
 	return a.Token
 }
 
-func nameOf(a *Asked) string {
+func nameOf(a *protocol.Asked) string {
 	if a == nil {
 		return ""
 	}
@@ -33,7 +34,7 @@ func nameOf(a *Asked) string {
 }
 
 // provenBy is who asks once a gate has said so; the token is not kept.
-func provenBy(a *Asked, actor trail.Actor) *Asked {
+func provenBy(a *protocol.Asked, actor trail.Actor) *protocol.Asked {
 	if a == nil {
 		return nil
 	}
@@ -46,15 +47,15 @@ func provenBy(a *Asked, actor trail.Actor) *Asked {
 }
 
 // boundedAsked says what is wrong with who asks.
-func boundedAsked(a *Asked) error {
-	if a != nil && (len(a.By) > MaxNameBytes || len(a.From) > MaxNameBytes || len(a.Reason) > MaxReasonBytes || len(a.Token) > MaxTokenBytes) {
-		return refuse(ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
-			MaxNameBytes, MaxReasonBytes, MaxTokenBytes)
+func boundedAsked(a *protocol.Asked) error {
+	if a != nil && (len(a.By) > protocol.MaxNameBytes || len(a.From) > protocol.MaxNameBytes || len(a.Reason) > protocol.MaxReasonBytes || len(a.Token) > protocol.MaxTokenBytes) {
+		return refuse(protocol.ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
+			protocol.MaxNameBytes, protocol.MaxReasonBytes, protocol.MaxTokenBytes)
 	}
 	return nil
 }
 
-func reasonOf(a *Asked) string {
+func reasonOf(a *protocol.Asked) string {
 	if a == nil {
 		return ""
 	}
@@ -62,7 +63,7 @@ func reasonOf(a *Asked) string {
 }
 
 // auditBegin notes what it is a recovery of that the thread goes on: nothing for a run that just begins.
-func (r *run) auditBegin(ctx workflow.Context, a *Asked, b trail.Beginning) {
+func (r *run) auditBegin(ctx workflow.Context, a *protocol.Asked, b trail.Beginning) {
 	if a != nil {
 		b.From, b.Reason = a.From, a.Reason
 	}

@@ -5,6 +5,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -17,17 +18,17 @@ func boundedAnswers(id, by string, answers []pregel.Answer) error {
 	size := 0
 	for _, a := range answers {
 		size += len(a.Value)
-		if len(a.QuestionID) > MaxNameBytes || len(a.By) > MaxNameBytes {
-			size += MaxAnswerBytes
+		if len(a.QuestionID) > protocol.MaxNameBytes || len(a.By) > protocol.MaxNameBytes {
+			size += protocol.MaxAnswerBytes
 		}
 	}
-	if size > MaxAnswerBytes || len(by) > MaxNameBytes || len(id) > MaxNameBytes || len(answers) > MaxAnswers {
-		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", MaxAnswerBytes, MaxNameBytes)
+	if size > protocol.MaxAnswerBytes || len(by) > protocol.MaxNameBytes || len(id) > protocol.MaxNameBytes || len(answers) > protocol.MaxAnswers {
+		return refuse(protocol.ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", protocol.MaxAnswerBytes, protocol.MaxNameBytes)
 	}
 	return nil
 }
 
-func boundedInvoke(req InvokeRequest) error {
+func boundedInvoke(req protocol.InvokeRequest) error {
 	if resume := req.Input.Resume; resume != nil {
 		given := append(resume.Answers[:len(resume.Answers):len(resume.Answers)], pregel.Answer{Value: resume.Scalar})
 		for _, id := range workflow.DeterministicKeys(resume.ByID) {
@@ -47,18 +48,18 @@ func boundedInvoke(req InvokeRequest) error {
 	if s := req.Settings; s != nil {
 		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
 	}
-	if size > MaxUpdateBytes || len(req.State) > MaxStateBytes || len(req.ID) > MaxNameBytes {
-		return refuse(ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
-			"large values outside and references in the state", MaxUpdateBytes, size)
+	if size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes {
+		return refuse(protocol.ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
+			"large values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil
 }
 
-func boundedUpdate(req UpdateStateRequest) error {
+func boundedUpdate(req protocol.UpdateStateRequest) error {
 	count, size := 0, names(req.Within)
 	for _, updates := range req.Edits {
 		if len(updates) == 0 {
-			return refuse(ErrTypeBadUpdate, "a checkpoint needs at least one update")
+			return refuse(protocol.ErrTypeBadUpdate, "a checkpoint needs at least one update")
 		}
 		for _, u := range updates {
 			n, bytes := sizeOf(u)
@@ -67,12 +68,12 @@ func boundedUpdate(req UpdateStateRequest) error {
 	}
 	switch {
 	case len(req.Edits) == 0:
-		return refuse(ErrTypeBadUpdate, "there is no update in the request")
-	case count > MaxUpdates:
-		return refuse(ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", MaxUpdates, count)
-	case size > MaxUpdateBytes || len(req.State) > MaxStateBytes || len(req.ID) > MaxNameBytes || len(req.Within) > MaxDepth:
-		return refuse(ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
-			"values outside and references in the state", MaxUpdateBytes, size)
+		return refuse(protocol.ErrTypeBadUpdate, "there is no update in the request")
+	case count > protocol.MaxUpdates:
+		return refuse(protocol.ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", protocol.MaxUpdates, count)
+	case size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes || len(req.Within) > protocol.MaxDepth:
+		return refuse(protocol.ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
+			"values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil
 }

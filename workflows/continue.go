@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // A run that gets long is continued as a new one, which nobody notices.
@@ -46,7 +47,7 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 		return false
 	}
 	r.noteBegan(ctx)
-	r.successor = workflow.NewContinueAsNewError(ctx, GraphWorkflow, in)
+	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in)
 	r.notices.stopTelling()
 	return true
 }
@@ -55,10 +56,10 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 // on to the runs that follow.
 func (r *run) noteBegan(ctx workflow.Context) {
 	info := workflow.GetInfo(ctx)
-	if _, noted := info.Memo.GetFields()[MemoBegan]; noted {
+	if _, noted := info.Memo.GetFields()[protocol.MemoBegan]; noted {
 		return
 	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoBegan: info.WorkflowStartTime}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoBegan: info.WorkflowStartTime}); err != nil {
 		workflow.GetLogger(ctx).Warn("when the run began is not in the memo", "error", err)
 	}
 }
@@ -95,7 +96,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 		return
 	}
 	for { // it cannot be looked at yet
-		var req ResumeRequest
+		var req protocol.ResumeRequest
 		if !channel.ReceiveAsync(&req) {
 			return
 		}
@@ -104,13 +105,13 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 }
 
 // handOn is the input of the run that continues this one.
-func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
+func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
 	in.Behind = r.behind(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, graphadapter.Suspicion{}, nil
-	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(CarriedLines), r.lines.run
-	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
+	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(protocol.CarriedLines), r.lines.run
+	in.Carried = &protocol.Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
 		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events,
 		Retry: r.inbox.retry}
@@ -148,7 +149,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 }
 
 // carryOn takes over what the run did that this one continues.
-func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
+func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	r.status, r.drained, r.suspectStep = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
 	r.segments.suspect, r.segments.apart = c.Suspect, c.Apart

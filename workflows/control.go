@@ -10,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // A run under rules for control: whoever does something to it proves who they are, with a token that the gate of the run's
@@ -27,8 +28,8 @@ func (g *Graphs) Governing(governs func() bool, may func(approval.ControlCheck) 
 // unproven refuses in a validator what takes a token and has none.
 func (r *run) unproven(op approval.Op, token string) error {
 	switch {
-	case len(token) > MaxTokenBytes:
-		return refuse(ErrTypeBadUpdate, "a token has at most %d bytes", MaxTokenBytes)
+	case len(token) > protocol.MaxTokenBytes:
+		return refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	case token == "" && r.governs != nil && r.governs():
 		return deniedError(op, unsigned(op))
 	}
@@ -93,8 +94,8 @@ func (r *run) proven(ctx workflow.Context, req request) (trail.Actor, error) {
 
 // provenSignal is proven for what came by signal.
 func (r *run) provenSignal(ctx workflow.Context, req request) (trail.Actor, error) {
-	if len(req.token) > MaxTokenBytes {
-		return trail.Actor{}, refuse(ErrTypeBadUpdate, "a token has at most %d bytes", MaxTokenBytes)
+	if len(req.token) > protocol.MaxTokenBytes {
+		return trail.Actor{}, refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	}
 	if req.token == "" && r.governedNow(ctx) {
 		return trail.Actor{}, r.deny(ctx, req, unsigned(req.Op))
@@ -111,8 +112,8 @@ func (r *run) deny(ctx workflow.Context, req request, ruling approval.Ruling) er
 
 // deniedError is what who asked is told.
 func deniedError(op approval.Op, ruling approval.Ruling) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s is not allowed: %s", op, ruling.Reason), ErrTypeNotAllowed, nil,
-		AnswerRefusal{Ruling: ruling})
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s is not allowed: %s", op, ruling.Reason), protocol.ErrTypeNotAllowed, nil,
+		protocol.AnswerRefusal{Ruling: ruling})
 }
 
 // askControl asks the gate of the worker that has the run; when it is slow or the worker is lost, as an activity of its own. It
@@ -150,22 +151,22 @@ func (r *run) pausedOn() string {
 }
 
 // onCancel ends the run, as SignalCancel does, for those who are to be told whether they may.
-func (r *run) onCancel(cancel func()) func(ctx workflow.Context, req CancelRequest) (CancelReply, error) {
-	return func(ctx workflow.Context, req CancelRequest) (CancelReply, error) {
+func (r *run) onCancel(cancel func()) func(ctx workflow.Context, req protocol.CancelRequest) (protocol.CancelReply, error) {
+	return func(ctx workflow.Context, req protocol.CancelRequest) (protocol.CancelReply, error) {
 		by, err := r.proven(ctx, cancelling(req))
 		if err != nil {
-			return CancelReply{}, err
+			return protocol.CancelReply{}, err
 		}
 		if why := r.takeCancel(ctx, req, by); why != "" {
-			return CancelReply{}, refuse(ErrTypeBusy, "%s", why)
+			return protocol.CancelReply{}, refuse(protocol.ErrTypeBusy, "%s", why)
 		}
 		cancel()
-		return CancelReply{At: workflow.Now(ctx)}, nil
+		return protocol.CancelReply{At: workflow.Now(ctx)}, nil
 	}
 }
 
 // cancelling is a cancellation as the gate is asked about it.
-func cancelling(req CancelRequest) request {
+func cancelling(req protocol.CancelRequest) request {
 	return request{Control: approval.Control{Op: approval.OpCancel, On: string(req.Mode)}, by: req.By, token: req.Token}
 }
 

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // The bounds of what lists show of a run's questions. The server takes 2 KiB for one search attribute.
@@ -42,7 +43,7 @@ type showing struct {
 	status string
 	nodes  []string
 	open   int
-	note   QuestionsNote
+	note   protocol.QuestionsNote
 }
 
 // showAsked shows questions that were asked or answered while siblings are under way: nobody's question waits to be seen
@@ -68,7 +69,7 @@ func (r *run) lists() bool { return r.in.Attributes && r.in.Inbox }
 func (r *run) showQuestions(ctx workflow.Context, now showing) {
 	now.note = r.noteOf(r.questions())
 	r.listed.changed, r.listed.news = false, r.approvals.news
-	if r.status != StatusRunning {
+	if r.status != protocol.StatusRunning {
 		r.listed.underWay = 0
 	}
 	r.listed.upsert(ctx, now)
@@ -86,7 +87,7 @@ func (l *listed) upsert(ctx workflow.Context, now showing) {
 	if other || l.noted != (len(now.note.Questions) > 0) {
 		updates = append(updates, noteAttributes(now.note)...)
 		l.noted = len(now.note.Questions) > 0
-		if err := workflow.UpsertMemo(ctx, map[string]any{MemoQuestions: now.note}); err != nil {
+		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoQuestions: now.note}); err != nil {
 			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
 		}
 	}
@@ -97,23 +98,23 @@ func (l *listed) upsert(ctx workflow.Context, now showing) {
 
 func (s showing) attributes() []temporal.SearchAttributeUpdate {
 	return []temporal.SearchAttributeUpdate{
-		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(s.status),
-		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(s.nodes),
-		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(s.open)),
+		temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(s.status),
+		temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeNodes).ValueSet(s.nodes),
+		temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions).ValueSet(int64(s.open)),
 	}
 }
 
 // noteOf is what lists show of open questions.
-func (r *run) noteOf(open []pregel.OpenQuestion) QuestionsNote {
-	n := QuestionsNote{More: max(0, len(open)-maxNoted)}
+func (r *run) noteOf(open []pregel.OpenQuestion) protocol.QuestionsNote {
+	n := protocol.QuestionsNote{More: max(0, len(open)-maxNoted)}
 	for _, q := range open[:len(open)-n.More] {
 		n.Questions = append(n.Questions, r.noteQuestion(q))
 	}
 	return n
 }
 
-func (r *run) noteQuestion(q pregel.OpenQuestion) QuestionNote {
-	n := QuestionNote{ID: q.ID, Node: q.Node}
+func (r *run) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
+	n := protocol.QuestionNote{ID: q.ID, Node: q.Node}
 	var a approval.Action
 	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
 		n.Asks = line(graphadapter.QuestionText(q.Value))
@@ -140,18 +141,18 @@ func line(text string) string {
 }
 
 // sameNote reports whether two notes show the same.
-func sameNote(n, other QuestionsNote) bool {
-	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b QuestionNote) bool {
+func sameNote(n, other protocol.QuestionsNote) bool {
+	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b protocol.QuestionNote) bool {
 		return a.ID == b.ID && a.Asks == b.Asks && a.Risk == b.Risk && a.Due.Equal(b.Due) && a.Silence == b.Silence &&
 			slices.Equal(a.Approvers, b.Approvers) && a.Votes == b.Votes && a.Need == b.Need
 	})
 }
 
 // noteAttributes are the search attributes by which lists choose.
-func noteAttributes(n QuestionsNote) []temporal.SearchAttributeUpdate {
-	approvers := temporal.NewSearchAttributeKeyKeywordList(AttributeApprovers)
-	due := temporal.NewSearchAttributeKeyTime(AttributeDue)
-	risk := temporal.NewSearchAttributeKeyKeyword(AttributeRisk)
+func noteAttributes(n protocol.QuestionsNote) []temporal.SearchAttributeUpdate {
+	approvers := temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeApprovers)
+	due := temporal.NewSearchAttributeKeyTime(protocol.AttributeDue)
+	risk := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeRisk)
 	updates := []temporal.SearchAttributeUpdate{approvers.ValueUnset(), due.ValueUnset(), risk.ValueUnset()}
 	if names := approversOf(n); len(names) > 0 {
 		updates[0] = approvers.ValueSet(names)
@@ -165,27 +166,27 @@ func noteAttributes(n QuestionsNote) []temporal.SearchAttributeUpdate {
 	return updates
 }
 
-// approversOf are those who are asked, each once; [AnyApprover] stands for those who do not fit, or are not known.
-func approversOf(n QuestionsNote) (names []string) {
+// approversOf are those who are asked, each once; [protocol.AnyApprover] stands for those who do not fit, or are not known.
+func approversOf(n protocol.QuestionsNote) (names []string) {
 	size := 0
 	for _, q := range n.Questions {
 		for _, name := range q.Approvers {
-			if slices.Contains(names, name) || slices.Contains(names, AnyApprover) {
+			if slices.Contains(names, name) || slices.Contains(names, protocol.AnyApprover) {
 				continue
 			}
 			if size += len(name) + 3; size > maxApproverBytes {
-				name = AnyApprover
+				name = protocol.AnyApprover
 			}
 			names = append(names, name)
 		}
 	}
-	if n.More > 0 && !slices.Contains(names, AnyApprover) {
-		names = append(names, AnyApprover)
+	if n.More > 0 && !slices.Contains(names, protocol.AnyApprover) {
+		names = append(names, protocol.AnyApprover)
 	}
 	return names
 }
 
-func dueOf(n QuestionsNote) (first time.Time) {
+func dueOf(n protocol.QuestionsNote) (first time.Time) {
 	for _, q := range n.Questions {
 		if !q.Due.IsZero() && (first.IsZero() || q.Due.Before(first)) {
 			first = q.Due
@@ -194,7 +195,7 @@ func dueOf(n QuestionsNote) (first time.Time) {
 	return first
 }
 
-func riskOf(n QuestionsNote) (highest approval.Risk) {
+func riskOf(n protocol.QuestionsNote) (highest approval.Risk) {
 	for _, q := range n.Questions {
 		if q.Risk.Above(highest) {
 			highest = q.Risk

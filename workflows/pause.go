@@ -8,34 +8,35 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxPausesSeen bounds the ids of requests that a run remembers.
 const maxPausesSeen = 100
 
 // pauseState is what the next execution of the run has to know; nil when nobody ever paused it.
-func (r *run) pauseState() *PauseState {
+func (r *run) pauseState() *protocol.PauseState {
 	if r.paused == nil && len(r.pausesSeen) == 0 {
 		return nil
 	}
-	return &PauseState{Paused: r.paused, Seen: r.pausesSeen}
+	return &protocol.PauseState{Paused: r.paused, Seen: r.pausesSeen}
 }
 
 // onPause pauses the run, or lets it go on.
-func (r *run) onPause(ctx workflow.Context, req PauseRequest) (PauseReply, error) {
+func (r *run) onPause(ctx workflow.Context, req protocol.PauseRequest) (protocol.PauseReply, error) {
 	if slices.Contains(r.pausesSeen, req.ID) {
-		return PauseReply{Paused: r.paused}, nil
+		return protocol.PauseReply{Paused: r.paused}, nil
 	}
 	by, err := r.proven(ctx, r.pauseRequest(req))
 	if err != nil {
-		return PauseReply{}, err
+		return protocol.PauseReply{}, err
 	}
 	changed := r.pauseAs(ctx, by, req)
-	return PauseReply{Paused: r.paused, Changed: changed}, nil
+	return protocol.PauseReply{Paused: r.paused, Changed: changed}, nil
 }
 
 // pauseRequest is a pause as the gate is asked about it; an unpause is of this pause.
-func (r *run) pauseRequest(req PauseRequest) request {
+func (r *run) pauseRequest(req protocol.PauseRequest) request {
 	control := approval.Control{Op: approval.OpPause}
 	if req.Unpause {
 		control = approval.Control{Op: approval.OpUnpause, On: r.pausedOn()}
@@ -43,14 +44,14 @@ func (r *run) pauseRequest(req PauseRequest) request {
 	was := r.paused
 	return request{Control: control, by: req.By, token: req.Token, still: func() error {
 		if req.Unpause && r.paused != was {
-			return refuse(ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
+			return refuse(protocol.ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
 		}
 		return nil
 	}}
 }
 
 // pauseAs is setPause with an entry in the audit.
-func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req PauseRequest) (changed bool) {
+func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req protocol.PauseRequest) (changed bool) {
 	req.By = by.Name()
 	if changed = r.setPause(ctx, req); !changed {
 		return false
@@ -64,7 +65,7 @@ func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req PauseRequest) (c
 }
 
 // setPause reports whether the request changed anything.
-func (r *run) setPause(ctx workflow.Context, req PauseRequest) bool {
+func (r *run) setPause(ctx workflow.Context, req protocol.PauseRequest) bool {
 	if slices.Contains(r.pausesSeen, req.ID) {
 		return false
 	}
@@ -76,23 +77,23 @@ func (r *run) setPause(ctx workflow.Context, req PauseRequest) bool {
 		return false
 	}
 	r.paused = nil
-	noted := Pause{}
+	noted := protocol.Pause{}
 	if !req.Unpause {
-		noted = Pause{By: req.By, Reason: req.Reason, At: workflow.Now(ctx)}
+		noted = protocol.Pause{By: req.By, Reason: req.Reason, At: workflow.Now(ctx)}
 		r.paused = &noted
 	}
 	// The memo, unlike a search attribute, has room for who and why, and lists show it.
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoPause: noted}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoPause: noted}); err != nil {
 		workflow.GetLogger(ctx).Warn("the pause is not in the memo", "error", err)
 	}
 	return true
 }
 
 // pauseRefusal says why a request cannot be taken; nil means it can.
-func pauseRefusal(req PauseRequest) error {
-	if req.ID == "" || len(req.ID) > MaxNameBytes || len(req.By) > MaxNameBytes || len(req.Reason) > MaxReasonBytes {
-		return refuse(ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
-			MaxNameBytes, MaxReasonBytes)
+func pauseRefusal(req protocol.PauseRequest) error {
+	if req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes {
+		return refuse(protocol.ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
+			protocol.MaxNameBytes, protocol.MaxReasonBytes)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func pauseRefusal(req PauseRequest) error {
 func (r *run) receivePauses(ctx workflow.Context) {
 	channel := pauseSignals(ctx)
 	for {
-		var req PauseRequest
+		var req protocol.PauseRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
@@ -110,13 +111,13 @@ func (r *run) receivePauses(ctx workflow.Context) {
 }
 
 func pauseSignals(ctx workflow.Context) workflow.ReceiveChannel {
-	return workflow.GetSignalChannelWithOptions(ctx, SignalPause,
+	return workflow.GetSignalChannelWithOptions(ctx, protocol.SignalPause,
 		workflow.SignalChannelOptions{Description: "Pauses the run or lets it go on, without waiting for the reply."})
 }
 
-func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
+func (r *run) pauseBySignal(ctx workflow.Context, req protocol.PauseRequest) {
 	if err := pauseRefusal(req); err != nil {
-		r.inbox.refuse(Refused{By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
 	if slices.Contains(r.pausesSeen, req.ID) {
@@ -124,7 +125,7 @@ func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
 	}
 	by, err := r.provenSignal(ctx, r.pauseRequest(req))
 	if err != nil {
-		r.inbox.refuse(Refused{Question: SignalPause, By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{Question: protocol.SignalPause, By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
 	r.pauseAs(ctx, by, req)
@@ -152,7 +153,7 @@ func (r *run) holdsUp(ctx workflow.Context) bool {
 // dropped the superstep, and when the run is continued as a new one.
 func (r *run) holdUp(ctx workflow.Context) bool {
 	r.clock.leave()
-	r.status = StatusPaused
+	r.status = protocol.StatusPaused
 	r.show(ctx)
 	for r.paused != nil && ctx.Err() == nil && r.loop != nil {
 		_ = workflow.Await(ctx, func() bool { return r.paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil || r.due(ctx) })
@@ -165,7 +166,7 @@ func (r *run) holdUp(ctx workflow.Context) bool {
 		r.tasks.queue = nil
 		return false
 	}
-	r.status = StatusRunning
+	r.status = protocol.StatusRunning
 	r.show(ctx)
 	return true
 }

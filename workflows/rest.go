@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // rest holds the run until the engine has something to go on with, and then returns true; or until the run is cancelled,
@@ -19,8 +20,8 @@ func (r *run) rest(ctx workflow.Context) bool {
 		r.attend(ctx)
 		r.noteAnswers(ctx)
 		if r.mayGoOn() { // with an event that was kept
-			if r.status != StatusRunning {
-				r.status = StatusRunning
+			if r.status != protocol.StatusRunning {
+				r.status = protocol.StatusRunning
 				r.show(ctx)
 			}
 			return true
@@ -36,7 +37,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 			return false
 		}
 		if r.mayGoOn() || r.inbox.waiting() && ctx.Err() != nil {
-			r.status = StatusRunning
+			r.status = protocol.StatusRunning
 			r.show(ctx)
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // segments are the activities that run consecutive supersteps of a run. The run keeps its own loop: what a segment brings
@@ -146,7 +147,7 @@ func (r *run) print() string {
 func (r *run) segmentOptions(first *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// As with a task's activity: an engine that now comes to another place gives another id on replay.
-		ActivityID:          fmt.Sprintf("segment %d/%s", r.segments.count, ActivityID(first)),
+		ActivityID:          fmt.Sprintf("segment %d/%s", r.segments.count, protocol.ActivityID(first)),
 		StartToCloseTimeout: attemptBound,
 		HeartbeatTimeout:    heartbeatTimeout,
 		WaitForCancellation: true,

@@ -12,19 +12,19 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // fusedModes are the modes in which supersteps run in segments.
-var fusedModes = map[string]workflows.GraphInput{
+var fusedModes = map[string]protocol.GraphInput{
 	"fused": {Fused: true},
 	"async": {Durability: graphadapter.DurabilityAsync},
 	"exit":  {Durability: graphadapter.DurabilityExit},
 }
 
 // allModes are those, and sync, by what is to follow a name.
-func allModes() map[string]workflows.GraphInput {
-	all := map[string]workflows.GraphInput{"": {}}
+func allModes() map[string]protocol.GraphInput {
+	all := map[string]protocol.GraphInput{"": {}}
 	for name, in := range fusedModes {
 		all["-"+name] = in
 	}
@@ -74,7 +74,7 @@ func TestRecordRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, in := range map[string]workflows.GraphInput{
+	for name, in := range map[string]protocol.GraphInput{
 		"rounds":       {Durability: graphadapter.DurabilityAsync, Noted: print},
 		"rounds-noted": {Durability: graphadapter.DurabilityExit, Noted: "of another version"},
 	} {

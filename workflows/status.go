@@ -5,27 +5,28 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // resting is the status of a run that has no task under way.
 func (r *run) resting() string {
 	switch {
 	case r.paused != nil:
-		return StatusPaused
+		return protocol.StatusPaused
 	case r.failure != nil:
-		return FailureStatus(failureOf(r.in.Graph, r.failure))
+		return protocol.FailureStatus(failureOf(r.in.Graph, r.failure))
 	case r.stands() == pregel.StatusWaiting && len(r.questions()) == 0 && len(r.waits()) > 0:
-		return StatusWaitingEvent
+		return protocol.StatusWaitingEvent
 	case r.stands() == pregel.StatusWaiting:
-		return StatusWaiting
+		return protocol.StatusWaiting
 	case r.nothingLeft():
-		return StatusFinished
+		return protocol.StatusFinished
 	}
-	return StatusStopped
+	return protocol.StatusStopped
 }
 
 // standing reports whether the run stands still, so that its state may be changed.
-func (r *run) standing() bool { return r.status != StatusRunning && !r.cancel.undoing }
+func (r *run) standing() bool { return r.status != protocol.StatusRunning && !r.cancel.undoing }
 
 // show brings the details of Temporal's own screens up to date, which leaves no event, and the search attributes: one
 // event, only when people have something new to see.
@@ -54,7 +55,7 @@ func (r *run) showEnd(ctx workflow.Context, status string) {
 	if !r.in.Attributes {
 		return
 	}
-	err := workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(status))
+	err := workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(status))
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("the closing status is not shown", "error", err)
 	}

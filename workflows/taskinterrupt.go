@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // underWay is the activity of a task that has not ended.
@@ -20,7 +21,7 @@ type underWay struct {
 
 // begin counts a task as one under way, and returns the context of its activity.
 func (w *window) begin(ctx workflow.Context, task *pregel.Task) (*underWay, workflow.Context) {
-	u := &underWay{id: ActivityID(task), task: task}
+	u := &underWay{id: protocol.ActivityID(task), task: task}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx, u.cancel = workflow.WithCancel(ctx)
 	w.running++

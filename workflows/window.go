@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // The limits of one superstep's fan-out. The server terminates a run with 2,000 pending activities or 4 MiB of commands
@@ -163,7 +164,7 @@ func (r *run) activityOptions(task *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
 		// stops the run with a nondeterminism error instead of corrupting it.
-		ActivityID:          ActivityID(task),
+		ActivityID:          protocol.ActivityID(task),
 		TaskQueue:           r.program.TaskQueue(task),
 		StartToCloseTimeout: attemptBound,
 		HeartbeatTimeout:    beat,

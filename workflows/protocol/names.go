@@ -1,4 +1,7 @@
-package workflows
+// Package protocol is what clients and workers say to each other: the names of workflows, signals, updates, queries, memo fields,
+// search attributes and error types, and the data that goes with each. Whoever has this package, or docs/wire.md, needs none of the
+// workflows to start a run, answer its questions and read where it stands.
+package protocol
 
 // The workflows. A thread is a workflow id: its runs are workflows of the type GraphWorkflow.
 const (
