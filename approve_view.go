@@ -7,7 +7,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // ApprovalView is an action that waits for approval, as people see it: with its secrets hidden, in Before too.
@@ -49,7 +49,7 @@ func approvalView(q pregel.Question) *ApprovalView {
 }
 
 // addPending adds what a run knows of a question that asks for an approval.
-func addPending(q Question, all []workflows.PendingApproval) {
+func addPending(q Question, all []protocol.PendingApproval) {
 	for _, p := range all {
 		if p.Question == q.ID && q.Approval != nil {
 			q.Approval.Asked, q.Approval.Votes, q.Approval.Need = p.Asked, p.Votes, p.Need

@@ -3,7 +3,7 @@ package superstep
 import (
 	"fmt"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // AskOption says who asks for something that is done to a thread, and why: both are in its audit. It goes with every call
@@ -86,9 +86,9 @@ func checkAsker(thread, by, reason string) error {
 }
 
 // askedOf is who asks for something on the wire, nil when nobody said.
-func askedOf(by, reason, token string) *workflows.Asked {
+func askedOf(by, reason, token string) *protocol.Asked {
 	if by == "" && reason == "" && token == "" {
 		return nil
 	}
-	return &workflows.Asked{By: by, Reason: reason, Token: token}
+	return &protocol.Asked{By: by, Reason: reason, Token: token}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // CancelMode says what a cancelled run leaves behind. It is a [CancelOption].
@@ -13,17 +13,17 @@ type CancelMode string
 const (
 	// CancelKeep keeps what the superstep under way has finished, and accepted answers: a retry goes on from there. It is
 	// the default.
-	CancelKeep = CancelMode(workflows.CancelKeep)
+	CancelKeep = CancelMode(protocol.CancelKeep)
 	// CancelDrop forgets the superstep under way, and open questions with it: a retry runs it anew. Effects that were made
 	// stay, and a retry does not make them again.
-	CancelDrop = CancelMode(workflows.CancelDrop)
+	CancelDrop = CancelMode(protocol.CancelDrop)
 	// CancelCompensate forgets the superstep under way too, and undoes the effects of the thread since it last finished,
 	// the newest receipt first, by their Compensate. For those that no program can undo the run waits for a person: each is
 	// a question, answered "done" (it is undone), "repeat" (try again) or "leave". A second cancellation with CancelKeep
 	// ends the waiting; what was not undone is listed in ThreadView.Cancel. The thread then stands before the oldest superstep
 	// of which an effect was undone. A retry goes on from there: it makes undone effects anew, under other keys, and finds
 	// those that were left.
-	CancelCompensate = CancelMode(workflows.CancelCompensate)
+	CancelCompensate = CancelMode(protocol.CancelCompensate)
 )
 
 // CancelOption shapes one cancellation.
@@ -53,7 +53,7 @@ const maxCancelName = 200
 func checkCancel(r CancelRequest) error {
 	e := &Error{Kind: ErrBadInput, Thread: r.Thread}
 	switch {
-	case r.Mode != "" && !workflows.CancelMode(r.Mode).Valid():
+	case r.Mode != "" && !protocol.CancelMode(r.Mode).Valid():
 		e.Message = fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop and compensate", r.Mode)
 	case len(r.Reason) > maxReason:
 		e.Message = fmt.Sprintf("a reason has at most %d bytes", maxReason)
@@ -105,7 +105,7 @@ type LeftEffect struct {
 	Reason string `json:"reason"`
 }
 
-func cancelView(c *workflows.Cancellation) *CancelView {
+func cancelView(c *protocol.Cancellation) *CancelView {
 	if c == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // DefaultTaskQueue is the task queue of clients and workers that name none.
@@ -60,7 +60,7 @@ type Client struct {
 	feeds    feeds
 
 	// continueAt is when runs are continued as new ones; nil for the default.
-	continueAt *workflows.ContinueAt
+	continueAt *protocol.ContinueAt
 
 	attributesOnce sync.Mutex
 	attributes     *attributes
@@ -134,9 +134,9 @@ func (c *Client) hasAttributes(ctx context.Context) (attributes, error) {
 			return known.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_UNSPECIFIED
 		})
 	}
-	has := attributes{runs: all(workflows.AttributeGraph, workflows.AttributeStatus, workflows.AttributeNodes,
-		workflows.AttributeQuestions, workflows.AttributeParent)}
-	has.questions = has.runs && all(workflows.AttributeApprovers, workflows.AttributeDue, workflows.AttributeRisk)
+	has := attributes{runs: all(protocol.AttributeGraph, protocol.AttributeStatus, protocol.AttributeNodes,
+		protocol.AttributeQuestions, protocol.AttributeParent)}
+	has.questions = has.runs && all(protocol.AttributeApprovers, protocol.AttributeDue, protocol.AttributeRisk)
 	c.attributes = &has
 	return has, nil
 }
@@ -200,7 +200,7 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 		notReady *serviceerror.WorkflowNotReady
 	)
 	switch {
-	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, workflows.StateTooLarge):
+	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, protocol.StateTooLarge):
 		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: errTooLarge,
 			Message: "no worker can show all of thread " + quote(thread) + " in one reply"}
 	case errors.As(err, &failed) && strings.Contains(failed.Message, undecodedQuery):
@@ -223,7 +223,7 @@ func (c *Client) explainQuery(err error, graph, thread, queue string) error {
 const undecodedQuery = "unable to decode the input for queryType"
 
 // errTooLarge says that a run has more than one reply takes; its history has it.
-var errTooLarge = errors.New(workflows.StateTooLarge)
+var errTooLarge = errors.New(protocol.StateTooLarge)
 
 // noWorker says that nobody answers on a task queue: the run's own, where there is a run.
 func noWorker(graph, thread, queue string) error {

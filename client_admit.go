@@ -12,7 +12,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // deskPrefix begins the workflow ids of desks, one per task queue.
@@ -23,7 +23,7 @@ const admitTries = 3
 
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
 func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
-	reply, err := c.admit(ctx, workflows.AdmitRequest{Graph: name, WithSpec: true})
+	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: name, WithSpec: true})
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, erro
 }
 
 // admit asks a worker whether it serves a graph and takes an input or updates.
-func (c *Client) admit(ctx context.Context, req workflows.AdmitRequest) (workflows.AdmitReply, error) {
-	var reply workflows.AdmitReply
+func (c *Client) admit(ctx context.Context, req protocol.AdmitRequest) (protocol.AdmitReply, error) {
+	var reply protocol.AdmitReply
 	for range admitTries {
 		if err := c.askDesk(ctx, req, &reply); err != nil {
 			return reply, err
@@ -67,18 +67,18 @@ func orNone(names []string) string {
 }
 
 // askDesk queries the task queue's desk, opening it first if there is none.
-func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply *workflows.AdmitReply) error {
+func (c *Client) askDesk(ctx context.Context, req protocol.AdmitRequest, reply *protocol.AdmitReply) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if err := c.somebodyPolls(bounded, req.Graph, c.cfg.TaskQueue); err != nil {
 		return err
 	}
 	id := deskPrefix + c.cfg.TaskQueue
-	value, err := c.temporal.QueryWorkflow(bounded, id, "", workflows.QueryAdmit, req)
+	value, err := c.temporal.QueryWorkflow(bounded, id, "", protocol.QueryAdmit, req)
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
 		if err = c.openDesk(bounded, id); err == nil {
-			value, err = c.temporal.QueryWorkflow(bounded, id, "", workflows.QueryAdmit, req)
+			value, err = c.temporal.QueryWorkflow(bounded, id, "", protocol.QueryAdmit, req)
 		}
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Client) askDesk(ctx context.Context, req workflows.AdmitRequest, reply 
 		}
 		return c.explainQuery(err, req.Graph, "", c.cfg.TaskQueue)
 	}
-	*reply = workflows.AdmitReply{}
+	*reply = protocol.AdmitReply{}
 	if err := value.Get(reply); err != nil {
 		return unreadablePayload("", err)
 	}
@@ -111,6 +111,6 @@ func (c *Client) openDesk(ctx context.Context, id string) error {
 	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-	}, workflows.DeskWorkflow)
+	}, protocol.DeskWorkflow)
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // early refuses the first answers, as a run does that has yet to come to the question which a query has shown.
@@ -24,7 +24,7 @@ type early struct {
 func (e *early) UpdateWorkflow(ctx context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	e.sent.Add(1)
 	if e.left.Add(-1) >= 0 {
-		return nil, temporal.NewApplicationError("the question is not open on this thread", workflows.ErrTypeUnknownQuestion)
+		return nil, temporal.NewApplicationError("the question is not open on this thread", protocol.ErrTypeUnknownQuestion)
 	}
 	return e.Client.UpdateWorkflow(ctx, o)
 }

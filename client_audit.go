@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Audit returns a thread's record, oldest first, from all its runs that the server still has, and the chain that it ends in:
@@ -68,8 +69,8 @@ func (c *Client) exportOf(ctx context.Context, g *graphadapter.Graph, thread str
 	if err != nil {
 		return x, err
 	}
-	var head workflows.AuditReply
-	if err := c.query(ctx, last, workflows.QueryAudit, &head); err != nil && !errors.Is(err, ErrNoWorker) {
+	var head protocol.AuditReply
+	if err := c.query(ctx, last, protocol.QueryAudit, &head); err != nil && !errors.Is(err, ErrNoWorker) {
 		return x, err
 	}
 	if head.Problem != "" {
@@ -90,7 +91,7 @@ func (c *Client) exportOf(ctx context.Context, g *graphadapter.Graph, thread str
 }
 
 // auditRun reads what one run added to the audit.
-func (c *Client) auditRun(ctx context.Context, g *graphadapter.Graph, last *lastRun, id string) ([]approval.Entry, workflows.GraphInput, error) {
+func (c *Client) auditRun(ctx context.Context, g *graphadapter.Graph, last *lastRun, id string) ([]approval.Entry, protocol.GraphInput, error) {
 	run, err := c.fetchRun(ctx, last, id)
 	if err != nil {
 		return nil, run.in, err
@@ -107,7 +108,7 @@ func (c *Client) Viewed(ctx context.Context, thread, question, by string) error 
 	if err != nil || !last.open {
 		return err
 	}
-	if err := c.signal(ctx, last, workflows.SignalViewed, workflows.ViewRequest{Question: question, By: by}); err != nil {
+	if err := c.signal(ctx, last, protocol.SignalViewed, protocol.ViewRequest{Question: question, By: by}); err != nil {
 		return c.explain(err, last.graph, thread)
 	}
 	return nil
@@ -115,7 +116,7 @@ func (c *Client) Viewed(ctx context.Context, thread, question, by string) error 
 
 // addNotAllowed says why a gate did not allow an answer, and what to do about that.
 func addNotAllowed(e *Error, refused *temporal.ApplicationError) {
-	var why workflows.AnswerRefusal
+	var why protocol.AnswerRefusal
 	e.Kind, e.Do, e.Command = ErrAnswerRefused, "Look at it", []string{"show", e.Thread}
 	if !refused.HasDetails() || refused.Details(&why) != nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // begin continues the thread's last run, or starts its first one.
@@ -21,7 +21,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 	if err != nil {
 		return ThreadView{}, err
 	}
-	in := workflows.GraphInput{Graph: req.Graph, Input: inputOf(req), Asked: askedOf(req.By, req.Reason, req.Token)}
+	in := protocol.GraphInput{Graph: req.Graph, Input: inputOf(req), Asked: askedOf(req.By, req.Reason, req.Token)}
 	switch {
 	case last != nil && req.NewThread:
 		return ThreadView{}, notNew(req)
@@ -65,13 +65,13 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 }
 
 // mayBegin refuses what the rules for control do, before a run begins that would.
-func (c *Client) mayBegin(ctx context.Context, last *lastRun, in workflows.GraphInput, req StartRequest) error {
+func (c *Client) mayBegin(ctx context.Context, last *lastRun, in protocol.GraphInput, req StartRequest) error {
 	b := trail.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: in.Input}
 	if in.Input.Resume != nil {
 		b.Answered = []string{""}
 	}
 	for _, op := range b.Ops(false) {
-		_, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph, Control: controlCheck(last, op, asker{by: req.By, token: req.Token})})
+		_, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(last, op, asker{by: req.By, token: req.Token})})
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func notBegun(req StartRequest) error {
 
 // tryInput refuses answers and commands that the engine would refuse at once: a run of its own that fails would be the
 // thread's last.
-func tryInput(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) error {
+func tryInput(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) error {
 	if in.Input.Resume == nil && in.Input.Control == nil || in.State == nil {
 		return nil
 	}
@@ -116,7 +116,7 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) err
 
 // beginOpen gives a run that stands still something new to do; one that is under way refuses.
 func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req StartRequest, last *lastRun) (ThreadView, error) {
-	invoke := workflows.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req),
+	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req),
 		Asked: askedOf(req.By, req.Reason, req.Token)}
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(inputOf(req)))
@@ -125,14 +125,14 @@ func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req Start
 		}
 		invoke.State = at.state
 	}
-	if err := c.update(ctx, last, invoke.ID, workflows.UpdateInvoke, invoke, nil); err != nil {
+	if err := c.update(ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, nil); err != nil {
 		return ThreadView{}, err
 	}
 	return c.goingOn(last), nil
 }
 
 // set makes a request one with the settings of an earlier run.
-func (r *StartRequest) set(s *workflows.Settings) {
+func (r *StartRequest) set(s *protocol.Settings) {
 	if s == nil {
 		return
 	}
@@ -143,12 +143,12 @@ func (r *StartRequest) set(s *workflows.Settings) {
 	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
 }
 
-func settingsOf(req StartRequest) *workflows.Settings {
+func settingsOf(req StartRequest) *protocol.Settings {
 	keepOpen := int64(0)
 	if req.KeepOpen {
 		keepOpen = cmp.Or(req.IdleTimeout.Milliseconds(), -1)
 	}
-	return &workflows.Settings{
+	return &protocol.Settings{
 		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
 			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.branch},
 		Durability: graphadapter.Durability(req.Durability), Fused: req.Fused, MaxConcurrency: req.MaxConcurrency,

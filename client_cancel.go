@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/approval"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Cancel is CancelWith for CancelKeep.
@@ -71,15 +71,15 @@ func (c *Client) cancelOnce(ctx context.Context, r CancelRequest) (ThreadView, e
 // cancelOpen tells an open run how to end, and the server that it is to: either would do, but tasks that run for long look
 // at the server. The reason is the run's alone: to the server it would be plain text, whatever encodes payloads.
 func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest) error {
-	wire := workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token}
+	wire := protocol.CancelRequest{ID: r.ID, Mode: protocol.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token}
 	if r.Token == "" { // stored at once: to ask for rules takes a worker, and the last one may just have been lost
 		if err := c.signalCancel(ctx, last, wire); err != nil {
 			return err
 		}
 	}
-	admitted, unasked := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph})
+	admitted, unasked := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph})
 	if unasked == nil && admitted.Governs {
-		return c.update(ctx, last, r.ID, workflows.UpdateCancel, wire, nil) // which says whether they may
+		return c.update(ctx, last, r.ID, protocol.UpdateCancel, wire, nil) // which says whether they may
 	}
 	if r.Token != "" {
 		return c.signalCancel(ctx, last, wire)
@@ -99,8 +99,8 @@ func (c *Client) cancelOpen(ctx context.Context, last *lastRun, r CancelRequest)
 }
 
 // signalCancel stores how an open run is to end. The run holds the request to its rules.
-func (c *Client) signalCancel(ctx context.Context, last *lastRun, wire workflows.CancelRequest) error {
-	err := c.signal(ctx, last, workflows.SignalCancel, wire)
+func (c *Client) signalCancel(ctx context.Context, last *lastRun, wire protocol.CancelRequest) error {
+	err := c.signal(ctx, last, protocol.SignalCancel, wire)
 	var ended *serviceerror.NotFound
 	switch {
 	case errors.As(err, &ended):
@@ -113,11 +113,11 @@ func (c *Client) signalCancel(ctx context.Context, last *lastRun, wire workflows
 
 // cancelBehind starts a run that only cleans up behind one that has ended.
 func (c *Client) cancelBehind(ctx context.Context, last *lastRun, r CancelRequest) (*lastRun, error) {
-	in := workflows.GraphInput{Graph: last.graph, Cancel: &workflows.CancelBehind{
-		CancelRequest: workflows.CancelRequest{ID: r.ID, Mode: workflows.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token},
+	in := protocol.GraphInput{Graph: last.graph, Cancel: &protocol.CancelBehind{
+		CancelRequest: protocol.CancelRequest{ID: r.ID, Mode: protocol.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token},
 		Suspect:       last.status != enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
 	}}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph, Control: controlCheck(last,
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(last,
 		approval.Control{Op: approval.OpCancel, On: string(r.Mode)}, asker{by: r.By, token: r.Token})}); err != nil && !errors.Is(err, ErrNoWorker) {
 		return nil, err
 	}
@@ -154,8 +154,8 @@ func (c *Client) awaitCancelled(ctx context.Context, last *lastRun, mode CancelM
 // awaitParked waits until a run that undoes its effects waits for people.
 func (c *Client) awaitParked(ctx context.Context, last *lastRun) {
 	for ctx.Err() == nil {
-		var s workflows.State
-		if err := c.query(ctx, last, workflows.QueryOutline, &s); err == nil && s.Cancel != nil && Status(s.Status) == StatusWaiting {
+		var s protocol.State
+		if err := c.query(ctx, last, protocol.QueryOutline, &s); err == nil && s.Cancel != nil && Status(s.Status) == StatusWaiting {
 			return
 		}
 		select {

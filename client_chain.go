@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // chain is a thread's runs, newest first, as far as they have been fetched.
@@ -19,7 +20,7 @@ type chain struct{ runs []chainRun }
 
 type chainRun struct {
 	id     string
-	in     workflows.GraphInput
+	in     protocol.GraphInput
 	events []*historypb.HistoryEvent
 }
 
@@ -80,7 +81,7 @@ func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *last
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Lines) >= workflows.CarriedLines { // the newest run of a long thread may be all that it takes
+	if len(in.Lines) >= protocol.CarriedLines { // the newest run of a long thread may be all that it takes
 		past, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
 		if err != nil || past.Made(checkpoint) {
 			return past, err
@@ -97,7 +98,7 @@ func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *last
 		if noted {
 			return oldest.id == made
 		}
-		return len(oldest.in.Lines) < workflows.CarriedLines // it is of a run that is here, or of none
+		return len(oldest.in.Lines) < protocol.CarriedLines // it is of a run that is here, or of none
 	})
 	if err != nil {
 		return nil, err

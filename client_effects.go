@@ -18,6 +18,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Effects returns what a thread did outside: the effects of all its runs that the server still has, and of tasks under
@@ -61,7 +62,7 @@ func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
 			continue // not a task's
 		}
 		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
-		effects.UnderWay(node, workflows.StepOf(a.GetActivityId()), kept.Ledger, a.GetLastHeartbeatTime().AsTime())
+		effects.UnderWay(node, protocol.StepOf(a.GetActivityId()), kept.Ledger, a.GetLastHeartbeatTime().AsTime())
 	}
 }
 
@@ -88,7 +89,7 @@ func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *graphadap
 		var left graphadapter.NodeFailure
 		if c.cfg.DataConverter.FromPayloads(failureDetails(failed.GetFailure()), &left) == nil {
 			_, node, _ := strings.Cut(scheduled.GetActivityType().GetName(), ".")
-			effects.UnderWay(node, workflows.StepOf(scheduled.GetActivityId()), left.Ledger, since)
+			effects.UnderWay(node, protocol.StepOf(scheduled.GetActivityId()), left.Ledger, since)
 		}
 	}
 }
@@ -112,7 +113,7 @@ func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.T
 			effects.UnderWay(node, step, segment.Left[key], at)
 		}
 	case isNode && c.cfg.DataConverter.FromPayloads(result, &outcome) == nil:
-		effects.UnderWay(node, workflows.StepOf(id), outcome.Ledger, at)
+		effects.UnderWay(node, protocol.StepOf(id), outcome.Ledger, at)
 	}
 }
 
@@ -151,7 +152,7 @@ type effectsWalk struct {
 func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*graphadapter.Effects) bool) (*graphadapter.Effects, error) {
 	var runs []*graphadapter.Effects
 	var ids []string
-	var lines []workflows.Line
+	var lines []protocol.Line
 	for id := runID; id != ""; {
 		effects, in, err := w.run(ctx, id)
 		var gone *serviceerror.NotFound
@@ -175,8 +176,8 @@ func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*graph
 }
 
 // run replays one run.
-func (w *effectsWalk) run(ctx context.Context, id string) (*graphadapter.Effects, workflows.GraphInput, error) {
-	var in workflows.GraphInput
+func (w *effectsWalk) run(ctx context.Context, id string) (*graphadapter.Effects, protocol.GraphInput, error) {
+	var in protocol.GraphInput
 	events, err := w.tail.All(ctx, w.thread, id)
 	if err != nil {
 		return nil, in, err
@@ -205,7 +206,7 @@ func timeIn(events []*historypb.HistoryEvent) func(int64) time.Time {
 }
 
 // goneRuns counts the runs that made these checkpoints, without those that are there.
-func goneRuns(lines []workflows.Line, there []string) int {
+func goneRuns(lines []protocol.Line, there []string) int {
 	gone := map[string]bool{}
 	for _, l := range lines {
 		if l.Run != "" && !slices.Contains(there, l.Run) {

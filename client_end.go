@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/approval"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Retry continues a thread whose last run failed, was cancelled or was terminated: from its last checkpoint, without
@@ -37,11 +37,11 @@ func (c *Client) RetryWith(ctx context.Context, r RetryRequest) (ThreadView, err
 	if !canRetry(last.status) {
 		return ThreadView{}, nothingToRetry(last, string(statusOf(last.status)))
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph,
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph,
 		Control: controlCheck(last, approval.Control{Op: approval.OpRetry}, asker{by: r.By, token: r.Token})}); err != nil {
 		return ThreadView{}, err
 	}
-	in := workflows.GraphInput{Graph: last.graph, Asked: askedOf(r.By, r.Reason, r.Token)}
+	in := protocol.GraphInput{Graph: last.graph, Asked: askedOf(r.By, r.Reason, r.Token)}
 	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return ThreadView{}, err
@@ -53,15 +53,15 @@ func (c *Client) RetryWith(ctx context.Context, r RetryRequest) (ThreadView, err
 
 // retryHeld lets an open run go on that failed and was held.
 func (c *Client) retryHeld(ctx context.Context, last *lastRun, r RetryRequest) (ThreadView, error) {
-	var state workflows.State
-	if err := c.query(ctx, last, workflows.QueryOutline, &state); err != nil {
+	var state protocol.State
+	if err := c.query(ctx, last, protocol.QueryOutline, &state); err != nil {
 		return ThreadView{}, err
 	}
 	if state.Failure == nil {
 		return ThreadView{}, nothingToRetry(last, state.Status)
 	}
 	id := uuid.NewString()
-	if err := c.update(ctx, last, id, workflows.UpdateRetry, workflows.RetryRequest{ID: id, By: r.By, Reason: r.Reason, Token: r.Token}, nil); err != nil {
+	if err := c.update(ctx, last, id, protocol.UpdateRetry, protocol.RetryRequest{ID: id, By: r.By, Reason: r.Reason, Token: r.Token}, nil); err != nil {
 		return ThreadView{}, err
 	}
 	return c.goingOn(last), nil

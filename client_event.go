@@ -11,7 +11,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // EventRequest sends an event to a thread.
@@ -54,7 +54,7 @@ func (c *Client) eventRun(ctx context.Context, _ *graphadapter.Graph, r EventReq
 	if err := checkEvent(r); err != nil {
 		return EventReply{}, err
 	}
-	wire := workflows.EventRequest{ID: cmp.Or(r.ID, uuid.NewString()), Call: newCall(), Name: r.Name, Value: pregel.Value(r.Value), By: r.By, Token: r.Token}
+	wire := protocol.EventRequest{ID: cmp.Or(r.ID, uuid.NewString()), Call: newCall(), Name: r.Name, Value: pregel.Value(r.Value), By: r.By, Token: r.Token}
 	for {
 		last, err := c.theLastRun(ctx, r.Thread)
 		if err != nil {
@@ -71,7 +71,7 @@ func (c *Client) eventRun(ctx context.Context, _ *graphadapter.Graph, r EventReq
 }
 
 // noEvents says why a closed run takes no event. One that was taken before is no error.
-func (c *Client) noEvents(ctx context.Context, last *lastRun, wire workflows.EventRequest) (EventReply, error) {
+func (c *Client) noEvents(ctx context.Context, last *lastRun, wire protocol.EventRequest) (EventReply, error) {
 	left, _, err := c.left(ctx, last)
 	if err == nil && left.Events != nil { // what cannot be read has nothing to add
 		for _, taken := range left.Events.Taken {
@@ -86,19 +86,19 @@ func (c *Client) noEvents(ctx context.Context, last *lastRun, wire workflows.Eve
 }
 
 // sendEvent has the run take the event, or stores it for the next worker.
-func (c *Client) sendEvent(ctx context.Context, last *lastRun, wire workflows.EventRequest) (EventReply, error) {
+func (c *Client) sendEvent(ctx context.Context, last *lastRun, wire protocol.EventRequest) (EventReply, error) {
 	reply := EventReply{Thread: last.thread, Event: wire.Name}
 	err := c.somebodyPolls(ctx, last.graph, last.queue)
 	if err == nil {
-		var taken workflows.EventReply
-		err = c.update(ctx, last, wire.ID, workflows.UpdateEvent, wire, &taken)
+		var taken protocol.EventReply
+		err = c.update(ctx, last, wire.ID, protocol.UpdateEvent, wire, &taken)
 		// The server itself gives the outcome of an update again to who repeats it.
 		reply.Nodes, reply.Repeated = taken.Nodes, err == nil && (taken.Repeated || taken.Call != wire.Call)
 	}
 	if errors.Is(err, ErrNoWorker) {
 		// Should the update have got through all the same, the id makes one of the two.
 		reply.Stored = true
-		if err = c.signal(ctx, last, workflows.SignalEvent, wire); err != nil {
+		if err = c.signal(ctx, last, protocol.SignalEvent, wire); err != nil {
 			err = c.explain(err, last.graph, last.thread)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Follow reports what a thread does from the moment of a view on, task by task, and returns when its run waits for
@@ -79,10 +79,10 @@ func (c *Client) follow(ctx context.Context, last *lastRun, run string, behind i
 func (c *Client) standsStill(ctx context.Context, last *lastRun, run string) (view ThreadView, stands bool, err error) {
 	asked := *last
 	asked.runID = run
-	var s workflows.State
-	if err := c.query(ctx, &asked, workflows.QueryOutline, &s); errors.Is(err, ErrNoWorker) {
+	var s protocol.State
+	if err := c.query(ctx, &asked, protocol.QueryOutline, &s); errors.Is(err, ErrNoWorker) {
 		return view, false, nil // a worker was lost just now; the next one has more to tell
-	} else if err != nil || s.Status == workflows.StatusRunning {
+	} else if err != nil || s.Status == protocol.StatusRunning {
 		return view, false, err
 	}
 	view, err = c.Show(ctx, last.thread)

@@ -11,7 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork].
@@ -39,7 +39,7 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	if err := checkStart(req); err != nil {
 		return ThreadView{}, err
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: last.graph, Control: controlCheck(&lastRun{thread: r.As, graph: last.graph},
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(&lastRun{thread: r.As, graph: last.graph},
 		approval.Control{Op: approval.OpFork, On: r.Checkpoint}, asker{by: r.By, token: r.Token})}); err != nil {
 		return ThreadView{}, err
 	}
@@ -51,7 +51,7 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	if err != nil {
 		return ThreadView{}, err
 	}
-	in.Asked = &workflows.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
+	in.Asked = &protocol.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
 	v, err := c.launch(ctx, req, in, nil)
 	if errors.Is(err, ErrRunning) {
 		err = existsAlready(last.graph, r.As)
@@ -60,17 +60,17 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 }
 
 // branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
-func branch(past *graphadapter.Past, last *lastRun, r ForkRequest) (workflows.GraphInput, error) {
+func branch(past *graphadapter.Past, last *lastRun, r ForkRequest) (protocol.GraphInput, error) {
 	thread, ok := past.At(r.Checkpoint, pregel.ForReplay)
 	if !ok {
-		return workflows.GraphInput{}, noCheckpoint(last.graph, r.Thread, r.Checkpoint)
+		return protocol.GraphInput{}, noCheckpoint(last.graph, r.Thread, r.Checkpoint)
 	}
 	program, _ := past.Thread()
 	state, err := program.EncodeThread(thread.AsNewest())
 	if err != nil {
-		return workflows.GraphInput{}, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
+		return protocol.GraphInput{}, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
 	}
-	return workflows.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: true}, nil
+	return protocol.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: true}, nil
 }
 
 func existsAlready(graph, thread string) error {
@@ -103,8 +103,8 @@ func (c *Client) drainRun(ctx context.Context, _ *graphadapter.Graph, r DrainReq
 		return ThreadView{}, err
 	}
 	if last.open {
-		req := workflows.DrainRequest{ID: uuid.NewString(), Reason: r.Reason, By: r.By, Token: r.Token}
-		err := c.update(ctx, last, req.ID, workflows.UpdateDrain, req, nil)
+		req := protocol.DrainRequest{ID: uuid.NewString(), Reason: r.Reason, By: r.By, Token: r.Token}
+		err := c.update(ctx, last, req.ID, protocol.UpdateDrain, req, nil)
 		if err != nil && !errors.Is(err, errEnded) {
 			return ThreadView{}, err
 		}

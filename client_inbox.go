@@ -14,7 +14,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // InboxQuery selects open questions.
@@ -111,7 +111,7 @@ func (c *Client) inboxRequest(ctx context.Context, q InboxQuery) (*workflowservi
 			Message: fmt.Sprintf("the namespace %q does not have the search attributes of questions", c.cfg.Namespace),
 			Do: fmt.Sprintf("Add them, for runs that start from then on: temporal operator search-attribute create"+
 				" --namespace %s --name %s --type KeywordList --name %s --type Datetime --name %s --type Keyword",
-				c.cfg.Namespace, workflows.AttributeApprovers, workflows.AttributeDue, workflows.AttributeRisk)}
+				c.cfg.Namespace, protocol.AttributeApprovers, protocol.AttributeDue, protocol.AttributeRisk)}
 	}
 	return &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: c.cfg.Namespace, PageSize: int32(limit), NextPageToken: token, Query: q.filter(time.Now()),
@@ -119,24 +119,24 @@ func (c *Client) inboxRequest(ctx context.Context, q InboxQuery) (*workflowservi
 }
 
 // asksPeople selects runs with open questions, of threads and of jobs, in the server's index.
-const asksPeople = "WorkflowType IN ('" + workflows.GraphWorkflow + "', '" + workflows.LeaderWorkflow + "') AND ExecutionStatus = 'Running' AND " +
-	workflows.AttributeQuestions + " > 0"
+const asksPeople = "WorkflowType IN ('" + protocol.GraphWorkflow + "', '" + protocol.LeaderWorkflow + "') AND ExecutionStatus = 'Running' AND " +
+	protocol.AttributeQuestions + " > 0"
 
 // filter is the query of the server's index.
 func (q InboxQuery) filter(now time.Time) string {
 	filter := asksPeople
 	if q.Graph != "" {
-		filter += fmt.Sprintf(" AND %s = %s", workflows.AttributeGraph, quotedInQuery(q.Graph))
+		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Graph))
 	}
 	if asked := q.asked(); len(asked) > 0 {
 		var names []string
-		for _, name := range append(asked, workflows.AnyApprover) {
+		for _, name := range append(asked, protocol.AnyApprover) {
 			names = append(names, quotedInQuery(name))
 		}
-		filter += fmt.Sprintf(" AND %s IN (%s)", workflows.AttributeApprovers, strings.Join(names, ", "))
+		filter += fmt.Sprintf(" AND %s IN (%s)", protocol.AttributeApprovers, strings.Join(names, ", "))
 	}
 	if q.Overdue {
-		filter += fmt.Sprintf(" AND %s < '%s'", workflows.AttributeDue, now.UTC().Format(time.RFC3339Nano))
+		filter += fmt.Sprintf(" AND %s < '%s'", protocol.AttributeDue, now.UTC().Format(time.RFC3339Nano))
 	}
 	return filter
 }
@@ -169,10 +169,10 @@ func (c *Client) inboxItems(info *workflowpb.WorkflowExecutionInfo) []InboxItem 
 	thread := InboxItem{Thread: info.GetExecution().GetWorkflowId(), Graph: c.graphOf(info), Paused: c.pauseOf(info)}
 	thread.Job = job.Of(thread.Thread)
 	var open int
-	attribute(info, workflows.AttributeQuestions, &open)
-	var note workflows.QuestionsNote
-	if field, ok := info.GetMemo().GetFields()[workflows.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
-		note = workflows.QuestionsNote{} // written with another converter: the number of questions is known all the same
+	attribute(info, protocol.AttributeQuestions, &open)
+	var note protocol.QuestionsNote
+	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
+		note = protocol.QuestionsNote{} // written with another converter: the number of questions is known all the same
 	}
 	var items []InboxItem
 	for _, q := range note.Questions {

@@ -19,7 +19,7 @@ import (
 
 	"superstep.dev/internal/codec"
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // lastRun is a thread's newest execution.
@@ -37,7 +37,7 @@ type lastRun struct {
 
 // lastRun returns the thread's newest execution, nil when there is none.
 func (c *Client) lastRun(ctx context.Context, thread string) (*lastRun, error) {
-	return c.lastOf(ctx, thread, workflows.GraphWorkflow)
+	return c.lastOf(ctx, thread, protocol.GraphWorkflow)
 }
 
 // lastOf returns the newest execution of an id that is of one type of workflow, nil when there is none.
@@ -66,7 +66,7 @@ func (c *Client) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 // notOfKind refuses an id that belongs to a workflow of another type.
 func notOfKind(id, is string) error {
 	name, ok := strings.CutPrefix(id, job.WorkflowID(""))
-	if is == workflows.LeaderWorkflow && ok {
+	if is == protocol.LeaderWorkflow && ok {
 		return &Error{Kind: ErrNotFound, Thread: id, Message: fmt.Sprintf("%q is a job, not a thread", id), Do: "Look at the job",
 			Command: []string{"job", "show", name}}
 	}
@@ -85,7 +85,7 @@ func (c *Client) theLastRun(ctx context.Context, thread string) (*lastRun, error
 
 func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 	var graph string
-	if p, ok := info.GetMemo().GetFields()[workflows.MemoGraph]; ok {
+	if p, ok := info.GetMemo().GetFields()[protocol.MemoGraph]; ok {
 		if err := c.cfg.DataConverter.FromPayload(p, &graph); err != nil {
 			return ""
 		}
@@ -95,7 +95,7 @@ func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 
 // carryOver puts what the last run left into the input of the next, and returns the settings that it had; nil when it is
 // not known.
-func (c *Client) carryOver(ctx context.Context, last *lastRun, in *workflows.GraphInput) (settings *workflows.Settings, err error) {
+func (c *Client) carryOver(ctx context.Context, last *lastRun, in *protocol.GraphInput) (settings *protocol.Settings, err error) {
 	left, _, err := c.left(ctx, last)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func halted(graph, thread, why string) error {
 
 // left returns what a closed run left behind, from its last event; one that was ended from outside said nothing, and
 // is asked through a worker. The message is why the run failed, "" if it did not.
-func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.GraphResult, message string, err error) {
+func (c *Client) left(ctx context.Context, last *lastRun) (result protocol.GraphResult, message string, err error) {
 	event, err := c.closingEvent(ctx, last)
 	if err != nil {
 		return result, "", c.explain(err, last.graph, last.thread)
@@ -151,13 +151,13 @@ func (c *Client) left(ctx context.Context, last *lastRun) (result workflows.Grap
 		message = "ended from outside"
 	}
 	result.Graph = last.graph
-	err = c.query(ctx, last, workflows.QueryHandoff, &result.Closing)
+	err = c.query(ctx, last, protocol.QueryHandoff, &result.Closing)
 	return result, message, err
 }
 
 // leftIn reads a run's last event; said is false when it was not the run itself that ended it, or it could not say more
 // than why. What an expert's run keeps from its leader is read from its history.
-func (c *Client) leftIn(ctx context.Context, last *lastRun, event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
+func (c *Client) leftIn(ctx context.Context, last *lastRun, event *historypb.HistoryEvent) (result protocol.GraphResult, said bool, err error) {
 	result, said, err = c.saidIn(event)
 	if err == nil && result.Stored {
 		result, err = c.storedResult(ctx, last)
@@ -165,7 +165,7 @@ func (c *Client) leftIn(ctx context.Context, last *lastRun, event *historypb.His
 	return result, said, err
 }
 
-func (c *Client) saidIn(event *historypb.HistoryEvent) (result workflows.GraphResult, said bool, err error) {
+func (c *Client) saidIn(event *historypb.HistoryEvent) (result protocol.GraphResult, said bool, err error) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		return result, true, c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result)

@@ -3,7 +3,7 @@ package superstep
 import (
 	"testing"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // LaunchBehind continues a thread as a client does that read its last run some time ago: at that run.
@@ -14,7 +14,7 @@ func LaunchBehind(t *testing.T, c *Client, thread, run string) error {
 		t.Fatal(err)
 	}
 	last.runID, last.open = run, false
-	in := workflows.GraphInput{Graph: last.graph}
+	in := protocol.GraphInput{Graph: last.graph}
 	_, err = c.launch(t.Context(), StartRequest{Graph: last.graph, Thread: thread}, in, last)
 	return err
 }

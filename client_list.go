@@ -11,7 +11,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // ListQuery selects threads.
@@ -74,13 +74,13 @@ func (c *Client) List(ctx context.Context, q ListQuery) ([]ThreadView, error) {
 // filter lets the server's index do what it can. The status is left to the client: an older run of a thread must not
 // stand in for its newest.
 func (c *Client) filter(ctx context.Context, q ListQuery) (string, error) {
-	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflows.GraphWorkflow)
+	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", protocol.GraphWorkflow)
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return "", err
 	}
 	if has.runs && q.Graph != "" {
-		filter += fmt.Sprintf(" AND %s = %s", workflows.AttributeGraph, quotedInQuery(q.Graph))
+		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Graph))
 	}
 	return filter, nil
 }
@@ -100,14 +100,14 @@ func (c *Client) listed(info *workflowpb.WorkflowExecutionInfo) ThreadView {
 		v.Closed = info.GetCloseTime().AsTime()
 	}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		attribute(info, workflows.AttributeStatus, &v.Status)
-		attribute(info, workflows.AttributeNodes, &v.Nodes)
+		attribute(info, protocol.AttributeStatus, &v.Status)
+		attribute(info, protocol.AttributeNodes, &v.Nodes)
 		v.Paused = c.pauseOf(info)
 		v.Held = v.Status.Failed()
 	}
 	if v.Status == StatusFailed {
 		var closed Status
-		attribute(info, workflows.AttributeStatus, &closed)
+		attribute(info, protocol.AttributeStatus, &closed)
 		if closed.Failed() {
 			v.Status = closed
 		}

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // StateOf returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
@@ -73,10 +74,10 @@ func (c *Client) stateNow(ctx context.Context, g *graphadapter.Graph, last *last
 	}
 	probe, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	var s workflows.State
+	var s protocol.State
 	asked := c.somebodyPolls(probe, last.graph, last.queue)
 	if asked == nil {
-		asked = c.query(probe, last, workflows.QueryState, &s)
+		asked = c.query(probe, last, protocol.QueryState, &s)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -198,7 +199,7 @@ func (c *Client) historyOf(ctx context.Context, g *graphadapter.Graph, r History
 	var newest *chain
 	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
 		newest = ch
-		return !whole && len(ch.runs[0].in.Lines) < workflows.CarriedLines
+		return !whole && len(ch.runs[0].in.Lines) < protocol.CarriedLines
 	})
 	var unreadable *workflows.UnreadableError
 	if errors.As(err, &unreadable) && !whole {
@@ -222,15 +223,15 @@ func (c *Client) historyOf(ctx context.Context, g *graphadapter.Graph, r History
 
 // historyAsked lets a worker tell the history, at most the last 1,000 checkpoints.
 func (c *Client) historyAsked(ctx context.Context, last *lastRun, r HistoryRequest) ([]CheckpointView, error) {
-	var lines []workflows.Line
-	if err := c.query(ctx, last, workflows.QueryHistory, &lines); err != nil {
+	var lines []protocol.Line
+	if err := c.query(ctx, last, protocol.QueryHistory, &lines); err != nil {
 		return nil, err
 	}
 	return historyView(last.graph, joinLines(nil, lines), r)
 }
 
 // joinLines adds the checkpoints of earlier runs, as they were noted, to those that were replayed, newest first.
-func joinLines(replayed []graphadapter.PastCheckpoint, earlier []workflows.Line) []graphadapter.PastCheckpoint {
+func joinLines(replayed []graphadapter.PastCheckpoint, earlier []protocol.Line) []graphadapter.PastCheckpoint {
 	out := make([]graphadapter.PastCheckpoint, 0, len(replayed)+len(earlier))
 	noted := map[string]bool{}
 	for _, l := range earlier {

@@ -11,7 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // PauseView says who paused a run, when and why.
@@ -66,7 +66,7 @@ func (c *Client) pauseRun(ctx context.Context, _ *graphadapter.Graph, r PauseReq
 	}
 	reply := PauseReply{Thread: r.Thread}
 	if last.open {
-		reply, err = c.sendPause(ctx, last, workflows.PauseRequest{
+		reply, err = c.sendPause(ctx, last, protocol.PauseRequest{
 			ID: cmp.Or(r.ID, uuid.NewString()), By: r.By, Reason: r.Reason, Unpause: unpause, Token: r.Token})
 		if err != nil && !errors.Is(err, errEnded) || reply.Stored {
 			return reply, err
@@ -78,18 +78,18 @@ func (c *Client) pauseRun(ctx context.Context, _ *graphadapter.Graph, r PauseReq
 }
 
 // sendPause has the run take the request, or stores it for the next worker.
-func (c *Client) sendPause(ctx context.Context, last *lastRun, wire workflows.PauseRequest) (PauseReply, error) {
+func (c *Client) sendPause(ctx context.Context, last *lastRun, wire protocol.PauseRequest) (PauseReply, error) {
 	reply := PauseReply{Thread: last.thread, Status: StatusRunning}
 	err := c.somebodyPolls(ctx, last.graph, last.queue)
 	if err == nil {
-		var taken workflows.PauseReply
-		err = c.update(ctx, last, wire.ID, workflows.UpdatePause, wire, &taken)
+		var taken protocol.PauseReply
+		err = c.update(ctx, last, wire.ID, protocol.UpdatePause, wire, &taken)
 		reply.Paused, reply.Changed = pauseView(taken.Paused), taken.Changed
 	}
 	if errors.Is(err, ErrNoWorker) {
 		// Should the update have got through all the same, the id makes one of the two.
 		reply.Stored = true
-		if err = c.signal(ctx, last, workflows.SignalPause, wire); err != nil {
+		if err = c.signal(ctx, last, protocol.SignalPause, wire); err != nil {
 			err = c.explain(err, last.graph, last.thread)
 		}
 	}
@@ -110,7 +110,7 @@ func checkPause(r PauseRequest) error {
 	return nil
 }
 
-func pauseView(p *workflows.Pause) *PauseView {
+func pauseView(p *protocol.Pause) *PauseView {
 	if p == nil {
 		return nil
 	}
@@ -119,8 +119,8 @@ func pauseView(p *workflows.Pause) *PauseView {
 
 // pauseOf reads from a run's memo who paused it, nil when nobody did.
 func (c *Client) pauseOf(info *workflowpb.WorkflowExecutionInfo) *PauseView {
-	var p workflows.Pause
-	field, ok := info.GetMemo().GetFields()[workflows.MemoPause]
+	var p protocol.Pause
+	field, ok := info.GetMemo().GetFields()[protocol.MemoPause]
 	if !ok || c.cfg.DataConverter.FromPayload(field, &p) != nil || p.At.IsZero() {
 		return nil
 	}

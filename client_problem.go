@@ -14,7 +14,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/codec"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // problem says why an open run makes no progress although nothing failed; "" when there is no sign of that.
@@ -56,9 +56,9 @@ func (c *Client) cancelReason(ctx context.Context, last *lastRun) string {
 		if reason := e.GetWorkflowExecutionCancelRequestedEventAttributes().GetCause(); reason != "" {
 			return reason
 		}
-		var req workflows.CancelRequest
+		var req protocol.CancelRequest
 		signal := e.GetWorkflowExecutionSignaledEventAttributes()
-		if signal.GetSignalName() == workflows.SignalCancel && c.cfg.DataConverter.FromPayloads(signal.GetInput(), &req) == nil && req.Reason != "" {
+		if signal.GetSignalName() == protocol.SignalCancel && c.cfg.DataConverter.FromPayloads(signal.GetInput(), &req) == nil && req.Reason != "" {
 			return req.Reason
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // QuestionView is one question of a thread, with what else is known of it.
@@ -44,8 +44,8 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 		_, err := c.notAsking(ctx, last, ResumeRequest{Thread: thread, Question: id})
 		return QuestionView{}, err
 	}
-	var reply workflows.QuestionReply
-	if err := c.query(ctx, last, workflows.QueryQuestion, &reply, id); err != nil {
+	var reply protocol.QuestionReply
+	if err := c.query(ctx, last, protocol.QueryQuestion, &reply, id); err != nil {
 		return QuestionView{}, err
 	}
 	var all ThreadView
@@ -68,7 +68,7 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 }
 
 // questionGiven is the view of a question that is not open.
-func questionGiven(last *lastRun, state workflows.State, open []Question, v QuestionView, id string) (QuestionView, error) {
+func questionGiven(last *lastRun, state protocol.State, open []Question, v QuestionView, id string) (QuestionView, error) {
 	if id == "" {
 		return v, asksNothing(last, state.Status)
 	}

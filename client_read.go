@@ -14,7 +14,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Show returns what is known of a thread: where it stands, its open questions, what it did outside, and why it makes
@@ -70,7 +70,7 @@ func (c *Client) viewOf(last *lastRun) ThreadView {
 // began is when a run began, or the first of those that it continues as new ones.
 func (c *Client) began(info *workflowpb.WorkflowExecutionInfo) time.Time {
 	var at time.Time
-	field, ok := info.GetMemo().GetFields()[workflows.MemoBegan]
+	field, ok := info.GetMemo().GetFields()[protocol.MemoBegan]
 	if !ok || c.cfg.DataConverter.FromPayload(field, &at) != nil || at.IsZero() {
 		return info.GetStartTime().AsTime()
 	}
@@ -121,7 +121,7 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 }
 
 // addLeft adds what the state that a closed run left tells.
-func addLeft(left workflows.GraphResult, v *ThreadView) error {
+func addLeft(left protocol.GraphResult, v *ThreadView) error {
 	unread := func(err error) error {
 		return &Error{Kind: ErrBadInput, Graph: v.Graph, Thread: v.Thread, Message: "the thread's stored state cannot be read", Cause: err}
 	}
@@ -191,7 +191,7 @@ func (c *Client) retention(ctx context.Context) (time.Duration, error) {
 	return ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
 }
 
-func addState(v *ThreadView, s workflows.State) {
+func addState(v *ThreadView, s protocol.State) {
 	v.Status, v.Drained, v.Paused = Status(s.Status), s.Drained, pauseView(s.Paused)
 	v.Durability, v.Fused = modeShown(s.Durability), s.Fused
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint

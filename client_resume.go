@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Resume answers a question of a waiting thread, and returns when the answer is stored and taken. Without a question
@@ -85,8 +85,8 @@ func checkAnswers(req ResumeRequest) error {
 }
 
 // wire is the request as the run gets it. Several answers are in the order of their keys.
-func (r ResumeRequest) wire() workflows.ResumeRequest {
-	wire := workflows.ResumeRequest{ID: r.ID, Call: newCall(), Question: r.Question, Value: r.Value, By: r.By, Token: r.Token, Tokens: r.Tokens}
+func (r ResumeRequest) wire() protocol.ResumeRequest {
+	wire := protocol.ResumeRequest{ID: r.ID, Call: newCall(), Question: r.Question, Value: r.Value, By: r.By, Token: r.Token, Tokens: r.Tokens}
 	for _, id := range slices.Sorted(maps.Keys(r.Answers)) {
 		wire.Answers = append(wire.Answers, pregel.Answer{QuestionID: id, Value: pregel.Value(r.Answers[id])})
 	}
@@ -97,7 +97,7 @@ func (r ResumeRequest) wire() workflows.ResumeRequest {
 func newCall() string { return rand.Text()[:16] }
 
 // resume sends an answer by update. The error is errEnded when there is no run that could take it.
-func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (ResumeReply, error) {
+func (c *Client) resume(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (ResumeReply, error) {
 	reply, err := c.answer(ctx, last, req)
 	if err != nil {
 		return ResumeReply{}, err
@@ -109,7 +109,7 @@ func (c *Client) resume(ctx context.Context, last *lastRun, req workflows.Resume
 }
 
 // questionsIn are the questions of a request that answers several.
-func questionsIn(req workflows.ResumeRequest) []string {
+func questionsIn(req protocol.ResumeRequest) []string {
 	var out []string
 	for _, a := range req.Answers {
 		out = append(out, a.QuestionID)
@@ -118,7 +118,7 @@ func questionsIn(req workflows.ResumeRequest) []string {
 }
 
 // repeatedAnswer is the reply to a request that was taken before, the zero value when none was.
-func repeatedAnswer(last *lastRun, req workflows.ResumeRequest, before *workflows.Answered) ResumeReply {
+func repeatedAnswer(last *lastRun, req protocol.ResumeRequest, before *protocol.Answered) ResumeReply {
 	if before == nil {
 		return ResumeReply{}
 	}
@@ -135,7 +135,7 @@ const questionIDBytes = len("q-") + 8
 // maxAnswerBytes bounds what one request answers; the run refuses more too, but a larger message may not reach it.
 const maxAnswerBytes = 256 << 10
 
-func checkAnswerSize(last *lastRun, req workflows.ResumeRequest) error {
+func checkAnswerSize(last *lastRun, req protocol.ResumeRequest) error {
 	size := len(req.Value)
 	for _, a := range req.Answers {
 		size += len(a.Value)
@@ -149,11 +149,11 @@ func checkAnswerSize(last *lastRun, req workflows.ResumeRequest) error {
 }
 
 // resumeBySignal needs the whole id: there may be no worker to ask what is open.
-func (c *Client) resumeBySignal(ctx context.Context, last *lastRun, req workflows.ResumeRequest) (ResumeReply, error) {
+func (c *Client) resumeBySignal(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (ResumeReply, error) {
 	if req.Question == "" && len(req.Answers) == 0 {
 		return ResumeReply{}, &Error{Kind: ErrBadInput, Thread: last.thread, Message: "an answer by signal names its question"}
 	}
-	if err := c.signal(ctx, last, workflows.SignalResume, req); err != nil {
+	if err := c.signal(ctx, last, protocol.SignalResume, req); err != nil {
 		return ResumeReply{}, c.explain(err, last.graph, last.thread)
 	}
 	return ResumeReply{Thread: last.thread, Question: req.Question, Questions: questionsIn(req), Accepted: true}, nil
@@ -207,9 +207,9 @@ func byWhom(name string) string {
 
 // resolveQuestions turns what the caller named into questions' ids. It returns an answer that this very request gave
 // before, if it did.
-func (c *Client) resolveQuestions(ctx context.Context, last *lastRun, req *workflows.ResumeRequest) (*workflows.Answered, error) {
-	var s workflows.State
-	if err := c.query(ctx, last, workflows.QueryOutline, &s); err != nil {
+func (c *Client) resolveQuestions(ctx context.Context, last *lastRun, req *protocol.ResumeRequest) (*protocol.Answered, error) {
+	var s protocol.State
+	if err := c.query(ctx, last, protocol.QueryOutline, &s); err != nil {
 		return nil, err
 	}
 	for _, a := range s.Answered {
@@ -238,8 +238,8 @@ func (c *Client) resolveQuestions(ctx context.Context, last *lastRun, req *workf
 }
 
 // resolveQuestion returns the id of the question that is named, "" for none where a run stands at a breakpoint.
-func resolveQuestion(last *lastRun, s workflows.State, named string) (string, error) {
-	if waits := matching(s.Waits, named); len(waits) > 0 && (named != "" || s.Status == workflows.StatusWaitingEvent) &&
+func resolveQuestion(last *lastRun, s protocol.State, named string) (string, error) {
+	if waits := matching(s.Waits, named); len(waits) > 0 && (named != "" || s.Status == protocol.StatusWaitingEvent) &&
 		len(matching(s.Questions, named)) == 0 {
 		at := slices.IndexFunc(s.Waits, func(q pregel.OpenQuestion) bool { return q.ID == waits[0] })
 		return "", waitsForEvent(last.graph, last.thread, s.Waits[at].Question)
@@ -250,7 +250,7 @@ func resolveQuestion(last *lastRun, s workflows.State, named string) (string, er
 		return matches[0], nil
 	case len(matches) > 1:
 		return "", severalOpen(last, named, matches)
-	case named == "" && s.Status == workflows.StatusStopped:
+	case named == "" && s.Status == protocol.StatusStopped:
 		return "", nil
 	case named == "":
 		return "", asksNothing(last, s.Status)
@@ -271,5 +271,5 @@ func waitsForEvent(graph, thread string, q pregel.Question) error {
 }
 
 func matching(open []pregel.OpenQuestion, prefix string) []string {
-	return workflows.Matching(open, prefix)
+	return protocol.Matching(open, prefix)
 }

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // update sends an update and repeats it under the same id while the run cannot take it for the moment: a worker was
@@ -72,16 +72,16 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	e := &Error{Thread: thread}
 	switch {
-	case errors.As(err, &refused) && refused.Type() == workflows.ErrTypeJobRefused:
+	case errors.As(err, &refused) && refused.Type() == protocol.ErrTypeJobRefused:
 		return refusedJob(thread, refused)
 	case errors.As(err, &refused):
 		e.Message = refused.Message()
 		e.Kind = map[string]error{
-			workflows.ErrTypeAnswered: ErrAnswerRefused, workflows.ErrTypeBadAnswer: ErrBadInput,
-			workflows.ErrTypeUnknownQuestion: ErrNotFound, workflows.ErrTypeBusy: ErrRunning,
-			workflows.ErrTypeNotAllowed: ErrAnswerRefused, workflows.ErrTypeBadUpdate: ErrBadInput, workflows.ErrTypeNotFailed: ErrNotFailed,
+			protocol.ErrTypeAnswered: ErrAnswerRefused, protocol.ErrTypeBadAnswer: ErrBadInput,
+			protocol.ErrTypeUnknownQuestion: ErrNotFound, protocol.ErrTypeBusy: ErrRunning,
+			protocol.ErrTypeNotAllowed: ErrAnswerRefused, protocol.ErrTypeBadUpdate: ErrBadInput, protocol.ErrTypeNotFailed: ErrNotFailed,
 		}[refused.Type()]
-		if refused.Type() == workflows.ErrTypeNotAllowed {
+		if refused.Type() == protocol.ErrTypeNotAllowed {
 			addNotAllowed(e, refused)
 			return e
 		}

@@ -7,7 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // addOpen adds what a worker says of an open run, and, when none answers, what the run's history tells.
@@ -52,9 +52,9 @@ func problemOf(err error) string {
 }
 
 // completed is a state that was read from the history, with what only the run itself knows.
-func (c *Client) completed(ctx context.Context, last *lastRun, told workflows.State) workflows.State {
-	var state workflows.State
-	if c.query(ctx, last, workflows.QueryOutline, &state) != nil {
+func (c *Client) completed(ctx context.Context, last *lastRun, told protocol.State) protocol.State {
+	var state protocol.State
+	if c.query(ctx, last, protocol.QueryOutline, &state) != nil {
 		return told
 	}
 	shown := func(open []pregel.OpenQuestion, all []pregel.OpenQuestion) []pregel.OpenQuestion {
@@ -66,17 +66,17 @@ func (c *Client) completed(ctx context.Context, last *lastRun, told workflows.St
 }
 
 // stateAsked asks a worker, not for long.
-func (c *Client) stateAsked(ctx context.Context, last *lastRun) (state workflows.State, err error) {
+func (c *Client) stateAsked(ctx context.Context, last *lastRun) (state protocol.State, err error) {
 	probe, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	if err = c.somebodyPolls(probe, last.graph, last.queue); err == nil {
-		err = c.query(probe, last, workflows.QueryState, &state)
+		err = c.query(probe, last, protocol.QueryState, &state)
 	}
 	return state, err
 }
 
 // stateTold replays an open run in this process. It fails when the graph has reducers that are not here.
-func (c *Client) stateTold(ctx context.Context, last *lastRun) (state workflows.State, err error) {
+func (c *Client) stateTold(ctx context.Context, last *lastRun) (state protocol.State, err error) {
 	past, err := c.pastOf(ctx, c.graphOr(nil, last), last, func(*chain) bool { return true })
 	if err != nil {
 		return state, err
@@ -94,16 +94,16 @@ func (c *Client) stateTold(ctx context.Context, last *lastRun) (state workflows.
 		return state, err
 	}
 	open := program.OpenQuestions(thread)
-	state = workflows.State{Graph: last.graph, Status: string(c.statusNow(last, past)), Snapshot: *snapshot, Output: program.Spec.Output,
+	state = protocol.State{Graph: last.graph, Status: string(c.statusNow(last, past)), Snapshot: *snapshot, Output: program.Spec.Output,
 		Questions: forPeople(open), Waits: forEvents(open), Ledgers: program.Ledgers(thread)}
 	state.Durability, state.Fused = graphadapter.ModeOf(program.Spec, in.Durability, in.Fused)
-	if state.Status == workflows.StatusRunning {
+	if state.Status == protocol.StatusRunning {
 		state.Running = snapshot.Next
 	}
 	if paused := c.pauseOf(last.described.GetWorkflowExecutionInfo()); paused != nil {
-		state.Paused = &workflows.Pause{By: paused.By, Reason: paused.Reason, At: paused.At}
-		if state.Status != workflows.StatusRunning {
-			state.Status = workflows.StatusPaused
+		state.Paused = &protocol.Pause{By: paused.By, Reason: paused.Reason, At: paused.At}
+		if state.Status != protocol.StatusRunning {
+			state.Status = protocol.StatusPaused
 		}
 	}
 	return state, nil

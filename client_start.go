@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxInputBytes bounds a run's input: with the thread's state it has to fit one event of 2 MiB.
@@ -48,7 +48,7 @@ func (c *Client) startRun(ctx context.Context, g *graphadapter.Graph, req StartR
 		return ThreadView{}, err
 	}
 	named := len(req.InterruptBefore)+len(req.InterruptAfter) > 0
-	reply, err := c.admit(ctx, workflows.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: named})
+	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: named})
 	if err != nil {
 		return ThreadView{}, err
 	}
@@ -98,12 +98,12 @@ func checkStart(req StartRequest) error {
 
 // launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
 // the same run only one succeeds, and the same start sent twice is one.
-func (c *Client) launch(ctx context.Context, req StartRequest, in workflows.GraphInput, last *lastRun) (ThreadView, error) {
+func (c *Client) launch(ctx context.Context, req StartRequest, in protocol.GraphInput, last *lastRun) (ThreadView, error) {
 	return c.launchAs(ctx, uuid.NewString(), req, in, last)
 }
 
 // launchAs is launch by the call of that id, which is noted with the run.
-func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in workflows.GraphInput, last *lastRun) (ThreadView, error) {
+func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in protocol.GraphInput, last *lastRun) (ThreadView, error) {
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return ThreadView{}, err
@@ -114,7 +114,6 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	}
 	set := settingsOf(req)
 	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
-	in.AsOfNow()
 	in.Requester, in.Notices = set.Requester, set.Notices
 	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
 	if in.Spec == nil {
@@ -175,7 +174,7 @@ func (c *Client) startedBy(ctx context.Context, thread, runID, call string) (boo
 
 // callOf returns the id of the call that started a run, "" when it is not known.
 func (c *Client) callOf(described *workflowservice.DescribeWorkflowExecutionResponse) (call string) {
-	if p, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[workflows.MemoStart]; ok {
+	if p, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[protocol.MemoStart]; ok {
 		if err := c.cfg.DataConverter.FromPayload(p, &call); err != nil {
 			return ""
 		}
@@ -184,7 +183,7 @@ func (c *Client) callOf(described *workflowservice.DescribeWorkflowExecutionResp
 }
 
 // startExecution starts a run of a thread, the first or the one that follows last.
-func (c *Client) startExecution(ctx context.Context, thread string, in workflows.GraphInput, last *lastRun, call string) (string, error) {
+func (c *Client) startExecution(ctx context.Context, thread string, in protocol.GraphInput, last *lastRun, call string) (string, error) {
 	fields, err := memoFields(in, call)
 	if err != nil {
 		return "", err
@@ -196,7 +195,7 @@ func (c *Client) startExecution(ctx context.Context, thread string, in workflows
 	if err != nil {
 		return "", err
 	}
-	start, err := c.executionRequest(thread, workflows.GraphWorkflow, in, memo, last)
+	start, err := c.executionRequest(thread, protocol.GraphWorkflow, in, memo, last)
 	if err != nil {
 		return "", &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
 	}
@@ -241,23 +240,23 @@ func (c *Client) executionRequest(id, workflowType string, in any, memo *commonp
 // runAttributes are the search attributes of a run that begins.
 func runAttributes(graph string) *commonpb.SearchAttributes {
 	return &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
-		workflows.AttributeGraph:  keyword(graph),
-		workflows.AttributeStatus: keyword(workflows.StatusRunning),
+		protocol.AttributeGraph:  keyword(graph),
+		protocol.AttributeStatus: keyword(protocol.StatusRunning),
 	}}
 }
 
 // memoFields name the graph, and the Spec: the one that the run goes on with, or else the one that a worker serves. A new run
 // that finds another one on its own worker notes that itself.
-func memoFields(in workflows.GraphInput, call string) (map[string]string, error) {
-	fields := map[string]string{workflows.MemoGraph: in.Graph, workflows.MemoStart: call}
+func memoFields(in protocol.GraphInput, call string) (map[string]string, error) {
+	fields := map[string]string{protocol.MemoGraph: in.Graph, protocol.MemoStart: call}
 	if in.Spec != nil {
 		print, err := graphadapter.Fingerprint(in.Spec)
 		if err != nil {
 			return nil, &Error{Kind: ErrBadInput, Graph: in.Graph, Message: "the thread's graph cannot be read", Cause: err}
 		}
-		fields[workflows.MemoSpec] = print
+		fields[protocol.MemoSpec] = print
 	} else if in.Noted != "" {
-		fields[workflows.MemoSpec] = in.Noted
+		fields[protocol.MemoSpec] = in.Noted
 	}
 	return fields, nil
 }

@@ -7,13 +7,13 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it
 // was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
 // server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
-func (c *Client) startNew(ctx context.Context, thread string, in workflows.GraphInput, memo map[string]string) (string, error) {
+func (c *Client) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string) (string, error) {
 	options := client.StartWorkflowOptions{
 		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
 		// A thread that is not known to have run must really be new.
@@ -30,11 +30,11 @@ func (c *Client) startNew(ctx context.Context, thread string, in workflows.Graph
 	}
 	if in.Attributes {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(
-			temporal.NewSearchAttributeKeyKeyword(workflows.AttributeGraph).ValueSet(in.Graph),
-			temporal.NewSearchAttributeKeyKeyword(workflows.AttributeStatus).ValueSet(workflows.StatusRunning),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(in.Graph),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),
 		)
 	}
-	run, err := c.temporal.ExecuteWorkflow(ctx, options, workflows.GraphWorkflow, in)
+	run, err := c.temporal.ExecuteWorkflow(ctx, options, protocol.GraphWorkflow, in)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // needsPast reports whether what a run gives to stream depends on what happened before it was continued as a new one:
@@ -92,7 +93,7 @@ func (c *Client) runBefore(ctx context.Context, thread, run string) (string, err
 	if before := started.GetContinuedExecutionRunId(); before != "" || err != nil {
 		return before, err
 	}
-	var in workflows.GraphInput
+	var in protocol.GraphInput
 	err = c.decode(started.GetInput(), &in)
 	return in.Previous, err
 }
@@ -113,7 +114,7 @@ func (c *Client) startOf(ctx context.Context, thread, run string) (*historypb.Wo
 }
 
 // inputOf returns what a run was started with.
-func (c *Client) inputOf(ctx context.Context, thread, run string) (in workflows.GraphInput, err error) {
+func (c *Client) inputOf(ctx context.Context, thread, run string) (in protocol.GraphInput, err error) {
 	started, err := c.startOf(ctx, thread, run)
 	if err == nil {
 		err = c.decode(started.GetInput(), &in)

@@ -14,7 +14,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Update writes to a thread's state from outside, all of the updates or none, and returns the state as it is then; see
@@ -101,21 +101,21 @@ func (c *Client) tookEarlier(ctx context.Context, last *lastRun, id string) (boo
 	if err != nil || in.Carried == nil {
 		return false, err
 	}
-	return slices.ContainsFunc(in.Carried.Taken, func(t workflows.Taken) bool {
-		return t.Update == workflows.UpdateState && t.ID == id
+	return slices.ContainsFunc(in.Carried.Taken, func(t protocol.Taken) bool {
+		return t.Update == protocol.UpdateState && t.ID == id
 	}), nil
 }
 
 // updateOpen lets the run apply the updates while it stands still.
 func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *lastRun, r *UpdateRequest) error {
 	var spec *pregel.Spec
-	if err := c.query(ctx, last, workflows.QueryGraph, &spec); err != nil {
+	if err := c.query(ctx, last, protocol.QueryGraph, &spec); err != nil {
 		return err
 	}
 	if err := completeUpdates(spec, r); err != nil {
 		return err
 	}
-	req := workflows.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph, Asked: askedOf(r.By, r.Reason, r.Token)}
+	req := protocol.UpdateStateRequest{ID: r.ID, Edits: r.Updates, Within: r.Subgraph, Asked: askedOf(r.By, r.Reason, r.Token)}
 	if r.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, r.Checkpoint, pregel.ForEdit)
 		if err != nil {
@@ -123,13 +123,13 @@ func (c *Client) updateOpen(ctx context.Context, g *graphadapter.Graph, last *la
 		}
 		req.State = at.state
 	}
-	var reply workflows.UpdateStateReply
-	return c.update(ctx, last, req.ID, workflows.UpdateState, req, &reply)
+	var reply protocol.UpdateStateReply
+	return c.update(ctx, last, req.ID, protocol.UpdateState, req, &reply)
 }
 
 // updateClosed starts a run that applies the updates and does no more.
 func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r *UpdateRequest) error {
-	in := workflows.GraphInput{Graph: r.Graph, Within: r.Subgraph, Replay: r.Checkpoint != "", Asked: askedOf(r.By, r.Reason, r.Token)}
+	in := protocol.GraphInput{Graph: r.Graph, Within: r.Subgraph, Replay: r.Checkpoint != "", Asked: askedOf(r.By, r.Reason, r.Token)}
 	settings, err := c.carryOver(ctx, last, &in)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c *Client) updateClosed(ctx context.Context, g *graphadapter.Graph, last *
 	if err := completeUpdates(in.Spec, r); err != nil {
 		return err
 	}
-	if _, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph,
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph,
 		Control: controlCheck(last, approval.Control{Op: approval.OpUpdate}, asker{by: r.By, token: r.Token})}); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func completeUpdates(spec *pregel.Spec, r *UpdateRequest) error {
 
 // admitUpdates has a worker check the updates' values: nothing is stored when they do not fit.
 func (c *Client) admitUpdates(ctx context.Context, r *UpdateRequest) error {
-	_, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph})
+	_, err := c.admit(ctx, protocol.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph})
 	return err
 }
 
@@ -189,7 +189,7 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err := checkStart(StartRequest{Graph: r.Graph, Thread: r.Thread}); err != nil {
 		return err
 	}
-	reply, err := c.admit(ctx, workflows.AdmitRequest{Graph: r.Graph, WithSpec: true})
+	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: r.Graph, WithSpec: true})
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 	if err := c.admitUpdates(ctx, r); err != nil {
 		return err
 	}
-	in := workflows.GraphInput{Graph: r.Graph, Spec: reply.Spec, Edits: r.Updates, Within: r.Subgraph,
+	in := protocol.GraphInput{Graph: r.Graph, Spec: reply.Spec, Edits: r.Updates, Within: r.Subgraph,
 		Asked: askedOf(r.By, r.Reason, r.Token)}
 	if err := tryUpdates(nil, &lastRun{graph: r.Graph, thread: r.Thread}, in); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (c *Client) updateFirst(ctx context.Context, r *UpdateRequest) error {
 }
 
 // launchUpdates starts a run that applies updates, with the settings of the thread's last run: as in a run that is open.
-func (c *Client) launchUpdates(ctx context.Context, in workflows.GraphInput, r *UpdateRequest, last *lastRun, s *workflows.Settings) (ThreadView, error) {
+func (c *Client) launchUpdates(ctx context.Context, in protocol.GraphInput, r *UpdateRequest, last *lastRun, s *protocol.Settings) (ThreadView, error) {
 	req := StartRequest{Graph: r.Graph, Thread: r.Thread}
 	req.set(s)
 	v, err := c.launchAs(ctx, r.ID, req, in, last)
@@ -227,7 +227,7 @@ func (c *Client) applied(v ThreadView, err error) error {
 }
 
 // tryUpdates refuses updates that the engine would refuse, as far as that can be known without evaluating branches.
-func tryUpdates(g *graphadapter.Graph, last *lastRun, in workflows.GraphInput) error {
+func tryUpdates(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) error {
 	state := in.State
 	if state == nil {
 		state = pregel.Value(`{}`)

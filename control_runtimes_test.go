@@ -10,7 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/approval/rules"
 	"superstep.dev/approval/token"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // controlled is a graph whose runs are under rules for control: those of ops may, with the permission.
@@ -193,10 +193,10 @@ func TestSignalsTakeTokensToo(t *testing.T) {
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
 	for name, arg := range map[string]any{
-		workflows.SignalPause:  workflows.PauseRequest{ID: "p", By: "ann"},
-		workflows.SignalCancel: workflows.CancelRequest{ID: "c", By: "ann", Mode: workflows.CancelKeep},
-		workflows.SignalEvent:  workflows.EventRequest{ID: "e", By: "ann", Name: "go"},
-		workflows.SignalResume: workflows.ResumeRequest{ID: "r", By: "ann", Question: state.Questions[0].ID, Value: []byte("true")},
+		protocol.SignalPause:  protocol.PauseRequest{ID: "p", By: "ann"},
+		protocol.SignalCancel: protocol.CancelRequest{ID: "c", By: "ann", Mode: protocol.CancelKeep},
+		protocol.SignalEvent:  protocol.EventRequest{ID: "e", By: "ann", Name: "go"},
+		protocol.SignalResume: protocol.ResumeRequest{ID: "r", By: "ann", Question: state.Questions[0].ID, Value: []byte("true")},
 	} {
 		require.NoError(t, s.temporal.SignalWorkflow(t.Context(), th.ID(), "", name, arg))
 	}

@@ -1,9 +1,11 @@
 package superstep
 
-import "superstep.dev/workflows"
+import (
+	"superstep.dev/workflows/protocol"
+)
 
 // ContinueAt makes runs that a client begins be continued as new ones at these bounds.
-func ContinueAt(c *Client, at workflows.ContinueAt) { c.continueAt = &at }
+func ContinueAt(c *Client, at protocol.ContinueAt) { c.continueAt = &at }
 
 // Followed counts the runs that a client follows.
 func Followed(c *Client) int {

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // FollowJob returns what happens to a job behind the event of a number, 0 for all that is still kept: the newest
@@ -105,7 +105,7 @@ func thought(events []*historypb.HistoryEvent) bool {
 func (f *jobFollower) ask(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	value, err := f.client.temporal.QueryWorkflow(bounded, f.last.thread, f.last.runID, workflows.QueryJobEvents, f.after)
+	value, err := f.client.temporal.QueryWorkflow(bounded, f.last.thread, f.last.runID, protocol.QueryJobEvents, f.after)
 	if err != nil {
 		if err = f.client.explainQuery(err, f.last.graph, f.last.thread, f.last.queue); errors.Is(err, ErrNoWorker) {
 			return nil

@@ -9,7 +9,7 @@ import (
 
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // errStartedBefore says that a run was not started, as there is another one.
@@ -24,19 +24,19 @@ const goalShown = 200
 // launchJob starts a run of a leader: of a new job, or of one that goes on behind its last run. It fails with
 // errStartedBefore when another run is there first. Its request id follows from that of the run before, as a thread's does,
 // so that of several recoveries only one begins.
-func (c *Client) launchJob(ctx context.Context, call string, in workflows.LeaderInput, last *lastRun) (*lastRun, error) {
+func (c *Client) launchJob(ctx context.Context, call string, in protocol.LeaderInput, last *lastRun) (*lastRun, error) {
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	in.Attributes, in.Inbox, in.ContinueAt = has.runs, has.questions, c.continueAt
 	id := job.WorkflowID(in.Job.ID)
-	memo, err := c.memoOf(in.Leader, map[string]string{workflows.MemoGraph: in.Leader, workflows.MemoStart: call,
+	memo, err := c.memoOf(in.Leader, map[string]string{protocol.MemoGraph: in.Leader, protocol.MemoStart: call,
 		memoJobGoal: clip.Text(in.Job.Goal, goalShown)})
 	if err != nil {
 		return nil, err
 	}
-	start, err := c.executionRequest(id, workflows.LeaderWorkflow, in, memo, last)
+	start, err := c.executionRequest(id, protocol.LeaderWorkflow, in, memo, last)
 	if err != nil {
 		return nil, &Error{Kind: ErrBadInput, Graph: in.Leader, Thread: id, Message: "the job cannot be encoded", Cause: err}
 	}
@@ -54,5 +54,5 @@ func (c *Client) launchJob(ctx context.Context, call string, in workflows.Leader
 	if err != nil {
 		return nil, c.explain(err, in.Leader, id)
 	}
-	return &lastRun{kind: workflows.LeaderWorkflow, thread: id, graph: in.Leader, runID: run, first: run, open: true}, nil
+	return &lastRun{kind: protocol.LeaderWorkflow, thread: id, graph: in.Leader, runID: run, first: run, open: true}, nil
 }

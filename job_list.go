@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Jobs returns jobs, those started last first, each with its newest run. The server's index is a moment behind.
@@ -20,9 +20,9 @@ func (c *Client) Jobs(ctx context.Context, q JobsQuery) ([]JobItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflows.LeaderWorkflow)
+	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", protocol.LeaderWorkflow)
 	if has.runs && q.Leader != "" {
-		filter += fmt.Sprintf(" AND %s = %s", workflows.AttributeGraph, quotedInQuery(q.Leader))
+		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Leader))
 	}
 	limit, seen, out := cmp.Or(max(q.Limit, 0), defaultList), map[string]bool{}, []JobItem{}
 	var token []byte
@@ -61,7 +61,7 @@ func (c *Client) jobItem(info *workflowpb.WorkflowExecutionInfo) JobItem {
 		item.Ended = info.GetCloseTime().AsTime()
 	}
 	var status Status
-	attribute(info, workflows.AttributeStatus, &status)
+	attribute(info, protocol.AttributeStatus, &status)
 	switch info.GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		item.Status, item.Waits = job.StatusRunning, status == StatusWaiting

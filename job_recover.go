@@ -10,7 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // RecoverJob lets a job go on that was stopped or has failed: what had finished is kept, unless it is named to be done
@@ -42,7 +42,7 @@ func (c *Client) RecoverJob(ctx context.Context, id string, r job.Recover) (job.
 	if err != nil {
 		return job.View{}, err
 	}
-	in := workflows.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r, Notices: notices}
+	in := protocol.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r, Notices: notices}
 	if _, err = c.launchJob(ctx, uuid.NewString(), in, last); errors.Is(err, errStartedBefore) || errors.Is(err, ErrRunning) {
 		err = recoveredBefore(last, id)
 	}
@@ -62,7 +62,7 @@ func (c *Client) endedJob(ctx context.Context, id string) (*lastRun, error) {
 			return last, err
 		}
 		var v job.View
-		if err := c.query(ctx, last, workflows.QueryJob, &v); err != nil {
+		if err := c.query(ctx, last, protocol.QueryJob, &v); err != nil {
 			return nil, err
 		}
 		if ending := v.Phase == job.PhaseStopping || v.Phase == job.PhaseFailing; !ending && !v.Status.Final() {

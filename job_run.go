@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Job returns where a job stands. Nothing is changed by looking: a job is finished by its leader, not by its readers. While
@@ -30,7 +30,7 @@ func (c *Client) Job(ctx context.Context, id string) (JobView, error) {
 		return JobView{View: c.jobView(last, board.View(time.Now()))}, nil
 	}
 	var v job.View
-	if err := c.query(ctx, last, workflows.QueryJob, &v); err != nil {
+	if err := c.query(ctx, last, protocol.QueryJob, &v); err != nil {
 		return JobView{}, err
 	}
 	waiting, err := c.jobQuestions(ctx, id)
@@ -45,7 +45,7 @@ func (c *Client) jobView(last *lastRun, v job.View) job.View {
 
 // theLastJob is the newest run of a job, which must exist.
 func (c *Client) theLastJob(ctx context.Context, id string) (*lastRun, error) {
-	last, err := c.lastOf(ctx, job.WorkflowID(id), workflows.LeaderWorkflow)
+	last, err := c.lastOf(ctx, job.WorkflowID(id), protocol.LeaderWorkflow)
 	if err == nil && last == nil {
 		err = &Error{Kind: ErrNotFound, Thread: job.WorkflowID(id), Message: "there is no job " + quote(id),
 			Do: "List the jobs there are", Command: []string{"job", "list"}}
@@ -68,14 +68,14 @@ func (c *Client) jobLeft(ctx context.Context, last *lastRun) (*job.Board, error)
 		return left.Board, nil
 	}
 	var board job.Board
-	if err := c.query(ctx, last, workflows.QueryBoard, &board); err != nil {
+	if err := c.query(ctx, last, protocol.QueryBoard, &board); err != nil {
 		return nil, err
 	}
 	return &board, nil
 }
 
 // leaderResultIn reads the last event of a leader's run; said is false when it was not the run itself that ended it.
-func (c *Client) leaderResultIn(event *historypb.HistoryEvent) (left workflows.LeaderResult, said bool, err error) {
+func (c *Client) leaderResultIn(event *historypb.HistoryEvent) (left protocol.LeaderResult, said bool, err error) {
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		return left, true, c.decode(event.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &left)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // StopJob stops a job, and returns when all its attempts have ended: what finished until then is kept, and a recovery does
@@ -20,13 +20,13 @@ import (
 // Errors: [ErrNotFound] for a job or a subjob that there is not; [ErrBadInput] when the job has finished or failed, which
 // changes nothing; [ErrNoWorker], [ErrNoServer].
 func (c *Client) StopJob(ctx context.Context, id string, h job.Halt) (job.View, error) {
-	return c.haltJob(ctx, id, h, workflows.UpdateJobStop, job.StatusStopped, (*job.Board).Stop)
+	return c.haltJob(ctx, id, h, protocol.UpdateJobStop, job.StatusStopped, (*job.Board).Stop)
 }
 
 // FailJob is StopJob for a job that has failed then, with the subjob if one is named: see [job.Board.Fail]. A job that has
 // failed already is returned as it is, one that was stopped is refused.
 func (c *Client) FailJob(ctx context.Context, id string, h job.Halt) (job.View, error) {
-	return c.haltJob(ctx, id, h, workflows.UpdateJobFail, job.StatusFailed, (*job.Board).Fail)
+	return c.haltJob(ctx, id, h, protocol.UpdateJobFail, job.StatusFailed, (*job.Board).Fail)
 }
 
 func (c *Client) haltJob(ctx context.Context, id string, h job.Halt, update string, to job.Status, halt func(*job.Board, job.Halt, time.Time) error) (job.View, error) {
@@ -51,7 +51,7 @@ func (c *Client) haltJob(ctx context.Context, id string, h job.Halt, update stri
 // Errors: [ErrNotFound] for a job or a subjob that there is not; [ErrBadInput] when the subjob cannot be done again now, or
 // the job has ended; [ErrNoWorker], [ErrNoServer].
 func (c *Client) RetrySubJob(ctx context.Context, id, subjob, lesson string) (job.View, error) {
-	return c.steerRunning(ctx, id, workflows.UpdateJobRetry, workflows.RetrySubJob{SubJob: subjob, Lesson: lesson, By: c.cfg.Identity})
+	return c.steerRunning(ctx, id, protocol.UpdateJobRetry, protocol.RetrySubJob{SubJob: subjob, Lesson: lesson, By: c.cfg.Identity})
 }
 
 // DecidePlan decides on the plan that a job waits for: see [job.Decision], which names the version of the plan that was
@@ -63,7 +63,7 @@ func (c *Client) DecidePlan(ctx context.Context, id string, d job.Decision) (job
 	if d.By == "" {
 		d.By = c.cfg.Identity
 	}
-	return c.steerRunning(ctx, id, workflows.UpdateJobPlan, d)
+	return c.steerRunning(ctx, id, protocol.UpdateJobPlan, d)
 }
 
 // ChangeExperts changes who may be assigned to what a running job plans from now on. Workers must serve the graphs of those
@@ -71,7 +71,7 @@ func (c *Client) DecidePlan(ctx context.Context, id string, d job.Decision) (job
 //
 // Errors: [ErrNotFound] for a job or an expert that there is not; [ErrBadInput]; [ErrNoWorker], [ErrNoServer].
 func (c *Client) ChangeExperts(ctx context.Context, id string, add []job.Profile, remove ...string) (job.View, error) {
-	return c.steerRunning(ctx, id, workflows.UpdateJobExperts, workflows.ChangeExperts{Add: add, Remove: remove, By: c.cfg.Identity})
+	return c.steerRunning(ctx, id, protocol.UpdateJobExperts, protocol.ChangeExperts{Add: add, Remove: remove, By: c.cfg.Identity})
 }
 
 // RaiseBudget changes what a running job may spend: fields that are 0 stay as they are. One that waits because its budget
@@ -79,7 +79,7 @@ func (c *Client) ChangeExperts(ctx context.Context, id string, add []job.Profile
 //
 // Errors: [ErrNotFound]; [ErrBadInput] for less than what is spent, or a job that has ended; [ErrNoWorker], [ErrNoServer].
 func (c *Client) RaiseBudget(ctx context.Context, id string, b job.Budget) (job.View, error) {
-	return c.steerRunning(ctx, id, workflows.UpdateJobBudget, workflows.RaiseBudget{Budget: b, By: c.cfg.Identity})
+	return c.steerRunning(ctx, id, protocol.UpdateJobBudget, protocol.RaiseBudget{Budget: b, By: c.cfg.Identity})
 }
 
 // LeaderExperts returns the experts of a leader as a worker of the task queue serves it. Errors: [ErrNoWorker], [ErrNoServer].

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // SubmitJob begins a job. A worker of the leader checks it first; nothing is started when it does not fit.
@@ -31,7 +31,7 @@ func (c *Client) SubmitJob(ctx context.Context, r SubmitJob) (job.View, error) {
 	if err != nil {
 		return job.View{}, jobRefusal(r.Leader, err)
 	}
-	in := workflows.LeaderInput{Leader: r.Leader, Job: r.Job, Notices: notices}
+	in := protocol.LeaderInput{Leader: r.Leader, Job: r.Job, Notices: notices}
 	last, err := c.launchJob(ctx, r.RequestID, in, nil)
 	if errors.Is(err, errStartedBefore) {
 		return c.submittedBefore(ctx, r)
@@ -66,9 +66,9 @@ func (c *Client) submittedBefore(ctx context.Context, r SubmitJob) (job.View, er
 
 // leaderServed asks a worker for the experts of a leader, and whether it tells people of questions.
 func (c *Client) leaderServed(ctx context.Context, leader string) ([]job.Profile, bool, error) {
-	var reply workflows.AdmitReply
+	var reply protocol.AdmitReply
 	for range admitTries {
-		if err := c.askDesk(ctx, workflows.AdmitRequest{Leader: leader}, &reply); err != nil {
+		if err := c.askDesk(ctx, protocol.AdmitRequest{Leader: leader}, &reply); err != nil {
 			return nil, false, err
 		}
 		if reply.Known {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Status is where a thread stands. Each has one cause: a run that somebody paused is not one that failed, and one that
@@ -52,4 +52,4 @@ func (v ThreadView) rests() bool { return v.Held || v.Status.Rests() }
 func (s Status) unfinished() bool { return s.Failed() || s == StatusCancelled || s == StatusTerminated }
 
 // failureStatus is the status of a run that failed for that reason.
-func failureStatus(failure *pregel.NodeError) Status { return Status(workflows.FailureStatus(failure)) }
+func failureStatus(failure *pregel.NodeError) Status { return Status(protocol.FailureStatus(failure)) }

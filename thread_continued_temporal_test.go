@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestUpdateOfARunThatItEnded: who repeats an update under its id, because the reply was lost, gets it once, also when it
@@ -47,8 +47,8 @@ func TestRetryOfARunThatSaidNothing(t *testing.T) {
 	th := g.Thread(s.Client, s.queue)
 	invoke(t, th, wrote("finish"))
 	run, err := s.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: th.ID(), TaskQueue: s.queue,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, Memo: map[string]any{workflows.MemoGraph: "fateful"}},
-		workflows.GraphWorkflow, workflows.GraphInput{Graph: "fateful", State: []byte(`"of a later version"`)})
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, Memo: map[string]any{protocol.MemoGraph: "fateful"}},
+		protocol.GraphWorkflow, protocol.GraphInput{Graph: "fateful", State: []byte(`"of a later version"`)})
 	require.NoError(t, err)
 	require.Error(t, run.Get(t.Context(), nil))
 	_, err = s.Retry(t.Context(), th.ID())

@@ -11,7 +11,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestAnExpertsThreadIsAThread: what its run keeps from its leader everybody else reads as ever, and a failed one can be
@@ -29,13 +29,13 @@ func TestAnExpertsThreadIsAThread(t *testing.T) {
 	s.work(g)
 	start := func(goal string) (client.WorkflowRun, string) {
 		thread := s.queue + "-" + goal
-		run, err := s.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: thread, TaskQueue: s.queue, Memo: map[string]any{workflows.MemoGraph: "expert"}},
-			workflows.GraphWorkflow, workflows.GraphInput{Graph: "expert", Expert: true, Input: pregel.Input{Value: pregel.Value(`{"goal":"` + goal + `"}`)}})
+		run, err := s.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: thread, TaskQueue: s.queue, Memo: map[string]any{protocol.MemoGraph: "expert"}},
+			protocol.GraphWorkflow, protocol.GraphInput{Graph: "expert", Expert: true, Input: pregel.Input{Value: pregel.Value(`{"goal":"` + goal + `"}`)}})
 		require.NoError(t, err)
 		return run, thread
 	}
 	run, thread := start("work")
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	require.NoError(t, run.Get(t.Context(), &result))
 	assert.Equal(t, "done: work", result.Message.Output)
 	assert.Equal(t, thread, result.Message.Stored.Thread)

@@ -13,12 +13,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // continuing makes the runs of a server's client be continued as new ones whenever they can be.
 func (s *server) continuing() *server {
-	superstep.ContinueAt(s.Client, workflows.ContinueAt{Events: 1, Life: 1})
+	superstep.ContinueAt(s.Client, protocol.ContinueAt{Events: 1, Life: 1})
 	return s
 }
 
@@ -171,7 +171,7 @@ func TestAThreadThatIsKeptOpen(t *testing.T) {
 	idle := g.Thread(s.Client, s.queue+"-idle")
 	_, err = idle.Invoke(t.Context(), wrote("one"), superstep.WithKeepOpen(200*time.Millisecond))
 	require.NoError(t, err)
-	var left workflows.GraphResult
+	var left protocol.GraphResult
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), idle.ID(), "").Get(t.Context(), &left))
 	assert.JSONEq(t, `["one","a","b"]`, string(left.Output["log"]))
 }

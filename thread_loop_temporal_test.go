@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // lap is the state of a loop that counts, and keeps what it was answered.
@@ -29,7 +29,7 @@ type loop struct {
 	steps, asks int // it asks that many questions within so many supersteps
 	senders     int
 	workerLife  time.Duration // how long a worker lives before it is lost
-	at          workflows.ContinueAt
+	at          protocol.ContinueAt
 }
 
 func (l loop) graph() *superstep.Graph[lap] {
@@ -161,6 +161,6 @@ func (l loop) run(t *testing.T) {
 // lost: every answer counts once, and everything that it did can be read.
 func TestAThreadOfManySupersteps(t *testing.T) {
 	t.Parallel()
-	l := loop{steps: 150, asks: 10, senders: 6, workerLife: 2 * time.Second, at: workflows.ContinueAt{Events: 150, Life: 1}}
+	l := loop{steps: 150, asks: 10, senders: 6, workerLife: 2 * time.Second, at: protocol.ContinueAt{Events: 150, Life: 1}}
 	l.run(t)
 }

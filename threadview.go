@@ -8,7 +8,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // Question is what a run asks a person or a program.
@@ -87,7 +87,7 @@ type RefusedView struct {
 	At   time.Time     `json:"at"`
 }
 
-func refusedViews(all []workflows.Refused) []RefusedView {
+func refusedViews(all []protocol.Refused) []RefusedView {
 	var out []RefusedView
 	for _, r := range all {
 		out = append(out, RefusedView(r))

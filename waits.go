@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // WaitView is one task's wait for an event.
@@ -38,9 +38,9 @@ func waitViews(waits []pregel.OpenQuestion, due func(question string) time.Time)
 }
 
 // dueIn finds when a wait is over.
-func dueIn(all []workflows.Due) func(question string) time.Time {
+func dueIn(all []protocol.Due) func(question string) time.Time {
 	return func(question string) time.Time {
-		at := slices.IndexFunc(all, func(d workflows.Due) bool { return d.Question == question })
+		at := slices.IndexFunc(all, func(d protocol.Due) bool { return d.Question == question })
 		if at < 0 {
 			return time.Time{}
 		}
@@ -48,7 +48,7 @@ func dueIn(all []workflows.Due) func(question string) time.Time {
 	}
 }
 
-func keptViews(kept []workflows.KeptEvent) []KeptEventView {
+func keptViews(kept []protocol.KeptEvent) []KeptEventView {
 	var out []KeptEventView
 	for _, k := range kept {
 		out = append(out, KeptEventView{Event: k.Name, By: k.By, At: k.At})

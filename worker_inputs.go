@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // register registers the graphs of cfg: the workflow keeps what it sends by reference where the nodes look first, and
@@ -103,7 +104,7 @@ func (r replays) effects(ctx context.Context, run activities.Run, graph string) 
 
 // spec asks a run which graph it goes on with.
 func (r replays) spec(ctx context.Context, run activities.Run) (*pregel.Spec, error) {
-	value, err := r.client.QueryWorkflow(ctx, run.WorkflowID, run.RunID, workflows.QueryGraph)
+	value, err := r.client.QueryWorkflow(ctx, run.WorkflowID, run.RunID, protocol.QueryGraph)
 	if err != nil {
 		return nil, err
 	}

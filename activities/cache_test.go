@@ -7,7 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestRunsOnOneWorkerShareItsCache: what one run's node returned, another's does not compute again.
@@ -22,11 +22,11 @@ func TestRunsOnOneWorkerShareItsCache(t *testing.T) {
 	work.Cache = &graphadapter.CachePolicy{}
 	g.Nodes["work"] = work
 	r.work(g)
-	first := r.start(workflows.GraphInput{Graph: "one"})
+	first := r.start(protocol.GraphInput{Graph: "one"})
 	if log := r.log(first); log != `["done"]` {
 		t.Errorf("the first run ended with %s", log)
 	}
-	if log := r.log(r.start(workflows.GraphInput{Graph: "one"})); log != `["done"]` {
+	if log := r.log(r.start(protocol.GraphInput{Graph: "one"})); log != `["done"]` {
 		t.Errorf("the second run ended with %s", log)
 	}
 	if got := ran.list(); !reflect.DeepEqual(got, []string{first.GetID()}) {
@@ -35,7 +35,7 @@ func TestRunsOnOneWorkerShareItsCache(t *testing.T) {
 	if err := g.ClearCache(r.ctx); err != nil {
 		t.Fatal(err)
 	}
-	r.log(r.start(workflows.GraphInput{Graph: "one"}))
+	r.log(r.start(protocol.GraphInput{Graph: "one"}))
 	if n := len(ran.list()); n != 2 {
 		t.Errorf("cleared, the node ran %d times", n)
 	}

@@ -20,7 +20,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // failureOf waits for a run's failure and returns what it says of the node.
@@ -31,7 +31,7 @@ func (r *rig) failureOf(run client.WorkflowRun) *pregel.NodeError {
 	if !errors.As(err, &failed) {
 		r.t.Fatalf("the run ended with %v, want a failure", err)
 	}
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := failed.Details(&result); err != nil || result.Failure == nil {
 		r.t.Fatalf("the run failed without a reason: %v", err)
 	}
@@ -52,7 +52,7 @@ func TestRetriesAreCountedAcrossWorkers(t *testing.T) {
 		}, graphadapter.RetryPolicy{InitialInterval: time.Second, BackoffFactor: 1, NoJitter: true, MaxAttempts: 3})
 	}
 	_, stop := r.work(worker("first"))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-failed
 	stop()
 	r.work(worker("second"))
@@ -82,7 +82,7 @@ func TestARepeatedAttemptFindsItsLedger(t *testing.T) {
 		}
 		return logs("done"), nil
 	}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true}))
-	r.log(r.start(workflows.GraphInput{Graph: "one"}))
+	r.log(r.start(protocol.GraphInput{Graph: "one"}))
 	if made := calls.list(); len(made) != 1 {
 		t.Errorf("over %d attempts the call was made %d times", len(attempts.list()), len(made))
 	}
@@ -97,7 +97,7 @@ func TestANodesOwnCancellationIsAFailure(t *testing.T) {
 			attempts.add(task.Info().Attempt)
 			return pregel.Command{}, fmt.Errorf("call: %w", own)
 		}, every(time.Millisecond, 2)))
-		if failure := r.failureOf(r.start(workflows.GraphInput{Graph: "one"})); failure.Type != kind {
+		if failure := r.failureOf(r.start(protocol.GraphInput{Graph: "one"})); failure.Type != kind {
 			t.Errorf("the failure is %+v", failure)
 		}
 		if got := attempts.list(); !reflect.DeepEqual(got, []int{1, 2}) {
@@ -116,7 +116,7 @@ func TestAnErrorOfAnySizeIsRetried(t *testing.T) {
 		}
 		return logs("done"), nil
 	}, every(time.Millisecond, 2)))
-	if log := r.log(r.start(workflows.GraphInput{Graph: "one"})); log != `["done"]` {
+	if log := r.log(r.start(protocol.GraphInput{Graph: "one"})); log != `["done"]` {
 		t.Errorf("the run ended with %s", log)
 	}
 	if got := attempts.list(); !reflect.DeepEqual(got, []int{1, 2}) {
@@ -131,7 +131,7 @@ func TestCancellationEndsAWait(t *testing.T) {
 	r.work(one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
 		return pregel.Command{}, errors.New("not yet")
 	}, every(time.Hour, 2)), nested(nil, every(time.Hour, 2)))
-	for _, run := range []client.WorkflowRun{r.start(workflows.GraphInput{Graph: "one"}), r.task("nested", retryTask(1))} {
+	for _, run := range []client.WorkflowRun{r.start(protocol.GraphInput{Graph: "one"}), r.task("nested", retryTask(1))} {
 		r.lastFailure(run, graphadapter.NodeRetryType)
 		if err := r.client.CancelWorkflow(r.ctx, run.GetID(), ""); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestAResultTooLargeToStoreFailsTheNode(t *testing.T) {
 	r.work(one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
 		return logs(strings.Repeat("x", 2<<20)), nil
 	}))
-	failure := r.failureOf(r.start(workflows.GraphInput{Graph: "one"}))
+	failure := r.failureOf(r.start(protocol.GraphInput{Graph: "one"}))
 	if failure.Type != "PayloadTooLarge" || failure.Node != "work" || !strings.Contains(failure.Message, "write a reference") {
 		t.Errorf("the failure is %+v", failure)
 	}
@@ -167,7 +167,7 @@ func TestAnUnservedNodeWaitsForItsWorker(t *testing.T) {
 	}, graphadapter.RetryPolicy{MaxAttempts: 1})
 	older := &graphadapter.Graph{Spec: whole.Spec, Nodes: map[string]graphadapter.Node{}}
 	_, stop := r.work(older)
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	r.pending(run, "the task given back", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 		for _, a := range d.GetPendingActivities() {
 			if a.GetLastFailure().GetApplicationFailureInfo().GetType() == graphadapter.NodeUnservedType {
@@ -207,14 +207,14 @@ func TestATaskThatKeepsLosingItsWorkersAsksAPerson(t *testing.T) {
 				return logs("done"), memo(ctx, task, "paid", calls)
 			}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true, MaxAttempts: 100}))
 			ready.Done()
-			run := r.start(workflows.GraphInput{Graph: "one"})
+			run := r.start(protocol.GraphInput{Graph: "one"})
 			q := r.question(run)
 			if !strings.Contains(string(q.Value), "10 workers in a row") || q.Node != "work" {
 				t.Errorf("the question is %+v", q)
 			}
 			well.Store(true)
-			err := r.client.SignalWorkflow(r.ctx, run.GetID(), "", workflows.SignalResume,
-				workflows.ResumeRequest{ID: "a", Question: q.ID, Value: pregel.Value(answer)})
+			err := r.client.SignalWorkflow(r.ctx, run.GetID(), "", protocol.SignalResume,
+				protocol.ResumeRequest{ID: "a", Question: q.ID, Value: pregel.Value(answer)})
 			if err != nil {
 				t.Fatal(err)
 			}

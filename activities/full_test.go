@@ -15,7 +15,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // manyWriters is a superstep of n tasks of "work", each by a Send of its own, with an effect that anybody may call.
@@ -70,7 +70,7 @@ func TestManyTasksWithFullLedgers(t *testing.T) {
 		}
 		return logs("done"), nil
 	}))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	stored, pending := 0, 0
 	awaitLong(t, busyPatience, "every ledger to be full", func() bool {
 		d, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), run.GetRunID())
@@ -124,19 +124,19 @@ func TestAFailedRunKeepsManyLedgers(t *testing.T) {
 	}
 	g.Effects["pay"] = pay
 	r.work(g)
-	run := r.start(workflows.GraphInput{Graph: "one", Durability: graphadapter.DurabilityExit})
+	run := r.start(protocol.GraphInput{Graph: "one", Durability: graphadapter.DurabilityExit})
 	var failed *temporal.ApplicationError
 	if err := run.Get(r.ctx, nil); !errors.As(err, &failed) {
 		t.Fatalf("the run ended with %v", err)
 	}
-	var left workflows.GraphResult
+	var left protocol.GraphResult
 	if err := failed.Details(&left); err != nil || left.State == nil {
 		t.Fatalf("what the run left: %s %v", left.Error, err)
 	}
 	broken.Store(false)
 	again, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: run.GetID(), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
-	}, workflows.GraphWorkflow, workflows.GraphInput{Graph: "one", Spec: left.Spec, State: left.State, Suspect: true})
+	}, protocol.GraphWorkflow, protocol.GraphInput{Graph: "one", Spec: left.Spec, State: left.State, Suspect: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestHandlersContextsAndDrains go through the activity.
@@ -48,7 +48,7 @@ func TestAHandlerTakesOverOnAnotherWorker(t *testing.T) {
 		return logs("mended: " + why.Message), nil
 	}}
 	_, stop := r.work(older)
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	r.lastFailure(run, graphadapter.NodeUnservedType)
 	stop()
 	r.work(whole)

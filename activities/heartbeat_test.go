@@ -14,7 +14,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // memo makes a memoised call that returns its name.
@@ -50,7 +50,7 @@ func TestHeartbeatsAreSentForWhatMustLast(t *testing.T) {
 			}
 			return logs("done"), nil
 		}))
-		if log := r.log(r.start(workflows.GraphInput{Graph: "one", Durability: c.mode})); log != `["done"]` {
+		if log := r.log(r.start(protocol.GraphInput{Graph: "one", Durability: c.mode})); log != `["done"]` {
 			t.Errorf("%s: the run ended with %s", c.mode, log)
 		}
 		if got := l.count(); got != c.want || len(calls.list()) != c.calls {
@@ -76,7 +76,7 @@ func TestALongNodeBeats(t *testing.T) {
 				<-release
 				return logs("done"), nil
 			}))
-			run := r.start(workflows.GraphInput{Graph: "one", Durability: mode})
+			run := r.start(protocol.GraphInput{Graph: "one", Durability: mode})
 			await(t, "a heartbeat", func() bool { return l.count() > 1 }, func() any { return l.count() })
 			close(release)
 			r.log(run)
@@ -106,7 +106,7 @@ func TestCancellationReachesTheNode(t *testing.T) {
 		causes <- context.Cause(ctx)
 		return pregel.Command{}, context.Cause(ctx)
 	}))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-started
 	if err := r.client.CancelWorkflow(r.ctx, run.GetID(), ""); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestCancellationReachesTheNode(t *testing.T) {
 	if cause := <-causes; !errors.As(cause, new(*temporal.CanceledError)) {
 		t.Errorf("the node was told %v", cause)
 	}
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := cancelled.Details(&result); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestAFencedExecutionStops(t *testing.T) {
 		after <- []error{context.Cause(ctx), memo(ctx, task, "late", calls), memo(context.WithoutCancel(ctx), task, "careless", calls)}
 		return logs("lost"), nil
 	}))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-started
 	d, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), "")
 	if err != nil {
@@ -182,7 +182,7 @@ func TestALostLineStopsTheNode(t *testing.T) {
 	}, graphadapter.RetryPolicy{MaxAttempts: 1})
 	l, _ := r.work(g)
 	l.cutOff(status.Error(codes.Unavailable, "no line"))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-started
 	if cause := <-causes; !errors.Is(cause, graphadapter.ErrFenced) {
 		t.Errorf("the node was told %v", cause)
@@ -199,9 +199,9 @@ func TestALostLineStopsTheNode(t *testing.T) {
 // TestAServerThatIsSlowIsNoFailure of the node that waits for it to store something, in an activity of its own and in a
 // segment: a heartbeat without an answer is sent again.
 func TestAServerThatIsSlowIsNoFailure(t *testing.T) {
-	for name, in := range map[string]workflows.GraphInput{
+	for name, in := range map[string]protocol.GraphInput{
 		"activity": {Graph: "one"},
-		"segment":  {Graph: "one", Segments: true, Fused: true},
+		"segment":  {Graph: "one", Fused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestWhatALostTaskStoredIsKnown: the server cancels an activity between two attempts at once, and forgets what it stored.
@@ -22,20 +22,19 @@ import (
 func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		in      workflows.GraphInput
+		in      protocol.GraphInput
 		unheard bool // no heartbeat of the lost worker gets through
-		mode    workflows.CancelMode
+		mode    protocol.CancelMode
 		state   string // of the effect in the end, "" for one that nobody knows
 		problem bool
 	}{
-		{"keep", workflows.GraphInput{}, false, workflows.CancelKeep, "committed", false},
-		{"drop", workflows.GraphInput{}, false, workflows.CancelDrop, "committed", false},
-		{"compensate", workflows.GraphInput{}, false, workflows.CancelCompensate, "compensated", false},
-		{"compensate fused", workflows.GraphInput{Fused: true, Segments: true}, false, workflows.CancelCompensate, "compensated", false},
-		{"compensate async", workflows.GraphInput{Durability: graphadapter.DurabilityAsync}, false, workflows.CancelCompensate, "compensated", true},
-		{"compensate exit", workflows.GraphInput{Durability: graphadapter.DurabilityExit}, false, workflows.CancelCompensate, "", true},
-		{"compensate async segment", workflows.GraphInput{Durability: graphadapter.DurabilityAsync, Segments: true}, true, workflows.CancelCompensate, "", true},
-		{"compensate exit segment", workflows.GraphInput{Durability: graphadapter.DurabilityExit, Segments: true}, false, workflows.CancelCompensate, "", true},
+		{"keep", protocol.GraphInput{}, false, protocol.CancelKeep, "committed", false},
+		{"drop", protocol.GraphInput{}, false, protocol.CancelDrop, "committed", false},
+		{"compensate", protocol.GraphInput{}, false, protocol.CancelCompensate, "compensated", false},
+		{"compensate fused", protocol.GraphInput{Fused: true}, false, protocol.CancelCompensate, "compensated", false},
+		{"compensate async", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, false, protocol.CancelCompensate, "compensated", true},
+		{"compensate async unheard", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, true, protocol.CancelCompensate, "", true},
+		{"compensate exit", protocol.GraphInput{Durability: graphadapter.DurabilityExit}, false, protocol.CancelCompensate, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +51,7 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 			}
 			lose := r.workOn(lost, g, worker.Options{WorkerStopTimeout: time.Millisecond})
 			in := c.in
-			in.Graph, in.ReadsStored = "undoable", true
+			in.Graph = "undoable"
 			run := r.start(in)
 			<-called
 			if in.Durability == graphadapter.DurabilityAsync && !c.unheard {
@@ -66,7 +65,7 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 			})
 			r.workOn(newLine(), g, worker.Options{LocalActivityWorkerOnly: true}) // nobody takes the task
 			r.cancel(run, c.mode)
-			if c.mode == workflows.CancelCompensate {
+			if c.mode == protocol.CancelCompensate {
 				r.pending(run, "the task is cancelled", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 					a := d.GetPendingActivities()
 					return len(a) == 1 && a[0].GetActivityType().GetName() == graphadapter.StandingActivity
@@ -164,10 +163,10 @@ func (r *rig) workOn(l *line, g *graphadapter.Graph, options worker.Options) (lo
 }
 
 // cancel cancels a run as a client does.
-func (r *rig) cancel(run client.WorkflowRun, mode workflows.CancelMode) {
+func (r *rig) cancel(run client.WorkflowRun, mode protocol.CancelMode) {
 	r.t.Helper()
-	err := r.client.SignalWorkflow(r.ctx, run.GetID(), run.GetRunID(), workflows.SignalCancel,
-		workflows.CancelRequest{ID: "c", Mode: mode})
+	err := r.client.SignalWorkflow(r.ctx, run.GetID(), run.GetRunID(), protocol.SignalCancel,
+		protocol.CancelRequest{ID: "c", Mode: mode})
 	if err == nil {
 		err = r.client.CancelWorkflow(r.ctx, run.GetID(), run.GetRunID())
 	}

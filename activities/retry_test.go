@@ -10,7 +10,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // nested is a graph whose only node, "sub", runs the graph "one" again as its policy says.
@@ -62,7 +62,7 @@ func TestASubgraphIsRunOn(t *testing.T) {
 			}
 			return logs("done"), nil
 		}, every(10*time.Millisecond, 3)))
-		run := r.start(workflows.GraphInput{Graph: "nested"})
+		run := r.start(protocol.GraphInput{Graph: "nested"})
 		if fails == 3 {
 			if failure := r.failureOf(run); failure.Message != ends || failure.Node != "work" {
 				t.Errorf("the failure is %+v", failure)

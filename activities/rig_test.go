@@ -22,7 +22,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // patience bounds every wait of a test.
@@ -181,15 +181,15 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 }
 
 // start starts a run of a new thread.
-func (r *rig) start(in workflows.GraphInput) client.WorkflowRun {
+func (r *rig) start(in protocol.GraphInput) client.WorkflowRun {
 	r.t.Helper()
 	if in.Input.Value == nil {
 		in.Input = pregel.Input{Value: pregel.Value(`{}`)}
 	}
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: testserver.Queue(r.t), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
-		Memo: map[string]any{workflows.MemoGraph: in.Graph},
-	}, workflows.GraphWorkflow, in)
+		Memo: map[string]any{protocol.MemoGraph: in.Graph},
+	}, protocol.GraphWorkflow, in)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func (r *rig) outcome(run client.WorkflowRun) pregel.Outcome {
 // log waits for a run's end and returns what its nodes wrote.
 func (r *rig) log(run client.WorkflowRun) string {
 	r.t.Helper()
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := run.Get(r.ctx, &result); err != nil {
 		r.t.Fatal(err)
 	}
@@ -256,9 +256,9 @@ func (r *rig) pending(run client.WorkflowRun, what string, wanted func(*workflow
 // question waits for a run's question.
 func (r *rig) question(run client.WorkflowRun) pregel.OpenQuestion {
 	r.t.Helper()
-	var s workflows.State
+	var s protocol.State
 	await(r.t, "the question", func() bool {
-		v, err := r.client.QueryWorkflow(r.ctx, run.GetID(), run.GetRunID(), workflows.QueryState)
+		v, err := r.client.QueryWorkflow(r.ctx, run.GetID(), run.GetRunID(), protocol.QueryState)
 		return err == nil && v.Get(&s) == nil && len(s.Questions) > 0
 	}, func() any { return s })
 	return s.Questions[0]

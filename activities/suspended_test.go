@@ -12,7 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // operator changes the one pending activity of a run from outside.
@@ -66,7 +66,7 @@ func (r *rig) suspends(stop func(client.WorkflowRun), causes ...error) []graphad
 		told <- context.Cause(ctx)
 		return pregel.Command{}, errors.New("it was stopped in the middle")
 	}))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	for i, want := range causes {
 		<-started
 		stop(run)

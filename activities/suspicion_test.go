@@ -11,7 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // outside has what was written to it, and counts how often.
@@ -83,14 +83,14 @@ func (o *outside) writers(lookup bool, fails func() error, after func(context.Co
 func TestWhatALostSegmentDidIsLookedUp(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		mode      workflows.GraphInput
+		mode      protocol.GraphInput
 		lookup    bool // the first write can be looked up
 		fails     bool // the first node fails in later executions
 		terminate bool
 	}{
-		{"a doubt", workflows.GraphInput{Durability: graphadapter.DurabilityExit}, false, false, false},
-		{"a failure", workflows.GraphInput{Durability: graphadapter.DurabilityExit}, true, true, false},
-		{"a termination", workflows.GraphInput{Fused: true}, true, false, true},
+		{"a doubt", protocol.GraphInput{Durability: graphadapter.DurabilityExit}, false, false, false},
+		{"a failure", protocol.GraphInput{Durability: graphadapter.DurabilityExit}, true, true, false},
+		{"a termination", protocol.GraphInput{Fused: true}, true, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +116,7 @@ func TestWhatALostSegmentDidIsLookedUp(t *testing.T) {
 			})
 			line, _ = r.work(g)
 			in := c.mode
-			in.Graph, in.Segments = "writers", true
+			in.Graph = "writers"
 			run := r.start(in)
 			<-lost
 			if c.terminate {
@@ -131,7 +131,7 @@ func TestWhatALostSegmentDidIsLookedUp(t *testing.T) {
 			}
 			if !c.lookup {
 				q := r.question(run)
-				err := r.client.SignalWorkflow(r.ctx, run.GetID(), "", workflows.SignalResume, workflows.ResumeRequest{ID: "r",
+				err := r.client.SignalWorkflow(r.ctx, run.GetID(), "", protocol.SignalResume, protocol.ResumeRequest{ID: "r",
 					Question: q.ID, Value: pregel.Value(`{"action":"done","receipt":"seen by ann"}`)})
 				if err != nil {
 					t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // large makes a memoised call with a result of that many bytes.
@@ -47,7 +47,7 @@ func TestALedgerLargerThanItsHeartbeats(t *testing.T) {
 				}
 				return logs("done"), nil
 			}))
-			run := r.start(workflows.GraphInput{Graph: "one", Durability: mode})
+			run := r.start(protocol.GraphInput{Graph: "one", Durability: mode})
 			if log := r.log(run); log != `["done"]` {
 				t.Errorf("the run ended with %s", log)
 			}
@@ -76,7 +76,7 @@ func TestWhatAFailedAttemptDidOutlastsACancelledWait(t *testing.T) {
 		}
 		return pregel.Command{}, errors.New("after paying")
 	}, every(time.Hour, 2)))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	r.pending(run, "the wait", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 		for _, a := range d.GetPendingActivities() {
 			if a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetAttempt() > 1 {
@@ -97,9 +97,9 @@ func TestWhatAFailedAttemptDidOutlastsACancelledWait(t *testing.T) {
 // cancelled waits for a run's cancelled end and returns what it left.
 func (r *rig) cancelled(run interface {
 	Get(context.Context, any) error
-}) workflows.GraphResult {
+}) protocol.GraphResult {
 	r.t.Helper()
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	var cancelled *temporal.CanceledError
 	if err := run.Get(r.ctx, nil); !errors.As(err, &cancelled) {
 		r.t.Fatalf("the run ended with %v, want cancelled", err)
@@ -130,7 +130,7 @@ func TestAWorkerThatStopsHandsOverWhatWasDone(t *testing.T) {
 		}, graphadapter.RetryPolicy{MaxAttempts: 1})
 	}
 	_, stop := r.work(node(true))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-begun
 	stop()
 	r.work(node(false))
@@ -156,7 +156,7 @@ func TestALostWorkersLedgerIsReadWhenTheRunIsCancelled(t *testing.T) {
 		<-release // frozen: it does not hear of its end
 		return logs("too late"), nil
 	}))
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-begun
 	l.freeze()
 	if err := r.client.CancelWorkflow(r.ctx, run.GetID(), ""); err != nil {
@@ -184,7 +184,7 @@ func TestATaskKeepsItsThreadsKeys(t *testing.T) {
 			return pregel.Value(fmt.Sprintf(`"rf-%d"`, calls.add(key))), nil
 		}}}
 	r.work(g)
-	run := r.start(workflows.GraphInput{Graph: "one"})
+	run := r.start(protocol.GraphInput{Graph: "one"})
 	if log := r.log(run); log != `["rf-1","rf-1","rf-1"]` || len(calls.list()) != 1 {
 		t.Errorf("after %d calls: %s", len(calls.list()), log)
 	}

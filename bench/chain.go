@@ -12,7 +12,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/heaproom"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -119,7 +119,7 @@ func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
 		if err != nil {
 			return "", err
 		}
-		var result workflows.GraphResult
+		var result protocol.GraphResult
 		if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
 			return "", err
 		}

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 const loopName = "loop"
@@ -52,7 +52,7 @@ func (c *chainRuns) runLoop(ctx context.Context, req superstep.StartRequest) (tr
 		if err != nil {
 			return "", err
 		}
-		var result workflows.GraphResult
+		var result protocol.GraphResult
 		if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
 			return "", err
 		}

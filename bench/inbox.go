@@ -13,7 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -121,10 +121,10 @@ func (b *bench) letWait(ctx context.Context, c client.Client, service *superstep
 	go func() { served <- w.Run(serving) }()
 	err = startRefunds(ctx, service, b.waiting)
 	if err == nil {
-		err = awaitCount(ctx, c, workflows.AttributeQuestions+" > 0", b.waiting)
+		err = awaitCount(ctx, c, protocol.AttributeQuestions+" > 0", b.waiting)
 	}
 	if err == nil {
-		err = awaitCount(ctx, c, workflows.AttributeStatus+" = '"+workflows.StatusPaused+"'", b.waiting/10)
+		err = awaitCount(ctx, c, protocol.AttributeStatus+" = '"+protocol.StatusPaused+"'", b.waiting/10)
 	}
 	stop()
 	return errors.Join(err, <-served)

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/job"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -120,7 +121,7 @@ func alternateJobs(ctx context.Context, c client.Client, rounds int) (led, bare 
 func startJob(ctx context.Context, c client.Client) (client.WorkflowRun, error) {
 	id := uuid.NewString()
 	return c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: job.WorkflowID(id), TaskQueue: graphQueue, WorkflowTaskTimeout: 3 * time.Second},
-		workflows.LeaderWorkflow, workflows.LeaderInput{Leader: jobLeader,
+		protocol.LeaderWorkflow, protocol.LeaderInput{Leader: jobLeader,
 			Job: job.Job{ID: id, Goal: "nothing", Policy: job.Policy{MaxParallel: jobParallel}}})
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // BenchmarkFusedSteps is what 1,000 fused supersteps cost besides the one activity that runs them: in its worker, and where
@@ -31,7 +31,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	before := map[graphadapter.Durability]int{graphadapter.DurabilityAsync: workflows.CarriedLines, graphadapter.DurabilityExit: 1}
+	before := map[graphadapter.Durability]int{graphadapter.DurabilityAsync: protocol.CarriedLines, graphadapter.DurabilityExit: 1}
 	request := func(mode graphadapter.Durability) *graphadapter.SegmentRequest {
 		return &graphadapter.SegmentRequest{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10,
 			Pack: true, MarkBefore: before[mode]}

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -157,7 +157,7 @@ func (r *stateRuns) graph(ctx context.Context, queue string) (t trip, err error)
 	if err != nil {
 		return t, err
 	}
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := r.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
 		return t, err
 	}

@@ -11,7 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // refusal is a command line that is refused, with the exit code and what the one line says.
@@ -153,7 +153,7 @@ func (r *rig) ofSpec(graph string, spec *pregel.Spec) (thread string) {
 	r.t.Helper()
 	thread = testserver.Queue(r.t)
 	_, err := r.temporal.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{ID: thread, TaskQueue: r.queue,
-		Memo: map[string]any{workflows.MemoGraph: graph}}, workflows.GraphWorkflow, workflows.GraphInput{Graph: graph, Spec: spec,
+		Memo: map[string]any{protocol.MemoGraph: graph}}, protocol.GraphWorkflow, protocol.GraphInput{Graph: graph, Spec: spec,
 		Input: pregel.Input{Value: encode(r.t, r.steered())}})
 	require.NoError(r.t, err)
 	return thread

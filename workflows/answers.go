@@ -10,54 +10,55 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
+	"superstep.dev/workflows/protocol"
 )
 
 // onResume takes in an answer that the validator let through. It is durable now: the run goes on with it when its
 // superstep waits.
-func (r *run) onResume(ctx workflow.Context, req ResumeRequest) (ResumeReply, error) {
+func (r *run) onResume(ctx workflow.Context, req protocol.ResumeRequest) (protocol.ResumeReply, error) {
 	if reply, ok := r.resumed(req); ok {
 		return reply, nil
 	}
 	if done, ok := r.repeated(req); ok { // by signal
-		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+		return protocol.ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
 	}
 	if r.gated(req) {
 		return r.resumeGated(ctx, req)
 	}
 	by, err := r.proven(ctx, r.answerRequest(req))
 	if err != nil {
-		return ResumeReply{}, err
+		return protocol.ResumeReply{}, err
 	}
 	req.By = by.Name()
-	r.auditAnswers(ctx, by, req.answers())
-	reply := ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.answers()), Call: req.Call}
+	r.auditAnswers(ctx, by, req.All())
+	reply := protocol.ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.All()), Call: req.Call}
 	r.inbox.updates = append(r.inbox.updates, req)
-	r.inbox.took(UpdateResume, req.ID, reply)
+	r.inbox.took(protocol.UpdateResume, req.ID, reply)
 	return reply, nil
 }
 
 // resumed finds the outcome of a request by update that was taken before.
-func (r *run) resumed(req ResumeRequest) (reply ResumeReply, ok bool) {
-	ok = r.inbox.again(UpdateResume, req.ID, &reply)
+func (r *run) resumed(req protocol.ResumeRequest) (reply protocol.ResumeReply, ok bool) {
+	ok = r.inbox.again(protocol.UpdateResume, req.ID, &reply)
 	reply.Repeated = ok && isRepeat(req.Call, reply.Call)
 	return reply, ok
 }
 
 // answerRequest is an answer to what asks for no approval, as the gate is asked about it.
-func (r *run) answerRequest(req ResumeRequest) request {
+func (r *run) answerRequest(req protocol.ResumeRequest) request {
 	return request{Control: approval.Control{Op: approval.OpResume, On: req.Question}, by: req.By, token: req.Token,
 		still: func() error { return r.refusal(req) }}
 }
 
 // unprovenAnswer refuses in a validator an answer that takes a token for control. Approvals take tokens of their own, and
 // are not answered together with what asks for none.
-func (r *run) unprovenAnswer(req ResumeRequest) error {
+func (r *run) unprovenAnswer(req protocol.ResumeRequest) error {
 	gated := len(r.gatedAnswers(req))
 	switch {
 	case gated == 0:
 		return r.unproven(approval.OpResume, req.Token)
-	case gated < len(req.answers()) && r.governs != nil && r.governs():
-		return refuse(ErrTypeBadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
+	case gated < len(req.All()) && r.governs != nil && r.governs():
+		return refuse(protocol.ErrTypeBadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func (r *run) unprovenAnswer(req ResumeRequest) error {
 func (r *run) receiveSignals(ctx workflow.Context) {
 	channel := resumeSignals(ctx)
 	for {
-		var req ResumeRequest
+		var req protocol.ResumeRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
@@ -78,7 +79,7 @@ func (r *run) receiveSignals(ctx workflow.Context) {
 }
 
 func resumeSignals(ctx workflow.Context) workflow.ReceiveChannel {
-	return workflow.GetSignalChannelWithOptions(ctx, SignalResume,
+	return workflow.GetSignalChannelWithOptions(ctx, protocol.SignalResume,
 		workflow.SignalChannelOptions{Description: "Answers a question without waiting for the reply."})
 }
 
@@ -86,7 +87,7 @@ func resumeSignals(ctx workflow.Context) workflow.ReceiveChannel {
 func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel) {
 	defer r.auditRefusals(ctx, false)
 	for {
-		var req ResumeRequest
+		var req protocol.ResumeRequest
 		switch {
 		case len(r.inbox.unread) > 0:
 			req = r.inbox.unread[0]
@@ -104,14 +105,14 @@ func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel)
 // signalsAtOnce is how many signals are read before other coroutines have a turn: see deliveriesAtOnce.
 const signalsAtOnce = 100
 
-func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
+func (r *run) readSignal(ctx workflow.Context, req protocol.ResumeRequest) {
 	if err := r.refusal(req); err != nil { // which bounds it before anything else looks at it
-		r.inbox.refuse(Refused{Question: named(req.Question), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{Question: named(req.Question), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		r.refuseReply(refusalOf(named(req.Question), err), 1)
 		workflow.GetLogger(ctx).Warn("answer by signal refused", "question", named(req.Question), "reason", err.Error())
 		return
 	}
-	if _, ok := r.repeated(req); ok || r.inbox.again(UpdateResume, req.ID, nil) {
+	if _, ok := r.repeated(req); ok || r.inbox.again(protocol.UpdateResume, req.ID, nil) {
 		return
 	}
 	if r.gated(req) {
@@ -120,17 +121,17 @@ func (r *run) readSignal(ctx workflow.Context, req ResumeRequest) {
 	}
 	by, err := r.provenSignal(ctx, r.answerRequest(req))
 	if err != nil {
-		r.inbox.refuse(Refused{Question: named(req.Question), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{Question: named(req.Question), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
 	req.By = by.Name()
-	r.auditAnswers(ctx, by, req.answers())
-	r.accept(ctx, req.ID, req.answers())
+	r.auditAnswers(ctx, by, req.All())
+	r.accept(ctx, req.ID, req.All())
 	r.inbox.signals = append(r.inbox.signals, req)
 }
 
 // named is a name that somebody sent, as far as it is repeated.
-func named(s string) string { return clip.Text(s, maxNameBytes) }
+func named(s string) string { return clip.Text(s, protocol.MaxNameBytes) }
 
 // accept notes answers as given, and returns the node that asked the last of them.
 func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answer) string {
@@ -142,60 +143,60 @@ func (r *run) accept(ctx workflow.Context, request string, answers []pregel.Answ
 				node = q.Node
 			}
 		}
-		r.inbox.note(Answered{Question: a.QuestionID, Node: node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
+		r.inbox.note(protocol.Answered{Question: a.QuestionID, Node: node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
 	}
 	return node
 }
 
 // repeated finds a request that was taken before under the same id: it gets the same outcome again.
-func (r *run) repeated(req ResumeRequest) (Answered, bool) {
+func (r *run) repeated(req protocol.ResumeRequest) (protocol.Answered, bool) {
 	if req.ID == "" {
-		return Answered{}, false
+		return protocol.Answered{}, false
 	}
-	for _, given := range req.answers() {
+	for _, given := range req.All() {
 		for _, a := range r.inbox.answered {
 			if a.RequestID == req.ID && a.Question == given.QuestionID {
 				return a, true
 			}
 		}
 	}
-	return Answered{}, false
+	return protocol.Answered{}, false
 }
 
 // refusal says why a request cannot be taken; nil means it can. It changes nothing.
-func (r *run) refusal(req ResumeRequest) error {
-	answers := req.answers()
+func (r *run) refusal(req protocol.ResumeRequest) error {
+	answers := req.All()
 	if err := boundedAnswers(req.ID, req.By, answers); err != nil {
 		return err
 	}
-	if len(req.Call) > maxNameBytes {
-		return refuse(ErrTypeBadAnswer, "the name of a call has at most %d bytes", maxNameBytes)
+	if len(req.Call) > protocol.MaxNameBytes {
+		return refuse(protocol.ErrTypeBadAnswer, "the name of a call has at most %d bytes", protocol.MaxNameBytes)
 	}
-	if req.tokenBytes() > maxTokenBytes {
-		return refuse(ErrTypeBadAnswer, "a token has at most %d bytes", maxTokenBytes)
+	if req.TokenBytes() > protocol.MaxTokenBytes {
+		return refuse(protocol.ErrTypeBadAnswer, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	}
 	if _, ok := r.repeated(req); ok {
 		return nil
 	}
 	if r.inbox.changing() {
-		return refuse(ErrTypeBusy, "the thread's state is being changed: look what it asks then")
+		return refuse(protocol.ErrTypeBusy, "the thread's state is being changed: look what it asks then")
 	}
 	if len(answers) == 0 && r.paused != nil {
-		return refuse(ErrTypeBusy, "%s", r.pausedBy())
+		return refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
 	}
 	if len(answers) == 0 {
-		if r.status == StatusStopped && !r.inbox.waiting() {
+		if r.status == protocol.StatusStopped && !r.inbox.waiting() {
 			return nil
 		}
-		return refuse(ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
+		return refuse(protocol.ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
 	}
 	if r.cancel.drops() {
-		return refuse(ErrTypeBusy, "the run is being cancelled, and what it asks is forgotten with its superstep")
+		return refuse(protocol.ErrTypeBusy, "the run is being cancelled, and what it asks is forgotten with its superstep")
 	}
 	open := r.asks()
 	for i, a := range answers {
 		if slices.ContainsFunc(answers[:i], func(b pregel.Answer) bool { return b.QuestionID == a.QuestionID }) {
-			return refuse(ErrTypeBadAnswer, "question %s is answered twice", a.QuestionID)
+			return refuse(protocol.ErrTypeBadAnswer, "question %s is answered twice", a.QuestionID)
 		}
 		if err := r.answerRefusal(open, a); err != nil {
 			return err
@@ -217,11 +218,11 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 	}
 	for _, a := range r.inbox.answered {
 		if a.Question == given.QuestionID {
-			return refuse(ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
+			return refuse(protocol.ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
 				a.At.UTC().Format(time.RFC3339))
 		}
 	}
-	return refuse(ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
+	return refuse(protocol.ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
 }
 
 // unfit refuses a value that is no answer to the question.
@@ -231,19 +232,19 @@ func unfit(q pregel.Question, value pregel.Value) error {
 		_, err = readReply(value)
 	}
 	if err != nil {
-		return refuse(ErrTypeBadAnswer, "%v", err)
+		return refuse(protocol.ErrTypeBadAnswer, "%v", err)
 	}
 	return nil
 }
 
 // eventOnly refuses an answer of a person to a wait for an event.
 func eventOnly(q pregel.OpenQuestion) error {
-	return refuse(ErrTypeBadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
+	return refuse(protocol.ErrTypeBadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
 }
 
 // gateOnly refuses an answer to an approval that comes with a run's input: it would pass no gate.
 func gateOnly(q pregel.OpenQuestion) error {
-	return refuse(ErrTypeNotAllowed, "%s of node %q asks for an approval: answer it with resume, while the run waits", q.ID, q.Node)
+	return refuse(protocol.ErrTypeNotAllowed, "%s of node %q asks for an approval: answer it with resume, while the run waits", q.ID, q.Node)
 }
 
 func byWhom(name string) string {

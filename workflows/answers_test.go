@@ -6,21 +6,21 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // asked starts a run of the approval graph and waits for its three questions.
-func asked(t *testing.T) (*rig, string, workflows.State) {
+func asked(t *testing.T) (*rig, string, protocol.State) {
 	t.Helper()
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	r.start(thread, workflows.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	r.start(thread, protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
 	return r, thread, r.asks(thread, 3)
 }
 
-func answer(id string, q pregel.OpenQuestion, value string) workflows.ResumeRequest {
-	return workflows.ResumeRequest{ID: id, Question: q.ID, Value: pregel.Value(value), By: "somebody"}
+func answer(id string, q pregel.OpenQuestion, value string) protocol.ResumeRequest {
+	return protocol.ResumeRequest{ID: id, Question: q.ID, Value: pregel.Value(value), By: "somebody"}
 }
 
 // TestRefusedAnswers: an update is told why, a signal finds the reason in the state. Neither changes anything.
@@ -36,18 +36,18 @@ func TestRefusedAnswers(t *testing.T) {
 	long := strings.Repeat("n", 257)
 	cases := []struct {
 		name, kind, reason string
-		req                workflows.ResumeRequest
+		req                protocol.ResumeRequest
 	}{
-		{"answered before", workflows.ErrTypeAnswered, "already answered by somebody", answer("second", one, `"no"`)},
-		{"no such question", workflows.ErrTypeUnknownQuestion, "is not open", workflows.ResumeRequest{ID: "third", Question: "q-nothing", Value: pregel.Value(`"x"`)}},
-		{"not of the type", workflows.ErrTypeBadAnswer, "does not fit", answer("fourth", two, `7`)},
-		{"too large", workflows.ErrTypeBadAnswer, "at most 262144 bytes", answer("fifth", two, large)},
-		{"a long name", workflows.ErrTypeBadAnswer, "names at most 256", workflows.ResumeRequest{ID: "sixth", Question: two.ID, Value: pregel.Value(`"x"`), By: long}},
-		{"a long question", workflows.ErrTypeBadAnswer, "at most", workflows.ResumeRequest{ID: "seventh", Question: strings.Repeat("q", 300), Value: pregel.Value(`"x"`)}},
-		{"nothing to pass", workflows.ErrTypeUnknownQuestion, "does not stand at a breakpoint", workflows.ResumeRequest{ID: "eighth"}},
-		{"twice", workflows.ErrTypeBadAnswer, "is answered twice", workflows.ResumeRequest{ID: "tenth", Answers: []pregel.Answer{
+		{"answered before", protocol.ErrTypeAnswered, "already answered by somebody", answer("second", one, `"no"`)},
+		{"no such question", protocol.ErrTypeUnknownQuestion, "is not open", protocol.ResumeRequest{ID: "third", Question: "q-nothing", Value: pregel.Value(`"x"`)}},
+		{"not of the type", protocol.ErrTypeBadAnswer, "does not fit", answer("fourth", two, `7`)},
+		{"too large", protocol.ErrTypeBadAnswer, "at most 262144 bytes", answer("fifth", two, large)},
+		{"a long name", protocol.ErrTypeBadAnswer, "names at most 256", protocol.ResumeRequest{ID: "sixth", Question: two.ID, Value: pregel.Value(`"x"`), By: long}},
+		{"a long question", protocol.ErrTypeBadAnswer, "at most", protocol.ResumeRequest{ID: "seventh", Question: strings.Repeat("q", 300), Value: pregel.Value(`"x"`)}},
+		{"nothing to pass", protocol.ErrTypeUnknownQuestion, "does not stand at a breakpoint", protocol.ResumeRequest{ID: "eighth"}},
+		{"twice", protocol.ErrTypeBadAnswer, "is answered twice", protocol.ResumeRequest{ID: "tenth", Answers: []pregel.Answer{
 			{QuestionID: two.ID, Value: pregel.Value(`"yes"`)}, {QuestionID: two.ID, Value: pregel.Value(`"no"`)}}}},
-		{"all or none", workflows.ErrTypeUnknownQuestion, "is not open", workflows.ResumeRequest{ID: "ninth", Answers: []pregel.Answer{
+		{"all or none", protocol.ErrTypeUnknownQuestion, "is not open", protocol.ResumeRequest{ID: "ninth", Answers: []pregel.Answer{
 			{QuestionID: two.ID, Value: pregel.Value(`"yes"`)}, {QuestionID: "q-nothing", Value: pregel.Value(`"yes"`)}}}},
 	}
 	for _, c := range cases {
@@ -63,10 +63,10 @@ func TestRefusedAnswers(t *testing.T) {
 		c.req.ID = "s-" + c.req.ID
 		r.signal(thread, c.req)
 	}
-	if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalResume, 42); err != nil { // junk stops nobody
+	if err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalResume, 42); err != nil { // junk stops nobody
 		t.Fatal(err)
 	}
-	now := r.until(thread, "the audit of refused signals", func(s workflows.State) bool { return len(s.Refused) == len(cases) })
+	now := r.until(thread, "the audit of refused signals", func(s protocol.State) bool { return len(s.Refused) == len(cases) })
 	for i, c := range cases {
 		got := now.Refused[i]
 		if !strings.Contains(got.Reason, c.reason) || got.At.IsZero() || len(got.By) > 256 || len(got.Question) > 256 {
@@ -93,7 +93,7 @@ func TestARequestCountsOnce(t *testing.T) {
 	if _, err := r.update(thread, answer("other", two, `"yes"`)); err != nil {
 		t.Fatal(err)
 	}
-	now := r.until(thread, "the second answer", func(s workflows.State) bool { return len(s.Answered) == 2 })
+	now := r.until(thread, "the second answer", func(s protocol.State) bool { return len(s.Answered) == 2 })
 	if len(now.Refused) != 0 {
 		t.Errorf("the repeated request was refused: %+v", now.Refused)
 	}
@@ -119,7 +119,7 @@ func oneOfThreeWins(t *testing.T) bool {
 	r := newRig(t)
 	stop := r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
 	s := r.asks(thread, 3)
 	stop()
 	one, two, three := questionOf(t, s, "one"), questionOf(t, s, "two"), questionOf(t, s, "three")
@@ -143,7 +143,7 @@ func oneOfThreeWins(t *testing.T) bool {
 		switch got := <-replies; {
 		case got.err == nil:
 			winner = got.id
-		case errorKind(got.err) == workflows.ErrTypeAnswered:
+		case errorKind(got.err) == protocol.ErrTypeAnswered:
 			refused++
 		default:
 			t.Fatal(got.err)
@@ -166,7 +166,7 @@ func oneOfThreeWins(t *testing.T) bool {
 	if _, err := r.update(thread, answer("c", two, `"2"`)); err != nil {
 		t.Fatal(err)
 	}
-	last := r.until(thread, "the third question", func(s workflows.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != two.ID })
+	last := r.until(thread, "the third question", func(s protocol.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != two.ID })
 	if _, err := r.update(thread, answer("d", last.Questions[0], `"3"`)); err != nil {
 		t.Fatal(err)
 	}
@@ -186,15 +186,15 @@ func TestAnswersReachTheirTaskWhileSiblingsRun(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "slow", Input: pregel.Input{Value: pregel.Value(`{}`)}})
-	s := r.until(thread, "the question", func(s workflows.State) bool { return len(s.Questions) == 1 })
-	if s.Status != workflows.StatusRunning {
+	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
+	if s.Status != protocol.StatusRunning {
 		t.Errorf("beside a running task the run is %s", s.Status)
 	}
 	if _, err := r.update(thread, answer("u", s.Questions[0], `"now"`)); err != nil {
 		t.Fatal(err)
 	}
-	r.until(thread, "the asker's end", func(s workflows.State) bool {
+	r.until(thread, "the asker's end", func(s protocol.State) bool {
 		for _, task := range s.Snapshot.Tasks {
 			if task.Name == "asker" {
 				return task.Done

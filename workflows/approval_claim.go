@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // claim keeps questions for those who are answering them while their answers are verified.
@@ -19,13 +20,13 @@ type claim struct {
 }
 
 // gated reports whether a request answers a question that asks for an approval.
-func (r *run) gated(req ResumeRequest) bool { return len(r.gatedAnswers(req)) > 0 }
+func (r *run) gated(req protocol.ResumeRequest) bool { return len(r.gatedAnswers(req)) > 0 }
 
 // gatedAnswers are the request's answers to approvals that are open.
-func (r *run) gatedAnswers(req ResumeRequest) []pregel.Answer {
+func (r *run) gatedAnswers(req protocol.ResumeRequest) []pregel.Answer {
 	var out []pregel.Answer
 	open := r.unanswered()
-	for _, a := range req.answers() {
+	for _, a := range req.All() {
 		if slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == a.QuestionID && q.Approval != nil }) {
 			out = append(out, a)
 		}
@@ -35,13 +36,13 @@ func (r *run) gatedAnswers(req ResumeRequest) []pregel.Answer {
 
 // resumeGated takes in an answer by update to approvals. Nobody else answers them while it is verified; who comes
 // meanwhile waits, and is told then who has answered.
-func (r *run) resumeGated(ctx workflow.Context, req ResumeRequest) (ResumeReply, error) {
+func (r *run) resumeGated(ctx workflow.Context, req protocol.ResumeRequest) (protocol.ResumeReply, error) {
 	r.approvals.answering++
 	defer func() { r.approvals.answering-- }()
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the outcome is told also when the run is cancelled meanwhile
 	free := func() bool { return r.free(req) && !r.inbox.changing() && !r.approvals.closing }
 	if err := workflow.Await(ctx, free); err != nil {
-		return ResumeReply{}, err
+		return protocol.ResumeReply{}, err
 	}
 	if before, ok := r.resumed(req); ok {
 		return before, nil
@@ -49,7 +50,7 @@ func (r *run) resumeGated(ctx workflow.Context, req ResumeRequest) (ResumeReply,
 	if err := r.refusal(req); err != nil {
 		r.refuseReply(refusalOf(req.Question, err), 1)
 		r.auditRefusals(ctx, false)
-		return ResumeReply{}, err
+		return protocol.ResumeReply{}, err
 	}
 	v := []*verified{r.verifies(req)}
 	c := r.claim(v, req.By)
@@ -60,7 +61,7 @@ func (r *run) resumeGated(ctx workflow.Context, req ResumeRequest) (ResumeReply,
 	r.auditRefusals(ctx, false)
 	if err == nil && !reply.Repeated {
 		reply.Call = req.Call
-		r.inbox.took(UpdateResume, req.ID, reply)
+		r.inbox.took(protocol.UpdateResume, req.ID, reply)
 	}
 	if unsure != nil {
 		workflow.GetLogger(ctx).Error("an answer to an approval could not be verified", "question", req.Question, "error", unsure)
@@ -81,8 +82,8 @@ func (r *run) ungated(resume *pregel.Resume) error {
 }
 
 // free reports whether nobody is answering any of the request's questions at this moment.
-func (r *run) free(req ResumeRequest) bool {
-	return !slices.ContainsFunc(req.answers(), func(a pregel.Answer) bool { return r.claimOf(a.QuestionID) != nil })
+func (r *run) free(req protocol.ResumeRequest) bool {
+	return !slices.ContainsFunc(req.All(), func(a pregel.Answer) bool { return r.claimOf(a.QuestionID) != nil })
 }
 
 func (r *run) claimOf(question string) *claim {
@@ -129,8 +130,8 @@ func readReply(value pregel.Value) (approval.Reply, error) {
 	default:
 		return reply, fmt.Errorf("%q is no verdict: approve, reject or edit", named(string(reply.Verdict)))
 	}
-	if len(reply.Reason) > maxReasonBytes {
-		return reply, fmt.Errorf("a reason has at most %d bytes", maxReasonBytes)
+	if len(reply.Reason) > protocol.MaxReasonBytes {
+		return reply, fmt.Errorf("a reason has at most %d bytes", protocol.MaxReasonBytes)
 	}
 	return reply, nil
 }

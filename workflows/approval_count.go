@@ -13,26 +13,27 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // count takes in what a gate said of a request's answers: all of them count, or none. Those that decide, and its answers
 // to other questions, are for the engine, in into.
-func (r *run) count(ctx workflow.Context, v *verified, into *[]ResumeRequest) (ResumeReply, error) {
+func (r *run) count(ctx workflow.Context, v *verified, into *[]protocol.ResumeRequest) (protocol.ResumeReply, error) {
 	if err := r.refusal(v.req); err != nil { // what was open may not be any more
 		r.refuseReply(refusalOf(v.answers[0].QuestionID, err), 1)
-		return ResumeReply{}, err
+		return protocol.ResumeReply{}, err
 	}
 	if done, ok := r.repeated(v.req); ok {
-		return ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+		return protocol.ResumeReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
 	}
 	if refused, ok := r.disallowed(v); ok {
 		r.refuseReply(refused, 1)
-		return ResumeReply{}, refused.asError()
+		return protocol.ResumeReply{}, notCounted(refused)
 	}
-	reply := ResumeReply{Question: v.req.Question}
-	if rest := v.rest(); len(rest.answers()) > 0 {
-		r.auditAnswers(ctx, trail.Actor{Claimed: rest.By}, rest.answers())
-		reply.Node = r.accept(ctx, v.req.ID, rest.answers())
+	reply := protocol.ResumeReply{Question: v.req.Question}
+	if rest := v.rest(); len(rest.All()) > 0 {
+		r.auditAnswers(ctx, trail.Actor{Claimed: rest.By}, rest.All())
+		reply.Node = r.accept(ctx, v.req.ID, rest.All())
 		*into = append(*into, rest)
 	}
 	for i := range v.answers {
@@ -44,9 +45,9 @@ func (r *run) count(ctx workflow.Context, v *verified, into *[]ResumeRequest) (R
 }
 
 // rest is the request without its answers to approvals.
-func (v *verified) rest() ResumeRequest {
-	rest := ResumeRequest{ID: v.req.ID, By: v.req.By}
-	for _, a := range v.req.answers() {
+func (v *verified) rest() protocol.ResumeRequest {
+	rest := protocol.ResumeRequest{ID: v.req.ID, By: v.req.By}
+	for _, a := range v.req.All() {
 		if !slices.ContainsFunc(v.answers, func(g pregel.Answer) bool { return g.QuestionID == a.QuestionID }) {
 			rest.Answers = append(rest.Answers, a)
 		}
@@ -55,7 +56,7 @@ func (v *verified) rest() ResumeRequest {
 }
 
 // disallowed returns why a request's answers do not count, if they do not.
-func (r *run) disallowed(v *verified) (AnswerRefusal, bool) {
+func (r *run) disallowed(v *verified) (protocol.AnswerRefusal, bool) {
 	var here []string
 	for i, ruling := range v.rulings {
 		p := r.pending(v.answers[i].QuestionID)
@@ -67,15 +68,15 @@ func (r *run) disallowed(v *verified) (AnswerRefusal, bool) {
 		}
 		if !ruling.Allowed {
 			ruling.Params = nil
-			return AnswerRefusal{Question: v.answers[i].QuestionID, Ruling: ruling}, true
+			return protocol.AnswerRefusal{Question: v.answers[i].QuestionID, Ruling: ruling}, true
 		}
 		here = append(here, ruling.Token)
 	}
-	return AnswerRefusal{}, false
+	return protocol.AnswerRefusal{}, false
 }
 
 // vote counts one reply that a gate allowed.
-func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeRequest, reply *ResumeReply) {
+func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]protocol.ResumeRequest, reply *protocol.ResumeReply) {
 	question, o, given, ruling := v.answers[i].QuestionID, v.asked[i], v.replies[i], v.rulings[i]
 	p := r.pending(question)
 	by := cmp.Or(ruling.By, v.req.By)
@@ -98,9 +99,9 @@ func (r *run) vote(ctx workflow.Context, v *verified, i int, into *[]ResumeReque
 }
 
 // decided gives a decision to the task that asked.
-func (r *run) decided(ctx workflow.Context, request, by string, d approval.Decision, into *[]ResumeRequest) {
-	req := ResumeRequest{ID: request, Question: d.Question, Value: decisionValue(d), By: by}
-	r.accept(ctx, request, req.answers())
+func (r *run) decided(ctx workflow.Context, request, by string, d approval.Decision, into *[]protocol.ResumeRequest) {
+	req := protocol.ResumeRequest{ID: request, Question: d.Question, Value: decisionValue(d), By: by}
+	r.accept(ctx, request, req.All())
 	*into = append(*into, req)
 	r.settled(d.Question)
 }
@@ -114,23 +115,23 @@ func decisionValue(d approval.Decision) pregel.Value {
 }
 
 // refusalOf is why a request was refused before anybody verified it.
-func refusalOf(question string, err error) AnswerRefusal {
-	refused := AnswerRefusal{Question: question}
+func refusalOf(question string, err error) protocol.AnswerRefusal {
+	refused := protocol.AnswerRefusal{Question: question}
 	var typed *temporal.ApplicationError
 	if errors.As(err, &typed) {
 		refused.Reason = typed.Message()
-		if typed.Type() == ErrTypeBadAnswer {
+		if typed.Type() == protocol.ErrTypeBadAnswer {
 			refused.Code = approval.CodeMalformed
 		}
 	}
 	return refused
 }
 
-// asError is what who answered is told.
-func (a AnswerRefusal) asError() error {
+// notCounted is what who answered is told.
+func notCounted(a protocol.AnswerRefusal) error {
 	text := "the answer to question " + a.Question + " does not count"
 	if a.By != "" {
 		text += ", given by " + a.By
 	}
-	return temporal.NewNonRetryableApplicationError(text+": "+strings.TrimSuffix(a.Reason, "."), ErrTypeNotAllowed, nil, a)
+	return temporal.NewNonRetryableApplicationError(text+": "+strings.TrimSuffix(a.Reason, "."), protocol.ErrTypeNotAllowed, nil, a)
 }

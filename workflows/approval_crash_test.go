@@ -14,7 +14,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // cutLine is a worker's connection to the server. Once it is gone, nothing that the worker has done gets through, and it
@@ -83,7 +83,7 @@ func (k cutKeys) Verify(token string) (approval.Claims, error) {
 func TestApprovalOutlivesItsWorker(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		apart bool
+		apart bool // the gate is slow at first, so that an activity of its own asks again
 		cut   func() (*cutLine, approval.Keys)
 	}{
 		"while it verifies":           {false, cutVerifying},
@@ -95,12 +95,16 @@ func TestApprovalOutlivesItsWorker(t *testing.T) {
 			t.Parallel()
 			line, keys := c.cut()
 			r := newRig(t)
-			r.apart = c.apart
 			first := r.over(line)
 			first.gate = &approval.Gate{Keys: keys}
+			if c.apart {
+				slow := newStuckKeys(keys)
+				first.gate.Keys = slow
+				t.Cleanup(func() { close(slow.released) })
+			}
 			first.work(paymentGraph(payment()))
 			thread := r.queue
-			r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+			r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 			q := r.asks(thread, 1).Questions[0]
 			answered := make(chan error, 1)
 			go func() {
@@ -158,18 +162,23 @@ func (k notedKeys) Verify(token string) (approval.Claims, error) {
 	return k.plainKeys.Verify(token)
 }
 
-// stuckKeys answer the first question only when they are released.
+// stuckKeys answer the first question only when they are released, and the others as those keys do.
 type stuckKeys struct {
-	plainKeys
+	approval.Keys
 	asked    *atomic.Int32
 	released chan struct{}
+}
+
+func newStuckKeys(keys approval.Keys) stuckKeys {
+	return stuckKeys{Keys: keys, asked: &atomic.Int32{}, released: make(chan struct{})}
 }
 
 func (k stuckKeys) Verify(token string) (approval.Claims, error) {
 	if k.asked.Add(1) == 1 {
 		<-k.released
+		return plainKeys{}.Verify(token)
 	}
-	return k.plainKeys.Verify(token)
+	return k.Keys.Verify(token)
 }
 
 // TestApprovalByASlowGate: a gate that does not answer at once is asked again apart, and holds up neither the answer nor
@@ -177,12 +186,12 @@ func (k stuckKeys) Verify(token string) (approval.Claims, error) {
 func TestApprovalByASlowGate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	keys := stuckKeys{asked: &atomic.Int32{}, released: make(chan struct{})}
+	keys := newStuckKeys(plainKeys{})
 	r.gate = &approval.Gate{Keys: keys}
 	r.work(paymentGraph(payment()))
 	t.Cleanup(func() { close(keys.released) }) // before the worker ends
 	thread := r.queue
-	r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 	q := r.asks(thread, 1).Questions[0]
 	began := time.Now()
 	r.taken(thread, replied(t, thread, q, "ann", approves))

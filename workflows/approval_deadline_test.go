@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"superstep.dev/approval"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // within is an action that has to be decided in so many milliseconds.
@@ -40,7 +40,7 @@ func TestApprovalSilence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, thread, _ := pays(t, c.action, workflows.GraphInput{})
+			r, thread, _ := pays(t, c.action, protocol.GraphInput{})
 			if log := r.ended(thread); log != c.log {
 				t.Errorf("the run ended with %s, want %s", log, c.log)
 			}
@@ -51,7 +51,7 @@ func TestApprovalSilence(t *testing.T) {
 	}
 	t.Run("half a quorum", func(t *testing.T) {
 		t.Parallel()
-		r, thread, q := pays(t, half, workflows.GraphInput{})
+		r, thread, q := pays(t, half, protocol.GraphInput{})
 		if _, err := r.update(thread, replied(t, thread, q, "ann", approves)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,8 @@ func TestApprovalSilenceAsksOthers(t *testing.T) {
 	t.Parallel()
 	action := within(4000, approval.SilenceEscalate)
 	action.Approvers = []string{"ann"}
-	r, thread, q := pays(t, action, workflows.GraphInput{})
-	s := r.until(thread, "the escalation", func(s workflows.State) bool { return len(s.Approvals) == 1 && s.Approvals[0].Escalated })
+	r, thread, q := pays(t, action, protocol.GraphInput{})
+	s := r.until(thread, "the escalation", func(s protocol.State) bool { return len(s.Approvals) == 1 && s.Approvals[0].Escalated })
 	if p := s.Approvals[0]; strings.Join(p.Asked, " ") != "boss" || p.Due.IsZero() || len(s.Due) != 1 || !s.Due[0].At.Equal(p.Due) {
 		t.Errorf("asked now is %+v, due %+v", p, s.Due)
 	}
@@ -84,13 +84,13 @@ func TestApprovalSilenceAsksOthers(t *testing.T) {
 func TestApprovalSilencePauses(t *testing.T) {
 	t.Parallel()
 	action := within(300, approval.SilencePause)
-	r, thread, q := pays(t, action, workflows.GraphInput{})
+	r, thread, q := pays(t, action, protocol.GraphInput{})
 	s := r.paused(thread)
 	if !strings.Contains(s.Paused.Reason, q.ID) || len(s.Questions) != 1 || len(s.Due) != 0 {
 		t.Errorf("paused is %+v, asked %+v, due %+v", s.Paused, s.Questions, s.Due)
 	}
 	r.taken(thread, replied(t, thread, q, "ann", approves))
-	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "go on", Unpause: true}); err != nil {
+	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "go on", Unpause: true}); err != nil {
 		t.Fatal(err)
 	}
 	if log := r.ended(thread); !strings.Contains(log, "approve ann") {
@@ -109,7 +109,7 @@ func TestApprovalDeadlineStays(t *testing.T) {
 	r.gate = &approval.Gate{Keys: plainKeys{}}
 	stop := r.work(paymentGraph(action))
 	thread := r.queue
-	run := r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`), ContinueAt: &workflows.ContinueAt{Events: 1}})
+	run := r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`), ContinueAt: &protocol.ContinueAt{Events: 1}})
 	due := r.asks(thread, 1).Approvals[0].Due
 	r.continued(thread, run.GetRunID())
 	if now := r.asks(thread, 1).Approvals[0].Due; !now.Equal(due) {

@@ -1,12 +1,11 @@
 package workflows_test
 
 import (
-	"strings"
 	"testing"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestRecordApprovals records runs that ask for approvals: granted by two, edited and rejected, expired, and refused by signal.
@@ -17,13 +16,12 @@ func TestRecordApprovals(t *testing.T) {
 	recorded := func(name string, action approval.Action, life func(r *rig, thread string, q pregel.OpenQuestion)) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.apart = !strings.HasSuffix(name, "-here")
 			r.gate = &approval.Gate{Keys: plainKeys{}}
 			if name == "told" {
 				r.notifier = &recordingNotifier{}
 			}
 			r.work(paymentGraph(action))
-			r.start(name, workflows.GraphInput{Graph: "payment", Input: input(`{}`), Notices: r.notifier != nil})
+			r.start(name, protocol.GraphInput{Graph: "payment", Input: input(`{}`), Notices: r.notifier != nil})
 			life(r, name, r.asks(name, 1).Questions[0])
 			r.ended(name)
 			r.record(name, name)
@@ -36,10 +34,9 @@ func TestRecordApprovals(t *testing.T) {
 		r.signal(thread, replied(t, thread, q, "bob", approves))
 	}
 	recorded("approved-by-two", two, byTwo)
-	recorded("approved-by-two-here", two, byTwo)
 	recorded("approval-edited", payment(), func(r *rig, thread string, q pregel.OpenQuestion) {
 		r.taken(thread, replied(t, thread, q, "ann", `{"verdict":"edit","params":{"amount":500}}`))
-		next := r.until(thread, "the next question", func(s workflows.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID })
+		next := r.until(thread, "the next question", func(s protocol.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID })
 		r.taken(thread, replied(t, thread, next.Questions[0], "bob", rejects))
 	})
 	warned := within(1500, approval.SilenceEscalate)
@@ -51,7 +48,7 @@ func TestRecordApprovals(t *testing.T) {
 		for range 3 {
 			r.signal(thread, bad)
 		}
-		r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) > 0 })
+		r.until(thread, "the refusal", func(s protocol.State) bool { return len(s.Refused) > 0 })
 		if _, err := r.update(thread, bad); err == nil {
 			t.Error("junk was taken")
 		}
@@ -66,5 +63,4 @@ func TestRecordApprovals(t *testing.T) {
 		await(r.t, "the answer", func() bool { return len(heard.kinds()) == 3 }, func() any { return heard.kinds() })
 	})
 	recorded("approval-refused", payment(), refused)
-	recorded("approval-refused-here", payment(), refused)
 }

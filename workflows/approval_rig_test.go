@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // plainKeys take a token for what it says: its claims as JSON. Who signs what is tested where tokens are.
@@ -52,10 +53,10 @@ func actionOf(t *testing.T, q pregel.OpenQuestion) approval.Action {
 }
 
 // replied answers a question by somebody, with a token of its own.
-func replied(t *testing.T, thread string, q pregel.OpenQuestion, by, value string) workflows.ResumeRequest {
+func replied(t *testing.T, thread string, q pregel.OpenQuestion, by, value string) protocol.ResumeRequest {
 	t.Helper()
 	id := by + "/" + q.ID + "/" + value
-	return workflows.ResumeRequest{ID: id, Question: q.ID, Value: pregel.Value(value), By: by, Token: tokenOf(t, thread, q, by, id)}
+	return protocol.ResumeRequest{ID: id, Question: q.ID, Value: pregel.Value(value), By: by, Token: tokenOf(t, thread, q, by, id)}
 }
 
 const (
@@ -117,7 +118,7 @@ func paymentGraph(action approval.Action) *graphadapter.Graph {
 }
 
 // pays starts a thread that waits for the approval of an action.
-func pays(t *testing.T, action approval.Action, in workflows.GraphInput) (*rig, string, pregel.OpenQuestion) {
+func pays(t *testing.T, action approval.Action, in protocol.GraphInput) (*rig, string, pregel.OpenQuestion) {
 	t.Helper()
 	r := newRig(t)
 	r.gate = &approval.Gate{Keys: plainKeys{}}
@@ -139,9 +140,9 @@ func (r *rig) ended(thread string) string {
 func (r *rig) audit(thread string, g *graphadapter.Graph) string {
 	r.t.Helper()
 	var all []approval.Entry
-	var says workflows.AuditReply
+	var says protocol.AuditReply
 	await(r.t, "the audit that the run knows", func() bool {
-		v, err := r.client.QueryWorkflow(r.ctx, thread, "", workflows.QueryAudit)
+		v, err := r.client.QueryWorkflow(r.ctx, thread, "", protocol.QueryAudit)
 		if err == nil {
 			err = v.Get(&says)
 		}
@@ -205,7 +206,7 @@ func detailsOf(t *testing.T, err error, into any) {
 }
 
 // taken answers by update, which is taken.
-func (r *rig) taken(thread string, req workflows.ResumeRequest) {
+func (r *rig) taken(thread string, req protocol.ResumeRequest) {
 	r.t.Helper()
 	if err := r.answered(thread, req); err != nil {
 		r.t.Fatal(err)
@@ -213,7 +214,7 @@ func (r *rig) taken(thread string, req workflows.ResumeRequest) {
 }
 
 // answered answers by update, as clients do again while the run cannot take it for the moment, and returns what it says.
-func (r *rig) answered(thread string, req workflows.ResumeRequest) (last error) {
+func (r *rig) answered(thread string, req protocol.ResumeRequest) (last error) {
 	r.t.Helper()
 	await(r.t, "the answer's reply", func() bool {
 		_, last = r.update(thread, req)

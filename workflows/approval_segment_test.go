@@ -8,7 +8,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestApprovalExpiresInASegment: the time to answer begins when people can answer, which is when the segment in which the
@@ -31,7 +31,7 @@ func TestApprovalExpiresInASegment(t *testing.T) {
 			<-time.After(2 * time.Second) // longer than the approval waits
 			released := time.Now()
 			slow.release <- struct{}{}
-			s := r.until(thread, "the question", func(s workflows.State) bool { return len(s.Approvals) == 1 && !s.Approvals[0].Due.IsZero() })
+			s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Approvals) == 1 && !s.Approvals[0].Due.IsZero() })
 			if due := s.Approvals[0].Due; due.Before(released.Add(1500 * time.Millisecond)) {
 				t.Errorf("it is due at %v, %v after it could be answered", due, due.Sub(released))
 			}

@@ -13,19 +13,19 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestApprovalBySignal: signals are held to the checks of updates, and what they are refused for can be seen.
 func TestApprovalBySignal(t *testing.T) {
 	t.Parallel()
-	r, thread, q := pays(t, payment(), workflows.GraphInput{})
+	r, thread, q := pays(t, payment(), protocol.GraphInput{})
 	bad := replied(t, thread, q, "ann", approves)
 	bad.Token = "junk"
 	for range 3 {
 		r.signal(thread, bad)
 	}
-	now := r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) > 0 })
+	now := r.until(thread, "the refusal", func(s protocol.State) bool { return len(s.Refused) > 0 })
 	if refused := now.Refused[0]; refused.Code != approval.CodeMalformed || refused.Question != q.ID || refused.By != "ann" {
 		t.Errorf("refused was %+v", refused)
 	}
@@ -46,7 +46,7 @@ func TestApprovalBySignalWithoutAWorker(t *testing.T) {
 	r.gate = &approval.Gate{Keys: plainKeys{}}
 	stop := r.work(paymentGraph(action))
 	thread := r.queue
-	r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 	q := r.asks(thread, 1).Questions[0]
 	stop()
 	for _, by := range []string{"ann", "ann", "bob", "eve"} {
@@ -71,8 +71,8 @@ func TestApprovalBySignalWithoutAWorker(t *testing.T) {
 }
 
 // floodOf is what somebody sends who wants to keep others from answering.
-func floodOf(t *testing.T, thread string, q pregel.OpenQuestion, i int) workflows.ResumeRequest {
-	req := workflows.ResumeRequest{ID: fmt.Sprint("flood ", i), Question: q.ID, Value: pregel.Value(approves), By: "mallory"}
+func floodOf(t *testing.T, thread string, q pregel.OpenQuestion, i int) protocol.ResumeRequest {
+	req := protocol.ResumeRequest{ID: fmt.Sprint("flood ", i), Question: q.ID, Value: pregel.Value(approves), By: "mallory"}
 	switch i % 4 {
 	case 0:
 		req.Question = fmt.Sprint("q-", i)
@@ -93,7 +93,7 @@ func TestApprovalInAFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	r, thread, q := pays(t, payment(), workflows.GraphInput{})
+	r, thread, q := pays(t, payment(), protocol.GraphInput{})
 	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	defer cancel()
 	r.ctx = ctx
@@ -101,7 +101,7 @@ func TestApprovalInAFlood(t *testing.T) {
 	for sender := range senders {
 		wg.Go(func() {
 			for i := sender; i < flood; i += senders {
-				for r.client.SignalWorkflow(ctx, thread, "", workflows.SignalResume, floodOf(t, thread, q, i)) != nil && ctx.Err() == nil {
+				for r.client.SignalWorkflow(ctx, thread, "", protocol.SignalResume, floodOf(t, thread, q, i)) != nil && ctx.Err() == nil {
 					<-time.After(10 * time.Millisecond) // the server takes no more for the moment
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 // await adds an answer by signal to those that wait to be verified. The same answer many times waits once.
-func (a *approvals) await(req ResumeRequest, count int) {
+func (a *approvals) await(req protocol.ResumeRequest, count int) {
 	key := sameReply(req)
 	if at, known := a.places[key]; known {
 		a.waiting[at].Count += count
@@ -29,21 +30,21 @@ func (a *approvals) await(req ResumeRequest, count int) {
 		a.places = map[string]int{}
 	}
 	a.places[key] = len(a.waiting)
-	a.waiting = append(a.waiting, WaitingReply{Request: req, Count: count})
+	a.waiting = append(a.waiting, protocol.WaitingReply{Request: req, Count: count})
 }
 
 // sameReply is equal for answers that are the same but for their ids. Who says to have given them may make them count or
 // not.
-func sameReply(req ResumeRequest) string {
+func sameReply(req protocol.ResumeRequest) string {
 	key := req.By + "\x00"
-	for _, a := range req.answers() {
-		key += a.QuestionID + "\x00" + req.tokenFor(a.QuestionID) + "\x00" + string(a.Value) + "\x00"
+	for _, a := range req.All() {
+		key += a.QuestionID + "\x00" + req.TokenFor(a.QuestionID) + "\x00" + string(a.Value) + "\x00"
 	}
 	return key
 }
 
 // takeWaiting takes the first n of those that wait.
-func (a *approvals) takeWaiting(n int) []WaitingReply {
+func (a *approvals) takeWaiting(n int) []protocol.WaitingReply {
 	taken, rest := a.waiting[:n:n], a.waiting[n:]
 	a.waiting, a.places = nil, nil
 	for _, w := range rest {
@@ -60,10 +61,10 @@ func (a *approvals) backlog() int {
 	return size
 }
 
-func replyBytes(req ResumeRequest) int {
+func replyBytes(req protocol.ResumeRequest) int {
 	size := len(req.ID) + len(req.By)
-	for _, a := range req.answers() {
-		size += len(a.QuestionID) + len(a.Value) + len(req.tokenFor(a.QuestionID))
+	for _, a := range req.All() {
+		size += len(a.QuestionID) + len(a.Value) + len(req.TokenFor(a.QuestionID))
 	}
 	return size
 }
@@ -91,7 +92,7 @@ func (r *run) verifySignals(ctx workflow.Context) {
 func (r *run) verifyWaiting(ctx workflow.Context) error {
 	taken := r.approvals.takeWaiting(r.approvals.batch())
 	var all []*verified
-	var counted []WaitingReply
+	var counted []protocol.WaitingReply
 	for _, w := range taken {
 		if err := r.refusal(w.Request); err != nil { // somebody else answered meanwhile
 			r.refuseWaiting(ctx, w, refusalOf(w.Request.Question, err))
@@ -140,7 +141,7 @@ func (a *approvals) batch() int {
 
 // countSignal counts an answer by signal, or keeps why it does not count. That it came more than once makes no difference to
 // one that does.
-func (r *run) countSignal(ctx workflow.Context, v *verified, w WaitingReply) {
+func (r *run) countSignal(ctx workflow.Context, v *verified, w protocol.WaitingReply) {
 	if err := r.refusal(v.req); err != nil {
 		r.refuseWaiting(ctx, w, refusalOf(v.answers[0].QuestionID, err))
 		return
@@ -150,16 +151,16 @@ func (r *run) countSignal(ctx workflow.Context, v *verified, w WaitingReply) {
 		return
 	}
 	if reply, err := r.count(ctx, v, &r.inbox.signals); err == nil {
-		r.inbox.took(UpdateResume, v.req.ID, reply)
+		r.inbox.took(protocol.UpdateResume, v.req.ID, reply)
 	}
 }
 
 // refuseWaiting keeps why an answer by signal was refused, to be seen.
-func (r *run) refuseWaiting(ctx workflow.Context, w WaitingReply, why AnswerRefusal) {
+func (r *run) refuseWaiting(ctx workflow.Context, w protocol.WaitingReply, why protocol.AnswerRefusal) {
 	by := why.By
 	if by == "" {
 		by = named(w.Request.By)
 	}
-	r.inbox.refuse(Refused{Question: named(why.Question), By: by, Reason: why.Reason, Code: why.Code, At: workflow.Now(ctx)})
+	r.inbox.refuse(protocol.Refused{Question: named(why.Question), By: by, Reason: why.Reason, Code: why.Code, At: workflow.Now(ctx)})
 	r.refuseReply(why, w.Count)
 }

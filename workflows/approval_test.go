@@ -9,13 +9,13 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // codeOf is why an answer was refused.
 func codeOf(t *testing.T, err error) approval.Code {
 	t.Helper()
-	var refused workflows.AnswerRefusal
+	var refused protocol.AnswerRefusal
 	detailsOf(t, err, &refused)
 	return refused.Code
 }
@@ -23,7 +23,7 @@ func codeOf(t *testing.T, err error) approval.Code {
 // TestApprovalNeedsAToken: what a gate does not allow changes nothing, and whoever answered is told why.
 func TestApprovalNeedsAToken(t *testing.T) {
 	t.Parallel()
-	r, thread, q := pays(t, payment(), workflows.GraphInput{})
+	r, thread, q := pays(t, payment(), protocol.GraphInput{})
 	good := replied(t, thread, q, "ann", approves)
 	elsewhere, expired := q, approval.Claims{}
 	elsewhere.ID = "q-other"
@@ -35,27 +35,27 @@ func TestApprovalNeedsAToken(t *testing.T) {
 		kind, token, value string
 		code               approval.Code
 	}{
-		"none":             {workflows.ErrTypeNotAllowed, "", approves, approval.CodeUnsigned},
-		"junk":             {workflows.ErrTypeNotAllowed, "junk", approves, approval.CodeMalformed},
-		"another question": {workflows.ErrTypeNotAllowed, tokenOf(t, thread, elsewhere, "ann", "1"), approves, approval.CodeWrongRun},
-		"another thread":   {workflows.ErrTypeNotAllowed, tokenOf(t, "other", q, "ann", "2"), approves, approval.CodeWrongThread},
-		"an old one":       {workflows.ErrTypeNotAllowed, asJSON(t, expired), approves, approval.CodeExpired},
-		"no verdict":       {workflows.ErrTypeBadAnswer, good.Token, `{"verdict":"maybe"}`, ""},
-		"no reply":         {workflows.ErrTypeBadAnswer, good.Token, `"approve"`, ""},
-		"nothing edited":   {workflows.ErrTypeBadAnswer, good.Token, `{"verdict":"edit"}`, ""},
-		"a long token":     {workflows.ErrTypeBadAnswer, strings.Repeat("t", 9<<10), approves, ""},
+		"none":             {protocol.ErrTypeNotAllowed, "", approves, approval.CodeUnsigned},
+		"junk":             {protocol.ErrTypeNotAllowed, "junk", approves, approval.CodeMalformed},
+		"another question": {protocol.ErrTypeNotAllowed, tokenOf(t, thread, elsewhere, "ann", "1"), approves, approval.CodeWrongRun},
+		"another thread":   {protocol.ErrTypeNotAllowed, tokenOf(t, "other", q, "ann", "2"), approves, approval.CodeWrongThread},
+		"an old one":       {protocol.ErrTypeNotAllowed, asJSON(t, expired), approves, approval.CodeExpired},
+		"no verdict":       {protocol.ErrTypeBadAnswer, good.Token, `{"verdict":"maybe"}`, ""},
+		"no reply":         {protocol.ErrTypeBadAnswer, good.Token, `"approve"`, ""},
+		"nothing edited":   {protocol.ErrTypeBadAnswer, good.Token, `{"verdict":"edit"}`, ""},
+		"a long token":     {protocol.ErrTypeBadAnswer, strings.Repeat("t", 9<<10), approves, ""},
 	} {
-		req := workflows.ResumeRequest{ID: name, Question: q.ID, Value: pregel.Value(c.value), Token: c.token}
+		req := protocol.ResumeRequest{ID: name, Question: q.ID, Value: pregel.Value(c.value), Token: c.token}
 		_, err := r.update(thread, req)
-		if errorKind(err) != c.kind || c.kind == workflows.ErrTypeNotAllowed && codeOf(t, err) != c.code {
+		if errorKind(err) != c.kind || c.kind == protocol.ErrTypeNotAllowed && codeOf(t, err) != c.code {
 			t.Errorf("%s: %s %v", name, errorKind(err), err)
 		}
 	}
 	if now := r.asks(thread, 1); len(now.Answered) != 0 || now.Approvals[0].Busy || len(now.Approvals[0].Votes) != 0 {
 		t.Errorf("refused answers left %+v behind", now.Approvals)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "by input", Input: pregel.Input{Resume: &pregel.Resume{
-		ByID: map[string]pregel.Value{q.ID: pregel.Value(approves)}}}}); errorKind(err) != workflows.ErrTypeNotAllowed {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "by input", Input: pregel.Input{Resume: &pregel.Resume{
+		ByID: map[string]pregel.Value{q.ID: pregel.Value(approves)}}}}); errorKind(err) != protocol.ErrTypeNotAllowed {
 		t.Errorf("an answer that comes with input: %v", err)
 	}
 	reply, err := r.update(thread, good)
@@ -77,7 +77,7 @@ func TestApprovalWithoutAGate(t *testing.T) {
 	r := newRig(t)
 	r.work(paymentGraph(payment()))
 	thread := r.queue
-	r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 	q := r.asks(thread, 1).Questions[0]
 	_, err := r.update(thread, replied(t, thread, q, "ann", approves))
 	if codeOf(t, err) != approval.CodeUnavailable || !strings.Contains(err.Error(), "WorkerConfig.Gate") {
@@ -92,7 +92,7 @@ func TestApprovalByTwoInTheSameInstant(t *testing.T) {
 	t.Parallel()
 	action := payment()
 	action.Quorum = 2
-	r, thread, q := pays(t, action, workflows.GraphInput{})
+	r, thread, q := pays(t, action, protocol.GraphInput{})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	decided, refused := 0, 0
@@ -103,7 +103,7 @@ func TestApprovalByTwoInTheSameInstant(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err != nil && errorKind(err) == workflows.ErrTypeAnswered && strings.Contains(err.Error(), "already answered by "):
+			case err != nil && errorKind(err) == protocol.ErrTypeAnswered && strings.Contains(err.Error(), "already answered by "):
 				refused++
 			case err != nil:
 				t.Errorf("%s: %v", by, err)
@@ -126,7 +126,7 @@ func TestApprovalVotesOutliveContinueAsNew(t *testing.T) {
 	t.Parallel()
 	action := payment()
 	action.Quorum = 2
-	r, thread, q := pays(t, action, workflows.GraphInput{ContinueAt: &workflows.ContinueAt{Events: 1}})
+	r, thread, q := pays(t, action, protocol.GraphInput{ContinueAt: &protocol.ContinueAt{Events: 1}})
 	first := r.runs(thread)[0]
 	ann := replied(t, thread, q, "ann", approves)
 	reply, err := r.update(thread, ann)
@@ -162,11 +162,11 @@ func TestApprovalVotesOutliveContinueAsNew(t *testing.T) {
 // TestApprovalEdited: parameters that somebody proposes are another question, and one rejection decides.
 func TestApprovalEdited(t *testing.T) {
 	t.Parallel()
-	r, thread, q := pays(t, payment(), workflows.GraphInput{})
+	r, thread, q := pays(t, payment(), protocol.GraphInput{})
 	if _, err := r.update(thread, replied(t, thread, q, "ann", `{"verdict":"edit","params":{"amount":500}}`)); err != nil {
 		t.Fatal(err)
 	}
-	next := r.until(thread, "the second question", func(s workflows.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID }).Questions[0]
+	next := r.until(thread, "the second question", func(s protocol.State) bool { return len(s.Questions) == 1 && s.Questions[0].ID != q.ID }).Questions[0]
 	if a := actionOf(t, next); string(a.Params) != `{"amount":500}` || a.ParamsHash == actionOf(t, q).ParamsHash {
 		t.Errorf("asked about is %+v", a)
 	}
@@ -191,7 +191,7 @@ func TestApprovalWithAWrongClock(t *testing.T) {
 			r.gate = &approval.Gate{Keys: plainKeys{}, Now: func() time.Time { return time.Now().Add(off) }}
 			r.work(paymentGraph(payment()))
 			thread := r.queue
-			r.start(thread, workflows.GraphInput{Graph: "payment", Input: input(`{}`)})
+			r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 			q := r.asks(thread, 1).Questions[0]
 			if _, err := r.update(thread, replied(t, thread, q, "ann", approves)); codeOf(t, err) != approval.CodeExpired {
 				t.Errorf("a token from another time: %v", err)

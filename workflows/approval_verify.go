@@ -11,18 +11,19 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // verified is a request whose answers to approvals are verified, and what a gate said of each.
 type verified struct {
-	req     ResumeRequest
+	req     protocol.ResumeRequest
 	answers []pregel.Answer
 	asked   []openApproval
 	replies []approval.Reply
 	rulings []approval.Ruling
 }
 
-func (r *run) verifies(req ResumeRequest) *verified {
+func (r *run) verifies(req protocol.ResumeRequest) *verified {
 	v := &verified{req: req, answers: r.gatedAnswers(req)}
 	for _, a := range v.answers {
 		o, _ := r.asksFor(a.QuestionID)
@@ -56,7 +57,7 @@ func (r *run) verify(ctx workflow.Context, all []*verified) error {
 // at fault, is asked again as an activity, as is that of another queue.
 func (r *run) askGate(ctx workflow.Context, queue string, req graphadapter.VerifyRequest) (reply graphadapter.VerifyReply, err error) {
 	summary, within := fmt.Sprintf("verify %d answers", len(req.Requests)), graphadapter.VerifyWithin
-	if r.in.VerifiesHere && queue == "" {
+	if queue == "" {
 		here := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 			ScheduleToCloseTimeout: verifyHereWithin, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
 		})
@@ -125,7 +126,7 @@ func (r *run) verifyRequest(ctx workflow.Context, all []*verified) graphadapter.
 				}
 				req.Questions = append(req.Questions, q)
 			}
-			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.tokenFor(o.ID), By: v.req.By, Reply: v.replies[i]}
+			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.TokenFor(o.ID), By: v.req.By, Reply: v.replies[i]}
 		}
 		req.Requests = append(req.Requests, ones)
 	}

@@ -8,7 +8,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestApprovalWithdrawn: whatever makes the run not ask any more is in the audit, and an answer to it does not count.
@@ -17,7 +17,7 @@ func TestApprovalWithdrawn(t *testing.T) {
 	noted := map[string][]string{"an update": {"updated"}, "a cancellation": {"cancelled"}}
 	for name, abandon := range map[string]func(r *rig, thread string) error{
 		"new input": func(r *rig, thread string) error {
-			return r.invoke(thread, workflows.InvokeRequest{ID: "new", Input: pregel.Input{Value: pregel.Value(`{"log":["new"]}`)}})
+			return r.invoke(thread, protocol.InvokeRequest{ID: "new", Input: pregel.Input{Value: pregel.Value(`{"log":["new"]}`)}})
 		},
 		"an update": func(r *rig, thread string) error {
 			_, err := r.updateState(thread, one("u", as("pay", "by hand")))
@@ -29,7 +29,7 @@ func TestApprovalWithdrawn(t *testing.T) {
 			t.Parallel()
 			action := payment()
 			action.Quorum = 2
-			r, thread, q := pays(t, action, workflows.GraphInput{})
+			r, thread, q := pays(t, action, protocol.GraphInput{})
 			if _, err := r.update(thread, replied(t, thread, q, "ann", approves)); err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestApprovalWithdrawn(t *testing.T) {
 }
 
 // shown is what the newest run of a thread shows of its approvals, closed runs included.
-func (r *rig) shown(thread string) []workflows.PendingApproval {
+func (r *rig) shown(thread string) []protocol.PendingApproval {
 	r.t.Helper()
 	s, err := r.state(thread)
 	if err != nil {
@@ -75,10 +75,10 @@ func TestApprovalSeveralAtOnce(t *testing.T) {
 	r.gate = &approval.Gate{Keys: plainKeys{}}
 	r.work(g)
 	thread := r.queue
-	run := r.start(thread, workflows.GraphInput{Graph: "payments", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "payments", Input: input(`{}`)})
 	s := r.asks(thread, 3)
 	one, two := questionOf(t, s, "one"), questionOf(t, s, "two")
-	req := workflows.ResumeRequest{ID: "all", Answers: []pregel.Answer{
+	req := protocol.ResumeRequest{ID: "all", Answers: []pregel.Answer{
 		{QuestionID: one.ID, Value: pregel.Value(approves)}, {QuestionID: two.ID, Value: pregel.Value(rejects)},
 		{QuestionID: questionOf(t, s, "three").ID, Value: pregel.Value(`"yes"`)}},
 		Tokens: map[string]string{one.ID: tokenOf(t, thread, one, "ann", "1")}}
@@ -106,13 +106,13 @@ func TestApprovalSeveralAtOnce(t *testing.T) {
 // TestApprovalViewed: who says to have looked is noted once, whoever says so however often.
 func TestApprovalViewed(t *testing.T) {
 	t.Parallel()
-	r, thread, q := pays(t, payment(), workflows.GraphInput{})
+	r, thread, q := pays(t, payment(), protocol.GraphInput{})
 	for _, by := range []string{"ann", "ann", "", "bob", strings.Repeat("n", 300), "ann"} {
-		if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalViewed, workflows.ViewRequest{Question: q.ID, By: by}); err != nil {
+		if err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalViewed, protocol.ViewRequest{Question: q.ID, By: by}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.until(thread, "the views", func(s workflows.State) bool { return strings.Join(s.Approvals[0].Viewers, " ") == "ann bob" })
+	r.until(thread, "the views", func(s protocol.State) bool { return strings.Join(s.Approvals[0].Viewers, " ") == "ann bob" })
 	r.taken(thread, replied(t, thread, q, "bob", rejects))
 	r.ended(thread)
 	if got, want := r.audit(thread, paymentGraph(payment())), linesOf("asked", "viewed", "viewed", "answered bob reject"); got != want {

@@ -10,11 +10,11 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // The bounds of what a run keeps of its approvals.
 const (
-	maxTokenBytes = 8 << 10
 	maxUsedTokens = 1000
 	maxViewers    = 20
 )
@@ -22,16 +22,16 @@ const (
 // approvals is what a run knows of the actions that wait for approval. A run that never asks for one has none of it, and
 // no event for it.
 type approvals struct {
-	ApprovalState
+	protocol.ApprovalState
 	// look says that approvals may have been asked for, or withdrawn, since the run last looked.
 	look bool
 	// life is the context that the run's timers end with.
 	life    workflow.Context
 	timer   eventTimer
 	claims  []*claim
-	waiting []WaitingReply // by signal
-	places  map[string]int // in waiting, by what makes replies the same
-	tries   int            // to verify those
+	waiting []protocol.WaitingReply // by signal
+	places  map[string]int          // in waiting, by what makes replies the same
+	tries   int                     // to verify those
 	// answering counts the updates under way that answer.
 	answering int
 	// closing says that the run is about to be continued as a new one: nothing more is claimed.
@@ -76,7 +76,7 @@ func (r *run) asksFor(question string) (openApproval, bool) {
 }
 
 // pending returns what is known of an approval that waits; nil when the run does not wait for it.
-func (r *run) pending(question string) *PendingApproval {
+func (r *run) pending(question string) *protocol.PendingApproval {
 	for i := range r.approvals.Pending {
 		if r.approvals.Pending[i].Question == question {
 			return &r.approvals.Pending[i]
@@ -112,14 +112,14 @@ func (r *run) attendApprovals(ctx workflow.Context) {
 }
 
 // asked is an approval that is asked for from now on.
-func asked(o openApproval, now time.Time) PendingApproval {
-	p := PendingApproval{Question: o.ID, Node: o.Node, Digest: o.action.Digest(), ParamsHash: o.action.ParamsHash, Asked: o.action.Approvers, Need: o.action.Needs(0)}
-	p.limit(o.action, now)
+func asked(o openApproval, now time.Time) protocol.PendingApproval {
+	p := protocol.PendingApproval{Question: o.ID, Node: o.Node, Digest: o.action.Digest(), ParamsHash: o.action.ParamsHash, Asked: o.action.Approvers, Need: o.action.Needs(0)}
+	limit(&p, o.action, now)
 	return p
 }
 
 // limit gives those who are asked the action's time to answer.
-func (p *PendingApproval) limit(a approval.Action, now time.Time) {
+func limit(p *protocol.PendingApproval, a approval.Action, now time.Time) {
 	p.Warn, p.Due = time.Time{}, time.Time{}
 	if a.Within <= 0 {
 		return
@@ -137,18 +137,18 @@ func (r *run) withdrawAll(ctx workflow.Context, reason string) {
 	}
 	r.approvals.Pending = nil
 	for _, w := range r.approvals.takeWaiting(len(r.approvals.waiting)) {
-		r.refuseWaiting(ctx, w, AnswerRefusal{Question: w.Request.Question, Ruling: approval.Ruling{Reason: reason}})
+		r.refuseWaiting(ctx, w, protocol.AnswerRefusal{Question: w.Request.Question, Ruling: approval.Ruling{Reason: reason}})
 	}
 }
 
 // settled forgets an approval that was decided.
 func (r *run) settled(question string) {
 	r.approvals.Pending = slices.DeleteFunc(slices.Clone(r.approvals.Pending),
-		func(p PendingApproval) bool { return p.Question == question })
+		func(p protocol.PendingApproval) bool { return p.Question == question })
 }
 
 // approvalState is what the thread's next execution has to know; nil when it never asked for an approval, and has no audit.
-func (r *run) approvalState() *ApprovalState {
+func (r *run) approvalState() *protocol.ApprovalState {
 	if r.approvals.Chain.Count == 0 && len(r.approvals.Pending) == 0 {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (r *run) approvalState() *ApprovalState {
 }
 
 // shownApprovals are the approvals that wait, for those who look at the run.
-func (r *run) shownApprovals() []PendingApproval {
+func (r *run) shownApprovals() []protocol.PendingApproval {
 	out := slices.Clone(r.approvals.Pending)
 	for i := range out {
 		if c := r.claimOf(out[i].Question); c != nil {

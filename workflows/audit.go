@@ -8,6 +8,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxEntries bounds what a run keeps of its audit. All of it can be read by replaying the thread's runs.
@@ -34,9 +35,9 @@ func (r *run) audit(ctx workflow.Context, e approval.Entry) {
 }
 
 // refuseReply counts replies that were refused for the same reason. Questions that are not asked are all one.
-func (r *run) refuseReply(a AnswerRefusal, count int) {
+func (r *run) refuseReply(a protocol.AnswerRefusal, count int) {
 	question := ""
-	if r.pending(a.Question) != nil || slices.ContainsFunc(r.inbox.answered, func(g Answered) bool { return g.Question == a.Question }) {
+	if r.pending(a.Question) != nil || slices.ContainsFunc(r.inbox.answered, func(g protocol.Answered) bool { return g.Question == a.Question }) {
 		question = a.Question
 	}
 	r.approvals.trail.Refuse(trail.Refused(question, a.Ruling), count)
@@ -49,8 +50,8 @@ func (r *run) auditRefusals(ctx workflow.Context, all bool) {
 }
 
 // auditReply answers a query, so the signature is in no history: a worker signs what it has come to itself.
-func (r *run) auditReply() (AuditReply, error) {
-	reply := AuditReply{Entries: r.approvals.entries, Chain: r.approvals.Chain}
+func (r *run) auditReply() (protocol.AuditReply, error) {
+	reply := protocol.AuditReply{Entries: r.approvals.entries, Chain: r.approvals.Chain}
 	if r.heads != nil {
 		signed, err := r.heads.SignHead(approval.Head{Thread: r.approvals.trail.Thread, Chain: reply.Chain})
 		if reply.Signed = signed; err != nil {
@@ -62,10 +63,10 @@ func (r *run) auditReply() (AuditReply, error) {
 
 // receiveViews notes who says to have looked at an approval's question.
 func (r *run) receiveViews(ctx workflow.Context) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, SignalViewed,
+	channel := workflow.GetSignalChannelWithOptions(ctx, protocol.SignalViewed,
 		workflow.SignalChannelOptions{Description: "Notes that somebody has looked at a question that asks for an approval."})
 	for {
-		var req ViewRequest
+		var req protocol.ViewRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
@@ -76,19 +77,19 @@ func (r *run) receiveViews(ctx workflow.Context) {
 
 // readViews takes in the views that nobody has read when the run ends.
 func (r *run) readViews(ctx workflow.Context) {
-	channel := workflow.GetSignalChannel(ctx, SignalViewed)
-	var req ViewRequest
+	channel := workflow.GetSignalChannel(ctx, protocol.SignalViewed)
+	var req protocol.ViewRequest
 	for channel.ReceiveAsync(&req) {
 		r.view(ctx, req)
-		req = ViewRequest{}
+		req = protocol.ViewRequest{}
 	}
 }
 
 // view notes the first time that somebody looks at a question. Anybody can say so under any name, so names are bounded in
 // number too.
-func (r *run) view(ctx workflow.Context, req ViewRequest) {
+func (r *run) view(ctx workflow.Context, req protocol.ViewRequest) {
 	p := r.pending(req.Question)
-	if p == nil || req.By == "" || len(req.By) > maxNameBytes || len(p.Viewers) >= maxViewers || slices.Contains(p.Viewers, req.By) {
+	if p == nil || req.By == "" || len(req.By) > protocol.MaxNameBytes || len(p.Viewers) >= maxViewers || slices.Contains(p.Viewers, req.By) {
 		return
 	}
 	p.Viewers = append(slices.Clip(p.Viewers), req.By)

@@ -3,24 +3,12 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
-// Asked is who asked for a run to begin, and why: it is for the audit.
-type Asked struct {
-	By     string `json:"by,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	// From is the thread whose checkpoint the run begins with, "" for its own.
-	From string `json:"from,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-	// Proven is what a gate said of the token. The run sets it, whatever is sent.
-	Proven *approval.Ruling `json:"proven,omitempty"`
-}
-
-func (a *Asked) actor() trail.Actor {
+func actorOf(a *protocol.Asked) trail.Actor {
 	switch {
 	case a == nil:
 		return trail.Actor{}
@@ -30,15 +18,15 @@ func (a *Asked) actor() trail.Actor {
 	return trail.Actor{Claimed: a.By}
 }
 
-// token is what proves who asks, "" for nothing.
-func (a *Asked) token() string {
+// tokenOf is what proves who asks, "" for nothing.
+func tokenOf(a *protocol.Asked) string {
 	if a == nil {
 		return ""
 	}
 	return a.Token
 }
 
-func (a *Asked) name() string {
+func nameOf(a *protocol.Asked) string {
 	if a == nil {
 		return ""
 	}
@@ -46,7 +34,7 @@ func (a *Asked) name() string {
 }
 
 // provenBy is who asks once a gate has said so; the token is not kept.
-func (a *Asked) provenBy(actor trail.Actor) *Asked {
+func provenBy(a *protocol.Asked, actor trail.Actor) *protocol.Asked {
 	if a == nil {
 		return nil
 	}
@@ -59,15 +47,15 @@ func (a *Asked) provenBy(actor trail.Actor) *Asked {
 }
 
 // boundedAsked says what is wrong with who asks.
-func boundedAsked(a *Asked) error {
-	if a != nil && (len(a.By) > maxNameBytes || len(a.From) > maxNameBytes || len(a.Reason) > maxReasonBytes || len(a.Token) > maxTokenBytes) {
-		return refuse(ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
-			maxNameBytes, maxReasonBytes, maxTokenBytes)
+func boundedAsked(a *protocol.Asked) error {
+	if a != nil && (len(a.By) > protocol.MaxNameBytes || len(a.From) > protocol.MaxNameBytes || len(a.Reason) > protocol.MaxReasonBytes || len(a.Token) > protocol.MaxTokenBytes) {
+		return refuse(protocol.ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
+			protocol.MaxNameBytes, protocol.MaxReasonBytes, protocol.MaxTokenBytes)
 	}
 	return nil
 }
 
-func (a *Asked) reason() string {
+func reasonOf(a *protocol.Asked) string {
 	if a == nil {
 		return ""
 	}
@@ -75,11 +63,11 @@ func (a *Asked) reason() string {
 }
 
 // auditBegin notes what it is a recovery of that the thread goes on: nothing for a run that just begins.
-func (r *run) auditBegin(ctx workflow.Context, a *Asked, b trail.Beginning) {
+func (r *run) auditBegin(ctx workflow.Context, a *protocol.Asked, b trail.Beginning) {
 	if a != nil {
 		b.From, b.Reason = a.From, a.Reason
 	}
-	for _, e := range trail.Begins(a.actor(), b) {
+	for _, e := range trail.Begins(actorOf(a), b) {
 		r.audit(ctx, e)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxBehind is how long ago a run that ended badly is forgotten: no call to the outside takes that long to arrive.
@@ -11,7 +12,7 @@ const maxBehind = time.Hour
 
 // behindFrom is when, at the latest, an earlier run of the thread ended badly; zero for none. It is of the server's
 // clock, as is all that it is compared with.
-func (in *GraphInput) behindFrom(began time.Time) time.Time {
+func behindFrom(in *protocol.GraphInput, began time.Time) time.Time {
 	switch {
 	case in.Behind > 0:
 		return began.Add(-time.Duration(in.Behind) * time.Millisecond)

@@ -5,41 +5,30 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
-// Bounds on what anyone can send to a run. Each junk signal costs four events, and the validator is the shield of
-// updates, so all are checked before anything else. The server refuses a message of 2 MiB.
 const (
-	maxAnswerBytes = 256 << 10
-	maxNameBytes   = 256
-	maxReasonBytes = 1 << 10
-	maxAnswered    = 1000
-	maxRefused     = 100
-	// maxUpdates bounds the updates of one request, and its checkpoints.
-	maxUpdates = 1000
-	// maxUpdateBytes bounds input and updates; the state that they start from may fill the rest of the message.
-	maxUpdateBytes = 1 << 20
+	maxRefused = 100
 	// maxQueuedUpdates bounds the updates that wait for their turn: the server lets ten be under way.
 	maxQueuedUpdates = 10
-	// maxDepth bounds the path to a subgraph.
-	maxDepth = 32
 )
 
 func boundedAnswers(id, by string, answers []pregel.Answer) error {
 	size := 0
 	for _, a := range answers {
 		size += len(a.Value)
-		if len(a.QuestionID) > maxNameBytes || len(a.By) > maxNameBytes {
-			size += maxAnswerBytes
+		if len(a.QuestionID) > protocol.MaxNameBytes || len(a.By) > protocol.MaxNameBytes {
+			size += protocol.MaxAnswerBytes
 		}
 	}
-	if size > maxAnswerBytes || len(by) > maxNameBytes || len(id) > maxNameBytes || len(answers) > maxAnswered {
-		return refuse(ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", maxAnswerBytes, maxNameBytes)
+	if size > protocol.MaxAnswerBytes || len(by) > protocol.MaxNameBytes || len(id) > protocol.MaxNameBytes || len(answers) > protocol.MaxAnswers {
+		return refuse(protocol.ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", protocol.MaxAnswerBytes, protocol.MaxNameBytes)
 	}
 	return nil
 }
 
-func boundedInvoke(req InvokeRequest) error {
+func boundedInvoke(req protocol.InvokeRequest) error {
 	if resume := req.Input.Resume; resume != nil {
 		given := append(resume.Answers[:len(resume.Answers):len(resume.Answers)], pregel.Answer{Value: resume.Scalar})
 		for _, id := range workflow.DeterministicKeys(resume.ByID) {
@@ -59,18 +48,18 @@ func boundedInvoke(req InvokeRequest) error {
 	if s := req.Settings; s != nil {
 		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
 	}
-	if size > maxUpdateBytes || len(req.State) > maxClosingState || len(req.ID) > maxNameBytes {
-		return refuse(ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
-			"large values outside and references in the state", maxUpdateBytes, size)
+	if size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes {
+		return refuse(protocol.ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
+			"large values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil
 }
 
-func boundedUpdate(req UpdateStateRequest) error {
+func boundedUpdate(req protocol.UpdateStateRequest) error {
 	count, size := 0, names(req.Within)
 	for _, updates := range req.Edits {
 		if len(updates) == 0 {
-			return refuse(ErrTypeBadUpdate, "a checkpoint needs at least one update")
+			return refuse(protocol.ErrTypeBadUpdate, "a checkpoint needs at least one update")
 		}
 		for _, u := range updates {
 			n, bytes := sizeOf(u)
@@ -79,12 +68,12 @@ func boundedUpdate(req UpdateStateRequest) error {
 	}
 	switch {
 	case len(req.Edits) == 0:
-		return refuse(ErrTypeBadUpdate, "there is no update in the request")
-	case count > maxUpdates:
-		return refuse(ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", maxUpdates, count)
-	case size > maxUpdateBytes || len(req.State) > maxClosingState || len(req.ID) > maxNameBytes || len(req.Within) > maxDepth:
-		return refuse(ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
-			"values outside and references in the state", maxUpdateBytes, size)
+		return refuse(protocol.ErrTypeBadUpdate, "there is no update in the request")
+	case count > protocol.MaxUpdates:
+		return refuse(protocol.ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", protocol.MaxUpdates, count)
+	case size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes || len(req.Within) > protocol.MaxDepth:
+		return refuse(protocol.ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
+			"values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil
 }

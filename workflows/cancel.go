@@ -8,84 +8,13 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
-
-// SignalCancel ends a run in the way that its CancelRequest says. A plain cancellation by Temporal is CancelKeep.
-const SignalCancel = "cancel"
-
-// CancelMode says what a cancelled run leaves behind.
-type CancelMode string
-
-// The modes, the strongest last. Of several that are asked for before the run has begun to end, the strongest counts.
-const (
-	// CancelKeep keeps what the superstep under way has finished: a retry goes on from there.
-	CancelKeep CancelMode = "keep"
-	// CancelDrop forgets the superstep under way, and open questions with it.
-	CancelDrop CancelMode = "drop"
-	// CancelCompensate does the same, and undoes the effects of the thread since it last finished, the newest receipt
-	// first. What no program can undo, a person is asked about.
-	CancelCompensate CancelMode = "compensate"
-)
-
-var cancelModes = []CancelMode{CancelKeep, CancelDrop, CancelCompensate}
-
-// Valid reports whether there is such a mode.
-func (m CancelMode) Valid() bool { return slices.Contains(cancelModes, m) }
-
-// CancelRequest is the argument of SignalCancel.
-type CancelRequest struct {
-	// ID makes the request idempotent.
-	ID     string     `json:"id"`
-	Mode   CancelMode `json:"mode"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
-
-// CancelBehind cancels a thread whose last run has ended.
-type CancelBehind struct {
-	CancelRequest
-	// Suspect says that the last run ended without a word: it may have begun to undo effects.
-	Suspect bool `json:"suspect,omitempty"`
-}
-
-// Cancellation is how a run was cancelled, and what became of its effects.
-type Cancellation struct {
-	Mode   CancelMode `json:"mode"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
-	// Undone counts the effects that were undone, or were never made.
-	Undone int `json:"undone,omitempty"`
-	// Left are those that were not, at most 200 of them; More counts the others.
-	Left []LeftEffect `json:"left,omitempty"`
-	More int          `json:"more,omitempty"`
-	// Gone counts earlier runs of the thread that the server had no more: their effects are not known.
-	Gone int `json:"gone,omitempty"`
-	// Problem says why not all effects were looked at, "" when they were.
-	Problem string `json:"problem,omitempty"`
-	// Checkpoint is the one before the oldest superstep of which a write was undone, as a copy that is the thread's newest:
-	// the thread goes on from there. It is "" when that superstep was the one under way.
-	Checkpoint string `json:"checkpoint,omitempty"`
-	// Renewed says that what runs next on the thread has keys that nothing had before.
-	Renewed bool `json:"renewed,omitempty"`
-	// Halted says why the thread cannot go on by itself, although effects were undone: it stands behind them. It is "" when
-	// it can.
-	Halted string `json:"halted,omitempty"`
-}
-
-// LeftEffect is an effect that a cancellation did not undo.
-type LeftEffect struct {
-	Key    string `json:"key"`
-	Effect string `json:"effect"`
-	Node   string `json:"node"`
-	Reason string `json:"reason"`
-}
 
 // cancellation is what a run knows of its being cancelled.
 type cancellation struct {
-	asked *Cancellation // nil for a plain one
-	by    trail.Actor   // who asked
+	asked *protocol.Cancellation // nil for a plain one
+	by    trail.Actor            // who asked
 	// begun says that the run ends as asked for: it is too late for another way.
 	begun bool
 	// enough says that somebody wants the run to end without more being undone.
@@ -105,11 +34,11 @@ const maxCancelIDs = 100
 func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 	channel := cancelSignals(ctx)
 	for {
-		var req CancelRequest
+		var req protocol.CancelRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
-		by, err := r.provenSignal(ctx, req.request())
+		by, err := r.provenSignal(ctx, cancelling(req))
 		why := ""
 		if err == nil {
 			why = r.takeCancel(ctx, req, by)
@@ -117,7 +46,7 @@ func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 			why = err.Error()
 		}
 		if why != "" {
-			r.inbox.refuse(Refused{Question: SignalCancel, By: named(req.By), Reason: why, At: workflow.Now(ctx)})
+			r.inbox.refuse(protocol.Refused{Question: protocol.SignalCancel, By: named(req.By), Reason: why, At: workflow.Now(ctx)})
 			continue
 		}
 		cancel()
@@ -125,7 +54,7 @@ func (r *run) receiveCancels(ctx workflow.Context, cancel func()) {
 }
 
 // takeCancel takes a request in, or says why it cannot be done.
-func (r *run) takeCancel(ctx workflow.Context, req CancelRequest, by trail.Actor) (refusal string) {
+func (r *run) takeCancel(ctx workflow.Context, req protocol.CancelRequest, by trail.Actor) (refusal string) {
 	enough, asked := r.cancel.enough, r.cancel.asked
 	req.By = by.Name()
 	if refusal = r.cancel.take(req); refusal != "" {
@@ -141,14 +70,14 @@ func (r *run) takeCancel(ctx workflow.Context, req CancelRequest, by trail.Actor
 }
 
 func cancelSignals(ctx workflow.Context) workflow.ReceiveChannel {
-	return workflow.GetSignalChannelWithOptions(ctx, SignalCancel,
+	return workflow.GetSignalChannelWithOptions(ctx, protocol.SignalCancel,
 		workflow.SignalChannelOptions{Description: "Ends the run and keeps, drops or undoes what it did."})
 }
 
 // take takes a request in, or says why it cannot be done.
-func (c *cancellation) take(req CancelRequest) (refusal string) {
+func (c *cancellation) take(req protocol.CancelRequest) (refusal string) {
 	switch {
-	case !req.Mode.Valid() || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes:
+	case !req.Mode.Valid() || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes:
 		return "a run is cancelled in one of the modes keep, drop and compensate, with a reason of at most 1 KiB"
 	case req.ID != "" && slices.Contains(c.seen, req.ID):
 		return ""
@@ -157,25 +86,25 @@ func (c *cancellation) take(req CancelRequest) (refusal string) {
 		c.seen = append(c.seen[:0:0], c.seen[1:]...)
 	}
 	switch {
-	case c.begun && c.mode() == CancelCompensate && req.Mode == CancelKeep:
+	case c.begun && c.mode() == protocol.CancelCompensate && req.Mode == protocol.CancelKeep:
 		c.enough = true
 	case c.begun && req.Mode != c.mode():
 		return "the run is being cancelled with mode " + string(c.mode()) + " already; " + string(req.Mode) + " came too late"
-	case !c.begun && (c.asked == nil || slices.Index(cancelModes, req.Mode) > slices.Index(cancelModes, c.asked.Mode)):
-		c.asked = &Cancellation{Mode: req.Mode, Reason: req.Reason, By: req.By}
+	case !c.begun && (c.asked == nil || req.Mode.Above(c.asked.Mode)):
+		c.asked = &protocol.Cancellation{Mode: req.Mode, Reason: req.Reason, By: req.By}
 	}
 	return ""
 }
 
-func (c *cancellation) mode() CancelMode {
+func (c *cancellation) mode() protocol.CancelMode {
 	if c.asked == nil {
-		return CancelKeep
+		return protocol.CancelKeep
 	}
 	return c.asked.Mode
 }
 
 // drops reports whether the superstep under way is going to be forgotten.
-func (c *cancellation) drops() bool { return c.mode() != CancelKeep && !c.undoing }
+func (c *cancellation) drops() bool { return c.mode() != protocol.CancelKeep && !c.undoing }
 
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
@@ -184,17 +113,17 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	r.auditCancel(ctx)
 	r.withdrawAll(ctx, trail.CancelledRun)
 	r.cancel.begun = true
-	if r.cancel.mode() != CancelKeep {
+	if r.cancel.mode() != protocol.CancelKeep {
 		r.drop(ctx)
 	}
-	if r.cancel.mode() == CancelCompensate {
+	if r.cancel.mode() == protocol.CancelCompensate {
 		r.compensate(ctx)
 	}
-	r.showEnd(ctx, StatusCancelled)
+	r.showEnd(ctx, protocol.StatusCancelled)
 	r.replied(ctx)
 	r.keepAnswers(ctx) // of those who were just told
 	var output map[string]pregel.Value
-	if r.cancel.mode() == CancelKeep && r.stands() == pregel.StatusDone {
+	if r.cancel.mode() == protocol.CancelKeep && r.stands() == pregel.StatusDone {
 		output = r.output() // it was told to end when it had
 	}
 	return temporal.NewCanceledError(r.handBack(ctx, r.result(), output))
@@ -204,7 +133,7 @@ func (r *run) cancelled(ctx workflow.Context) error {
 func (r *run) auditCancel(ctx workflow.Context) {
 	asked := r.cancel.asked
 	if asked == nil { // Temporal alone was told
-		asked = &Cancellation{Mode: CancelKeep, Reason: "the server was asked to cancel it"}
+		asked = &protocol.Cancellation{Mode: protocol.CancelKeep, Reason: "the server was asked to cancel it"}
 	}
 	r.audit(ctx, trail.Cancelled(r.cancel.by, string(asked.Mode), asked.Reason))
 }

@@ -9,7 +9,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestACancelledRunKeepsWhatFinished: its tasks end before it does, what they wrote and who answered is not lost, and a
@@ -35,8 +35,8 @@ func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 		to(pregel.Start, "asker"), to(pregel.Start, "careful"), to(pregel.Start, "careless"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "cancel", Input: pregel.Input{Value: pregel.Value(`{}`)}})
-	s := r.until(thread, "the question", func(s workflows.State) bool { return len(s.Questions) == 1 })
+	run := r.start(thread, protocol.GraphInput{Graph: "cancel", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
 	if err := r.client.CancelWorkflow(r.ctx, thread, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestAFailedRunSaysWhy(t *testing.T) {
 	r := newRig(t)
 	r.work(failingGraph())
 	thread := testserver.Queue(t)
-	err := r.start(thread, workflows.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}}).Get(r.ctx, nil)
+	err := r.start(thread, protocol.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}}).Get(r.ctx, nil)
 	left := closingOf(t, err)
 	if left.Failure == nil || left.Failure.Node != "bad" || left.Failure.Graph != "failing" || left.Failure.Message != "bad is not ready" {
 		t.Errorf("the failure is %+v", left.Failure)
@@ -89,7 +89,7 @@ func TestARefusedInputFailsTheRun(t *testing.T) {
 		{`{"log":1}`, "append/v1 takes lists", -1},
 		{`[]`, "must be a JSON object", -1},
 	} {
-		in := workflows.GraphInput{Graph: "chain"}
+		in := protocol.GraphInput{Graph: "chain"}
 		if c.input != "" {
 			in.Input.Value = pregel.Value(c.input)
 		}

@@ -9,24 +9,20 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
-// Bounds of a run's last event: the server refuses a payload of 2 MiB.
-const (
-	maxClosingState = 1600 << 10
-	maxOutput       = 64 << 10
-	// CarriedLines bounds the checkpoints of earlier runs that a run is told of: when it has as many, there may be more.
-	CarriedLines = 200
-)
+// maxOutput bounds an output that stands in a run's last event apart from its state.
+const maxOutput = 64 << 10
 
 // closing is what the next run of the thread starts from. One that was to go on from an earlier state, and made nothing of
 // it, leaves the newest.
-func (r *run) closing() Closing {
+func (r *run) closing() protocol.Closing {
 	thread := r.thread
 	if r.newest != nil {
 		thread = pregel.Newer(r.newest, thread)
 	}
-	c := Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Refused: r.inbox.refused, Lines: r.lines.latest(CarriedLines), Settings: r.in.settings(),
+	c := protocol.Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Refused: r.inbox.refused, Lines: r.lines.latest(protocol.CarriedLines), Settings: r.in.Settings(),
 		Events: r.eventState(), Approvals: r.approvalState(), Suspect: r.mayHaveRun()}
 	if r.cancel.begun {
 		c.Cancel = r.cancel.asked
@@ -35,17 +31,17 @@ func (r *run) closing() Closing {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	state, err := r.program.EncodeThread(thread)
-	if err == nil && len(state) > maxClosingState {
+	if err == nil && len(state) > protocol.MaxStateBytes {
 		r.shortenLedgers(thread)
 		state, err = r.program.EncodeThread(thread)
 	}
 	switch {
 	case err != nil:
 		c.Error = err.Error()
-	case len(state)+r.events.bytes() > maxClosingState && r.closeWithoutSuperstep(&c, thread):
-	case len(state)+r.events.bytes() > maxClosingState:
+	case len(state)+r.events.bytes() > protocol.MaxStateBytes && r.closeWithoutSuperstep(&c, thread):
+	case len(state)+r.events.bytes() > protocol.MaxStateBytes:
 		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: "+
-			"keep large values outside and references in the state", len(state), r.events.bytes(), maxClosingState)
+			"keep large values outside and references in the state", len(state), r.events.bytes(), protocol.MaxStateBytes)
 	default:
 		c.State = state
 	}
@@ -55,11 +51,11 @@ func (r *run) closing() Closing {
 // closeWithoutSuperstep leaves the thread as it stood before the superstep under way, when that fits: what its tasks had
 // finished is more than a run's last event takes, and would take all of the state along. The next run looks up what they did
 // outside, as it does behind any run that ended badly.
-func (r *run) closeWithoutSuperstep(c *Closing, thread *pregel.Thread) bool {
+func (r *run) closeWithoutSuperstep(c *protocol.Closing, thread *pregel.Thread) bool {
 	before := thread.Copy()
 	r.program.Drop(before)
 	state, err := r.program.EncodeThread(before)
-	if err != nil || len(state)+r.events.bytes() > maxClosingState {
+	if err != nil || len(state)+r.events.bytes() > protocol.MaxStateBytes {
 		return false
 	}
 	c.State, c.Dropped = state, true
@@ -100,8 +96,8 @@ func stepOf(t *pregel.Thread) int {
 }
 
 // finished ends the run with its output.
-func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
-	r.status = StatusFinished
+func (r *run) finished(ctx workflow.Context) (*protocol.GraphResult, error) {
+	r.status = protocol.StatusFinished
 	r.show(ctx)
 	r.replied(ctx)
 	result := r.result()
@@ -113,7 +109,7 @@ func (r *run) finished(ctx workflow.Context) (*GraphResult, error) {
 // failed ends the run so that it can be continued: every sibling has ended and its writes are in the state, and answers
 // that were accepted meanwhile are on record.
 func (r *run) failed(ctx workflow.Context) error {
-	r.showEnd(ctx, FailureStatus(failureOf(r.in.Graph, r.failure)))
+	r.showEnd(ctx, protocol.FailureStatus(failureOf(r.in.Graph, r.failure)))
 	r.replied(ctx)
 	r.keepAnswers(ctx)
 	result, text := r.result(), fmt.Sprintf("thread %s: %v", workflow.GetInfo(ctx).WorkflowExecution.ID, r.failure)
@@ -127,8 +123,8 @@ func (r *run) failed(ctx workflow.Context) error {
 
 // result is what the run's last event holds. The output is part of the state; a small one is repeated for readers that
 // know nothing of states.
-func (r *run) result() GraphResult {
-	result := GraphResult{Graph: r.in.Graph, Closing: r.closing()}
+func (r *run) result() protocol.GraphResult {
+	result := protocol.GraphResult{Graph: r.in.Graph, Closing: r.closing()}
 	output := r.output()
 	size := 0
 	for _, name := range workflow.DeterministicKeys(output) {

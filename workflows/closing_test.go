@@ -6,15 +6,15 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // closingOf reads what a failed or cancelled run left in its last event.
-func closingOf(t *testing.T, err error) workflows.Closing {
+func closingOf(t *testing.T, err error) protocol.Closing {
 	t.Helper()
 	var failed *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	var decoding error
 	switch {
 	case errors.As(err, &cancelled):

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // The bounds of what a cancelled run keeps in mind: an effect is forgotten once it is undone.
@@ -44,7 +45,7 @@ func (r *run) compensate(ctx workflow.Context) {
 	// The run is cancelled; its end outlasts that.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	r.cancel.undoing = true
-	r.rests(ctx, StatusRunning)
+	r.rests(ctx, protocol.StatusRunning)
 	for seen, more := 0, true; more; {
 		var page graphadapter.StandingReply
 		page, more = r.standingEffects(ctx, seen)
@@ -208,7 +209,7 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 		asked.More++
 		return
 	}
-	asked.Left = append(asked.Left, LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
+	asked.Left = append(asked.Left, protocol.LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
 }
 
 // tell passes on what became of the compensation of an effect.
@@ -221,7 +222,7 @@ func (r *run) tell(ctx workflow.Context, p *parked, state ledger.State, evidence
 // decide waits until people have decided about all effects that are parked, or somebody wants the run to end.
 func (r *run) decide(ctx workflow.Context) {
 	for len(r.cancel.parked) > 0 && !r.cancel.enough {
-		r.rests(ctx, StatusWaiting)
+		r.rests(ctx, protocol.StatusWaiting)
 		r.notices.look = true
 		r.attendNotices(ctx)
 		_ = workflow.Await(ctx, func() bool { return r.inbox.hasAnswers() || r.cancel.enough })
@@ -253,7 +254,7 @@ func (r *run) ruled(ctx workflow.Context, a pregel.Answer) {
 	case graphadapter.UndoRuledDone:
 		r.done(ctx, p, ledger.StateCompensated, "undone, says "+by)
 	case graphadapter.UndoRuledRepeat:
-		r.rests(ctx, StatusRunning)
+		r.rests(ctx, protocol.StatusRunning)
 		r.undo(ctx, p)
 	default:
 		r.leave(ctx, p, "left, says "+by)

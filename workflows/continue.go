@@ -1,54 +1,27 @@
 package workflows
 
 import (
-	"cmp"
 	"encoding/json"
-	"math"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
-// A run that gets long is continued as a new one, which nobody notices: the server suggests it, and would end the run at
-// 51,200 events. The server delays the next run when one lived for less than a second.
+// A run that gets long is continued as a new one, which nobody notices.
 const (
-	continueEvents = 4096
-	continueBytes  = 4 << 20
-	holdEvents     = 20_000
-	minRunLife     = time.Second
-	// leastEvents are more than a run begins with: one that only rests is not continued again and again.
-	leastEvents = 8
 	// What a run hands on is one payload, of which the server takes 2 MiB. A state that does not fit is tried again when the
 	// history has grown by retryEvents.
 	maxHandedOn = 1900 << 10
 	retryEvents = 1000
-	// changeContinue names the change of the workflow's code in histories: runs that began before it are not continued.
-	changeContinue = "continue-as-new"
 )
-
-// bounds are those of the run.
-func (in *GraphInput) bounds() ContinueAt { return in.ContinueAt.filled() }
-
-// filled are the bounds with a default for each that is not said.
-func (c *ContinueAt) filled() ContinueAt {
-	at := ContinueAt{}
-	if c != nil {
-		at = *c
-	}
-	at.Events = max(cmp.Or(at.Events, continueEvents), leastEvents)
-	at.Bytes = cmp.Or(at.Bytes, continueBytes)
-	at.Life = cmp.Or(at.Life, minRunLife.Milliseconds())
-	at.HoldEvents = cmp.Or(at.HoldEvents, holdEvents)
-	return at
-}
 
 // due reports whether the run is long enough to be continued, and in no middle of anything that would be lost: senders of
 // updates have their outcome.
 func (r *run) due(ctx workflow.Context) bool {
-	info, at := workflow.GetInfo(ctx), r.in.bounds()
+	info, at := workflow.GetInfo(ctx), r.in.ContinueAt.Filled()
 	events := info.GetCurrentHistoryLength()
 	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
 	return long && events >= r.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life &&
@@ -73,12 +46,8 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 		workflow.GetLogger(ctx).Warn("the run cannot be continued as a new one yet", "error", err)
 		return false
 	}
-	if workflow.GetVersion(ctx, changeContinue, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		r.heldBack = math.MaxInt
-		return false
-	}
 	r.noteBegan(ctx)
-	r.successor = workflow.NewContinueAsNewError(ctx, GraphWorkflow, in)
+	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in)
 	r.notices.stopTelling()
 	return true
 }
@@ -87,10 +56,10 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 // on to the runs that follow.
 func (r *run) noteBegan(ctx workflow.Context) {
 	info := workflow.GetInfo(ctx)
-	if _, noted := info.Memo.GetFields()[MemoBegan]; noted {
+	if _, noted := info.Memo.GetFields()[protocol.MemoBegan]; noted {
 		return
 	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoBegan: info.WorkflowStartTime}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoBegan: info.WorkflowStartTime}); err != nil {
 		workflow.GetLogger(ctx).Warn("when the run began is not in the memo", "error", err)
 	}
 }
@@ -102,7 +71,7 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 		return false
 	}
 	if r.tasks.running > 0 || len(r.results) > 0 || r.segments.under != nil {
-		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.bounds().HoldEvents
+		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.ContinueAt.Filled().HoldEvents
 	}
 	r.drain()
 	r.loop.PutBack(r.tasks.queue...)
@@ -127,7 +96,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 		return
 	}
 	for { // it cannot be looked at yet
-		var req ResumeRequest
+		var req protocol.ResumeRequest
 		if !channel.ReceiveAsync(&req) {
 			return
 		}
@@ -136,13 +105,13 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 }
 
 // handOn is the input of the run that continues this one.
-func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
+func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
 	in.Behind = r.behind(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, graphadapter.Suspicion{}, nil
-	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(CarriedLines), r.lines.run
-	in.Carried = &Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
+	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(protocol.CarriedLines), r.lines.run
+	in.Carried = &protocol.Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
 		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events,
 		Retry: r.inbox.retry}
@@ -180,7 +149,7 @@ func (r *run) handOn(ctx workflow.Context) (GraphInput, error) {
 }
 
 // carryOn takes over what the run did that this one continues.
-func (r *run) carryOn(ctx workflow.Context, c *Carried) error {
+func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	r.status, r.drained, r.suspectStep = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
 	r.segments.suspect, r.segments.apart = c.Suspect, c.Apart

@@ -8,11 +8,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // always continues a run as a new one whenever that is possible.
-var always = &workflows.ContinueAt{Events: 1, Life: 1}
+var always = &protocol.ContinueAt{Events: 1, Life: 1}
 
 // runs returns the runs of a thread that were continued as new ones up to the newest one, oldest first.
 func (r *rig) runs(thread string) []string {
@@ -60,7 +60,7 @@ func TestContinuedSameAsMemory(t *testing.T) {
 func (r *rig) continued(thread, runID string) {
 	r.t.Helper()
 	await(r.t, "the next run", func() bool {
-		r.signal(thread, workflows.ResumeRequest{Question: "junk"})
+		r.signal(thread, protocol.ResumeRequest{Question: "junk"})
 		ids := r.runs(thread)
 		return ids[len(ids)-1] != runID
 	}, func() any { return r.runs(thread) })
@@ -73,8 +73,8 @@ func TestContinueWhileWaiting(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)},
-		ContinueAt: &workflows.ContinueAt{Events: 1}})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)},
+		ContinueAt: &protocol.ContinueAt{Events: 1}})
 	s := r.asks(thread, 3)
 	first := answer("first", questionOf(t, s, "one"), `"yes"`)
 	want, err := r.update(thread, first)
@@ -90,7 +90,7 @@ func TestContinueWhileWaiting(t *testing.T) {
 	if err != nil || again.Question != want.Question || again.Node != want.Node {
 		t.Errorf("the same answer again: %+v, %v; it was %+v", again, err, want)
 	}
-	if _, err := r.update(thread, answer("other", questionOf(t, s, "one"), `"no"`)); errorKind(err) != workflows.ErrTypeAnswered {
+	if _, err := r.update(thread, answer("other", questionOf(t, s, "one"), `"no"`)); errorKind(err) != protocol.ErrTypeAnswered {
 		t.Errorf("another answer to the same question: %v", err)
 	}
 	r.answerAll(thread, run.GetRunID())
@@ -106,7 +106,7 @@ func TestRepeatedRequestsBehindAContinue(t *testing.T) {
 	r := newRig(t)
 	r.work(branchingGraph(toRight), chainGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "branching", Input: input(`{}`), ContinueAt: &workflows.ContinueAt{Events: 1}})
+	run := r.start(thread, protocol.GraphInput{Graph: "branching", Input: input(`{}`), ContinueAt: &protocol.ContinueAt{Events: 1}})
 	r.stopped(thread)
 	first, err := r.updateState(thread, one("u", as("router", "by hand")))
 	if err != nil {

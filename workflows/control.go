@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -11,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // A run under rules for control: whoever does something to it proves who they are, with a token that the gate of the run's
@@ -28,8 +28,8 @@ func (g *Graphs) Governing(governs func() bool, may func(approval.ControlCheck) 
 // unproven refuses in a validator what takes a token and has none.
 func (r *run) unproven(op approval.Op, token string) error {
 	switch {
-	case len(token) > maxTokenBytes:
-		return refuse(ErrTypeBadUpdate, "a token has at most %d bytes", maxTokenBytes)
+	case len(token) > protocol.MaxTokenBytes:
+		return refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	case token == "" && r.governs != nil && r.governs():
 		return deniedError(op, unsigned(op))
 	}
@@ -94,8 +94,8 @@ func (r *run) proven(ctx workflow.Context, req request) (trail.Actor, error) {
 
 // provenSignal is proven for what came by signal.
 func (r *run) provenSignal(ctx workflow.Context, req request) (trail.Actor, error) {
-	if len(req.token) > maxTokenBytes {
-		return trail.Actor{}, refuse(ErrTypeBadUpdate, "a token has at most %d bytes", maxTokenBytes)
+	if len(req.token) > protocol.MaxTokenBytes {
+		return trail.Actor{}, refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	}
 	if req.token == "" && r.governedNow(ctx) {
 		return trail.Actor{}, r.deny(ctx, req, unsigned(req.Op))
@@ -112,8 +112,8 @@ func (r *run) deny(ctx workflow.Context, req request, ruling approval.Ruling) er
 
 // deniedError is what who asked is told.
 func deniedError(op approval.Op, ruling approval.Ruling) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s is not allowed: %s", op, ruling.Reason), ErrTypeNotAllowed, nil,
-		AnswerRefusal{Ruling: ruling})
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf("%s is not allowed: %s", op, ruling.Reason), protocol.ErrTypeNotAllowed, nil,
+		protocol.AnswerRefusal{Ruling: ruling})
 }
 
 // askControl asks the gate of the worker that has the run; when it is slow or the worker is lost, as an activity of its own. It
@@ -150,27 +150,23 @@ func (r *run) pausedOn() string {
 	return approval.PausedAt(r.paused.At)
 }
 
-// CancelReply is the outcome of UpdateCancel.
-type CancelReply struct {
-	At time.Time `json:"at"`
-}
-
 // onCancel ends the run, as SignalCancel does, for those who are to be told whether they may.
-func (r *run) onCancel(cancel func()) func(ctx workflow.Context, req CancelRequest) (CancelReply, error) {
-	return func(ctx workflow.Context, req CancelRequest) (CancelReply, error) {
-		by, err := r.proven(ctx, req.request())
+func (r *run) onCancel(cancel func()) func(ctx workflow.Context, req protocol.CancelRequest) (protocol.CancelReply, error) {
+	return func(ctx workflow.Context, req protocol.CancelRequest) (protocol.CancelReply, error) {
+		by, err := r.proven(ctx, cancelling(req))
 		if err != nil {
-			return CancelReply{}, err
+			return protocol.CancelReply{}, err
 		}
 		if why := r.takeCancel(ctx, req, by); why != "" {
-			return CancelReply{}, refuse(ErrTypeBusy, "%s", why)
+			return protocol.CancelReply{}, refuse(protocol.ErrTypeBusy, "%s", why)
 		}
 		cancel()
-		return CancelReply{At: workflow.Now(ctx)}, nil
+		return protocol.CancelReply{At: workflow.Now(ctx)}, nil
 	}
 }
 
-func (req CancelRequest) request() request {
+// cancelling is a cancellation as the gate is asked about it.
+func cancelling(req protocol.CancelRequest) request {
 	return request{Control: approval.Control{Op: approval.OpCancel, On: string(req.Mode)}, by: req.By, token: req.Token}
 }
 
@@ -181,14 +177,14 @@ func (r *run) provenBegin(ctx workflow.Context) error {
 	if err := boundedAsked(asked); err != nil {
 		return err
 	}
-	control, err := r.oneControl(r.beginOps(), asked.token())
+	control, err := r.oneControl(r.beginOps(), tokenOf(asked))
 	if err == nil && control.Op != "" {
 		var by trail.Actor
-		by, err = r.provenSignal(ctx, request{Control: control, by: asked.name(), token: asked.token()})
-		r.in.Asked = asked.provenBy(by)
+		by, err = r.provenSignal(ctx, request{Control: control, by: nameOf(asked), token: tokenOf(asked)})
+		r.in.Asked = provenBy(asked, by)
 		return err
 	}
-	r.in.Asked = asked.provenBy(trail.Actor{})
+	r.in.Asked = provenBy(asked, trail.Actor{})
 	return err
 }
 
@@ -210,7 +206,7 @@ func (r *run) beginOps() []approval.Control {
 // provenCancel is who asked for the run to clean up behind the one before it, and why that is not done.
 func (r *run) provenCancel(ctx workflow.Context) error {
 	req := r.in.Cancel.CancelRequest
-	by, err := r.provenSignal(ctx, req.request())
+	by, err := r.provenSignal(ctx, cancelling(req))
 	if err == nil {
 		r.takeCancel(ctx, req, by)
 	}

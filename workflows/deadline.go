@@ -10,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // timeApprovals keeps one timer, at whatever comes first for an approval: its warning, or the end of its time. A question
@@ -77,15 +78,15 @@ func (r *run) fallDue(ctx workflow.Context) {
 }
 
 // silence does what the action says for the case that nobody decides in time.
-func (r *run) silence(ctx workflow.Context, o openApproval, p *PendingApproval) {
+func (r *run) silence(ctx workflow.Context, o openApproval, p *protocol.PendingApproval) {
 	switch {
 	case o.action.Silence == approval.SilenceEscalate && !p.Escalated:
 		p.Escalated, p.Asked = true, slices.Clone(o.action.Escalate)
-		p.limit(o.action, workflow.Now(ctx))
+		limit(p, o.action, workflow.Now(ctx))
 		r.audit(ctx, trail.Escalated(o.ID, o.action))
 	case o.action.Silence == approval.SilencePause:
 		by, why := trail.Silence(o.ID)
-		r.setPause(ctx, PauseRequest{ID: fmt.Sprintf("silence/%s/%d", o.ID, p.Due.Unix()), By: by, Reason: why})
+		r.setPause(ctx, protocol.PauseRequest{ID: fmt.Sprintf("silence/%s/%d", o.ID, p.Due.Unix()), By: by, Reason: why})
 		p.Missed, p.Due = p.Due, time.Time{}
 		r.audit(ctx, trail.Missed(o.ID, o.action))
 	default:

@@ -6,17 +6,18 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/workflows/protocol"
 )
 
 // Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is
 // retained, which costs no event, and any worker of its task queue answers for itself.
 func (g *Graphs) Desk(ctx workflow.Context) error {
-	return workflow.SetQueryHandlerWithOptions(ctx, QueryAdmit, g.admit,
+	return workflow.SetQueryHandlerWithOptions(ctx, protocol.QueryAdmit, g.admit,
 		workflow.QueryHandlerOptions{Description: "Whether this worker serves a graph and takes an input or updates."})
 }
 
-func (g *Graphs) admit(req AdmitRequest) (AdmitReply, error) {
-	reply := AdmitReply{Serves: g.names(), Notices: g.notices, Leaders: g.leaderNames()}
+func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
+	reply := protocol.AdmitReply{Serves: g.names(), Notices: g.notices, Leaders: g.leaderNames()}
 	if req.Leader != "" {
 		leader, ok := g.leaders[req.Leader]
 		reply.Known, reply.Experts = ok, leader.Experts

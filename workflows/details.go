@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"superstep.dev/internal/draw"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxDrawn bounds the nodes of a graph whose picture is among the details: a larger one nobody reads in lines of text.
@@ -31,7 +32,7 @@ func (r *run) details() string {
 	if r.thread != nil {
 		r.detailOpen(&b)
 	}
-	if r.status != StatusRunning && r.program != nil && len(r.program.Spec.Nodes) <= maxDrawn {
+	if r.status != protocol.StatusRunning && r.program != nil && len(r.program.Spec.Nodes) <= maxDrawn {
 		b.WriteString(fmt.Sprintf("\n~~~text\n%s~~~\n", draw.Text(r.program.Spec)))
 	}
 	return b.String()

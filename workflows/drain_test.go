@@ -9,7 +9,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestDrainStopsBeforeTheNextSuperstep: the superstep under way ends and is kept, and the run goes on when it is told.
@@ -31,9 +31,9 @@ func TestDrainStopsBeforeTheNextSuperstep(t *testing.T) {
 			}}
 			r.work(g)
 			thread := testserver.Queue(t)
-			run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`)})
+			run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
 			<-began
-			if err := r.call(thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
+			if err := r.call(thread, protocol.UpdateDrain, "d", protocol.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			close(release)
@@ -42,14 +42,14 @@ func TestDrainStopsBeforeTheNextSuperstep(t *testing.T) {
 				t.Errorf("drained, it is %+v", s)
 			}
 			// A run that has stopped is told nothing new: it goes on all the same.
-			if err := r.call(thread, workflows.UpdateDrain, "d2", workflows.DrainRequest{ID: "d2", Reason: "again"}, nil); err != nil {
+			if err := r.call(thread, protocol.UpdateDrain, "d2", protocol.DrainRequest{ID: "d2", Reason: "again"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			var err error
 			if how == "invoke" {
-				err = r.invoke(thread, workflows.InvokeRequest{ID: "on"})
+				err = r.invoke(thread, protocol.InvokeRequest{ID: "on"})
 			} else {
-				_, err = r.update(thread, workflows.ResumeRequest{ID: "on"})
+				_, err = r.update(thread, protocol.ResumeRequest{ID: "on"})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -82,11 +82,11 @@ func TestDrainByANode(t *testing.T) {
 	r.work(g)
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(g, thread)
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
 	if s := r.stopped(thread); s.Drained != "b says so" || strings.Join(s.Snapshot.Next, " ") != "c" {
 		t.Errorf("drained, it is %+v", s)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` || times.Load() != 2 {
@@ -112,11 +112,11 @@ func TestDrainInASubgraph(t *testing.T) {
 	}}
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "nested", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "nested", Input: input(`{}`)})
 	if s := r.stopped(thread); s.Drained != "inside" || strings.Join(s.Snapshot.Next, " ") != "sub" {
 		t.Errorf("drained, it is %+v", s)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	r.asks(thread, 1)
@@ -136,12 +136,12 @@ func asksOnce() *graphadapter.Graph {
 func (r *rig) drainedWhilePaused(thread string) {
 	r.t.Helper()
 	s := r.asks(thread, 1)
-	_, err := r.pausing(thread, workflows.PauseRequest{ID: "p"})
+	_, err := r.pausing(thread, protocol.PauseRequest{ID: "p"})
 	if err == nil {
 		_, err = r.update(thread, answer("1", s.Questions[0], `"yes"`))
 	}
 	if err == nil {
-		err = r.call(thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil)
+		err = r.call(thread, protocol.UpdateDrain, "d", protocol.DrainRequest{ID: "d", Reason: "a deploy"}, nil)
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -165,7 +165,7 @@ func TestADrainOfAPausedRunThatWasAnswered(t *testing.T) {
 			if s := r.stopped(thread); s.Drained != "a deploy" || strings.Join(s.Snapshot.Next, " ") != "end" {
 				t.Errorf("drained, it is %+v", s)
 			}
-			if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+			if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 				t.Fatal(err)
 			}
 			r.logIs(r.client.GetWorkflow(r.ctx, thread, ""), `["one","\"yes\"","end"]`)

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -10,74 +9,22 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
-
-// EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
-type EventRequest struct {
-	// ID makes the request idempotent, by whichever way it comes.
-	ID string `json:"id"`
-	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
-	// a call before was.
-	Call  string       `json:"call,omitempty"`
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	// Token proves who sends it, where rules want that.
-	Token string `json:"token,omitempty"`
-}
-
-// EventReply says what became of an event.
-type EventReply struct {
-	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
-	Nodes []string `json:"nodes,omitempty"`
-	// Repeated says that this very request had been taken before, by the Call of another name.
-	Repeated bool   `json:"repeated,omitempty"`
-	Call     string `json:"call,omitempty"`
-}
-
-// KeptEvent is an event that nobody has waited for yet.
-type KeptEvent struct {
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	At    time.Time    `json:"at"`
-	ID    string       `json:"id,omitempty"`
-}
-
-// Due is when a wait for an event is over.
-type Due struct {
-	Question string    `json:"question"`
-	At       time.Time `json:"at"`
-}
-
-// TakenEvent is a request that was taken, so that the same one is recognised.
-type TakenEvent struct {
-	ID    string   `json:"id"`
-	Nodes []string `json:"nodes,omitempty"`
-	Call  string   `json:"call,omitempty"`
-}
-
-// EventState is what a run knows of events. Whatever continues the thread is given it whole: another execution of the
-// run, or the thread's next run.
-type EventState struct {
-	Kept  []KeptEvent  `json:"kept,omitempty"`
-	Due   []Due        `json:"due,omitempty"`
-	Taken []TakenEvent `json:"taken,omitempty"`
-}
 
 // maxEventsTaken bounds the requests that a run remembers.
 const maxEventsTaken = 1000
 
 // events is the run's EventState under way.
 type events struct {
-	EventState
+	protocol.EventState
 	// asked says that waits may have begun or ended since the run last looked.
 	asked bool
 	timer eventTimer
 }
 
 // eventState is what the thread's next execution has to know; nil when it never had anything to do with events.
-func (r *run) eventState() *EventState {
+func (r *run) eventState() *protocol.EventState {
 	if len(r.events.Kept)+len(r.events.Due)+len(r.events.Taken) == 0 {
 		return nil
 	}
@@ -86,31 +33,32 @@ func (r *run) eventState() *EventState {
 }
 
 // onEvent takes in an event by update.
-func (r *run) onEvent(ctx workflow.Context, req EventRequest) (EventReply, error) {
+func (r *run) onEvent(ctx workflow.Context, req protocol.EventRequest) (protocol.EventReply, error) {
 	// What waits is not known while the thread is about to change.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	_ = workflow.Await(wait, func() bool { return !r.inbox.changing() })
 	if taken, ok := r.eventTaken(req.ID); ok {
-		return EventReply{Nodes: taken.Nodes, Repeated: true}, nil
+		return protocol.EventReply{Nodes: taken.Nodes, Repeated: true}, nil
 	}
-	by, err := r.proven(ctx, req.request())
+	by, err := r.proven(ctx, sending(req))
 	if err != nil {
-		return EventReply{}, err
+		return protocol.EventReply{}, err
 	}
 	_ = workflow.Await(wait, func() bool { return !r.inbox.changing() })
 	return r.takeEvent(ctx, req, by)
 }
 
-func (req EventRequest) request() request {
+// sending is an event as the gate is asked about it.
+func sending(req protocol.EventRequest) request {
 	return request{Control: approval.Control{Op: approval.OpEvent, On: req.Name}, by: req.By, token: req.Token}
 }
 
 // receiveEvents takes in events by signal; since a signal gets no reply, a refusal is kept to be seen.
 func (r *run) receiveEvents(ctx workflow.Context) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, SignalEvent,
+	channel := workflow.GetSignalChannelWithOptions(ctx, protocol.SignalEvent,
 		workflow.SignalChannelOptions{Description: "Sends an event without waiting for the reply."})
 	for {
-		var req EventRequest
+		var req protocol.EventRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
@@ -119,39 +67,39 @@ func (r *run) receiveEvents(ctx workflow.Context) {
 	}
 }
 
-func (r *run) eventBySignal(ctx workflow.Context, req EventRequest) {
+func (r *run) eventBySignal(ctx workflow.Context, req protocol.EventRequest) {
 	err := r.eventRefusal(req) // which bounds it before anything else looks at it
 	var by trail.Actor
 	if _, again := r.eventTaken(req.ID); err == nil && !again {
-		by, err = r.provenSignal(ctx, req.request())
+		by, err = r.provenSignal(ctx, sending(req))
 	}
 	if err == nil {
 		_, err = r.takeEvent(ctx, req, by)
 	}
 	if err != nil {
-		r.inbox.refuse(Refused{Event: named(req.Name), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{Event: named(req.Name), By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		workflow.GetLogger(ctx).Warn("event by signal refused", "event", named(req.Name), "reason", err.Error())
 	}
 }
 
 // readEvents takes in the signals that nobody has read when the run ends: what they bring would be gone.
 func (r *run) readEvents(ctx workflow.Context) {
-	channel := workflow.GetSignalChannel(ctx, SignalEvent)
-	var req EventRequest
+	channel := workflow.GetSignalChannel(ctx, protocol.SignalEvent)
+	var req protocol.EventRequest
 	for channel.ReceiveAsync(&req) {
 		r.eventBySignal(ctx, req)
-		req = EventRequest{}
+		req = protocol.EventRequest{}
 	}
 }
 
 // takeEvent gives an event to all who wait for it, or keeps it for the first who will. It takes all of it or nothing.
-func (r *run) takeEvent(ctx workflow.Context, req EventRequest, by trail.Actor) (EventReply, error) {
+func (r *run) takeEvent(ctx workflow.Context, req protocol.EventRequest, by trail.Actor) (protocol.EventReply, error) {
 	req.By = by.Name()
 	if err := r.eventRefusal(req); err != nil {
-		return EventReply{}, err
+		return protocol.EventReply{}, err
 	}
 	if taken, ok := r.eventTaken(req.ID); ok {
-		return EventReply{Nodes: taken.Nodes, Call: taken.Call, Repeated: isRepeat(req.Call, taken.Call)}, nil
+		return protocol.EventReply{Nodes: taken.Nodes, Call: taken.Call, Repeated: isRepeat(req.Call, taken.Call)}, nil
 	}
 	var nodes []string
 	for _, q := range r.waits() {
@@ -162,38 +110,38 @@ func (r *run) takeEvent(ctx workflow.Context, req EventRequest, by trail.Actor) 
 	}
 	if len(nodes) == 0 {
 		r.events.Kept = append(r.events.Kept[:len(r.events.Kept):len(r.events.Kept)],
-			KeptEvent{Name: req.Name, Value: req.Value, By: req.By, At: workflow.Now(ctx), ID: req.ID})
+			protocol.KeptEvent{Name: req.Name, Value: req.Value, By: req.By, At: workflow.Now(ctx), ID: req.ID})
 	}
-	r.events.Taken = append(r.events.Taken, TakenEvent{ID: req.ID, Nodes: nodes, Call: req.Call})
+	r.events.Taken = append(r.events.Taken, protocol.TakenEvent{ID: req.ID, Nodes: nodes, Call: req.Call})
 	if len(r.events.Taken) > maxEventsTaken {
 		r.events.Taken = slices.Clone(r.events.Taken[len(r.events.Taken)-maxEventsTaken:])
 	}
 	r.audit(ctx, trail.Event(by, req.Name, nodes))
-	return EventReply{Nodes: nodes, Call: req.Call}, nil
+	return protocol.EventReply{Nodes: nodes, Call: req.Call}, nil
 }
 
 // give notes the end of a wait; the engine is told when it can go on.
 func (r *run) give(ctx workflow.Context, q pregel.OpenQuestion, request string, a pregel.Answer) {
-	r.inbox.note(Answered{Question: q.ID, Node: q.Node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
+	r.inbox.note(protocol.Answered{Question: q.ID, Node: q.Node, RequestID: request, By: a.By, At: workflow.Now(ctx)})
 	r.inbox.events = append(r.inbox.events, a)
 	r.events.asked, r.notices.look = true, true
 }
 
-func (r *run) eventTaken(id string) (TakenEvent, bool) {
-	at := slices.IndexFunc(r.events.Taken, func(t TakenEvent) bool { return t.ID == id })
+func (r *run) eventTaken(id string) (protocol.TakenEvent, bool) {
+	at := slices.IndexFunc(r.events.Taken, func(t protocol.TakenEvent) bool { return t.ID == id })
 	if at < 0 {
-		return TakenEvent{}, false
+		return protocol.TakenEvent{}, false
 	}
 	return r.events.Taken[at], true
 }
 
 // eventRefusal says why an event cannot be taken; nil means it can. It changes nothing.
-func (r *run) eventRefusal(req EventRequest) error {
-	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.Call) > maxNameBytes || len(req.By) > maxNameBytes {
-		return refuse(ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", maxNameBytes)
+func (r *run) eventRefusal(req protocol.EventRequest) error {
+	if req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.Call) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes {
+		return refuse(protocol.ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", protocol.MaxNameBytes)
 	}
 	if err := graphadapter.CheckEvent(req.Name, req.Value); err != nil {
-		return refuse(ErrTypeBadAnswer, "%v", err)
+		return refuse(protocol.ErrTypeBadAnswer, "%v", err)
 	}
 	if _, ok := r.eventTaken(req.ID); ok {
 		return nil
@@ -203,12 +151,12 @@ func (r *run) eventRefusal(req EventRequest) error {
 		if q.Event == req.Name {
 			waiting = true
 			if err := graphadapter.CheckAnswer(q.Question, req.Value); err != nil {
-				return refuse(ErrTypeBadAnswer, "node %q waits for the event %q: %v", q.Node, req.Name, err)
+				return refuse(protocol.ErrTypeBadAnswer, "node %q waits for the event %q: %v", q.Node, req.Name, err)
 			}
 		}
 	}
 	if !waiting && !r.events.room(len(req.Value)) {
-		return refuse(ErrTypeBusy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
+		return refuse(protocol.ErrTypeBusy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
 			"them", req.Name, graphadapter.MaxKeptEvents, graphadapter.MaxKeptBytes)
 	}
 	return nil

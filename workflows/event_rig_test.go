@@ -12,7 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // aString is the schema of the events of these tests.
@@ -47,23 +47,23 @@ func waitsFor(timeout time.Duration, events ...string) graphadapter.Node {
 	}}
 }
 
-func (r *rig) event(thread string, req workflows.EventRequest) (reply workflows.EventReply, err error) {
-	err = r.call(thread, workflows.UpdateEvent, req.ID, req, &reply)
+func (r *rig) event(thread string, req protocol.EventRequest) (reply protocol.EventReply, err error) {
+	err = r.call(thread, protocol.UpdateEvent, req.ID, req, &reply)
 	return reply, err
 }
 
-func (r *rig) eventBySignal(thread string, req workflows.EventRequest) {
+func (r *rig) eventBySignal(thread string, req protocol.EventRequest) {
 	r.t.Helper()
-	if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalEvent, req); err != nil {
+	if err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalEvent, req); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 // waitsForEvents waits until a thread does nothing but wait for that many events.
-func (r *rig) waitsForEvents(thread string, n int) workflows.State {
+func (r *rig) waitsForEvents(thread string, n int) protocol.State {
 	r.t.Helper()
-	return r.until(thread, "the waits", func(s workflows.State) bool {
-		return s.Status == workflows.StatusWaitingEvent && len(s.Waits) == n
+	return r.until(thread, "the waits", func(s protocol.State) bool {
+		return s.Status == protocol.StatusWaitingEvent && len(s.Waits) == n
 	})
 }
 
@@ -74,7 +74,7 @@ func (r *rig) logIs(run interface {
 	Get(context.Context, any) error
 }, want string) {
 	r.t.Helper()
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := run.Get(r.ctx, &result); err != nil {
 		r.t.Fatalf("thread %s: %v", run.GetID(), err)
 	}

@@ -10,7 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestAnEventComesWhileNoWorkerIsThere: it is stored, and the next worker goes on with it. The same event sent again by
@@ -21,24 +21,24 @@ func TestAnEventComesWhileNoWorkerIsThere(t *testing.T) {
 	g := waitingGraph(waitsFor(0, "paid", "sent"), says("right"))
 	stop := r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
 	s := r.waitsForEvents(thread, 1)
 	if len(s.Questions) != 0 || s.Waits[0].Event != "paid" || s.Waits[0].Node != "left" {
 		t.Errorf("it waits as %+v, asks %+v", s.Waits, s.Questions)
 	}
 	stop()
-	r.eventBySignal(thread, workflows.EventRequest{ID: "e1", Name: "paid", Value: word("p")})
-	r.eventBySignal(thread, workflows.EventRequest{ID: "e1", Name: "paid", Value: word("p")})
+	r.eventBySignal(thread, protocol.EventRequest{ID: "e1", Name: "paid", Value: word("p")})
+	r.eventBySignal(thread, protocol.EventRequest{ID: "e1", Name: "paid", Value: word("p")})
 	stop = r.work(g)
-	s = r.until(thread, "the second wait", func(s workflows.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "sent" })
+	s = r.until(thread, "the second wait", func(s protocol.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "sent" })
 	if len(s.Kept) != 0 {
 		t.Errorf("the event that came twice is kept: %+v", s.Kept)
 	}
-	if reply, err := r.event(thread, workflows.EventRequest{ID: "e1", Name: "paid", Value: word("p")}); err != nil || !reply.Repeated || strings.Join(reply.Nodes, " ") != "left" {
+	if reply, err := r.event(thread, protocol.EventRequest{ID: "e1", Name: "paid", Value: word("p")}); err != nil || !reply.Repeated || strings.Join(reply.Nodes, " ") != "left" {
 		t.Errorf("sent a third time: %+v, %v", reply, err)
 	}
 	// Accepted by a worker that is lost before it goes on with it.
-	if reply, err := r.event(thread, workflows.EventRequest{ID: "e2", Name: "sent", Value: word("s")}); err != nil || reply.Repeated || strings.Join(reply.Nodes, " ") != "left" {
+	if reply, err := r.event(thread, protocol.EventRequest{ID: "e2", Name: "sent", Value: word("s")}); err != nil || reply.Repeated || strings.Join(reply.Nodes, " ") != "left" {
 		t.Errorf("sent: %+v, %v", reply, err)
 	}
 	stop()
@@ -53,9 +53,9 @@ func TestAnEventBeforeItsWaitIsKept(t *testing.T) {
 	g := waitingGraph(waitsFor(0, "other", "paid"), waitsFor(0, "more", "paid"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
 	r.waitsForEvents(thread, 2)
-	reply, err := r.event(thread, workflows.EventRequest{ID: "p1", Name: "paid", Value: word("first"), By: "bank"})
+	reply, err := r.event(thread, protocol.EventRequest{ID: "p1", Name: "paid", Value: word("first"), By: "bank"})
 	if err != nil || len(reply.Nodes) != 0 {
 		t.Fatalf("an event that nobody waits for: %+v, %v", reply, err)
 	}
@@ -63,15 +63,15 @@ func TestAnEventBeforeItsWaitIsKept(t *testing.T) {
 		t.Errorf("it keeps %+v", s.Kept)
 	}
 	for _, name := range []string{"more", "other"} {
-		if _, err := r.event(thread, workflows.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil {
+		if _, err := r.event(thread, protocol.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil {
 			t.Fatal(err)
 		}
 		if name == "more" { // right waits first, and has what was kept
-			r.until(thread, "the end of right", func(s workflows.State) bool { return len(s.Kept) == 0 && len(s.Waits) == 1 })
+			r.until(thread, "the end of right", func(s protocol.State) bool { return len(s.Kept) == 0 && len(s.Waits) == 1 })
 		}
 	}
-	r.until(thread, "the wait of left", func(s workflows.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "paid" })
-	if _, err := r.event(thread, workflows.EventRequest{ID: "p2", Name: "paid", Value: word("second")}); err != nil {
+	r.until(thread, "the wait of left", func(s protocol.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "paid" })
+	if _, err := r.event(thread, protocol.EventRequest{ID: "p2", Name: "paid", Value: word("second")}); err != nil {
 		t.Fatal(err)
 	}
 	r.logIs(run, `["other","second","more","first","end"]`)
@@ -86,24 +86,24 @@ func TestOneEventAnswersAllWhoWait(t *testing.T) {
 		to("left", "end"), to("right", "end"), to("ask", "end"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "mixed", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "mixed", Input: input(`{}`)})
 	s := r.asks(thread, 1) // a person is waited for
 	if len(s.Waits) != 2 || s.Questions[0].Node != "ask" {
 		t.Errorf("it asks %+v and waits for %+v", s.Questions, s.Waits)
 	}
-	_, err := r.update(thread, workflows.ResumeRequest{ID: "r", Question: s.Waits[0].ID, Value: word("x")})
-	if errorKind(err) != workflows.ErrTypeBadAnswer || !strings.Contains(err.Error(), `waits for the event "go"`) {
+	_, err := r.update(thread, protocol.ResumeRequest{ID: "r", Question: s.Waits[0].ID, Value: word("x")})
+	if errorKind(err) != protocol.ErrTypeBadAnswer || !strings.Contains(err.Error(), `waits for the event "go"`) {
 		t.Errorf("a person's answer to a wait: %v", err)
 	}
 	given := &pregel.Resume{Answers: []pregel.Answer{{QuestionID: s.Waits[0].ID, Value: word("x")}}}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "i", Input: pregel.Input{Resume: given}}); errorKind(err) != workflows.ErrTypeBadAnswer {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "i", Input: pregel.Input{Resume: given}}); errorKind(err) != protocol.ErrTypeBadAnswer {
 		t.Errorf("a person's answer as input: %v", err)
 	}
-	if _, err := r.update(thread, workflows.ResumeRequest{ID: "yes", Question: s.Questions[0].ID, Value: word("yes")}); err != nil {
+	if _, err := r.update(thread, protocol.ResumeRequest{ID: "yes", Question: s.Questions[0].ID, Value: word("yes")}); err != nil {
 		t.Fatal(err)
 	}
 	r.waitsForEvents(thread, 2)
-	if reply, err := r.event(thread, workflows.EventRequest{ID: "go", Name: "go", Value: word("now")}); err != nil || strings.Join(reply.Nodes, " ") != "left right" {
+	if reply, err := r.event(thread, protocol.EventRequest{ID: "go", Name: "go", Value: word("now")}); err != nil || strings.Join(reply.Nodes, " ") != "left right" {
 		t.Errorf("it was given to %+v, %v", reply, err)
 	}
 	r.logIs(run, `["ask","\"yes\"","now","now","end"]`)
@@ -116,19 +116,19 @@ func TestEventsThatDoNotFit(t *testing.T) {
 	g := waitingGraph(waitsFor(0, "paid", "sent"), says("right"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
 	r.waitsForEvents(thread, 1)
-	if _, err := r.event(thread, workflows.EventRequest{ID: "a", Name: "paid", Value: pregel.Value(`7`)}); errorKind(err) != workflows.ErrTypeBadAnswer {
+	if _, err := r.event(thread, protocol.EventRequest{ID: "a", Name: "paid", Value: pregel.Value(`7`)}); errorKind(err) != protocol.ErrTypeBadAnswer {
 		t.Errorf("an event of another type: %v", err)
 	}
 	for i, value := range []string{`{"no":1}`, `"yes"`} {
-		if _, err := r.event(thread, workflows.EventRequest{ID: fmt.Sprint("s", i), Name: "sent", Value: pregel.Value(value)}); err != nil {
+		if _, err := r.event(thread, protocol.EventRequest{ID: fmt.Sprint("s", i), Name: "sent", Value: pregel.Value(value)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.eventBySignal(thread, workflows.EventRequest{ID: "b", Name: "paid", Value: pregel.Value(`8`)})
-	r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) == 1 && s.Refused[0].Event == "paid" })
-	if _, err := r.event(thread, workflows.EventRequest{ID: "c", Name: "paid", Value: word("p")}); err != nil {
+	r.eventBySignal(thread, protocol.EventRequest{ID: "b", Name: "paid", Value: pregel.Value(`8`)})
+	r.until(thread, "the refusal", func(s protocol.State) bool { return len(s.Refused) == 1 && s.Refused[0].Event == "paid" })
+	if _, err := r.event(thread, protocol.EventRequest{ID: "c", Name: "paid", Value: word("p")}); err != nil {
 		t.Fatal(err)
 	}
 	r.logIs(run, `["p","yes","right","end"]`)
@@ -143,28 +143,28 @@ func TestEventsAreBounded(t *testing.T) {
 	r := newRig(t)
 	r.work(waitingGraph(waitsFor(0, "paid"), says("right")))
 	thread := testserver.Queue(t)
-	r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
 	r.waitsForEvents(thread, 1)
 	large := word(strings.Repeat("x", graphadapter.MaxEventBytes-2))
-	for i, req := range []workflows.EventRequest{{ID: "0", Name: strings.Repeat("n", 257)}, {ID: "1"}, {ID: "2", Name: "n", Value: word(strings.Repeat("x", graphadapter.MaxEventBytes))},
+	for i, req := range []protocol.EventRequest{{ID: "0", Name: strings.Repeat("n", 257)}, {ID: "1"}, {ID: "2", Name: "n", Value: word(strings.Repeat("x", graphadapter.MaxEventBytes))},
 		{ID: "3", Name: "n", By: strings.Repeat("b", 257)}} {
-		if _, err := r.event(thread, req); errorKind(err) != workflows.ErrTypeBadAnswer {
+		if _, err := r.event(thread, req); errorKind(err) != protocol.ErrTypeBadAnswer {
 			t.Errorf("request %d: %v", i, err)
 		}
 	}
 	for i := range 2 {
-		if _, err := r.event(thread, workflows.EventRequest{ID: fmt.Sprint("l", i), Name: "large", Value: large}); err != nil {
+		if _, err := r.event(thread, protocol.EventRequest{ID: fmt.Sprint("l", i), Name: "large", Value: large}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.event(thread, workflows.EventRequest{ID: "l2", Name: "large", Value: large}); errorKind(err) != workflows.ErrTypeBusy {
+	if _, err := r.event(thread, protocol.EventRequest{ID: "l2", Name: "large", Value: large}); errorKind(err) != protocol.ErrTypeBusy {
 		t.Errorf("more bytes than can be kept: %v", err)
 	}
 	for i := 2; i < graphadapter.MaxKeptEvents; i++ {
-		r.eventBySignal(thread, workflows.EventRequest{ID: fmt.Sprint("s", i), Name: "small"})
+		r.eventBySignal(thread, protocol.EventRequest{ID: fmt.Sprint("s", i), Name: "small"})
 	}
-	r.eventBySignal(thread, workflows.EventRequest{ID: "over", Name: "small"})
-	s := r.until(thread, "the refusal", func(s workflows.State) bool { return len(s.Refused) == 1 })
+	r.eventBySignal(thread, protocol.EventRequest{ID: "over", Name: "small"})
+	s := r.until(thread, "the refusal", func(s protocol.State) bool { return len(s.Refused) == 1 })
 	if len(s.Kept) != graphadapter.MaxKeptEvents || s.Refused[0].Event != "small" {
 		t.Errorf("it keeps %d events, and refused %+v", len(s.Kept), s.Refused)
 	}
@@ -177,7 +177,7 @@ func TestAWaitTimesOut(t *testing.T) {
 	g := waitingGraph(waitsFor(2*time.Second, "paid"), waitsFor(time.Hour, "sent"))
 	stop := r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
 	s := r.waitsForEvents(thread, 2)
 	if len(s.Due) != 2 || !s.Due[0].At.Before(s.Due[1].At) {
 		t.Errorf("they are due %+v", s.Due)
@@ -185,8 +185,8 @@ func TestAWaitTimesOut(t *testing.T) {
 	stop()
 	await(t, "the timer", func() bool { return r.timersFired(run) > 0 }, func() any { return nil })
 	r.work(g)
-	r.until(thread, "the timeout", func(s workflows.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "sent" })
-	if _, err := r.event(thread, workflows.EventRequest{ID: "s", Name: "sent", Value: word("s")}); err != nil {
+	r.until(thread, "the timeout", func(s protocol.State) bool { return len(s.Waits) == 1 && s.Waits[0].Event == "sent" })
+	if _, err := r.event(thread, protocol.EventRequest{ID: "s", Name: "sent", Value: word("s")}); err != nil {
 		t.Fatal(err)
 	}
 	r.logIs(run, `["late","s","end"]`)
@@ -232,10 +232,10 @@ func TestAnEventComesWhileItsNodeRuns(t *testing.T) {
 	}}
 	r.work(waitingGraph(both, slow))
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`)})
-	r.until(thread, "the waits", func(s workflows.State) bool { return len(s.Waits) == 2 })
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
+	r.until(thread, "the waits", func(s protocol.State) bool { return len(s.Waits) == 2 })
 	for i, name := range []string{"one", "two"} {
-		if reply, err := r.event(thread, workflows.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil || len(reply.Nodes) != 1 {
+		if reply, err := r.event(thread, protocol.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil || len(reply.Nodes) != 1 {
 			t.Fatalf("event %s: %+v, %v", name, reply, err)
 		}
 		if i == 0 {
@@ -255,12 +255,12 @@ func TestAnEventThatIsKeptOutlivesItsRun(t *testing.T) {
 	g.Subgraphs["inner"].Nodes["asker"] = waitsFor(0, "paid")
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "nested", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "nested", Input: input(`{}`)})
 	r.waitsForEvents(thread, 1)
-	if _, err := r.event(thread, workflows.EventRequest{ID: "next", Name: "late", Value: word("kept")}); err != nil {
+	if _, err := r.event(thread, protocol.EventRequest{ID: "next", Name: "late", Value: word("kept")}); err != nil {
 		t.Fatal(err)
 	}
-	if reply, err := r.event(thread, workflows.EventRequest{ID: "p", Name: "paid", Value: word("inside")}); err != nil || len(reply.Nodes) != 1 {
+	if reply, err := r.event(thread, protocol.EventRequest{ID: "p", Name: "paid", Value: word("inside")}); err != nil || len(reply.Nodes) != 1 {
 		t.Fatalf("to a wait in a subgraph: %+v, %v", reply, err)
 	}
 	result := r.finished(run)
@@ -276,16 +276,16 @@ func TestAWaitIsContinued(t *testing.T) {
 	r := newRig(t)
 	r.work(waitingGraph(waitsFor(time.Hour, "paid", "sent"), says("right")))
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
 	due := r.waitsForEvents(thread, 1).Due
-	kept := workflows.EventRequest{ID: "s", Name: "sent", Value: word("s")}
+	kept := protocol.EventRequest{ID: "s", Name: "sent", Value: word("s")}
 	if _, err := r.event(thread, kept); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "p", By: "ann"}); err != nil {
+	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "p", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.event(thread, workflows.EventRequest{ID: "p", Name: "paid", Value: word("p")}); err != nil {
+	if _, err := r.event(thread, protocol.EventRequest{ID: "p", Name: "paid", Value: word("p")}); err != nil {
 		t.Fatal(err)
 	}
 	r.continued(thread, run.GetRunID())
@@ -296,7 +296,7 @@ func TestAWaitIsContinued(t *testing.T) {
 	if reply, err := r.event(thread, kept); err != nil || !reply.Repeated {
 		t.Errorf("the same event behind a continue-as-new: %+v, %v", reply, err)
 	}
-	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil {
 		t.Fatal(err)
 	}
 	r.logIs(r.client.GetWorkflow(r.ctx, thread, ""), `["p","s","right","end"]`)
@@ -308,7 +308,7 @@ func TestAContinuedWaitEndsInTime(t *testing.T) {
 	r := newRig(t)
 	r.work(waitingGraph(waitsFor(4*time.Second, "paid"), says("right")))
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
 	before := r.waitsForEvents(thread, 1).Due
 	r.continued(thread, run.GetRunID())
 	if now := r.waitsForEvents(thread, 1).Due; len(now) != 1 || !now[0].At.Equal(before[0].At) {

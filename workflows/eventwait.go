@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // eventTimer is the one timer of a run's waits: that of the wait which is over first.
@@ -25,13 +26,13 @@ func (r *run) attend(ctx workflow.Context) {
 		return
 	}
 	r.events.asked = false
-	var due []Due
+	var due []protocol.Due
 	for _, q := range r.waits() {
 		if r.giveKept(ctx, q) {
 			continue
 		}
 		if q.Timeout > 0 {
-			due = append(due, Due{Question: q.ID, At: r.dueAt(ctx, q)})
+			due = append(due, protocol.Due{Question: q.ID, At: r.dueAt(ctx, q)})
 		}
 	}
 	r.events.Due, r.events.asked = due, false
@@ -42,14 +43,14 @@ func (r *run) attend(ctx workflow.Context) {
 // knew what would: they are noted as refused, and gone.
 func (r *run) giveKept(ctx workflow.Context, q pregel.OpenQuestion) bool {
 	for {
-		at := slices.IndexFunc(r.events.Kept, func(k KeptEvent) bool { return k.Name == q.Event })
+		at := slices.IndexFunc(r.events.Kept, func(k protocol.KeptEvent) bool { return k.Name == q.Event })
 		if at < 0 {
 			return false
 		}
 		kept := r.events.Kept[at]
 		r.events.Kept = slices.Delete(slices.Clone(r.events.Kept), at, at+1)
 		if err := graphadapter.CheckAnswer(q.Question, kept.Value); err != nil {
-			r.inbox.refuse(Refused{Question: q.ID, Event: kept.Name, By: kept.By, Reason: err.Error(), At: workflow.Now(ctx)})
+			r.inbox.refuse(protocol.Refused{Question: q.ID, Event: kept.Name, By: kept.By, Reason: err.Error(), At: workflow.Now(ctx)})
 			continue
 		}
 		r.give(ctx, q, kept.ID, pregel.Answer{QuestionID: q.ID, Value: kept.Value, By: kept.By})
@@ -101,7 +102,7 @@ func (r *run) expire(ctx workflow.Context) {
 	_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() }) // what waits is not known before
 	now := workflow.Now(ctx)
 	open := r.waits()
-	var due []Due
+	var due []protocol.Due
 	for _, d := range r.events.Due {
 		at := slices.IndexFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == d.Question })
 		switch {

@@ -7,35 +7,28 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
+	"superstep.dev/workflows/protocol"
 )
-
-// ExpertRecord is what an attempt of a leader's subjob leaves in its own history, in the markers right before its last
-// event: one with the Message, as the expert gave it, and behind it one with the Result. A parent's history repeats what
-// its children return, and a leader has many, so it gets neither whole.
-type ExpertRecord struct {
-	Message *job.WorkflowMessage `json:"message,omitempty"`
-	Result  *GraphResult         `json:"result,omitempty"`
-}
 
 // handBack makes the result of an expert's run small: its leader gets the message, with a reference to the output, which
 // stays in the run's history with everything else. output is what the graph returned, nil when it did not. The result of
 // any other run stays as it is.
-func (r *run) handBack(ctx workflow.Context, result GraphResult, output map[string]pregel.Value) GraphResult {
+func (r *run) handBack(ctx workflow.Context, result protocol.GraphResult, output map[string]pregel.Value) protocol.GraphResult {
 	if !r.in.Expert {
 		return result
 	}
-	brief := GraphResult{Graph: result.Graph, Stored: true, Closing: Closing{Step: result.Step}}
+	brief := protocol.GraphResult{Graph: result.Graph, Stored: true, Closing: protocol.Closing{Step: result.Step}}
 	if output != nil {
 		m := messageIn(output)
-		record(ctx, ExpertRecord{Message: &m})
+		record(ctx, protocol.ExpertRecord{Message: &m})
 		brief.Message = inline(m, workflow.GetInfo(ctx).WorkflowExecution)
 	}
-	record(ctx, ExpertRecord{Result: &result})
+	record(ctx, protocol.ExpertRecord{Result: &result})
 	return brief
 }
 
 // record writes a marker into the run's history. What is in it decides nothing.
-func record(ctx workflow.Context, what ExpertRecord) {
+func record(ctx workflow.Context, what protocol.ExpertRecord) {
 	workflow.SideEffect(ctx, func(workflow.Context) any { return what })
 }
 

@@ -11,11 +11,12 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // run is one execution of the Graph workflow.
 type run struct {
-	in      GraphInput            // its settings are those of the newest invocation
+	in      protocol.GraphInput   // its settings are those of the newest invocation
 	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
 	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
@@ -37,7 +38,7 @@ type run struct {
 	refused bool
 	drained string // why the run was asked to stop, and did
 	// paused says who paused the run, nil when nobody did; pausesSeen are the ids of the requests for that.
-	paused     *Pause
+	paused     *protocol.Pause
 	pausesSeen []string
 	// invoked says that an invocation is under way, and base is the checkpoint at which it began.
 	invoked bool
@@ -75,8 +76,8 @@ type run struct {
 // Graph runs a thread of a graph: superstep by superstep, a node's task as an activity, an interrupt as a question that
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
-func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error) {
-	r := &run{in: in, sink: g.sink, status: StatusRunning, suspectStep: -1}
+func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.GraphResult, error) {
+	r := &run{in: in, sink: g.sink, status: protocol.StatusRunning, suspectStep: -1}
 	r.inbox.answered, r.segments.suspect = in.Answered, in.Suspects
 	if in.Pauses != nil {
 		r.paused, r.pausesSeen = in.Pauses.Paused, in.Pauses.Seen
@@ -88,8 +89,8 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 		r.approvals.ApprovalState, r.approvals.look = *in.Approvals, true
 	}
 	r.openAudit(ctx)
-	r.behindFrom = in.behindFrom(workflow.GetInfo(ctx).WorkflowStartTime)
-	_, r.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[MemoQuestions]
+	r.behindFrom = behindFrom(&in, workflow.GetInfo(ctx).WorkflowStartTime)
+	_, r.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
 	r.program, r.served, r.heads = g.program(ctx, &r.in), g.byName[in.Graph], g.heads
@@ -117,7 +118,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in GraphInput) (*GraphResult, error
 		switch {
 		case r.successor != nil:
 			return nil, r.successor
-		case ctx.Err() != nil && r.status == StatusFinished && r.cancel.mode() == CancelKeep:
+		case ctx.Err() != nil && r.status == protocol.StatusFinished && r.cancel.mode() == protocol.CancelKeep:
 			return r.finished(ctx) // it was only kept open
 		case ctx.Err() != nil:
 			return nil, r.cancelled(ctx)
@@ -148,7 +149,7 @@ func (r *run) open(ctx workflow.Context) (err error) {
 		r.inbox.reopen(r.program.OpenQuestions(r.thread))
 	}
 	if err != nil {
-		return temporal.NewNonRetryableApplicationError(err.Error(), ErrTypeRunFailed, err)
+		return temporal.NewNonRetryableApplicationError(err.Error(), protocol.ErrTypeRunFailed, err)
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func (r *run) begin(ctx workflow.Context) {
 		return
 	}
 	if len(r.in.Edits) > 0 {
-		_, r.failure = r.update(ctx, UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within, Asked: r.in.Asked})
+		_, r.failure = r.update(ctx, protocol.UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within, Asked: r.in.Asked})
 		r.refused = r.failure != nil
 		return
 	}
@@ -172,10 +173,10 @@ func (r *run) begin(ctx workflow.Context) {
 
 // answer is start by a request whose answers are noted. Those of an input that the engine refuses count for nothing: the
 // questions are open, and may be answered again.
-func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool, by *Asked, failed bool) {
+func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool, by *protocol.Asked, failed bool) {
 	before := r.inbox.answered
 	if r.failure = r.ungated(in.Resume); r.failure != nil {
-		r.status, r.drained, r.loop, r.refused = StatusRunning, "", nil, true
+		r.status, r.drained, r.loop, r.refused = protocol.StatusRunning, "", nil, true
 		return
 	}
 	given := r.answersTo(r.thread, in.Resume)
@@ -197,7 +198,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
 func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
-	r.status, r.drained = StatusRunning, ""
+	r.status, r.drained = protocol.StatusRunning, ""
 	// A lost segment may have come further than where the run stands: see settleSuspicion.
 	r.segments = segments{count: r.segments.count, suspect: r.segments.suspect}
 	r.began(ctx, r.durability())
@@ -238,9 +239,9 @@ func errorType(err error) string {
 	var application *temporal.ApplicationError
 	switch {
 	case errors.As(err, &node):
-		return ErrTypeNodeFailed
+		return protocol.ErrTypeNodeFailed
 	case errors.As(err, &application):
 		return application.Type()
 	}
-	return ErrTypeRunFailed
+	return protocol.ErrTypeRunFailed
 }

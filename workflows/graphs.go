@@ -9,6 +9,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // Graphs are the graphs that a worker serves, and the workflows over them.
@@ -60,15 +61,15 @@ func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs
 
 // Register registers the workflows on a worker or a replayer.
 func (g *Graphs) Register(r worker.WorkflowRegistry) {
-	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: GraphWorkflow})
-	r.RegisterWorkflowWithOptions(g.Lead, workflow.RegisterOptions{Name: LeaderWorkflow})
-	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: DeskWorkflow})
-	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: NoticesWorkflow})
+	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: protocol.GraphWorkflow})
+	r.RegisterWorkflowWithOptions(g.Lead, workflow.RegisterOptions{Name: protocol.LeaderWorkflow})
+	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: protocol.DeskWorkflow})
+	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: protocol.NoticesWorkflow})
 }
 
 // program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes
 // the workflow task fail, which the server repeats on any worker: the run waits for a deploy, it does not fail.
-func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
+func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) *pregel.Program {
 	if g.reader != nil {
 		return g.reader.program(ctx, in)
 	}
@@ -87,14 +88,14 @@ func (g *Graphs) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
 }
 
 // recordSpec makes the worker's Spec part of the run's history, so that a later deploy does not change the run.
-func recordSpec(ctx workflow.Context, in *GraphInput, served *pregel.Spec) *pregel.Spec {
+func recordSpec(ctx workflow.Context, in *protocol.GraphInput, served *pregel.Spec) *pregel.Spec {
 	var spec pregel.Spec
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return served })
 	if err := recorded.Get(&spec); err != nil {
 		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", in.Graph, err))
 	}
 	if print, err := graphadapter.Fingerprint(&spec); err == nil && print != in.Noted {
-		if err := workflow.UpsertMemo(ctx, map[string]any{MemoSpec: print}); err != nil {
+		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoSpec: print}); err != nil {
 			workflow.GetLogger(ctx).Warn("the spec's fingerprint is not in the memo", "error", err)
 		}
 	}

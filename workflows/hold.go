@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // heldOpen reports whether the run, which failed, waits for somebody to retry it. One whose history is full cannot: its
@@ -17,8 +18,8 @@ func (r *run) heldOpen() bool {
 }
 
 // onRetry lets the run go on from where it failed.
-func (r *run) onRetry(ctx workflow.Context, req RetryRequest) error {
-	if r.inbox.again(UpdateRetry, req.ID, nil) {
+func (r *run) onRetry(ctx workflow.Context, req protocol.RetryRequest) error {
+	if r.inbox.again(protocol.UpdateRetry, req.ID, nil) {
 		return nil
 	}
 	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpRetry}, by: req.By, token: req.Token,
@@ -26,24 +27,24 @@ func (r *run) onRetry(ctx workflow.Context, req RetryRequest) error {
 	if err != nil {
 		return err
 	}
-	r.inbox.took(UpdateRetry, req.ID, nil)
+	r.inbox.took(protocol.UpdateRetry, req.ID, nil)
 	r.inbox.retry = true
 	r.audit(ctx, trail.Retried(by, req.Reason))
 	return nil
 }
 
 // retryRefusal says why the run cannot be retried now; nil means it can. It changes nothing.
-func (r *run) retryRefusal(req RetryRequest) error {
+func (r *run) retryRefusal(req protocol.RetryRequest) error {
 	switch {
-	case req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes:
-		return refuse(ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", maxNameBytes,
-			maxReasonBytes)
+	case req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes:
+		return refuse(protocol.ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", protocol.MaxNameBytes,
+			protocol.MaxReasonBytes)
 	case r.inbox.changing() || r.inbox.retry:
-		return refuse(ErrTypeBusy, "the run is about to go on: look where it stands then")
+		return refuse(protocol.ErrTypeBusy, "the run is about to go on: look where it stands then")
 	case r.failure == nil || !r.standing():
-		return refuse(ErrTypeNotFailed, "the run has nothing to retry: it is %s", r.status)
+		return refuse(protocol.ErrTypeNotFailed, "the run has nothing to retry: it is %s", r.status)
 	case r.paused != nil:
-		return refuse(ErrTypeBusy, "%s", r.pausedBy())
+		return refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (r *run) retryRefusal(req RetryRequest) error {
 func (r *run) suspect() {
 	if r.loop != nil {
 		r.suspectStep = r.loop.Step()
-		r.segments.suspect.All = r.segments.suspect.All || r.in.Segments && r.relaxed()
+		r.segments.suspect.All = r.segments.suspect.All || r.relaxed()
 	}
 }
 

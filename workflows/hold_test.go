@@ -10,13 +10,13 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // held waits until a thread is held open after a failure.
-func (r *rig) held(thread string) workflows.State {
+func (r *rig) held(thread string) protocol.State {
 	r.t.Helper()
-	return r.until(thread, "the failure", func(s workflows.State) bool { return s.Status == workflows.StatusFailed && s.Failure != nil })
+	return r.until(thread, "the failure", func(s protocol.State) bool { return s.Status == protocol.StatusFailed && s.Failure != nil })
 }
 
 // failsOnce is a graph of two nodes side by side, one that waits for an event and one that fails while broken is true.
@@ -38,14 +38,14 @@ func failsOnce() (g *graphadapter.Graph, broken *atomic.Bool, suspect *atomic.Bo
 // TestAHeldRunSurvivesItsWorkers, and being continued as a new one: what it is told while no worker is there counts, an
 // event for a task of the superstep that failed is kept for it, and a pause holds up the retry.
 func TestAHeldRunSurvivesItsWorkers(t *testing.T) {
-	for name, at := range map[string]*workflows.ContinueAt{"one run": nil, "continued": {Events: 1, Life: 1}} {
+	for name, at := range map[string]*protocol.ContinueAt{"one run": nil, "continued": {Events: 1, Life: 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			g, broken, suspect := failsOnce()
 			stop := r.work(g)
 			thread := testserver.Queue(t)
-			run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`), Hold: true, ContinueAt: at})
+			run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), Hold: true, ContinueAt: at})
 			if s := r.held(thread); s.Failure.Node != "right" || s.Failure.Message != "broken" {
 				t.Errorf("it failed as %+v", s.Failure)
 			}
@@ -56,14 +56,14 @@ func TestAHeldRunSurvivesItsWorkers(t *testing.T) {
 				}
 			}
 			stop()
-			r.eventBySignal(thread, workflows.EventRequest{ID: "e", Name: "paid", Value: word("p")})
-			r.pausingBySignal(thread, workflows.PauseRequest{ID: "p", By: "ann"})
+			r.eventBySignal(thread, protocol.EventRequest{ID: "e", Name: "paid", Value: word("p")})
+			r.pausingBySignal(thread, protocol.PauseRequest{ID: "p", By: "ann"})
 			stop = r.work(g)
 			r.paused(thread)
-			if err := r.call(thread, workflows.UpdateRetry, "early", workflows.RetryRequest{ID: "early"}, nil); errorKind(err) != workflows.ErrTypeBusy {
+			if err := r.call(thread, protocol.UpdateRetry, "early", protocol.RetryRequest{ID: "early"}, nil); errorKind(err) != protocol.ErrTypeBusy {
 				t.Errorf("a retry of a run that is paused: %v", err)
 			}
-			if _, err := r.pausing(thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+			if _, err := r.pausing(thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil {
 				t.Fatal(err)
 			}
 			if s := r.held(thread); len(s.Waits)+len(s.Kept) != 0 {
@@ -72,7 +72,7 @@ func TestAHeldRunSurvivesItsWorkers(t *testing.T) {
 			stop()
 			broken.Store(false)
 			r.work(g)
-			if err := r.call(thread, workflows.UpdateRetry, "r", workflows.RetryRequest{ID: "r"}, nil); err != nil {
+			if err := r.call(thread, protocol.UpdateRetry, "r", protocol.RetryRequest{ID: "r"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			r.logIs(r.client.GetWorkflow(r.ctx, thread, ""), `["p","mended","end"]`)
@@ -90,22 +90,22 @@ func TestARetryIsRefused(t *testing.T) {
 	g, broken, _ := failsOnce()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "waiting", Input: input(`{}`), Hold: true})
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), Hold: true})
 	r.held(thread)
-	if err := r.call(thread, workflows.UpdateRetry, "none", workflows.RetryRequest{}, nil); errorKind(err) != workflows.ErrTypeBadUpdate {
+	if err := r.call(thread, protocol.UpdateRetry, "none", protocol.RetryRequest{}, nil); errorKind(err) != protocol.ErrTypeBadUpdate {
 		t.Errorf("a retry without an id: %v", err)
 	}
 	broken.Store(false)
 	for range 2 {
-		if err := r.call(thread, workflows.UpdateRetry, "r", workflows.RetryRequest{ID: "r"}, nil); err != nil {
+		if err := r.call(thread, protocol.UpdateRetry, "r", protocol.RetryRequest{ID: "r"}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r.waitsForEvents(thread, 1)
-	if err := r.call(thread, workflows.UpdateRetry, "again", workflows.RetryRequest{ID: "again"}, nil); errorKind(err) != workflows.ErrTypeNotFailed {
+	if err := r.call(thread, protocol.UpdateRetry, "again", protocol.RetryRequest{ID: "again"}, nil); errorKind(err) != protocol.ErrTypeNotFailed {
 		t.Errorf("a retry of a run that waits: %v", err)
 	}
-	if _, err := r.event(thread, workflows.EventRequest{ID: "e", Name: "paid", Value: word("p")}); err != nil {
+	if _, err := r.event(thread, protocol.EventRequest{ID: "e", Name: "paid", Value: word("p")}); err != nil {
 		t.Fatal(err)
 	}
 	r.logIs(run, `["p","mended","end"]`)
@@ -118,10 +118,10 @@ func TestAHeldRunOutOfTimeIsRetried(t *testing.T) {
 	g, _, release, ran := letGo()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`), Hold: true, StepTimeout: time.Second.Milliseconds()})
-	r.until(thread, "the end of its time", func(s workflows.State) bool { return s.Status == workflows.StatusTimedOut })
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`), Hold: true, StepTimeout: time.Second.Milliseconds()})
+	r.until(thread, "the end of its time", func(s protocol.State) bool { return s.Status == protocol.StatusTimedOut })
 	release <- struct{}{}
-	if err := r.call(thread, workflows.UpdateRetry, "r", workflows.RetryRequest{ID: "r"}, nil); err != nil {
+	if err := r.call(thread, protocol.UpdateRetry, "r", protocol.RetryRequest{ID: "r"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.logIs(run, `["a","b","c"]`)

@@ -10,23 +10,24 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // inbox notes what arrived for the main coroutine.
 type inbox struct {
-	invoke   *InvokeRequest
+	invoke   *protocol.InvokeRequest
 	retry    bool // of a run that failed
 	edits    []*edit
 	drain    string // why the run is to stop, "" when it is not
-	updates  []ResumeRequest
-	signals  []ResumeRequest
+	updates  []protocol.ResumeRequest
+	signals  []protocol.ResumeRequest
 	events   []pregel.Answer // the ends of waits for events
-	answered []Answered
-	refused  []Refused
+	answered []protocol.Answered
+	refused  []protocol.Refused
 	// unread are signals that were received, and wait for the thread to be looked at.
-	unread []ResumeRequest
+	unread []protocol.ResumeRequest
 	read   int // signals, so far
-	taken  []Taken
+	taken  []protocol.Taken
 }
 
 // waiting reports whether there is something for the engine to go on with.
@@ -52,7 +53,7 @@ func (b *inbox) reopen(open []pregel.OpenQuestion) {
 // their order.
 func (b *inbox) answers() (all []pregel.Answer) {
 	for _, req := range slices.Concat(b.updates, b.signals) {
-		all = append(all, req.answers()...)
+		all = append(all, req.All()...)
 	}
 	return append(all, b.events...)
 }
@@ -82,27 +83,15 @@ func (b *inbox) take() pregel.Input {
 	return in
 }
 
-// answers are the request's answers, none for a bare resume.
-func (req *ResumeRequest) answers() []pregel.Answer {
-	out := make([]pregel.Answer, 0, len(req.Answers)+1)
-	for _, a := range req.Answers {
-		out = append(out, pregel.Answer{QuestionID: a.QuestionID, Value: a.Value, By: req.By})
-	}
-	if req.Question != "" {
-		out = append(out, pregel.Answer{QuestionID: req.Question, Value: req.Value, By: req.By})
-	}
-	return out
-}
-
 // note keeps who answered what, the latest of them.
-func (b *inbox) note(a Answered) {
+func (b *inbox) note(a protocol.Answered) {
 	b.answered = append(b.answered, a)
-	if len(b.answered) > maxAnswered {
-		b.answered = append(b.answered[:0:0], b.answered[len(b.answered)-maxAnswered:]...)
+	if len(b.answered) > protocol.MaxAnswers {
+		b.answered = append(b.answered[:0:0], b.answered[len(b.answered)-protocol.MaxAnswers:]...)
 	}
 }
 
-func (b *inbox) refuse(r Refused) {
+func (b *inbox) refuse(r protocol.Refused) {
 	b.refused = append(b.refused, r)
 	if len(b.refused) > maxRefused {
 		b.refused = append(b.refused[:0:0], b.refused[len(b.refused)-maxRefused:]...)
@@ -115,16 +104,16 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 		name, about        string
 		handler, validator any
 	}{
-		{UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
-			func(_ workflow.Context, req ResumeRequest) error {
-				if _, done := r.repeated(req); done || r.inbox.again(UpdateResume, req.ID, nil) {
+		{protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
+			func(_ workflow.Context, req protocol.ResumeRequest) error {
+				if _, done := r.repeated(req); done || r.inbox.again(protocol.UpdateResume, req.ID, nil) {
 					return nil
 				}
 				return cmp.Or(r.refusal(req), r.unprovenAnswer(req))
 			}},
-		{UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
-			func(ctx workflow.Context, req InvokeRequest) error {
-				if r.inbox.again(UpdateInvoke, req.ID, nil) {
+		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
+			func(ctx workflow.Context, req protocol.InvokeRequest) error {
+				if r.inbox.again(protocol.UpdateInvoke, req.ID, nil) {
 					return nil
 				}
 				if err := r.noRoom(ctx); err != nil {
@@ -137,21 +126,21 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				if control.Op == "" || err != nil {
 					return err
 				}
-				return r.unproven(control.Op, req.Asked.token())
+				return r.unproven(control.Op, tokenOf(req.Asked))
 			}},
-		{UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
-			func(ctx workflow.Context, req UpdateStateRequest) error {
-				if r.inbox.again(UpdateState, req.ID, nil) {
+		{protocol.UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
+			func(ctx workflow.Context, req protocol.UpdateStateRequest) error {
+				if r.inbox.again(protocol.UpdateState, req.ID, nil) {
 					return nil
 				}
 				if err := r.noRoom(ctx); err != nil {
 					return err
 				}
-				return cmp.Or(r.updateRefusal(req), r.unproven(approval.OpUpdate, req.Asked.token()))
+				return cmp.Or(r.updateRefusal(req), r.unproven(approval.OpUpdate, tokenOf(req.Asked)))
 			}},
-		{UpdateRetry, "Lets a run go on that failed and was held open.", r.onRetry,
-			func(ctx workflow.Context, req RetryRequest) error {
-				if r.inbox.again(UpdateRetry, req.ID, nil) {
+		{protocol.UpdateRetry, "Lets a run go on that failed and was held open.", r.onRetry,
+			func(ctx workflow.Context, req protocol.RetryRequest) error {
+				if r.inbox.again(protocol.UpdateRetry, req.ID, nil) {
 					return nil
 				}
 				if err := r.noRoom(ctx); err != nil {
@@ -159,21 +148,23 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 				}
 				return cmp.Or(r.retryRefusal(req), r.unproven(approval.OpRetry, req.Token))
 			}},
-		{UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
-			func(_ workflow.Context, req DrainRequest) error {
+		{protocol.UpdateDrain, "Asks the run to stop before its next superstep.", r.onDrain,
+			func(_ workflow.Context, req protocol.DrainRequest) error {
 				return cmp.Or(drainRefusal(req), r.unproven(approval.OpDrain, req.Token))
 			}},
-		{UpdateCancel, "Ends the run and keeps, drops or undoes what it did.", r.onCancel(cancel),
-			func(_ workflow.Context, req CancelRequest) error { return r.unproven(approval.OpCancel, req.Token) }},
-		{UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on.", r.onPause,
-			func(_ workflow.Context, req PauseRequest) error {
+		{protocol.UpdateCancel, "Ends the run and keeps, drops or undoes what it did.", r.onCancel(cancel),
+			func(_ workflow.Context, req protocol.CancelRequest) error {
+				return r.unproven(approval.OpCancel, req.Token)
+			}},
+		{protocol.UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on.", r.onPause,
+			func(_ workflow.Context, req protocol.PauseRequest) error {
 				if slices.Contains(r.pausesSeen, req.ID) {
 					return nil
 				}
 				return cmp.Or(pauseRefusal(req), r.unproven(r.pauseRequest(req).Op, req.Token))
 			}},
-		{UpdateEvent, "Sends an event to every task of the thread that waits for it.", r.onEvent,
-			func(_ workflow.Context, req EventRequest) error {
+		{protocol.UpdateEvent, "Sends an event to every task of the thread that waits for it.", r.onEvent,
+			func(_ workflow.Context, req protocol.EventRequest) error {
 				if _, again := r.eventTaken(req.ID); again {
 					return r.eventRefusal(req)
 				}
@@ -199,7 +190,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 // refuseBad turns a message away that the engine refuses; before says what became of the thread, "" for nothing to say.
 // The engine's error goes along, so that whoever sent the message knows of what kind it is.
 func (r *run) refuseBad(before string, err error) error {
-	return temporal.NewNonRetryableApplicationError(before+err.Error(), ErrTypeBadUpdate, nil, pregel.AsNodeError(r.in.Graph, "", err))
+	return temporal.NewNonRetryableApplicationError(before+err.Error(), protocol.ErrTypeBadUpdate, nil, pregel.AsNodeError(r.in.Graph, "", err))
 }
 
 // refuse builds the typed error with which a message is turned away.

@@ -13,7 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // partsGraph has every part of a request that can be large: many small channels, a large one, a Send's argument, a
@@ -77,7 +77,7 @@ func TestEveryPartArrives(t *testing.T) {
 	for i := range 30 {
 		in[fmt.Sprintf("small-%02d", i)] = large(1 << 10)
 	}
-	run := r.start(testserver.Queue(t), workflows.GraphInput{Graph: "parts", Context: big,
+	run := r.start(testserver.Queue(t), protocol.GraphInput{Graph: "parts", Context: big,
 		Input: pregel.Input{Value: pregel.Value(asJSON(t, in))}})
 	if result := r.finished(run); result.Step != 3 {
 		t.Errorf("the run ended at step %d", result.Step)

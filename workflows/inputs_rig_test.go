@@ -18,6 +18,7 @@ import (
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // served makes a graph without types one that a worker serves.
@@ -78,7 +79,7 @@ func (r *rig) looped(graph string, until int, big pregel.Value) client.WorkflowR
 	if big != nil {
 		in["big"] = big
 	}
-	return r.start(testserver.Queue(r.t), workflows.GraphInput{Graph: graph, Options: pregel.Options{RecursionLimit: until + 10},
+	return r.start(testserver.Queue(r.t), protocol.GraphInput{Graph: graph, Options: pregel.Options{RecursionLimit: until + 10},
 		Input: pregel.Input{Value: pregel.Value(asJSON(r.t, in))}})
 }
 

@@ -17,7 +17,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestHistoryGrowsWithWhatChanges: 1 MiB of state through 200 supersteps is sent once, in the run's input and again in
@@ -167,7 +167,7 @@ func TestOneReplayForAWholeSuperstep(t *testing.T) {
 		replays.Add(1)
 		return rebuild(ctx, run, pass)
 	})
-	run := r.start(testserver.Queue(t), workflows.GraphInput{Graph: "wide",
+	run := r.start(testserver.Queue(t), protocol.GraphInput{Graph: "wide",
 		Input: pregel.Input{Value: pregel.Value(`{"big":` + string(big) + `}`)}})
 	r.finished(run)
 	state, err := r.state(run.GetID())

@@ -6,33 +6,34 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // onInvoke takes in what a run that rests is to do next.
-func (r *run) onInvoke(ctx workflow.Context, req InvokeRequest) error {
-	if r.inbox.again(UpdateInvoke, req.ID, nil) {
+func (r *run) onInvoke(ctx workflow.Context, req protocol.InvokeRequest) error {
+	if r.inbox.again(protocol.UpdateInvoke, req.ID, nil) {
 		return nil
 	}
 	control, err := r.invokeControl(req)
 	if err != nil {
 		return err
 	}
-	by := trail.Actor{Claimed: req.Asked.name()}
+	by := trail.Actor{Claimed: nameOf(req.Asked)}
 	if control.Op != "" {
-		by, err = r.proven(ctx, request{Control: control, by: req.Asked.name(), token: req.Asked.token(),
+		by, err = r.proven(ctx, request{Control: control, by: nameOf(req.Asked), token: tokenOf(req.Asked),
 			still: func() error { return r.invokeRefusal(req) }})
 	}
 	if err != nil {
 		return err
 	}
-	req.Asked = req.Asked.provenBy(by)
-	r.inbox.took(UpdateInvoke, req.ID, nil)
+	req.Asked = provenBy(req.Asked, by)
+	r.inbox.took(protocol.UpdateInvoke, req.ID, nil)
 	r.inbox.invoke = &req
 	return nil
 }
 
 // invokeControl is what an invocation does to the run, for those who may have to prove that they may; none for new input.
-func (r *run) invokeControl(req InvokeRequest) (approval.Control, error) {
+func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error) {
 	thread, err := r.earlier(req.State)
 	if err != nil {
 		return approval.Control{}, r.refuseBad("", err)
@@ -44,7 +45,7 @@ func (r *run) invokeControl(req InvokeRequest) (approval.Control, error) {
 	for _, a := range r.answersTo(thread, req.Input.Resume) {
 		b.Answered = append(b.Answered, a.QuestionID)
 	}
-	return r.oneControl(b.Ops(!r.nothingLeft()), req.Asked.token())
+	return r.oneControl(b.Ops(!r.nothingLeft()), tokenOf(req.Asked))
 }
 
 // oneControl is the one thing that is asked for. Where tokens are taken, which are for one thing each, several are refused.
@@ -53,7 +54,7 @@ func (r *run) oneControl(ops []approval.Control, token string) (approval.Control
 	case len(ops) == 0:
 		return approval.Control{}, nil
 	case len(ops) > 1 && token != "":
-		return approval.Control{}, refuse(ErrTypeBadUpdate, "a token is for one thing, and this is to %s and to %s: do one after the other",
+		return approval.Control{}, refuse(protocol.ErrTypeBadUpdate, "a token is for one thing, and this is to %s and to %s: do one after the other",
 			ops[0].Op, ops[1].Op)
 	}
 	return ops[0], nil
@@ -61,7 +62,7 @@ func (r *run) oneControl(ops []approval.Control, token string) (approval.Control
 
 // invokeRefusal says why a run cannot take new input now. It tries the input on a copy of the thread, so that a run
 // never ends with an input half taken that its engine refuses at once. It changes nothing.
-func (r *run) invokeRefusal(req InvokeRequest) error {
+func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 	if err := boundedInvoke(req); err != nil {
 		return err
 	}
@@ -69,10 +70,10 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 		return err
 	}
 	if r.paused != nil {
-		return refuse(ErrTypeBusy, "%s", r.pausedBy())
+		return refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
 	}
 	if !r.standing() || r.inbox.waiting() || r.inbox.changing() {
-		return refuse(ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
+		return refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
 	}
 	thread, err := r.earlier(req.State)
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *run) invokeRefusal(req InvokeRequest) error {
 	}
 	tried := run{in: r.in}
 	if req.Settings != nil {
-		tried.in.set(*req.Settings)
+		tried.in.Set(*req.Settings)
 	}
 	loop, err := r.program.Start(thread, req.Input, tried.options(), req.State != nil, nil)
 	if err == nil && loop.Status() == pregel.StatusFailed {

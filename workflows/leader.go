@@ -8,11 +8,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/job"
+	"superstep.dev/workflows/protocol"
 )
 
 // lead is one execution of the Lead workflow. Its main coroutine owns the board: the others only note what happened.
 type lead struct {
-	in    LeaderInput
+	in    protocol.LeaderInput
 	board *job.Board
 	// life is the context of all that the run does: a run that is cancelled still ends its attempts in order.
 	life     workflow.Context
@@ -31,7 +32,7 @@ type lead struct {
 // Lead leads a job: a planner makes subjobs of it, each is done by an expert's graph, an attempt a child run, and the
 // [job.Board] says what follows from what. It ends when the job has: completed when it finished or was stopped, failed
 // when it failed, cancelled when the run was, each with the job's board, from which another run goes on.
-func (g *Graphs) Lead(ctx workflow.Context, in LeaderInput) (*LeaderResult, error) {
+func (g *Graphs) Lead(ctx workflow.Context, in protocol.LeaderInput) (*protocol.LeaderResult, error) {
 	l := &lead{in: in}
 	l.life, _ = workflow.NewDisconnectedContext(ctx)
 	l.inbox.taken = in.Taken
@@ -67,9 +68,9 @@ func (g *Graphs) Lead(ctx workflow.Context, in LeaderInput) (*LeaderResult, erro
 
 // open makes the board, or takes over that of the run before.
 func (l *lead) open(ctx workflow.Context, g *Graphs) error {
-	_, l.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[MemoQuestions]
+	_, l.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
 	if l.in.Board == nil || l.in.Recover != nil {
-		l.listed.shown.status = StatusRunning // as whoever started the run has set it
+		l.listed.shown.status = protocol.StatusRunning // as whoever started the run has set it
 	}
 	if l.in.Board != nil {
 		l.board = l.in.Board
@@ -144,7 +145,7 @@ func (l *lead) awaitNews(ctx workflow.Context) {
 }
 
 // close ends the run. Whoever asked for something has an answer before.
-func (l *lead) close(ctx workflow.Context) (*LeaderResult, error) {
+func (l *lead) close(ctx workflow.Context) (*protocol.LeaderResult, error) {
 	l.show(ctx)
 	for {
 		_ = workflow.Await(l.life, func() bool { return len(l.orders) > 0 || l.ending == 0 && workflow.AllHandlersFinished(l.life) })
@@ -153,10 +154,10 @@ func (l *lead) close(ctx workflow.Context) (*LeaderResult, error) {
 		}
 		l.takeIn(ctx) // what came too late is refused
 	}
-	result := &LeaderResult{Leader: l.in.Leader, Board: l.board}
+	result := &protocol.LeaderResult{Leader: l.in.Leader, Board: l.board}
 	switch {
 	case l.board.Status == job.StatusFailed:
-		return nil, temporal.NewApplicationErrorWithOptions(fmt.Sprintf("job %s: %s", l.board.Job.ID, l.board.Reason), ErrTypeJobFailed,
+		return nil, temporal.NewApplicationErrorWithOptions(fmt.Sprintf("job %s: %s", l.board.Job.ID, l.board.Reason), protocol.ErrTypeJobFailed,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{result}})
 	case l.board.Status == job.StatusStopped && l.cancelled:
 		return nil, temporal.NewCanceledError(result)

@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -56,14 +57,13 @@ func (l *lead) start(a job.Assignment) {
 	ctx, cancel := workflow.WithCancel(workflow.WithChildOptions(l.life, l.childOptions(a, expert)))
 	c.cancel = cancel
 	l.children = append(l.children, c)
-	in := GraphInput{
+	in := protocol.GraphInput{
 		Graph: expert.Graph, Input: pregel.Input{Value: input}, Requester: l.board.Job.Requester,
 		Attributes: l.in.Attributes, Inbox: l.in.Inbox, Notices: l.in.Notices, Expert: true,
 	}
-	in.AsOfNow()
-	future := workflow.ExecuteChildWorkflow(ctx, GraphWorkflow, in)
+	future := workflow.ExecuteChildWorkflow(ctx, protocol.GraphWorkflow, in)
 	workflow.Go(l.life, func(ctx workflow.Context) {
-		var result GraphResult
+		var result protocol.GraphResult
 		err := future.Get(ctx, &result)
 		c.message = c.said(result, err)
 		l.children = slices.DeleteFunc(l.children, func(other *child) bool { return other == c })
@@ -76,20 +76,20 @@ func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.Child
 		WorkflowID: a.Thread(), TaskQueue: expert.TaskQueue, WorkflowTaskTimeout: attemptTaskTimeout, WaitForCancellation: true,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		Memo:                  map[string]any{MemoGraph: expert.Graph},
+		Memo:                  map[string]any{protocol.MemoGraph: expert.Graph},
 		StaticSummary:         line(a.Expert + ": " + a.Goal),
 	}
 	if l.in.Attributes {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(
-			temporal.NewSearchAttributeKeyKeyword(AttributeGraph).ValueSet(expert.Graph),
-			temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(StatusRunning),
-			temporal.NewSearchAttributeKeyKeyword(AttributeParent).ValueSet(job.WorkflowID(a.Job)))
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(expert.Graph),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeParent).ValueSet(job.WorkflowID(a.Job)))
 	}
 	return o
 }
 
 // said is how an attempt ended. What went wrong around the expert is an execution error with that reason.
-func (c *child) said(result GraphResult, err error) job.WorkflowMessage {
+func (c *child) said(result protocol.GraphResult, err error) job.WorkflowMessage {
 	lost := job.Usage{Unknown: true}
 	var cancelled *temporal.CanceledError
 	var terminated *temporal.TerminatedError

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestALongJobIsContinuedAsANewRun, more than once, without anything being done twice.
@@ -23,7 +23,7 @@ func TestALongJobIsContinuedAsANewRun(t *testing.T) {
 	}
 	c := newCrew(t, planOf(subjobs...), map[string]expertFunc{"worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success(a.SubJob) }})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{ContinueAt: always})
+	run := c.begin(protocol.LeaderInput{ContinueAt: always})
 	first := run.GetRunID() // Get goes on with the newest
 	b := c.ends(run, job.StatusFinished)
 	if len(c.attempts()) != 12 || made(b)[0] != "p1-s11" {
@@ -44,7 +44,7 @@ func TestABusyJobIsHeldBack(t *testing.T) {
 	}
 	c := newCrew(t, planOf(subjobs...), map[string]expertFunc{"worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success(a.SubJob) }})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{ContinueAt: &workflows.ContinueAt{Events: 30, HoldEvents: 60, Life: 1},
+	run := c.begin(protocol.LeaderInput{ContinueAt: &protocol.ContinueAt{Events: 30, HoldEvents: 60, Life: 1},
 		Job: job.Job{Policy: job.Policy{MaxParallel: 4}}})
 	first := run.GetRunID()
 	c.ends(run, job.StatusFinished)

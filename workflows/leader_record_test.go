@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // everything is a leader whose job has an attempt of each ending: one tried again, one that sends its producer back to
@@ -44,23 +44,23 @@ func TestRecordJobs(t *testing.T) {
 	}
 	for _, s := range []struct {
 		name string
-		in   workflows.LeaderInput
+		in   protocol.LeaderInput
 		life func(c *crew, run client.WorkflowRun)
 	}{
-		{"job", workflows.LeaderInput{}, func(c *crew, run client.WorkflowRun) {
+		{"job", protocol.LeaderInput{}, func(c *crew, run client.WorkflowRun) {
 			c.ends(run, job.StatusFinished)
 			c.record(job.AttemptThread(c.id, "p1-check", 1), "job-attempt")
 		}},
-		{"job-approved", workflows.LeaderInput{Job: job.Job{Policy: job.Policy{Approve: "all"}}}, func(c *crew, run client.WorkflowRun) {
+		{"job-approved", protocol.LeaderInput{Job: job.Job{Policy: job.Policy{Approve: "all"}}}, func(c *crew, run client.WorkflowRun) {
 			for range 2 {
 				v := c.until("the plan", func(v job.View) bool { return v.Phase == job.PhaseApproving })
-				if _, err := c.tells(workflows.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"}); err != nil {
+				if _, err := c.tells(protocol.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"}); err != nil {
 					c.t.Fatal(err)
 				}
 			}
 			c.ends(run, job.StatusFinished)
 		}},
-		{"job-continued", workflows.LeaderInput{ContinueAt: always}, func(c *crew, run client.WorkflowRun) { c.ends(run, job.StatusFinished) }},
+		{"job-continued", protocol.LeaderInput{ContinueAt: always}, func(c *crew, run client.WorkflowRun) { c.ends(run, job.StatusFinished) }},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			c := everything(t)
@@ -75,10 +75,10 @@ func TestRecordJobs(t *testing.T) {
 		c := newCrew(t, planOf("left worker", "right worker"), map[string]expertFunc{"worker": g.wait})
 		c.id = "job-stopped"
 		c.lead()
-		run := c.begin(workflows.LeaderInput{})
+		run := c.begin(protocol.LeaderInput{})
 		<-g.began
 		<-g.began
-		if _, err := c.tells(workflows.UpdateJobStop, job.Halt{Reason: "enough"}); err != nil {
+		if _, err := c.tells(protocol.UpdateJobStop, job.Halt{Reason: "enough"}); err != nil {
 			t.Fatal(err)
 		}
 		c.ends(run, job.StatusStopped)

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/job"
+	"superstep.dev/workflows/protocol"
 )
 
 // holdBytes is how much history a leader's run has when it starts nothing any more until it can be continued as a new one.
@@ -15,7 +16,7 @@ const holdBytes = 20 << 20
 
 // due reports whether the run is long enough to be continued as a new one.
 func (l *lead) due(ctx workflow.Context) bool {
-	info, at := workflow.GetInfo(ctx), l.in.ContinueAt.filled()
+	info, at := workflow.GetInfo(ctx), l.in.ContinueAt.Filled()
 	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
 	return long && ctx.Err() == nil && l.now().Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
@@ -36,7 +37,7 @@ func (l *lead) quiet(ctx workflow.Context) bool {
 // heldBack reports whether the run is so long that it starts nothing before it is continued as a new one. A job that ends is
 // not held: it starts nothing, and tells what is under way to end.
 func (l *lead) heldBack() bool {
-	info, at := workflow.GetInfo(l.life), l.in.ContinueAt.filled()
+	info, at := workflow.GetInfo(l.life), l.in.ContinueAt.Filled()
 	long := info.GetCurrentHistoryLength() >= at.HoldEvents || info.GetCurrentHistorySize() >= holdBytes
 	return long && (len(l.children) > 0 || l.plan != nil) && l.board.Ending == ""
 }
@@ -46,7 +47,7 @@ func (l *lead) continueAsNew() error {
 	in := l.in
 	in.Board, in.Recover, in.Taken = l.board, nil, l.inbox.taken
 	in.Job = job.Job{ID: l.board.Job.ID} // the board has it
-	return workflow.NewContinueAsNewError(l.life, LeaderWorkflow, in)
+	return workflow.NewContinueAsNewError(l.life, protocol.LeaderWorkflow, in)
 }
 
 // alarm wakes the run at a time. It keeps one timer that rings no later than the time it was set to: that attempts have
@@ -84,7 +85,7 @@ func (l *lead) show(ctx workflow.Context) {
 	if q := l.asks(); q != nil {
 		now.open, now.nodes = 1, []string{q.Node}
 		if l.in.Inbox {
-			now.note.Questions = []QuestionNote{*q}
+			now.note.Questions = []protocol.QuestionNote{*q}
 		}
 	}
 	l.listed.upsert(ctx, now)
@@ -93,30 +94,30 @@ func (l *lead) show(ctx workflow.Context) {
 func (l *lead) status() string {
 	switch l.board.Status {
 	case job.StatusFinished:
-		return StatusFinished
+		return protocol.StatusFinished
 	case job.StatusFailed:
-		return StatusFailed
+		return protocol.StatusFailed
 	case job.StatusStopped:
 		if l.cancelled {
-			return StatusCancelled
+			return protocol.StatusCancelled
 		}
-		return StatusStopped
+		return protocol.StatusStopped
 	}
 	if l.asks() != nil {
-		return StatusWaiting
+		return protocol.StatusWaiting
 	}
-	return StatusRunning
+	return protocol.StatusRunning
 }
 
-// asks is what the leader itself asks people, nil for nothing. It is answered by [UpdateJobPlan] or [UpdateJobBudget].
-func (l *lead) asks() *QuestionNote {
+// asks is what the leader itself asks people, nil for nothing. It is answered by [protocol.UpdateJobPlan] or [protocol.UpdateJobBudget].
+func (l *lead) asks() *protocol.QuestionNote {
 	b := l.board
 	switch b.Phase {
 	case job.PhaseApproving:
 		plan := fmt.Sprintf("plan-%d", b.PlanVersion)
-		return &QuestionNote{ID: plan, Node: "plan", Asks: line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
+		return &protocol.QuestionNote{ID: plan, Node: "plan", Asks: line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
 	case job.PhaseOverBudget:
-		return &QuestionNote{ID: "budget", Node: "budget", Asks: line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
+		return &protocol.QuestionNote{ID: "budget", Node: "budget", Asks: line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
 			cmp.Or(b.Reason, "it is spent")))}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestB6StopOfAJobAtRest: a job that waits with nothing under way stops at once, and recovered it waits for the same, or
@@ -25,7 +25,7 @@ func TestB6StopOfAJobAtRest(t *testing.T) {
 			policy: job.Policy{Approve: "first"},
 			rests:  func(v job.View) bool { return v.Phase == job.PhaseApproving },
 			release: func(c *crew, v job.View) error {
-				_, err := c.tells(workflows.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"})
+				_, err := c.tells(protocol.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"})
 				return err
 			},
 			did: []string{"p1-only/1", "p1-only/2"},
@@ -39,7 +39,7 @@ func TestB6StopOfAJobAtRest(t *testing.T) {
 			budget: job.Budget{Attempts: 1},
 			rests:  func(v job.View) bool { return v.Phase == job.PhaseOverBudget },
 			release: func(c *crew, _ job.View) error {
-				_, err := c.tells(workflows.UpdateJobBudget, workflows.RaiseBudget{Budget: job.Budget{Attempts: 5}})
+				_, err := c.tells(protocol.UpdateJobBudget, protocol.RaiseBudget{Budget: job.Budget{Attempts: 5}})
 				return err
 			},
 			did: []string{"p1-only/1", "p1-only/2"},
@@ -54,15 +54,15 @@ func TestB6StopOfAJobAtRest(t *testing.T) {
 				return success("done")
 			}})
 			crew.lead()
-			run := crew.begin(workflows.LeaderInput{Job: job.Job{Policy: c.policy, Budget: c.budget}})
+			run := crew.begin(protocol.LeaderInput{Job: job.Job{Policy: c.policy, Budget: c.budget}})
 			crew.until("rest", c.rests)
-			v, err := crew.tells(workflows.UpdateJobStop, job.Halt{Reason: "enough"})
+			v, err := crew.tells(protocol.UpdateJobStop, job.Halt{Reason: "enough"})
 			if err != nil || v.Status != job.StatusStopped {
 				t.Fatalf("stopped, it is %s: %v", v.Status, err)
 			}
 			b := crew.ends(run, job.StatusStopped)
 			b.Job.Policy.RetryWait = time.Millisecond // for what is tried behind the recovery
-			run = crew.begin(workflows.LeaderInput{Board: b, Recover: &job.Recover{}})
+			run = crew.begin(protocol.LeaderInput{Board: b, Recover: &job.Recover{}})
 			if c.release != nil {
 				if err := c.release(crew, crew.until("rest again", c.rests)); err != nil {
 					t.Fatal(err)
@@ -94,9 +94,9 @@ func TestALateReportCountsForNothing(t *testing.T) {
 			return success([]string{"old", "new"}[a.Attempt-1])
 		}})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-began
-	if _, err := c.tells(workflows.UpdateJobRetry, workflows.RetrySubJob{SubJob: "p1-first", Lesson: "again"}); err != nil {
+	if _, err := c.tells(protocol.UpdateJobRetry, protocol.RetrySubJob{SubJob: "p1-first", Lesson: "again"}); err != nil {
 		t.Fatal(err)
 	}
 	b := c.ends(run, job.StatusFinished)

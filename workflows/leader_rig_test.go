@@ -21,6 +21,7 @@ import (
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // expertFunc is what an expert of a test does.
@@ -122,7 +123,7 @@ func (c *crew) lead() (stop func()) {
 }
 
 // begin starts a run of the job's leader.
-func (c *crew) begin(in workflows.LeaderInput) client.WorkflowRun {
+func (c *crew) begin(in protocol.LeaderInput) client.WorkflowRun {
 	c.t.Helper()
 	in.Leader = "leader"
 	if in.Board == nil {
@@ -135,7 +136,7 @@ func (c *crew) begin(in workflows.LeaderInput) client.WorkflowRun {
 		}
 	}
 	run, err := c.client.ExecuteWorkflow(c.ctx, client.StartWorkflowOptions{ID: job.WorkflowID(c.id), TaskQueue: c.queue,
-		WorkflowTaskTimeout: 3 * time.Second}, workflows.LeaderWorkflow, in)
+		WorkflowTaskTimeout: 3 * time.Second}, protocol.LeaderWorkflow, in)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -145,12 +146,12 @@ func (c *crew) begin(in workflows.LeaderInput) client.WorkflowRun {
 // ends waits for the end of a run, and returns the board that it left.
 func (c *crew) ends(run client.WorkflowRun, status job.Status) *job.Board {
 	c.t.Helper()
-	var result workflows.LeaderResult
+	var result protocol.LeaderResult
 	err := run.Get(c.ctx, &result)
 	var application *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
 	switch {
-	case errors.As(err, &application) && application.Type() == workflows.ErrTypeJobFailed:
+	case errors.As(err, &application) && application.Type() == protocol.ErrTypeJobFailed:
 		err = application.Details(&result)
 	case errors.As(err, &cancelled):
 		err = cancelled.Details(&result)
@@ -177,7 +178,7 @@ func (c *crew) tells(name string, req any) (job.View, error) {
 
 // view queries the job.
 func (c *crew) view() (v job.View, err error) {
-	value, err := c.client.QueryWorkflow(c.ctx, job.WorkflowID(c.id), "", workflows.QueryJob)
+	value, err := c.client.QueryWorkflow(c.ctx, job.WorkflowID(c.id), "", protocol.QueryJob)
 	if err == nil {
 		err = value.Get(&v)
 	}

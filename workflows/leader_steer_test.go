@@ -10,7 +10,7 @@ import (
 
 	"superstep.dev/activities"
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestAPlanWaitsForItsApproval: nothing of it runs before, a decision on another plan is refused without an event.
@@ -18,16 +18,16 @@ func TestAPlanWaitsForItsApproval(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, planOf(fiveNodes...), numbers())
 	c.lead()
-	run := c.begin(workflows.LeaderInput{Job: job.Job{Policy: job.Policy{Approve: "all"}}})
+	run := c.begin(protocol.LeaderInput{Job: job.Job{Policy: job.Policy{Approve: "all"}}})
 	v := c.until("the plan", func(v job.View) bool { return v.Phase == job.PhaseApproving })
 	events := len(c.history(run.GetID()).Events)
-	if _, err := c.tells(workflows.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion + 1, Verdict: "approve"}); errorKind(err) != workflows.ErrTypeJobRefused {
+	if _, err := c.tells(protocol.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion + 1, Verdict: "approve"}); errorKind(err) != protocol.ErrTypeJobRefused {
 		t.Errorf("another plan was approved: %v", err)
 	}
 	if now := len(c.history(run.GetID()).Events); now != events || len(c.attempts()) != 0 {
 		t.Errorf("refused, it has %d events instead of %d, and began %v", now, events, c.attempts())
 	}
-	if _, err := c.tells(workflows.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve", By: "ann"}); err != nil {
+	if _, err := c.tells(protocol.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	c.ends(run, job.StatusFinished)
@@ -53,7 +53,7 @@ func TestAnAttemptOutOfTime(t *testing.T) {
 				return success("too late")
 			}})
 			c.lead()
-			run := c.begin(workflows.LeaderInput{Grace: 500, Job: job.Job{Policy: job.Policy{AttemptTimeout: 700 * time.Millisecond}}})
+			run := c.begin(protocol.LeaderInput{Grace: 500, Job: job.Job{Policy: job.Policy{AttemptTimeout: 700 * time.Millisecond}}})
 			b := c.ends(run, job.StatusFinished)
 			if tries := c.told("slow"); len(tries) != 2 || !strings.Contains(strings.Join(tries[1].Lessons, ""), "timed out") || made(b)[0] != "in time" {
 				t.Errorf("it was told %+v, and made %q", tries, made(b))
@@ -83,7 +83,7 @@ func TestAnExpertThatLies(t *testing.T) {
 				return m, nil
 			}})
 			c.lead()
-			b := c.ends(c.begin(workflows.LeaderInput{}), job.StatusFinished)
+			b := c.ends(c.begin(protocol.LeaderInput{}), job.StatusFinished)
 			if tries := c.told("only"); len(tries) != 2 || made(b)[0] != "the truth" || len(tries[1].Lessons) != 1 {
 				t.Errorf("it was told %+v", tries)
 			}
@@ -102,7 +102,7 @@ func TestLongOutputsGoByReference(t *testing.T) {
 		return success(fmt.Sprint(len(a.Inputs[0].Text)))
 	}})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	b := c.ends(run, job.StatusFinished)
 	if got, want := made(b), []string{fmt.Sprint(long), fmt.Sprint(long)}; !slices.Equal(got, want) {
 		t.Errorf("the answer is %q", got)
@@ -129,7 +129,7 @@ func (c *crew) reads(ref job.Reference) string {
 		return success("")
 	}})
 	other.lead()
-	other.ends(other.begin(workflows.LeaderInput{}), job.StatusFinished)
+	other.ends(other.begin(protocol.LeaderInput{}), job.StatusFinished)
 	return problem
 }
 
@@ -140,7 +140,7 @@ func TestB1AWorkerIsReplacedMidJob(t *testing.T) {
 	c := newCrew(t, planOf("first worker", "middle gate first", "end worker middle"), map[string]expertFunc{"gate": g.wait,
 		"worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success(a.SubJob) }})
 	stop := c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-g.began
 	go stop()
 	close(g.open)

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // held is an expert that works until it is let go, or told to end.
@@ -45,10 +45,10 @@ func TestB6StopEndsAttemptsAndNothingFollows(t *testing.T) {
 			return success("done by " + a.SubJob)
 		}})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-g.began
 	<-g.began
-	v, err := c.tells(workflows.UpdateJobStop, job.Halt{Reason: "enough", By: "ann"})
+	v, err := c.tells(protocol.UpdateJobStop, job.Halt{Reason: "enough", By: "ann"})
 	if err != nil || v.Status != job.StatusStopped || v.Finished != 1 || g.ended.Load() != 2 {
 		t.Fatalf("stopped, it is %s with %d finished and %d attempts ended: %v", v.Status, v.Finished, g.ended.Load(), err)
 	}
@@ -58,7 +58,7 @@ func TestB6StopEndsAttemptsAndNothingFollows(t *testing.T) {
 	}
 	close(g.open)
 	before := len(c.attempts())
-	b = c.ends(c.begin(workflows.LeaderInput{Board: b, Recover: &job.Recover{By: "ann"}}), job.StatusFinished)
+	b = c.ends(c.begin(protocol.LeaderInput{Board: b, Recover: &job.Recover{By: "ann"}}), job.StatusFinished)
 	if rest := c.attempts()[before:]; len(rest) != 3 || len(c.told("quick")) != 1 || len(c.asked) != 1 {
 		t.Errorf("recovered, it did %v", rest)
 	}
@@ -73,19 +73,19 @@ func TestB14AStopNeverOverwritesAnEnd(t *testing.T) {
 	g := newHeld()
 	c := newCrew(t, planOf("only gate"), map[string]expertFunc{"gate": g.wait})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-g.began
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if v, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err != nil || v.Status != job.StatusStopped {
+			if v, err := c.tells(protocol.UpdateJobStop, job.Halt{}); err != nil || v.Status != job.StatusStopped {
 				t.Errorf("one of two stops: %s, %v", v.Status, err)
 			}
 		})
 	}
 	both.Wait()
 	c.ends(run, job.StatusStopped)
-	if _, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err == nil {
+	if _, err := c.tells(protocol.UpdateJobStop, job.Halt{}); err == nil {
 		t.Error("a job that has ended was stopped")
 	}
 	if v, err := c.view(); err != nil || v.Status != job.StatusStopped {
@@ -108,14 +108,14 @@ func TestB7StopWhilePlanning(t *testing.T) {
 		}
 	}
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-asked
-	if v, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err != nil || v.Status != job.StatusStopped || v.Total != 0 {
+	if v, err := c.tells(protocol.UpdateJobStop, job.Halt{}); err != nil || v.Status != job.StatusStopped || v.Total != 0 {
 		t.Fatalf("stopped, it is %+v: %v", v, err)
 	}
 	b := c.ends(run, job.StatusStopped)
 	close(again)
-	b = c.ends(c.begin(workflows.LeaderInput{Board: b, Recover: &job.Recover{}}), job.StatusFinished)
+	b = c.ends(c.begin(protocol.LeaderInput{Board: b, Recover: &job.Recover{}}), job.StatusFinished)
 	if len(c.attempts()) != 5 || b.PlanVersion != 1 {
 		t.Errorf("recovered, it did %v by plan %d", c.attempts(), b.PlanVersion)
 	}
@@ -127,7 +127,7 @@ func TestCancelIsAStop(t *testing.T) {
 	g := newHeld()
 	c := newCrew(t, planOf("left gate", "right gate"), map[string]expertFunc{"gate": g.wait})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-g.began
 	<-g.began
 	if err := c.client.CancelWorkflow(c.ctx, run.GetID(), ""); err != nil {
@@ -146,10 +146,10 @@ func TestB1NoTwoRunsOfOneJob(t *testing.T) {
 	c := newCrew(t, planOf("first worker", "next gate first"), map[string]expertFunc{"gate": g.wait,
 		"worker": func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("once") }})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-g.began
 	var board *job.Board
-	value, err := c.client.QueryWorkflow(c.ctx, run.GetID(), "", workflows.QueryBoard)
+	value, err := c.client.QueryWorkflow(c.ctx, run.GetID(), "", protocol.QueryBoard)
 	if err == nil {
 		err = value.Get(&board)
 	}
@@ -160,8 +160,8 @@ func TestB1NoTwoRunsOfOneJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *temporal.ApplicationError
-	err = c.begin(workflows.LeaderInput{Board: board, Recover: &job.Recover{}}).Get(c.ctx, nil)
-	if !errors.As(err, &refused) || refused.Type() != workflows.ErrTypeJobRefused {
+	err = c.begin(protocol.LeaderInput{Board: board, Recover: &job.Recover{}}).Get(c.ctx, nil)
+	if !errors.As(err, &refused) || refused.Type() != protocol.ErrTypeJobRefused {
 		t.Errorf("it went on: %v", err)
 	}
 	close(g.open)
@@ -182,9 +182,9 @@ func TestAnAttemptMayFinishWhileItIsStopped(t *testing.T) {
 		return success("done anyway")
 	}})
 	c.lead()
-	run := c.begin(workflows.LeaderInput{})
+	run := c.begin(protocol.LeaderInput{})
 	<-began
-	if _, err := c.tells(workflows.UpdateJobStop, job.Halt{}); err != nil {
+	if _, err := c.tells(protocol.UpdateJobStop, job.Halt{}); err != nil {
 		t.Fatal(err)
 	}
 	b := c.ends(run, job.StatusStopped)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"superstep.dev/job"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // numbers are the experts of the five-node example: each makes a line of numbers out of those that it is given.
@@ -51,7 +51,7 @@ func TestTheFiveNodeExample(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, planOf(fiveNodes...), numbers())
 	c.lead()
-	b := c.ends(c.begin(workflows.LeaderInput{}), job.StatusFinished)
+	b := c.ends(c.begin(protocol.LeaderInput{}), job.StatusFinished)
 	want := []string{"65", "Results:\n2 4 6 8 10\n11 12 13 14 15"}
 	if got := made(b); !slices.Equal(got, want) {
 		t.Errorf("the answer is %q, want %q", got, want)
@@ -77,7 +77,7 @@ func TestAnExpertTriesAgainWithItsLessons(t *testing.T) {
 				return success("done")
 			}})
 			c.lead()
-			run := c.begin(workflows.LeaderInput{})
+			run := c.begin(protocol.LeaderInput{})
 			if fails == 4 {
 				b := c.ends(run, job.StatusFailed)
 				if !strings.Contains(b.Reason, "lesson 4") || len(c.told("second")) != 0 {
@@ -108,7 +108,7 @@ func TestProducersAreReopened(t *testing.T) {
 			return success(a.SubJob + " of " + a.Inputs[0].Text)
 		}})
 	c.lead()
-	b := c.ends(c.begin(workflows.LeaderInput{}), job.StatusFinished)
+	b := c.ends(c.begin(protocol.LeaderInput{}), job.StatusFinished)
 	producers, others := c.told("produce"), c.told("other")
 	if len(producers) != 2 || strings.Join(producers[1].Lessons, "") != "not v1" {
 		t.Errorf("the producer was told %+v", producers)
@@ -144,7 +144,7 @@ func TestWhatIsTooComplicatedIsPlannedAgain(t *testing.T) {
 		return draftOf("left worker", "right worker"), nil
 	}
 	c.lead()
-	b := c.ends(c.begin(workflows.LeaderInput{}), job.StatusFinished)
+	b := c.ends(c.begin(protocol.LeaderInput{}), job.StatusFinished)
 	if got := strings.Join(made(b), "|"); got != "z(left(a()) right(a()))" {
 		t.Errorf("the answer is %q", got)
 	}
@@ -155,14 +155,14 @@ func TestAPresetExpertNeedsNoPlan(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, nil, numbers())
 	c.lead()
-	b := c.ends(c.begin(workflows.LeaderInput{Job: job.Job{Expert: "numbers"}}), job.StatusFinished)
+	b := c.ends(c.begin(protocol.LeaderInput{Job: job.Job{Expert: "numbers"}}), job.StatusFinished)
 	if got := made(b); !slices.Equal(got, []string{"Results:"}) || len(c.asked) != 0 {
 		t.Errorf("the answer is %q", got)
 	}
 	other := newCrew(t, nil, numbers())
 	other.lead()
-	err := other.begin(workflows.LeaderInput{Job: job.Job{Expert: "nobody"}}).Get(other.ctx, nil)
-	if errorKind(err) != workflows.ErrTypeJobRefused {
+	err := other.begin(protocol.LeaderInput{Job: job.Job{Expert: "nobody"}}).Get(other.ctx, nil)
+	if errorKind(err) != protocol.ErrTypeJobRefused {
 		t.Errorf("an expert that is not there: %v", err)
 	}
 }
@@ -172,7 +172,7 @@ func TestAJobOfEveryEnding(t *testing.T) {
 	t.Parallel()
 	c := everything(t)
 	c.lead()
-	c.ends(c.begin(workflows.LeaderInput{}), job.StatusFinished)
+	c.ends(c.begin(protocol.LeaderInput{}), job.StatusFinished)
 	want := []string{"p1-load/1", "p1-load/2", "p1-check/1", "p1-load/3", "p1-check/2", "p1-hard/1"}
 	got := c.attempts()
 	if len(got) != 9 || !slices.Equal(got[:6], want) || got[8] != "p1-end/1" {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/job"
+	"superstep.dev/workflows/protocol"
 )
 
 // order is what somebody wants done, until it is.
@@ -20,20 +21,22 @@ type order struct {
 // handle registers the run's handlers.
 func (l *lead) handle(ctx workflow.Context) error {
 	err := errors.Join(
-		takes(ctx, l, UpdateJobStop, "Ends the attempts under way and then the job, which can be recovered.", func(req job.Halt) func(*job.Board, time.Time) error {
+		takes(ctx, l, protocol.UpdateJobStop, "Ends the attempts under way and then the job, which can be recovered.", func(req job.Halt) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Stop(req, now) }
 		}),
-		takes(ctx, l, UpdateJobFail, "Ends the attempts under way and then the job, which has failed then.", func(req job.Halt) func(*job.Board, time.Time) error {
+		takes(ctx, l, protocol.UpdateJobFail, "Ends the attempts under way and then the job, which has failed then.", func(req job.Halt) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Fail(req, now) }
 		}),
-		takes(ctx, l, UpdateJobRetry, "Does a subjob again, and what depends on it.", func(req RetrySubJob) func(*job.Board, time.Time) error {
+		takes(ctx, l, protocol.UpdateJobRetry, "Does a subjob again, and what depends on it.", func(req protocol.RetrySubJob) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Retry(req.SubJob, req.Lesson, req.By, now) }
 		}),
-		takes(ctx, l, UpdateJobPlan, "Approves, edits or rejects the plan that waits.", func(req job.Decision) func(*job.Board, time.Time) error {
+		takes(ctx, l, protocol.UpdateJobPlan, "Approves, edits or rejects the plan that waits.", func(req job.Decision) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Decide(req, now) }
 		}),
-		takes(ctx, l, UpdateJobExperts, "Adds and removes experts.", func(req ChangeExperts) func(*job.Board, time.Time) error { return req.change }),
-		takes(ctx, l, UpdateJobBudget, "Raises what the job may spend.", func(req RaiseBudget) func(*job.Board, time.Time) error {
+		takes(ctx, l, protocol.UpdateJobExperts, "Adds and removes experts.", func(req protocol.ChangeExperts) func(*job.Board, time.Time) error {
+			return func(b *job.Board, now time.Time) error { return change(req, b, now) }
+		}),
+		takes(ctx, l, protocol.UpdateJobBudget, "Raises what the job may spend.", func(req protocol.RaiseBudget) func(*job.Board, time.Time) error {
 			return func(b *job.Board, now time.Time) error { return b.Raise(req.Budget, req.By, now) }
 		}))
 	if err != nil {
@@ -43,9 +46,9 @@ func (l *lead) handle(ctx workflow.Context) error {
 		name, about string
 		answer      any
 	}{
-		{QueryJob, "The job as people see it.", func() (job.View, error) { return l.view(), nil }},
-		{QueryBoard, "The whole state of the job.", func() (*job.Board, error) { return l.board, nil }},
-		{QueryJobEvents, "What happened to the job behind the event of a number.", func(after int64) ([]job.Event, error) { return l.board.EventsAfter(after), nil }},
+		{protocol.QueryJob, "The job as people see it.", func() (job.View, error) { return l.view(), nil }},
+		{protocol.QueryBoard, "The whole state of the job.", func() (*job.Board, error) { return l.board, nil }},
+		{protocol.QueryJobEvents, "What happened to the job behind the event of a number.", func(after int64) ([]job.Event, error) { return l.board.EventsAfter(after), nil }},
 	} {
 		if err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about}); err != nil {
 			return err
@@ -71,9 +74,9 @@ func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, ti
 	case l.inbox.again(name, workflow.GetCurrentUpdateInfo(ctx).ID, nil):
 		return nil
 	case len(l.orders) >= maxQueuedUpdates:
-		return refuse(ErrTypeBusy, "%d other requests wait already: send this one again", len(l.orders))
+		return refuse(protocol.ErrTypeBusy, "%d other requests wait already: send this one again", len(l.orders))
 	case info.GetCurrentHistoryLength() > maxEvents || info.GetCurrentHistorySize() > maxHistoryBytes:
-		return refuse(ErrTypeBusy, "the run's history is full: it goes on in a new run once its attempts have ended")
+		return refuse(protocol.ErrTypeBusy, "the run's history is full: it goes on in a new run once its attempts have ended")
 	}
 	return refusedJob(do(l.board.Copy(), l.now()))
 }
@@ -91,7 +94,7 @@ func (l *lead) obey(ctx workflow.Context, name string, do func(*job.Board, time.
 		}
 		l.inbox.took(name, id, nil)
 	}
-	if name == UpdateJobStop || name == UpdateJobFail {
+	if name == protocol.UpdateJobStop || name == protocol.UpdateJobFail {
 		_ = workflow.Await(wait, func() bool { return l.board.Status.Final() })
 	}
 	return l.view(), nil
@@ -104,7 +107,7 @@ func (l *lead) view() job.View {
 }
 
 // change adds and removes experts: all of them, or none.
-func (req ChangeExperts) change(b *job.Board, now time.Time) error {
+func change(req protocol.ChangeExperts, b *job.Board, now time.Time) error {
 	tried := b.Copy()
 	for _, board := range []*job.Board{tried, b} {
 		for _, p := range req.Add {
@@ -125,7 +128,7 @@ func (req ChangeExperts) change(b *job.Board, now time.Time) error {
 func refusedJob(err error) error {
 	var refused *job.RefusedError
 	if errors.As(err, &refused) {
-		return temporal.NewNonRetryableApplicationError(refused.Error(), ErrTypeJobRefused, nil, refused)
+		return temporal.NewNonRetryableApplicationError(refused.Error(), protocol.ErrTypeJobRefused, nil, refused)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/workflows/protocol"
 )
 
 // The server terminates a run at 51,200 events or 50 MiB of history, without a word to the run. Before that the run
@@ -42,7 +43,7 @@ func (r *run) noRoom(ctx workflow.Context) error {
 	if r.historyFull(ctx) == nil {
 		return nil
 	}
-	return refuse(ErrTypeBusy, "the run's history is full: cancel the thread, it goes on in a new run, then send this again")
+	return refuse(protocol.ErrTypeBusy, "the run's history is full: cancel the thread, it goes on in a new run, then send this again")
 }
 
 // historyFull returns a *HistoryFullError when the run must not grow any more.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxLines bounds the checkpoints that the history query shows, newest kept. Older ones are in the event history.
@@ -16,19 +17,19 @@ const moreLines = 250
 // lines are the thread's latest checkpoints, oldest first.
 type lines struct {
 	run  string // the run's id
-	kept []Line
+	kept []protocol.Line
 	gaps []gap // oldest first
 }
 
 // gap are checkpoints that the run passed over. They come before kept[at].
 type gap struct {
 	at   int
-	made func() []Line
+	made func() []protocol.Line
 }
 
 func (l *lines) add(p *pregel.Program, r *pregel.Record, at time.Time) {
 	ran, wrote := p.Made(r)
-	l.kept = append(l.kept, Line{
+	l.kept = append(l.kept, protocol.Line{
 		Step: r.Checkpoint.Step, Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
 		Ran: ran, Wrote: wrote, Next: p.Next(r), Run: l.run, At: at.UnixMilli(),
 	})
@@ -48,7 +49,7 @@ func (l *lines) when(checkpoint string) int64 {
 }
 
 // passOver leaves out the checkpoints that come next; made makes them for whoever asks for so many.
-func (l *lines) passOver(made func() []Line) {
+func (l *lines) passOver(made func() []protocol.Line) {
 	l.gaps = append(l.gaps, gap{at: len(l.kept), made: made})
 }
 
@@ -62,7 +63,7 @@ func (l *lines) drop(oldest int) {
 }
 
 // latest are the newest of them, at most that many.
-func (l *lines) latest(most int) []Line {
+func (l *lines) latest(most int) []protocol.Line {
 	for last := len(l.gaps) - 1; last >= 0 && len(l.kept)-l.gaps[last].at < most; last-- {
 		l.kept = slices.Insert(slices.Clone(l.kept), l.gaps[last].at, l.gaps[last].made()...)
 		l.gaps = l.gaps[:last]

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // The bounds of what lists show of a run's questions. The server takes 2 KiB for one search attribute.
@@ -42,7 +43,7 @@ type showing struct {
 	status string
 	nodes  []string
 	open   int
-	note   QuestionsNote
+	note   protocol.QuestionsNote
 }
 
 // showAsked shows questions that were asked or answered while siblings are under way: nobody's question waits to be seen
@@ -68,7 +69,7 @@ func (r *run) lists() bool { return r.in.Attributes && r.in.Inbox }
 func (r *run) showQuestions(ctx workflow.Context, now showing) {
 	now.note = r.noteOf(r.questions())
 	r.listed.changed, r.listed.news = false, r.approvals.news
-	if r.status != StatusRunning {
+	if r.status != protocol.StatusRunning {
 		r.listed.underWay = 0
 	}
 	r.listed.upsert(ctx, now)
@@ -77,16 +78,16 @@ func (r *run) showQuestions(ctx workflow.Context, now showing) {
 // upsert shows what is new: at most one event for the search attributes, and one for the memo.
 func (l *listed) upsert(ctx workflow.Context, now showing) {
 	was := l.shown
-	other := !now.note.same(was.note)
+	other := !sameNote(now.note, was.note)
 	if now.status == was.status && now.open == was.open && slices.Equal(now.nodes, was.nodes) && !other {
 		return
 	}
 	l.shown = now
 	updates := now.attributes()
 	if other || l.noted != (len(now.note.Questions) > 0) {
-		updates = append(updates, now.note.attributes()...)
+		updates = append(updates, noteAttributes(now.note)...)
 		l.noted = len(now.note.Questions) > 0
-		if err := workflow.UpsertMemo(ctx, map[string]any{MemoQuestions: now.note}); err != nil {
+		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoQuestions: now.note}); err != nil {
 			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
 		}
 	}
@@ -97,23 +98,23 @@ func (l *listed) upsert(ctx workflow.Context, now showing) {
 
 func (s showing) attributes() []temporal.SearchAttributeUpdate {
 	return []temporal.SearchAttributeUpdate{
-		temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(s.status),
-		temporal.NewSearchAttributeKeyKeywordList(AttributeNodes).ValueSet(s.nodes),
-		temporal.NewSearchAttributeKeyInt64(AttributeQuestions).ValueSet(int64(s.open)),
+		temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(s.status),
+		temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeNodes).ValueSet(s.nodes),
+		temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions).ValueSet(int64(s.open)),
 	}
 }
 
 // noteOf is what lists show of open questions.
-func (r *run) noteOf(open []pregel.OpenQuestion) QuestionsNote {
-	n := QuestionsNote{More: max(0, len(open)-maxNoted)}
+func (r *run) noteOf(open []pregel.OpenQuestion) protocol.QuestionsNote {
+	n := protocol.QuestionsNote{More: max(0, len(open)-maxNoted)}
 	for _, q := range open[:len(open)-n.More] {
 		n.Questions = append(n.Questions, r.noteQuestion(q))
 	}
 	return n
 }
 
-func (r *run) noteQuestion(q pregel.OpenQuestion) QuestionNote {
-	n := QuestionNote{ID: q.ID, Node: q.Node}
+func (r *run) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
+	n := protocol.QuestionNote{ID: q.ID, Node: q.Node}
 	var a approval.Action
 	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
 		n.Asks = line(graphadapter.QuestionText(q.Value))
@@ -123,7 +124,7 @@ func (r *run) noteQuestion(q pregel.OpenQuestion) QuestionNote {
 	n.Approvers, n.Need = a.Approvers, a.Needs(0)
 	if p := r.pending(q.ID); p != nil {
 		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due
-		if r.in.ListsMissed && n.Due.IsZero() {
+		if n.Due.IsZero() {
 			n.Due = p.Missed
 		}
 	}
@@ -139,53 +140,53 @@ func line(text string) string {
 	return strings.ToValidUTF8(text[:maxAsksBytes-len("…")], "") + "…"
 }
 
-// same reports whether two notes show the same.
-func (n QuestionsNote) same(other QuestionsNote) bool {
-	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b QuestionNote) bool {
+// sameNote reports whether two notes show the same.
+func sameNote(n, other protocol.QuestionsNote) bool {
+	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b protocol.QuestionNote) bool {
 		return a.ID == b.ID && a.Asks == b.Asks && a.Risk == b.Risk && a.Due.Equal(b.Due) && a.Silence == b.Silence &&
 			slices.Equal(a.Approvers, b.Approvers) && a.Votes == b.Votes && a.Need == b.Need
 	})
 }
 
-// attributes are the search attributes by which lists choose.
-func (n QuestionsNote) attributes() []temporal.SearchAttributeUpdate {
-	approvers := temporal.NewSearchAttributeKeyKeywordList(AttributeApprovers)
-	due := temporal.NewSearchAttributeKeyTime(AttributeDue)
-	risk := temporal.NewSearchAttributeKeyKeyword(AttributeRisk)
+// noteAttributes are the search attributes by which lists choose.
+func noteAttributes(n protocol.QuestionsNote) []temporal.SearchAttributeUpdate {
+	approvers := temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeApprovers)
+	due := temporal.NewSearchAttributeKeyTime(protocol.AttributeDue)
+	risk := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeRisk)
 	updates := []temporal.SearchAttributeUpdate{approvers.ValueUnset(), due.ValueUnset(), risk.ValueUnset()}
-	if names := n.approvers(); len(names) > 0 {
+	if names := approversOf(n); len(names) > 0 {
 		updates[0] = approvers.ValueSet(names)
 	}
-	if first := n.due(); !first.IsZero() {
+	if first := dueOf(n); !first.IsZero() {
 		updates[1] = due.ValueSet(first)
 	}
-	if highest := n.risk(); highest != "" {
+	if highest := riskOf(n); highest != "" {
 		updates[2] = risk.ValueSet(string(highest))
 	}
 	return updates
 }
 
-// approvers are those who are asked, each once; [AnyApprover] stands for those who do not fit, or are not known.
-func (n QuestionsNote) approvers() (names []string) {
+// approversOf are those who are asked, each once; [protocol.AnyApprover] stands for those who do not fit, or are not known.
+func approversOf(n protocol.QuestionsNote) (names []string) {
 	size := 0
 	for _, q := range n.Questions {
 		for _, name := range q.Approvers {
-			if slices.Contains(names, name) || slices.Contains(names, AnyApprover) {
+			if slices.Contains(names, name) || slices.Contains(names, protocol.AnyApprover) {
 				continue
 			}
 			if size += len(name) + 3; size > maxApproverBytes {
-				name = AnyApprover
+				name = protocol.AnyApprover
 			}
 			names = append(names, name)
 		}
 	}
-	if n.More > 0 && !slices.Contains(names, AnyApprover) {
-		names = append(names, AnyApprover)
+	if n.More > 0 && !slices.Contains(names, protocol.AnyApprover) {
+		names = append(names, protocol.AnyApprover)
 	}
 	return names
 }
 
-func (n QuestionsNote) due() (first time.Time) {
+func dueOf(n protocol.QuestionsNote) (first time.Time) {
 	for _, q := range n.Questions {
 		if !q.Due.IsZero() && (first.IsZero() || q.Due.Before(first)) {
 			first = q.Due
@@ -194,7 +195,7 @@ func (n QuestionsNote) due() (first time.Time) {
 	return first
 }
 
-func (n QuestionsNote) risk() (highest approval.Risk) {
+func riskOf(n protocol.QuestionsNote) (highest approval.Risk) {
 	for _, q := range n.Questions {
 		if q.Risk.Above(highest) {
 			highest = q.Risk

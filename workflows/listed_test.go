@@ -15,18 +15,18 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // noted reads what lists show of a thread's questions.
-func (r *rig) noted(thread string) (note workflows.QuestionsNote, attributes map[string]string) {
+func (r *rig) noted(thread string) (note protocol.QuestionsNote, attributes map[string]string) {
 	r.t.Helper()
 	d, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	info := d.GetWorkflowExecutionInfo()
-	if field, ok := info.GetMemo().GetFields()[workflows.MemoQuestions]; ok {
+	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok {
 		if err := converter.GetDefaultDataConverter().FromPayload(field, &note); err != nil {
 			r.t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func (r *rig) shownEvents(thread string) (attributes, memos int) {
 		case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
 			attributes++
 		case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
-			if _, ok := e.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields()[workflows.MemoQuestions]; ok {
+			if _, ok := e.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields()[protocol.MemoQuestions]; ok {
 				memos++
 			}
 		}
@@ -53,7 +53,7 @@ func (r *rig) shownEvents(thread string) (attributes, memos int) {
 	return attributes, memos
 }
 
-func ids(n workflows.QuestionsNote) (out []string) {
+func ids(n protocol.QuestionsNote) (out []string) {
 	for _, q := range n.Questions {
 		out = append(out, q.Node+": "+q.Asks)
 	}
@@ -67,13 +67,13 @@ func TestQuestionsAreNoted(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "approval", Attributes: true, Inbox: true, Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Attributes: true, Inbox: true, Input: input(`{}`)})
 	s := r.asks(thread, 3)
 	note, attributes := r.noted(thread)
 	if got, want := strings.Join(ids(note), ", "), "one: first, three: fourth, two: second"; got != want {
 		t.Errorf("noted %s, want %s", got, want)
 	}
-	if attributes[workflows.AttributeStatus] != `"waiting"` || attributes[workflows.AttributeQuestions] != "3" || attributes[workflows.AttributeRisk] != "" {
+	if attributes[protocol.AttributeStatus] != `"waiting"` || attributes[protocol.AttributeQuestions] != "3" || attributes[protocol.AttributeRisk] != "" {
 		t.Errorf("the attributes are %v", attributes)
 	}
 	if _, err := r.update(thread, answer("u", questionOf(t, s, "two"), `"yes"`)); err != nil {
@@ -85,7 +85,7 @@ func TestQuestionsAreNoted(t *testing.T) {
 	}, func() any { return note })
 	r.answerAll(thread, run.GetRunID())
 	note, attributes = r.noted(thread)
-	if len(note.Questions) > 0 || attributes[workflows.AttributeStatus] != `"finished"` {
+	if len(note.Questions) > 0 || attributes[protocol.AttributeStatus] != `"finished"` {
 		t.Errorf("at its end: %v, %v", note, attributes)
 	}
 	if shown, memos := r.shownEvents(thread); memos > shown {
@@ -101,12 +101,12 @@ func TestQuestionsAreNotedUnderWay(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread, plain := testserver.Queue(t), testserver.Queue(t)+"-plain"
-	r.start(thread, workflows.GraphInput{Graph: "slow", Attributes: true, Inbox: true, Input: input(`{}`)})
-	r.start(plain, workflows.GraphInput{Graph: "slow", Attributes: true, Input: input(`{}`)})
-	note, attributes := workflows.QuestionsNote{}, map[string]string{}
+	r.start(thread, protocol.GraphInput{Graph: "slow", Attributes: true, Inbox: true, Input: input(`{}`)})
+	r.start(plain, protocol.GraphInput{Graph: "slow", Attributes: true, Input: input(`{}`)})
+	note, attributes := protocol.QuestionsNote{}, map[string]string{}
 	await(t, "the question in the memo", func() bool {
 		note, attributes = r.noted(thread)
-		return strings.Join(ids(note), ", ") == "asker: soon?" && attributes[workflows.AttributeStatus] == `"running"`
+		return strings.Join(ids(note), ", ") == "asker: soon?" && attributes[protocol.AttributeStatus] == `"running"`
 	}, func() any { return []any{note, attributes} })
 	close(release)
 	r.asks(thread, 1)
@@ -129,7 +129,7 @@ func TestApprovalsAreNoted(t *testing.T) {
 		"high": approving(t, approval.Action{Tool: "pay", Summary: strings.Repeat("é", 400), Risk: approval.RiskHigh, Quorum: 2, Approvers: many}),
 	}, []string{"low", "high"}, to(pregel.Start, "low"), to(pregel.Start, "high")))
 	thread := testserver.Queue(t)
-	r.start(thread, workflows.GraphInput{Graph: "risky", Attributes: true, Inbox: true, Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "risky", Attributes: true, Inbox: true, Input: input(`{}`)})
 	r.asks(thread, 2)
 	note, attributes := r.noted(thread)
 	if len(note.Questions) != 2 {
@@ -143,17 +143,17 @@ func TestApprovalsAreNoted(t *testing.T) {
 		t.Errorf("noted %q, of %d approvals", high.Asks, high.Need)
 	}
 	var names []string
-	if err := json.Unmarshal([]byte(attributes[workflows.AttributeApprovers]), &names); err != nil {
+	if err := json.Unmarshal([]byte(attributes[protocol.AttributeApprovers]), &names); err != nil {
 		t.Fatal(err)
 	}
-	if size := len(attributes[workflows.AttributeApprovers]); len(names) < 10 || names[len(names)-1] != workflows.AnyApprover || size > 2048 {
+	if size := len(attributes[protocol.AttributeApprovers]); len(names) < 10 || names[len(names)-1] != protocol.AnyApprover || size > 2048 {
 		t.Errorf("%d approvers in %d bytes: %v", len(names), size, names)
 	}
-	if attributes[workflows.AttributeDue] == "" {
+	if attributes[protocol.AttributeDue] == "" {
 		t.Error("the first deadline is missing")
 	}
-	if attributes[workflows.AttributeRisk] != `"high"` {
-		t.Errorf("risk %s", attributes[workflows.AttributeRisk])
+	if attributes[protocol.AttributeRisk] != `"high"` {
+		t.Errorf("risk %s", attributes[protocol.AttributeRisk])
 	}
 }
 
@@ -176,7 +176,7 @@ func TestRecordListed(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	recordLife(t, "listed", approvalGraph(), workflows.GraphInput{Attributes: true, Inbox: true}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "listed", approvalGraph(), protocol.GraphInput{Attributes: true, Inbox: true}, func(r *rig, run client.WorkflowRun) {
 		r.asks("listed", 3)
 		r.answerAll("listed", run.GetRunID())
 	})

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // The bounds of what a run tells.
@@ -40,7 +41,7 @@ type notices struct {
 
 // telling is a notice that is being told, or waits for that.
 type telling struct {
-	Untold
+	protocol.Untold
 	stop workflow.CancelFunc // nil while it waits
 }
 
@@ -92,7 +93,7 @@ func (r *run) overWith(ctx workflow.Context, question string) {
 	if r.notices.drop(question) {
 		return // nobody has heard of it
 	}
-	at := slices.IndexFunc(r.inbox.answered, func(a Answered) bool { return a.Question == question })
+	at := slices.IndexFunc(r.inbox.answered, func(a protocol.Answered) bool { return a.Question == question })
 	if at < 0 {
 		return
 	}
@@ -135,11 +136,11 @@ func (r *run) tellOf(ctx workflow.Context, q pregel.OpenQuestion, n approval.Not
 	if p := r.pending(q.ID); p != nil {
 		n.Due, n.Approvers = p.Due, p.Asked
 	}
-	r.notices.add(Untold{Notice: n.Name(), Until: now.Add(noticeLife)})
+	r.notices.add(protocol.Untold{Notice: n.Name(), Until: now.Add(noticeLife)})
 }
 
 // add adds a notice, and drops the oldest when there are too many.
-func (n *notices) add(u Untold) {
+func (n *notices) add(u protocol.Untold) {
 	n.untold = append(n.untold, &telling{Untold: u})
 	if len(n.untold) > maxUntold {
 		n.forget(n.untold[0])
@@ -191,7 +192,7 @@ func (r *run) startTelling() {
 }
 
 // tell tells people outside, again and again until they have it or its time is over.
-func tell(ctx workflow.Context, u Untold) error {
+func tell(ctx workflow.Context, u protocol.Untold) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout:    noticeAttempt,
 		ScheduleToCloseTimeout: max(u.Until.Sub(workflow.Now(ctx)), noticeAttempt),

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
+	"superstep.dev/workflows/protocol"
 )
 
 // How one notice is told: an attempt bounds all targets, and the waits between attempts grow.
@@ -17,15 +18,15 @@ const (
 )
 
 // noticeState is what the run that continues this one has to know; nil when the run tells nobody.
-func (r *run) noticeState() *NoticeState {
+func (r *run) noticeState() *protocol.NoticeState {
 	if r.notices.life == nil {
 		return nil
 	}
-	return &NoticeState{Known: r.notices.known, Untold: r.notices.left()}
+	return &protocol.NoticeState{Known: r.notices.known, Untold: r.notices.left()}
 }
 
 // left is all that is not told yet.
-func (n *notices) left() (left []Untold) {
+func (n *notices) left() (left []protocol.Untold) {
 	for _, t := range n.untold {
 		left = append(left, t.Untold)
 	}
@@ -47,7 +48,7 @@ func (r *run) leaveNotices(ctx workflow.Context) {
 	}
 	r.notices.look = true
 	r.attendNotices(ctx)
-	var left []Untold
+	var left []protocol.Untold
 	for _, u := range r.notices.left() {
 		if u.Kind == approval.KindExpired || u.Kind == approval.KindAnswered {
 			left = append(left, u)
@@ -61,7 +62,7 @@ func (r *run) leaveNotices(ctx workflow.Context) {
 		WorkflowID:        "superstep.notices/" + r.lines.run,
 		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON, WorkflowTaskTimeout: noticesTaskTimeout,
 	})
-	if err := workflow.ExecuteChildWorkflow(ctx, NoticesWorkflow, left).GetChildWorkflowExecution().Get(ctx, nil); err != nil {
+	if err := workflow.ExecuteChildWorkflow(ctx, protocol.NoticesWorkflow, left).GetChildWorkflowExecution().Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("what was not told is not told any more", "notices", len(left), "error", err)
 	}
 }
@@ -70,7 +71,7 @@ func (r *run) leaveNotices(ctx workflow.Context) {
 const noticesTaskTimeout = 3 * time.Second
 
 // Notices tells what a run that has ended has not told.
-func (*Graphs) Notices(ctx workflow.Context, left []Untold) error {
+func (*Graphs) Notices(ctx workflow.Context, left []protocol.Untold) error {
 	all := workflow.NewWaitGroup(ctx)
 	for _, u := range left {
 		all.Add(1)

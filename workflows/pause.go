@@ -3,73 +3,40 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
-
-// Pause says who paused a run, when and why.
-type Pause struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-}
-
-// PauseRequest is the argument of UpdatePause and SignalPause: it pauses a run, or with Unpause lets it go on.
-type PauseRequest struct {
-	// ID makes the request idempotent, by whichever way it comes.
-	ID      string `json:"id"`
-	By      string `json:"by,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Unpause bool   `json:"unpause,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
-
-// PauseReply says how the run stands after the request.
-type PauseReply struct {
-	// Paused is nil for a run that is not paused. A run that was paused before keeps who did it first.
-	Paused *Pause `json:"paused,omitempty"`
-	// Changed is false when the run was as it was asked to be, or had taken this very request before.
-	Changed bool `json:"changed,omitempty"`
-}
-
-// PauseState is what a run knows of its pauses. A run that continues another as a new execution is given it whole.
-type PauseState struct {
-	Paused *Pause `json:"paused,omitempty"`
-	// Seen are the ids of the latest requests, oldest first: one that comes again, perhaps late by signal, changes nothing.
-	Seen []string `json:"seen,omitempty"`
-}
 
 // maxPausesSeen bounds the ids of requests that a run remembers.
 const maxPausesSeen = 100
 
 // pauseState is what the next execution of the run has to know; nil when nobody ever paused it.
-func (r *run) pauseState() *PauseState {
+func (r *run) pauseState() *protocol.PauseState {
 	if r.paused == nil && len(r.pausesSeen) == 0 {
 		return nil
 	}
-	return &PauseState{Paused: r.paused, Seen: r.pausesSeen}
+	return &protocol.PauseState{Paused: r.paused, Seen: r.pausesSeen}
 }
 
 // onPause pauses the run, or lets it go on.
-func (r *run) onPause(ctx workflow.Context, req PauseRequest) (PauseReply, error) {
+func (r *run) onPause(ctx workflow.Context, req protocol.PauseRequest) (protocol.PauseReply, error) {
 	if slices.Contains(r.pausesSeen, req.ID) {
-		return PauseReply{Paused: r.paused}, nil
+		return protocol.PauseReply{Paused: r.paused}, nil
 	}
 	by, err := r.proven(ctx, r.pauseRequest(req))
 	if err != nil {
-		return PauseReply{}, err
+		return protocol.PauseReply{}, err
 	}
 	changed := r.pauseAs(ctx, by, req)
-	return PauseReply{Paused: r.paused, Changed: changed}, nil
+	return protocol.PauseReply{Paused: r.paused, Changed: changed}, nil
 }
 
 // pauseRequest is a pause as the gate is asked about it; an unpause is of this pause.
-func (r *run) pauseRequest(req PauseRequest) request {
+func (r *run) pauseRequest(req protocol.PauseRequest) request {
 	control := approval.Control{Op: approval.OpPause}
 	if req.Unpause {
 		control = approval.Control{Op: approval.OpUnpause, On: r.pausedOn()}
@@ -77,14 +44,14 @@ func (r *run) pauseRequest(req PauseRequest) request {
 	was := r.paused
 	return request{Control: control, by: req.By, token: req.Token, still: func() error {
 		if req.Unpause && r.paused != was {
-			return refuse(ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
+			return refuse(protocol.ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
 		}
 		return nil
 	}}
 }
 
 // pauseAs is setPause with an entry in the audit.
-func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req PauseRequest) (changed bool) {
+func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req protocol.PauseRequest) (changed bool) {
 	req.By = by.Name()
 	if changed = r.setPause(ctx, req); !changed {
 		return false
@@ -98,7 +65,7 @@ func (r *run) pauseAs(ctx workflow.Context, by trail.Actor, req PauseRequest) (c
 }
 
 // setPause reports whether the request changed anything.
-func (r *run) setPause(ctx workflow.Context, req PauseRequest) bool {
+func (r *run) setPause(ctx workflow.Context, req protocol.PauseRequest) bool {
 	if slices.Contains(r.pausesSeen, req.ID) {
 		return false
 	}
@@ -110,23 +77,23 @@ func (r *run) setPause(ctx workflow.Context, req PauseRequest) bool {
 		return false
 	}
 	r.paused = nil
-	noted := Pause{}
+	noted := protocol.Pause{}
 	if !req.Unpause {
-		noted = Pause{By: req.By, Reason: req.Reason, At: workflow.Now(ctx)}
+		noted = protocol.Pause{By: req.By, Reason: req.Reason, At: workflow.Now(ctx)}
 		r.paused = &noted
 	}
 	// The memo, unlike a search attribute, has room for who and why, and lists show it.
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoPause: noted}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoPause: noted}); err != nil {
 		workflow.GetLogger(ctx).Warn("the pause is not in the memo", "error", err)
 	}
 	return true
 }
 
 // pauseRefusal says why a request cannot be taken; nil means it can.
-func pauseRefusal(req PauseRequest) error {
-	if req.ID == "" || len(req.ID) > maxNameBytes || len(req.By) > maxNameBytes || len(req.Reason) > maxReasonBytes {
-		return refuse(ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
-			maxNameBytes, maxReasonBytes)
+func pauseRefusal(req protocol.PauseRequest) error {
+	if req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes {
+		return refuse(protocol.ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
+			protocol.MaxNameBytes, protocol.MaxReasonBytes)
 	}
 	return nil
 }
@@ -135,7 +102,7 @@ func pauseRefusal(req PauseRequest) error {
 func (r *run) receivePauses(ctx workflow.Context) {
 	channel := pauseSignals(ctx)
 	for {
-		var req PauseRequest
+		var req protocol.PauseRequest
 		if more := channel.Receive(ctx, &req); !more {
 			return
 		}
@@ -144,13 +111,13 @@ func (r *run) receivePauses(ctx workflow.Context) {
 }
 
 func pauseSignals(ctx workflow.Context) workflow.ReceiveChannel {
-	return workflow.GetSignalChannelWithOptions(ctx, SignalPause,
+	return workflow.GetSignalChannelWithOptions(ctx, protocol.SignalPause,
 		workflow.SignalChannelOptions{Description: "Pauses the run or lets it go on, without waiting for the reply."})
 }
 
-func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
+func (r *run) pauseBySignal(ctx workflow.Context, req protocol.PauseRequest) {
 	if err := pauseRefusal(req); err != nil {
-		r.inbox.refuse(Refused{By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
 	if slices.Contains(r.pausesSeen, req.ID) {
@@ -158,7 +125,7 @@ func (r *run) pauseBySignal(ctx workflow.Context, req PauseRequest) {
 	}
 	by, err := r.provenSignal(ctx, r.pauseRequest(req))
 	if err != nil {
-		r.inbox.refuse(Refused{Question: SignalPause, By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
+		r.inbox.refuse(protocol.Refused{Question: protocol.SignalPause, By: named(req.By), Reason: err.Error(), At: workflow.Now(ctx)})
 		return
 	}
 	r.pauseAs(ctx, by, req)
@@ -186,7 +153,7 @@ func (r *run) holdsUp(ctx workflow.Context) bool {
 // dropped the superstep, and when the run is continued as a new one.
 func (r *run) holdUp(ctx workflow.Context) bool {
 	r.clock.leave()
-	r.status = StatusPaused
+	r.status = protocol.StatusPaused
 	r.show(ctx)
 	for r.paused != nil && ctx.Err() == nil && r.loop != nil {
 		_ = workflow.Await(ctx, func() bool { return r.paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil || r.due(ctx) })
@@ -199,7 +166,7 @@ func (r *run) holdUp(ctx workflow.Context) bool {
 		r.tasks.queue = nil
 		return false
 	}
-	r.status = StatusRunning
+	r.status = protocol.StatusRunning
 	r.show(ctx)
 	return true
 }

@@ -12,26 +12,26 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // pausing sends a pause, or takes it back, by update.
-func (r *rig) pausing(thread string, req workflows.PauseRequest) (reply workflows.PauseReply, err error) {
-	err = r.call(thread, workflows.UpdatePause, req.ID, req, &reply)
+func (r *rig) pausing(thread string, req protocol.PauseRequest) (reply protocol.PauseReply, err error) {
+	err = r.call(thread, protocol.UpdatePause, req.ID, req, &reply)
 	return reply, err
 }
 
 // pausingBySignal does the same without a reply.
-func (r *rig) pausingBySignal(thread string, req workflows.PauseRequest) {
+func (r *rig) pausingBySignal(thread string, req protocol.PauseRequest) {
 	r.t.Helper()
-	if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalPause, req); err != nil {
+	if err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalPause, req); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r *rig) paused(thread string) workflows.State {
+func (r *rig) paused(thread string) protocol.State {
 	r.t.Helper()
-	return r.until(thread, "the pause", func(s workflows.State) bool { return s.Status == workflows.StatusPaused })
+	return r.until(thread, "the pause", func(s protocol.State) bool { return s.Status == protocol.StatusPaused })
 }
 
 // letGo is a chain whose first node waits to be let go.
@@ -58,19 +58,19 @@ func TestAPauseSurvivesItsWorkers(t *testing.T) {
 	g, began, release, ran := letGo()
 	stop := r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
 	<-began
 	release <- struct{}{}
 	stop() // it waits for the node
-	r.pausingBySignal(thread, workflows.PauseRequest{ID: "p", By: "ann", Reason: "the books are closed"})
+	r.pausingBySignal(thread, protocol.PauseRequest{ID: "p", By: "ann", Reason: "the books are closed"})
 	stop = r.work(g)
 	s := r.paused(thread)
 	if s.Paused.By != "ann" || s.Paused.Reason != "the books are closed" || s.Paused.At.IsZero() {
 		t.Errorf("paused, it says %+v", s.Paused)
 	}
 	stop()
-	r.pausingBySignal(thread, workflows.PauseRequest{ID: "u", Unpause: true})
-	r.pausingBySignal(thread, workflows.PauseRequest{ID: "p", By: "ann", Reason: "late"})
+	r.pausingBySignal(thread, protocol.PauseRequest{ID: "u", Unpause: true})
+	r.pausingBySignal(thread, protocol.PauseRequest{ID: "p", By: "ann", Reason: "late"})
 	r.work(g)
 	if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` || ran.Load() != 1 {
 		t.Errorf("it ended with %s after %d runs of a", log, ran.Load())
@@ -83,35 +83,35 @@ func TestARepeatedPauseIsOne(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "approval", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: input(`{}`)})
 	r.asks(thread, 3)
-	first, err := r.pausing(thread, workflows.PauseRequest{ID: "p1", By: "ann"})
+	first, err := r.pausing(thread, protocol.PauseRequest{ID: "p1", By: "ann"})
 	if err != nil || !first.Changed {
 		t.Fatalf("pausing: %+v, %v", first, err)
 	}
-	r.pausingBySignal(thread, workflows.PauseRequest{ID: "p1", By: "ann"})
-	again, err := r.pausing(thread, workflows.PauseRequest{ID: "p2", By: "bob"})
+	r.pausingBySignal(thread, protocol.PauseRequest{ID: "p1", By: "ann"})
+	again, err := r.pausing(thread, protocol.PauseRequest{ID: "p2", By: "bob"})
 	if err != nil || again.Changed || again.Paused.By != "ann" {
 		t.Errorf("pausing twice: %+v, %v", again, err)
 	}
 	s := r.paused(thread)
 	for i, q := range s.Questions {
 		value := pregel.Value(fmt.Sprintf("%q", "yes to "+q.Node))
-		if _, err := r.update(thread, workflows.ResumeRequest{ID: fmt.Sprint(i), Question: q.ID, Value: value}); err != nil {
+		if _, err := r.update(thread, protocol.ResumeRequest{ID: fmt.Sprint(i), Question: q.ID, Value: value}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if s := r.paused(thread); len(s.Questions) != 0 || len(s.Answered) != 3 {
 		t.Errorf("answered while it is paused, it is %+v", s)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "i", Input: input(`{}`)}); errorKind(err) != workflows.ErrTypeBusy ||
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "i", Input: input(`{}`)}); errorKind(err) != protocol.ErrTypeBusy ||
 		!strings.Contains(err.Error(), "paused by ann") {
 		t.Errorf("new input for a paused run: %v", err)
 	}
-	if _, err := r.updateState(thread, one("s", as("one", "x"))); errorKind(err) != workflows.ErrTypeBusy {
+	if _, err := r.updateState(thread, one("s", as("one", "x"))); errorKind(err) != protocol.ErrTypeBusy {
 		t.Errorf("an update that would lose answers: %v", err)
 	}
-	if reply, err := r.pausing(thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil || !reply.Changed || reply.Paused != nil {
+	if reply, err := r.pausing(thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil || !reply.Changed || reply.Paused != nil {
 		t.Errorf("unpausing: %+v, %v", reply, err)
 	}
 	r.answerAll(thread, run.GetRunID())
@@ -124,19 +124,19 @@ func TestAPausesRequestIsBounded(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	r.start(thread, workflows.GraphInput{Graph: "approval", Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "approval", Input: input(`{}`)})
 	r.asks(thread, 3)
 	long := strings.Repeat("x", 2000)
-	for _, req := range []workflows.PauseRequest{{}, {ID: long}, {ID: "i", By: long}, {ID: "i", Reason: long}} {
+	for _, req := range []protocol.PauseRequest{{}, {ID: long}, {ID: "i", By: long}, {ID: "i", Reason: long}} {
 		if req.ID != long { // which the server refuses itself
-			if err := r.call(thread, workflows.UpdatePause, "u"+req.By[:min(3, len(req.By))]+req.ID, req, nil); errorKind(err) != workflows.ErrTypeBadUpdate {
+			if err := r.call(thread, protocol.UpdatePause, "u"+req.By[:min(3, len(req.By))]+req.ID, req, nil); errorKind(err) != protocol.ErrTypeBadUpdate {
 				t.Errorf("a request that is too large: %v", err)
 			}
 		}
 		r.pausingBySignal(thread, req)
 	}
-	s := r.until(thread, "the refusals", func(s workflows.State) bool { return len(s.Refused) == 4 })
-	if s.Status != workflows.StatusWaiting || s.Paused != nil {
+	s := r.until(thread, "the refusals", func(s protocol.State) bool { return len(s.Refused) == 4 })
+	if s.Status != protocol.StatusWaiting || s.Paused != nil {
 		t.Errorf("junk paused the run: %+v", s)
 	}
 }
@@ -157,9 +157,9 @@ func TestAPauseStopsTheStepTimeout(t *testing.T) {
 	}}
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: g.Spec.Name, Input: input(`{}`), MaxConcurrency: 1, StepTimeout: 3000})
+	run := r.start(thread, protocol.GraphInput{Graph: g.Spec.Name, Input: input(`{}`), MaxConcurrency: 1, StepTimeout: 3000})
 	<-began
-	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "p"}); err != nil {
+	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "p"}); err != nil {
 		t.Fatal(err)
 	}
 	close(release)
@@ -181,7 +181,7 @@ func TestAPauseStopsTheStepTimeout(t *testing.T) {
 		return false
 	}
 	await(t, "the end of the timer", canceled, func() any { return nil })
-	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil {
 		t.Fatal(err)
 	}
 	r.finished(run)

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 func (r *run) handleQueries(ctx workflow.Context) error {
@@ -17,13 +17,13 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		name, about string
 		answer      any
 	}{
-		{QueryState, "The thread's values, what runs next, and the open questions.", r.state},
-		{QueryOutline, "Where the run stands and what it asks, without values.", func() (State, error) { return r.outline(), nil }},
-		{QueryQuestion, "One open question, by its id or the start of it.", r.question},
-		{QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]Line, error) { return r.lines.latest(maxLines), nil }},
-		{QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
-		{QueryAudit, "The audit of the thread, as far as this run made it.", r.auditReply},
-		{QueryHandoff, "What a new run needs to continue this one.", func() (Closing, error) { return r.closing(), nil }},
+		{protocol.QueryState, "The thread's values, what runs next, and the open questions.", r.state},
+		{protocol.QueryOutline, "Where the run stands and what it asks, without values.", func() (protocol.State, error) { return r.outline(), nil }},
+		{protocol.QueryQuestion, "One open question, by its id or the start of it.", r.question},
+		{protocol.QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]protocol.Line, error) { return r.lines.latest(maxLines), nil }},
+		{protocol.QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
+		{protocol.QueryAudit, "The audit of the thread, as far as this run made it.", r.auditReply},
+		{protocol.QueryHandoff, "What a new run needs to continue this one.", func() (protocol.Closing, error) { return r.closing(), nil }},
 	}
 	for _, q := range queries {
 		err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about})
@@ -34,31 +34,31 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 	return nil
 }
 
-func (r *run) state() (State, error) {
+func (r *run) state() (protocol.State, error) {
 	snapshot, err := r.program.Now(r.thread)
 	if err != nil {
-		return State{}, err
+		return protocol.State{}, err
 	}
-	s := r.outlineOf(State{Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Questions: r.questions(), Waits: r.waits(), Ledgers: r.program.Ledgers(r.thread)})
-	if s.Cancel == nil && r.status == StatusRunning {
+	s := r.outlineOf(protocol.State{Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Questions: r.questions(), Waits: r.waits(), Ledgers: r.program.Ledgers(r.thread)})
+	if s.Cancel == nil && r.status == protocol.StatusRunning {
 		s.Running = snapshot.Next
 	}
-	if size := s.bytes(); size > maxReply {
-		return State{}, fmt.Errorf("%s: %d bytes, at most %d: its history has it, and %q what can be said without", StateTooLarge,
-			size, maxReply, QueryOutline)
+	if size := stateBytes(&s); size > maxReply {
+		return protocol.State{}, fmt.Errorf("%s: %d bytes, at most %d: its history has it, and %q what can be said without", protocol.StateTooLarge,
+			size, maxReply, protocol.QueryOutline)
 	}
 	return s, nil
 }
 
 // outline is where the run stands, without values: it is small whatever the thread's state and its questions are.
-func (r *run) outline() State {
-	s := State{Questions: withoutValues(r.questions()), Waits: withoutValues(r.waits())}
+func (r *run) outline() protocol.State {
+	s := protocol.State{Questions: withoutValues(r.questions()), Waits: withoutValues(r.waits())}
 	s.Snapshot.Step = stepOf(r.thread)
 	return r.outlineOf(s)
 }
 
 // outlineOf adds what is known of the run beside its values.
-func (r *run) outlineOf(s State) State {
+func (r *run) outlineOf(s protocol.State) protocol.State {
 	s.Graph, s.Status, s.Drained, s.Paused, s.Output = r.in.Graph, r.status, r.drained, r.paused, r.program.Spec.Output
 	s.Answered, s.Refused, s.Due = r.inbox.answered, r.inbox.refused, r.events.Due
 	if r.failure != nil {
@@ -68,7 +68,7 @@ func (r *run) outlineOf(s State) State {
 	s.Approvals = r.shownApprovals()
 	for _, p := range s.Approvals {
 		if !p.Due.IsZero() {
-			s.Due = append(slices.Clip(s.Due), Due{Question: p.Question, At: p.Due})
+			s.Due = append(slices.Clip(s.Due), protocol.Due{Question: p.Question, At: p.Due})
 		}
 	}
 	for _, k := range r.events.Kept {
@@ -82,10 +82,10 @@ func (r *run) outlineOf(s State) State {
 }
 
 // question is the answer to QueryQuestion.
-func (r *run) question(id string) (QuestionReply, error) {
-	reply := QuestionReply{State: r.outline()}
+func (r *run) question(id string) (protocol.QuestionReply, error) {
+	reply := protocol.QuestionReply{State: r.outline()}
 	open, size := r.questions(), 0
-	matches := Matching(open, id)
+	matches := protocol.Matching(open, id)
 	for i, q := range open {
 		size += questionBytes(q.Question)
 		if len(matches) == 1 && q.ID == matches[0] {
@@ -100,25 +100,11 @@ func (r *run) question(id string) (QuestionReply, error) {
 	for i := range reply.Questions {
 		text, err := json.Marshal(line(graphadapter.QuestionText(open[i].Value)))
 		if err != nil {
-			return QuestionReply{}, err
+			return protocol.QuestionReply{}, err
 		}
 		reply.Questions[i].Value = text
 	}
 	return reply, nil
-}
-
-// Matching returns the ids of the open questions that an id, or the start of one, can mean: of a whole id that one.
-func Matching(open []pregel.OpenQuestion, prefix string) []string {
-	var out []string
-	for _, q := range open {
-		if q.ID == prefix {
-			return []string{q.ID}
-		}
-		if strings.HasPrefix(q.ID, prefix) {
-			out = append(out, q.ID)
-		}
-	}
-	return out
 }
 
 // withoutValues are questions without what they ask.
@@ -136,8 +122,8 @@ const maxReply = 1900 << 10
 // maxQuestionsReply bounds the questions that a reply shows whole: what is known of approvals goes along with each.
 const maxQuestionsReply = 1600 << 10
 
-// bytes is what the values of a state take in a reply.
-func (s *State) bytes() int {
+// stateBytes is what the values of a state take in a reply.
+func stateBytes(s *protocol.State) int {
 	size := snapshotBytes(&s.Snapshot)
 	for _, q := range append(s.Questions[:len(s.Questions):len(s.Questions)], s.Waits...) {
 		size += questionBytes(q.Question)

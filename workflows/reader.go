@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // Reader is the Graph workflow for reading one past run: a replay of the run's history tells its sink what happened.
@@ -37,7 +38,7 @@ func (r *Reader) Register(w worker.WorkflowRegistry) { r.graphs.Register(w) }
 func (r *Reader) Err() error { return r.err }
 
 // program compiles the run's own Spec.
-func (r *Reader) program(ctx workflow.Context, in *GraphInput) *pregel.Program {
+func (r *Reader) program(ctx workflow.Context, in *protocol.GraphInput) *pregel.Program {
 	r.err = nil
 	if in.Spec == nil {
 		in.Spec = recordSpec(ctx, in, nil)

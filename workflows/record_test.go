@@ -17,7 +17,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // update records the histories anew. Do that only for changes that no run in flight survives, and say so.
@@ -41,17 +41,17 @@ func TestRecord(t *testing.T) {
 	t.Run("failure", func(t *testing.T) {
 		r := newRig(t)
 		r.work(failingGraph())
-		run := r.start("failure", workflows.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+		run := r.start("failure", protocol.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
 		closingOf(t, run.Get(r.ctx, nil))
 		r.record("failure", "failure")
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		r := newRig(t)
 		r.work(approvalGraph())
-		run := r.start("cancelled", workflows.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+		run := r.start("cancelled", protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
 		s := r.asks("cancelled", 3)
-		r.signal("cancelled", workflows.ResumeRequest{ID: "s", Question: "no question", Value: pregel.Value(`"x"`)})
-		if _, err := r.update("cancelled", workflows.ResumeRequest{ID: "u", Question: questionOf(t, s, "three").ID, Value: pregel.Value(`"yes"`)}); err != nil {
+		r.signal("cancelled", protocol.ResumeRequest{ID: "s", Question: "no question", Value: pregel.Value(`"x"`)})
+		if _, err := r.update("cancelled", protocol.ResumeRequest{ID: "u", Question: questionOf(t, s, "three").ID, Value: pregel.Value(`"yes"`)}); err != nil {
 			t.Fatal(err)
 		}
 		r.asks("cancelled", 2)
@@ -68,7 +68,7 @@ func TestRecordStateCalls(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	recordLife(t, "updated", branchingGraph(toRight), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "updated", branchingGraph(toRight), protocol.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.stopped("updated")
 		req := one("u", as("router", "by hand"))
 		req.Edits = append(req.Edits, one("", as("right", "and again")).Edits...)
@@ -77,17 +77,17 @@ func TestRecordStateCalls(t *testing.T) {
 		}
 		r.finished(run)
 	})
-	recordLife(t, "forked", approvalGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "forked", approvalGraph(), protocol.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.asks("forked", 3)
 		state, _ := r.at("forked", run.GetRunID(), approvalGraph(), 0)
-		settings := &workflows.Settings{MaxConcurrency: 1, StepTimeout: 60_000, Durability: graphadapter.DurabilityExit}
-		if err := r.invoke("forked", workflows.InvokeRequest{ID: "fork", State: state, Settings: settings}); err != nil {
+		settings := &protocol.Settings{MaxConcurrency: 1, StepTimeout: 60_000, Durability: graphadapter.DurabilityExit}
+		if err := r.invoke("forked", protocol.InvokeRequest{ID: "fork", State: state, Settings: settings}); err != nil {
 			t.Fatal(err)
 		}
 		r.answerAll("forked", run.GetRunID())
 	})
 	var runs atomic.Int32
-	recordLife(t, "timed-out", hangingGraph(&runs), workflows.GraphInput{StepTimeout: 500}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "timed-out", hangingGraph(&runs), protocol.GraphInput{StepTimeout: 500}, func(r *rig, run client.WorkflowRun) {
 		closingOf(t, run.Get(r.ctx, nil))
 	})
 	drained := chainGraph()
@@ -96,21 +96,21 @@ func TestRecordStateCalls(t *testing.T) {
 		task.Drain("a deploy")
 		return writes("log", []string{"a"}), nil
 	}}
-	recordLife(t, "drained", drained, workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "drained", drained, protocol.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.stopped("drained")
-		if err := r.invoke("drained", workflows.InvokeRequest{ID: "on"}); err != nil {
+		if err := r.invoke("drained", protocol.InvokeRequest{ID: "on"}); err != nil {
 			t.Fatal(err)
 		}
 		r.finished(run)
 	})
-	recordLife(t, "handled", handledGraph(), workflows.GraphInput{}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "handled", handledGraph(), protocol.GraphInput{}, func(r *rig, run client.WorkflowRun) {
 		r.asks("handled", 1)
 		r.answerAll("handled", run.GetRunID())
 	})
 }
 
 // recordLife records a run that is of that name, once life is over.
-func recordLife(t *testing.T, name string, g *graphadapter.Graph, in workflows.GraphInput, life func(r *rig, run client.WorkflowRun)) {
+func recordLife(t *testing.T, name string, g *graphadapter.Graph, in protocol.GraphInput, life func(r *rig, run client.WorkflowRun)) {
 	t.Run(name, func(t *testing.T) {
 		r := newRig(t)
 		r.work(g)

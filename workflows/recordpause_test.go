@@ -6,7 +6,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestRecordPauses records runs that were paused, held after a failure, waited for events, or were continued as new ones,
@@ -19,7 +19,7 @@ func TestRecordPauses(t *testing.T) {
 		g, began, release, _ := letGo()
 		recordLife(t, "paused"+mode, g, in, func(r *rig, run client.WorkflowRun) {
 			<-began
-			r.pausingBySignal(run.GetID(), workflows.PauseRequest{ID: "p", By: "ann"})
+			r.pausingBySignal(run.GetID(), protocol.PauseRequest{ID: "p", By: "ann"})
 			if mode != "" {
 				r.hears(run.GetID())
 			}
@@ -32,7 +32,7 @@ func TestRecordPauses(t *testing.T) {
 			r.drainedWhilePaused(run.GetID())
 			r.unpause(run.GetID())
 			r.stopped(run.GetID())
-			if err := r.invoke(run.GetID(), workflows.InvokeRequest{ID: "on"}); err != nil {
+			if err := r.invoke(run.GetID(), protocol.InvokeRequest{ID: "on"}); err != nil {
 				t.Fatal(err)
 			}
 			r.finished(run)
@@ -41,7 +41,7 @@ func TestRecordPauses(t *testing.T) {
 		hold.Hold = true
 		recordLife(t, "held"+mode, failingGraph(), hold, func(r *rig, run client.WorkflowRun) {
 			r.held(run.GetID())
-			if err := r.call(run.GetID(), workflows.UpdateRetry, "r", workflows.RetryRequest{ID: "r"}, nil); err != nil {
+			if err := r.call(run.GetID(), protocol.UpdateRetry, "r", protocol.RetryRequest{ID: "r"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			r.finished(run)
@@ -49,7 +49,7 @@ func TestRecordPauses(t *testing.T) {
 		recordLife(t, "event"+mode, waitingGraph(waitsFor(time.Hour, "paid", "sent"), says("right")), in, func(r *rig, run client.WorkflowRun) {
 			r.waitsForEvents(run.GetID(), 1)
 			for _, name := range []string{"sent", "paid"} {
-				if _, err := r.event(run.GetID(), workflows.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil {
+				if _, err := r.event(run.GetID(), protocol.EventRequest{ID: name, Name: name, Value: word(name)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -64,7 +64,7 @@ func TestRecordContinued(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	recordLife(t, "continues", approvalGraph(), workflows.GraphInput{ContinueAt: &workflows.ContinueAt{Events: 1}}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "continues", approvalGraph(), protocol.GraphInput{ContinueAt: &protocol.ContinueAt{Events: 1}}, func(r *rig, run client.WorkflowRun) {
 		s := r.asks("continues", 3)
 		if _, err := r.update("continues", answer("first", questionOf(t, s, "one"), `"yes"`)); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestRecordContinued(t *testing.T) {
 		name := "continues-paused-" + mode
 		recordLife(t, name, g, in, func(r *rig, run client.WorkflowRun) {
 			<-began
-			if _, err := r.pausing(name, workflows.PauseRequest{ID: "p"}); err != nil {
+			if _, err := r.pausing(name, protocol.PauseRequest{ID: "p"}); err != nil {
 				t.Fatal(err)
 			}
 			r.hears(name)
@@ -96,7 +96,7 @@ func TestRecordContinued(t *testing.T) {
 
 func (r *rig) unpause(thread string) {
 	r.t.Helper()
-	if _, err := r.pausing(thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestARunThatIsRefusedAtOnceLosesNothing: an input that the engine refuses leaves the thread's state as it was in the
@@ -18,8 +18,8 @@ func TestARunThatIsRefusedAtOnceLosesNothing(t *testing.T) {
 		to(pregel.Start, "a"), to(pregel.Start, "b"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "refused", Input: pregel.Input{Value: pregel.Value(`{}`)}})
-	open := r.until(thread, "both questions", func(s workflows.State) bool { return len(s.Questions) == 2 }).Questions
+	run := r.start(thread, protocol.GraphInput{Graph: "refused", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	open := r.until(thread, "both questions", func(s protocol.State) bool { return len(s.Questions) == 2 }).Questions
 	if err := r.client.CancelWorkflow(r.ctx, thread, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 package workflows
 
 import (
-	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // rest holds the run until the engine has something to go on with, and then returns true; or until the run is cancelled,
@@ -20,8 +20,8 @@ func (r *run) rest(ctx workflow.Context) bool {
 		r.attend(ctx)
 		r.noteAnswers(ctx)
 		if r.mayGoOn() { // with an event that was kept
-			if r.status != StatusRunning {
-				r.status = StatusRunning
+			if r.status != protocol.StatusRunning {
+				r.status = protocol.StatusRunning
 				r.show(ctx)
 			}
 			return true
@@ -37,7 +37,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 			return false
 		}
 		if r.mayGoOn() || r.inbox.waiting() && ctx.Err() != nil {
-			r.status = StatusRunning
+			r.status = protocol.StatusRunning
 			r.show(ctx)
 			return true
 		}
@@ -62,13 +62,13 @@ func (r *run) goOn(ctx workflow.Context) {
 		defer r.suspect() // as a run that follows a failed one
 		r.behindFrom = workflow.Now(ctx)
 	}
-	defer r.drainFirst(ctx)
+	defer r.drainFirst()
 	if invoke == nil {
 		r.start(ctx, in, false)
 		return
 	}
 	if invoke.Settings != nil {
-		r.in.set(*invoke.Settings)
+		r.in.Set(*invoke.Settings)
 		r.openNotices(ctx)
 	}
 	if invoke.State != nil {
@@ -82,18 +82,6 @@ func (r *run) goOn(ctx workflow.Context) {
 		r.inbox.reopen(r.program.OpenQuestions(thread))
 	}
 	r.answer(ctx, invoke.ID, in, invoke.State != nil, invoke.Asked, failed)
-}
-
-func (in *GraphInput) settings() *Settings {
-	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context, Requester: in.Requester,
-		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold, Notices: in.Notices}
-}
-
-func (in *GraphInput) set(s Settings) {
-	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
-	in.Requester = s.Requester
-	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
-	in.KeepOpen, in.Notices = cmp.Or(s.KeepOpen, in.KeepOpen), in.Notices || s.Notices
 }
 
 // earlier reads a state of the thread that a client chose, or copies the newest. What is made from it is numbered on

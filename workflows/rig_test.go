@@ -19,6 +19,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // patience bounds every wait of a test for something that takes milliseconds: a worker that was stopped is missed for
@@ -44,8 +45,6 @@ type rig struct {
 	// gate and notifier are those of the workers that are started next.
 	gate     *approval.Gate
 	notifier approval.Notifier
-	// apart starts runs as clients did that knew no verification within a workflow task.
-	apart bool
 }
 
 func newRig(t *testing.T) *rig {
@@ -84,14 +83,13 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 }
 
 // start starts a run of a thread.
-func (r *rig) start(thread string, in workflows.GraphInput) client.WorkflowRun {
+func (r *rig) start(thread string, in protocol.GraphInput) client.WorkflowRun {
 	r.t.Helper()
-	in.VerifiesHere, in.ListsMissed = !r.apart, !r.apart
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: thread, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, workflows.GraphWorkflow, in)
+	}, protocol.GraphWorkflow, in)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -99,9 +97,9 @@ func (r *rig) start(thread string, in workflows.GraphInput) client.WorkflowRun {
 }
 
 // finished waits for a run's result.
-func (r *rig) finished(run client.WorkflowRun) *workflows.GraphResult {
+func (r *rig) finished(run client.WorkflowRun) *protocol.GraphResult {
 	r.t.Helper()
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := run.Get(r.ctx, &result); err != nil {
 		r.t.Fatalf("thread %s: %v", run.GetID(), err)
 	}
@@ -109,11 +107,11 @@ func (r *rig) finished(run client.WorkflowRun) *workflows.GraphResult {
 }
 
 // state queries a thread's newest run.
-func (r *rig) state(thread string) (workflows.State, error) {
+func (r *rig) state(thread string) (protocol.State, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
 	defer cancel()
-	var s workflows.State
-	v, err := r.client.QueryWorkflow(ctx, thread, "", workflows.QueryState)
+	var s protocol.State
+	v, err := r.client.QueryWorkflow(ctx, thread, "", protocol.QueryState)
 	if err == nil {
 		err = v.Get(&s)
 	}
@@ -121,9 +119,9 @@ func (r *rig) state(thread string) (workflows.State, error) {
 }
 
 // until waits until a thread's state is as wanted, and returns it.
-func (r *rig) until(thread, what string, wanted func(workflows.State) bool) workflows.State {
+func (r *rig) until(thread, what string, wanted func(protocol.State) bool) protocol.State {
 	r.t.Helper()
-	var last workflows.State
+	var last protocol.State
 	var lastErr error
 	await(r.t, what, func() bool {
 		last, lastErr = r.state(thread)
@@ -133,10 +131,10 @@ func (r *rig) until(thread, what string, wanted func(workflows.State) bool) work
 }
 
 // asks waits until a thread waits with that many open questions.
-func (r *rig) asks(thread string, n int) workflows.State {
+func (r *rig) asks(thread string, n int) protocol.State {
 	r.t.Helper()
-	return r.until(thread, "the questions", func(s workflows.State) bool {
-		return s.Status == workflows.StatusWaiting && len(s.Questions) == n
+	return r.until(thread, "the questions", func(s protocol.State) bool {
+		return s.Status == protocol.StatusWaiting && len(s.Questions) == n
 	})
 }
 
@@ -158,10 +156,10 @@ func await(t *testing.T, what string, condition func() bool, seen func() any) {
 }
 
 // update answers by update and returns the reply.
-func (r *rig) update(thread string, req workflows.ResumeRequest) (workflows.ResumeReply, error) {
-	var reply workflows.ResumeReply
+func (r *rig) update(thread string, req protocol.ResumeRequest) (protocol.ResumeReply, error) {
+	var reply protocol.ResumeReply
 	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
-		WorkflowID: thread, UpdateID: req.ID, UpdateName: workflows.UpdateResume, Args: []any{req},
+		WorkflowID: thread, UpdateID: req.ID, UpdateName: protocol.UpdateResume, Args: []any{req},
 		WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
@@ -171,18 +169,18 @@ func (r *rig) update(thread string, req workflows.ResumeRequest) (workflows.Resu
 }
 
 // signal answers by signal.
-func (r *rig) signal(thread string, req workflows.ResumeRequest) {
+func (r *rig) signal(thread string, req protocol.ResumeRequest) {
 	r.t.Helper()
-	if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalResume, req); err != nil {
+	if err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalResume, req); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
 // lines queries a thread's history.
-func (r *rig) lines(thread string) []workflows.Line {
+func (r *rig) lines(thread string) []protocol.Line {
 	r.t.Helper()
-	var out []workflows.Line
-	v, err := r.client.QueryWorkflow(r.ctx, thread, "", workflows.QueryHistory)
+	var out []protocol.Line
+	v, err := r.client.QueryWorkflow(r.ctx, thread, "", protocol.QueryHistory)
 	if err == nil {
 		err = v.Get(&out)
 	}
@@ -202,7 +200,7 @@ func (r *rig) lines(thread string) []workflows.Line {
 }
 
 // questionOf returns the open question of a node.
-func questionOf(t *testing.T, s workflows.State, node string) pregel.OpenQuestion {
+func questionOf(t *testing.T, s protocol.State, node string) pregel.OpenQuestion {
 	t.Helper()
 	for _, q := range s.Questions {
 		if q.Node == node {

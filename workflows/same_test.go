@@ -12,7 +12,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // scenario is a thread's whole life: a graph, and its input run after run.
@@ -23,20 +23,20 @@ type scenario struct {
 	// fails says that the last run fails the first time and is then continued.
 	fails bool
 	// continueAt is when its runs are continued as new ones.
-	continueAt *workflows.ContinueAt
+	continueAt *protocol.ContinueAt
 	// mode is how its runs store what they do; the zero value is superstep by superstep.
 	mode mode
 }
 
 // mode is how a run stores what it does.
 type mode struct {
-	segments, fused bool
-	durability      graphadapter.Durability
+	fused      bool
+	durability graphadapter.Durability
 }
 
 // put makes a run's input ask for the mode.
-func (m mode) put(in *workflows.GraphInput) {
-	in.Segments, in.Fused, in.Durability = m.segments, m.fused, m.durability
+func (m mode) put(in *protocol.GraphInput) {
+	in.Fused, in.Durability = m.fused, m.durability
 }
 
 var scenarios = []scenario{
@@ -59,7 +59,7 @@ func answerTo(q pregel.Question) pregel.Value {
 // past is what can be compared of a thread: how it ended and how it got there.
 type past struct {
 	output string
-	lines  []workflows.Line
+	lines  []protocol.Line
 }
 
 // TestSameAsMemory: a thread on the server comes to the same end by the same checkpoints, ids and digests included, as
@@ -93,10 +93,10 @@ func (s scenario) sameAsMemory(r *rig, thread string) {
 
 // atEnds are the lines of a run that keeps a checkpoint only where it stands still, as some does in kept: the last one, and
 // of those before the ones that it has.
-func atEnds(all, kept []workflows.Line) (out []workflows.Line) {
+func atEnds(all, kept []protocol.Line) (out []protocol.Line) {
 	parent := ""
 	for i, line := range all {
-		if i < len(all)-1 && !slices.ContainsFunc(kept, func(k workflows.Line) bool { return k.Checkpoint == line.Checkpoint }) {
+		if i < len(all)-1 && !slices.ContainsFunc(kept, func(k protocol.Line) bool { return k.Checkpoint == line.Checkpoint }) {
 			continue
 		}
 		line.Parent, parent = parent, line.Checkpoint
@@ -134,9 +134,9 @@ func uncached(t *testing.T, tests string) {
 // onServer lives the thread's life on the server.
 func (s scenario) onServer(r *rig, thread string) past {
 	r.t.Helper()
-	in := workflows.GraphInput{Graph: s.graph().Spec.Name}
+	in := protocol.GraphInput{Graph: s.graph().Spec.Name}
 	s.mode.put(&in)
-	var result *workflows.GraphResult
+	var result *protocol.GraphResult
 	for i, input := range s.inputs {
 		if i > 0 {
 			in = next(in.Graph, result.Closing)
@@ -157,8 +157,8 @@ func (s scenario) onServer(r *rig, thread string) past {
 }
 
 // next is the input of a run that continues a thread from what its last run left.
-func next(graph string, left workflows.Closing) workflows.GraphInput {
-	return workflows.GraphInput{Graph: graph, Spec: left.Spec, State: left.State, Answered: left.Answered, Lines: left.Lines}
+func next(graph string, left protocol.Closing) protocol.GraphInput {
+	return protocol.GraphInput{Graph: graph, Spec: left.Spec, State: left.State, Answered: left.Answered, Lines: left.Lines}
 }
 
 // answerAll answers a run's questions until it has ended, by update and by signal in turn.
@@ -182,16 +182,16 @@ func (r *rig) answerAll(thread, runID string) {
 				continue
 			}
 			given[q.ID]++
-			req := workflows.ResumeRequest{ID: "r-" + q.ID, Question: q.ID, Value: answerTo(q.Question), By: "somebody"}
+			req := protocol.ResumeRequest{ID: "r-" + q.ID, Question: q.ID, Value: answerTo(q.Question), By: "somebody"}
 			if len(given)%2 == 0 {
 				r.signal(thread, req)
-			} else if _, err := r.update(thread, req); errorKind(err) == workflows.ErrTypeUnknownQuestion {
+			} else if _, err := r.update(thread, req); errorKind(err) == protocol.ErrTypeUnknownQuestion {
 				given[q.ID]-- // nothing is kept of a refused update
 			} else if err != nil {
 				r.t.Fatal(err)
 			}
 		}
-		return s.Status == workflows.StatusFinished
+		return s.Status == protocol.StatusFinished
 	}, func() any { s, err := r.state(thread); return []any{s, err, runID} })
 }
 
@@ -203,7 +203,7 @@ func (s scenario) inMemory(t *testing.T, thread string) past {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lines []workflows.Line
+	var lines []protocol.Line
 	opts := graphadapter.RunOptions{Observer: func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
 			lines = append(lines, lineOf(program, e.Checkpoint))
@@ -232,8 +232,8 @@ func (s scenario) inMemory(t *testing.T, thread string) past {
 	return past{asJSON(t, result.Output), lines}
 }
 
-func lineOf(p *pregel.Program, r *pregel.Record) workflows.Line {
+func lineOf(p *pregel.Program, r *pregel.Record) protocol.Line {
 	ran, wrote := p.Made(r)
 	c := r.Checkpoint
-	return workflows.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source, Ran: ran, Wrote: wrote, Next: p.Next(r)}
+	return protocol.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source, Ran: ran, Wrote: wrote, Next: p.Next(r)}
 }

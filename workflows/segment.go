@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // segments are the activities that run consecutive supersteps of a run. The run keeps its own loop: what a segment brings
@@ -43,7 +44,7 @@ type segment struct {
 // fuses reports whether the tasks that wait are for a segment: the run's durability asks for it, nothing else is under
 // way, and all of them are for the run's own task queue.
 func (r *run) fuses() bool {
-	if !r.in.Segments || r.segments.apart || r.tasks.running > 0 || len(r.results) > 0 || len(r.tasks.queue) == 0 {
+	if r.segments.apart || r.tasks.running > 0 || len(r.results) > 0 || len(r.tasks.queue) == 0 {
 		return false
 	}
 	if _, fused := r.mode(); !fused && !r.relaxed() {
@@ -146,7 +147,7 @@ func (r *run) print() string {
 func (r *run) segmentOptions(first *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// As with a task's activity: an engine that now comes to another place gives another id on replay.
-		ActivityID:          fmt.Sprintf("segment %d/%s", r.segments.count, activityID(first)),
+		ActivityID:          fmt.Sprintf("segment %d/%s", r.segments.count, protocol.ActivityID(first)),
 		StartToCloseTimeout: attemptBound,
 		HeartbeatTimeout:    heartbeatTimeout,
 		WaitForCancellation: true,

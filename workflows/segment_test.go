@@ -12,19 +12,19 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // fusedModes are the modes in which supersteps run in segments.
-var fusedModes = map[string]workflows.GraphInput{
-	"fused": {Segments: true, Fused: true},
-	"async": {Segments: true, Durability: graphadapter.DurabilityAsync},
-	"exit":  {Segments: true, Durability: graphadapter.DurabilityExit},
+var fusedModes = map[string]protocol.GraphInput{
+	"fused": {Fused: true},
+	"async": {Durability: graphadapter.DurabilityAsync},
+	"exit":  {Durability: graphadapter.DurabilityExit},
 }
 
 // allModes are those, and sync, by what is to follow a name.
-func allModes() map[string]workflows.GraphInput {
-	all := map[string]workflows.GraphInput{"": {}}
+func allModes() map[string]protocol.GraphInput {
+	all := map[string]protocol.GraphInput{"": {}}
 	for name, in := range fusedModes {
 		all["-"+name] = in
 	}
@@ -42,7 +42,7 @@ func fusedScenarios() []scenario {
 		}
 		for _, name := range []string{"fused", "async", "exit"} {
 			in, fused := fusedModes[name], s
-			fused.name, fused.mode = s.name+"-"+name, mode{in.Segments, in.Fused, in.Durability}
+			fused.name, fused.mode = s.name+"-"+name, mode{in.Fused, in.Durability}
 			all = append(all, fused)
 		}
 	}
@@ -64,8 +64,8 @@ func TestRecordSegments(t *testing.T) {
 	}
 }
 
-// TestRecordRounds records runs of more supersteps than come back unpacked, in one go and with turns of others in between,
-// with their graph's fingerprint noted by themselves and before.
+// TestRecordRounds records runs of more supersteps than come back unpacked, with their graph's fingerprint noted by themselves
+// and before.
 func TestRecordRounds(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
@@ -74,14 +74,14 @@ func TestRecordRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, in := range map[string]workflows.GraphInput{
-		"rounds":       {Durability: graphadapter.DurabilityAsync, LongTurns: true, Noted: print},
-		"rounds-turns": {Durability: graphadapter.DurabilityExit, Noted: "of another version"},
+	for name, in := range map[string]protocol.GraphInput{
+		"rounds":       {Durability: graphadapter.DurabilityAsync, Noted: print},
+		"rounds-noted": {Durability: graphadapter.DurabilityExit, Noted: "of another version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.work(roundsGraph())
-			in.Graph, in.Input, in.Segments = "rounds", input(`{}`), true
+			in.Graph, in.Input = "rounds", input(`{}`)
 			r.finished(r.start(name, in))
 			r.record(name, name)
 		})
@@ -90,7 +90,7 @@ func TestRecordRounds(t *testing.T) {
 
 // TestRecordedRoundsArePacked: what was recorded is what it was recorded for.
 func TestRecordedRoundsArePacked(t *testing.T) {
-	for name, noted := range map[string]int{"rounds": 0, "rounds-turns": 1} {
+	for name, noted := range map[string]int{"rounds": 0, "rounds-noted": 1} {
 		packed, notes := 0, 0
 		for _, e := range recorded(t, name).Events {
 			for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {

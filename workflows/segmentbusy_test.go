@@ -9,7 +9,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestWhatARunUnderWayIsAsked: it refuses what would change the state under its hands, and takes an answer to a
@@ -40,27 +40,27 @@ func TestWhatARunUnderWayIsAsked(t *testing.T) {
 			}
 			<-working.began
 			for what, refused := range map[string]error{
-				"new input": r.invoke(thread, workflows.InvokeRequest{ID: "i", Input: input(`{}`)}),
+				"new input": r.invoke(thread, protocol.InvokeRequest{ID: "i", Input: input(`{}`)}),
 				"an update": func() error { _, err := r.updateState(thread, one("u", as("two", "by hand"))); return err }(),
 			} {
-				if errorKind(refused) != workflows.ErrTypeBusy {
+				if errorKind(refused) != protocol.ErrTypeBusy {
 					t.Errorf("%s under way: %v", what, refused)
 				}
 			}
-			if err := r.call(thread, workflows.UpdateRetry, "r", workflows.RetryRequest{ID: "r"}, nil); errorKind(err) != workflows.ErrTypeNotFailed {
+			if err := r.call(thread, protocol.UpdateRetry, "r", protocol.RetryRequest{ID: "r"}, nil); errorKind(err) != protocol.ErrTypeNotFailed {
 				t.Errorf("a retry under way: %v", err)
 			}
 			if _, err := r.update(thread, answer("2", questionOf(t, s, "two"), `"yes"`)); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.call(thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
+			if err := r.call(thread, protocol.UpdateDrain, "d", protocol.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			working.release <- struct{}{}
 			if s := r.stopped(thread); s.Drained != "a deploy" || strings.Join(s.Snapshot.Next, " ") != "end" {
 				t.Errorf("drained, it is %+v", s)
 			}
-			if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+			if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 				t.Fatal(err)
 			}
 			r.logIs(run, `["one worked","two","\"yes\"","end"]`)

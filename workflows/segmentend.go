@@ -23,7 +23,7 @@ const (
 
 // atOnce is how many of the outcomes are delivered in one go.
 func (r *run) atOnce(under *segment, all []graphadapter.Delivery) int {
-	if !r.in.LongTurns || r.in.Spec.HasOwnReducers() {
+	if r.in.Spec.HasOwnReducers() {
 		return deliveriesAtOnce
 	}
 	bytes := len(under.from)

@@ -7,7 +7,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // gate is a node that waits to be let go, and writes its name.
@@ -45,7 +45,7 @@ func TestEventsOfASegment(t *testing.T) {
 				run := r.start(thread, in)
 				send := func(name string, waiting int) {
 					t.Helper()
-					reply, err := r.event(thread, workflows.EventRequest{ID: name, Name: name, Value: word(name)})
+					reply, err := r.event(thread, protocol.EventRequest{ID: name, Name: name, Value: word(name)})
 					if err != nil || len(reply.Nodes) != waiting {
 						t.Errorf("the event %q: %+v, %v", name, reply, err)
 					}
@@ -93,19 +93,19 @@ func TestAnEventWhileItsWaitIsDropped(t *testing.T) {
 			first := r.start(thread, start)
 			<-right.began
 			// As a client does it.
-			if err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalCancel, workflows.CancelRequest{ID: "c", Mode: workflows.CancelDrop}); err != nil {
+			if err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalCancel, protocol.CancelRequest{ID: "c", Mode: protocol.CancelDrop}); err != nil {
 				t.Fatal(err)
 			}
 			if err := r.client.CancelWorkflow(r.ctx, thread, ""); err != nil {
 				t.Fatal(err)
 			}
 			<-told
-			reply, err := r.event(thread, workflows.EventRequest{ID: "e", Name: "paid", Value: word("p")})
+			reply, err := r.event(thread, protocol.EventRequest{ID: "e", Name: "paid", Value: word("p")})
 			if err != nil || len(reply.Nodes) != 0 {
 				t.Errorf("while its superstep is being dropped a wait was given %+v, %v", reply, err)
 			}
-			_, err = r.update(thread, workflows.ResumeRequest{ID: "a", Question: "q", Value: word("yes")})
-			if errorKind(err) != workflows.ErrTypeBusy {
+			_, err = r.update(thread, protocol.ResumeRequest{ID: "a", Question: "q", Value: word("yes")})
+			if errorKind(err) != protocol.ErrTypeBusy {
 				t.Errorf("an answer while its superstep is being dropped: %v", err)
 			}
 			close(end)
@@ -114,7 +114,7 @@ func TestAnEventWhileItsWaitIsDropped(t *testing.T) {
 				t.Fatalf("the run left the events %+v", left.Events)
 			}
 			again := next("waiting", left)
-			again.Events, again.Segments, again.Fused, again.Durability = left.Events, in.Segments, in.Fused, in.Durability
+			again.Events, again.Fused, again.Durability = left.Events, in.Fused, in.Durability
 			right.release <- struct{}{}
 			r.logIs(r.start(thread, again), `["p","right","end"]`)
 		})

@@ -16,9 +16,6 @@ const (
 	storedWithin  = time.Minute
 )
 
-// storedVersion is the change since which a segment's stored details are read before it is cancelled.
-const storedVersion = "read-stored-before-cancel"
-
 // interruptSegment makes the segment under way, if there is one, leave as soon as none of its tasks is: something arrived
 // that it must not go past.
 //
@@ -30,12 +27,6 @@ func (r *run) interruptSegment(ctx workflow.Context) {
 		return
 	}
 	under.interrupted = true
-	// Runs from before stored details were read go on without.
-	if workflow.GetVersion(ctx, storedVersion, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		under.unread = true
-		under.cancel()
-		return
-	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		run := workflow.GetInfo(ctx).WorkflowExecution
 		err := readStored(ctx, graphadapter.StoredActivity,

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // orphan is a run whose segment lost its worker in the second of three supersteps. What the segment had stored is there
@@ -30,7 +31,7 @@ type orphan struct {
 	again, onward chan struct{}
 }
 
-func orphaned(t *testing.T, mode string, at *workflows.ContinueAt) *orphan {
+func orphaned(t *testing.T, mode string, at *protocol.ContinueAt) *orphan {
 	t.Helper()
 	o := &orphan{rig: newRig(t), graph: chainGraph(), thread: testserver.Queue(t), first: &atomic.Int32{},
 		again: make(chan struct{}, 10), onward: make(chan struct{})}
@@ -93,25 +94,25 @@ func TestASegmentWithoutAWorkerIsInterrupted(t *testing.T) {
 					o.t.Fatal(err)
 				}
 				in := next("chain", closingOf(o.t, o.run.Get(o.ctx, nil)))
-				in.Segments, in.Fused, in.Durability = true, fusedModes[name].Fused, fusedModes[name].Durability
+				in.Fused, in.Durability = fusedModes[name].Fused, fusedModes[name].Durability
 				in.Suspect = true
 				o.work(o.graph)
 				return o.start(o.thread, in)
 			},
 			"drain": func(o *orphan) client.WorkflowRun {
-				if err := o.call(o.thread, workflows.UpdateDrain, "d", workflows.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
+				if err := o.call(o.thread, protocol.UpdateDrain, "d", protocol.DrainRequest{ID: "d", Reason: "a deploy"}, nil); err != nil {
 					o.t.Fatal(err)
 				}
 				o.isCancelled()
 				o.work(o.graph)
 				o.stopped(o.thread)
-				if err := o.invoke(o.thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+				if err := o.invoke(o.thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 					o.t.Fatal(err)
 				}
 				return o.run
 			},
 			"pause": func(o *orphan) client.WorkflowRun {
-				if _, err := o.pausing(o.thread, workflows.PauseRequest{ID: "p"}); err != nil {
+				if _, err := o.pausing(o.thread, protocol.PauseRequest{ID: "p"}); err != nil {
 					o.t.Fatal(err)
 				}
 				s := o.paused(o.thread)
@@ -119,7 +120,7 @@ func TestASegmentWithoutAWorkerIsInterrupted(t *testing.T) {
 					o.t.Errorf("paused, its log is %s and next comes %v", log, s.Snapshot.Next)
 				}
 				o.work(o.graph)
-				if _, err := o.pausing(o.thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+				if _, err := o.pausing(o.thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil {
 					o.t.Fatal(err)
 				}
 				return o.run
@@ -147,7 +148,7 @@ func TestAPauseOfASegmentSurvivesItsWorkers(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			o := orphaned(t, mode, always)
-			o.pausingBySignal(o.thread, workflows.PauseRequest{ID: "p", By: "ann"})
+			o.pausingBySignal(o.thread, protocol.PauseRequest{ID: "p", By: "ann"})
 			stopNodes := o.workAs(o.graph, worker.Options{DisableWorkflowWorker: true})
 			<-o.again // else the segment, which nobody has, would be cancelled at once
 			stop := o.work(o.graph)
@@ -166,7 +167,7 @@ func TestAPauseOfASegmentSurvivesItsWorkers(t *testing.T) {
 			o.work(o.graph)
 			o.continued(o.thread, o.run.GetRunID())
 			o.paused(o.thread)
-			if _, err := o.pausing(o.thread, workflows.PauseRequest{ID: "u", Unpause: true}); err != nil {
+			if _, err := o.pausing(o.thread, protocol.PauseRequest{ID: "u", Unpause: true}); err != nil {
 				t.Fatal(err)
 			}
 			o.logIs(o.client.GetWorkflow(o.ctx, o.thread, ""), `["a","b","c"]`)

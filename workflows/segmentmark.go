@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // markBefore is how many supersteps of a segment the run delivers to its own loop at least, when it passes over those
@@ -18,7 +19,7 @@ func (r *run) markBefore() int {
 	case r.durability() == graphadapter.DurabilityExit:
 		return 1
 	}
-	return CarriedLines
+	return protocol.CarriedLines
 }
 
 // passOver goes on from the mark of a segment, if there is one: its state is what the outcomes before it come to, and the
@@ -39,14 +40,14 @@ func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.Segme
 	}
 	if r.durability() != graphadapter.DurabilityExit {
 		at := workflow.Now(ctx)
-		r.lines.passOver(func() []Line { return r.linesBefore(under, at) })
+		r.lines.passOver(func() []protocol.Line { return r.linesBefore(under, at) })
 	}
 	r.loop, r.thread = loop, loop.Thread()
 	return under.result.SegmentResult, loop.Ready()
 }
 
 // linesBefore are the checkpoints that the outcomes before a segment's mark made.
-func (r *run) linesBefore(under *segment, at time.Time) []Line {
+func (r *run) linesBefore(under *segment, at time.Time) []protocol.Line {
 	made := lines{run: r.lines.run}
 	whole, err := under.result.Whole()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // windings is how often windingGraph runs its first node, and asksAt when it asks: far enough from either end for marks.
@@ -84,12 +84,12 @@ func TestPassedOverSameAsMemory(t *testing.T) {
 			r := newRig(t)
 			r.work(windingGraph())
 			thread := testserver.Queue(t)
-			s := scenario{name: "winding", graph: windingGraph, inputs: []string{`{}`}, mode: mode{in.Segments, in.Fused, in.Durability}}
+			s := scenario{name: "winding", graph: windingGraph, inputs: []string{`{}`}, mode: mode{in.Fused, in.Durability}}
 			s.sameAsMemory(r, thread)
 			if passed := marks(t, r.history(thread)); len(passed) != 2 || slices.Min(passed) < 64 {
 				t.Errorf("the run passed over %v outcomes, want many in each of two segments", passed)
 			}
-			var left workflows.GraphResult
+			var left protocol.GraphResult
 			if err := r.client.GetWorkflow(r.ctx, thread, "").Get(r.ctx, &left); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestPassedOverSameAsMemory(t *testing.T) {
 			if in.Durability == graphadapter.DurabilityExit {
 				all = atEnds(all, left.Lines)
 			}
-			want := all[max(0, len(all)-workflows.CarriedLines):]
+			want := all[max(0, len(all)-protocol.CarriedLines):]
 			for i := range left.Lines {
 				if left.Lines[i].At == 0 {
 					t.Fatalf("of the checkpoints that the run left, number %d has no time", i)
@@ -121,7 +121,7 @@ func TestRecordMarks(t *testing.T) {
 	}
 	r := newRig(t)
 	r.work(windingGraph())
-	s := scenario{graph: windingGraph, inputs: []string{`{}`}, mode: mode{segments: true, durability: graphadapter.DurabilityAsync}}
+	s := scenario{graph: windingGraph, inputs: []string{`{}`}, mode: mode{durability: graphadapter.DurabilityAsync}}
 	s.onServer(r, "marked")
 	r.record("marked", "marked")
 }

@@ -13,7 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestExitKeepsOneCheckpoint of each invocation, as in memory.
@@ -24,7 +24,7 @@ func TestExitKeepsOneCheckpoint(t *testing.T) {
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(approvalGraph(), thread)
 	opts := graphadapter.RunOptions{Durability: graphadapter.DurabilityExit}
-	in := workflows.GraphInput{Graph: "approval", Input: input(`{}`), Durability: opts.Durability}
+	in := protocol.GraphInput{Graph: "approval", Input: input(`{}`), Durability: opts.Durability}
 	run := r.start(thread, in)
 	s := r.asks(thread, 3)
 	memorized(t, memory, input(`{}`), opts)
@@ -35,7 +35,7 @@ func TestExitKeepsOneCheckpoint(t *testing.T) {
 	if _, err := memory.UpdateState(r.ctx, "", as("one", "x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	in = next("approval", r.finished(run).Closing)
@@ -87,7 +87,7 @@ func TestSuperstepsOfBoundedWidth(t *testing.T) {
 	var atOnce, most atomic.Int32
 	r.work(crowdGraph(9, &atOnce, &most))
 	thread := testserver.Queue(t)
-	result := r.finished(r.start(thread, workflows.GraphInput{Graph: "crowd", Input: input(`{}`), MaxConcurrency: 2, Context: pregel.Value(`777`)}))
+	result := r.finished(r.start(thread, protocol.GraphInput{Graph: "crowd", Input: input(`{}`), MaxConcurrency: 2, Context: pregel.Value(`777`)}))
 	if most.Load() != 2 {
 		t.Errorf("%d tasks ran at once, want 2", most.Load())
 	}
@@ -97,7 +97,7 @@ func TestSuperstepsOfBoundedWidth(t *testing.T) {
 			t.Errorf("node %d is missing, or its context: %s", i, log)
 		}
 	}
-	wide := r.finished(r.start(thread, workflows.GraphInput{Graph: "crowd", Input: input(`{}`)}))
+	wide := r.finished(r.start(thread, protocol.GraphInput{Graph: "crowd", Input: input(`{}`)}))
 	if most.Load() < 3 || strings.Contains(string(wide.Output["log"]), "777") {
 		t.Errorf("without a bound %d tasks ran at once and wrote %s", most.Load(), wide.Output["log"])
 	}
@@ -123,7 +123,7 @@ func TestSuperstepsOutOfTime(t *testing.T) {
 	var runs atomic.Int32
 	r.work(hangingGraph(&runs))
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 700})
+	run := r.start(thread, protocol.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 700})
 	err := run.Get(r.ctx, nil)
 	left := closingOf(t, err)
 	if !strings.Contains(err.Error(), `superstep 2 of graph "hanging" ran longer than 700ms`) || left.Step != 1 {
@@ -149,7 +149,7 @@ func TestSuperstepsInTime(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "approval", Input: input(`{}`), StepTimeout: 30_000})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: input(`{}`), StepTimeout: 30_000})
 	r.asks(thread, 3)
 	r.settled(thread)
 	started, ended := 0, 0
@@ -182,7 +182,7 @@ func TestASuperstepOutOfTimeIsNoFailureOfItsNodes(t *testing.T) {
 	g.Spec.Nodes[1].ErrorHandler = "helper"
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 500})
+	run := r.start(thread, protocol.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 500})
 	left := closingOf(t, run.Get(r.ctx, nil))
 	if left.Failure == nil || left.Failure.Type != "StepTimeout" {
 		t.Errorf("the failure is %+v", left.Failure)

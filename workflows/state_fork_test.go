@@ -10,7 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // TestForkWithinARun: a run that rests goes back to an earlier checkpoint; what comes is on a branch of its own.
@@ -25,11 +25,11 @@ func TestForkWithinARun(t *testing.T) {
 	r.asks(thread, 2)
 	memorized(t, memory, pregel.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"yes"`), By: "somebody"}}}}, graphadapter.RunOptions{})
 	state, checkpoint := r.at(thread, run.GetRunID(), approvalGraph(), 0)
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "fork", State: state}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "fork", State: state}); err != nil {
 		t.Fatal(err)
 	}
-	now := r.until(thread, "the questions of the branch", func(now workflows.State) bool {
-		return now.Status == workflows.StatusWaiting && len(now.Questions) == 3 && now.Questions[0].ID != s.Questions[0].ID
+	now := r.until(thread, "the questions of the branch", func(now protocol.State) bool {
+		return now.Status == protocol.StatusWaiting && len(now.Questions) == 3 && now.Questions[0].ID != s.Questions[0].ID
 	})
 	forked := memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{Checkpoint: checkpoint})
 	for i, q := range forked.Questions {
@@ -53,7 +53,7 @@ func TestUpdateOfAnEarlierState(t *testing.T) {
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
 	opts := pregel.Options{InterruptBefore: []string{"c"}}
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`), Options: opts})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`), Options: opts})
 	r.stopped(thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{Options: opts})
 	state, checkpoint := r.at(thread, run.GetRunID(), chainGraph(), 1)
@@ -72,7 +72,7 @@ func TestUpdateOfAnEarlierState(t *testing.T) {
 			t.Errorf("the checkpoint is %s, in memory %s", reply.Checkpoint, want.Checkpoint)
 		}
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on", Settings: &workflows.Settings{}}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on", Settings: &protocol.Settings{}}); err != nil {
 		t.Fatal(err)
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["a","branch","b","c"]` {
@@ -90,7 +90,7 @@ func TestForkOfAThreadThatEnded(t *testing.T) {
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
 	last := r.finished(run)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
 	in := next("chain", last.Closing)
@@ -115,8 +115,8 @@ func TestManyForksAtOnce(t *testing.T) {
 		go func() {
 			defer all.Done()
 			for n := 0; ; n++ {
-				err := r.invoke(thread, workflows.InvokeRequest{ID: fmt.Sprintf("f%d-%d", i, n), State: state})
-				if errorKind(err) != workflows.ErrTypeBusy {
+				err := r.invoke(thread, protocol.InvokeRequest{ID: fmt.Sprintf("f%d-%d", i, n), State: state})
+				if errorKind(err) != protocol.ErrTypeBusy {
 					if err != nil {
 						t.Error(err)
 					}
@@ -150,9 +150,9 @@ func TestSeveralUpdatesOfOneCheckpoint(t *testing.T) {
 		return []pregel.Target{{Node: "right"}}, nil
 	}))
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "branching", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "branching", Input: input(`{}`)})
 	before := r.stopped(thread)
-	reply, err := r.updateState(thread, workflows.UpdateStateRequest{ID: "u", Edits: [][]graphadapter.StateUpdate{
+	reply, err := r.updateState(thread, protocol.UpdateStateRequest{ID: "u", Edits: [][]graphadapter.StateUpdate{
 		{as("router", "go left"), as("router", "on")}}})
 	if err != nil || strings.Join(reply.Next, " ") != "left right" {
 		t.Fatalf("the reply is %+v, %v", reply, err)
@@ -167,11 +167,11 @@ func TestSeveralUpdatesOfOneCheckpoint(t *testing.T) {
 	if copied := r.lines(thread)[len(lines)]; copied.Source != pregel.SourceFork || copied.Parent != before.Snapshot.Checkpoint {
 		t.Errorf("the copy is %+v", copied)
 	}
-	if _, err := r.updateState(thread, workflows.UpdateStateRequest{ID: "two", Edits: [][]graphadapter.StateUpdate{
-		{as("router"), {AsNode: pregel.AsCopy}}}}); errorKind(err) != workflows.ErrTypeBadUpdate {
+	if _, err := r.updateState(thread, protocol.UpdateStateRequest{ID: "two", Edits: [][]graphadapter.StateUpdate{
+		{as("router"), {AsNode: pregel.AsCopy}}}}); errorKind(err) != protocol.ErrTypeBadUpdate {
 		t.Errorf("a copy beside another update is answered with %v", err)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["first","go left","on","left","right"]` {

@@ -11,7 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // branchingGraph stops before its router, whose branch is as told.
@@ -25,9 +25,9 @@ func branchingGraph(branch graphadapter.BranchFunc) *graphadapter.Graph {
 	return g
 }
 
-func (r *rig) stopped(thread string) workflows.State {
+func (r *rig) stopped(thread string) protocol.State {
 	r.t.Helper()
-	return r.until(thread, "the stop", func(s workflows.State) bool { return s.Status == workflows.StatusStopped })
+	return r.until(thread, "the stop", func(s protocol.State) bool { return s.Status == protocol.StatusStopped })
 }
 
 // TestStateUpdateThatCannotBeApplied: a branch that fails leaves everything as it was, earlier checkpoints of the same
@@ -50,10 +50,10 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(g, thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
-	run := r.start(thread, workflows.GraphInput{Graph: "branching", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "branching", Input: input(`{}`)})
 	before := r.stopped(thread)
-	req := workflows.UpdateStateRequest{ID: "u1", Edits: [][]graphadapter.StateUpdate{{as("first", "one")}, {as("router", "two")}}}
-	if _, err := r.updateState(thread, req); errorKind(err) != workflows.ErrTypeBadUpdate || !strings.Contains(err.Error(), "no way on") {
+	req := protocol.UpdateStateRequest{ID: "u1", Edits: [][]graphadapter.StateUpdate{{as("first", "one")}, {as("router", "two")}}}
+	if _, err := r.updateState(thread, req); errorKind(err) != protocol.ErrTypeBadUpdate || !strings.Contains(err.Error(), "no way on") {
 		t.Fatalf("the update that fails is answered with %v", err)
 	}
 	if now := r.stopped(thread); asJSON(t, now.Snapshot) != asJSON(t, before.Snapshot) || len(r.lines(thread)) != 3 {
@@ -65,7 +65,7 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 	if err != nil || strings.Join(reply.Next, " ") != "right" {
 		t.Fatalf("the reply is %+v, %v", reply, err)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["first","one","two","right"]` {
@@ -94,44 +94,44 @@ func TestRefusedStateCalls(t *testing.T) {
 	}
 	updates := []struct {
 		name, reason string
-		req          workflows.UpdateStateRequest
+		req          protocol.UpdateStateRequest
 	}{
 		{"no such node", `no node "nobody"`, one("1", as("nobody", "x"))},
-		{"nothing", "no update", workflows.UpdateStateRequest{ID: "2"}},
-		{"an empty checkpoint", "at least one", workflows.UpdateStateRequest{ID: "3", Edits: [][]graphadapter.StateUpdate{{}}}},
+		{"nothing", "no update", protocol.UpdateStateRequest{ID: "2"}},
+		{"an empty checkpoint", "at least one", protocol.UpdateStateRequest{ID: "3", Edits: [][]graphadapter.StateUpdate{{}}}},
 		{"too large", "at most 1048576 bytes", one("4", as("one", large))},
-		{"too many", "at most 1000 updates", workflows.UpdateStateRequest{ID: "5", Edits: [][]graphadapter.StateUpdate{many}}},
-		{"a bad state", "stored thread state", workflows.UpdateStateRequest{ID: "6", State: pregel.Value(`[]`), Edits: one("", as("one")).Edits}},
-		{"no such subgraph", "no task of", workflows.UpdateStateRequest{ID: "7", Within: []string{"sub"}, Edits: one("", as("one")).Edits}},
+		{"too many", "at most 1000 updates", protocol.UpdateStateRequest{ID: "5", Edits: [][]graphadapter.StateUpdate{many}}},
+		{"a bad state", "stored thread state", protocol.UpdateStateRequest{ID: "6", State: pregel.Value(`[]`), Edits: one("", as("one")).Edits}},
+		{"no such subgraph", "no task of", protocol.UpdateStateRequest{ID: "7", Within: []string{"sub"}, Edits: one("", as("one")).Edits}},
 		{"a reducer that fails", "append/v1", one("8", graphadapter.StateUpdate{AsNode: "one", Values: writes("log", 1).Update})},
 	}
 	for _, c := range updates {
-		if _, err := r.updateState(thread, c.req); errorKind(err) != workflows.ErrTypeBadUpdate || !strings.Contains(err.Error(), c.reason) {
+		if _, err := r.updateState(thread, c.req); errorKind(err) != protocol.ErrTypeBadUpdate || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: %s %v, want %q", c.name, errorKind(err), err, c.reason)
 		}
 	}
 	invocations := []struct {
 		name, kind, reason string
-		req                workflows.InvokeRequest
+		req                protocol.InvokeRequest
 	}{
-		{"not an object", workflows.ErrTypeBadUpdate, "must be a JSON object", workflows.InvokeRequest{ID: "a", Input: input(`[]`)}},
-		{"a reducer that fails", workflows.ErrTypeBadUpdate, "append/v1", workflows.InvokeRequest{ID: "b", Input: input(`{"log":1}`)}},
-		{"a bad state", workflows.ErrTypeBadUpdate, "stored thread state", workflows.InvokeRequest{ID: "c", State: pregel.Value(`7`)}},
-		{"too large", workflows.ErrTypeBadUpdate, "at most 1048576 bytes", workflows.InvokeRequest{ID: "d", Input: input(`{"log":["` + large + `"]}`)}},
-		{"an ambiguous answer", workflows.ErrTypeBadUpdate, "answer by question id",
-			workflows.InvokeRequest{ID: "e", Input: pregel.Input{Resume: &pregel.Resume{Scalar: pregel.Value(`"yes"`)}}}},
-		{"an answer of another type", workflows.ErrTypeBadAnswer, "does not fit",
-			workflows.InvokeRequest{ID: "f", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`7`)}}}}},
-		{"a large answer", workflows.ErrTypeBadAnswer, "at most",
-			workflows.InvokeRequest{ID: "g", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"` + large[:300<<10] + `"`)}}}}},
+		{"not an object", protocol.ErrTypeBadUpdate, "must be a JSON object", protocol.InvokeRequest{ID: "a", Input: input(`[]`)}},
+		{"a reducer that fails", protocol.ErrTypeBadUpdate, "append/v1", protocol.InvokeRequest{ID: "b", Input: input(`{"log":1}`)}},
+		{"a bad state", protocol.ErrTypeBadUpdate, "stored thread state", protocol.InvokeRequest{ID: "c", State: pregel.Value(`7`)}},
+		{"too large", protocol.ErrTypeBadUpdate, "at most 1048576 bytes", protocol.InvokeRequest{ID: "d", Input: input(`{"log":["` + large + `"]}`)}},
+		{"an ambiguous answer", protocol.ErrTypeBadUpdate, "answer by question id",
+			protocol.InvokeRequest{ID: "e", Input: pregel.Input{Resume: &pregel.Resume{Scalar: pregel.Value(`"yes"`)}}}},
+		{"an answer of another type", protocol.ErrTypeBadAnswer, "does not fit",
+			protocol.InvokeRequest{ID: "f", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`7`)}}}}},
+		{"a large answer", protocol.ErrTypeBadAnswer, "at most",
+			protocol.InvokeRequest{ID: "g", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"` + large[:300<<10] + `"`)}}}}},
 	}
 	for _, c := range invocations {
 		if err := r.invoke(thread, c.req); errorKind(err) != c.kind || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: %s %v, want %s: %q", c.name, errorKind(err), err, c.kind, c.reason)
 		}
 	}
-	for _, req := range []workflows.DrainRequest{{ID: "x"}, {ID: "y", Reason: large}} {
-		if err := r.call(thread, workflows.UpdateDrain, req.ID, req, nil); errorKind(err) != workflows.ErrTypeBadUpdate {
+	for _, req := range []protocol.DrainRequest{{ID: "x"}, {ID: "y", Reason: large}} {
+		if err := r.call(thread, protocol.UpdateDrain, req.ID, req, nil); errorKind(err) != protocol.ErrTypeBadUpdate {
 			t.Errorf("a drain with a reason of %d bytes is answered with %v", len(req.Reason), err)
 		}
 	}
@@ -151,9 +151,9 @@ func TestARunUnderWayTakesNoUpdate(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "slow", Input: input(`{}`)})
-	s := r.until(thread, "the question", func(s workflows.State) bool { return len(s.Questions) == 1 })
-	if _, err := r.updateState(thread, one("u", as("slow"))); errorKind(err) != workflows.ErrTypeBusy {
+	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: input(`{}`)})
+	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
+	if _, err := r.updateState(thread, one("u", as("slow"))); errorKind(err) != protocol.ErrTypeBusy {
 		t.Errorf("the run under way answered %v", err)
 	}
 	close(release)

@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 
 	"go.temporal.io/sdk/converter"
 )
@@ -29,12 +30,12 @@ func (r *rig) call(thread, name, id string, req, reply any) error {
 	return err
 }
 
-func (r *rig) invoke(thread string, req workflows.InvokeRequest) error {
-	return r.call(thread, workflows.UpdateInvoke, req.ID, req, nil)
+func (r *rig) invoke(thread string, req protocol.InvokeRequest) error {
+	return r.call(thread, protocol.UpdateInvoke, req.ID, req, nil)
 }
 
-func (r *rig) updateState(thread string, req workflows.UpdateStateRequest) (reply workflows.UpdateStateReply, err error) {
-	err = r.call(thread, workflows.UpdateState, req.ID, req, &reply)
+func (r *rig) updateState(thread string, req protocol.UpdateStateRequest) (reply protocol.UpdateStateReply, err error) {
+	err = r.call(thread, protocol.UpdateState, req.ID, req, &reply)
 	return reply, err
 }
 
@@ -48,8 +49,8 @@ func as(node string, words ...string) graphadapter.StateUpdate {
 }
 
 // one is a request of one update.
-func one(id string, u graphadapter.StateUpdate) workflows.UpdateStateRequest {
-	return workflows.UpdateStateRequest{ID: id, Edits: [][]graphadapter.StateUpdate{{u}}}
+func one(id string, u graphadapter.StateUpdate) protocol.UpdateStateRequest {
+	return protocol.UpdateStateRequest{ID: id, Edits: [][]graphadapter.StateUpdate{{u}}}
 }
 
 func tail(c client.Client) history.Tail {
@@ -142,22 +143,22 @@ func (r *rig) samePast(thread string, g *graphadapter.Graph, memory *graphadapte
 }
 
 // shown are the lines of a thread in memory, oldest first, without what only the process that made them knows.
-func shown(t *testing.T, thread *graphadapter.Thread) []workflows.Line {
+func shown(t *testing.T, thread *graphadapter.Thread) []protocol.Line {
 	t.Helper()
 	past, err := thread.History(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []workflows.Line
+	var out []protocol.Line
 	for i := len(past) - 1; i >= 0; i-- {
 		s := past[i]
-		out = append(out, workflows.Line{Step: s.Step, Checkpoint: s.Checkpoint, Parent: s.Parent, Source: s.Source, Next: s.Next})
+		out = append(out, protocol.Line{Step: s.Step, Checkpoint: s.Checkpoint, Parent: s.Parent, Source: s.Source, Next: s.Next})
 	}
 	return out
 }
 
 // short leaves out of lines what [shown] does not know.
-func short(lines []workflows.Line) []workflows.Line {
+func short(lines []protocol.Line) []protocol.Line {
 	for i := range lines {
 		lines[i].Ran, lines[i].Wrote = nil, nil
 	}

@@ -14,11 +14,11 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // waits starts a run of the approval graph, here and in memory, and waits for its questions.
-func waits(t *testing.T) (r *rig, thread string, memory *graphadapter.Thread, s workflows.State) {
+func waits(t *testing.T) (r *rig, thread string, memory *graphadapter.Thread, s protocol.State) {
 	t.Helper()
 	r, thread, s = asked(t)
 	memory = graphadapter.NewMemory().Thread(approvalGraph(), thread)
@@ -41,17 +41,17 @@ func TestStateUpdatedWhileItWaits(t *testing.T) {
 	if reply.Checkpoint != want.Checkpoint || strings.Join(reply.Next, " ") != "end" {
 		t.Errorf("the reply is %+v, in memory the checkpoint is %s", reply, want.Checkpoint)
 	}
-	now := r.until(thread, "the rest", func(s workflows.State) bool { return s.Status == workflows.StatusStopped })
+	now := r.until(thread, "the rest", func(s protocol.State) bool { return s.Status == protocol.StatusStopped })
 	if len(now.Questions) != 0 || string(now.Snapshot.Values["log"]) != `["from outside"]` {
 		t.Errorf("it has the values %s and asks %+v", now.Snapshot.Values, now.Questions)
 	}
-	if _, err := r.update(thread, answer("late", s.Questions[0], `"yes"`)); errorKind(err) != workflows.ErrTypeUnknownQuestion {
+	if _, err := r.update(thread, answer("late", s.Questions[0], `"yes"`)); errorKind(err) != protocol.ErrTypeUnknownQuestion {
 		t.Errorf("a question that is gone took an answer: %v", err)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
-	r.until(thread, "its end", func(s workflows.State) bool { return s.Status == workflows.StatusFinished })
+	r.until(thread, "its end", func(s protocol.State) bool { return s.Status == protocol.StatusFinished })
 	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
 	r.sameLines(thread, memory)
 	r.samePast(thread, approvalGraph(), memory)
@@ -65,7 +65,7 @@ func TestStateUpdatedToItsEnd(t *testing.T) {
 	if err != nil || len(reply.Next) != 0 {
 		t.Fatalf("the reply is %+v, %v", reply, err)
 	}
-	var result workflows.GraphResult
+	var result protocol.GraphResult
 	if err := r.client.GetWorkflow(r.ctx, thread, "").Get(r.ctx, &result); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestStateUpdatedByAnotherWorker(t *testing.T) {
 	r := newRig(t)
 	stop := r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "approval", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: input(`{}`)})
 	r.asks(thread, 3)
 	if _, err := r.updateState(thread, one("u1", as("one", "first"))); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestStateUpdatedByAnotherWorker(t *testing.T) {
 	if _, err := r.updateState(thread, one("u1", as("one", "first"))); err != nil {
 		t.Errorf("the first update, sent again, is answered with %v", err)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["first","second","end"]` {
@@ -118,7 +118,7 @@ func TestStateUpdatedInASubgraph(t *testing.T) {
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(g, thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
-	run := r.start(thread, workflows.GraphInput{Graph: "nested", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "nested", Input: input(`{}`)})
 	r.asks(thread, 2)
 	req := one("u", as("asker", "for the asker"))
 	req.Within = []string{"sub"}
@@ -130,7 +130,7 @@ func TestStateUpdatedInASubgraph(t *testing.T) {
 	}
 	now := r.asks(thread, 1)
 	q := questionOf(t, now, "beside")
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"fine"`)}, By: "somebody"}}}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"fine"`)}, By: "somebody"}}}); err != nil {
 		t.Fatal(err)
 	}
 	memorized(t, memory, pregel.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"fine"`), By: "somebody"}}}}, graphadapter.RunOptions{})
@@ -157,26 +157,26 @@ func TestStateUpdateOutlivesItsWorker(t *testing.T) {
 	r := newRig(t)
 	stop := r.workBriefly(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "branching", Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "branching", Input: input(`{}`)})
 	r.stopped(thread)
 	req := one("u1", as("router", "by hand"))
 	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{WorkflowID: thread, UpdateID: "u1",
-		UpdateName: workflows.UpdateState, Args: []any{req}, WaitForStage: client.WorkflowUpdateStageAccepted})
+		UpdateName: protocol.UpdateState, Args: []any{req}, WaitForStage: client.WorkflowUpdateStageAccepted})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-began
 	// Meanwhile the thread is about to change: nobody else may use what it is now.
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "too early"}); errorKind(err) != workflows.ErrTypeBusy {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "too early"}); errorKind(err) != protocol.ErrTypeBusy {
 		t.Errorf("during the update an invocation is answered with %v", err)
 	}
 	stop()
 	r.work(g)
-	var reply workflows.UpdateStateReply
+	var reply protocol.UpdateStateReply
 	if err := handle.Get(r.ctx, &reply); err != nil || strings.Join(reply.Next, " ") != "left" {
 		t.Fatalf("the reply is %+v, %v", reply, err)
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "on"}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["first","by hand","left"]` {
@@ -196,7 +196,7 @@ func TestManyUpdatesAtOnce(t *testing.T) {
 			defer all.Done()
 			for n := 0; ; n++ {
 				_, err := r.updateState(thread, one(fmt.Sprintf("u%d-%d", i, n), as("one", fmt.Sprintf("w%d", i))))
-				if errorKind(err) == workflows.ErrTypeBusy {
+				if errorKind(err) == protocol.ErrTypeBusy {
 					continue
 				}
 				errs <- err
@@ -232,9 +232,9 @@ func TestRunsThatOnlyUpdate(t *testing.T) {
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
 	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
-	last := r.finished(r.start(thread, workflows.GraphInput{Graph: "chain", Input: input(`{}`)}))
+	last := r.finished(r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)}))
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
-	edit := func(u graphadapter.StateUpdate) workflows.GraphInput {
+	edit := func(u graphadapter.StateUpdate) protocol.GraphInput {
 		in := next("chain", last.Closing)
 		in.Edits = [][]graphadapter.StateUpdate{{u}}
 		if _, err := memory.UpdateState(r.ctx, "", u); err != nil && u.AsNode != "nobody" {
@@ -256,7 +256,7 @@ func TestRunsThatOnlyUpdate(t *testing.T) {
 		t.Errorf("next is %v", s.Snapshot.Next)
 	}
 	r.sameLines(thread, memory)
-	if _, err := r.update(thread, workflows.ResumeRequest{ID: "pass"}); err != nil {
+	if _, err := r.update(thread, protocol.ResumeRequest{ID: "pass"}); err != nil {
 		t.Fatal(err)
 	}
 	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
@@ -273,14 +273,14 @@ func TestACommandAsInput(t *testing.T) {
 		Resume:  &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"yes"`), "q-nobody": pregel.Value(`"x"`)}, By: "somebody", AskAgain: true},
 		Control: &pregel.Command{Update: writes("log", []string{"by command"}).Update, Goto: []pregel.Target{{Node: "end"}}},
 	}
-	if err := r.invoke(thread, workflows.InvokeRequest{ID: "c", Input: in}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "c", Input: in}); err != nil {
 		t.Fatal(err)
 	}
-	now := r.until(thread, "two questions", func(s workflows.State) bool { return s.Status == workflows.StatusWaiting && len(s.Questions) == 2 })
+	now := r.until(thread, "two questions", func(s protocol.State) bool { return s.Status == protocol.StatusWaiting && len(s.Questions) == 2 })
 	if len(now.Answered) != 1 || now.Answered[0].Question != q.ID || now.Answered[0].By != "somebody" || now.Answered[0].RequestID != "c" {
 		t.Errorf("on record is %+v", now.Answered)
 	}
-	if _, err := r.update(thread, answer("again", q, `"no"`)); errorKind(err) != workflows.ErrTypeAnswered {
+	if _, err := r.update(thread, answer("again", q, `"no"`)); errorKind(err) != protocol.ErrTypeAnswered {
 		t.Errorf("a second answer is answered with %v", err)
 	}
 	memorized(t, memory, in, graphadapter.RunOptions{})
@@ -315,7 +315,7 @@ func TestARunThatStartsWithAnswers(t *testing.T) {
 	if len(now.Answered) != 1 || now.Answered[0].Question != q.ID || now.Answered[0].By != "somebody" || now.Answered[0].Node != "one" {
 		t.Errorf("on record is %+v", now.Answered)
 	}
-	if _, err := r.update(thread, answer("again", q, `"no"`)); errorKind(err) != workflows.ErrTypeAnswered {
+	if _, err := r.update(thread, answer("again", q, `"no"`)); errorKind(err) != protocol.ErrTypeAnswered {
 		t.Errorf("a second answer is answered with %v", err)
 	}
 }

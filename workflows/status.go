@@ -5,62 +5,28 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
-
-// The statuses of a run, as queries and search attributes show them. Each has one cause, so that nobody takes a run that
-// somebody paused for one that failed.
-const (
-	StatusRunning = "running"
-	// StatusWaiting: it waits for people to answer.
-	StatusWaiting = "waiting"
-	// StatusWaitingEvent: it waits for events, and for no person.
-	StatusWaitingEvent = "waiting_event"
-	// StatusPaused: somebody paused it; what was under way has ended.
-	StatusPaused = "paused"
-	// StatusStopped: it stands at a breakpoint, or was drained.
-	StatusStopped  = "stopped"
-	StatusFinished = "finished"
-	// StatusFailed, StatusTimedOut and StatusOutOfBudget: it failed, for a reason of its own, because a bound on time was
-	// over, or because a bound on what it may use was reached. See FailureStatus.
-	StatusFailed      = "failed"
-	StatusTimedOut    = "timed_out"
-	StatusOutOfBudget = "out_of_budget"
-	StatusCancelled   = "cancelled"
-)
-
-// FailureStatus is the status of a run that failed for that reason; nil is a failure that nobody could explain.
-func FailureStatus(failure *pregel.NodeError) string {
-	if failure == nil {
-		return StatusFailed
-	}
-	switch failure.Type {
-	case "Timeout", "StepTimeout", "EventTimeout":
-		return StatusTimedOut
-	case "GraphRecursionError", "HistoryFull":
-		return StatusOutOfBudget
-	}
-	return StatusFailed
-}
 
 // resting is the status of a run that has no task under way.
 func (r *run) resting() string {
 	switch {
 	case r.paused != nil:
-		return StatusPaused
+		return protocol.StatusPaused
 	case r.failure != nil:
-		return FailureStatus(failureOf(r.in.Graph, r.failure))
+		return protocol.FailureStatus(failureOf(r.in.Graph, r.failure))
 	case r.stands() == pregel.StatusWaiting && len(r.questions()) == 0 && len(r.waits()) > 0:
-		return StatusWaitingEvent
+		return protocol.StatusWaitingEvent
 	case r.stands() == pregel.StatusWaiting:
-		return StatusWaiting
+		return protocol.StatusWaiting
 	case r.nothingLeft():
-		return StatusFinished
+		return protocol.StatusFinished
 	}
-	return StatusStopped
+	return protocol.StatusStopped
 }
 
 // standing reports whether the run stands still, so that its state may be changed.
-func (r *run) standing() bool { return r.status != StatusRunning && !r.cancel.undoing }
+func (r *run) standing() bool { return r.status != protocol.StatusRunning && !r.cancel.undoing }
 
 // show brings the details of Temporal's own screens up to date, which leaves no event, and the search attributes: one
 // event, only when people have something new to see.
@@ -82,17 +48,14 @@ func (r *run) show(ctx workflow.Context) {
 	}
 }
 
-// changeClosingStatus names the change that made runs show how they end before they do.
-const changeClosingStatus = "closing-status"
-
 // showEnd shows how the run ends: who lists runs that are over sees it without reading their last events.
 func (r *run) showEnd(ctx workflow.Context, status string) {
 	r.status = status
 	workflow.SetCurrentDetails(ctx, r.details())
-	if !r.in.Attributes || workflow.GetVersion(ctx, changeClosingStatus, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !r.in.Attributes {
 		return
 	}
-	err := workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(AttributeStatus).ValueSet(status))
+	err := workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(status))
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("the closing status is not shown", "error", err)
 	}

@@ -1,6 +1,9 @@
 package workflows
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"superstep.dev/workflows/protocol"
+)
 
 // maxTaken bounds the requests that a run recognises when they are repeated. The server takes 2,000 updates for one run.
 const maxTaken = 1000
@@ -10,7 +13,7 @@ func (b *inbox) took(update, id string, reply any) {
 	if id == "" {
 		return
 	}
-	note := Taken{Update: update, ID: id}
+	note := protocol.Taken{Update: update, ID: id}
 	if reply != nil {
 		if text, err := json.Marshal(reply); err == nil {
 			note.Reply = text

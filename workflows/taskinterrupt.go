@@ -7,24 +7,23 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // underWay is the activity of a task that has not ended.
 type underWay struct {
 	id     string
 	task   *pregel.Task
-	cancel workflow.CancelFunc // nil in runs that let their context cancel it
+	cancel workflow.CancelFunc
 	// stored is what it had stored before it was cancelled; nil when it was not asked for, or could not be.
 	stored *graphadapter.StoredTask
 }
 
 // begin counts a task as one under way, and returns the context of its activity.
-func (w *window) begin(ctx workflow.Context, in *GraphInput, task *pregel.Task) (*underWay, workflow.Context) {
-	u := &underWay{id: activityID(task), task: task}
-	if in.ReadsStored {
-		ctx, _ = workflow.NewDisconnectedContext(ctx)
-		ctx, u.cancel = workflow.WithCancel(ctx)
-	}
+func (w *window) begin(ctx workflow.Context, task *pregel.Task) (*underWay, workflow.Context) {
+	u := &underWay{id: protocol.ActivityID(task), task: task}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	ctx, u.cancel = workflow.WithCancel(ctx)
 	w.running++
 	w.under = append(w.under, u)
 	return u, ctx
@@ -38,8 +37,8 @@ func (w *window) end(u *underWay) {
 }
 
 // mustEnd reports whether the tasks under way are to be told to end: step is the superstep's context.
-func (w *window) mustEnd(in *GraphInput, step workflow.Context) bool {
-	return in.ReadsStored && !w.interrupted && w.running > 0 && step.Err() != nil
+func (w *window) mustEnd(step workflow.Context) bool {
+	return !w.interrupted && w.running > 0 && step.Err() != nil
 }
 
 // interruptTasks tells the tasks under way to end: the run was cancelled, or the superstep is out of time.

@@ -43,8 +43,8 @@ func (r *run) runTasks(ctx workflow.Context) {
 		r.showAsked(ctx)
 		paused := r.paused != nil
 		step := r.clock.context(ctx)
-		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(&r.in, step) })
-		if r.tasks.mustEnd(&r.in, step) {
+		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(step) })
+		if r.tasks.mustEnd(step) {
 			r.interruptTasks(wait)
 		}
 		if r.segments.under != nil {
@@ -58,7 +58,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 		r.settleSuspicion()
 	}
 	r.clock.leave()
-	if !r.drainsOn(ctx) {
+	if !r.drainsOn() {
 		r.inbox.drain = ""
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // undoingGraph pays twice, once so that it cannot be undone, pays again in the next superstep, and then hangs.
@@ -49,11 +49,11 @@ func TestRecordCancellations(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	for name, mode := range map[string]workflows.CancelMode{"dropped": workflows.CancelDrop, "compensated": workflows.CancelCompensate} {
+	for name, mode := range map[string]protocol.CancelMode{"dropped": protocol.CancelDrop, "compensated": protocol.CancelCompensate} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			left := r.cancelHanging(name, mode)
-			if left.Cancel == nil || mode == workflows.CancelCompensate && (left.Cancel.Undone != 2 || len(left.Cancel.Left) != 1) {
+			if left.Cancel == nil || mode == protocol.CancelCompensate && (left.Cancel.Undone != 2 || len(left.Cancel.Left) != 1) {
 				t.Fatalf("it was cancelled as %+v", left.Cancel)
 			}
 			r.record(name, name)
@@ -62,24 +62,24 @@ func TestRecordCancellations(t *testing.T) {
 }
 
 // cancelHanging runs a thread of undoingGraph, cancels it when it hangs, and answers what it asks then.
-func (r *rig) cancelHanging(thread string, mode workflows.CancelMode) workflows.Closing {
+func (r *rig) cancelHanging(thread string, mode protocol.CancelMode) protocol.Closing {
 	r.t.Helper()
 	r.undoes(undoingGraph())
-	run := r.start(thread, workflows.GraphInput{Graph: "undoing", Input: input(`{}`), ReadsStored: true})
+	run := r.start(thread, protocol.GraphInput{Graph: "undoing", Input: input(`{}`)})
 	await(r.t, "the effect", func() bool {
 		described, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
 		return err == nil && len(described.GetPendingActivities()) == 1 && strings.Contains(described.String(), "undoing.hang") &&
 			strings.Contains(described.String(), "committed")
 	}, func() any { return nil })
-	err := r.client.SignalWorkflow(r.ctx, thread, "", workflows.SignalCancel, workflows.CancelRequest{ID: "c", Mode: mode, By: "ann"})
+	err := r.client.SignalWorkflow(r.ctx, thread, "", protocol.SignalCancel, protocol.CancelRequest{ID: "c", Mode: mode, By: "ann"})
 	if err == nil {
 		err = r.client.CancelWorkflow(r.ctx, thread, "")
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if mode == workflows.CancelCompensate {
-		r.signal(thread, workflows.ResumeRequest{ID: "l", Question: r.asks(thread, 1).Questions[0].ID, Value: pregel.Value(`"leave"`), By: "ann"})
+	if mode == protocol.CancelCompensate {
+		r.signal(thread, protocol.ResumeRequest{ID: "l", Question: r.asks(thread, 1).Questions[0].ID, Value: pregel.Value(`"leave"`), By: "ann"})
 	}
 	return closingOf(r.t, run.Get(r.ctx, nil))
 }

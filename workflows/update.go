@@ -10,13 +10,14 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/protocol"
 )
 
 // edit is an accepted update of the state until its outcome is known.
 type edit struct {
-	req   UpdateStateRequest
+	req   protocol.UpdateStateRequest
 	done  bool
-	reply UpdateStateReply
+	reply protocol.UpdateStateReply
 	err   error
 }
 
@@ -24,26 +25,26 @@ type edit struct {
 type router func(*pregel.Task) ([]pregel.Target, error)
 
 // onUpdateState applies an update that the validator let through and returns what came of it: all of it, or nothing.
-func (r *run) onUpdateState(ctx workflow.Context, req UpdateStateRequest) (UpdateStateReply, error) {
-	var before UpdateStateReply
-	if r.inbox.again(UpdateState, req.ID, &before) {
+func (r *run) onUpdateState(ctx workflow.Context, req protocol.UpdateStateRequest) (protocol.UpdateStateReply, error) {
+	var before protocol.UpdateStateReply
+	if r.inbox.again(protocol.UpdateState, req.ID, &before) {
 		return before, nil
 	}
-	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: req.Asked.name(), token: req.Asked.token(),
+	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: nameOf(req.Asked), token: tokenOf(req.Asked),
 		still: func() error { return r.updateRefusal(req) }})
 	if err != nil {
-		return UpdateStateReply{}, err
+		return protocol.UpdateStateReply{}, err
 	}
-	req.Asked = req.Asked.provenBy(by)
+	req.Asked = provenBy(req.Asked, by)
 	e := &edit{req: req}
 	r.inbox.edits = append(r.inbox.edits, e)
 	// The outcome is known to whoever asked also when the run is cancelled meanwhile.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	if err := workflow.Await(wait, func() bool { return e.done }); err != nil {
-		return UpdateStateReply{}, err
+		return protocol.UpdateStateReply{}, err
 	}
 	if e.err == nil {
-		r.inbox.took(UpdateState, req.ID, e.reply)
+		r.inbox.took(protocol.UpdateState, req.ID, e.reply)
 	}
 	return e.reply, e.err
 }
@@ -53,7 +54,7 @@ func (r *run) applyEdits(ctx workflow.Context) {
 	for len(r.inbox.edits) > 0 {
 		e := r.inbox.edits[0]
 		if ctx.Err() != nil {
-			e.err = refuse(ErrTypeBusy, "the run was cancelled before the update: continue the thread, then update it again")
+			e.err = refuse(protocol.ErrTypeBusy, "the run was cancelled before the update: continue the thread, then update it again")
 		} else {
 			e.reply, e.err = r.update(ctx, e.req)
 		}
@@ -64,7 +65,7 @@ func (r *run) applyEdits(ctx workflow.Context) {
 
 // update applies an update: first to a copy of the thread, with the branches evaluated by activities, and when all of it
 // could be applied to the thread itself.
-func (r *run) update(ctx workflow.Context, req UpdateStateRequest) (UpdateStateReply, error) {
+func (r *run) update(ctx workflow.Context, req protocol.UpdateStateRequest) (protocol.UpdateStateReply, error) {
 	r.updates++
 	trial, err := r.earlier(req.State)
 	var routes [][]pregel.Target
@@ -80,13 +81,13 @@ func (r *run) update(ctx workflow.Context, req UpdateStateRequest) (UpdateStateR
 		thread, err = r.earlier(req.State)
 	}
 	if err != nil {
-		return UpdateStateReply{}, r.refuseBad("the state is as it was: ", err)
+		return protocol.UpdateStateReply{}, r.refuseBad("the state is as it was: ", err)
 	}
 	return r.commit(ctx, thread, req, routes)
 }
 
 // commit makes an update that can be applied, with the outcome of its branches.
-func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStateRequest, routes [][]pregel.Target) (UpdateStateReply, error) {
+func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req protocol.UpdateStateRequest, routes [][]pregel.Target) (protocol.UpdateStateReply, error) {
 	r.thread, r.loop, r.failure, r.drained, r.suspectStep = thread, nil, nil, "", -1
 	r.began(ctx, graphadapter.DurabilitySync) // an update's checkpoints are kept in every mode
 	known := func(*pregel.Task) ([]pregel.Target, error) {
@@ -103,16 +104,16 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req UpdateStat
 		}
 	})
 	if err != nil { // the same could be applied to the copy
-		return UpdateStateReply{}, refuse(ErrTypeBadUpdate, "%v", err)
+		return protocol.UpdateStateReply{}, refuse(protocol.ErrTypeBadUpdate, "%v", err)
 	}
 	r.inbox.reopen(r.program.OpenQuestions(thread))
-	r.audit(ctx, trail.Updated(req.Asked.actor(), req.Edits, headID(thread), req.Asked.reason()))
+	r.audit(ctx, trail.Updated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
 	r.ended(ctx)
-	return UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
+	return protocol.UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
 }
 
 // edit applies the updates to a thread, one checkpoint for each list, and reports each to made unless that is nil.
-func (r *run) edit(thread *pregel.Thread, req UpdateStateRequest, route router, made func(namespace string, r *pregel.Record)) error {
+func (r *run) edit(thread *pregel.Thread, req protocol.UpdateStateRequest, route router, made func(namespace string, r *pregel.Record)) error {
 	for _, updates := range req.Edits {
 		e, err := r.program.Edit(thread, req.Within, updates)
 		if err != nil {
@@ -146,7 +147,7 @@ func (r *run) routes(ctx workflow.Context, task *pregel.Task) ([]pregel.Target, 
 		return nil, refused
 	}
 	options := r.activityOptions(task)
-	options.ActivityID = fmt.Sprintf("%s%d/%s", graphadapter.UpdateActivity, r.updates, activityID(task))
+	options.ActivityID = fmt.Sprintf("%s%d/%s", graphadapter.UpdateActivity, r.updates, protocol.ActivityID(task))
 	options.Summary = fmt.Sprintf("%s%d %s", graphadapter.UpdateActivity, r.updates, task.Path)
 	var outcome pregel.Outcome
 	name := r.in.Graph + "." + activityNode(task)
@@ -168,7 +169,7 @@ var errNotEvaluated = errors.New("branches are not evaluated")
 
 // updateRefusal says why an update of the state cannot be taken; nil means it can, as far as can be known without
 // evaluating branches. It changes nothing.
-func (r *run) updateRefusal(req UpdateStateRequest) error {
+func (r *run) updateRefusal(req protocol.UpdateStateRequest) error {
 	if err := boundedUpdate(req); err != nil {
 		return err
 	}
@@ -176,17 +177,17 @@ func (r *run) updateRefusal(req UpdateStateRequest) error {
 		return err
 	}
 	if r.paused != nil && r.inbox.waiting() {
-		return refuse(ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
+		return refuse(protocol.ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
 	}
 	if !r.standing() || r.inbox.waiting() {
-		return refuse(ErrTypeBusy, "the run is under way: wait until it waits or stands still, or drain it, then update its state")
+		return refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or stands still, or drain it, then update its state")
 	}
 	if len(r.inbox.edits) >= maxQueuedUpdates {
-		return refuse(ErrTypeBusy, "%d updates of the state wait already: send this one again", len(r.inbox.edits))
+		return refuse(protocol.ErrTypeBusy, "%d updates of the state wait already: send this one again", len(r.inbox.edits))
 	}
 	if r.served != nil {
 		if err := r.served.CheckUpdates(req.Within, req.Edits); err != nil {
-			return refuse(ErrTypeBadUpdate, "%v", err)
+			return refuse(protocol.ErrTypeBadUpdate, "%v", err)
 		}
 	}
 	thread, err := r.earlier(req.State)

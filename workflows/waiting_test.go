@@ -11,7 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // slowGraph has a node that asks beside one that runs until release is closed.
@@ -56,7 +56,7 @@ func TestAnUnknownGraphWaitsForItsWorker(t *testing.T) {
 	r := newRig(t)
 	stop := r.work(fanOutGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: pregel.Input{Value: pregel.Value(`{}`)}})
 	await(t, "a failed workflow task", func() bool { return r.pendingTask(thread) > 1 }, func() any { return r.pendingTask(thread) })
 	stop()
 	r.work(chainGraph(), fanOutGraph())
@@ -73,7 +73,7 @@ func TestAnUnknownReducerWaitsForItsWorker(t *testing.T) {
 	without.Reducers = nil
 	stop := r.work(without)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "reducing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "reducing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
 	await(t, "a failed workflow task", func() bool { return r.pendingTask(thread) > 1 }, func() any { return r.pendingTask(thread) })
 	stop()
 	r.work(reducingGraph(longer))
@@ -88,8 +88,8 @@ func TestNewInputForARunThatWaits(t *testing.T) {
 	r, thread, s := asked(t)
 	invoke := func(id, input string) error {
 		handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
-			WorkflowID: thread, UpdateID: id, UpdateName: workflows.UpdateInvoke, WaitForStage: client.WorkflowUpdateStageCompleted,
-			Args: []any{workflows.InvokeRequest{ID: id, Input: pregel.Input{Value: pregel.Value(input)}}},
+			WorkflowID: thread, UpdateID: id, UpdateName: protocol.UpdateInvoke, WaitForStage: client.WorkflowUpdateStageCompleted,
+			Args: []any{protocol.InvokeRequest{ID: id, Input: pregel.Input{Value: pregel.Value(input)}}},
 		})
 		if err != nil {
 			return err
@@ -99,13 +99,13 @@ func TestNewInputForARunThatWaits(t *testing.T) {
 	if err := invoke("again", `{"log":["again"]}`); err != nil {
 		t.Fatal(err)
 	}
-	now := r.until(thread, "the new questions", func(now workflows.State) bool {
-		return now.Status == workflows.StatusWaiting && len(now.Questions) == 3 && now.Questions[0].ID != s.Questions[0].ID
+	now := r.until(thread, "the new questions", func(now protocol.State) bool {
+		return now.Status == protocol.StatusWaiting && len(now.Questions) == 3 && now.Questions[0].ID != s.Questions[0].ID
 	})
 	if log := string(now.Snapshot.Values["log"]); log != `["again"]` {
 		t.Errorf("the new input is not in the state: %s", log)
 	}
-	if _, err := r.update(thread, answer("late", s.Questions[0], `"yes"`)); errorKind(err) != workflows.ErrTypeUnknownQuestion {
+	if _, err := r.update(thread, answer("late", s.Questions[0], `"yes"`)); errorKind(err) != protocol.ErrTypeUnknownQuestion {
 		t.Errorf("an abandoned question took an answer: %v", err)
 	}
 }
@@ -117,16 +117,16 @@ func TestARunUnderWayTakesNoInput(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "slow", Input: pregel.Input{Value: pregel.Value(`{}`)}})
-	s := r.until(thread, "the question", func(s workflows.State) bool { return len(s.Questions) == 1 })
+	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
 	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
-		WorkflowID: thread, UpdateName: workflows.UpdateInvoke, WaitForStage: client.WorkflowUpdateStageCompleted,
-		Args: []any{workflows.InvokeRequest{Input: pregel.Input{Value: pregel.Value(`{}`)}}},
+		WorkflowID: thread, UpdateName: protocol.UpdateInvoke, WaitForStage: client.WorkflowUpdateStageCompleted,
+		Args: []any{protocol.InvokeRequest{Input: pregel.Input{Value: pregel.Value(`{}`)}}},
 	})
 	if err == nil {
 		err = handle.Get(r.ctx, nil)
 	}
-	if errorKind(err) != workflows.ErrTypeBusy {
+	if errorKind(err) != protocol.ErrTypeBusy {
 		t.Errorf("the run under way answered %v", err)
 	}
 	close(release)
@@ -142,14 +142,14 @@ func TestABareResumePassesABreakpoint(t *testing.T) {
 	r := newRig(t)
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, workflows.GraphInput{Graph: "chain", Input: pregel.Input{Value: pregel.Value(`{}`)},
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: pregel.Input{Value: pregel.Value(`{}`)},
 		Options: pregel.Options{InterruptBefore: []string{"b"}, InterruptAfter: []string{"c"}}})
 	for i, next := range []string{"b", ""} {
-		s := r.until(thread, "the breakpoint", func(s workflows.State) bool {
-			return s.Status == workflows.StatusStopped && strings.Join(s.Snapshot.Next, " ") == next
+		s := r.until(thread, "the breakpoint", func(s protocol.State) bool {
+			return s.Status == protocol.StatusStopped && strings.Join(s.Snapshot.Next, " ") == next
 		})
 		if i == 0 {
-			if _, err := r.update(thread, workflows.ResumeRequest{ID: "pass"}); err != nil {
+			if _, err := r.update(thread, protocol.ResumeRequest{ID: "pass"}); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -157,7 +157,7 @@ func TestABareResumePassesABreakpoint(t *testing.T) {
 		if len(s.Refused) != 0 {
 			t.Errorf("refused: %+v", s.Refused)
 		}
-		r.signal(thread, workflows.ResumeRequest{ID: "pass too"})
+		r.signal(thread, protocol.ResumeRequest{ID: "pass too"})
 	}
 	if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
 		t.Errorf("the run ended with %s", log)

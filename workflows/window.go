@@ -2,8 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -11,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // The limits of one superstep's fan-out. The server terminates a run with 2,000 pending activities or 4 MiB of commands
@@ -113,7 +112,7 @@ func (r *run) mayReturn(ctx workflow.Context) int {
 // execute starts a task's activity; its result is noted when it arrives.
 func (r *run) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
 	options := r.activityOptions(task)
-	under, ctx := r.tasks.begin(ctx, &r.in, task)
+	under, ctx := r.tasks.begin(ctx, task)
 	r.tasks.ledgers += req.LedgerBytes
 	r.tasks.returns += req.ReturnBytes
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
@@ -165,7 +164,7 @@ func (r *run) activityOptions(task *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
 		// stops the run with a nondeterminism error instead of corrupting it.
-		ActivityID:          activityID(task),
+		ActivityID:          protocol.ActivityID(task),
 		TaskQueue:           r.program.TaskQueue(task),
 		StartToCloseTimeout: attemptBound,
 		HeartbeatTimeout:    beat,
@@ -175,22 +174,6 @@ func (r *run) activityOptions(task *pregel.Task) workflow.ActivityOptions {
 		},
 		Summary: fmt.Sprintf("step %d %s", task.Step, task.Path),
 	}
-}
-
-func activityID(task *pregel.Task) string {
-	id := fmt.Sprintf("%d/%s/%.8s", task.Step, task.Path, task.Digest)
-	if task.Namespace != "" {
-		id = task.Namespace + "|" + id
-	}
-	return id
-}
-
-// StepOf returns the superstep that a task's activity is of, by its id; 0 for other activities.
-func StepOf(activityID string) int {
-	id := activityID[strings.LastIndexByte(activityID, '|')+1:]
-	first, _, _ := strings.Cut(id, "/")
-	step, _ := strconv.Atoi(first)
-	return step
 }
 
 func (r *run) request(ctx workflow.Context, task *pregel.Task) graphadapter.NodeRequest {

@@ -15,7 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/processes"
-	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -144,11 +144,11 @@ func (o options) shorten(ctx context.Context, method string, req, reply any, cc 
 	opts ...grpc.CallOption,
 ) error {
 	if start, ok := req.(*workflowservice.StartWorkflowExecutionRequest); ok && o.events > 0 &&
-		start.GetWorkflowType().GetName() == workflows.GraphWorkflow {
-		var in workflows.GraphInput
+		start.GetWorkflowType().GetName() == protocol.GraphWorkflow {
+		var in protocol.GraphInput
 		err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in)
 		if err == nil {
-			in.ContinueAt = &workflows.ContinueAt{Events: o.events}
+			in.ContinueAt = &protocol.ContinueAt{Events: o.events}
 			start.Input, err = converter.GetDefaultDataConverter().ToPayloads(in)
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // approvals is a chain into two questions side by side and a node after them.
@@ -22,7 +23,7 @@ func approvals() *graphadapter.Graph {
 
 // checkpoint is what two ways of reading a run's past have to agree on.
 type checkpoint struct {
-	workflows.Line
+	protocol.Line
 	Values map[string]pregel.Value
 }
 
@@ -83,7 +84,7 @@ func (s *seen) Happened(at int64, e pregel.Event) {
 	if err != nil {
 		return
 	}
-	*s.checkpoints = append(*s.checkpoints, checkpoint{workflows.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source,
+	*s.checkpoints = append(*s.checkpoints, checkpoint{protocol.Line{Step: c.Step, Checkpoint: c.ID, Parent: c.Parent, Source: c.Source,
 		Ran: ran, Wrote: wrote, Next: s.program.Next(e.Checkpoint)}, shown.Values})
 }
 
@@ -94,15 +95,15 @@ func (r *rig) agree(runID string, min int) {
 	if len(got) < min {
 		r.t.Fatalf("the replay found %d checkpoints, want at least %d", len(got), min)
 	}
-	var lines []workflows.Line
-	v, err := r.temporal.QueryWorkflow(r.ctx, r.thread, runID, workflows.QueryHistory)
+	var lines []protocol.Line
+	v, err := r.temporal.QueryWorkflow(r.ctx, r.thread, runID, protocol.QueryHistory)
 	if err == nil {
 		err = v.Get(&lines)
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	replayed := make([]workflows.Line, len(got))
+	replayed := make([]protocol.Line, len(got))
 	for i := range got {
 		replayed[i] = got[i].Line
 	}

@@ -21,6 +21,7 @@ import (
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
 )
 
 // told replays events and returns what the sink was told, one line each.
@@ -204,8 +205,8 @@ func TestPositionsAreThoseOfTheRun(t *testing.T) {
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: queue, TaskQueue: queue}, workflows.GraphWorkflow,
-		workflows.GraphInput{Graph: g.Spec.Name, Input: pregel.Input{Value: pregel.Value(`{}`)},
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: queue, TaskQueue: queue}, protocol.GraphWorkflow,
+		protocol.GraphInput{Graph: g.Spec.Name, Input: pregel.Input{Value: pregel.Value(`{}`)},
 			Options: pregel.Options{InterruptAfter: []string{"draft"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +218,7 @@ func TestPositionsAreThoseOfTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.SignalWorkflow(ctx, queue, "", workflows.SignalResume, workflows.ResumeRequest{ID: "on"}); err != nil {
+	if err := c.SignalWorkflow(ctx, queue, "", protocol.SignalResume, protocol.ResumeRequest{ID: "on"}); err != nil {
 		t.Fatal(err)
 	}
 	for strings.Count(strings.Join(r.told(run.GetRunID(), events), "\n"), "ended") < 2 {

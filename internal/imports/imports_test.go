@@ -62,12 +62,14 @@ var arrows = []arrow{
 		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
 		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
 	},
+	// What clients and workers say to each other: names and data, without the workflows.
+	{from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "job"}},
 	{
-		from: "workflows", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
+		from: "workflows", ours: []string{"workflows/protocol", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{
-		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows"},
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows/..."},
 		theirs: append([]string{
 			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",

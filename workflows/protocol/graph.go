@@ -1,82 +1,11 @@
-package workflows
+package protocol
 
 import (
+	"cmp"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
-)
-
-// The names by which clients and workers know the workflows and their messages.
-const (
-	GraphWorkflow = "superstep.graph"
-	DeskWorkflow  = "superstep.desk"
-
-	UpdateResume = "resume"
-	// UpdateInvoke gives a waiting run something new to do: input, or nothing to go on where it stands.
-	UpdateInvoke = "invoke"
-	// UpdateState writes to the thread's state from outside, while the run waits.
-	UpdateState = "update_state"
-	// UpdateRetry lets a run that failed and was held open go on.
-	UpdateRetry = "retry"
-	// UpdateDrain asks a run to stop before its next superstep.
-	UpdateDrain = "drain"
-	// UpdatePause pauses a run, or lets a paused one go on; so does SignalPause while no worker is there to reply.
-	UpdatePause = "pause"
-	SignalPause = "pause"
-	// UpdateCancel ends a run, as SignalCancel does: for those who are to be told whether they may.
-	UpdateCancel = "cancel"
-	// UpdateEvent sends an event to the thread; so does SignalEvent while no worker is there to reply.
-	UpdateEvent  = "event"
-	SignalEvent  = "event"
-	SignalResume = "resume"
-
-	// QueryState returns a run's State, and fails with StateTooLarge when that is more than one reply takes.
-	QueryState = "state"
-	// QueryOutline returns a State without values: of its checkpoint the step alone, of questions who asks, and no ledgers.
-	QueryOutline = "outline"
-	// QueryQuestion returns a QuestionReply about the open question of an id, or of an unambiguous start of one.
-	QueryQuestion = "question"
-	QueryHistory  = "history"
-	QueryGraph    = "graph"
-	// QueryHandoff returns what a new run needs to continue a thread whose last run closed without a word.
-	QueryHandoff = "handoff"
-	// QueryAdmit asks a desk whether its worker serves a graph and takes an input or updates.
-	QueryAdmit = "admit"
-)
-
-// The memo fields of a run: its graph's name, the fingerprint of the Spec that it goes on with, and who started it.
-const (
-	MemoGraph = "graph"
-	MemoSpec  = "spec"
-	// MemoStart tells the one call that started a run from others that tried.
-	MemoStart = "start"
-	// MemoBegan is when the first of the runs began that are continued as new ones, a time.Time; absent in that one itself.
-	MemoBegan = "began"
-	// MemoPause is the run's [Pause], an empty one once it goes on again.
-	MemoPause = "pause"
-)
-
-// The custom search attributes. A server that lacks them is served without.
-const (
-	AttributeGraph     = "SuperstepGraph"
-	AttributeStatus    = "SuperstepStatus"
-	AttributeNodes     = "SuperstepNodes"
-	AttributeQuestions = "SuperstepQuestions"
-	AttributeParent    = "SuperstepParent"
-)
-
-// The types of the application errors with which messages are refused and runs fail.
-const (
-	ErrTypeNodeFailed      = "superstep.NodeFailed"
-	ErrTypeRunFailed       = "superstep.RunFailed"
-	ErrTypeUnknownQuestion = "superstep.UnknownQuestion"
-	ErrTypeAnswered        = "superstep.AlreadyAnswered"
-	ErrTypeBadAnswer       = "superstep.BadAnswer"
-	ErrTypeBusy            = "superstep.RunBusy"
-	// ErrTypeNotFailed: there is nothing to retry.
-	ErrTypeNotFailed = "superstep.NotFailed"
-	// ErrTypeBadUpdate: an update of the state cannot be applied; nothing was.
-	ErrTypeBadUpdate = "superstep.BadUpdate"
 )
 
 // GraphInput is the input of a graph's run. Everything that a run must know of its past is in it, so that a run can be
@@ -113,21 +42,6 @@ type GraphInput struct {
 	Durability graphadapter.Durability `json:"durability,omitempty"`
 	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.
 	Fused bool `json:"fused,omitempty"`
-	// Segments says that the run may do so. A run that was started before there was such a thing does not: its history
-	// would not replay.
-	Segments bool `json:"segments,omitempty"`
-	// ReadsStored says that the run reads what its tasks have stored before it tells them to end. A run that was started
-	// before there was such a thing does not: its history would not replay.
-	ReadsStored bool `json:"reads_stored,omitempty"`
-	// VerifiesHere says that the run has answers to approvals verified within its workflow task. A run that was started
-	// before there was such a thing does not: its history would not replay.
-	VerifiesHere bool `json:"verifies_here,omitempty"`
-	// ListsMissed says that lists show the deadline of a question also when it is over and the question still open. A run
-	// that was started before there was such a thing does not: its history would not replay.
-	ListsMissed bool `json:"lists_missed,omitempty"`
-	// LongTurns says that the run takes over as much of a segment in one go as is quickly done. A run that was started before
-	// there was such a thing does not: its history might not replay.
-	LongTurns bool `json:"long_turns,omitempty"`
 	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
 	// tasks may have acted outside without a trace.
 	Suspect bool `json:"suspect,omitempty"`
@@ -174,12 +88,6 @@ type GraphInput struct {
 	Expert bool `json:"expert,omitempty"`
 }
 
-// AsOfNow makes a new run one that does all that runs do by now. Those that began before some of it go on without: their
-// histories would not replay.
-func (in *GraphInput) AsOfNow() {
-	in.Segments, in.ReadsStored, in.VerifiesHere, in.ListsMissed, in.LongTurns = true, true, true, true, true
-}
-
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
 type GraphResult struct {
 	Graph  string                  `json:"graph"`
@@ -219,4 +127,39 @@ type Closing struct {
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
 	Suspect graphadapter.Suspicion `json:"suspect,omitzero"`
+}
+
+// Settings shape a run: see the fields of the same names in GraphInput.
+type Settings struct {
+	Options        pregel.Options          `json:"options"`
+	Durability     graphadapter.Durability `json:"durability,omitempty"`
+	Fused          bool                    `json:"fused,omitempty"`
+	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
+	StepTimeout    int64                   `json:"step_timeout_ms,omitempty"`
+	Context        pregel.Value            `json:"context,omitempty"`
+	Requester      string                  `json:"requester,omitempty"`
+	// KeepOpen of 0 keeps a run open that is.
+	KeepOpen int64 `json:"keep_open_ms,omitempty"`
+	Hold     bool  `json:"hold,omitempty"`
+	Notices  bool  `json:"notices,omitempty"`
+}
+
+func (in *GraphInput) Settings() *Settings {
+	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context, Requester: in.Requester,
+		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold, Notices: in.Notices}
+}
+
+func (in *GraphInput) Set(s Settings) {
+	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
+	in.Requester = s.Requester
+	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
+	in.KeepOpen, in.Notices = cmp.Or(s.KeepOpen, in.KeepOpen), in.Notices || s.Notices
+}
+
+// ExpertRecord is what an attempt of a leader's subjob leaves in its own history, in the markers right before its last
+// event: one with the Message, as the expert gave it, and behind it one with the Result. A parent's history repeats what
+// its children return, and a leader has many, so it gets neither whole.
+type ExpertRecord struct {
+	Message *job.WorkflowMessage `json:"message,omitempty"`
+	Result  *GraphResult         `json:"result,omitempty"`
 }

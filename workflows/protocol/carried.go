@@ -1,9 +1,11 @@
-package workflows
+package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -57,6 +59,41 @@ type Taken struct {
 	Reply  json.RawMessage `json:"reply,omitempty"`
 }
 
+// PauseState is what a run knows of its pauses. A run that continues another as a new execution is given it whole.
+type PauseState struct {
+	Paused *Pause `json:"paused,omitempty"`
+	// Seen are the ids of the latest requests, oldest first: one that comes again, perhaps late by signal, changes nothing.
+	Seen []string `json:"seen,omitempty"`
+}
+
+// EventState is what a run knows of events. Whatever continues the thread is given it whole: another execution of the
+// run, or the thread's next run.
+type EventState struct {
+	Kept  []KeptEvent  `json:"kept,omitempty"`
+	Due   []Due        `json:"due,omitempty"`
+	Taken []TakenEvent `json:"taken,omitempty"`
+}
+
+// TakenEvent is a request that was taken, so that the same one is recognised.
+type TakenEvent struct {
+	ID    string   `json:"id"`
+	Nodes []string `json:"nodes,omitempty"`
+	Call  string   `json:"call,omitempty"`
+}
+
+// NoticeState is what a run knows of what people outside are told, for the run that continues it.
+type NoticeState struct {
+	// Known are the open questions that people have been told of, or are being told.
+	Known  []string `json:"known,omitempty"`
+	Untold []Untold `json:"untold,omitempty"`
+}
+
+// Untold is a notice that is told until then.
+type Untold struct {
+	approval.Notice
+	Until time.Time `json:"until"`
+}
+
 // ContinueAt are the bounds at which a run is continued as a new one, each 0 for the default.
 type ContinueAt struct {
 	// Events and Bytes are of the run's history: 4,096 events, 4 MiB.
@@ -67,4 +104,28 @@ type ContinueAt struct {
 	// Life is the least time that a run lives before, in milliseconds: 1,000. The server delays the next run by what is
 	// missing to a second.
 	Life int64 `json:"life_ms,omitempty"`
+}
+
+// When a run is continued as a new one unless it is told otherwise. The server suggests it, and would end the run at 51,200
+// events; it delays the next run when one lived for less than a second.
+const (
+	continueEvents = 4096
+	continueBytes  = 4 << 20
+	holdEvents     = 20_000
+	minRunLife     = time.Second
+	// leastEvents are more than a run begins with: one that only rests is not continued again and again.
+	leastEvents = 8
+)
+
+// Filled are the bounds with a default for each that is not said.
+func (c *ContinueAt) Filled() ContinueAt {
+	at := ContinueAt{}
+	if c != nil {
+		at = *c
+	}
+	at.Events = max(cmp.Or(at.Events, continueEvents), leastEvents)
+	at.Bytes = cmp.Or(at.Bytes, continueBytes)
+	at.Life = cmp.Or(at.Life, minRunLife.Milliseconds())
+	at.HoldEvents = cmp.Or(at.HoldEvents, holdEvents)
+	return at
 }

@@ -1,4 +1,4 @@
-package workflows
+package protocol
 
 import (
 	"time"
@@ -6,27 +6,6 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/trail"
 )
-
-const (
-	// SignalViewed notes that somebody has looked at an approval's question.
-	SignalViewed = "superstep.viewed"
-	// QueryAudit returns what a run knows of the thread's audit: an AuditReply.
-	QueryAudit = "audit"
-	// ErrTypeNotAllowed: a reply to an approval does not count. Its detail is an AnswerRefusal.
-	ErrTypeNotAllowed = "superstep.AnswerNotAllowed"
-)
-
-// AnswerRefusal says why a reply to an approval does not count.
-type AnswerRefusal struct {
-	Question string `json:"question"`
-	approval.Ruling
-}
-
-// ViewRequest is the argument of SignalViewed. Nobody checks who By is.
-type ViewRequest struct {
-	Question string `json:"question"`
-	By       string `json:"by"`
-}
 
 // AuditReply is the answer to QueryAudit: the newest entries of this run, oldest first, and the end of the thread's chain.
 type AuditReply struct {
@@ -77,24 +56,4 @@ type PendingApproval struct {
 type WaitingReply struct {
 	Request ResumeRequest `json:"request"`
 	Count   int           `json:"count"`
-}
-
-// tokenFor is the token that goes with the answer to a question.
-func (req *ResumeRequest) tokenFor(question string) string {
-	if token, ok := req.Tokens[question]; ok {
-		return token
-	}
-	if question == req.Question {
-		return req.Token
-	}
-	return ""
-}
-
-// tokens are the bytes of all tokens, and of what they are for.
-func (req *ResumeRequest) tokenBytes() (longest int) {
-	longest = len(req.Token)
-	for _, a := range req.Answers {
-		longest = max(longest, len(req.tokenFor(a.QuestionID)))
-	}
-	return longest
 }

@@ -1,33 +1,7 @@
-package workflows
+package protocol
 
-import "superstep.dev/job"
-
-// The names of a leader's workflow, and of the messages that it takes.
-const (
-	LeaderWorkflow = "superstep.leader"
-
-	// UpdateJobStop ends a job's attempts and then its run: it returns once all have ended. A job.Halt gives a job.View.
-	UpdateJobStop = "job.stop"
-	// UpdateJobFail does the same, and the job has failed then, with the subjob that is named. A job.Halt gives a job.View.
-	UpdateJobFail = "job.fail"
-	// UpdateJobRetry does one subjob again, and what depends on it. [RetrySubJob] gives a job.View.
-	UpdateJobRetry = "job.retry"
-	// UpdateJobPlan decides on the plan that waits for approval. A job.Decision gives a job.View.
-	UpdateJobPlan = "job.plan"
-	// UpdateJobExperts changes who may be assigned to what is planned from now on. [ChangeExperts] gives a job.View.
-	UpdateJobExperts = "job.experts"
-	// UpdateJobBudget raises what a job may spend. [RaiseBudget] gives a job.View.
-	UpdateJobBudget = "job.budget"
-
-	// QueryJob returns a job.View, QueryBoard the job.Board, QueryJobEvents the job.Events behind a number.
-	QueryJob       = "job"
-	QueryBoard     = "board"
-	QueryJobEvents = "job_events"
-
-	// ErrTypeJobFailed: the job has failed; the error's detail is a [LeaderResult].
-	ErrTypeJobFailed = "superstep.JobFailed"
-	// ErrTypeJobRefused: a message does not fit where the job stands; nothing was changed. Its detail is a job.RefusedError.
-	ErrTypeJobRefused = "superstep.JobRefused"
+import (
+	"superstep.dev/job"
 )
 
 // LeaderInput is the input of a leader's run.

@@ -1,0 +1,149 @@
+package protocol
+
+import (
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Bounds on what anyone can send to a run, in bytes unless said otherwise. Each junk signal costs four events, and the
+// validator is the shield of updates, so all are checked before anything else. The server refuses a message of 2 MiB.
+const (
+	// MaxAnswerBytes bounds the answers of one request together, and the value of an event.
+	MaxAnswerBytes = 256 << 10
+	// MaxNameBytes bounds ids, and names of people, questions and events.
+	MaxNameBytes = 256
+	// MaxReasonBytes bounds why somebody asks for something.
+	MaxReasonBytes = 1 << 10
+	// MaxTokenBytes bounds a token.
+	MaxTokenBytes = 8 << 10
+	// MaxAnswers bounds the answers of one request, and those that a run remembers. It is a number of answers.
+	MaxAnswers = 1000
+	// MaxUpdates bounds the updates of one request, and its checkpoints. It is a number of updates.
+	MaxUpdates = 1000
+	// MaxUpdateBytes bounds input and updates; the state that they start from may fill the rest of the message.
+	MaxUpdateBytes = 1 << 20
+	// MaxStateBytes bounds the state of a thread between two of its runs.
+	MaxStateBytes = 1600 << 10
+	// MaxDepth bounds the path to a subgraph. It is a number of names.
+	MaxDepth = 32
+)
+
+// CarriedLines bounds the checkpoints of earlier runs that a run is told of: when it has as many, there may be more.
+const CarriedLines = 200
+
+// InvokeRequest is the argument of UpdateInvoke.
+type InvokeRequest struct {
+	ID    string       `json:"id"`
+	Input pregel.Input `json:"input"`
+	// State replaces the thread's state by an earlier one of its own, to run again from there; nil goes on from the newest.
+	State pregel.Value `json:"state,omitempty"`
+	// Settings are those of the run from now on; nil keeps what it has.
+	Settings *Settings `json:"settings,omitempty"`
+	// Asked is who asks for it, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
+}
+
+// UpdateStateRequest is the argument of UpdateState.
+type UpdateStateRequest struct {
+	// ID makes the request idempotent.
+	ID string `json:"id"`
+	// State is an earlier state of the thread to update, as a branch; nil means the newest.
+	State pregel.Value `json:"state,omitempty"`
+	// Edits are the updates, each a superstep of its own, of the graph at the path Within.
+	Edits  [][]graphadapter.StateUpdate `json:"edits"`
+	Within []string                     `json:"within,omitempty"`
+	// Asked is who asks for it, and why; nil when nobody said.
+	Asked *Asked `json:"asked,omitempty"`
+}
+
+// UpdateStateReply is the outcome of an update.
+type UpdateStateReply struct {
+	// Checkpoint is the newest checkpoint now.
+	Checkpoint string `json:"checkpoint"`
+	// Next are the nodes that it leads to.
+	Next []string `json:"next"`
+}
+
+// Asked is who asked for a run to begin, and why: it is for the audit.
+type Asked struct {
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// From is the thread whose checkpoint the run begins with, "" for its own.
+	From string `json:"from,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
+	// Proven is what a gate said of the token. The run sets it, whatever is sent.
+	Proven *approval.Ruling `json:"proven,omitempty"`
+}
+
+// RetryRequest is the argument of UpdateRetry.
+type RetryRequest struct {
+	// ID makes the request idempotent.
+	ID string `json:"id"`
+	// By says who asks, and Reason why, for the audit.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// DrainRequest is the argument of UpdateDrain.
+type DrainRequest struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+	By     string `json:"by,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// PauseRequest is the argument of UpdatePause and SignalPause: it pauses a run, or with Unpause lets it go on.
+type PauseRequest struct {
+	// ID makes the request idempotent, by whichever way it comes.
+	ID      string `json:"id"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Unpause bool   `json:"unpause,omitempty"`
+	// Token proves who asks, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// PauseReply says how the run stands after the request.
+type PauseReply struct {
+	// Paused is nil for a run that is not paused. A run that was paused before keeps who did it first.
+	Paused *Pause `json:"paused,omitempty"`
+	// Changed is false when the run was as it was asked to be, or had taken this very request before.
+	Changed bool `json:"changed,omitempty"`
+}
+
+// Pause says who paused a run, when and why.
+type Pause struct {
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
+type EventRequest struct {
+	// ID makes the request idempotent, by whichever way it comes.
+	ID string `json:"id"`
+	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
+	// a call before was.
+	Call  string       `json:"call,omitempty"`
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+	// Token proves who sends it, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// EventReply says what became of an event.
+type EventReply struct {
+	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
+	Nodes []string `json:"nodes,omitempty"`
+	// Repeated says that this very request had been taken before, by the Call of another name.
+	Repeated bool   `json:"repeated,omitempty"`
+	Call     string `json:"call,omitempty"`
+}
