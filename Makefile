@@ -59,7 +59,7 @@ check: tools
 
 tools:
 	@mkdir -p $(BIN)
-	@cd tools && GOWORK=off $(GO) build -o ../$(BIN)/ honnef.co/go/tools/cmd/staticcheck go.temporal.io/sdk/contrib/tools/workflowcheck
+	@cd test/tools && GOWORK=off $(GO) build -o ../../$(BIN)/ honnef.co/go/tools/cmd/staticcheck go.temporal.io/sdk/contrib/tools/workflowcheck
 
 build:
 	@echo '== build ($(FIRST))'
@@ -70,17 +70,17 @@ build:
 	$(GO) build -o $(BIN)/superstep ./cmd/superstep
 
 bench:
-	$(GO) run ./bench
+	$(GO) run ./test/bench
 
 # Built and run, as the demo is. FREEZES and LATE follow a smaller N.
 chaos:
-	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/chaos ./e2e/chaos
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/chaos ./test/chaos
 	exec $(BIN)/chaos -n $(N) -freezes $(shell [ $(N) -lt $(FREEZES) ] && echo $(N) || echo $(FREEZES)) \
 		-late $(shell [ $(N) -lt $(LATE) ] && echo $(N) || echo $(LATE))
 
 soak:
-	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/soak ./e2e/soak
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/soak ./test/soak
 	exec $(BIN)/soak -supersteps $(SUPERSTEPS) -questions $(QUESTIONS) -every $(EVERY)
 
 clean:
-	rm -rf $(BIN) .demo .dev bench/results
+	rm -rf $(BIN) .demo .dev test/bench/results
