@@ -24,12 +24,6 @@ func (l *Loop) failed(tr *taskRun, err error) {
 	}
 }
 
-// cancelled reports whether err says that a task was stopped from outside.
-func cancelled(err error) bool {
-	failure, ok := err.(*NodeError)
-	return ok && failure.Type == CancelledType
-}
-
 // addHandler adds the task that handles a failed one: with the failed task's input, and a record of its own.
 func (l *Loop) addHandler(tr *taskRun) *taskRun {
 	h, t := l.handling(tr)

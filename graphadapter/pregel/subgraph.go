@@ -1,8 +1,9 @@
 package pregel
 
 import (
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // startChild runs a subgraph's task as a nested loop.
@@ -35,8 +36,8 @@ func (l *Loop) nested(tr *taskRun) *Loop {
 		prog: n.sub, thread: l.thread, observe: l.observe, root: l.root, before: n.sub.before, after: n.sub.after,
 		opts:      Options{RecursionLimit: l.opts.RecursionLimit},
 		namespace: childNamespace(tr.task), outer: l, within: tr,
-		graph: append(l.graph[:len(l.graph):len(l.graph)], n.spec.Subgraph),
-		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
+		graph: append(slices.Clip(l.graph), n.spec.Subgraph),
+		nodes: append(slices.Clip(l.nodes), tr.task.Node),
 	}
 	tr.child.forgets = l.forgets
 	if l.forgets == nil && n.sub.Spec.Memory == MemoryNone {
@@ -97,24 +98,6 @@ func (l *Loop) home(child *Loop, tr *taskRun) *Record {
 	return tr.rec.child
 }
 
-// gathered are a task's answers and those of the tasks within it.
-func (p *Program) gathered(t *Thread, rec *TaskRecord, nodes []string) []Answer {
-	answers := rec.Answers[:len(rec.Answers):len(rec.Answers)]
-	sub, child := p.childOf(t, rec, nodes)
-	if child == nil {
-		return answers
-	}
-	sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), func(_ int, inner *TaskRecord) bool {
-		for _, a := range inner.Answers {
-			if !answered(answers, a.QuestionID) {
-				answers = append(answers, a)
-			}
-		}
-		return true
-	})
-	return answers
-}
-
 func childNamespace(t *Task) string {
 	ns := itoa(t.Step) + "/" + t.Path
 	if t.Namespace != "" {
@@ -145,19 +128,6 @@ func (l *Loop) finishChild(tr *taskRun) {
 	case StatusDone:
 		l.childDone(tr, Command{Update: child.outputWrites()})
 	}
-}
-
-// openWithin are the open questions of a subgraph's task.
-func (p *Program) openWithin(t *Thread, rec *TaskRecord, nodes []string) []Question {
-	sub, child := p.childOf(t, rec, nodes)
-	if child == nil {
-		return nil
-	}
-	var out []Question
-	for _, q := range sub.openQuestions(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node)) {
-		out = append(out, q.Question)
-	}
-	return out
 }
 
 // childWaits reports whether a subgraph's task asked, and got no answer since.
@@ -241,38 +211,35 @@ func (l *Loop) outputWrites() []Write {
 	return out
 }
 
-// AsNodeError turns an error that ended a task into data, keeping the name of the engine's own kinds.
-func AsNodeError(graph, node string, err error) *NodeError {
-	var already *NodeError
-	if errors.As(err, &already) {
-		return already
+// CheckFromWithin refuses a command that came from a graph within a node's task, when it goes where this graph has no
+// node, or gives timeouts to a subgraph's. Who sent it does not know this graph; LangGraph drops such ways, and the run
+// ends as if it had finished. A *InvalidUpdateError.
+func (p *Program) CheckFromWithin(c *Command) error {
+	for _, t := range c.Goto {
+		at, known := p.nodeAt[t.Node]
+		problem := ""
+		switch {
+		case !t.Send && t.Node == End:
+		case !known || at == 0 || p.nodes[at].handles():
+			problem = "which this graph does not have: it has " + strings.Join(p.targetNames(), ", ")
+		case t.Bounds() && p.nodes[at].sub != nil:
+			problem = "with timeouts, which a subgraph's node cannot have"
+		}
+		if problem != "" {
+			return &InvalidUpdateError{Graph: p.Spec.Name,
+				Message: fmt.Sprintf("a command from a graph within goes to %q, %s", t.Node, problem)}
+		}
 	}
-	kind := "Error"
-	var named interface {
-		error
-		ErrorType() string
-	}
-	if errors.As(err, &named) {
-		kind = named.ErrorType()
-	}
-	return &NodeError{Type: kind, Message: err.Error(), Graph: graph, Node: node}
+	return nil
 }
 
-// encodeObject writes values as one JSON object, keys in order.
-func encodeObject(values map[string]Value) Value {
-	size := 2
-	keys := sortedKeys(values)
-	for _, k := range keys {
-		size += len(k) + len(values[k]) + 4
-	}
-	out := append(make(Value, 0, size), '{')
-	for i, k := range keys {
-		if i > 0 {
-			out = append(out, ',')
+// targetNames are the nodes that control can go to.
+func (p *Program) targetNames() []string {
+	var names []string
+	for i := range p.nodes {
+		if i > 0 && !p.nodes[i].handles() {
+			names = append(names, p.nodes[i].name)
 		}
-		out = appendQuoted(out, k)
-		out = append(out, ':')
-		out = append(out, values[k]...)
 	}
-	return append(out, '}')
+	return names
 }

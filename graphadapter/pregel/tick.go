@@ -82,7 +82,7 @@ func (l *Loop) waits() bool {
 	held, asked, drained := false, false, false
 	for _, tr := range l.tasks {
 		held, drained = held || tr.held, drained || tr.drained
-		asked = asked || !tr.rec.Done && !tr.rec.Handled && len(tr.rec.Questions) > 0 && !tr.held
+		asked = asked || !tr.rec.over() && len(tr.rec.Questions) > 0 && !tr.held
 	}
 	switch {
 	case drained: // it was asked for; the questions stay open
@@ -191,4 +191,35 @@ func taskList(runs []*taskRun) []*Task {
 		tasks[i] = tr.task
 	}
 	return tasks
+}
+
+// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet. Only the root
+// does: a subgraph's interrupt is its parent's. Writes that conflict fail the run, as in LangGraph: to answer what is asked
+// beside them would be in vain.
+func (l *Loop) showFinished() {
+	if l.root != l {
+		return
+	}
+	preview, err := l.prog.apply(l.work, l.parts())
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.showValues(preview)
+}
+
+// showValues shows the output channels if this superstep's tasks wrote one.
+func (l *Loop) showValues(c *Checkpoint) {
+	for _, tr := range l.tasks {
+		if !tr.rec.Done {
+			continue
+		}
+		for _, w := range tr.rec.Update {
+			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] &&
+				l.prog.channels[at].available(&c.cells[at]) {
+				l.values(c)
+				return
+			}
+		}
+	}
 }
