@@ -8,10 +8,6 @@ func (p *Program) Answer(t *Thread, r *Resume) error {
 	if t.Head == nil {
 		return nil
 	}
-	return p.answer(t, r)
-}
-
-func (p *Program) answer(t *Thread, r *Resume) error {
 	if r.Scalar != nil {
 		return p.answerScalar(t, r)
 	}
@@ -149,7 +145,7 @@ func (p *Program) dropped(t *Thread, r *Record, nodes []string) []droppedQuestio
 		return nil
 	}
 	out := slices.Clone(r.dropped)
-	p.walk(t, place{in: r, nodes: nodes}, func(at place) bool {
+	p.walk(t, visit{in: r, nodes: nodes}, func(at visit) bool {
 		switch {
 		case at.rec.over():
 		case at.inner != nil:
@@ -184,7 +180,7 @@ func (p *Program) answerDropped(t *Thread, id string, a Answer) bool {
 		}
 	}
 	look(t.Head)
-	p.walk(t, place{in: t.Head}, func(at place) bool {
+	p.walk(t, visit{in: t.Head}, func(at visit) bool {
 		if at.inner != nil && !at.rec.over() {
 			look(at.inner)
 		}

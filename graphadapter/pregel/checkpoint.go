@@ -92,6 +92,12 @@ func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
 	return out
 }
 
+// StateOf returns the channels that have a value in a checkpoint.
+func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, nil) }
+
+// OutputOf returns the output channels that have a value in a checkpoint.
+func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
+
 // A checkpoint's id is a prefix and the first digits of its digest.
 const (
 	idPrefix = "c-"

@@ -2,10 +2,6 @@ package pregel
 
 import "slices"
 
-// handlerMark ends the path of an error handler's task, behind the failed task's own path. No node's name and no Send's
-// place in its path has it.
-const handlerMark = ":handler"
-
 // failed ends a task that has failed for good. When its node has an error handler, the failure goes on record and the
 // handler takes over in the same superstep; the node does not run again. What was stopped from outside did not fail.
 // (Section 7.4 of the semantics.)

@@ -95,18 +95,6 @@ func (p *Program) inner(t *Thread, rec *TaskRecord, newest bool, nodes []string)
 	return state
 }
 
-// tracked is a finished task's record without writes to untracked channels: those are in no checkpoint.
-func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
-	kept := *rec
-	kept.Update = nil
-	for _, w := range rec.Update {
-		if at, ok := p.index[w.Channel]; ok && (at >= p.state || p.channels[at].rule != ruleUntracked) {
-			kept.Update = append(kept.Update, w)
-		}
-	}
-	return &kept
-}
-
 // Output returns the output channels of a thread's newest checkpoint; nil before the first.
 func (p *Program) Output(t *Thread) map[string]Value {
 	if t.Head == nil {
@@ -114,12 +102,6 @@ func (p *Program) Output(t *Thread) map[string]Value {
 	}
 	return p.values(t.Head.Checkpoint, p.outputs)
 }
-
-// StateOf returns the channels that have a value in a checkpoint.
-func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, nil) }
-
-// OutputOf returns the output channels that have a value in a checkpoint.
-func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
 
 // Made returns the nodes whose writes made a record's checkpoint, and the state channels that were written. It is known
 // in the process that made it; a stored checkpoint has forgotten it. A fork was made by nobody, an update from outside by

@@ -76,7 +76,7 @@ func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, obs
 	l.askAgain = in.Resume == nil || in.Resume.AskAgain || passed
 	l.replaying = replay && in.Resume == nil
 	if in.Resume != nil && thread.Head != nil {
-		answer := p.answer
+		answer := p.Answer
 		if passed {
 			answer = p.answerAgain
 		}

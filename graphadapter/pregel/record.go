@@ -150,6 +150,22 @@ type earlyAnswer struct {
 	Answer Answer   `json:"answer"`
 }
 
+// tracked is a finished task's record without writes to untracked channels: those are in no checkpoint.
+func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
+	kept := *rec
+	kept.Update = nil
+	for _, w := range rec.Update {
+		if at, ok := p.index[w.Channel]; ok && (at >= p.state || p.channels[at].rule != ruleUntracked) {
+			kept.Update = append(kept.Update, w)
+		}
+	}
+	return &kept
+}
+
+// handlerMark ends the path of an error handler's task, behind the failed task's own path. No node's name and no Send's
+// place in its path has it.
+const handlerMark = ":handler"
+
 // taskRecords are what is known of the tasks of a checkpoint, by their paths. Nearly every checkpoint leads to a few tasks,
 // for which a list costs least.
 type taskRecords struct {

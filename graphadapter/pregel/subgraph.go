@@ -62,15 +62,7 @@ func (l *Loop) memoryTwice(tr *taskRun, memory string) error {
 // the memory is, the two ways to it part at two such tasks. Which of them comes to the memory, and when, is not asked:
 // that is not known when the tasks start, and the order in which outcomes arrive must not decide what is refused.
 func (l *Loop) runsTwice(tr *taskRun) bool {
-	for _, other := range l.tasks {
-		if other == tr {
-			return false
-		}
-		if other.task.node == tr.task.node {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.tasks[:tr.at], func(other *taskRun) bool { return other.task.node == tr.task.node })
 }
 
 // attach says what a child goes on from, by how long the subgraph remembers.
@@ -96,14 +88,6 @@ func (l *Loop) home(child *Loop, tr *taskRun) *Record {
 	}
 	child.keep = func(r *Record) { tr.rec.child = r }
 	return tr.rec.child
-}
-
-func childNamespace(t *Task) string {
-	ns := itoa(t.Step) + "/" + t.Path
-	if t.Namespace != "" {
-		ns = t.Namespace + "|" + ns
-	}
-	return ns
 }
 
 // finishChild takes in a nested loop that has ended.
@@ -221,7 +205,13 @@ func (p *Program) CheckFromWithin(c *Command) error {
 		switch {
 		case !t.Send && t.Node == End:
 		case !known || at == 0 || p.nodes[at].handles():
-			problem = "which this graph does not have: it has " + strings.Join(p.targetNames(), ", ")
+			var names []string
+			for i := range p.nodes[1:] {
+				if !p.nodes[i+1].handles() {
+					names = append(names, p.nodes[i+1].name)
+				}
+			}
+			problem = "which this graph does not have: it has " + strings.Join(names, ", ")
 		case t.Bounds() && p.nodes[at].sub != nil:
 			problem = "with timeouts, which a subgraph's node cannot have"
 		}
@@ -231,15 +221,4 @@ func (p *Program) CheckFromWithin(c *Command) error {
 		}
 	}
 	return nil
-}
-
-// targetNames are the nodes that control can go to.
-func (p *Program) targetNames() []string {
-	var names []string
-	for i := range p.nodes {
-		if i > 0 && !p.nodes[i].handles() {
-			names = append(names, p.nodes[i].name)
-		}
-	}
-	return names
 }

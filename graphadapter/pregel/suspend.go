@@ -175,8 +175,8 @@ func (l *Loop) runOut(tr *taskRun, at int) (run runJSON, needed bool) {
 	run = runJSON{At: at, Ended: tr.ended, Parked: tr.parked, Attempts: tr.attempts, Held: tr.held, Drained: tr.drained,
 		Error: errorOut(tr.err), Failure: errorOut(tr.failure), Parent: tr.parent}
 	if tr.child != nil {
-		child := tr.child.out(l.stored(tr))
-		run.Child = &child
+		_, stored := l.prog.childOf(l.thread, tr.rec, l.nodes) // where its records belong
+		run.Child = new(tr.child.out(stored))
 	}
 	if tr.task.RouteOnly && !tr.ended {
 		run.Done = &tr.task.Done
@@ -184,21 +184,12 @@ func (l *Loop) runOut(tr *taskRun, at int) (run runJSON, needed bool) {
 	if tr.running {
 		run.Unseen = len(l.answers(tr.rec)) - len(tr.task.Answers)
 	}
-	follows := l.ownRun(tr, at)
-	needed = tr.of != nil || run.Ended != follows.Ended || run.Parked || run.Child != nil || run.Attempts != 0 || run.Held || run.Drained ||
-		run.Error != nil || run.Failure != nil || run.Parent != nil || run.Done != nil || run.Unseen != 0
-	return run, needed
+	return run, tr.of != nil || run != l.ownRun(tr, at)
 }
 
 // ownRun is the position of a planned task about which nothing is stored but its record: over, or to be handed out.
 func (l *Loop) ownRun(tr *taskRun, at int) runJSON {
 	return runJSON{At: at, Ended: tr.rec.over()}
-}
-
-// stored is the record that a subgraph's task finds where its records belong.
-func (l *Loop) stored(tr *taskRun) *Record {
-	_, rec := l.prog.childOf(l.thread, tr.rec, l.nodes)
-	return rec
 }
 
 // rememberedOut is what the head knows that the subgraphs remembered.

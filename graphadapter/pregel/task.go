@@ -249,3 +249,11 @@ func (a Answer) For(q *Question) bool {
 // correctable reports whether an answer may come in another way than the question's own: an approval has its gate, and an
 // event is sent.
 func (q Question) correctable() bool { return q.forPeople() && q.Approval == nil }
+
+func childNamespace(t *Task) string {
+	ns := itoa(t.Step) + "/" + t.Path
+	if t.Namespace != "" {
+		ns = t.Namespace + "|" + ns
+	}
+	return ns
+}

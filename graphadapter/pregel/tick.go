@@ -23,7 +23,7 @@ func (l *Loop) tick() {
 		l.stopDrained()
 		return
 	}
-	if l.before.some && l.news() && l.before.hit(planned) {
+	if l.before.some && l.news(l.work) && l.before.hit(planned) {
 		l.hold()
 		return
 	}
@@ -72,7 +72,7 @@ func (l *Loop) afterTick() {
 	l.work, l.replaying = next, false
 	l.save(SourceLoop)
 	l.resuming, l.askAgain = nil, true
-	if l.after.some && l.newsSince(next) && l.after.hit(taskList(l.tasks)) {
+	if l.after.some && l.news(next) && l.after.hit(taskList(l.tasks)) {
 		l.hold()
 	}
 }
@@ -126,9 +126,7 @@ func (l *Loop) parts() []applied {
 }
 
 // news reports whether any channel changed since the last resume: only then does a breakpoint fire.
-func (l *Loop) news() bool { return l.newsSince(l.work) }
-
-func (l *Loop) newsSince(c *Checkpoint) bool {
+func (l *Loop) news(c *Checkpoint) bool {
 	for ch, v := range c.versions {
 		if c.interruptSeen == nil && v > 0 || c.interruptSeen != nil && v > c.interruptSeen[ch] {
 			return true

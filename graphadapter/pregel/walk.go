@@ -2,8 +2,8 @@ package pregel
 
 import "slices"
 
-// place is a task of a thread, as walk comes to it.
-type place struct {
+// visit is a task of a thread, as walk comes to it.
+type visit struct {
 	in    *Record // that knows the task
 	path  string
 	rec   *TaskRecord
@@ -15,8 +15,8 @@ type place struct {
 }
 
 // walk visits the tasks of a record and of the subgraphs under way within them, depth first in path order: a subgraph's task
-// comes before those within it. It stops when visit returns false, and returns false then. Nothing is in a nil record.
-func (p *Program) walk(t *Thread, from place, visit func(place) bool) bool {
+// comes before those within it. It stops when each returns false, and returns false then. Nothing is in a nil record.
+func (p *Program) walk(t *Thread, from visit, each func(visit) bool) bool {
 	if from.in == nil {
 		return true
 	}
@@ -25,10 +25,10 @@ func (p *Program) walk(t *Thread, from place, visit func(place) bool) bool {
 		at.path, at.rec = e.path, e.rec
 		sub, inner := p.childOf(t, e.rec, from.nodes)
 		at.inner = inner
-		if !visit(at) {
+		if !each(at) {
 			return false
 		}
-		if inner != nil && !e.rec.over() && !sub.walk(t, at.inside(), visit) {
+		if inner != nil && !e.rec.over() && !sub.walk(t, at.inside(), each) {
 			return false
 		}
 	}
@@ -36,15 +36,15 @@ func (p *Program) walk(t *Thread, from place, visit func(place) bool) bool {
 }
 
 // inside is where a walk goes on within a subgraph's task.
-func (at place) inside() place {
-	return place{in: at.inner, nodes: slices.Concat(at.nodes, []string{at.rec.Node}), tasks: at.taskPath(), namespace: childNamespace(at.task())}
+func (at visit) inside() visit {
+	return visit{in: at.inner, nodes: slices.Concat(at.nodes, []string{at.rec.Node}), tasks: at.taskPath(), namespace: childNamespace(at.task())}
 }
 
 // taskPath are the paths of the tasks that lead to the task, its own last.
-func (at place) taskPath() []string { return slices.Concat(at.tasks, []string{at.path}) }
+func (at visit) taskPath() []string { return slices.Concat(at.tasks, []string{at.path}) }
 
 // task is the task as far as the record names it.
-func (at place) task() *Task {
+func (at visit) task() *Task {
 	return &Task{Namespace: at.namespace, Step: at.in.Checkpoint.Step + 1, Path: at.path, Branch: at.in.Checkpoint.Branch}
 }
 
@@ -61,19 +61,19 @@ func (p *Program) childOf(t *Thread, rec *TaskRecord, nodes []string) (*Program,
 	return sub, rec.child
 }
 
-// eachTask visits the unfinished leaf tasks of a record depth first, in path order, until visit returns false. A
+// eachTask visits the unfinished leaf tasks of a record depth first, in path order, until each returns false. A
 // subgraph's task is its inner tasks: its own list of questions only repeats theirs.
-func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(step int, rec *TaskRecord) bool) {
-	p.walk(t, place{in: r, nodes: nodes}, func(at place) bool {
-		return at.rec.over() || at.inner != nil || visit(at.in.Checkpoint.Step+1, at.rec)
+func (p *Program) eachTask(t *Thread, r *Record, nodes []string, each func(step int, rec *TaskRecord) bool) {
+	p.walk(t, visit{in: r, nodes: nodes}, func(at visit) bool {
+		return at.rec.over() || at.inner != nil || each(at.in.Checkpoint.Step+1, at.rec)
 	})
 }
 
 // eachWithin is eachTask of the subgraph that a task runs. It reports false when there is none under way.
-func (p *Program) eachWithin(t *Thread, rec *TaskRecord, nodes []string, visit func(rec *TaskRecord) bool) bool {
+func (p *Program) eachWithin(t *Thread, rec *TaskRecord, nodes []string, each func(rec *TaskRecord) bool) bool {
 	sub, child := p.childOf(t, rec, nodes)
 	if child != nil {
-		sub.eachTask(t, child, slices.Concat(nodes, []string{rec.Node}), func(_ int, inner *TaskRecord) bool { return visit(inner) })
+		sub.eachTask(t, child, slices.Concat(nodes, []string{rec.Node}), func(_ int, inner *TaskRecord) bool { return each(inner) })
 	}
 	return child != nil
 }
@@ -150,7 +150,7 @@ type TaskLedger struct {
 // those of the tasks under way within it.
 func (p *Program) Ledgers(t *Thread) []TaskLedger {
 	var out []TaskLedger
-	p.walk(t, place{in: t.Head}, func(at place) bool {
+	p.walk(t, visit{in: t.Head}, func(at visit) bool {
 		if at.rec.Ledger != nil {
 			task := at.task()
 			out = append(out, TaskLedger{Node: at.rec.Node, Step: task.Step, Ledger: at.rec.Ledger, Place: task.Place()})
@@ -163,7 +163,7 @@ func (p *Program) Ledgers(t *Thread) []TaskLedger {
 // ShortenLedgers replaces the ledgers of the tasks that the newest checkpoint led to, and of those within them, by what
 // short makes of them: the thread is to be stored, and is too large.
 func (p *Program) ShortenLedgers(t *Thread, short func(Value) Value) {
-	p.walk(t, place{in: t.Head}, func(at place) bool {
+	p.walk(t, visit{in: t.Head}, func(at visit) bool {
 		if at.rec.Ledger != nil {
 			at.rec.Ledger = short(at.rec.Ledger)
 		}
