@@ -1,9 +1,6 @@
 package pregel
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Answer puts answers on record without running anything: the next run finds them. A scalar that
 // several tasks wait for is a *MultipleInterruptsError; unknown ids answer nothing.
@@ -11,10 +8,6 @@ func (p *Program) Answer(t *Thread, r *Resume) error {
 	if t.Head == nil {
 		return nil
 	}
-	return p.answer(t, r)
-}
-
-func (p *Program) answer(t *Thread, r *Resume) error {
 	if r.Scalar != nil {
 		return p.answerScalar(t, r)
 	}
@@ -50,7 +43,7 @@ func (p *Program) ambiguous(r *Record) error {
 	var ids []string
 	for _, e := range r.tasks.sorted() {
 		rec := e.rec
-		if rec.Done || rec.Handled {
+		if rec.over() {
 			continue
 		}
 		for _, q := range rec.Questions {
@@ -73,7 +66,7 @@ func (p *Program) give(t *Thread, a Answer) {
 	p.eachTask(t, t.Head, nil, func(_ int, rec *TaskRecord) bool {
 		for _, q := range rec.open() {
 			if q.ID == a.QuestionID {
-				rec.Answers = append(rec.Answers[:len(rec.Answers):len(rec.Answers)], a)
+				rec.Answers = append(slices.Clip(rec.Answers), a)
 				return false
 			}
 		}
@@ -124,10 +117,6 @@ func (p *Program) answerAgain(t *Thread, r *Resume) error {
 	return nil
 }
 
-// correctable reports whether an answer may come in another way than the question's own: an approval has its gate, and an
-// event is sent.
-func (q Question) correctable() bool { return q.forPeople() && q.Approval == nil }
-
 // correct gives answers by their questions' ids, in the place of earlier ones.
 func (p *Program) correct(t *Thread, byID map[string]Value, by string) {
 	p.eachTask(t, t.Head, nil, func(_ int, rec *TaskRecord) bool {
@@ -139,24 +128,103 @@ func (p *Program) correct(t *Thread, byID map[string]Value, by string) {
 			if at := slices.IndexFunc(rec.Answers, func(a Answer) bool { return a.QuestionID == q.ID }); at >= 0 {
 				rec.Answers = rec.Answers[:at]
 			}
-			rec.Answers = append(rec.Answers[:len(rec.Answers):len(rec.Answers)], Answer{QuestionID: q.ID, Value: value, By: by})
+			rec.Answers = append(slices.Clip(rec.Answers), Answer{QuestionID: q.ID, Value: value, By: by})
 		}
 		return true
 	})
 }
 
-// again is a record of which every task runs again, on another line, with what it has asked and was told.
-func (r *Record) again(branch string) *Record {
-	asked := r.branch()
-	if r.asked != nil {
-		asked = *r.asked
+// An update of the state from outside drops the tasks that were about to run, and with them what they asked. When the
+// same task asks again after the update, it is the same question to whoever was asked: an answer that was given meanwhile
+// counts. LangGraph gives such an answer to whoever asks first; here it is for the question that was open.
+
+// dropped are the open questions of a record's tasks that people can answer, and those dropped before that nobody asked
+// again.
+func (p *Program) dropped(t *Thread, r *Record, nodes []string) []droppedQuestion {
+	if r == nil {
+		return nil
 	}
-	c := r.Bare()
-	c.line, c.asked = &branch, &asked
-	for _, e := range r.tasks.sorted() {
-		if !strings.HasSuffix(e.path, handlerMark) {
-			c.tasks.put(e.path, &TaskRecord{Node: e.rec.Node, Questions: e.rec.Questions, Answers: e.rec.Answers, child: e.rec.child})
+	out := slices.Clone(r.dropped)
+	p.walk(t, visit{in: r, nodes: nodes}, func(at visit) bool {
+		switch {
+		case at.rec.over():
+		case at.inner != nil:
+			for _, d := range at.inner.dropped {
+				out = append(out, droppedQuestion{Path: slices.Concat(at.taskPath(), d.Path), Question: d.Question})
+			}
+		default:
+			for _, q := range at.rec.open() {
+				if q.correctable() {
+					out = append(out, droppedQuestion{Path: at.taskPath(), Question: q})
+				}
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// answerDropped answers a question that an update dropped: the one of that id, or with none the only one there is. It
+// reports whether there was one.
+func (p *Program) answerDropped(t *Thread, id string, a Answer) bool {
+	type found struct {
+		in *Record
+		droppedQuestion
+	}
+	var all []found
+	look := func(r *Record) {
+		for _, d := range r.dropped {
+			if id == "" || d.Question.ID == id {
+				all = append(all, found{r, d})
+			}
 		}
 	}
-	return c
+	look(t.Head)
+	p.walk(t, visit{in: t.Head}, func(at visit) bool {
+		if at.inner != nil && !at.rec.over() {
+			look(at.inner)
+		}
+		return true
+	})
+	if len(all) != 1 {
+		return false
+	}
+	a.QuestionID, a.Key, a.Ordinal = "", all[0].Question.Key, all[0].Question.Ordinal
+	r := all[0].in
+	r.early = append(slices.DeleteFunc(slices.Clone(r.early), func(e earlyAnswer) bool {
+		return slices.Equal(e.Path, all[0].Path) && e.Answer.For(&all[0].Question)
+	}), earlyAnswer{Path: all[0].Path, Answer: a})
+	return true
+}
+
+// Resume gives answers to a run whose superstep is still under way: the tasks that asked run again at once, beside
+// siblings that have not ended. Where the run has ended, Start continues it instead. Ids that no open question has
+// answer nothing.
+func (l *Loop) Resume(r *Resume) error {
+	if l.status != StatusRunning {
+		return nil
+	}
+	if err := l.prog.Answer(l.thread, r); err != nil {
+		return err
+	}
+	l.reopen()
+	return nil
+}
+
+// reopen runs the waiting tasks again that got an answer.
+func (l *Loop) reopen() {
+	for _, tr := range l.tasks {
+		switch {
+		case tr.child != nil:
+			tr.child.reopen()
+		case tr.ended && tr.err == nil && tr.parent == nil && l.prog.hasNews(l.thread, tr.rec, l.nodes):
+			tr.ended, tr.held = false, false
+			l.open++
+			if l.prog.nodes[tr.task.node].sub != nil {
+				l.continueChild(tr)
+				continue
+			}
+			l.handAgain(tr)
+		}
+	}
 }

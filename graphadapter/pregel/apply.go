@@ -116,7 +116,7 @@ func (p *Program) writes(out []channelWrite, at int, c *Command, routes []Target
 // apply runs one superstep's writes on a copy of c: section 3 of the semantics. parts must be in apply order. When it
 // fails nothing was applied.
 func (p *Program) apply(c *Checkpoint, parts []applied) (*Checkpoint, error) {
-	return p.applyParts(c, parts, false)
+	return p.applyAs(asSuperstep, c, parts)
 }
 
 // writtenBy completes the error of a channel with the nodes that wrote it, in apply order: each once.
@@ -136,13 +136,19 @@ func (p *Program) writtenBy(err error, parts []applied, channel int) error {
 	return err
 }
 
-// preview is apply as a snapshot of pending writes sees it: nothing counts as updated, so channels that live for one
-// superstep are empty again (LangGraph's read-only apply).
-func (p *Program) preview(c *Checkpoint, parts []applied) (*Checkpoint, error) {
-	return p.applyParts(c, parts, true)
-}
+// applying says how writes are applied.
+type applying int
 
-func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Checkpoint, error) {
+const (
+	asSuperstep applying = iota
+	// asPreview is how a snapshot sees pending writes: nothing counts as updated, so channels that live for one superstep are
+	// empty again (LangGraph's read-only apply).
+	asPreview
+	// asEdit is for an update from outside: a superstep goes by, though no node has run or seen its triggers.
+	asEdit
+)
+
+func (p *Program) applyAs(how applying, c *Checkpoint, parts []applied) (*Checkpoint, error) {
 	n := c.next()
 	ran := p.ran(parts)
 	n.ran = ran
@@ -153,10 +159,7 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 	version := c.top + 1
 	p.consume(n, led, version)
 	var few [fewChannels]bool
-	updated := few[:]
-	if len(p.channels) > fewChannels {
-		updated = make([]bool, len(p.channels))
-	}
+	updated := flags(&few, len(p.channels))
 	var room grouping
 	channels, updates := p.group(parts, &room)
 	for _, c := range channels {
@@ -166,15 +169,23 @@ func (p *Program) applyParts(c *Checkpoint, parts []applied, readOnly bool) (*Ch
 		}
 		p.touch(n, c.channel, changed, version, updated)
 	}
-	if readOnly {
+	if how == asPreview {
 		clear(updated)
 	}
-	if len(ran) > 0 {
+	if len(ran) > 0 || how == asEdit {
 		p.pass(n, version, updated)
 		p.finish(n, version, updated)
 	}
 	n.updated, n.hasUpdated = marked(updated), true
 	return n, nil
+}
+
+// flags returns n flags that are false, in room when that suffices.
+func flags(room *[fewChannels]bool, n int) []bool {
+	if n > len(room) {
+		return make([]bool, n)
+	}
+	return room[:n]
 }
 
 // marked returns the places that are true, in order.
@@ -199,10 +210,7 @@ func marked(all []bool) []int {
 func (p *Program) ran(parts []applied) []int {
 	var out []int
 	var few [fewChannels]bool
-	marked := few[:]
-	if len(p.nodes) > fewChannels {
-		marked = make([]bool, len(p.nodes))
-	}
+	marked := flags(&few, len(p.nodes))
 	for _, part := range parts {
 		if part.node >= 0 && !marked[part.node] {
 			marked[part.node] = true
@@ -212,9 +220,9 @@ func (p *Program) ran(parts []applied) []int {
 	return out
 }
 
-// triggeredBy are those of the nodes that ran to which their triggers led. By the rules of version 1 they are all.
+// triggeredBy are those of the nodes that ran to which their triggers led.
 func (p *Program) triggeredBy(parts []applied, ran []int) []int {
-	if p.Spec.Version == 1 || !slices.ContainsFunc(parts, func(part applied) bool { return part.sent }) {
+	if !slices.ContainsFunc(parts, func(part applied) bool { return part.sent }) {
 		return ran
 	}
 	return p.ran(slices.DeleteFunc(slices.Clone(parts), func(part applied) bool { return part.sent }))
@@ -273,22 +281,4 @@ func (p *Program) finish(c *Checkpoint, version int64, updated []bool) {
 	for ch := range p.channels {
 		p.touch(c, ch, p.channels[ch].finish(&c.cells[ch]), version, updated)
 	}
-}
-
-// inOrder returns a superstep's tasks sorted for applying. A handler takes the place of the task that failed.
-func (p *Program) inOrder(tasks []*taskRun) []*taskRun {
-	byOrder := func(a, b *taskRun) int { return p.less(a.place(), b.place()) }
-	if slices.IsSortedFunc(tasks, byOrder) {
-		return tasks
-	}
-	sorted := slices.Clone(tasks)
-	slices.SortStableFunc(sorted, byOrder)
-	return sorted
-}
-
-func (tr *taskRun) place() *Task {
-	if tr.of != nil {
-		return tr.of.task
-	}
-	return tr.task
 }

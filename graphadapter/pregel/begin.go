@@ -6,6 +6,46 @@ import (
 	"slices"
 )
 
+// Input starts or continues a run of a thread. Exactly one of its forms is used: a Value is new input (it abandons open
+// questions, as in LangGraph), a Resume or Control continues, and the zero Input continues without anything new.
+type Input struct {
+	// Value is new input: a JSON object of the graph's input channels. The empty object is input too.
+	Value Value `json:"value,omitempty"`
+	// Resume answers open questions.
+	Resume *Resume `json:"resume,omitempty"`
+	// Control writes and routes from outside; it adds to what the thread was about to do.
+	Control *Command `json:"control,omitempty"`
+}
+
+// Resume answers questions: one Scalar, or values by question id (any subset; unknown ids answer nothing). A Scalar
+// follows LangGraph's rule, which lets it through while one task of the root waits; give ids where it matters.
+type Resume struct {
+	Scalar Value            `json:"scalar,omitempty"`
+	ByID   map[string]Value `json:"by_id,omitempty"`
+	By     string           `json:"by,omitempty"`
+	// Answers are values by question id with who gave each.
+	Answers []Answer `json:"answers,omitempty"`
+	// AskAgain runs every waiting task again, answered or not, as LangGraph does; without it a task whose questions
+	// got no answer goes on waiting and costs nothing.
+	AskAgain bool `json:"ask_again,omitempty"`
+}
+
+// Options bound one run.
+type Options struct {
+	// RecursionLimit is LangGraph's: a run of fresh input may execute that many supersteps and fails at the next; it
+	// must be at least 1. A chain of N nodes needs N+1.
+	RecursionLimit int `json:"recursion_limit"`
+	// InterruptBefore and InterruptAfter replace the Spec's breakpoints when not nil.
+	InterruptBefore []string `json:"interrupt_before,omitzero"`
+	InterruptAfter  []string `json:"interrupt_after,omitzero"`
+	// Branch makes a replay begin with a checkpoint of its own in any case. LangGraph makes none at a checkpoint of an
+	// update or a fork; what such a replay asks before its next checkpoint can be answered only there.
+	Branch bool `json:"branch,omitempty"`
+	// Namespace is that of the run's root graph; "" except for a graph called from a node's code, whose tasks must not
+	// have the names of its caller's.
+	Namespace string `json:"-"`
+}
+
 // begin takes in what a run starts with: section 5.2 of the semantics. resuming is what a parent tells its subgraph.
 func (l *Loop) begin(in Input, resuming *bool) error {
 	if l.rec == nil {
@@ -74,10 +114,7 @@ func (l *Loop) follow() {
 	if branch == l.rec.branch() {
 		return
 	}
-	asked := l.rec.branch()
-	if l.rec.asked != nil {
-		asked = *l.rec.asked
-	}
+	asked := l.rec.askedBranch()
 	l.rec = l.rec.clone()
 	l.rec.line, l.rec.asked = &branch, &asked
 	l.keep(l.rec)
@@ -87,32 +124,17 @@ func (l *Loop) follow() {
 // takeControl applies a command with those that wait on the loaded checkpoint already. The command joins them, unless a
 // checkpoint is made of it at once: an earlier one stays as it was. It is refused when it conflicts with those before it.
 func (l *Loop) takeControl(c *Command, forks bool) error {
-	before := l.rec.control
-	if c != nil && !controlIsEmpty(c) {
+	before, err := l.rec.control, error(nil)
+	if c != nil && (len(c.Update) > 0 || len(c.Goto) > 0) {
 		l.rec.control = append(slices.Clone(before), *c)
+		err = l.applyCommands(l.rec.control)
+	} else {
+		err = l.applyControl()
 	}
-	apply := l.applyControl
-	if len(l.rec.control) > len(before) {
-		apply = l.addControl
-	}
-	err := apply()
 	if err != nil || forks {
 		l.rec.control = before
 	}
 	return err
-}
-
-func controlIsEmpty(c *Command) bool { return len(c.Update) == 0 && len(c.Goto) == 0 }
-
-// loaded is a checkpoint as a run finds it: untracked channels do not outlive the run that wrote them.
-func (p *Program) loaded(c *Checkpoint) *Checkpoint {
-	n := c.next()
-	for i := range p.state {
-		if p.channels[i].rule == ruleUntracked {
-			n.cells[i] = cell{}
-		}
-	}
-	return n
 }
 
 // forgetUntracked drops what finished tasks of an earlier run wrote to untracked channels.
@@ -127,13 +149,12 @@ func (p *Program) forgetUntracked(r *Record) {
 	}
 }
 
-// applyControl applies the control writes that wait on the loaded checkpoint, as those of one superstep. They clear nothing.
-// Those that conflict were taken by the rules of version 1, one after the other, and still count so.
+// applyControl applies the commands that wait on the loaded checkpoint, as the writes of one superstep. They clear nothing.
+// Commands that have come to conflict, because the graph's channels are others by now, count one after the other.
 func (l *Loop) applyControl() error {
-	if l.prog.Spec.Version > 1 {
-		if err := l.applyCommands(l.rec.control); err == nil || len(l.rec.control) == 1 {
-			return err
-		}
+	err := l.applyCommands(l.rec.control)
+	if err == nil || len(l.rec.control) == 1 {
+		return err
 	}
 	for i := range l.rec.control {
 		if err := l.applyCommands(l.rec.control[i : i+1]); err != nil {
@@ -141,14 +162,6 @@ func (l *Loop) applyControl() error {
 		}
 	}
 	return nil
-}
-
-// addControl is applyControl of which the last is new: it is refused when it conflicts with those before it.
-func (l *Loop) addControl() error {
-	if l.prog.Spec.Version == 1 {
-		return l.applyControl()
-	}
-	return l.applyCommands(l.rec.control)
 }
 
 func (l *Loop) applyCommands(commands []Command) error {
@@ -202,13 +215,11 @@ func (l *Loop) fork() {
 	ran := l.rec.tasks.len() > 0
 	l.rec = &Record{Checkpoint: l.rec.Checkpoint, control: l.rec.control, memory: l.rec.memory}
 	if ran { // and must not be taken for what runs now
-		l.rec.line = pointer(l.thread.newBranch())
+		l.rec.line = new(l.thread.newBranch())
 		l.work.Branch = *l.rec.line
 	}
 	l.keep(l.rec)
 }
-
-func pointer(text string) *string { return &text }
 
 // takeInput puts new input into the input channel and discards what the thread was about to do.
 func (l *Loop) takeInput(value Value) error {

@@ -5,7 +5,17 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
-	"strconv"
+)
+
+// Source says what made a checkpoint.
+type Source string
+
+// The checkpoint sources are LangGraph's.
+const (
+	SourceInput  Source = "input"
+	SourceLoop   Source = "loop"
+	SourceUpdate Source = "update"
+	SourceFork   Source = "fork"
 )
 
 // Checkpoint is a thread's state between two supersteps. It is immutable: applying a superstep makes another one that
@@ -82,6 +92,12 @@ func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
 	return out
 }
 
+// StateOf returns the channels that have a value in a checkpoint.
+func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, nil) }
+
+// OutputOf returns the output channels that have a value in a checkpoint.
+func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
+
 // A checkpoint's id is a prefix and the first digits of its digest.
 const (
 	idPrefix = "c-"
@@ -124,11 +140,20 @@ func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, s
 	c.Parent, c.Source, c.Step, c.Seq = parent.ID, source, step, seq
 }
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // WithParent returns the checkpoint with another parent: a run that stores only its end joins it to where it began.
 func (c *Checkpoint) WithParent(id string) *Checkpoint {
 	n := *c
 	n.Parent = id
 	return &n
+}
+
+// loaded is a checkpoint as a run finds it: untracked channels do not outlive the run that wrote them.
+func (p *Program) loaded(c *Checkpoint) *Checkpoint {
+	n := c.next()
+	for i := range p.state {
+		if p.channels[i].rule == ruleUntracked {
+			n.cells[i] = cell{}
+		}
+	}
+	return n
 }

@@ -96,7 +96,7 @@ func (l *Loop) yielded(tr *taskRun, claim string) error {
 		if err := l.thread.claimable(claim); err != nil {
 			return err
 		}
-		tr.rec.Claims = append(tr.rec.Claims[:len(tr.rec.Claims):len(tr.rec.Claims)], claim)
+		tr.rec.Claims = append(slices.Clip(tr.rec.Claims), claim)
 	}
 	tr.running = false
 	l.handAgain(tr)

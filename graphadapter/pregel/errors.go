@@ -1,6 +1,7 @@
 package pregel
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -15,7 +16,7 @@ type InvalidUpdateError struct {
 	Code    string
 	Message string
 	// Cause is what the reducer said, when it was one.
-	Cause error
+	Cause error `json:"-"`
 }
 
 func (e *InvalidUpdateError) Error() string {
@@ -155,4 +156,86 @@ type UnknownReducerError struct{ Graph, Channel, Reducer string }
 func (e *UnknownReducerError) Error() string {
 	return fmt.Sprintf("graph %q: channel %q needs the reducer %q, which this worker does not have: "+
 		"deploy a worker that registers it", e.Graph, e.Channel, e.Reducer)
+}
+
+// AsNodeError turns an error that ended a task into data, keeping the name of the engine's own kinds.
+func AsNodeError(graph, node string, err error) *NodeError {
+	var already *NodeError
+	if errors.As(err, &already) {
+		return already
+	}
+	kind := "Error"
+	var named interface {
+		error
+		ErrorType() string
+	}
+	if errors.As(err, &named) {
+		kind = named.ErrorType()
+	}
+	return &NodeError{Type: kind, Message: err.Error(), Graph: graph, Node: node}
+}
+
+// cancelled reports whether err says that a task was stopped from outside.
+func cancelled(err error) bool {
+	failure, ok := err.(*NodeError)
+	return ok && failure.Type == CancelledType
+}
+
+// errorJSON is an error of a suspended loop. One of the fields is set: Text when the error is none of the engine's kinds.
+type errorJSON struct {
+	Node      *NodeError          `json:"node,omitempty"`
+	Update    *InvalidUpdateError `json:"update,omitempty"`
+	Cause     *string             `json:"cause,omitempty"` // of Update
+	Recursion *RecursionError     `json:"recursion,omitempty"`
+	Input     *EmptyInputError    `json:"input,omitempty"`
+	Parent    *ParentCommandError `json:"parent,omitempty"`
+	Drained   *DrainedError       `json:"drained,omitempty"`
+	Text      string              `json:"text,omitempty"`
+}
+
+func errorOut(err error) *errorJSON {
+	switch err := err.(type) {
+	case nil:
+		return nil
+	case *NodeError:
+		return &errorJSON{Node: err}
+	case *InvalidUpdateError:
+		out := &errorJSON{Update: err}
+		if err.Cause != nil {
+			out.Cause = new(err.Cause.Error())
+		}
+		return out
+	case *RecursionError:
+		return &errorJSON{Recursion: err}
+	case *EmptyInputError:
+		return &errorJSON{Input: err}
+	case *ParentCommandError:
+		return &errorJSON{Parent: err}
+	case *DrainedError:
+		return &errorJSON{Drained: err}
+	}
+	return &errorJSON{Text: err.Error()}
+}
+
+func errorIn(in *errorJSON) error {
+	switch {
+	case in == nil:
+		return nil
+	case in.Node != nil:
+		return in.Node
+	case in.Update != nil:
+		if in.Cause != nil {
+			in.Update.Cause = errors.New(*in.Cause)
+		}
+		return in.Update
+	case in.Recursion != nil:
+		return in.Recursion
+	case in.Input != nil:
+		return in.Input
+	case in.Parent != nil:
+		return in.Parent
+	case in.Drained != nil:
+		return in.Drained
+	}
+	return errors.New(in.Text)
 }

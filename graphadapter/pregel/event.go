@@ -62,3 +62,47 @@ type Planned struct {
 
 // Observer is told what happens in a run, in order, on the goroutine that drives the loop. It must not call back.
 type Observer func(Event)
+
+func (l *Loop) values(c *Checkpoint) {
+	l.shown, l.output = c, nil
+	if l.observe != nil {
+		prog := l.prog
+		l.emit(Event{Kind: EventValues, Values: func() map[string]Value { return prog.OutputOf(c) }})
+	}
+}
+
+// taskEvent reports a task with its record's writes.
+func (l *Loop) taskEvent(kind EventKind, tr *taskRun) {
+	if l.observe == nil {
+		return
+	}
+	e := Event{Kind: kind, Task: tr.task}
+	if kind != EventTaskStart {
+		e.Writes = tr.rec.Update
+	}
+	l.emit(e)
+}
+
+// tickEvent reports what is about to run.
+func (l *Loop) tickEvent(planned []*Task) {
+	if l.observe == nil {
+		return
+	}
+	ahead := make([]Planned, len(planned))
+	for i, t := range planned {
+		ahead[i].Task = t
+		if known, ok := l.rec.tasks.of(t.Path); ok {
+			ahead[i].Known = *known
+		}
+	}
+	l.emit(Event{Kind: EventTick, Checkpoint: l.rec, Work: l.work, Planned: ahead})
+}
+
+// emit tells the observer; the hidden entry is no news to anyone.
+func (l *Loop) emit(e Event) {
+	if l.observe == nil || e.Task != nil && e.Task.node == 0 {
+		return
+	}
+	e.Namespace, e.Nodes, e.Step = l.namespace, l.nodes, l.step
+	l.observe(e)
+}

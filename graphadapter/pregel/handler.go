@@ -2,10 +2,6 @@ package pregel
 
 import "slices"
 
-// handlerMark ends the path of an error handler's task, behind the failed task's own path. No node's name and no Send's
-// place in its path has it.
-const handlerMark = ":handler"
-
 // failed ends a task that has failed for good. When its node has an error handler, the failure goes on record and the
 // handler takes over in the same superstep; the node does not run again. What was stopped from outside did not fail.
 // (Section 7.4 of the semantics.)
@@ -22,12 +18,6 @@ func (l *Loop) failed(tr *taskRun, err error) {
 		l.open++
 		l.start(h)
 	}
-}
-
-// cancelled reports whether err says that a task was stopped from outside.
-func cancelled(err error) bool {
-	failure, ok := err.(*NodeError)
-	return ok && failure.Type == CancelledType
 }
 
 // addHandler adds the task that handles a failed one: with the failed task's input, and a record of its own.

@@ -1,5 +1,33 @@
 package pregel
 
+import "slices"
+
+// Snapshot is a thread's state at one checkpoint, as people and programs see it.
+type Snapshot struct {
+	// Checkpoint is the checkpoint's id, "" for a thread without one; Parent is the one it came from.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	Parent     string `json:"parent,omitempty"`
+	Source     Source `json:"source,omitempty"`
+	Step       int    `json:"step"`
+	// Values are the channels that have a value; of the newest checkpoint with the finished tasks' writes applied.
+	Values map[string]Value `json:"values"`
+	// Next are the nodes still to run: those that have not begun, wait for an answer, or failed.
+	Next  []string       `json:"next"`
+	Tasks []TaskSnapshot `json:"tasks"`
+}
+
+// TaskSnapshot is one task that a checkpoint leads to.
+type TaskSnapshot struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	Done bool   `json:"done,omitempty"`
+	// Questions are what it asked when it last ran: none of a finished task in the newest state.
+	Questions []Question `json:"questions,omitempty"`
+	Error     *NodeError `json:"error,omitempty"`
+	// State is the subgraph's own state, while the task has one.
+	State *Snapshot `json:"state,omitempty"`
+}
+
 // Snapshot shows a record. newest says that it is the thread's newest and was not asked for by its id: then the
 // finished tasks' writes are shown too, and finished tasks are neither in Next nor list what they once asked. Otherwise
 // it tells of the superstep: all its tasks, with all that they asked. (Section 10.1 of the semantics.) It fails with
@@ -31,7 +59,7 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
 	for _, tr := range p.known(r, planned) {
 		rec := tr.rec
-		if newest && !rec.Done && !rec.Handled || !newest && tr.of == nil {
+		if newest && !rec.over() || !newest && tr.of == nil {
 			out.Next = append(out.Next, tr.task.Node)
 		}
 		task := TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error,
@@ -45,7 +73,7 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	shown := l.work
 	if parts := l.parts(); len(parts) > 0 {
 		var err error
-		if shown, err = p.preview(l.work, parts); err != nil {
+		if shown, err = p.applyAs(asPreview, l.work, parts); err != nil {
 			return nil, err
 		}
 	}
@@ -60,23 +88,11 @@ func (p *Program) inner(t *Thread, rec *TaskRecord, newest bool, nodes []string)
 	if sub == nil || sub.Spec.Memory == MemoryNone {
 		return nil
 	}
-	state, err := sub.snapshot(t, child, newest, append(nodes[:len(nodes):len(nodes)], rec.Node))
+	state, err := sub.snapshot(t, child, newest, append(slices.Clip(nodes), rec.Node))
 	if err != nil {
 		return nil
 	}
 	return state
-}
-
-// tracked is a finished task's record without writes to untracked channels: those are in no checkpoint.
-func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
-	kept := *rec
-	kept.Update = nil
-	for _, w := range rec.Update {
-		if at, ok := p.index[w.Channel]; ok && (at >= p.state || p.channels[at].rule != ruleUntracked) {
-			kept.Update = append(kept.Update, w)
-		}
-	}
-	return &kept
 }
 
 // Output returns the output channels of a thread's newest checkpoint; nil before the first.
@@ -86,12 +102,6 @@ func (p *Program) Output(t *Thread) map[string]Value {
 	}
 	return p.values(t.Head.Checkpoint, p.outputs)
 }
-
-// StateOf returns the channels that have a value in a checkpoint.
-func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, nil) }
-
-// OutputOf returns the output channels that have a value in a checkpoint.
-func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
 
 // Made returns the nodes whose writes made a record's checkpoint, and the state channels that were written. It is known
 // in the process that made it; a stored checkpoint has forgotten it. A fork was made by nobody, an update from outside by
@@ -131,16 +141,4 @@ func (p *Program) Next(r *Record) []string {
 		}
 	}
 	return next
-}
-
-// TaskQueue returns the task queue that a task's node is pinned to, "" for the run's own.
-func (p *Program) TaskQueue(t *Task) string {
-	sub, ok := p.Subgraph(t.Graph)
-	if !ok {
-		return ""
-	}
-	if spec, ok := sub.Spec.node(t.Node); ok {
-		return spec.TaskQueue
-	}
-	return ""
 }

@@ -1,5 +1,7 @@
 package pregel
 
+import "slices"
+
 // Status is where a [Loop] stands.
 type Status int
 
@@ -74,7 +76,7 @@ func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, obs
 	l.askAgain = in.Resume == nil || in.Resume.AskAgain || passed
 	l.replaying = replay && in.Resume == nil
 	if in.Resume != nil && thread.Head != nil {
-		answer := p.answer
+		answer := p.Answer
 		if passed {
 			answer = p.answerAgain
 		}
@@ -172,4 +174,36 @@ func (l *Loop) settle() {
 		l.outer.finishChild(l.within)
 		l.outer.settle()
 	}
+}
+
+// PutBack takes back tasks that Ready handed out and nobody has started. They are handed out again by the next Ready,
+// before any others and in the order given. Tasks that have come back already, and those of other loops, are left out.
+func (l *Loop) PutBack(tasks ...*Task) {
+	var put []*Task
+	for _, t := range tasks {
+		if t.run != nil && t.run.taken && t.loop.root == l.root {
+			t.run.taken = false
+			put = append(put, t)
+		}
+	}
+	l.root.away -= len(put)
+	l.root.queue = append(put, l.root.queue...)
+}
+
+// back notes that the outcome of a task is here.
+func (l *Loop) back(t *Task) {
+	if t.run.taken {
+		t.run.taken = false
+		l.away--
+		return
+	}
+	l.queue = slices.DeleteFunc(l.queue, func(queued *Task) bool { return queued == t })
+}
+
+// Quiet reports whether nothing that was handed out is under way: every such task has come back, or was put back.
+func (l *Loop) Quiet() bool { return l.root.away == 0 }
+
+// IsOnly reports whether the task has been handed out and no other is under way or waits to be.
+func (l *Loop) IsOnly(t *Task) bool {
+	return t.run != nil && t.run.taken && l.root.away == 1 && len(l.root.queue) == 0
 }

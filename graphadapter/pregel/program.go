@@ -259,12 +259,63 @@ func (p *Program) Subgraph(path []string) (*Program, bool) {
 	return p, true
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	//workflowcheck:ignore The keys are sorted before anyone sees them.
-	for k := range m {
-		keys = append(keys, k)
+// breakpoints is a compiled interrupt list.
+type breakpoints struct {
+	all   bool
+	some  bool // it holds anything at all
+	nodes []bool
+}
+
+func (p *Program) breakpoints(names []string) breakpoints {
+	b := breakpoints{some: len(names) > 0, nodes: make([]bool, len(p.nodes))}
+	for _, name := range names {
+		if name == All {
+			b.all = true
+			continue
+		}
+		if at, ok := p.nodeAt[name]; ok && !p.nodes[at].handles() {
+			b.nodes[at] = true
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	return b
+}
+
+// hit reports whether a breakpoint holds one of the tasks. [All] leaves out the entry, which no user wrote. Error handlers
+// are in no list; they stop with the node whose failure they handle.
+func (b breakpoints) hit(tasks []*Task) bool {
+	for _, t := range tasks {
+		if b.nodes[t.node] || b.all && t.node != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// memoryKey names a remembering subgraph: the nodes that lead to it, whatever the superstep.
+func memoryKey(nodes []string, node string) string {
+	return strings.Join(append(slices.Clip(nodes), node), "|")
+}
+
+// byMemoryKey returns the subgraph that a memory key names.
+func (p *Program) byMemoryKey(key string) (*Program, bool) {
+	for _, name := range strings.Split(key, "|") {
+		at, ok := p.nodeAt[name]
+		if !ok || p.nodes[at].sub == nil {
+			return nil, false
+		}
+		p = p.nodes[at].sub
+	}
+	return p, true
+}
+
+// TaskQueue returns the task queue that a task's node is pinned to, "" for the run's own.
+func (p *Program) TaskQueue(t *Task) string {
+	sub, ok := p.Subgraph(t.Graph)
+	if !ok {
+		return ""
+	}
+	if at, ok := sub.nodeAt[t.Node]; ok && at > 0 {
+		return sub.nodes[at].spec.TaskQueue
+	}
+	return ""
 }

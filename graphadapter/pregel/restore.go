@@ -171,7 +171,7 @@ func (l *Loop) runIn(tr *taskRun, run *runJSON) error {
 	switch {
 	case run.Ended:
 		return nil
-	case tr.rec.Done || tr.rec.Handled:
+	case tr.rec.over():
 		return fmt.Errorf("it runs, and is finished")
 	case run.Child != nil && n.sub == nil:
 		return fmt.Errorf("it is no subgraph, and runs as one")
@@ -207,7 +207,7 @@ func (l *Loop) readyIn(tr *taskRun, run *runJSON, n *node) error {
 	}
 	if run.Unseen > 0 {
 		seen := tr.rec.Answers[:len(tr.rec.Answers)-run.Unseen]
-		tr.task.Answers = append(seen[:len(seen):len(seen)], l.pool...)
+		tr.task.Answers = append(slices.Clip(seen), l.pool...)
 	}
 	tr.running = true
 	return nil

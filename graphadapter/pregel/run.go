@@ -1,5 +1,7 @@
 package pregel
 
+import "slices"
+
 // taskRun is one task of the current superstep.
 type taskRun struct {
 	task     *Task
@@ -152,7 +154,7 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	}
 	l.root.disown(tr)
 	l.ended(tr, o)
-	if tr.rec.Done || tr.rec.Handled {
+	if tr.rec.over() {
 		tr.rec.Claims, tr.rec.Inner = nil, nil // it never runs again
 	}
 	if o.Error == nil && tr.missed(o.Questions) {
@@ -165,12 +167,9 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 // missed reports whether one of these questions was answered while the task ran, which it could not see: it had been
 // asked when the task ran before.
 func (tr *taskRun) missed(questions []Question) bool {
-	for _, q := range questions {
-		if answered(tr.rec.Answers, q.ID) && !answered(tr.task.Answers, q.ID) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(questions, func(q Question) bool {
+		return answered(tr.rec.Answers, q.ID) && !answered(tr.task.Answers, q.ID)
+	})
 }
 
 // keepLedger keeps a task's ledger where the task finds it when it runs again.
@@ -242,5 +241,45 @@ func (l *Loop) answers(rec *TaskRecord) []Answer {
 	if len(l.pool) == 0 {
 		return rec.Answers
 	}
-	return append(rec.Answers[:len(rec.Answers):len(rec.Answers)], l.pool...)
+	return append(slices.Clip(rec.Answers), l.pool...)
+}
+
+// takeEarly gives a task the answers that were given before it asks. What it asks from now on is asked, not dropped.
+func (l *Loop) takeEarly(tr *taskRun) {
+	path := []string{tr.task.Path}
+	for at := l; at != nil; at = at.outer {
+		if len(at.rec.dropped) > 0 {
+			at.rec.dropped = slices.DeleteFunc(slices.Clone(at.rec.dropped), func(d droppedQuestion) bool { return slices.Equal(d.Path, path) })
+		}
+		for i := 0; i < len(at.rec.early); {
+			e := at.rec.early[i]
+			if !slices.Equal(e.Path, path) {
+				i++
+				continue
+			}
+			tr.rec.Answers = append(slices.Clip(tr.rec.Answers), e.Answer)
+			at.rec.early = slices.Delete(slices.Clone(at.rec.early), i, i+1)
+		}
+		if at.within != nil {
+			path = slices.Concat([]string{at.within.task.Path}, path)
+		}
+	}
+}
+
+// inOrder returns a superstep's tasks sorted for applying. A handler takes the place of the task that failed.
+func (p *Program) inOrder(tasks []*taskRun) []*taskRun {
+	byOrder := func(a, b *taskRun) int { return p.less(a.place(), b.place()) }
+	if slices.IsSortedFunc(tasks, byOrder) {
+		return tasks
+	}
+	sorted := slices.Clone(tasks)
+	slices.SortStableFunc(sorted, byOrder)
+	return sorted
+}
+
+func (tr *taskRun) place() *Task {
+	if tr.of != nil {
+		return tr.of.task
+	}
+	return tr.task
 }

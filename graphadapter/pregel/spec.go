@@ -2,10 +2,6 @@ package pregel
 
 // SpecVersion is the version that this engine writes: of the Spec's format, and of the rules that its runs follow. An engine
 // refuses a Spec of a newer version with [SpecVersionError]; it never guesses.
-//
-// By the rules of version 1, which runs that began so keep, writes that conflict are found only when their superstep ends,
-// not beside an open question; commands that wait on one checkpoint are applied one after the other; and a task that was
-// made by a Send counts as if its node's triggers had led to it. LangGraph does none of this.
 const SpecVersion = 2
 
 // The reserved node names of a graph's entry and exit. They are LangGraph's own strings and visible in stored data.
@@ -135,16 +131,6 @@ type Branch struct {
 	Targets []string `json:"targets,omitempty"`
 }
 
-// node returns the declared node of that name.
-func (s *Spec) node(name string) (*NodeSpec, bool) {
-	for i := range s.Nodes {
-		if s.Nodes[i].Name == name {
-			return &s.Nodes[i], true
-		}
-	}
-	return nil, false
-}
-
 // BranchesOf returns the branches of a node in their order.
 func (s *Spec) BranchesOf(node string) []Branch {
 	var out []Branch
@@ -170,4 +156,28 @@ func (s *Spec) HasOwnReducers() bool {
 		}
 	}
 	return false
+}
+
+// The channels of a graph that is one function.
+const (
+	FunctionInput    = "input"    // of the run; gone once the function has ended
+	FunctionOutput   = "output"   // what the function returned last
+	FunctionPrevious = "previous" // what it keeps for the thread's next run
+)
+
+// FunctionSpec returns the Spec of a graph that is one function, its only node (section 11 of the semantics). Where other
+// graphs take and show objects of channels, this one's input and the values of an update are any JSON except null: the
+// function's argument, and what it is to have returned and kept.
+func FunctionSpec(name string, node NodeSpec) *Spec {
+	node.Reads = []string{FunctionInput, FunctionPrevious}
+	return &Spec{Version: SpecVersion, Name: name, Function: true,
+		Channels: []ChannelSpec{{Name: FunctionInput, Kind: KindEphemeral}, {Name: FunctionOutput, Kind: KindLast},
+			{Name: FunctionPrevious, Kind: KindLast}},
+		Nodes: []NodeSpec{node}, Edges: []Edge{{From: Start, To: node.Name}},
+		Input: []string{FunctionInput}, Output: []string{FunctionOutput}}
+}
+
+// FunctionWrites are the writes of a function that returned and keeps these.
+func FunctionWrites(output, kept Value) []Write {
+	return []Write{{Channel: FunctionOutput, Value: output}, {Channel: FunctionPrevious, Value: kept}}
 }

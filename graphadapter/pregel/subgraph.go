@@ -1,8 +1,9 @@
 package pregel
 
 import (
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // startChild runs a subgraph's task as a nested loop.
@@ -35,8 +36,8 @@ func (l *Loop) nested(tr *taskRun) *Loop {
 		prog: n.sub, thread: l.thread, observe: l.observe, root: l.root, before: n.sub.before, after: n.sub.after,
 		opts:      Options{RecursionLimit: l.opts.RecursionLimit},
 		namespace: childNamespace(tr.task), outer: l, within: tr,
-		graph: append(l.graph[:len(l.graph):len(l.graph)], n.spec.Subgraph),
-		nodes: append(l.nodes[:len(l.nodes):len(l.nodes)], tr.task.Node),
+		graph: append(slices.Clip(l.graph), n.spec.Subgraph),
+		nodes: append(slices.Clip(l.nodes), tr.task.Node),
 	}
 	tr.child.forgets = l.forgets
 	if l.forgets == nil && n.sub.Spec.Memory == MemoryNone {
@@ -61,15 +62,7 @@ func (l *Loop) memoryTwice(tr *taskRun, memory string) error {
 // the memory is, the two ways to it part at two such tasks. Which of them comes to the memory, and when, is not asked:
 // that is not known when the tasks start, and the order in which outcomes arrive must not decide what is refused.
 func (l *Loop) runsTwice(tr *taskRun) bool {
-	for _, other := range l.tasks {
-		if other == tr {
-			return false
-		}
-		if other.task.node == tr.task.node {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.tasks[:tr.at], func(other *taskRun) bool { return other.task.node == tr.task.node })
 }
 
 // attach says what a child goes on from, by how long the subgraph remembers.
@@ -97,32 +90,6 @@ func (l *Loop) home(child *Loop, tr *taskRun) *Record {
 	return tr.rec.child
 }
 
-// gathered are a task's answers and those of the tasks within it.
-func (p *Program) gathered(t *Thread, rec *TaskRecord, nodes []string) []Answer {
-	answers := rec.Answers[:len(rec.Answers):len(rec.Answers)]
-	sub, child := p.childOf(t, rec, nodes)
-	if child == nil {
-		return answers
-	}
-	sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), func(_ int, inner *TaskRecord) bool {
-		for _, a := range inner.Answers {
-			if !answered(answers, a.QuestionID) {
-				answers = append(answers, a)
-			}
-		}
-		return true
-	})
-	return answers
-}
-
-func childNamespace(t *Task) string {
-	ns := itoa(t.Step) + "/" + t.Path
-	if t.Namespace != "" {
-		ns = t.Namespace + "|" + ns
-	}
-	return ns
-}
-
 // finishChild takes in a nested loop that has ended.
 func (l *Loop) finishChild(tr *taskRun) {
 	child := tr.child
@@ -145,19 +112,6 @@ func (l *Loop) finishChild(tr *taskRun) {
 	case StatusDone:
 		l.childDone(tr, Command{Update: child.outputWrites()})
 	}
-}
-
-// openWithin are the open questions of a subgraph's task.
-func (p *Program) openWithin(t *Thread, rec *TaskRecord, nodes []string) []Question {
-	sub, child := p.childOf(t, rec, nodes)
-	if child == nil {
-		return nil
-	}
-	var out []Question
-	for _, q := range sub.openQuestions(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node)) {
-		out = append(out, q.Question)
-	}
-	return out
 }
 
 // childWaits reports whether a subgraph's task asked, and got no answer since.
@@ -241,38 +195,30 @@ func (l *Loop) outputWrites() []Write {
 	return out
 }
 
-// AsNodeError turns an error that ended a task into data, keeping the name of the engine's own kinds.
-func AsNodeError(graph, node string, err error) *NodeError {
-	var already *NodeError
-	if errors.As(err, &already) {
-		return already
-	}
-	kind := "Error"
-	var named interface {
-		error
-		ErrorType() string
-	}
-	if errors.As(err, &named) {
-		kind = named.ErrorType()
-	}
-	return &NodeError{Type: kind, Message: err.Error(), Graph: graph, Node: node}
-}
-
-// encodeObject writes values as one JSON object, keys in order.
-func encodeObject(values map[string]Value) Value {
-	size := 2
-	keys := sortedKeys(values)
-	for _, k := range keys {
-		size += len(k) + len(values[k]) + 4
-	}
-	out := append(make(Value, 0, size), '{')
-	for i, k := range keys {
-		if i > 0 {
-			out = append(out, ',')
+// CheckFromWithin refuses a command that came from a graph within a node's task, when it goes where this graph has no
+// node, or gives timeouts to a subgraph's. Who sent it does not know this graph; LangGraph drops such ways, and the run
+// ends as if it had finished. A *InvalidUpdateError.
+func (p *Program) CheckFromWithin(c *Command) error {
+	for _, t := range c.Goto {
+		at, known := p.nodeAt[t.Node]
+		problem := ""
+		switch {
+		case !t.Send && t.Node == End:
+		case !known || at == 0 || p.nodes[at].handles():
+			var names []string
+			for i := range p.nodes[1:] {
+				if !p.nodes[i+1].handles() {
+					names = append(names, p.nodes[i+1].name)
+				}
+			}
+			problem = "which this graph does not have: it has " + strings.Join(names, ", ")
+		case t.Bounds() && p.nodes[at].sub != nil:
+			problem = "with timeouts, which a subgraph's node cannot have"
 		}
-		out = appendQuoted(out, k)
-		out = append(out, ':')
-		out = append(out, values[k]...)
+		if problem != "" {
+			return &InvalidUpdateError{Graph: p.Spec.Name,
+				Message: fmt.Sprintf("a command from a graph within goes to %q, %s", t.Node, problem)}
+		}
 	}
-	return append(out, '}')
+	return nil
 }

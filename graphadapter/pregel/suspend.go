@@ -4,40 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
-
-// PutBack takes back tasks that Ready handed out and nobody has started. They are handed out again by the next Ready,
-// before any others and in the order given. Tasks that have come back already, and those of other loops, are left out.
-func (l *Loop) PutBack(tasks ...*Task) {
-	var put []*Task
-	for _, t := range tasks {
-		if t.run != nil && t.run.taken && t.loop.root == l.root {
-			t.run.taken = false
-			put = append(put, t)
-		}
-	}
-	l.root.away -= len(put)
-	l.root.queue = append(put, l.root.queue...)
-}
-
-// back notes that the outcome of a task is here.
-func (l *Loop) back(t *Task) {
-	if t.run.taken {
-		t.run.taken = false
-		l.away--
-		return
-	}
-	l.queue = slices.DeleteFunc(l.queue, func(queued *Task) bool { return queued == t })
-}
-
-// Quiet reports whether nothing that was handed out is under way: every such task has come back, or was put back.
-func (l *Loop) Quiet() bool { return l.root.away == 0 }
-
-// IsOnly reports whether the task has been handed out and no other is under way or waits to be.
-func (l *Loop) IsOnly(t *Task) bool {
-	return t.run != nil && t.run.taken && l.root.away == 1 && len(l.root.queue) == 0
-}
 
 // Suspend returns the run with its thread as it stands, untracked channels included: [Program.Restore] goes on from it
 // in any process, also from the middle of a superstep, as if nothing had happened. The loop stays as it is and may go on
@@ -139,3 +108,138 @@ type runJSON struct {
 // statusNames are the statuses in stored data. A nested loop's last one is never stored.
 var statusNames = []string{StatusRunning: "", StatusDone: "done", StatusWaiting: "waiting",
 	StatusBreakpoint: "breakpoint", StatusDrained: "drained", StatusFailed: "failed"}
+
+// out is the loop's position. home is the record that is where the loop's own belongs.
+func (l *Loop) out(home *Record) loopJSON {
+	out := loopJSON{Stop: l.stop, Status: statusNames[l.status], Error: errorOut(l.err), Resuming: l.resuming,
+		Replaying: l.replaying, AskAgain: l.askAgain, Pool: l.pool}
+	if l.rec != home {
+		out.Record = l.prog.recordOut(l.rec, true)
+	}
+	out.Work = l.prog.workOut(l.work, l.rec.Checkpoint)
+	if shown := l.Output(); shown != nil {
+		out.Shown = maps.EqualFunc(shown, l.prog.values(l.work, l.prog.outputs), sameValue)
+		if !out.Shown {
+			out.Output = shown
+		}
+	}
+	if l.status != StatusRunning {
+		return out // its tasks are those of a superstep that is over
+	}
+	place := make(map[*taskRun]int, len(l.tasks))
+	for i, tr := range l.tasks {
+		place[tr] = i
+		if tr.of == nil {
+			out.Planned++
+		}
+		if run, needed := l.runOut(tr, i); needed {
+			if tr.of != nil {
+				run.Of = new(place[tr.of])
+			}
+			out.Runs = append(out.Runs, run)
+		}
+	}
+	return out
+}
+
+func sameValue(a, b Value) bool { return bytes.Equal(a, b) }
+
+// workOut is how a loop's working checkpoint differs from its record's.
+func (p *Program) workOut(work, c *Checkpoint) *workJSON {
+	if work == c {
+		return nil
+	}
+	out := &workJSON{}
+	if !p.sameCells(work, c) {
+		whole := p.checkpointOut(work, true)
+		out.Whole = &whole
+		return out
+	}
+	out.Branch, out.InterruptSeen = work.Branch, p.versionsOut(work.interruptSeen)
+	return out
+}
+
+// sameCells reports whether a working checkpoint has the channels of its record's: what changes a channel gives it a
+// version, but for untracked ones, which are emptied without.
+func (p *Program) sameCells(work, c *Checkpoint) bool {
+	for i := range p.state {
+		if p.channels[i].rule == ruleUntracked && !bytes.Equal(work.cells[i].value, c.cells[i].value) {
+			return false
+		}
+	}
+	return slices.Equal(work.versions, c.versions) && slices.Equal(work.updated, c.updated) && work.hasUpdated == c.hasUpdated
+}
+
+// runOut is a task's position, and whether it does not follow from the task's record: see ownRun.
+func (l *Loop) runOut(tr *taskRun, at int) (run runJSON, needed bool) {
+	run = runJSON{At: at, Ended: tr.ended, Parked: tr.parked, Attempts: tr.attempts, Held: tr.held, Drained: tr.drained,
+		Error: errorOut(tr.err), Failure: errorOut(tr.failure), Parent: tr.parent}
+	if tr.child != nil {
+		_, stored := l.prog.childOf(l.thread, tr.rec, l.nodes) // where its records belong
+		run.Child = new(tr.child.out(stored))
+	}
+	if tr.task.RouteOnly && !tr.ended {
+		run.Done = &tr.task.Done
+	}
+	if tr.running {
+		run.Unseen = len(l.answers(tr.rec)) - len(tr.task.Answers)
+	}
+	return run, tr.of != nil || run != l.ownRun(tr, at)
+}
+
+// ownRun is the position of a planned task about which nothing is stored but its record: over, or to be handed out.
+func (l *Loop) ownRun(tr *taskRun, at int) runJSON {
+	return runJSON{At: at, Ended: tr.rec.over()}
+}
+
+// rememberedOut is what the head knows that the subgraphs remembered.
+func (l *Loop) rememberedOut() map[string]*recordJSON {
+	if l.rec.memory == nil {
+		return nil
+	}
+	out := make(map[string]*recordJSON, len(l.rec.memory))
+	for _, key := range sortedKeys(l.rec.memory) {
+		sub, known := l.prog.byMemoryKey(key)
+		switch {
+		case !known:
+		case l.rec.memory[key] == l.thread.memory[key]:
+			out[key] = nil
+		default:
+			out[key] = sub.recordOut(l.rec.memory[key], true)
+		}
+	}
+	return out
+}
+
+// waiting are the tasks to be handed out of this loop and those nested in it, in task order.
+func (l *Loop) waiting(out []*Task) []*Task {
+	if l.status != StatusRunning {
+		return out
+	}
+	for _, tr := range l.tasks {
+		switch {
+		case tr.child != nil:
+			out = tr.child.waiting(out)
+		case tr.running:
+			out = append(out, tr.task)
+		}
+	}
+	return out
+}
+
+// queueOut is the order of the queue, nil when it is task order.
+func (l *Loop) queueOut() []int {
+	tasks := l.waiting(nil)
+	if slices.Equal(tasks, l.queue) {
+		return nil
+	}
+	place := make(map[*Task]int, len(tasks))
+	for i, t := range tasks {
+		place[t] = i
+	}
+	out := make([]int, len(l.queue))
+	for i, t := range l.queue {
+		out[i] = place[t]
+	}
+	return out
+}

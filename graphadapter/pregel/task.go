@@ -236,3 +236,24 @@ func (t *Task) Key() string {
 	key = append(strconv.AppendInt(key, int64(t.Step), 10), '/')
 	return string(append(key, t.Path...))
 }
+
+// Early reports whether the answer was given before its question was asked again: it has no QuestionID, and is for the
+// task's question of its Key, or without one for the question of its Ordinal.
+func (a Answer) Early() bool { return a.QuestionID == "" }
+
+// For reports whether an early answer is for that question. An approval or an event has a way of its own.
+func (a Answer) For(q *Question) bool {
+	return a.Early() && q.correctable() && a.Key == q.Key && (q.Key != "" || a.Ordinal == q.Ordinal)
+}
+
+// correctable reports whether an answer may come in another way than the question's own: an approval has its gate, and an
+// event is sent.
+func (q Question) correctable() bool { return q.forPeople() && q.Approval == nil }
+
+func childNamespace(t *Task) string {
+	ns := itoa(t.Step) + "/" + t.Path
+	if t.Namespace != "" {
+		ns = t.Namespace + "|" + ns
+	}
+	return ns
+}

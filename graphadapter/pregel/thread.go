@@ -135,189 +135,75 @@ func cloneRecords(records map[string]*Record) map[string]*Record {
 	return out
 }
 
-// Record is a checkpoint and what has happened since: control writes from outside, and the tasks that it led to.
-type Record struct {
-	Checkpoint *Checkpoint
-	control    []Command
-	tasks      taskRecords
-	memory     map[string]*Record // the root's: what its subgraphs remembered when this was made
-	// line is the branch that its tasks have in their keys, when not the checkpoint's; asked the one in the ids of their
-	// questions, when not that: an answer finds its question by the id under which it was asked.
-	line, asked *string
-	// space is the namespace that its tasks have, of a subgraph that remembers: it may go on in another superstep of the
-	// graph around it, where its tasks are the same as before.
-	space string
-	// dropped are the questions that the update dropped which made this record, early the answers to them.
-	dropped []droppedQuestion
-	early   []earlyAnswer
-}
+// renewal begins what a renewed branch's name has behind that of the branch it renews: "b3~7" and "b3~7~9" renew "b3".
+const renewal = '~'
 
-func (r *Record) clone() *Record {
-	c := r.Bare()
-	for _, e := range r.tasks.sorted() {
-		path, rec := e.path, e.rec
-		t := *rec
-		if t.child != nil {
-			t.child = t.child.clone()
-		}
-		t.Inner = maps.Clone(t.Inner)
-		c.tasks.put(path, &t)
-	}
-	return c
-}
-
-// Bare is the record without its tasks.
-func (r *Record) Bare() *Record {
-	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, space: r.space,
-		dropped: r.dropped, early: r.early}
-}
-
-// WithCommandsOf returns the record with the commands that wait on another record of the same checkpoint.
-func (r *Record) WithCommandsOf(other *Record) *Record {
-	c := *r
-	c.control = other.control
-	return &c
-}
-
-// branch is the one that the keys of its tasks have.
-func (r *Record) branch() string {
-	if r.line != nil {
-		return *r.line
-	}
-	return r.Checkpoint.Branch
-}
-
-// Join returns a record that knows what r knew when it was made and what a later record of the same checkpoint, read
-// back from storage, has found out since about the tasks that the checkpoint led to.
-func (r *Record) Join(later *Record) *Record {
-	joined := later.Bare()
-	joined.Checkpoint, joined.memory, joined.tasks = r.Checkpoint, r.memory, later.tasks
-	return joined
-}
-
-// TaskRecord is what is known of one task of a checkpoint.
-type TaskRecord struct {
-	Node string `json:"node"`
-	// Done says that the task finished: Command and Routes are its result, and it never runs again.
-	Done bool `json:"done,omitempty"`
-	Command
-	Routes []Target `json:"routes,omitempty"`
-	// Questions are those it asked when it last ran; they stay listed once answered.
-	Questions []Question `json:"questions,omitempty"`
-	Answers   []Answer   `json:"answers,omitempty"`
-	// Error is its last failure; it stays listed when a later execution succeeds.
-	Error *NodeError `json:"error,omitempty"`
-	// Handled says that the failure went to the node's error handler, whose task has a record of its own: this one never
-	// runs again.
-	Handled bool `json:"handled,omitempty"`
-	// Ledger is the runner's own record of what the task did outside.
-	Ledger Value `json:"ledger,omitempty"`
-	// Inner are the ledgers of tasks within a subgraph that remembers nothing, by Task.Key: it starts again from its input,
-	// and what its tasks did outside must not be forgotten with the rest.
-	Inner map[string]Value `json:"inner,omitempty"`
-	// Claims are the thread-wide keys that the task wants to own whenever it runs.
-	Claims []string `json:"claims,omitempty"`
-
-	child *Record
-}
-
-// open returns the questions that wait for an answer.
-func (t *TaskRecord) open() []Question {
-	if t.Done || t.Handled {
-		return nil
-	}
-	var out []Question
-	for _, q := range t.Questions {
-		if !answered(t.Answers, q.ID) {
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
-func answered(answers []Answer, id string) bool {
-	for _, a := range answers {
-		if a.QuestionID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// OpenQuestion is a question that waits for its answer, with the node that asked it and the superstep in which.
-type OpenQuestion struct {
-	Question
-	Node string `json:"node"`
-	Step int    `json:"step"`
-}
-
-// OpenQuestions returns the questions of the thread that wait for an answer, those of subgraphs included, in task order.
-func (p *Program) OpenQuestions(t *Thread) []OpenQuestion {
+// Renew makes what runs next on a thread new to everybody outside: its tasks get keys that no task of the thread had
+// before, as on a branch. The branch's name says what it renews: see [Renewals].
+func (t *Thread) Renew() {
 	if t.Head == nil {
-		return nil
+		return
 	}
-	return p.openQuestions(t, t.Head, nil)
+	t.seq++ // or a branch that is made at this point later would have the same keys
+	c := *t.Head.Checkpoint
+	c.Branch = renewed(t.Head.branch(), t.seq)
+	r := *t.Head
+	r.Checkpoint, r.line, r.asked, r.dropped, r.early = &c, nil, nil, nil, nil
+	t.Head = &r
 }
 
-func (p *Program) openQuestions(t *Thread, r *Record, nodes []string) []OpenQuestion {
-	var out []OpenQuestion
-	p.eachTask(t, r, nodes, func(step int, rec *TaskRecord) bool {
-		for _, q := range rec.open() {
-			out = append(out, OpenQuestion{Question: q, Node: rec.Node, Step: step})
-		}
-		return true
-	})
-	return out
-}
+func renewed(branch string, seq int) string { return branch + string(renewal) + itoa(seq) }
 
-// eachTask visits the unfinished leaf tasks of a record depth first, in path order, until visit returns false. A
-// subgraph's task is its inner tasks: its own list of questions only repeats theirs.
-func (p *Program) eachTask(t *Thread, r *Record, nodes []string, visit func(step int, rec *TaskRecord) bool) bool {
-	for _, e := range r.tasks.sorted() {
-		rec := e.rec
-		if rec.Done || rec.Handled {
-			continue
-		}
-		sub, child := p.childOf(t, rec, nodes)
-		if sub == nil || child == nil {
-			if !visit(r.Checkpoint.Step+1, rec) {
-				return false
-			}
-			continue
-		}
-		if !sub.eachTask(t, child, append(nodes[:len(nodes):len(nodes)], rec.Node), visit) {
-			return false
+// Renewals returns the branch that was renewed to be this one, and what each renewal has added to its name, the oldest
+// first: of "b3~7~9" they are "b3" and "~7", "~7~9".
+func Renewals(branch string) (line string, renewals []string) {
+	line, added, _ := strings.Cut(branch, string(renewal))
+	for at := range len(added) {
+		if added[at] == renewal {
+			renewals = append(renewals, string(renewal)+added[:at])
 		}
 	}
-	return true
+	if added != "" {
+		renewals = append(renewals, string(renewal)+added)
+	}
+	return line, renewals
 }
 
-// childOf returns the program and the record of the subgraph that a task runs, nil for an ordinary task.
-func (p *Program) childOf(t *Thread, rec *TaskRecord, nodes []string) (*Program, *Record) {
-	at, ok := p.nodeAt[rec.Node]
-	if !ok || p.nodes[at].sub == nil {
-		return nil, nil
+// Rewind puts a thread back to where it stood in earlier, a state of it that [Thread.At] returned: what it did since has
+// been taken back, so none of that may count. A copy of that checkpoint becomes the thread's newest, with the same
+// superstep and values; the others stay what happened before it. What runs next has new keys, as after Renew. What the
+// thread keeps under thread-wide keys, and what it is left with, is as it was.
+func (p *Program) Rewind(t, earlier *Thread) *Record {
+	from := earlier.Head.Checkpoint
+	t.seq++
+	c := p.loaded(from)
+	c.updated, c.hasUpdated, c.Branch = nil, false, renewed(earlier.Head.branch(), t.seq)
+	p.seal(c, from, "", SourceFork, from.Step, t.seq)
+	c.Parent = from.Parent
+	t.Head, t.memory = &Record{Checkpoint: c, control: earlier.Head.control}, cloneRecords(earlier.memory)
+	for _, key := range sortedKeys(t.memory) {
+		t.memory[key].tasks = taskRecords{}
 	}
-	sub := p.nodes[at].sub
-	if sub.Spec.Memory == MemoryThread {
-		return sub, t.memory[memoryKey(nodes, rec.Node)]
-	}
-	return sub, rec.child
+	t.Head.memory = t.remembered()
+	return t.Head
 }
 
-// memoryKey names a remembering subgraph: the nodes that lead to it, whatever the superstep.
-func memoryKey(nodes []string, node string) string {
-	return strings.Join(append(nodes[:len(nodes):len(nodes)], node), "|")
-}
+// SetLeft gives a thread what it is left with when it goes on from an earlier state, or on a renewed branch: ledgers of
+// what earlier tasks did outside that was not taken back, by [Task.Place]. The tasks at those places find them in their
+// own. New input, an update from outside and the end of all that is to do forget them.
+func (t *Thread) SetLeft(ledgers map[string]Value) { t.left = ledgers }
 
-// byMemoryKey returns the subgraph that a memory key names.
-func (p *Program) byMemoryKey(key string) (*Program, bool) {
-	for _, name := range strings.Split(key, "|") {
-		at, ok := p.nodeAt[name]
-		if !ok || p.nodes[at].sub == nil {
-			return nil, false
-		}
-		p = p.nodes[at].sub
+// Left returns what SetLeft has set and nothing has forgotten yet. It must not be changed.
+func (t *Thread) Left() map[string]Value { return t.left }
+
+// Place is the task's Key without the renewals of its branch: where in its thread the task is, however often the thread
+// has come there.
+func (t *Task) Place() string {
+	line, renewals := Renewals(t.Branch)
+	if len(renewals) == 0 {
+		return t.Key()
 	}
-	return p, true
+	there := *t
+	there.Branch, there.key = line, ""
+	return there.Key()
 }

@@ -23,7 +23,7 @@ func (l *Loop) tick() {
 		l.stopDrained()
 		return
 	}
-	if l.before.some && l.news() && l.before.hit(planned) {
+	if l.before.some && l.news(l.work) && l.before.hit(planned) {
 		l.hold()
 		return
 	}
@@ -72,7 +72,7 @@ func (l *Loop) afterTick() {
 	l.work, l.replaying = next, false
 	l.save(SourceLoop)
 	l.resuming, l.askAgain = nil, true
-	if l.after.some && l.newsSince(next) && l.after.hit(taskList(l.tasks)) {
+	if l.after.some && l.news(next) && l.after.hit(taskList(l.tasks)) {
 		l.hold()
 	}
 }
@@ -82,7 +82,7 @@ func (l *Loop) waits() bool {
 	held, asked, drained := false, false, false
 	for _, tr := range l.tasks {
 		held, drained = held || tr.held, drained || tr.drained
-		asked = asked || !tr.rec.Done && !tr.rec.Handled && len(tr.rec.Questions) > 0 && !tr.held
+		asked = asked || !tr.rec.over() && len(tr.rec.Questions) > 0 && !tr.held
 	}
 	switch {
 	case drained: // it was asked for; the questions stay open
@@ -126,9 +126,7 @@ func (l *Loop) parts() []applied {
 }
 
 // news reports whether any channel changed since the last resume: only then does a breakpoint fire.
-func (l *Loop) news() bool { return l.newsSince(l.work) }
-
-func (l *Loop) newsSince(c *Checkpoint) bool {
+func (l *Loop) news(c *Checkpoint) bool {
 	for ch, v := range c.versions {
 		if c.interruptSeen == nil && v > 0 || c.interruptSeen != nil && v > c.interruptSeen[ch] {
 			return true
@@ -191,4 +189,35 @@ func taskList(runs []*taskRun) []*Task {
 		tasks[i] = tr.task
 	}
 	return tasks
+}
+
+// showFinished shows the state with the finished siblings' writes, although no checkpoint holds them yet. Only the root
+// does: a subgraph's interrupt is its parent's. Writes that conflict fail the run, as in LangGraph: to answer what is asked
+// beside them would be in vain.
+func (l *Loop) showFinished() {
+	if l.root != l {
+		return
+	}
+	preview, err := l.prog.apply(l.work, l.parts())
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.showValues(preview)
+}
+
+// showValues shows the output channels if this superstep's tasks wrote one.
+func (l *Loop) showValues(c *Checkpoint) {
+	for _, tr := range l.tasks {
+		if !tr.rec.Done {
+			continue
+		}
+		for _, w := range tr.rec.Update {
+			if at, ok := l.prog.index[w.Channel]; ok && at < l.prog.state && l.prog.outputs[at] && c.versions[at] > l.work.versions[at] &&
+				l.prog.channels[at].available(&c.cells[at]) {
+				l.values(c)
+				return
+			}
+		}
+	}
 }

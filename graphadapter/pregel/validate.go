@@ -223,3 +223,20 @@ func (c *checker) checkWays(handlers map[string]bool) {
 		}
 	}
 }
+
+// checkFunction holds a function's Spec to its form: what goes on from its one node would not be reached by its input.
+func (c *checker) checkFunction() {
+	if !c.spec.Function {
+		return
+	}
+	want := FunctionSpec(c.spec.Name, NodeSpec{})
+	same := len(c.spec.Nodes) == 1 && len(c.spec.Edges) == 1 && len(c.spec.Branches)+len(c.spec.Joins) == 0 &&
+		len(c.spec.Channels) == len(want.Channels) && len(c.spec.Input) == 1 && len(c.spec.Output) == 1 &&
+		c.spec.Input[0] == FunctionInput && c.spec.Output[0] == FunctionOutput
+	for i := range want.Channels {
+		same = same && c.spec.Channels[i].Name == want.Channels[i].Name && c.spec.Channels[i].Kind == want.Channels[i].Kind
+	}
+	if !same {
+		c.fail("", "it says that it is one function, but does not have the channels, the node and the edge of one")
+	}
+}

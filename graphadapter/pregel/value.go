@@ -3,6 +3,8 @@ package pregel
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strconv"
 )
 
 // Value is one JSON value as compact JSON text. A nil Value is "no value"; the text null is an explicit null, which
@@ -70,3 +72,43 @@ func appendQuoted(out Value, s string) Value {
 	}
 	return append(out, quoted...)
 }
+
+// encodeObject writes values as one JSON object, keys in order.
+func encodeObject(values map[string]Value) Value {
+	size := 2
+	keys := sortedKeys(values)
+	for _, k := range keys {
+		size += len(k) + len(values[k]) + 4
+	}
+	out := append(make(Value, 0, size), '{')
+	for i, k := range keys {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendQuoted(out, k)
+		out = append(out, ':')
+		out = append(out, values[k]...)
+	}
+	return append(out, '}')
+}
+
+// brief shows a value in an error message.
+func brief(v Value) string {
+	const most = 60
+	if len(v) > most {
+		return string(v[:most]) + "…"
+	}
+	return string(v)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	//workflowcheck:ignore The keys are sorted before anyone sees them.
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

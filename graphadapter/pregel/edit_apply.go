@@ -74,7 +74,7 @@ func (e *Edit) record(c, parent *Checkpoint, branch string, source Source, step 
 	c.updated, c.hasUpdated, c.Branch = nil, false, branch
 	e.thread.seq++
 	e.prog.seal(c, parent, e.space, source, step, e.thread.seq)
-	r := &Record{Checkpoint: c, dropped: e.prog.dropped(e.thread, e.base, e.nodes, nil)}
+	r := &Record{Checkpoint: c, dropped: e.prog.dropped(e.thread, e.base, e.nodes)}
 	if e.base != nil {
 		r.memory = e.base.memory
 	}
@@ -91,7 +91,7 @@ func (e *Edit) updated(c *Checkpoint, routes [][]Target) (*Checkpoint, error) {
 		}
 		writes = e.prog.writes(writes, u.node, &Command{Update: u.values}, chosen)
 	}
-	return e.prog.applyEdit(c, writes)
+	return e.prog.applyAs(asEdit, c, []applied{{node: -1, writes: writes}})
 }
 
 // given puts new input into the input channel. Unlike a run's input it drops nothing of what was about to run (LangGraph).
@@ -119,23 +119,4 @@ func (e *Edit) finished() (*Checkpoint, error) {
 		parts = append(parts, part)
 	}
 	return e.prog.apply(l.work, parts)
-}
-
-// applyEdit applies an update: a superstep goes by, but no node has seen its triggers.
-func (p *Program) applyEdit(c *Checkpoint, writes []channelWrite) (*Checkpoint, error) {
-	n := c.next()
-	version := c.top + 1
-	updated := make([]bool, len(p.channels))
-	var room grouping
-	channels, updates := p.group([]applied{{writes: writes}}, &room)
-	for _, c := range channels {
-		changed, err := p.channels[c.channel].apply(p.Spec.Name, &n.cells[c.channel], updates[c.from:c.to])
-		if err != nil {
-			return nil, err
-		}
-		p.touch(n, c.channel, changed, version, updated)
-	}
-	p.pass(n, version, updated)
-	p.finish(n, version, updated)
-	return n, nil
 }
