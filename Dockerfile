@@ -26,7 +26,7 @@ RUN --mount=type=cache,target=/go/pkg/mod \
     mkdir -p /out/data && \
     export GOOS=$TARGETOS GOARCH=$TARGETARCH && \
     go build -ldflags="-s -w" -o /out/superstep-worker ./worker && \
-    go build -ldflags="-s -w" -o /out/superstep ./starter && \
+    go build -ldflags="-s -w" -o /out/superstep ./cmd/superstep && \
     go build -ldflags="-s -w" -o /out/payments ./examples/refund/payments/cmd
 
 FROM gcr.io/distroless/static-debian12:nonroot

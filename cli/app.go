@@ -63,12 +63,14 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 	}
 }
 
-// run carries out the command line and returns the exit code.
-func (a *app) run(ctx context.Context, args []string) int {
+// run carries out a line of the whole command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int { return a.runAs(ctx, a.rootCommand(), args) }
+
+// runAs carries out a line of the program that root is.
+func (a *app) runAs(ctx context.Context, root *cobra.Command, args []string) int {
 	if wantsJSON(args) {
 		a.output = outputJSON // before the flags are parsed, as parsing may fail
 	}
-	root := a.rootCommand()
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for "use os.Args"
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

@@ -32,6 +32,17 @@ Exit codes:
 Commands that only look (show, list, state, history, effects) exit 0 when there was something to look at.
 `
 
+// workerExits is the end of a worker program's help.
+const workerExits = `
+Exit codes:
+  0    it drained
+  1    it ended by itself
+  2    usage; nothing was served
+  6    no server
+  8    it could not begin: an address that is taken, a file that cannot be written
+  130  Ctrl-C before it was ready
+`
+
 // The groups of commands in the root's help.
 const (
 	groupRuns    = "runs"
@@ -43,22 +54,13 @@ const (
 // rootCommand builds the commands.
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           a.program,
-		Short:         "Run graphs durably",
-		Long:          a.ownWords(fmt.Sprintf(rootAbout, a.program)),
-		SilenceErrors: true, // run reports them, in one line
-		SilenceUsage:  true,
-		Args:          a.unknownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   a.program,
+		Short: "Run graphs durably",
+		Long:  a.ownWords(fmt.Sprintf(rootAbout, a.program)),
+		Args:  a.unknownCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + rootExits + "{{end}}")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
-	root.Flags().SortFlags = false
-	flags := root.PersistentFlags()
-	flags.SortFlags = false
-	flags.StringVarP(&a.output, "output", "o", a.output, "`FORMAT`: text for people, json for programs")
-	a.conn.register(flags)
 	root.AddGroup(
 		&cobra.Group{ID: groupRuns, Title: "Runs and answers:"},
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -72,13 +74,30 @@ func (a *app) rootCommand() *cobra.Command {
 		a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
 		a.streamCommand(), a.graphCommand(),
 		a.workerCommand(), a.healthcheckCommand(), a.versionCommand())
+	return a.asRoot(root, rootExits)
+}
+
+// asRoot makes a command with its sub-commands a program: the connection's flags, how mistakes are told, and exits at the
+// end of the help.
+func (a *app) asRoot(root *cobra.Command, exits string) *cobra.Command {
+	root.SilenceErrors, root.SilenceUsage = true, true // runAs reports errors, in one line
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exits + "{{end}}")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.Flags().SortFlags = false
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.StringVarP(&a.output, "output", "o", a.output, "`FORMAT`: text for people, json for programs")
+	a.conn.register(flags)
 	a.completeFlags(root)
+	once(root.LocalNonPersistentFlags())
 	eachCommand(root, func(cmd *cobra.Command) {
 		a.completeFlags(cmd)
 		once(cmd.LocalNonPersistentFlags())
 	})
-	root.SetCompletionCommandGroupID(groupOperate)
-	root.SetHelpCommandGroupID(groupOperate)
+	if len(root.Groups()) > 0 {
+		root.SetCompletionCommandGroupID(groupOperate)
+		root.SetHelpCommandGroupID(groupOperate)
+	}
 	return root
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
@@ -33,7 +34,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 // TestScreens plays the command lines in testdata/screens. The directives:
 //
 //	service          the replies of the server from here on, as JSON by method; its parts are kept until replaced
-//	cmd [calls] [colours] [graphs=(a,b)]   a command line, and below it what comes from standard input; shows both outputs,
+//	cmd [calls] [colours] [graphs=(a,b)] [program=worker]   a command line of the whole program or of that one, and below it what comes from standard input; shows both outputs,
 //	                             the exit code, with calls what the server was asked, and with colours what a
 //	                             terminal shows, as <green>finished</>
 func TestScreens(t *testing.T) {
@@ -60,13 +61,13 @@ func TestScreens(t *testing.T) {
 var colourNames = strings.NewReplacer(string(green), "<green>", string(yellow), "<yellow>", string(red), "<red>",
 	string(cyan), "<cyan>", string(grey), "<grey>", endColour, "</>")
 
+// programs are the programs that are no whole command line.
+var programs = map[string]func(*app) *cobra.Command{"worker": (*app).workerProgram}
+
 // playCommand runs one command line and returns what the user sees.
 func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
 	line, stdin, _ := strings.Cut(d.Input, "\n")
 	args := words(t, line)
-	if args[0] != "superstep" {
-		d.Fatalf(t, "command lines begin with superstep")
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.asked, s.interrupt = nil, cancel
@@ -79,7 +80,12 @@ func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
 		}
 	}
 	a.colours = d.HasArg("colours")
-	code := a.run(ctx, args[1:])
+	root := (*app).rootCommand
+	if d.HasArg("program") {
+		d.ScanArgs(t, "program", &a.program)
+		root = programs[a.program]
+	}
+	code := a.runAs(ctx, root(a), args[1:])
 	if len(args) > 1 && args[1] == "__complete" {
 		stderr.Reset() // the library explains itself to who writes completions
 	}

@@ -59,6 +59,18 @@ func (a *app) workerCommand() *cobra.Command {
 	return cmd
 }
 
+// workerProgram is the worker command as a program of its own: no sub-command serves.
+func (a *app) workerProgram() *cobra.Command {
+	root := a.workerCommand()
+	root.Use, root.GroupID = a.program, ""
+	root.Example = strings.ReplaceAll(root.Example, "  "+a.program+" worker", "  "+a.program)
+	for _, cmd := range []*cobra.Command{a.healthcheckCommand(), a.versionCommand()} {
+		cmd.GroupID = ""
+		root.AddCommand(cmd)
+	}
+	return a.asRoot(root, workerExits)
+}
+
 // check refuses flags before anything is opened.
 func (f *workerFlags) check() error {
 	if f.drainTimeout <= 0 {
@@ -73,7 +85,7 @@ func (f *workerFlags) check() error {
 // work serves the graphs until ctx ends.
 func (a *app) work(ctx context.Context, f workerFlags) error {
 	if len(a.graphs)+len(a.leaders) == 0 {
-		return usagef("this program has no graphs to serve: build one with cli.Main(yourgraph.Graph())")
+		return usagef("this program has no graphs to serve: build one with cli.Worker(yourgraph.Graph())")
 	}
 	if err := f.check(); err != nil {
 		return err

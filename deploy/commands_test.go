@@ -74,7 +74,7 @@ func commands(t *testing.T) []command {
 func TestDockerfileBuildsEveryProgram(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"superstep-worker": "./worker",
-		"superstep":        "./starter",
+		"superstep":        "./cmd/superstep",
 		"payments":         "./examples/refund/payments/cmd",
 	}, binaries(t))
 	for _, dir := range binaries(t) {

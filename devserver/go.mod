@@ -223,6 +223,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-// Only the tests of modernc.org/sqlite ask for it, and not every mirror has it.
-exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50

@@ -1,4 +1,6 @@
-// Command worker serves the graphs of the examples.
+// Command worker serves the graph of the refund example:
+//
+//	go run ./worker
 package main
 
 import (
@@ -6,4 +8,4 @@ import (
 	"superstep.dev/examples/refund"
 )
 
-func main() { cli.Main(refund.FromEnv()) }
+func main() { cli.Worker(refund.FromEnv()) }

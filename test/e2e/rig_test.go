@@ -143,7 +143,7 @@ func (r *rig) startPayments(address string) {
 // refundWorker starts a worker of the refund example, and returns once the server knows it.
 func (r *rig) refundWorker(name string) *processes.Process {
 	r.t.Helper()
-	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: r.workerArgs(),
+	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: r.connection(),
 		Env: environment("PAYMENTS_URL=" + r.moneyURL)})
 	r.awaitPoller()
 	return p
@@ -157,13 +157,14 @@ func (r *rig) graphsWorker(name string) *processes.Process {
 	return p
 }
 
-// program is this test binary as a worker.
+// program is this test binary as a program with all commands, told to work.
 func (r *rig) program(name string) processes.Command {
-	return processes.Command{Name: name, Path: os.Args[0], Args: r.workerArgs(), Env: environment(asProgram + "=1")}
+	return processes.Command{Name: name, Path: os.Args[0], Args: append([]string{"worker"}, r.connection()...), Env: environment(asProgram + "=1")}
 }
 
-func (r *rig) workerArgs() []string {
-	return []string{"worker", "--address", r.address, "--task-queue", r.queue}
+// connection are the flags that lead to the test's server and task queue.
+func (r *rig) connection() []string {
+	return []string{"--address", r.address, "--task-queue", r.queue}
 }
 
 // awaitPoller waits until the server has heard of a worker: until then clients take it that there is none.

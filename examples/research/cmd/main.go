@@ -1,6 +1,6 @@
-// Command cmd serves the leader of the research example, and gives it jobs:
+// Command cmd serves the leader of the research example:
 //
-//	go run ./examples/research/cmd worker
+//	go run ./examples/research/cmd
 package main
 
 import (
@@ -9,4 +9,4 @@ import (
 	"superstep.dev/examples/research"
 )
 
-func main() { cli.Program{Leaders: []*superstep.Leader{research.FromEnv()}}.Main() }
+func main() { cli.Program{Leaders: []*superstep.Leader{research.FromEnv()}}.Worker() }

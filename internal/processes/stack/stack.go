@@ -100,7 +100,7 @@ func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
 	name := fmt.Sprintf("worker-%d", s.workers)
 	return s.start(ctx, processes.Command{
 		Name: name, Path: s.programs.Worker,
-		Args: []string{"worker", "--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
+		Args: []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
 		Env:  append(s.env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
 		StopWithin: s.cfg.Drain + 10*time.Second,
 	})
@@ -116,10 +116,10 @@ func (s *Stack) Superstep(ctx context.Context, out io.Writer, args ...string) (e
 // Draw writes the drawing of the refund example's graph.
 func (s *Stack) Draw(ctx context.Context, out io.Writer) error {
 	code, err := s.set.Run(ctx, processes.Command{
-		Name: "graph", Path: s.programs.Worker, Args: []string{"graph", "refund"}, Env: s.env(), Output: out,
+		Name: "graph", Path: s.programs.Superstep, Args: []string{"graph", "refund"}, Env: s.env(), Output: out,
 	})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("the worker does not draw its graph:\n%s", s.set.Tail("graph", shownLines))
+		err = fmt.Errorf("the graph is not drawn:\n%s", s.set.Tail("graph", shownLines))
 	}
 	return err
 }
