@@ -43,7 +43,7 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 		return g.invokeNested(ctx, run)
 	}
 	view, events := ThreadView{Graph: g.Name()}, trace{asked: map[string]asked{}}
-	ended, err := g.adapter.Invoke(ctx, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
+	ended, err := graphadapter.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
 	concludeView(&view, ended, err)
 	events.complete(&view)
 	return resultOf[Out](view, err)

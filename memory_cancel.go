@@ -163,7 +163,7 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	}
 	journal, err := graphadapter.NewMemoryJournal(nil)
 	if err == nil {
-		p.undone, err = g.Compensate(ctx, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
+		p.undone, err = graphadapter.Compensate(ctx, g, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
 			Settling: func(until time.Time) { t.waitsFor(p.of, until) }})
 	}
 	switch {

@@ -143,11 +143,11 @@ func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateReque
 		return graphadapter.Undone{}, a.unserved(req.Graph)
 	}
 	if a.owner.workersLost() >= graphadapter.MostLosses {
-		return g.Undecided(req.Compensation, graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
+		return graphadapter.Undecided(g, req.Compensation, graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
 			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}), nil
 	}
 	info := a.owner.info
-	undone, err := g.Compensate(a.held, req.Compensation, graphadapter.CompensateEnv{
+	undone, err := graphadapter.Compensate(a.held, g, req.Compensation, graphadapter.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.owner, Lease: a.owner,
 		Settling: func(until time.Time) { a.owner.settling(a.held, req.Compensation.Effect, until) },
 		Suspect: req.Suspect || req.Compensation.Tried || info.Attempt > 1 || activity.HasHeartbeatDetails(ctx) ||

@@ -79,10 +79,6 @@ func (a *attempt) answered(question string) bool {
 	return ok
 }
 
-// kindApproval is the ledger entry of a question about an action: its Params are the action as it was asked about, its
-// state is committed once the approval was acted upon, and failed when that was refused.
-const kindApproval ledger.Kind = "approval"
-
 func (a *approving) entryKey(question string) string {
 	return a.t.hash("approval", question)[:keyLength]
 }

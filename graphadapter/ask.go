@@ -106,7 +106,10 @@ func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 	ordinal, before := a.ordinals[q.ID]
 	if !before {
 		ordinal = len(a.ordinals)
-		put(&a.ordinals, q.ID, ordinal)
+		if a.ordinals == nil {
+			a.ordinals = map[string]int{}
+		}
+		a.ordinals[q.ID] = ordinal
 	}
 	q.Ordinal = ordinal
 	answer, ok := a.answerTo(q)

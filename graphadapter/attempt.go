@@ -122,7 +122,10 @@ func (a *attempt) lock(ctx context.Context, key string) (unlock func(), err erro
 	turn, ok := a.locks[key]
 	if !ok {
 		turn = make(chan struct{}, 1)
-		put(&a.locks, key, turn)
+		if a.locks == nil {
+			a.locks = map[string]chan struct{}{}
+		}
+		a.locks[key] = turn
 	}
 	a.mu.Unlock()
 	select {

@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (t *TaskRun) resolve(b pregel.Branch, target pregel.Target) (string, error)
 	case b.Labels != nil:
 		labelled, ok := b.Labels[node]
 		if !ok {
-			return "", fail("not one of its labels (" + listed(sortedNames(b.Labels)) + ")")
+			return "", fail("not one of its labels (" + listed(slices.Sorted(maps.Keys(b.Labels))) + ")")
 		}
 		node = labelled
 	case b.Targets != nil && !slices.Contains(b.Targets, node):
@@ -111,20 +112,9 @@ func withArgs(targets []pregel.Target) []pregel.Target {
 	return out
 }
 
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 func listed(names []string) string {
 	if len(names) == 0 {
 		return "it has none"
 	}
 	return strings.Join(names, ", ")
 }
-
-func joinPath(names []string) string { return strings.Join(names, "/") }

@@ -3,6 +3,9 @@ package graphadapter
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -69,7 +72,7 @@ func (g *Graph) ClearCache(ctx context.Context, nodes ...string) error {
 			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: err}
 		}
 		if sub, ok := g.Subgraphs[spec.Subgraph]; ok {
-			if err := sub.clear(ctx, g.cache(), joinPath([]string{g.Spec.Name, spec.Subgraph})); err != nil {
+			if err := sub.clear(ctx, g.cache(), strings.Join([]string{g.Spec.Name, spec.Subgraph}, "/")); err != nil {
 				return err
 			}
 		}
@@ -82,8 +85,8 @@ func (g *Graph) clear(ctx context.Context, cache Cache, path string) error {
 	if err := cache.Clear(ctx, path, ""); err != nil {
 		return &CacheError{Graph: path, Op: "clear", Err: err}
 	}
-	for _, name := range sortedNames(g.Subgraphs) {
-		if err := g.Subgraphs[name].clear(ctx, cache, joinPath([]string{path, name})); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(g.Subgraphs)) {
+		if err := g.Subgraphs[name].clear(ctx, cache, strings.Join([]string{path, name}, "/")); err != nil {
 			return err
 		}
 	}

@@ -266,7 +266,7 @@ func TestRunsShareTheirCache(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if result, err := g.Invoke(t.Context(), input(`{}`), RunOptions{}); err != nil || string(result.Output["log"]) != `["a"]` {
+			if result, err := Invoke(t.Context(), g, input(`{}`), RunOptions{}); err != nil || string(result.Output["log"]) != `["a"]` {
 				t.Errorf("the run ended with %+v, %v", result, err)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"superstep.dev/graphadapter/ledger"
@@ -36,7 +37,7 @@ func (t *TaskRun) cacheKey() (key CacheKey, ok bool) {
 		return CacheKey{}, false
 	}
 	path := append([]string{t.root.Spec.Name}, t.task.Graph...)
-	return CacheKey{Graph: joinPath(path), Node: t.task.Node, Input: digest}, true
+	return CacheKey{Graph: strings.Join(path, "/"), Node: t.task.Node, Input: digest}, true
 }
 
 // inputDigest names the task's input. The branches that are to be evaluated are part of it, as the run's Spec has them:

@@ -79,28 +79,28 @@ const maxUndoCalls = 5
 // context that it gets is no node's; [TaskRun.Info] and [TaskRun.RunContext] work in it.
 //
 // The error is [ErrFenced], or the cause of ctx.
-func (g *Graph) Compensate(ctx context.Context, c Compensation, env CompensateEnv) (Undone, error) {
+func Compensate(ctx context.Context, g *Graph, c Compensation, env CompensateEnv) (Undone, error) {
 	u := newUndo(c, env)
-	graph, effect, ok := g.effectOf(c)
+	graph, effect, ok := effectOf(g, c)
 	switch {
 	case !ok:
 		return u.open("the graph that this worker has does not declare the effect any more"), nil
 	case c.Effect.Params == nil:
-		return g.Undecided(c, u.open("its parameters are not on record")), nil
+		return Undecided(g, c, u.open("its parameters are not on record")), nil
 	}
 	u.effect = effect
 	undone, err := u.run(inUndo(ctx, g, graph, c, env))
 	undone.Calls = u.own.Attempts
 	if undone.State == UndoOpen {
-		undone = g.Undecided(c, undone)
+		undone = Undecided(g, c, undone)
 	}
 	return undone, err
 }
 
 // Undecided is u, which is open, with the parameters that the person who decides about c is shown. They are masked here,
 // where the effect's declaration is: the run that asks has only what the activity returns.
-func (g *Graph) Undecided(c Compensation, u Undone) Undone {
-	if _, effect, ok := g.effectOf(c); ok {
+func Undecided(g *Graph, c Compensation, u Undone) Undone {
+	if _, effect, ok := effectOf(g, c); ok {
 		u.Params = shown(effect.masked(c.Effect.Params))
 	}
 	return u
@@ -112,21 +112,6 @@ func newUndo(c Compensation, env CompensateEnv) undo {
 		u.own, u.recorded = own, true
 	}
 	return u
-}
-
-// UndoKey is the key of an effect's compensation.
-func UndoKey(effect string) string { return hashOf("compensate", effect)[:keyLength] }
-
-// effectOf finds the declaration of an effect: in the graph whose node called it, or else in one that a node called.
-func (g *Graph) effectOf(c Compensation) (*Graph, Effect, bool) {
-	graph := g
-	for _, name := range c.Graph {
-		if sub, ok := graph.Subgraphs[name]; ok {
-			graph = sub
-		}
-	}
-	e, ok := graph.Effects[c.Effect.Name]
-	return graph, e, ok
 }
 
 // inUndo returns the context of a compensation: that of a task that has ended, so nothing more can be called in it.
@@ -311,4 +296,16 @@ func (u *undo) before() ledger.Before {
 		return ledger.BeforeSuspect
 	}
 	return ledger.BeforeLost
+}
+
+// effectOf finds the declaration of an effect: in the graph whose node called it, or else in one that a node called.
+func effectOf(g *Graph, c Compensation) (*Graph, Effect, bool) {
+	graph := g
+	for _, name := range c.Graph {
+		if sub, ok := graph.Subgraphs[name]; ok {
+			graph = sub
+		}
+	}
+	e, ok := graph.Effects[c.Effect.Name]
+	return graph, e, ok
 }

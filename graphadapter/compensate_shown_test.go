@@ -44,7 +44,7 @@ func TestParametersInTheQuestionAboutAnUndo(t *testing.T) {
 			if c.params == "" {
 				of.Effect.Params = nil
 			}
-			undone, err := oneNode(nil, e).Compensate(t.Context(), of, CompensateEnv{Thread: "r-7", Journal: mustJournal(t, nil)})
+			undone, err := Compensate(t.Context(), oneNode(nil, e), of, CompensateEnv{Thread: "r-7", Journal: mustJournal(t, nil)})
 			if err != nil || undone.State != UndoOpen {
 				t.Fatalf("%+v, %v", undone, err)
 			}

@@ -8,16 +8,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// DefaultRecursionLimit bounds the supersteps of a run that names no limit: LangGraph's default.
-const DefaultRecursionLimit = 10_007
-
-func (o RunOptions) engine() pregel.Options {
-	if o.RecursionLimit == 0 {
-		o.RecursionLimit = DefaultRecursionLimit
-	}
-	return o.Options
-}
-
 // driver runs the tasks of one loop.
 type driver struct {
 	loop *pregel.Loop

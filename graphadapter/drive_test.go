@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,7 @@ import (
 func sideBySide(nodes map[string]Node) *Graph {
 	g := &Graph{Nodes: nodes, Spec: &pregel.Spec{Version: pregel.SpecVersion, Name: "side-by-side",
 		Channels: []pregel.ChannelSpec{{Name: "log", Kind: pregel.KindReduce, Reducer: "append/v1"}}}}
-	for _, name := range sortedNames(nodes) {
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		g.Spec.Nodes = append(g.Spec.Nodes, pregel.NodeSpec{Name: name})
 		g.Spec.Edges = append(g.Spec.Edges, pregel.Edge{From: pregel.Start, To: name})
 	}
@@ -34,7 +35,7 @@ func TestTasksOfASuperstepRunAtOnce(t *testing.T) {
 		together.Wait()
 		return said("met"), nil
 	}}
-	result, err := sideBySide(map[string]Node{"a": meet, "b": meet}).Invoke(t.Context(), input(`{}`), RunOptions{})
+	result, err := Invoke(t.Context(), sideBySide(map[string]Node{"a": meet, "b": meet}), input(`{}`), RunOptions{})
 	if err != nil || string(result.Output["log"]) != `["met","met"]` {
 		t.Errorf("the run ended with %+v, %v", result, err)
 	}
@@ -90,7 +91,7 @@ func TestRetriesAreThePolicys(t *testing.T) {
 		return said("done"), nil
 	}}})
 	emitted := ""
-	_, err := g.Invoke(t.Context(), input(`{}`), RunOptions{Observer: func(e pregel.Event) {
+	_, err := Invoke(t.Context(), g, input(`{}`), RunOptions{Observer: func(e pregel.Event) {
 		switch e.Kind {
 		case pregel.EventCustom:
 			emitted += string(e.Value)
@@ -137,7 +138,7 @@ func TestCancellationKeepsWhatFinished(t *testing.T) {
 func TestAnUnservedNodeFailsInMemory(t *testing.T) {
 	g := sideBySide(map[string]Node{"absent": {}})
 	var why *pregel.NodeError
-	if _, err := g.Invoke(t.Context(), input(`{}`), RunOptions{}); !errors.As(err, &why) || why.Node != "absent" {
+	if _, err := Invoke(t.Context(), g, input(`{}`), RunOptions{}); !errors.As(err, &why) || why.Node != "absent" {
 		t.Errorf("the run ended with %v", err)
 	}
 }
@@ -167,7 +168,7 @@ func TestMaxConcurrency(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		result, err := sideBySide(nodes).Invoke(t.Context(), input(`{}`), RunOptions{MaxConcurrency: most})
+		result, err := Invoke(t.Context(), sideBySide(nodes), input(`{}`), RunOptions{MaxConcurrency: most})
 		if err != nil || string(result.Output["log"]) != `["a","b","c","d","e"]` {
 			t.Errorf("the run ended with %+v, %v", result, err)
 		}
@@ -187,7 +188,7 @@ func TestACancelledRunStartsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := sideBySide(map[string]Node{"a": {Run: func(context.Context, Input) (pregel.Command, error) { panic("it ran") }}})
-	if _, err := g.Invoke(ctx, input(`{}`), RunOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := Invoke(ctx, g, input(`{}`), RunOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("the run ended with %v", err)
 	}
 }
@@ -226,7 +227,7 @@ func TestTheRunsContextReachesEverything(t *testing.T) {
 	}}
 	g.Nodes["pay"] = pay
 	g.Spec.Branches = []pregel.Branch{{From: "pay"}}
-	if _, err := g.Invoke(t.Context(), input(`{}`), RunOptions{Context: pregel.Value(tenant)}); err != nil {
+	if _, err := Invoke(t.Context(), g, input(`{}`), RunOptions{Context: pregel.Value(tenant)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(seen, " "); got != "node"+tenant+" effect"+tenant+" inner"+tenant+" branch"+tenant {

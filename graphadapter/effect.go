@@ -146,5 +146,8 @@ func (t *TaskRun) unfinish(e ledger.Entry, key string) {
 	}
 	t.countMu.Lock()
 	defer t.countMu.Unlock()
-	put(&t.unfinished, hashOf(e.Name, e.ParamsHash), e.Key)
+	if t.unfinished == nil {
+		t.unfinished = map[string]string{}
+	}
+	t.unfinished[hashOf(e.Name, e.ParamsHash)] = e.Key
 }

@@ -105,27 +105,3 @@ func Reported(entries []ledger.Entry) []ledger.Entry {
 	}
 	return out
 }
-
-// undosBegun are the keys of the effects of a stored ledger that a call was made to undo.
-func undosBegun(stored pregel.Value) map[string]bool {
-	entries, err := DecodeLedger(stored)
-	if err != nil {
-		return nil
-	}
-	begun := map[string]bool{}
-	for _, e := range entries {
-		if e.Kind == ledger.KindUndo && e.Attempts > 0 {
-			begun[e.Key] = true
-		}
-	}
-	if len(begun) == 0 {
-		return nil
-	}
-	tried := map[string]bool{}
-	for _, e := range entries {
-		if e.Kind == ledger.KindEffect && begun[UndoKey(e.Key)] {
-			tried[e.Key] = true
-		}
-	}
-	return tried
-}

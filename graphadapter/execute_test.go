@@ -3,9 +3,11 @@ package graphadapter
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,7 +50,7 @@ func TestAttemptReturnsWhatTheNodeDid(t *testing.T) {
 func TestNodeReadsOnlyItsChannels(t *testing.T) {
 	var got []string
 	g := oneNode(func(_ context.Context, in Input) (pregel.Command, error) {
-		got = sortedNames(in.State)
+		got = slices.Sorted(maps.Keys(in.State))
 		return pregel.Command{}, nil
 	})
 	g.Spec.Nodes[0].Reads = []string{"amount"}

@@ -1,7 +1,6 @@
 package graphadapter
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -49,28 +48,4 @@ func (g *Gate) shut() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.opened
-}
-
-// hold waits at the shut gate. The thread is free meanwhile: an update ends the run.
-func (r *Run) hold(ctx context.Context, opened <-chan struct{}) error {
-	h := r.of.history
-	h.thread = pregel.Newer(h.thread, r.thread)
-	standing := h.thread
-	snapshot, err := r.program.Now(standing)
-	if err != nil {
-		return err
-	}
-	r.release()
-	if r.opts.Gate.Held != nil {
-		r.opts.Gate.Held(snapshot)
-	}
-	select {
-	case <-opened:
-	case <-ctx.Done():
-	}
-	r.release, err = h.acquire(context.WithoutCancel(ctx))
-	if err == nil && h.thread != standing {
-		err = ErrSuperseded
-	}
-	return err
 }

@@ -98,3 +98,10 @@ type Graph struct {
 	program    *pregel.Program
 	programErr error
 }
+
+func (g *Graph) nameOf(task *pregel.Task) string {
+	if sub, ok := g.Subgraph(task.Graph); ok {
+		return sub.Spec.Name
+	}
+	return g.Spec.Name
+}

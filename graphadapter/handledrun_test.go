@@ -37,7 +37,7 @@ func TestAHandlerRunsWhenThePolicyGivesUp(t *testing.T) {
 		command.Goto = []pregel.Target{{Node: "after"}}
 		return command, nil
 	})
-	result, err := g.Invoke(t.Context(), input(`{}`), RunOptions{})
+	result, err := Invoke(t.Context(), g, input(`{}`), RunOptions{})
 	if err != nil || string(result.Output["log"]) != `["mended","after"]` || attempts != 2 || handled != 1 {
 		t.Errorf("after %d attempts and %d handlings the run ended with %+v, %v", attempts, handled, result, err)
 	}

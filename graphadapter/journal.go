@@ -1,9 +1,7 @@
 package graphadapter
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"sync"
 
 	"superstep.dev/graphadapter/ledger"
@@ -71,37 +69,9 @@ func (j *MemoryJournal) put(e ledger.Entry) {
 		j.entries[i] = e
 		return
 	}
-	put(&j.at, e.Key, len(j.entries))
+	if j.at == nil {
+		j.at = map[string]int{}
+	}
+	j.at[e.Key] = len(j.entries)
 	j.entries = append(j.entries, e)
-}
-
-// put sets an entry of a map that is made when the first one comes: most tasks call nothing outside.
-func put[K comparable, V any](m *map[K]V, key K, v V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
-	(*m)[key] = v
-}
-
-// encode returns v as JSON without escaping HTML: parameters and receipts are kept as they were given.
-func encode(v any) (pregel.Value, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
-// compact returns v as compact JSON, null for nil, or an error when it is not JSON.
-func compact(v pregel.Value) (pregel.Value, error) {
-	if v == nil {
-		return pregel.Null, nil
-	}
-	var buf bytes.Buffer
-	if err := json.Compact(&buf, v); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
 }

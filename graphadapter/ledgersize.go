@@ -43,7 +43,10 @@ func sizesOf(entries []ledger.Entry) ledgerSizes {
 
 func (s *ledgerSizes) set(key string, size int) {
 	s.total += size - s.of[key]
-	put(&s.of, key, size)
+	if s.of == nil {
+		s.of = map[string]int{}
+	}
+	s.of[key] = size
 }
 
 // fits reports whether e has room in place of the entry of its key.

@@ -121,8 +121,8 @@ func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts RunOptions) (*
 	t.history.stands(program, thread)
 	loop, err := program.Start(thread, in, opts.engine(), replay, past.observer(opts.Observer))
 	if err != nil {
-		past.thread = t.history.thread
-		t.history.stands(program, past.thread)
+		past.Stands(t.history.thread)
+		t.history.stands(program, t.history.thread)
 		release()
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (t *Thread) Questions(ctx context.Context) ([]pregel.OpenQuestion, error) {
 }
 
 // Invoke runs the graph once without a thread: nothing is kept, and a question cannot be answered.
-func (g *Graph) Invoke(ctx context.Context, in pregel.Input, opts RunOptions) (RunResult, error) {
+func Invoke(ctx context.Context, g *Graph, in pregel.Input, opts RunOptions) (RunResult, error) {
 	program, err := g.Program()
 	if err != nil {
 		return RunResult{}, err
@@ -299,4 +299,28 @@ func (h *history) from(id, checkpoint string, use pregel.Use) (thread *pregel.Th
 		return nil, false, &pregel.NoCheckpointError{Thread: id, Checkpoint: checkpoint}
 	}
 	return thread, true, nil
+}
+
+// hold waits at the shut gate. The thread is free meanwhile: an update ends the run.
+func (r *Run) hold(ctx context.Context, opened <-chan struct{}) error {
+	h := r.of.history
+	h.thread = pregel.Newer(h.thread, r.thread)
+	standing := h.thread
+	snapshot, err := r.program.Now(standing)
+	if err != nil {
+		return err
+	}
+	r.release()
+	if r.opts.Gate.Held != nil {
+		r.opts.Gate.Held(snapshot)
+	}
+	select {
+	case <-opened:
+	case <-ctx.Done():
+	}
+	r.release, err = h.acquire(context.WithoutCancel(ctx))
+	if err == nil && h.thread != standing {
+		err = ErrSuperseded
+	}
+	return err
 }

@@ -35,7 +35,7 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 		return nil, err
 	}
 	t.history.thread = made.thread
-	t.history.past.edited(&made)
+	made.tell(t.history.past)
 	t.history.stands(program, made.thread, made.roots()...)
 	return program.Now(made.thread)
 }
@@ -150,8 +150,8 @@ func (m *edits) roots() []*pregel.Record {
 	return out
 }
 
-// edited takes in what edits made.
-func (p *Past) edited(made *edits) {
+// tell notes in a thread's past what the edits made.
+func (made *edits) tell(p *Past) {
 	p.Began(0, made.program, made.thread, "")
 	for i, r := range made.records {
 		p.Edited(0, made.spaces[i], r)

@@ -159,7 +159,7 @@ func TestARefusedRunLeavesTheThread(t *testing.T) {
 func TestInvokeKeepsNothing(t *testing.T) {
 	g := talk(sayHello)
 	for range 2 {
-		result, err := g.Invoke(t.Context(), input(`{}`), RunOptions{})
+		result, err := Invoke(t.Context(), g, input(`{}`), RunOptions{})
 		if err != nil || string(result.Output["log"]) != `["hello"]` || len(result.Questions) != 1 {
 			t.Errorf("the run ended with %+v, %v", result, err)
 		}

@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,10 +28,10 @@ type MemoryCache struct {
 // NewMemoryCache returns an empty cache of at most that many results and bytes; 0 means [DefaultCacheEntries] and
 // [DefaultCacheBytes]. It holds no goroutine.
 func NewMemoryCache(entries, bytes int) *MemoryCache {
-	most := uint64(max(orDefault(bytes, DefaultCacheBytes), 0))
+	most := uint64(max(cmp.Or(bytes, DefaultCacheBytes), 0))
 	return &MemoryCache{most: most, items: ttlcache.New(
 		ttlcache.WithDisableTouchOnHit[CacheKey, pregel.Value](),
-		ttlcache.WithCapacity[CacheKey, pregel.Value](uint64(max(orDefault(entries, DefaultCacheEntries), 1))),
+		ttlcache.WithCapacity[CacheKey, pregel.Value](uint64(max(cmp.Or(entries, DefaultCacheEntries), 1))),
 		ttlcache.WithMaxCost(max(most, 1), func(item ttlcache.CostItem[CacheKey, pregel.Value]) uint64 {
 			return cacheCost(item.Key, item.Value)
 		}),

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"superstep.dev/graphadapter/pregel"
@@ -42,7 +43,7 @@ func (g *Graph) CheckFields(began *pregel.Spec) error {
 	if wrong := misfit(began, g.Spec); wrong != "" {
 		return &UnservedError{Graph: g.Spec.Name, Field: wrong}
 	}
-	for _, name := range sortedNames(g.Subgraphs) {
+	for _, name := range slices.Sorted(maps.Keys(g.Subgraphs)) {
 		if inner, ok := began.Subgraphs[name]; ok && inner != nil {
 			if err := g.Subgraphs[name].CheckFields(inner); err != nil {
 				return err

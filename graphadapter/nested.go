@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,7 +53,7 @@ func (t *TaskRun) runNested(ctx context.Context, g *Graph, key string, input pre
 		return nil, err
 	}
 	loop, err := program.Start(thread, in, pregel.Options{
-		RecursionLimit: orDefault(t.task.Limit, DefaultRecursionLimit), Namespace: t.task.Space() + "+" + key[:8],
+		RecursionLimit: cmp.Or(t.task.Limit, DefaultRecursionLimit), Namespace: t.task.Space() + "+" + key[:8],
 	}, false, nil)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,10 @@ func (t *TaskRun) adopt(open []pregel.OpenQuestion) {
 	for _, q := range open {
 		if _, before := t.ordinals[q.ID]; !before {
 			q.Ordinal = len(t.ordinals)
-			put(&t.ordinals, q.ID, q.Ordinal)
+			if t.ordinals == nil {
+				t.ordinals = map[string]int{}
+			}
+			t.ordinals[q.ID] = q.Ordinal
 			t.questions = append(t.questions, q.Question)
 		}
 	}

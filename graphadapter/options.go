@@ -76,3 +76,13 @@ type RunResult struct {
 
 // StateUpdate is one write to a thread's state from outside, as if a node had returned it.
 type StateUpdate = pregel.Update
+
+// DefaultRecursionLimit bounds the supersteps of a run that names no limit: LangGraph's default.
+const DefaultRecursionLimit = 10_007
+
+func (o RunOptions) engine() pregel.Options {
+	if o.RecursionLimit == 0 {
+		o.RecursionLimit = DefaultRecursionLimit
+	}
+	return o.Options
+}

@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -150,7 +151,7 @@ func (p *Past) leave() {
 		head.Checkpoint = head.Checkpoint.WithParent(p.base)
 		p.add("", head)
 	}
-	for _, space := range sortedNames(p.skipped) {
+	for _, space := range slices.Sorted(maps.Keys(p.skipped)) {
 		made := p.skipped[space]
 		made.last.Checkpoint = made.last.Checkpoint.WithParent(made.base)
 		p.add(space, made.last)
@@ -242,6 +243,9 @@ func (k *kept) record() *pregel.Record {
 	return k.made.Join(k.now)
 }
 
+// Stands says that the thread stands there again: what was begun came to nothing.
+func (p *Past) Stands(t *pregel.Thread) { p.thread = t }
+
 // Thread returns the thread as it is now, and the program that reads it; nil before anything began.
 func (p *Past) Thread() (*pregel.Program, *pregel.Thread) { return p.program, p.thread }
 
@@ -314,7 +318,7 @@ func (p *Past) History(path []string) ([]PastCheckpoint, error) {
 // runsOf are the checkpoints of all runs of the subgraph at that path, of which space is the one under way, oldest first.
 func (p *Past) runsOf(space string, path []string) []*kept {
 	runs := line{byID: map[string]*kept{}}
-	for _, name := range sortedNames(p.spaces) {
+	for _, name := range slices.Sorted(maps.Keys(p.spaces)) {
 		if l := p.spaces[name]; name == space || slices.Equal(l.nodes, path) {
 			for _, k := range l.kept {
 				runs.insert(k)

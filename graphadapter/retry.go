@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,7 +49,7 @@ func retryAfter(policies []RetryPolicy, attempt int, err error, jitter func() ti
 		if !matches {
 			continue
 		}
-		if attempt >= orDefault(p.MaxAttempts, defaultMaxAttempts) {
+		if attempt >= cmp.Or(p.MaxAttempts, defaultMaxAttempts) {
 			return 0, false
 		}
 		wait := p.backoff(attempt)
@@ -78,26 +79,17 @@ func (p *RetryPolicy) matches(err error) (matches, ok bool) {
 }
 
 func (p *RetryPolicy) backoff(attempt int) time.Duration {
-	initial := orDefault(p.InitialInterval, defaultInitialInterval)
+	initial := cmp.Or(p.InitialInterval, defaultInitialInterval)
 	if initial < 0 {
 		return 0
 	}
-	factor := orDefault(p.BackoffFactor, defaultBackoffFactor)
-	longest := orDefault(p.MaxInterval, defaultMaxInterval)
+	factor := cmp.Or(p.BackoffFactor, defaultBackoffFactor)
+	longest := cmp.Or(p.MaxInterval, defaultMaxInterval)
 	wait := float64(initial) * math.Pow(factor, float64(max(attempt, 1)-1))
 	if !(wait < float64(longest)) { // also when it overflowed
 		return max(longest, 0)
 	}
 	return time.Duration(max(wait, 0))
-}
-
-// orDefault returns v, or def when v is the zero value.
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // permanentError marks an error as one that no repetition mends.

@@ -3,6 +3,7 @@ package graphadapter
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"superstep.dev/graphadapter/ledger"
@@ -55,7 +56,7 @@ func (l *presentLine) at(r *stand) {
 
 // goOn takes in the line of the thread's next run.
 func (l *presentLine) goOn(next *presentLine) {
-	for _, id := range sortedNames(next.parents) {
+	for _, id := range slices.Sorted(maps.Keys(next.parents)) {
 		if _, known := l.parents[id]; !known {
 			l.parents[id] = next.parents[id]
 		}
@@ -157,7 +158,7 @@ func (e *Effects) left(from *stand) (map[string]pregel.Value, error) {
 		entries[r.place] = append(entries[r.place], entry)
 	}
 	left := make(map[string]pregel.Value, len(entries))
-	for _, place := range sortedNames(entries) {
+	for _, place := range slices.Sorted(maps.Keys(entries)) {
 		stored, err := EncodeLedger(entries[place])
 		if err != nil {
 			return nil, err
@@ -175,7 +176,7 @@ func (e *Effects) leftBefore() map[string]bool {
 		return keys
 	}
 	left := e.line.thread.Left()
-	for _, place := range sortedNames(left) {
+	for _, place := range slices.Sorted(maps.Keys(left)) {
 		for _, entry := range effectsIn(left[place]) {
 			keys[entry.Key] = true
 		}

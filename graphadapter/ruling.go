@@ -177,13 +177,6 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 	return c.failed("ask a person", Permanent(fmt.Errorf("%s decided to stop here: %s", by, c.entry.Evidence)))
 }
 
-func orNull(v pregel.Value) pregel.Value {
-	if len(v) == 0 {
-		return pregel.Null
-	}
-	return v
-}
-
 // doubtPrefix begins the keys of questions about effects.
 const doubtPrefix = "effect/"
 

@@ -177,13 +177,6 @@ func stopped(g *Graph, task *pregel.Task, why error) *pregel.NodeError {
 		Message: bounded("cancelled: " + why.Error())}
 }
 
-func (g *Graph) nameOf(task *pregel.Task) string {
-	if sub, ok := g.Subgraph(task.Graph); ok {
-		return sub.Spec.Name
-	}
-	return g.Spec.Name
-}
-
 // pause waits; it reports false when ctx ended first.
 func pause(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {

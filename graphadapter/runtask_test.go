@@ -76,7 +76,7 @@ func TestARetriedSubgraphRunsOn(t *testing.T) {
 	g := sideBySide(map[string]Node{"sub": {Retry: []RetryPolicy{{InitialInterval: -1, NoJitter: true, MaxAttempts: 3}}}})
 	g.Spec.Nodes[0].Subgraph, g.Spec.Nodes[0].Retried = "inner", true
 	g.Spec.Subgraphs, g.Subgraphs = map[string]*pregel.Spec{"inner": inner.Spec}, map[string]*Graph{"inner": inner}
-	result, err := g.Invoke(t.Context(), input(`{}`), RunOptions{})
+	result, err := Invoke(t.Context(), g, input(`{}`), RunOptions{})
 	if err != nil || string(result.Output["log"]) != `["first","second"]` {
 		t.Errorf("the run ended with %+v, %v", result, err)
 	}
@@ -97,7 +97,7 @@ func TestANodesOwnCancellationIsAFailure(t *testing.T) {
 			return pregel.Command{}, ctx.Err()
 		},
 	}})
-	_, err := g.Invoke(t.Context(), input(`{}`), RunOptions{})
+	_, err := Invoke(t.Context(), g, input(`{}`), RunOptions{})
 	var why *pregel.NodeError
 	if !errors.As(err, &why) || why.Type != "NodeCancelled" || attempts != 2 {
 		t.Errorf("after %d attempts the run ended with %v", attempts, err)
@@ -146,7 +146,7 @@ func TestLastStep(t *testing.T) {
 		return nil
 	}))
 	g.Spec.Edges = append(g.Spec.Edges, pregel.Edge{From: "pay", To: "pay"})
-	_, err := g.Invoke(t.Context(), input(`{}`), RunOptions{Options: pregel.Options{RecursionLimit: limit}})
+	_, err := Invoke(t.Context(), g, input(`{}`), RunOptions{Options: pregel.Options{RecursionLimit: limit}})
 	if !is[*pregel.RecursionError](err) || len(seen) != limit {
 		t.Fatalf("the run ended after %d supersteps with %v", len(seen), err)
 	}

@@ -86,7 +86,7 @@ type Segment struct {
 // Errors: an [*UnservedError] when this process does not have what the run's graph needs; a [*StrayDeliveryError] when
 // its engine comes to other tasks than the record has.
 func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery, progress SegmentProgress) (*Segment, error) {
-	program, err := g.programFor(req)
+	program, err := programFor(g, req)
 	if err != nil {
 		return nil, err
 	}
@@ -117,22 +117,6 @@ func OpenSegment(g *Graph, req *SegmentRequest, repeated bool, record []Delivery
 	}
 	s.suspect = newSuspects(req, repeated, s.ready)
 	return s, nil
-}
-
-// programFor compiles the Spec that the run goes on with, unless the graph has the same.
-func (g *Graph) programFor(req *SegmentRequest) (*pregel.Program, error) {
-	if req.Spec == nil {
-		return g.Program()
-	}
-	if err := g.CheckFields(req.Spec); err != nil {
-		return nil, err
-	}
-	program, err := pregel.Compile(req.Spec, g.AllReducers())
-	var reducer *pregel.UnknownReducerError
-	if errors.As(err, &reducer) {
-		return nil, &UnservedError{Graph: req.Graph, Node: "", Missing: fmt.Sprintf("reducer: %v", err)}
-	}
-	return program, err
 }
 
 // RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
@@ -185,3 +169,19 @@ var (
 	ErrRunCancelled = errors.New("superstep: the run was cancelled")
 	ErrWorkerStops  = errors.New("superstep: this worker stops, another one goes on")
 )
+
+// programFor compiles the Spec that the run goes on with, unless the graph has the same.
+func programFor(g *Graph, req *SegmentRequest) (*pregel.Program, error) {
+	if req.Spec == nil {
+		return g.Program()
+	}
+	if err := g.CheckFields(req.Spec); err != nil {
+		return nil, err
+	}
+	program, err := pregel.Compile(req.Spec, g.AllReducers())
+	var reducer *pregel.UnknownReducerError
+	if errors.As(err, &reducer) {
+		return nil, &UnservedError{Graph: req.Graph, Node: "", Missing: fmt.Sprintf("reducer: %v", err)}
+	}
+	return program, err
+}

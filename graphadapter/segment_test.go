@@ -108,7 +108,7 @@ func TestASegmentRunsToTheEnd(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			g := countdown(50, nil)
 			var plain []pregel.EventKind
-			if _, err := g.Invoke(t.Context(), input(`{}`), RunOptions{Observer: func(e pregel.Event) { plain = append(plain, e.Kind) }}); err != nil {
+			if _, err := Invoke(t.Context(), g, input(`{}`), RunOptions{Observer: func(e pregel.Event) { plain = append(plain, e.Kind) }}); err != nil {
 				t.Fatal(err)
 			}
 			r := newFusedRun(t, g, mode, input(`{}`))

@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -23,7 +24,7 @@ func (s *Segment) open(ctx context.Context, queue []*pregel.Task, fresh bool) bo
 	return !s.leaving
 }
 
-func (s *Segment) maxTime() time.Duration { return orDefault(s.host.MaxTime, maxSegmentTime) }
+func (s *Segment) maxTime() time.Duration { return cmp.Or(s.host.MaxTime, maxSegmentTime) }
 
 // told reports whether the host wants the segment to leave.
 func (s *Segment) told() bool {

@@ -1,6 +1,7 @@
 package graphadapter
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,7 @@ func (s *Segment) Progress() SegmentProgress {
 }
 
 // room is how much of a heartbeat the ledgers of the tasks under way may take together.
-func (s *Segment) room() int { return orDefault(s.req.LedgerBytes, maxOutcomeBytes) }
+func (s *Segment) room() int { return cmp.Or(s.req.LedgerBytes, maxOutcomeBytes) }
 
 // Record is what a heartbeat carries of the deliveries, and how many they are. It is safe for concurrent use.
 func (s *Segment) Record() (record []byte, deliveries int) {
@@ -70,7 +71,10 @@ func (s *Segment) enter(t *pregel.Task) (*segmentTask, error) {
 	}
 	under := &segmentTask{of: s, key: key, began: time.Now(), journal: journal}
 	for _, e := range brought {
-		put(&under.brought, e.Key, true)
+		if under.brought == nil {
+			under.brought = map[string]bool{}
+		}
+		under.brought[e.Key] = true
 	}
 	if left, ok := s.left[key]; ok {
 		var news []ledger.Entry

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"fmt"
+	"strings"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -62,7 +63,7 @@ func (g *Graph) declared(task *pregel.Task) (*Graph, Node, error) {
 		sub, ok := graph.Subgraphs[name]
 		if !ok {
 			path := append([]string{g.Spec.Name}, task.Graph[:i+1]...)
-			return nil, Node{}, &UnservedError{Graph: joinPath(path), Node: task.Node, Missing: "subgraph"}
+			return nil, Node{}, &UnservedError{Graph: strings.Join(path, "/"), Node: task.Node, Missing: "subgraph"}
 		}
 		graph = sub
 	}

@@ -95,7 +95,7 @@ func TestACompensationDoesNotBelieveAnEarlyAbsence(t *testing.T) {
 					})
 				}
 				began := time.Now()
-				got, err := oneNode(nil, e).Compensate(t.Context(), Compensation{Node: "pay", Effect: ledger.Entry{Key: "key-of-it", Name: e.Name,
+				got, err := Compensate(t.Context(), oneNode(nil, e), Compensation{Node: "pay", Effect: ledger.Entry{Key: "key-of-it", Name: e.Name,
 					Kind: ledger.KindEffect, State: ledger.StateCommitted, Params: []byte(`1`), Result: []byte(`"rf"`)}},
 					CompensateEnv{Thread: "r-7", Suspect: true, Journal: mustJournal(t, nil)})
 				if err != nil || got.State != UndoDone || undone != c.undone {
@@ -119,7 +119,7 @@ func TestACompensationTellsUntilWhenItWaits(t *testing.T) {
 			finds = append(finds, len(told))
 			return Finding{Status: ledger.FindingNotFound}, nil
 		}
-		got, err := oneNode(nil, e).Compensate(t.Context(), Compensation{Node: "pay", Effect: ledger.Entry{Key: "key-of-it", Name: e.Name,
+		got, err := Compensate(t.Context(), oneNode(nil, e), Compensation{Node: "pay", Effect: ledger.Entry{Key: "key-of-it", Name: e.Name,
 			Kind: ledger.KindEffect, State: ledger.StateIntent, Params: []byte(`1`), Settle: 3000}},
 			CompensateEnv{Thread: "r-7", Journal: mustJournal(t, nil), Settling: func(until time.Time) { told = append(told, until) }})
 		if err != nil || got.State != UndoAbsent {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +29,7 @@ func chainOf(nodes map[string]NodeFunc) (g *Graph, where map[string]string) {
 	where = map[string]string{}
 	var mu sync.Mutex
 	last := pregel.Start
-	for _, name := range sortedNames(nodes) {
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		node := nodes[name]
 		g.Spec.Nodes = append(g.Spec.Nodes, pregel.NodeSpec{Name: name})
 		g.Spec.Edges = append(g.Spec.Edges, pregel.Edge{From: last, To: name})
@@ -76,7 +78,7 @@ func TestNodesStayOnOneGoroutine(t *testing.T) {
 					return logs("c")(ctx, in)
 				}})
 			began := time.Now()
-			out, err := g.Invoke(t.Context(), pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{})
+			out, err := Invoke(t.Context(), g, pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil || string(out.Output["log"]) != `["a","b","c","d","e"]` || tries != 2 {
@@ -108,7 +110,7 @@ func TestADeafNodesResultIsLate(t *testing.T) {
 			synctest.Wait() // the first attempt of a has come back
 			return logs("b")(ctx, in)
 		}})
-		out, err := g.Invoke(t.Context(), pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{})
+		out, err := Invoke(t.Context(), g, pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{})
 		if err != nil || string(out.Output["log"]) != `["again","b"]` {
 			t.Fatalf("output %s, error %v", out.Output["log"], err)
 		}
@@ -153,7 +155,7 @@ func TestAnObserverMayEndItsTest(t *testing.T) {
 	ended := make(chan string, 1)
 	go func() {
 		defer func() { ended <- fmt.Sprint(recover()) }()
-		_, err := g.Invoke(t.Context(), pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{Observer: func(e pregel.Event) {
+		_, err := Invoke(t.Context(), g, pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{Observer: func(e pregel.Event) {
 			if e.Kind == pregel.EventTaskEnd {
 				runtime.Goexit()
 			}
@@ -174,7 +176,7 @@ func TestAPanicOfTheEngineIsItsCallers(t *testing.T) {
 			t.Errorf("it panicked with %v", err)
 		}
 	}()
-	_, _ = g.Invoke(t.Context(), pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{Observer: func(e pregel.Event) {
+	_, _ = Invoke(t.Context(), g, pregel.Input{Value: pregel.Value(`{}`)}, RunOptions{Observer: func(e pregel.Event) {
 		if e.Kind == pregel.EventTaskEnd {
 			panic("an observer is broken")
 		}

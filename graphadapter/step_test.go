@@ -73,7 +73,7 @@ func TestStepTimeoutIsEachSuperstepsOwn(t *testing.T) {
 			return nil
 		}))
 		g.Spec.Edges = append(g.Spec.Edges, pregel.Edge{From: "pay", To: "pay"})
-		_, err := g.Invoke(t.Context(), input(`{}`), RunOptions{StepTimeout: time.Minute})
+		_, err := Invoke(t.Context(), g, input(`{}`), RunOptions{StepTimeout: time.Minute})
 		if err == nil || is[*StepTimeoutError](err) || !strings.Contains(err.Error(), "boom") {
 			t.Errorf("the run ended with %v", err)
 		}

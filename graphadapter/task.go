@@ -2,9 +2,6 @@ package graphadapter
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -182,16 +179,16 @@ func (t *TaskRun) renewedKey(first string, renewals []string) string {
 	return key
 }
 
-// keyLength is 128 bits in hex: short enough for people and for the key fields of other systems.
-const keyLength = 32
-
 // next returns the ordinal of one more use of a name, from 0.
 func (t *TaskRun) next(name ...string) string {
 	t.countMu.Lock()
 	defer t.countMu.Unlock()
 	key := hashOf(name...)
 	n := t.counts[key]
-	put(&t.counts, key, n+1)
+	if t.counts == nil {
+		t.counts = map[string]int{}
+	}
+	t.counts[key] = n + 1
 	return strconv.Itoa(n)
 }
 
@@ -208,19 +205,6 @@ func (t *TaskRun) hashOn(branch string, parts ...string) string {
 func (i *Info) hash(parts ...string) string {
 	place := []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path}
 	return hashOf(append(place, parts...)...)
-}
-
-// hashOf returns the SHA-256 of the parts in hex. Each part goes with its length, so that no two lists of parts are
-// the same bytes.
-func hashOf(parts ...string) string {
-	h := sha256.New()
-	var size [8]byte
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(size[:], uint64(len(p)))
-		h.Write(size[:])
-		h.Write([]byte(p))
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // newTaskRun prepares one execution.

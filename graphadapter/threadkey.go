@@ -3,6 +3,8 @@ package graphadapter
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -19,7 +21,7 @@ func NewTaskJournal(task *pregel.Task) (*MemoryJournal, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range sortedNames(task.Kept) {
+	for _, key := range slices.Sorted(maps.Keys(task.Kept)) {
 		if pregel.IsNull(task.Kept[key]) {
 			continue
 		}

@@ -1,6 +1,8 @@
 package graphadapter
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"superstep.dev/approval"
@@ -71,7 +73,7 @@ func (g *Graph) effect(name string) (*Effect, bool) {
 	if e, ok := g.Effects[name]; ok {
 		return &e, true
 	}
-	for _, below := range sortedNames(g.Subgraphs) {
+	for _, below := range slices.Sorted(maps.Keys(g.Subgraphs)) {
 		if e, ok := g.Subgraphs[below].effect(name); ok {
 			return e, true
 		}

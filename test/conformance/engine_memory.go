@@ -41,7 +41,7 @@ func (m *memoryThreads) run(ctx context.Context, thread string, in pregel.Input,
 
 func (m *memoryThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
 	opts.Observer = rec.observe
-	_, err := m.graph.Invoke(ctx, in, opts)
+	_, err := graphadapter.Invoke(ctx, m.graph, in, opts)
 	return err
 }
 

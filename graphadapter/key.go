@@ -1,0 +1,57 @@
+package graphadapter
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// hashOf returns the SHA-256 of the parts in hex. Each part goes with its length, so that no two lists of parts are
+// the same bytes.
+func hashOf(parts ...string) string {
+	h := sha256.New()
+	var size [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(size[:], uint64(len(p)))
+		h.Write(size[:])
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// keyLength is 128 bits in hex: short enough for people and for the key fields of other systems.
+const keyLength = 32
+
+// UndoKey is the key of an effect's compensation.
+func UndoKey(effect string) string { return hashOf("compensate", effect)[:keyLength] }
+
+// kindApproval is the ledger entry of a question about an action: its Params are the action as it was asked about, its
+// state is committed once the approval was acted upon, and failed when that was refused.
+const kindApproval ledger.Kind = "approval"
+
+// undosBegun are the keys of the effects of a stored ledger that a call was made to undo.
+func undosBegun(stored pregel.Value) map[string]bool {
+	entries, err := DecodeLedger(stored)
+	if err != nil {
+		return nil
+	}
+	begun := map[string]bool{}
+	for _, e := range entries {
+		if e.Kind == ledger.KindUndo && e.Attempts > 0 {
+			begun[e.Key] = true
+		}
+	}
+	if len(begun) == 0 {
+		return nil
+	}
+	tried := map[string]bool{}
+	for _, e := range entries {
+		if e.Kind == ledger.KindEffect && begun[UndoKey(e.Key)] {
+			tried[e.Key] = true
+		}
+	}
+	return tried
+}
