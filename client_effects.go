@@ -98,19 +98,19 @@ func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *graphadap
 func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.Time, effects *graphadapter.Effects) {
 	_, node, isNode := strings.Cut(kind, ".")
 	var outcome pregel.Outcome
-	var segment graphadapter.SegmentResult
+	var ran graphadapter.SegmentResult
 	switch {
 	case kind == graphadapter.SegmentActivity:
-		if c.cfg.DataConverter.FromPayloads(result, &segment) != nil {
+		if c.cfg.DataConverter.FromPayloads(result, &ran) != nil {
 			return
 		}
-		for _, d := range segment.Deliveries {
+		for _, d := range ran.Deliveries {
 			step, node := d.Place()
 			effects.UnderWay(node, step, d.Outcome.Ledger, at)
 		}
-		for _, key := range slices.Sorted(maps.Keys(segment.Left)) {
+		for _, key := range slices.Sorted(maps.Keys(ran.Left)) {
 			step, node := graphadapter.Delivery{Key: key}.Place()
-			effects.UnderWay(node, step, segment.Left[key], at)
+			effects.UnderWay(node, step, ran.Left[key], at)
 		}
 	case isNode && c.cfg.DataConverter.FromPayloads(result, &outcome) == nil:
 		effects.UnderWay(node, protocol.StepOf(id), outcome.Ledger, at)

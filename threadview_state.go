@@ -76,16 +76,16 @@ func noSubgraph(graph, thread string, path []string, cause error) error {
 }
 
 // historyView selects what was asked for.
-func historyView(graph string, past []graphadapter.PastCheckpoint, r HistoryRequest) ([]CheckpointView, error) {
+func historyView(graph string, checkpoints []graphadapter.PastCheckpoint, r HistoryRequest) ([]CheckpointView, error) {
 	if r.Before != "" {
-		at := slices.IndexFunc(past, func(c graphadapter.PastCheckpoint) bool { return c.Checkpoint == r.Before })
+		at := slices.IndexFunc(checkpoints, func(c graphadapter.PastCheckpoint) bool { return c.Checkpoint == r.Before })
 		if at < 0 {
 			return nil, noCheckpoint(graph, r.Thread, r.Before)
 		}
-		past = past[at+1:]
+		checkpoints = checkpoints[at+1:]
 	}
 	out := []CheckpointView{}
-	for _, c := range past {
+	for _, c := range checkpoints {
 		if r.Source != "" && r.Source != string(c.Source) || r.Step != nil && *r.Step != c.Step {
 			continue
 		}

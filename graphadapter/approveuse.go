@@ -12,9 +12,6 @@ import (
 	"superstep.dev/graphadapter/ledger"
 )
 
-// UseGate says whether a decision may be acted upon now: (*approval.Gate).Use is one. An error means that it cannot say.
-type UseGate func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error)
-
 // gateTimeout bounds one question to a [UseGate].
 const gateTimeout = 10 * time.Second
 

@@ -10,22 +10,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// RouteError says that a branch chose something that is not a way on. It is a mistake in the graph; the default retry
-// policy does not repeat it.
-type RouteError struct {
-	Graph, Node string
-	// Branch is the branch's ordinal among its node's.
-	Branch int
-	// Route is what the branch returned.
-	Route string
-	// Message says what is wrong with it, and what would be right.
-	Message string
-}
-
-func (e *RouteError) Error() string {
-	return fmt.Sprintf("branch %d of node %q of graph %q returned %q: %s", e.Branch, e.Node, e.Graph, e.Route, e.Message)
-}
-
 // route evaluates the task's branches in their order. A command to the parent graph ends this graph's run, so nothing
 // is routed here. Nor is anything behind an error handler, which says itself where to go.
 func (t *TaskRun) route(ctx context.Context, command pregel.Command) ([]pregel.Target, error) {

@@ -17,19 +17,6 @@ const (
 	MaxEmittedTotal = 1 << 20
 )
 
-// EmitLimitError says that a node emitted too much. The value was not emitted.
-type EmitLimitError struct {
-	Graph, Node string
-	// What is the bound that was reached, in words; Limit is its value.
-	What  string
-	Limit int
-}
-
-func (e *EmitLimitError) Error() string {
-	return fmt.Sprintf("node %q of graph %q reached the limit of %d %s: emit less often, or a reference instead of "+
-		"the data", e.Node, e.Graph, e.Limit, e.What)
-}
-
 // Emit puts a value on the custom stream: at once if somebody listens, and in any case into the task's outcome. Beyond
 // [MaxEmitted], [MaxEmittedValue] or [MaxEmittedTotal] it returns an [*EmitLimitError]. Emitting is progress.
 func (t *TaskRun) Emit(v pregel.Value) error { return t.emit(pregel.EmissionCustom, v) }

@@ -1,6 +1,9 @@
 package graphadapter
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Losses is what is known of an activity's executions that were lost with their workers. An activity that kills its worker
 // takes others along, which look the same from outside. So the first losses in a row count for each; after those an
@@ -71,4 +74,9 @@ func (l Losses) Ended(attempt int32) Losses { return Losses{Accounted: attempt} 
 func (l Losses) Ran(d time.Duration) Losses {
 	l.Longest = max(l.Longest, d.Milliseconds())
 	return l
+}
+
+// milliseconds is a stored number of them; one that is too large stands for the longest time.
+func milliseconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -86,3 +87,6 @@ func (o RunOptions) engine() pregel.Options {
 	}
 	return o.Options
 }
+
+// UseGate says whether a decision may be acted upon now: (*approval.Gate).Use is one. An error means that it cannot say.
+type UseGate func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error)

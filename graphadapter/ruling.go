@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -94,29 +93,6 @@ func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error
 		return r, "", c.failed("read the answer", Permanent(err))
 	}
 	return r, orAPerson(answer.By), nil
-}
-
-// hiddenParams are parameters of which nobody knows what is to be hidden.
-var hiddenParams = pregel.Value(`"` + approval.Hidden + `"`)
-
-// masked hides the parameters that nobody is shown when the call asks for an approval. It hides all of them when Approval
-// does not say which: the parameters do not fit any more, or it panics.
-func (e *Effect) masked(params pregel.Value) pregel.Value {
-	if e.Approval == nil || params == nil {
-		return params
-	}
-	action, err := e.wouldAsk(params)
-	if err != nil {
-		return hiddenParams
-	}
-	return approval.Masked(params, action.Secrets)
-}
-
-// wouldAsk returns the action that Approval makes of parameters.
-func (e *Effect) wouldAsk(params pregel.Value) (action approval.Action, err error) {
-	defer catch(&err)
-	action, _, err = e.Approval(params)
-	return action, err
 }
 
 // maxShown bounds what a question shows of parameters and of a receipt, in bytes each: it is part of the task's outcome.

@@ -2,7 +2,6 @@ package graphadapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -12,16 +11,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
 )
-
-// ErrInterrupted is what [TaskRun.Ask] returns while there is no answer. A node passes it on; the task then waits,
-// even if the node swallows it.
-var ErrInterrupted = errors.New("superstep: the task waits for an answer")
-
-// ErrOutsideNode is returned by everything that needs a running task when the context is not a node's.
-var ErrOutsideNode = errors.New("superstep: called outside a node: pass on the context that the node was given")
-
-// ErrFenced says that this execution of the task no longer counts: another one took over, or the run is over.
-var ErrFenced = errors.New("superstep: another execution owns this task: stop")
 
 // Info says which task runs.
 type Info struct {

@@ -3,7 +3,6 @@ package graphadapter
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 )
@@ -99,11 +98,6 @@ func (a *attempt) timeouts() (run, idle time.Duration) {
 		idle = milliseconds(spec.IdleTimeout)
 	}
 	return run, idle
-}
-
-// milliseconds is a stored number of them; one that is too large stands for the longest time.
-func milliseconds(n int64) time.Duration {
-	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // idleTimer calls expired after limit without progress. A nil timer does nothing.

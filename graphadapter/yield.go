@@ -1,14 +1,8 @@
 package graphadapter
 
 import (
-	"errors"
 	"time"
 )
-
-// ErrYielded says that this execution of the task is given back, to be run again with what it has recorded. A [Journal]
-// returns it from Record when it holds the entry, but its task has to end for more to be stored; an effect's intent it
-// then does not hold. A node passes it on; the task is given back even if the node swallows it.
-var ErrYielded = errors.New("superstep: the task is given back, and runs again with what it has recorded")
 
 // yieldPatience is how long a task that is given back waits for the calls under way, whose results would be lost.
 const yieldPatience = 5 * time.Minute
