@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/leading"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -36,6 +37,7 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	if !cfg.Options.DisableWorkflowWorker {
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
 			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Register(r)
+		leading.New(leaders...).Register(r)
 	}
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
 		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)

@@ -123,7 +123,7 @@ func TestAFailedRunKeepsManyLedgers(t *testing.T) {
 		return graphadapter.Finding{Status: ledger.FindingCommitted, Receipt: pregel.Value(`"found"`)}, nil
 	}
 	g.Effects["pay"] = pay
-	r.work(g)
+	r.work(r.pinned(g))
 	run := r.start(protocol.GraphInput{Graph: "one", Durability: graphadapter.DurabilityExit})
 	var failed *temporal.ApplicationError
 	if err := run.Get(r.ctx, nil); !errors.As(err, &failed) {

@@ -25,6 +25,14 @@ func one(fn nodeFunc, retry ...graphadapter.RetryPolicy) *graphadapter.Graph {
 	}
 }
 
+// pinned makes each task an activity of its own in all modes, as those of another task queue are.
+func (r *rig) pinned(g *graphadapter.Graph) *graphadapter.Graph {
+	for i := range g.Spec.Nodes {
+		g.Spec.Nodes[i].TaskQueue = r.queue
+	}
+	return g
+}
+
 func run(fn nodeFunc) graphadapter.NodeFunc {
 	return func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
 		task, _ := graphadapter.TaskFrom(ctx)

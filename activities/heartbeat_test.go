@@ -42,14 +42,14 @@ func TestHeartbeatsAreSentForWhatMustLast(t *testing.T) {
 		{graphadapter.DurabilityExit, 2, 0},
 	} {
 		r, calls := newRig(t), &seen[string]{}
-		l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		l, _ := r.work(r.pinned(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
 			for range c.calls {
 				if err := memo(ctx, task, "call", calls); err != nil {
 					return pregel.Command{}, err
 				}
 			}
 			return logs("done"), nil
-		}))
+		})))
 		if log := r.log(r.start(protocol.GraphInput{Graph: "one", Durability: c.mode})); log != `["done"]` {
 			t.Errorf("%s: the run ended with %s", c.mode, log)
 		}
@@ -69,13 +69,13 @@ func TestALongNodeBeats(t *testing.T) {
 			t.Parallel()
 			r, calls := newRig(t), &seen[string]{}
 			release := make(chan struct{})
-			l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			l, _ := r.work(r.pinned(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
 				if err := memo(ctx, task, "paid", calls); err != nil {
 					return pregel.Command{}, err
 				}
 				<-release
 				return logs("done"), nil
-			}))
+			})))
 			run := r.start(protocol.GraphInput{Graph: "one", Durability: mode})
 			await(t, "a heartbeat", func() bool { return l.count() > 1 }, func() any { return l.count() })
 			close(release)

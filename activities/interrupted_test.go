@@ -23,18 +23,21 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		in      protocol.GraphInput
+		pinned  bool // the task is an activity of its own
 		unheard bool // no heartbeat of the lost worker gets through
 		mode    protocol.CancelMode
 		state   string // of the effect in the end, "" for one that nobody knows
 		problem bool
 	}{
-		{"keep", protocol.GraphInput{}, false, protocol.CancelKeep, "committed", false},
-		{"drop", protocol.GraphInput{}, false, protocol.CancelDrop, "committed", false},
-		{"compensate", protocol.GraphInput{}, false, protocol.CancelCompensate, "compensated", false},
-		{"compensate fused", protocol.GraphInput{Fused: true}, false, protocol.CancelCompensate, "compensated", false},
-		{"compensate async", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, false, protocol.CancelCompensate, "compensated", true},
-		{"compensate async unheard", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, true, protocol.CancelCompensate, "", true},
-		{"compensate exit", protocol.GraphInput{Durability: graphadapter.DurabilityExit}, false, protocol.CancelCompensate, "", true},
+		{"keep", protocol.GraphInput{}, false, false, protocol.CancelKeep, "committed", false},
+		{"drop", protocol.GraphInput{}, false, false, protocol.CancelDrop, "committed", false},
+		{"compensate", protocol.GraphInput{}, false, false, protocol.CancelCompensate, "compensated", false},
+		{"compensate fused", protocol.GraphInput{Fused: true}, false, false, protocol.CancelCompensate, "compensated", false},
+		{"compensate async", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, false, false, protocol.CancelCompensate, "compensated", true},
+		{"compensate async activity", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, true, false, protocol.CancelCompensate, "compensated", true},
+		{"compensate exit activity", protocol.GraphInput{Durability: graphadapter.DurabilityExit}, true, false, protocol.CancelCompensate, "", true},
+		{"compensate async unheard", protocol.GraphInput{Durability: graphadapter.DurabilityAsync}, false, true, protocol.CancelCompensate, "", true},
+		{"compensate exit", protocol.GraphInput{Durability: graphadapter.DurabilityExit}, false, false, protocol.CancelCompensate, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -45,6 +48,9 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 				close(called)
 				<-release // whatever it is told
 			})
+			if c.pinned {
+				g = r.pinned(g)
+			}
 			lost := newLine()
 			if c.unheard {
 				lost.cutOff(errors.New("no line"))

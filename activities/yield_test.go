@@ -39,14 +39,14 @@ func TestALedgerLargerThanItsHeartbeats(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			r, calls := newRig(t), &seen[string]{}
-			l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			l, _ := r.work(r.pinned(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
 				for i, size := range []int{50 << 10, 50 << 10, 50 << 10, 200 << 10, 10} {
 					if err := large(ctx, task, fmt.Sprint("call-", i), size, calls); err != nil {
 						return pregel.Command{}, err
 					}
 				}
 				return logs("done"), nil
-			}))
+			})))
 			run := r.start(protocol.GraphInput{Graph: "one", Durability: mode})
 			if log := r.log(run); log != `["done"]` {
 				t.Errorf("the run ended with %s", log)

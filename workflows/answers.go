@@ -33,16 +33,20 @@ func (r *run) onResume(ctx workflow.Context, req protocol.ResumeRequest) (protoc
 	r.auditAnswers(ctx, by, req.All())
 	reply := protocol.ResumeReply{Question: req.Question, Node: r.accept(ctx, req.ID, req.All()), Call: req.Call}
 	r.inbox.updates = append(r.inbox.updates, req)
-	r.inbox.took(protocol.UpdateResume, req.ID, reply)
+	r.inbox.taken.Took(protocol.UpdateResume, req.ID, reply)
 	return reply, nil
 }
 
 // resumed finds the outcome of a request by update that was taken before.
 func (r *run) resumed(req protocol.ResumeRequest) (reply protocol.ResumeReply, ok bool) {
-	ok = r.inbox.again(protocol.UpdateResume, req.ID, &reply)
+	ok = r.inbox.taken.Again(protocol.UpdateResume, req.ID, &reply)
 	reply.Repeated = ok && isRepeat(req.Call, reply.Call)
 	return reply, ok
 }
+
+// isRepeat reports whether a call repeats what was taken, rather than being the call that was: the server may bring that
+// again, when its outcome was lost. Who does not name calls is told that a request was taken before.
+func isRepeat(call, taken string) bool { return call == "" || call != taken }
 
 // answerRequest is an answer to what asks for no approval, as the gate is asked about it.
 func (r *run) answerRequest(req protocol.ResumeRequest) request {
@@ -58,7 +62,7 @@ func (r *run) unprovenAnswer(req protocol.ResumeRequest) error {
 	case gated == 0:
 		return r.unproven(approval.OpResume, req.Token)
 	case gated < len(req.All()) && r.governs != nil && r.governs():
-		return refuse(protocol.ErrTypeBadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
 	}
 	return nil
 }
@@ -97,7 +101,7 @@ func (r *run) readSignals(ctx workflow.Context, channel workflow.ReceiveChannel)
 		}
 		r.readSignal(ctx, req)
 		if r.inbox.read++; r.inbox.read%signalsAtOnce == 0 {
-			giveWay(ctx)
+			GiveWay(ctx)
 		}
 	}
 }
@@ -112,7 +116,7 @@ func (r *run) readSignal(ctx workflow.Context, req protocol.ResumeRequest) {
 		workflow.GetLogger(ctx).Warn("answer by signal refused", "question", named(req.Question), "reason", err.Error())
 		return
 	}
-	if _, ok := r.repeated(req); ok || r.inbox.again(protocol.UpdateResume, req.ID, nil) {
+	if _, ok := r.repeated(req); ok || r.inbox.taken.Again(protocol.UpdateResume, req.ID, nil) {
 		return
 	}
 	if r.gated(req) {
@@ -170,33 +174,33 @@ func (r *run) refusal(req protocol.ResumeRequest) error {
 		return err
 	}
 	if len(req.Call) > protocol.MaxNameBytes {
-		return refuse(protocol.ErrTypeBadAnswer, "the name of a call has at most %d bytes", protocol.MaxNameBytes)
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "the name of a call has at most %d bytes", protocol.MaxNameBytes)
 	}
 	if req.TokenBytes() > protocol.MaxTokenBytes {
-		return refuse(protocol.ErrTypeBadAnswer, "a token has at most %d bytes", protocol.MaxTokenBytes)
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	}
 	if _, ok := r.repeated(req); ok {
 		return nil
 	}
 	if r.inbox.changing() {
-		return refuse(protocol.ErrTypeBusy, "the thread's state is being changed: look what it asks then")
+		return protocol.Refuse(protocol.ErrTypeBusy, "the thread's state is being changed: look what it asks then")
 	}
 	if len(answers) == 0 && r.paused != nil {
-		return refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
+		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
 	}
 	if len(answers) == 0 {
 		if r.status == protocol.StatusStopped && !r.inbox.waiting() {
 			return nil
 		}
-		return refuse(protocol.ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
+		return protocol.Refuse(protocol.ErrTypeUnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
 	}
 	if r.cancel.drops() {
-		return refuse(protocol.ErrTypeBusy, "the run is being cancelled, and what it asks is forgotten with its superstep")
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is being cancelled, and what it asks is forgotten with its superstep")
 	}
 	open := r.asks()
 	for i, a := range answers {
 		if slices.ContainsFunc(answers[:i], func(b pregel.Answer) bool { return b.QuestionID == a.QuestionID }) {
-			return refuse(protocol.ErrTypeBadAnswer, "question %s is answered twice", a.QuestionID)
+			return protocol.Refuse(protocol.ErrTypeBadAnswer, "question %s is answered twice", a.QuestionID)
 		}
 		if err := r.answerRefusal(open, a); err != nil {
 			return err
@@ -218,11 +222,11 @@ func (r *run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) err
 	}
 	for _, a := range r.inbox.answered {
 		if a.Question == given.QuestionID {
-			return refuse(protocol.ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
+			return protocol.Refuse(protocol.ErrTypeAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
 				a.At.UTC().Format(time.RFC3339))
 		}
 	}
-	return refuse(protocol.ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
+	return protocol.Refuse(protocol.ErrTypeUnknownQuestion, "question %s is not open on this thread", given.QuestionID)
 }
 
 // unfit refuses a value that is no answer to the question.
@@ -232,19 +236,19 @@ func unfit(q pregel.Question, value pregel.Value) error {
 		_, err = readReply(value)
 	}
 	if err != nil {
-		return refuse(protocol.ErrTypeBadAnswer, "%v", err)
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "%v", err)
 	}
 	return nil
 }
 
 // eventOnly refuses an answer of a person to a wait for an event.
 func eventOnly(q pregel.OpenQuestion) error {
-	return refuse(protocol.ErrTypeBadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
+	return protocol.Refuse(protocol.ErrTypeBadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
 }
 
 // gateOnly refuses an answer to an approval that comes with a run's input: it would pass no gate.
 func gateOnly(q pregel.OpenQuestion) error {
-	return refuse(protocol.ErrTypeNotAllowed, "%s of node %q asks for an approval: answer it with resume, while the run waits", q.ID, q.Node)
+	return protocol.Refuse(protocol.ErrTypeNotAllowed, "%s of node %q asks for an approval: answer it with resume, while the run waits", q.ID, q.Node)
 }
 
 func byWhom(name string) string {

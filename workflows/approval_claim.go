@@ -61,7 +61,7 @@ func (r *run) resumeGated(ctx workflow.Context, req protocol.ResumeRequest) (pro
 	r.auditRefusals(ctx, false)
 	if err == nil && !reply.Repeated {
 		reply.Call = req.Call
-		r.inbox.took(protocol.UpdateResume, req.ID, reply)
+		r.inbox.taken.Took(protocol.UpdateResume, req.ID, reply)
 	}
 	if unsure != nil {
 		workflow.GetLogger(ctx).Error("an answer to an approval could not be verified", "question", req.Question, "error", unsure)

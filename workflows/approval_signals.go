@@ -84,7 +84,7 @@ func (r *run) verifySignals(ctx workflow.Context) {
 		if err := r.verifyWaiting(ctx); err != nil {
 			_ = workflow.Sleep(ctx, verifyPause)
 		}
-		giveWay(ctx) // to updates, and to the run's being continued as a new one
+		GiveWay(ctx) // to updates, and to the run's being continued as a new one
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *run) countSignal(ctx workflow.Context, v *verified, w protocol.WaitingR
 		return
 	}
 	if reply, err := r.count(ctx, v, &r.inbox.signals); err == nil {
-		r.inbox.took(protocol.UpdateResume, v.req.ID, reply)
+		r.inbox.taken.Took(protocol.UpdateResume, v.req.ID, reply)
 	}
 }
 

@@ -49,7 +49,7 @@ func provenBy(a *protocol.Asked, actor trail.Actor) *protocol.Asked {
 // boundedAsked says what is wrong with who asks.
 func boundedAsked(a *protocol.Asked) error {
 	if a != nil && (len(a.By) > protocol.MaxNameBytes || len(a.From) > protocol.MaxNameBytes || len(a.Reason) > protocol.MaxReasonBytes || len(a.Token) > protocol.MaxTokenBytes) {
-		return refuse(protocol.ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
 			protocol.MaxNameBytes, protocol.MaxReasonBytes, protocol.MaxTokenBytes)
 	}
 	return nil

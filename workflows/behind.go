@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+
 	"superstep.dev/workflows/protocol"
 )
 

@@ -8,11 +8,8 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-const (
-	maxRefused = 100
-	// maxQueuedUpdates bounds the updates that wait for their turn: the server lets ten be under way.
-	maxQueuedUpdates = 10
-)
+// maxRefused bounds the refusals that a run remembers.
+const maxRefused = 100
 
 func boundedAnswers(id, by string, answers []pregel.Answer) error {
 	size := 0
@@ -23,7 +20,7 @@ func boundedAnswers(id, by string, answers []pregel.Answer) error {
 		}
 	}
 	if size > protocol.MaxAnswerBytes || len(by) > protocol.MaxNameBytes || len(id) > protocol.MaxNameBytes || len(answers) > protocol.MaxAnswers {
-		return refuse(protocol.ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", protocol.MaxAnswerBytes, protocol.MaxNameBytes)
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", protocol.MaxAnswerBytes, protocol.MaxNameBytes)
 	}
 	return nil
 }
@@ -49,7 +46,7 @@ func boundedInvoke(req protocol.InvokeRequest) error {
 		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
 	}
 	if size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes {
-		return refuse(protocol.ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
 			"large values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil
@@ -59,7 +56,7 @@ func boundedUpdate(req protocol.UpdateStateRequest) error {
 	count, size := 0, names(req.Within)
 	for _, updates := range req.Edits {
 		if len(updates) == 0 {
-			return refuse(protocol.ErrTypeBadUpdate, "a checkpoint needs at least one update")
+			return protocol.Refuse(protocol.ErrTypeBadUpdate, "a checkpoint needs at least one update")
 		}
 		for _, u := range updates {
 			n, bytes := sizeOf(u)
@@ -68,11 +65,11 @@ func boundedUpdate(req protocol.UpdateStateRequest) error {
 	}
 	switch {
 	case len(req.Edits) == 0:
-		return refuse(protocol.ErrTypeBadUpdate, "there is no update in the request")
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "there is no update in the request")
 	case count > protocol.MaxUpdates:
-		return refuse(protocol.ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", protocol.MaxUpdates, count)
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", protocol.MaxUpdates, count)
 	case size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes || len(req.Within) > protocol.MaxDepth:
-		return refuse(protocol.ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
 			"values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil

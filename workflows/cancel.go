@@ -108,7 +108,7 @@ func (c *cancellation) drops() bool { return c.mode() != protocol.CancelKeep && 
 
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
-	takeTurns(ctx)
+	GiveWay(ctx)
 	r.keepAnswers(ctx)
 	r.auditCancel(ctx)
 	r.withdrawAll(ctx, trail.CancelledRun)
@@ -136,15 +136,6 @@ func (r *run) auditCancel(ctx workflow.Context) {
 		asked = &protocol.Cancellation{Mode: protocol.CancelKeep, Reason: "the server was asked to cancel it"}
 	}
 	r.audit(ctx, trail.Cancelled(r.cancel.by, string(asked.Mode), asked.Reason))
-}
-
-// takeTurns lets the other coroutines take in what arrived with the event that made this one go on: the server may hand
-// out a cancellation and the signal that says how in one workflow task.
-func takeTurns(ctx workflow.Context) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	turned := false
-	workflow.Go(ctx, func(workflow.Context) { turned = true }) // the last in turn
-	_ = workflow.Await(ctx, func() bool { return turned })
 }
 
 // cancelledBefore ends a run that only cleans up behind the one before it.

@@ -12,9 +12,7 @@ import (
 
 // A run that gets long is continued as a new one, which nobody notices.
 const (
-	// What a run hands on is one payload, of which the server takes 2 MiB. A state that does not fit is tried again when the
-	// history has grown by retryEvents.
-	maxHandedOn = 1900 << 10
+	// retryEvents: a state that does not fit is tried again when the history has grown by as many.
 	retryEvents = 1000
 )
 
@@ -33,7 +31,7 @@ func (r *run) due(ctx workflow.Context) bool {
 func (r *run) continueAsNew(ctx workflow.Context) bool {
 	r.approvals.closing = true
 	defer func() { r.approvals.closing = r.successor != nil }()
-	takeTurns(ctx) // what somebody who receives has been given is not in its channel any more
+	GiveWay(ctx) // what somebody who receives has been given is not in its channel any more
 	r.readAllSignals(ctx)
 	if r.mayGoOn() || ctx.Err() != nil || r.approvals.busy() {
 		return false
@@ -142,7 +140,7 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 		return in, err
 	}
 	text, err := json.Marshal(in)
-	if err == nil && len(text) > maxHandedOn {
+	if err == nil && len(text) > protocol.MaxPayloadBytes {
 		err = &TooLargeError{Bytes: len(text)}
 	}
 	return in, err

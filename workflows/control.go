@@ -29,7 +29,7 @@ func (g *Graphs) Governing(governs func() bool, may func(approval.ControlCheck) 
 func (r *run) unproven(op approval.Op, token string) error {
 	switch {
 	case len(token) > protocol.MaxTokenBytes:
-		return refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	case token == "" && r.governs != nil && r.governs():
 		return deniedError(op, unsigned(op))
 	}
@@ -95,7 +95,7 @@ func (r *run) proven(ctx workflow.Context, req request) (trail.Actor, error) {
 // provenSignal is proven for what came by signal.
 func (r *run) provenSignal(ctx workflow.Context, req request) (trail.Actor, error) {
 	if len(req.token) > protocol.MaxTokenBytes {
-		return trail.Actor{}, refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
+		return trail.Actor{}, protocol.Refuse(protocol.ErrTypeBadUpdate, "a token has at most %d bytes", protocol.MaxTokenBytes)
 	}
 	if req.token == "" && r.governedNow(ctx) {
 		return trail.Actor{}, r.deny(ctx, req, unsigned(req.Op))
@@ -158,7 +158,7 @@ func (r *run) onCancel(cancel func()) func(ctx workflow.Context, req protocol.Ca
 			return protocol.CancelReply{}, err
 		}
 		if why := r.takeCancel(ctx, req, by); why != "" {
-			return protocol.CancelReply{}, refuse(protocol.ErrTypeBusy, "%s", why)
+			return protocol.CancelReply{}, protocol.Refuse(protocol.ErrTypeBusy, "%s", why)
 		}
 		cancel()
 		return protocol.CancelReply{At: workflow.Now(ctx)}, nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"superstep.dev/internal/draw"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -23,11 +24,11 @@ func (r *run) details() string {
 	b.WriteByte('\n')
 	switch {
 	case r.paused != nil && r.paused.Reason != "":
-		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(line(r.paused.Reason))))
+		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(listing.Line(r.paused.Reason))))
 	case r.drained != "":
-		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(line(r.drained))))
+		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(listing.Line(r.drained))))
 	case r.failure != nil:
-		b.WriteString(fmt.Sprintf("\n%s\n", literal(line(r.failure.Error()))))
+		b.WriteString(fmt.Sprintf("\n%s\n", literal(listing.Line(r.failure.Error()))))
 	}
 	if r.thread != nil {
 		r.detailOpen(&b)
@@ -48,8 +49,8 @@ func (r *run) detailOpen(b *strings.Builder) {
 		b.WriteString(fmt.Sprintf("\n- and %d more questions", asked.More))
 	}
 	waits := r.waits()
-	for _, w := range waits[:min(len(waits), maxNoted)] {
-		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(line(w.Event))))
+	for _, w := range waits[:min(len(waits), listing.MaxQuestions)] {
+		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(listing.Line(w.Event))))
 	}
 	if len(asked.Questions)+len(waits) > 0 {
 		b.WriteByte('\n')

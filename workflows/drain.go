@@ -11,14 +11,14 @@ import (
 // onDrain asks a run that is under way to stop before its next superstep. One that rests has stopped;
 // one that was paused in a superstep has not.
 func (r *run) onDrain(ctx workflow.Context, req protocol.DrainRequest) error {
-	if r.inbox.again(protocol.UpdateDrain, req.ID, nil) {
+	if r.inbox.taken.Again(protocol.UpdateDrain, req.ID, nil) {
 		return nil // it may have stopped the run once
 	}
 	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpDrain}, by: req.By, token: req.Token})
 	if err != nil {
 		return err
 	}
-	r.inbox.took(protocol.UpdateDrain, req.ID, nil)
+	r.inbox.taken.Took(protocol.UpdateDrain, req.ID, nil)
 	if !r.standing() || r.inbox.waiting() || len(r.tasks.queue) > 0 {
 		r.inbox.drain = req.Reason
 		r.audit(ctx, trail.Drained(by, req.Reason))
@@ -28,7 +28,7 @@ func (r *run) onDrain(ctx workflow.Context, req protocol.DrainRequest) error {
 
 func drainRefusal(req protocol.DrainRequest) error {
 	if len(req.Reason) == 0 || len(req.Reason) > protocol.MaxReasonBytes || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes {
-		return refuse(protocol.ErrTypeBadUpdate, "a drain has a reason of 1 to %d bytes, and an id and a name of at most %d", protocol.MaxReasonBytes, protocol.MaxNameBytes)
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a drain has a reason of 1 to %d bytes, and an id and a name of at most %d", protocol.MaxReasonBytes, protocol.MaxNameBytes)
 	}
 	return nil
 }

@@ -138,10 +138,10 @@ func (r *run) eventTaken(id string) (protocol.TakenEvent, bool) {
 // eventRefusal says why an event cannot be taken; nil means it can. It changes nothing.
 func (r *run) eventRefusal(req protocol.EventRequest) error {
 	if req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.Call) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes {
-		return refuse(protocol.ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", protocol.MaxNameBytes)
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "an event has an id and a sender of at most %d bytes", protocol.MaxNameBytes)
 	}
 	if err := graphadapter.CheckEvent(req.Name, req.Value); err != nil {
-		return refuse(protocol.ErrTypeBadAnswer, "%v", err)
+		return protocol.Refuse(protocol.ErrTypeBadAnswer, "%v", err)
 	}
 	if _, ok := r.eventTaken(req.ID); ok {
 		return nil
@@ -151,12 +151,12 @@ func (r *run) eventRefusal(req protocol.EventRequest) error {
 		if q.Event == req.Name {
 			waiting = true
 			if err := graphadapter.CheckAnswer(q.Question, req.Value); err != nil {
-				return refuse(protocol.ErrTypeBadAnswer, "node %q waits for the event %q: %v", q.Node, req.Name, err)
+				return protocol.Refuse(protocol.ErrTypeBadAnswer, "node %q waits for the event %q: %v", q.Node, req.Name, err)
 			}
 		}
 	}
 	if !waiting && !r.events.room(len(req.Value)) {
-		return refuse(protocol.ErrTypeBusy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
+		return protocol.Refuse(protocol.ErrTypeBusy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
 			"them", req.Name, graphadapter.MaxKeptEvents, graphadapter.MaxKeptBytes)
 	}
 	return nil

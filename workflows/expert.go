@@ -46,16 +46,13 @@ func inline(m job.WorkflowMessage, run workflow.Execution) *job.WorkflowMessage 
 }
 
 // messageIn is the message that an expert's graph returned: the value of its one output channel, or else an object of its
-// output channels. What is none, or breaks the bounds, is an execution error that says so.
+// output channels.
 func messageIn(output map[string]pregel.Value) job.WorkflowMessage {
 	var m job.WorkflowMessage
 	if err := json.Unmarshal(returned(output), &m); err != nil {
-		return lied(job.Usage{Unknown: true}, "it returned no message that a leader can read: "+err.Error())
+		return protocol.NoMessage("it returned no message that a leader can read: "+err.Error(), job.Usage{Unknown: true})
 	}
-	if problem := messageProblem(m); problem != "" {
-		return lied(m.Usage, problem)
-	}
-	return m
+	return protocol.CheckedMessage(m)
 }
 
 // returned is what a graph returned, as one JSON value.

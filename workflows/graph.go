@@ -11,6 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -90,7 +91,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	}
 	r.openAudit(ctx)
 	r.behindFrom = behindFrom(&in, workflow.GetInfo(ctx).WorkflowStartTime)
-	_, r.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
+	r.listed.Listing = listing.Open(ctx, "")
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
 	r.program, r.served, r.heads = g.program(ctx, &r.in), g.byName[in.Graph], g.heads

@@ -62,7 +62,6 @@ func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs
 // Register registers the workflows on a worker or a replayer.
 func (g *Graphs) Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: protocol.GraphWorkflow})
-	r.RegisterWorkflowWithOptions(g.Lead, workflow.RegisterOptions{Name: protocol.LeaderWorkflow})
 	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: protocol.DeskWorkflow})
 	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: protocol.NoticesWorkflow})
 }

@@ -19,7 +19,7 @@ func (r *run) heldOpen() bool {
 
 // onRetry lets the run go on from where it failed.
 func (r *run) onRetry(ctx workflow.Context, req protocol.RetryRequest) error {
-	if r.inbox.again(protocol.UpdateRetry, req.ID, nil) {
+	if r.inbox.taken.Again(protocol.UpdateRetry, req.ID, nil) {
 		return nil
 	}
 	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpRetry}, by: req.By, token: req.Token,
@@ -27,7 +27,7 @@ func (r *run) onRetry(ctx workflow.Context, req protocol.RetryRequest) error {
 	if err != nil {
 		return err
 	}
-	r.inbox.took(protocol.UpdateRetry, req.ID, nil)
+	r.inbox.taken.Took(protocol.UpdateRetry, req.ID, nil)
 	r.inbox.retry = true
 	r.audit(ctx, trail.Retried(by, req.Reason))
 	return nil
@@ -37,14 +37,14 @@ func (r *run) onRetry(ctx workflow.Context, req protocol.RetryRequest) error {
 func (r *run) retryRefusal(req protocol.RetryRequest) error {
 	switch {
 	case req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes:
-		return refuse(protocol.ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", protocol.MaxNameBytes,
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", protocol.MaxNameBytes,
 			protocol.MaxReasonBytes)
 	case r.inbox.changing() || r.inbox.retry:
-		return refuse(protocol.ErrTypeBusy, "the run is about to go on: look where it stands then")
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to go on: look where it stands then")
 	case r.failure == nil || !r.standing():
-		return refuse(protocol.ErrTypeNotFailed, "the run has nothing to retry: it is %s", r.status)
+		return protocol.Refuse(protocol.ErrTypeNotFailed, "the run has nothing to retry: it is %s", r.status)
 	case r.paused != nil:
-		return refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
+		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/temporal"
@@ -27,7 +26,7 @@ type inbox struct {
 	// unread are signals that were received, and wait for the thread to be looked at.
 	unread []protocol.ResumeRequest
 	read   int // signals, so far
-	taken  []protocol.Taken
+	taken  protocol.TakenList
 }
 
 // waiting reports whether there is something for the engine to go on with.
@@ -106,14 +105,14 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 	}{
 		{protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint.", r.onResume,
 			func(_ workflow.Context, req protocol.ResumeRequest) error {
-				if _, done := r.repeated(req); done || r.inbox.again(protocol.UpdateResume, req.ID, nil) {
+				if _, done := r.repeated(req); done || r.inbox.taken.Again(protocol.UpdateResume, req.ID, nil) {
 					return nil
 				}
 				return cmp.Or(r.refusal(req), r.unprovenAnswer(req))
 			}},
 		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.", r.onInvoke,
 			func(ctx workflow.Context, req protocol.InvokeRequest) error {
-				if r.inbox.again(protocol.UpdateInvoke, req.ID, nil) {
+				if r.inbox.taken.Again(protocol.UpdateInvoke, req.ID, nil) {
 					return nil
 				}
 				if err := r.noRoom(ctx); err != nil {
@@ -130,7 +129,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 			}},
 		{protocol.UpdateState, "Writes to the state of a run that rests.", r.onUpdateState,
 			func(ctx workflow.Context, req protocol.UpdateStateRequest) error {
-				if r.inbox.again(protocol.UpdateState, req.ID, nil) {
+				if r.inbox.taken.Again(protocol.UpdateState, req.ID, nil) {
 					return nil
 				}
 				if err := r.noRoom(ctx); err != nil {
@@ -140,7 +139,7 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 			}},
 		{protocol.UpdateRetry, "Lets a run go on that failed and was held open.", r.onRetry,
 			func(ctx workflow.Context, req protocol.RetryRequest) error {
-				if r.inbox.again(protocol.UpdateRetry, req.ID, nil) {
+				if r.inbox.taken.Again(protocol.UpdateRetry, req.ID, nil) {
 					return nil
 				}
 				if err := r.noRoom(ctx); err != nil {
@@ -191,9 +190,4 @@ func (r *run) handle(ctx workflow.Context, cancel func()) error {
 // The engine's error goes along, so that whoever sent the message knows of what kind it is.
 func (r *run) refuseBad(before string, err error) error {
 	return temporal.NewNonRetryableApplicationError(before+err.Error(), protocol.ErrTypeBadUpdate, nil, pregel.AsNodeError(r.in.Graph, "", err))
-}
-
-// refuse builds the typed error with which a message is turned away.
-func refuse(kind, format string, args ...any) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
 }

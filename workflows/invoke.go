@@ -11,7 +11,7 @@ import (
 
 // onInvoke takes in what a run that rests is to do next.
 func (r *run) onInvoke(ctx workflow.Context, req protocol.InvokeRequest) error {
-	if r.inbox.again(protocol.UpdateInvoke, req.ID, nil) {
+	if r.inbox.taken.Again(protocol.UpdateInvoke, req.ID, nil) {
 		return nil
 	}
 	control, err := r.invokeControl(req)
@@ -27,7 +27,7 @@ func (r *run) onInvoke(ctx workflow.Context, req protocol.InvokeRequest) error {
 		return err
 	}
 	req.Asked = provenBy(req.Asked, by)
-	r.inbox.took(protocol.UpdateInvoke, req.ID, nil)
+	r.inbox.taken.Took(protocol.UpdateInvoke, req.ID, nil)
 	r.inbox.invoke = &req
 	return nil
 }
@@ -54,7 +54,7 @@ func (r *run) oneControl(ops []approval.Control, token string) (approval.Control
 	case len(ops) == 0:
 		return approval.Control{}, nil
 	case len(ops) > 1 && token != "":
-		return approval.Control{}, refuse(protocol.ErrTypeBadUpdate, "a token is for one thing, and this is to %s and to %s: do one after the other",
+		return approval.Control{}, protocol.Refuse(protocol.ErrTypeBadUpdate, "a token is for one thing, and this is to %s and to %s: do one after the other",
 			ops[0].Op, ops[1].Op)
 	}
 	return ops[0], nil
@@ -70,10 +70,10 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 		return err
 	}
 	if r.paused != nil {
-		return refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
+		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
 	}
 	if !r.standing() || r.inbox.waiting() || r.inbox.changing() {
-		return refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
 	}
 	thread, err := r.earlier(req.State)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -210,5 +211,5 @@ func summaryOf(q pregel.OpenQuestion) string {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		return ""
 	}
-	return line(text)
+	return listing.Line(text)
 }

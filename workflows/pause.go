@@ -44,7 +44,7 @@ func (r *run) pauseRequest(req protocol.PauseRequest) request {
 	was := r.paused
 	return request{Control: control, by: req.By, token: req.Token, still: func() error {
 		if req.Unpause && r.paused != was {
-			return refuse(protocol.ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
+			return protocol.Refuse(protocol.ErrTypeBusy, "the run was unpaused, or paused anew, meanwhile: look at it")
 		}
 		return nil
 	}}
@@ -92,7 +92,7 @@ func (r *run) setPause(ctx workflow.Context, req protocol.PauseRequest) bool {
 // pauseRefusal says why a request cannot be taken; nil means it can.
 func pauseRefusal(req protocol.PauseRequest) error {
 	if req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes {
-		return refuse(protocol.ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a pause has an id and a name of at most %d bytes, and a reason of at most %d",
 			protocol.MaxNameBytes, protocol.MaxReasonBytes)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -98,7 +99,7 @@ func (r *run) question(id string) (protocol.QuestionReply, error) {
 		return reply, nil
 	}
 	for i := range reply.Questions {
-		text, err := json.Marshal(line(graphadapter.QuestionText(open[i].Value)))
+		text, err := json.Marshal(listing.Line(graphadapter.QuestionText(open[i].Value)))
 		if err != nil {
 			return protocol.QuestionReply{}, err
 		}

@@ -12,13 +12,15 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/leading"
 )
 
 // replay runs a recorded history through the workflow code of today.
 func replay(t *testing.T, h *historypb.History, graphs ...*graphadapter.Graph) error {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
-	workflows.NewGraphs(graphs, nil).Leading(workflows.Leader{Name: "leader"}).Register(replayer)
+	workflows.NewGraphs(graphs, nil).Register(replayer)
+	leading.New(workflows.Leader{Name: "leader"}).Register(replayer)
 	// Ids of questions are made of the thread's: a run that is answered goes on only under its own.
 	thread := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
 	return replayer.ReplayWorkflowHistoryWithOptions(silent{}, h, worker.ReplayWorkflowHistoryOptions{

@@ -60,7 +60,7 @@ func (r *run) endSegment(ctx workflow.Context) {
 			r.drain()
 		}
 		if made%atOnce == 0 {
-			giveWay(ctx)
+			GiveWay(ctx)
 		}
 	})
 	if err == nil {
@@ -134,14 +134,6 @@ func (r *run) doubts() bool {
 		}
 	}
 	return false
-}
-
-// giveWay lets other coroutines have a turn.
-func giveWay(ctx workflow.Context) {
-	wait, _ := workflow.NewDisconnectedContext(ctx)
-	had := false
-	workflow.Go(wait, func(workflow.Context) { had = true })
-	_ = workflow.Await(wait, func() bool { return had })
 }
 
 // lostSegment is what is known of a segment that ended without a result: what it stored last.

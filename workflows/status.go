@@ -5,6 +5,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -35,15 +36,15 @@ func (r *run) show(ctx workflow.Context) {
 	if !r.in.Attributes {
 		return
 	}
-	now := showing{status: r.status, open: len(r.questions())}
+	now := listing.Shown{Status: r.status, Open: len(r.questions())}
 	for _, q := range r.unanswered() {
-		now.nodes = append(now.nodes, q.Node)
+		now.Nodes = append(now.Nodes, q.Node)
 	}
 	if r.lists() {
 		r.showQuestions(ctx, now)
 		return
 	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, now.attributes()...); err != nil {
+	if err := workflow.UpsertTypedSearchAttributes(ctx, now.Attributes()...); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
 	}
 }

@@ -27,7 +27,7 @@ type router func(*pregel.Task) ([]pregel.Target, error)
 // onUpdateState applies an update that the validator let through and returns what came of it: all of it, or nothing.
 func (r *run) onUpdateState(ctx workflow.Context, req protocol.UpdateStateRequest) (protocol.UpdateStateReply, error) {
 	var before protocol.UpdateStateReply
-	if r.inbox.again(protocol.UpdateState, req.ID, &before) {
+	if r.inbox.taken.Again(protocol.UpdateState, req.ID, &before) {
 		return before, nil
 	}
 	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: nameOf(req.Asked), token: tokenOf(req.Asked),
@@ -44,7 +44,7 @@ func (r *run) onUpdateState(ctx workflow.Context, req protocol.UpdateStateReques
 		return protocol.UpdateStateReply{}, err
 	}
 	if e.err == nil {
-		r.inbox.took(protocol.UpdateState, req.ID, e.reply)
+		r.inbox.taken.Took(protocol.UpdateState, req.ID, e.reply)
 	}
 	return e.reply, e.err
 }
@@ -54,7 +54,7 @@ func (r *run) applyEdits(ctx workflow.Context) {
 	for len(r.inbox.edits) > 0 {
 		e := r.inbox.edits[0]
 		if ctx.Err() != nil {
-			e.err = refuse(protocol.ErrTypeBusy, "the run was cancelled before the update: continue the thread, then update it again")
+			e.err = protocol.Refuse(protocol.ErrTypeBusy, "the run was cancelled before the update: continue the thread, then update it again")
 		} else {
 			e.reply, e.err = r.update(ctx, e.req)
 		}
@@ -104,7 +104,7 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req protocol.U
 		}
 	})
 	if err != nil { // the same could be applied to the copy
-		return protocol.UpdateStateReply{}, refuse(protocol.ErrTypeBadUpdate, "%v", err)
+		return protocol.UpdateStateReply{}, protocol.Refuse(protocol.ErrTypeBadUpdate, "%v", err)
 	}
 	r.inbox.reopen(r.program.OpenQuestions(thread))
 	r.audit(ctx, trail.Updated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
@@ -177,17 +177,17 @@ func (r *run) updateRefusal(req protocol.UpdateStateRequest) error {
 		return err
 	}
 	if r.paused != nil && r.inbox.waiting() {
-		return refuse(protocol.ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
 	}
 	if !r.standing() || r.inbox.waiting() {
-		return refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or stands still, or drain it, then update its state")
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or stands still, or drain it, then update its state")
 	}
-	if len(r.inbox.edits) >= maxQueuedUpdates {
-		return refuse(protocol.ErrTypeBusy, "%d updates of the state wait already: send this one again", len(r.inbox.edits))
+	if len(r.inbox.edits) >= protocol.MaxQueuedUpdates {
+		return protocol.Refuse(protocol.ErrTypeBusy, "%d updates of the state wait already: send this one again", len(r.inbox.edits))
 	}
 	if r.served != nil {
 		if err := r.served.CheckUpdates(req.Within, req.Edits); err != nil {
-			return refuse(protocol.ErrTypeBadUpdate, "%v", err)
+			return protocol.Refuse(protocol.ErrTypeBadUpdate, "%v", err)
 		}
 	}
 	thread, err := r.earlier(req.State)

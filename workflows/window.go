@@ -105,7 +105,7 @@ const minReturnBytes = 8 << 10
 func (r *run) mayReturn(ctx workflow.Context) int {
 	w := &r.tasks
 	come := max(1, min(r.limit()-w.running, len(w.queue)))
-	left := (maxHistoryBytes-workflow.GetInfo(ctx).GetCurrentHistorySize())/2 - w.returns
+	left := (graphadapter.HistoryRoom-workflow.GetInfo(ctx).GetCurrentHistorySize())/2 - w.returns
 	return min(maxRequestBytes, max(minReturnBytes, left/come))
 }
 

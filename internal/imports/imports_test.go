@@ -63,9 +63,14 @@ var arrows = []arrow{
 		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
-	{from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "job"}},
 	{
-		from: "workflows", ours: []string{"workflows/protocol", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
+		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "job", "internal/clip"},
+		theirs: []string{"go.temporal.io/sdk/temporal"},
+	},
+	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/pregel", "job"}, theirs: temporal},
+	{
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/job"
 	"superstep.dev/workflows"
+	"superstep.dev/workflows/leading"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -57,7 +58,8 @@ func serveJobs(c client.Client) (stop func(), err error) {
 	leads := worker.New(c, graphQueue, chainWorkerOptions())
 	expert := expertGraph()
 	experts := []job.Profile{{Name: "expert", Description: "does nothing", Graph: jobExpert}}
-	workflows.NewGraphs([]*graphadapter.Graph{expert}, nil).Leading(workflows.Leader{Name: jobLeader, Experts: experts}).Register(leads)
+	workflows.NewGraphs([]*graphadapter.Graph{expert}, nil).Register(leads)
+	leading.New(workflows.Leader{Name: jobLeader, Experts: experts}).Register(leads)
 	activities.NewNodes(c, []*graphadapter.Graph{expert}).WithPlanners(map[string]job.Planner{jobLeader: widePlan{}}).Register(leads)
 	plain := worker.New(c, plainQueue, chainWorkerOptions())
 	registerChildren(plain)

@@ -48,7 +48,7 @@ type Carried struct {
 	Ended   []pregel.Answer   `json:"ended,omitempty"` // the ends of waits for events
 	Refused []Refused         `json:"refused,omitempty"`
 	// Taken are the latest requests by update, oldest first.
-	Taken []Taken `json:"taken,omitempty"`
+	Taken TakenList `json:"taken,omitempty"`
 }
 
 // Taken is a request by update that a run took, with its outcome. The server recognises an update that is repeated by its
@@ -57,6 +57,42 @@ type Taken struct {
 	Update string          `json:"update"`
 	ID     string          `json:"id"`
 	Reply  json.RawMessage `json:"reply,omitempty"`
+}
+
+// TakenList are the latest requests by update that a run took, oldest first: 1,000 of them. The server takes 2,000 updates for
+// one run.
+type TakenList []Taken
+
+const maxTaken = 1000
+
+// Took notes an update and its outcome. One without an id is not recognised when it is repeated.
+func (l *TakenList) Took(update, id string, reply any) {
+	if id == "" {
+		return
+	}
+	note := Taken{Update: update, ID: id}
+	if reply != nil {
+		if text, err := json.Marshal(reply); err == nil {
+			note.Reply = text
+		}
+	}
+	*l = append(*l, note)
+	if len(*l) > maxTaken {
+		*l = append((*l)[:0:0], (*l)[len(*l)-maxTaken:]...)
+	}
+}
+
+// Again reports whether an update was taken before, and reads its outcome into reply unless that is nil.
+func (l TakenList) Again(update, id string, reply any) bool {
+	if id == "" {
+		return false
+	}
+	for _, t := range l {
+		if t.Update == update && t.ID == id {
+			return reply == nil || json.Unmarshal(t.Reply, reply) == nil
+		}
+	}
+	return false
 }
 
 // PauseState is what a run knows of its pauses. A run that continues another as a new execution is given it whole.

@@ -155,11 +155,3 @@ func (in *GraphInput) Set(s Settings) {
 	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
 	in.KeepOpen, in.Notices = cmp.Or(s.KeepOpen, in.KeepOpen), in.Notices || s.Notices
 }
-
-// ExpertRecord is what an attempt of a leader's subjob leaves in its own history, in the markers right before its last
-// event: one with the Message, as the expert gave it, and behind it one with the Result. A parent's history repeats what
-// its children return, and a leader has many, so it gets neither whole.
-type ExpertRecord struct {
-	Message *job.WorkflowMessage `json:"message,omitempty"`
-	Result  *GraphResult         `json:"result,omitempty"`
-}

@@ -27,6 +27,10 @@ const (
 	MaxUpdateBytes = 1 << 20
 	// MaxStateBytes bounds the state of a thread between two of its runs.
 	MaxStateBytes = 1600 << 10
+	// MaxPayloadBytes bounds what a run hands on, and what an expert hands back: the server takes 2 MiB in one payload.
+	MaxPayloadBytes = 1900 << 10
+	// MaxQueuedUpdates bounds the updates that wait for their turn: the server lets ten be under way. It is a number of updates.
+	MaxQueuedUpdates = 10
 	// MaxDepth bounds the path to a subgraph. It is a number of names.
 	MaxDepth = 32
 )

@@ -1,4 +1,4 @@
-package workflows
+package leading
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/job"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -45,7 +46,7 @@ func (l *lead) heldBack() bool {
 // continueAsNew ends the run with one that goes on with the board.
 func (l *lead) continueAsNew() error {
 	in := l.in
-	in.Board, in.Recover, in.Taken = l.board, nil, l.inbox.taken
+	in.Board, in.Recover, in.Taken = l.board, nil, l.taken
 	in.Job = job.Job{ID: l.board.Job.ID} // the board has it
 	return workflow.NewContinueAsNewError(l.life, protocol.LeaderWorkflow, in)
 }
@@ -81,14 +82,14 @@ func (l *lead) show(ctx workflow.Context) {
 	if !l.in.Attributes {
 		return
 	}
-	now := showing{status: l.status()}
+	now := listing.Shown{Status: l.status()}
 	if q := l.asks(); q != nil {
-		now.open, now.nodes = 1, []string{q.Node}
+		now.Open, now.Nodes = 1, []string{q.Node}
 		if l.in.Inbox {
-			now.note.Questions = []protocol.QuestionNote{*q}
+			now.Note.Questions = []protocol.QuestionNote{*q}
 		}
 	}
-	l.listed.upsert(ctx, now)
+	l.listed.Upsert(ctx, now)
 }
 
 func (l *lead) status() string {
@@ -115,9 +116,9 @@ func (l *lead) asks() *protocol.QuestionNote {
 	switch b.Phase {
 	case job.PhaseApproving:
 		plan := fmt.Sprintf("plan-%d", b.PlanVersion)
-		return &protocol.QuestionNote{ID: plan, Node: "plan", Asks: line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
+		return &protocol.QuestionNote{ID: plan, Node: "plan", Asks: listing.Line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
 	case job.PhaseOverBudget:
-		return &protocol.QuestionNote{ID: "budget", Node: "budget", Asks: line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
+		return &protocol.QuestionNote{ID: "budget", Node: "budget", Asks: listing.Line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
 			cmp.Or(b.Reason, "it is spent")))}
 	}
 	return nil

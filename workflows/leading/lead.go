@@ -1,4 +1,6 @@
-package workflows
+// Package leading has the workflow that leads a job: a coroutine around a [job.Board], which decides. Who plans is an activity, and
+// an attempt of an expert a child run of the expert's graph.
+package leading
 
 import (
 	"fmt"
@@ -8,6 +10,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/job"
+	"superstep.dev/workflows"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -23,8 +27,8 @@ type lead struct {
 	orders   []*order
 	alarm    alarm
 	ending   int // activities that end attempts, under way
-	inbox    inbox
-	listed   listed
+	taken    protocol.TakenList
+	listed   listing.Listing
 	// cancelled says that the run was cancelled from outside, which the board takes for a stop.
 	cancelled bool
 }
@@ -32,11 +36,11 @@ type lead struct {
 // Lead leads a job: a planner makes subjobs of it, each is done by an expert's graph, an attempt a child run, and the
 // [job.Board] says what follows from what. It ends when the job has: completed when it finished or was stopped, failed
 // when it failed, cancelled when the run was, each with the job's board, from which another run goes on.
-func (g *Graphs) Lead(ctx workflow.Context, in protocol.LeaderInput) (*protocol.LeaderResult, error) {
+func (ls *Leaders) Lead(ctx workflow.Context, in protocol.LeaderInput) (*protocol.LeaderResult, error) {
 	l := &lead{in: in}
 	l.life, _ = workflow.NewDisconnectedContext(ctx)
-	l.inbox.taken = in.Taken
-	if err := l.open(ctx, g); err != nil {
+	l.taken = in.Taken
+	if err := l.open(ctx, ls); err != nil {
 		return nil, err
 	}
 	if err := l.handle(ctx); err != nil {
@@ -67,17 +71,18 @@ func (g *Graphs) Lead(ctx workflow.Context, in protocol.LeaderInput) (*protocol.
 }
 
 // open makes the board, or takes over that of the run before.
-func (l *lead) open(ctx workflow.Context, g *Graphs) error {
-	_, l.listed.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
+func (l *lead) open(ctx workflow.Context, leaders *Leaders) error {
+	status := ""
 	if l.in.Board == nil || l.in.Recover != nil {
-		l.listed.shown.status = protocol.StatusRunning // as whoever started the run has set it
+		status = protocol.StatusRunning // as whoever started the run has set it
 	}
+	l.listed = listing.Open(ctx, status)
 	if l.in.Board != nil {
 		l.board = l.in.Board
 		l.in.Board = nil
 		return nil
 	}
-	board, err := job.New(l.in.Job, g.experts(ctx, l.in.Leader), l.now())
+	board, err := job.New(l.in.Job, leaders.recordExperts(ctx, l.in.Leader), l.now())
 	if err != nil {
 		return refusedJob(err)
 	}
@@ -141,7 +146,7 @@ func (l *lead) awaitNews(ctx workflow.Context) {
 		return len(l.ended) > 0 || l.plan != nil && l.plan.over || len(l.orders) > 0 || l.alarm.rang || ctx.Err() != nil && !l.cancelled
 	})
 	l.alarm.rang = false
-	takeTurns(l.life) // all that came with one workflow task counts at once
+	workflows.GiveWay(l.life) // all that came with one workflow task counts at once
 }
 
 // close ends the run. Whoever asked for something has an answer before.

@@ -1,4 +1,4 @@
-package workflows
+package leading
 
 import (
 	"errors"
@@ -7,7 +7,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/job"
+	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -71,12 +73,12 @@ func takes[Req any](ctx workflow.Context, l *lead, name, about string, order fun
 func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, time.Time) error) error {
 	info := workflow.GetInfo(ctx)
 	switch {
-	case l.inbox.again(name, workflow.GetCurrentUpdateInfo(ctx).ID, nil):
+	case l.taken.Again(name, workflow.GetCurrentUpdateInfo(ctx).ID, nil):
 		return nil
-	case len(l.orders) >= maxQueuedUpdates:
-		return refuse(protocol.ErrTypeBusy, "%d other requests wait already: send this one again", len(l.orders))
-	case info.GetCurrentHistoryLength() > maxEvents || info.GetCurrentHistorySize() > maxHistoryBytes:
-		return refuse(protocol.ErrTypeBusy, "the run's history is full: it goes on in a new run once its attempts have ended")
+	case len(l.orders) >= protocol.MaxQueuedUpdates:
+		return protocol.Refuse(protocol.ErrTypeBusy, "%d other requests wait already: send this one again", len(l.orders))
+	case info.GetCurrentHistoryLength() > workflows.MaxEvents || info.GetCurrentHistorySize() > graphadapter.HistoryRoom:
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run's history is full: it goes on in a new run once its attempts have ended")
 	}
 	return refusedJob(do(l.board.Copy(), l.now()))
 }
@@ -85,14 +87,14 @@ func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, ti
 func (l *lead) obey(ctx workflow.Context, name string, do func(*job.Board, time.Time) error) (job.View, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	wait, _ := workflow.NewDisconnectedContext(ctx) // who asked knows the outcome also when the run is cancelled meanwhile
-	if !l.inbox.again(name, id, nil) {
+	if !l.taken.Again(name, id, nil) {
 		o := &order{do: do}
 		l.orders = append(l.orders, o)
 		_ = workflow.Await(wait, func() bool { return o.done })
 		if o.err != nil {
 			return job.View{}, refusedJob(o.err)
 		}
-		l.inbox.took(name, id, nil)
+		l.taken.Took(name, id, nil)
 	}
 	if name == protocol.UpdateJobStop || name == protocol.UpdateJobFail {
 		_ = workflow.Await(wait, func() bool { return l.board.Status.Final() })

@@ -1,4 +1,4 @@
-package workflows
+package leading
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -45,7 +46,7 @@ func (l *lead) start(a job.Assignment) {
 	at := slices.IndexFunc(l.board.Experts, func(p job.Profile) bool { return p.Name == a.Expert })
 	input, err := json.Marshal(a)
 	if at < 0 || err != nil {
-		c.message = broken("there is no expert "+a.Expert+" to give it to", job.Usage{})
+		c.message = protocol.BrokenMessage("there is no expert "+a.Expert+" to give it to", job.Usage{})
 		l.ended = append(l.ended, c)
 		return
 	}
@@ -77,7 +78,7 @@ func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.Child
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		Memo:                  map[string]any{protocol.MemoGraph: expert.Graph},
-		StaticSummary:         line(a.Expert + ": " + a.Goal),
+		StaticSummary:         listing.Line(a.Expert + ": " + a.Goal),
 	}
 	if l.in.Attributes {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(
@@ -103,21 +104,21 @@ func (c *child) said(result protocol.GraphResult, err error) job.WorkflowMessage
 	case result.Message != nil:
 		return *result.Message
 	case err == nil:
-		return broken("its run ended without a message", lost)
+		return protocol.BrokenMessage("its run ended without a message", lost)
 	case c.late:
-		return broken("timed out: it had not ended after "+c.limit.String(), lost)
+		return protocol.BrokenMessage("timed out: it had not ended after "+c.limit.String(), lost)
 	case errors.As(err, &application):
-		return broken(application.Message(), lost)
+		return protocol.BrokenMessage(application.Message(), lost)
 	case errors.As(err, &already):
-		return broken("it could not be started: there is a thread "+c.thread+" already", job.Usage{})
+		return protocol.BrokenMessage("it could not be started: there is a thread "+c.thread+" already", job.Usage{})
 	case errors.As(err, &cancelled):
-		return broken("cancelled", lost)
+		return protocol.BrokenMessage("cancelled", lost)
 	case errors.As(err, &terminated):
-		return broken("its run was terminated", lost)
+		return protocol.BrokenMessage("its run was terminated", lost)
 	case errors.As(err, &timeout):
-		return broken("its run timed out", lost)
+		return protocol.BrokenMessage("its run timed out", lost)
 	}
-	return broken("it could not be run: "+err.Error(), lost)
+	return protocol.BrokenMessage("it could not be run: "+err.Error(), lost)
 }
 
 // tell tells an attempt to end.

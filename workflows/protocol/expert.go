@@ -1,4 +1,4 @@
-package workflows
+package protocol
 
 import (
 	"encoding/json"
@@ -9,22 +9,40 @@ import (
 	"superstep.dev/job"
 )
 
+// ExpertRecord is what an attempt of a leader's subjob leaves in its own history, in the markers right before its last
+// event: one with the Message, as the expert gave it, and behind it one with the Result. A parent's history repeats what
+// its children return, and a leader has many, so it gets neither whole.
+type ExpertRecord struct {
+	Message *job.WorkflowMessage `json:"message,omitempty"`
+	Result  *GraphResult         `json:"result,omitempty"`
+}
+
 // The bounds of what a message names, beside those of package job.
 const (
 	maxArtifacts     = 20
 	maxArtifactBytes = 4 << 10 // of all together
 )
 
-// lied is an attempt whose expert said something that cannot be so.
-func lied(used job.Usage, problem string) job.WorkflowMessage {
-	if used.Tokens < 0 || used.MicroUSD < 0 || used.Writes < 0 {
-		used = job.Usage{Unknown: true}
+// CheckedMessage is an expert's message, or that of an execution error that says why it counts for nothing: it says what cannot be
+// so, or breaks the bounds.
+func CheckedMessage(m job.WorkflowMessage) job.WorkflowMessage {
+	problem := messageProblem(m)
+	if problem == "" {
+		return m
 	}
-	return broken("the expert's message counts for nothing: "+problem, used)
+	if m.Usage.Tokens < 0 || m.Usage.MicroUSD < 0 || m.Usage.Writes < 0 {
+		m.Usage = job.Usage{Unknown: true}
+	}
+	return NoMessage(problem, m.Usage)
 }
 
-// broken is an attempt that ended without a word of its expert that counts.
-func broken(why string, used job.Usage) job.WorkflowMessage {
+// NoMessage is an attempt whose expert said something that is no message.
+func NoMessage(problem string, used job.Usage) job.WorkflowMessage {
+	return BrokenMessage("the expert's message counts for nothing: "+problem, used)
+}
+
+// BrokenMessage is an attempt that ended without a word of its expert that counts.
+func BrokenMessage(why string, used job.Usage) job.WorkflowMessage {
 	why = clip.Text(why, job.MaxNote)
 	return job.WorkflowMessage{Status: job.ExecutionError, Evaluation: why, Lesson: why, Usage: used}
 }
@@ -51,8 +69,8 @@ func messageProblem(m job.WorkflowMessage) string {
 		return fmt.Sprintf("the names, URIs and kinds of its artifacts have at most %d bytes together", maxArtifactBytes)
 	}
 	// Text that JSON has to escape takes up to six times its length.
-	if text, err := json.Marshal(m); err != nil || len(text) > maxHandedOn {
-		return fmt.Sprintf("it takes %d bytes to store, the most is %d: keep the output outside and return an artifact", len(text), maxHandedOn)
+	if text, err := json.Marshal(m); err != nil || len(text) > MaxPayloadBytes {
+		return fmt.Sprintf("it takes %d bytes to store, the most is %d: keep the output outside and return an artifact", len(text), MaxPayloadBytes)
 	}
 	return ""
 }

@@ -1,0 +1,149 @@
+// Package listing keeps up to date what lists show of a run: its search attributes and its memo.
+package listing
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/approval"
+	"superstep.dev/workflows/protocol"
+)
+
+// MaxQuestions bounds the questions that lists show of one run.
+const MaxQuestions = 20
+
+// The server takes 2 KiB for one search attribute.
+const (
+	maxAsksBytes     = 300
+	maxApproverBytes = 1500
+)
+
+// Listing is what lists were told of a run last.
+type Listing struct {
+	shown Shown
+	noted bool // there is a memo of questions
+}
+
+// Shown is what lists show of a run.
+type Shown struct {
+	Status string
+	// Nodes ask Open questions, the first of which are in Note.
+	Nodes []string
+	Open  int
+	Note  protocol.QuestionsNote
+}
+
+// Open takes over what lists show of the run as it begins. status is the one that whoever started it has set, "" for one that is
+// not known.
+func Open(ctx workflow.Context, status string) Listing {
+	_, noted := workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
+	return Listing{shown: Shown{Status: status}, noted: noted}
+}
+
+// Upsert shows what is new: at most one event for the search attributes, and one for the memo.
+func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
+	was := l.shown
+	other := !sameNote(now.Note, was.Note)
+	if now.Status == was.Status && now.Open == was.Open && slices.Equal(now.Nodes, was.Nodes) && !other {
+		return
+	}
+	l.shown = now
+	updates := now.Attributes()
+	if other || l.noted != (len(now.Note.Questions) > 0) {
+		updates = append(updates, noteAttributes(now.Note)...)
+		l.noted = len(now.Note.Questions) > 0
+		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoQuestions: now.Note}); err != nil {
+			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
+		}
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// Attributes are the search attributes of a run, without those of its questions.
+func (s Shown) Attributes() []temporal.SearchAttributeUpdate {
+	return []temporal.SearchAttributeUpdate{
+		temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(s.Status),
+		temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeNodes).ValueSet(s.Nodes),
+		temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions).ValueSet(int64(s.Open)),
+	}
+}
+
+// Line is text as one line of at most 300 bytes.
+func Line(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) <= maxAsksBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxAsksBytes-len("…")], "") + "…"
+}
+
+// sameNote reports whether two notes show the same.
+func sameNote(n, other protocol.QuestionsNote) bool {
+	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b protocol.QuestionNote) bool {
+		return a.ID == b.ID && a.Asks == b.Asks && a.Risk == b.Risk && a.Due.Equal(b.Due) && a.Silence == b.Silence &&
+			slices.Equal(a.Approvers, b.Approvers) && a.Votes == b.Votes && a.Need == b.Need
+	})
+}
+
+// noteAttributes are the search attributes by which lists choose.
+func noteAttributes(n protocol.QuestionsNote) []temporal.SearchAttributeUpdate {
+	approvers := temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeApprovers)
+	due := temporal.NewSearchAttributeKeyTime(protocol.AttributeDue)
+	risk := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeRisk)
+	updates := []temporal.SearchAttributeUpdate{approvers.ValueUnset(), due.ValueUnset(), risk.ValueUnset()}
+	if names := approversOf(n); len(names) > 0 {
+		updates[0] = approvers.ValueSet(names)
+	}
+	if first := dueOf(n); !first.IsZero() {
+		updates[1] = due.ValueSet(first)
+	}
+	if highest := riskOf(n); highest != "" {
+		updates[2] = risk.ValueSet(string(highest))
+	}
+	return updates
+}
+
+// approversOf are those who are asked, each once; [protocol.AnyApprover] stands for those who do not fit, or are not known.
+func approversOf(n protocol.QuestionsNote) (names []string) {
+	size := 0
+	for _, q := range n.Questions {
+		for _, name := range q.Approvers {
+			if slices.Contains(names, name) || slices.Contains(names, protocol.AnyApprover) {
+				continue
+			}
+			if size += len(name) + 3; size > maxApproverBytes {
+				name = protocol.AnyApprover
+			}
+			names = append(names, name)
+		}
+	}
+	if n.More > 0 && !slices.Contains(names, protocol.AnyApprover) {
+		names = append(names, protocol.AnyApprover)
+	}
+	return names
+}
+
+func dueOf(n protocol.QuestionsNote) (first time.Time) {
+	for _, q := range n.Questions {
+		if !q.Due.IsZero() && (first.IsZero() || q.Due.Before(first)) {
+			first = q.Due
+		}
+	}
+	return first
+}
+
+func riskOf(n protocol.QuestionsNote) (highest approval.Risk) {
+	for _, q := range n.Questions {
+		if q.Risk.Above(highest) {
+			highest = q.Risk
+		}
+	}
+	return highest
+}
