@@ -161,10 +161,14 @@ func (g *Graph) Cycle() []string {
 // smallest is a heap of vertices' positions.
 type smallest []int
 
-func (h smallest) Len() int           { return len(h) }
+func (h smallest) Len() int { return len(h) }
+
 func (h smallest) Less(i, j int) bool { return h[i] < h[j] }
-func (h smallest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *smallest) Push(x any)        { *h = append(*h, x.(int)) }
+
+func (h smallest) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *smallest) Push(x any) { *h = append(*h, x.(int)) }
+
 func (h *smallest) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
