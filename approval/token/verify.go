@@ -23,39 +23,26 @@ type body struct {
 	ParamsHash string `json:"params_hash"`
 	IssuedAt   int64  `json:"iat"`
 	ExpiresAt  int64  `json:"exp"`
+	unread
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *body) UnmarshalJSON(text []byte) error {
 	type plain body
+	return strictly(text, (*plain)(b))
+}
+
+// unread has the methods of jwt.Claims, which the parser does not ask: times and audiences are checked here.
+type unread struct {
+	jwt.RegisteredClaims `json:"-"`
+}
+
+// strictly reads a payload that has no field which it does not know.
+func strictly(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	return dec.Decode((*plain)(b))
+	return dec.Decode(into)
 }
-
-// The methods of jwt.Claims. The parser does not check them; the times are those of the body all the same.
-
-// GetExpirationTime implements jwt.Claims.
-func (b *body) GetExpirationTime() (*jwt.NumericDate, error) {
-	return jwt.NewNumericDate(time.Unix(b.ExpiresAt, 0)), nil
-}
-
-// GetIssuedAt implements jwt.Claims.
-func (b *body) GetIssuedAt() (*jwt.NumericDate, error) {
-	return jwt.NewNumericDate(time.Unix(b.IssuedAt, 0)), nil
-}
-
-// GetNotBefore implements jwt.Claims.
-func (b *body) GetNotBefore() (*jwt.NumericDate, error) { return b.GetIssuedAt() }
-
-// GetIssuer implements jwt.Claims.
-func (b *body) GetIssuer() (string, error) { return "", nil }
-
-// GetSubject implements jwt.Claims.
-func (b *body) GetSubject() (string, error) { return b.Subject, nil }
-
-// GetAudience implements jwt.Claims.
-func (b *body) GetAudience() (jwt.ClaimStrings, error) { return jwt.ClaimStrings{b.Audience}, nil }
 
 const (
 	// MaxToken is the most bytes that a token has.
@@ -74,19 +61,7 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 		return approval.Claims{}, refuse(approval.CodeMalformed, "", "the token is too long")
 	}
 	var b body
-	var key Key
-	var id string
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
-	_, err := parser.ParseWithClaims(token, &b, func(t *jwt.Token) (any, error) {
-		var err error
-		if id, err = checkHeader(t.Header, tokenType); err != nil {
-			return nil, err
-		}
-		if key, err = k.key(id, k.now()); err != nil {
-			return nil, err
-		}
-		return key.Public, nil
-	})
+	key, id, err := k.signed(token, tokenType, &b, k.now)
 	if err != nil {
 		return approval.Claims{}, refused(err, id)
 	}
@@ -96,6 +71,20 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	}
 	claims.KeyID, claims.Owner = key.ID, key.Owner
 	return claims, nil
+}
+
+// signed reads what was signed as of that type, and returns the key and its id: one that is active at a time which may follow
+// from the claims.
+func (k *Keyring) signed(text, typ string, claims jwt.Claims, at func() time.Time) (key Key, id string, err error) {
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+	_, err = parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {
+		var err error
+		if id, err = checkHeader(t.Header, typ); err == nil {
+			key, err = k.key(id, at())
+		}
+		return key.Public, err
+	})
+	return key, id, err
 }
 
 // refused words what the parser says: its own text may quote the token.
