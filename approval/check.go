@@ -78,11 +78,11 @@ func (a Action) checkWhat() (string, string) {
 }
 
 func (a Action) checkNeeds() (string, string) {
-	if !oneOf(a.Risk, "", RiskLow, RiskMedium, RiskHigh, RiskCritical) {
-		return "risk", unknownWord(a.Risk, RiskLow, RiskMedium, RiskHigh, RiskCritical)
+	if problem := wordProblem(a.Risk, RiskLow, RiskMedium, RiskHigh, RiskCritical); problem != "" && a.Risk != "" {
+		return "risk", problem
 	}
-	if !oneOf(a.Drift, "", DriftAsk, DriftReplan, DriftStop) {
-		return "drift", unknownWord(a.Drift, DriftAsk, DriftReplan, DriftStop)
+	if problem := wordProblem(a.Drift, DriftAsk, DriftReplan, DriftStop); problem != "" && a.Drift != "" {
+		return "drift", problem
 	}
 	if problem := namesProblem(a.Permissions); problem != "" {
 		return "permissions", problem
@@ -133,13 +133,15 @@ func (a Action) checkTimes() (string, string) {
 }
 
 func (a Action) checkSilence() (string, string) {
+	silence := wordProblem(a.Silence, SilenceDeny, SilenceDefault, SilenceEscalate, SilencePause)
+	otherwise := wordProblem(a.Default, VerdictApprove, VerdictReject)
 	switch {
-	case !oneOf(a.Silence, "", SilenceDeny, SilenceDefault, SilenceEscalate, SilencePause):
-		return "silence", unknownWord(a.Silence, SilenceDeny, SilenceDefault, SilenceEscalate, SilencePause)
+	case silence != "" && a.Silence != "":
+		return "silence", silence
 	case a.Silence != "" && a.Silence != SilenceDeny && a.Within == 0:
 		return "silence", "without within_ms it is never reached"
-	case a.Silence == SilenceDefault && !oneOf(a.Default, VerdictApprove, VerdictReject):
-		return "default", unknownWord(a.Default, VerdictApprove, VerdictReject)
+	case a.Silence == SilenceDefault && otherwise != "":
+		return "default", otherwise
 	case a.Silence != SilenceDefault && a.Default != "":
 		return "default", "it goes with silence default only"
 	case a.Silence == SilenceEscalate && len(a.Escalate) == 0:
@@ -187,7 +189,11 @@ func nameProblem(name string) string {
 
 func oneOf[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
-func unknownWord[T ~string](word T, words ...T) string {
+// wordProblem says why a word is none of those, "" when it is one.
+func wordProblem[T ~string](word T, words ...T) string {
+	if oneOf(word, words...) {
+		return ""
+	}
 	known := make([]string, len(words))
 	for i, w := range words {
 		known[i] = string(w)

@@ -145,6 +145,18 @@ type PolicyRuling struct {
 	ValidFor time.Duration
 }
 
+// check refuses what the policy does not allow.
+func (r PolicyRuling) check() error {
+	if r.Allowed {
+		return nil
+	}
+	rule := ""
+	if r.Rule != "" {
+		rule = " (rule " + quote(r.Rule) + ")"
+	}
+	return refuse(orElse(r.Code, CodePolicy), "%s%s", orElse(r.Reason, "the policy does not allow it"), rule)
+}
+
 // Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate. In PhaseUse it
 // is asked about each voter.
 type Policy interface {

@@ -103,19 +103,11 @@ func (g *Gate) owns(ctx context.Context, keyID string, o Owner, name string) err
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, p.Name) {
+	is, needsGroups := g.among(p, names)
+	if is {
 		return nil
 	}
-	groups := 0
-	for _, name := range names {
-		if group, is := strings.CutPrefix(name, groupPrefix); is {
-			if slices.Contains(p.Groups, group) {
-				return nil
-			}
-			groups++
-		}
-	}
-	if groups > 0 && g.Directory == nil {
+	if needsGroups {
 		return refuse(CodeUnavailable, "the key %s signs for groups, and this worker's gate has no directory that knows who is in them", quote(keyID))
 	}
 	return mismatch
@@ -150,24 +142,30 @@ func (g *Gate) asked(ctx context.Context, name string, asked []string) (Person, 
 	if err != nil {
 		return Person{}, err
 	}
-	if len(asked) == 0 || slices.Contains(asked, p.Name) {
+	is, needsGroups := g.among(p, asked)
+	if is || len(asked) == 0 {
 		return p, nil
 	}
-	groups := 0
-	for _, a := range asked {
-		group, is := strings.CutPrefix(a, groupPrefix)
-		if !is {
-			continue
-		}
-		if slices.Contains(p.Groups, group) {
-			return p, nil
-		}
-		groups++
-	}
-	if groups > 0 && g.Directory == nil {
+	if needsGroups {
 		return Person{}, refuse(CodeUnavailable, "groups are asked, and this worker's gate has no directory that knows who is in them")
 	}
 	return Person{}, refuse(CodeNotYours, "%s is not asked; %s may answer", quote(name), list(asked))
+}
+
+// among reports whether somebody is one of those people or in one of those groups. needsGroups says that nobody knows, because
+// there are groups and no directory.
+func (g *Gate) among(p Person, names []string) (is, needsGroups bool) {
+	groups := 0
+	for _, name := range names {
+		group, isGroup := strings.CutPrefix(name, groupPrefix)
+		if name == p.Name || isGroup && slices.Contains(p.Groups, group) {
+			return true, false
+		}
+		if isGroup {
+			groups++
+		}
+	}
+	return false, groups > 0 && g.Directory == nil
 }
 
 // list names a few.
@@ -243,15 +241,8 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	if said.ValidFor < 0 {
 		return fmt.Errorf("the policy lets approvals count for %s, which is no time", said.ValidFor)
 	}
-	if !said.Allowed {
-		reason := said.Reason
-		if reason == "" {
-			reason = "the policy does not allow it"
-		}
-		if said.Rule != "" {
-			reason += " (rule " + quote(said.Rule) + ")"
-		}
-		return refuse(orElse(said.Code, CodePolicy), "%s", reason)
+	if err := said.check(); err != nil {
+		return err
 	}
 	r.Need, r.ValidFor = max(r.Need, said.Need), sooner(r.ValidFor, said.ValidFor)
 	return nil

@@ -35,27 +35,15 @@ func Canonical(v json.RawMessage) ([]byte, error) {
 
 // spellOut returns v with the numbers that a double would round written as objects of their digits.
 func spellOut(v json.RawMessage) (json.RawMessage, error) {
-	if !json.Valid(v) {
-		return nil, errors.New("it is not one JSON value")
-	}
-	dec := json.NewDecoder(bytes.NewReader(v))
-	dec.UseNumber()
-	var decoded any
-	if err := dec.Decode(&decoded); err != nil {
+	decoded, err := decode(v)
+	if err != nil {
 		return nil, err
 	}
 	changed := false
-	decoded = spell(decoded, &changed)
-	if !changed {
+	if decoded = spell(decoded, &changed); !changed {
 		return v, nil
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(decoded); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(out.Bytes()), nil
+	return encode(decoded), nil
 }
 
 func spell(v any, changed *bool) any {

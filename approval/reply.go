@@ -52,9 +52,10 @@ func ParseReply(value json.RawMessage) (Reply, error) {
 // Check returns an [*InvalidError] when nobody can say that: a verdict that people cannot give, parameters without
 // VerdictEdit or VerdictEdit without them, a reason that is too long, parameters that [Action.Check] would refuse.
 func (r Reply) Check() error {
+	verdict := wordProblem(r.Verdict, VerdictApprove, VerdictReject, VerdictEdit)
 	switch {
-	case !oneOf(r.Verdict, VerdictApprove, VerdictReject, VerdictEdit):
-		return invalidReply("verdict", unknownWord(r.Verdict, VerdictApprove, VerdictReject, VerdictEdit))
+	case verdict != "":
+		return invalidReply("verdict", verdict)
 	case r.Verdict == VerdictEdit && len(r.Params) == 0:
 		return invalidReply("params", "say which parameters to go on with")
 	case r.Verdict != VerdictEdit && len(r.Params) > 0:
