@@ -3,33 +3,10 @@ package approval
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// splitPointer returns the names in a JSON pointer (RFC 6901).
-func splitPointer(pointer string) ([]string, error) {
-	if problem := lineProblem(pointer, MaxReason); problem != "" {
-		return nil, errors.New(problem)
-	}
-	if pointer == "" {
-		return nil, nil
-	}
-	if pointer[0] != '/' {
-		return nil, errors.New("the JSON pointer " + quote(pointer) + " does not begin with /")
-	}
-	names := strings.Split(pointer[1:], "/")
-	for i, name := range names {
-		plain := strings.NewReplacer("~0", "", "~1", "").Replace(name)
-		if strings.Contains(plain, "~") {
-			return nil, errors.New("in the JSON pointer " + quote(pointer) + " ~ is spelled ~0, and / within a name ~1")
-		}
-		names[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-	}
-	return names, nil
-}
 
 func joinPointer(pointer, name string) string {
 	return pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
@@ -79,26 +56,6 @@ func hide(value any, names []string) any {
 	return value
 }
 
-func decode(value json.RawMessage) (any, error) {
-	if !json.Valid(value) {
-		return nil, errors.New("it is not one JSON value")
-	}
-	dec := json.NewDecoder(bytes.NewReader(value))
-	dec.UseNumber()
-	var out any
-	err := dec.Decode(&out)
-	return out, err
-}
-
-// encode returns a decoded value as JSON without escaping what only HTML needs.
-func encode(value any) json.RawMessage {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(value) // a decoded value always encodes
-	return bytes.TrimSpace(out.Bytes())
-}
-
 // MaxChanges is the most that [Diff] tells.
 const MaxChanges = 100
 
@@ -137,13 +94,6 @@ func Diff(before, now json.RawMessage, secrets []string) (changes []Change, more
 		return d.changes[:MaxChanges], true
 	}
 	return d.changes, false
-}
-
-func orNull(params json.RawMessage) json.RawMessage {
-	if len(params) == 0 {
-		return json.RawMessage("null")
-	}
-	return params
 }
 
 type differ struct{ changes []Change }

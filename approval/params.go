@@ -197,3 +197,52 @@ func fold(r rune) rune {
 	}
 	return least
 }
+
+func decode(value json.RawMessage) (any, error) {
+	if !json.Valid(value) {
+		return nil, errors.New("it is not one JSON value")
+	}
+	dec := json.NewDecoder(bytes.NewReader(value))
+	dec.UseNumber()
+	var out any
+	err := dec.Decode(&out)
+	return out, err
+}
+
+// encode returns a decoded value as JSON without escaping what only HTML needs.
+func encode(value any) json.RawMessage {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(value) // a decoded value always encodes
+	return bytes.TrimSpace(out.Bytes())
+}
+
+func orNull(params json.RawMessage) json.RawMessage {
+	if len(params) == 0 {
+		return json.RawMessage("null")
+	}
+	return params
+}
+
+// splitPointer returns the names in a JSON pointer (RFC 6901).
+func splitPointer(pointer string) ([]string, error) {
+	if problem := lineProblem(pointer, MaxReason); problem != "" {
+		return nil, errors.New(problem)
+	}
+	if pointer == "" {
+		return nil, nil
+	}
+	if pointer[0] != '/' {
+		return nil, errors.New("the JSON pointer " + quote(pointer) + " does not begin with /")
+	}
+	names := strings.Split(pointer[1:], "/")
+	for i, name := range names {
+		plain := strings.NewReplacer("~0", "", "~1", "").Replace(name)
+		if strings.Contains(plain, "~") {
+			return nil, errors.New("in the JSON pointer " + quote(pointer) + " ~ is spelled ~0, and / within a name ~1")
+		}
+		names[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	}
+	return names, nil
+}
