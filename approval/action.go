@@ -1,6 +1,9 @@
 package approval
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Risk is how much harm an action can do, as its author declares it.
 type Risk string
@@ -108,3 +111,49 @@ func (a Action) Proposers() []string {
 	}
 	return a.Before.Proposers
 }
+
+// Above reports whether r is a higher risk than other. "" is below all, for questions that are no approvals; a word that
+// is not known is above all.
+func (r Risk) Above(other Risk) bool { return r.level() > other.level() }
+
+func (r Risk) level() int {
+	all := []Risk{"", RiskLow, RiskMedium, RiskHigh, RiskCritical}
+	if at := slices.Index(all, r); at >= 0 {
+		return at
+	}
+	return len(all)
+}
+
+// Digest returns the hash of everything in the action that an approval is bound to: what would be done, with what, by
+// which version, under which plan and key, for whom, needing what, and the watched state. How it is asked about (who,
+// until when, what silence means) and what was asked before are not part of it. No permissions and no watched state are
+// the same whether they are nil or empty.
+func (a Action) Digest() string {
+	bound := struct {
+		Tool, ToolVersion, Summary, ParamsHash string
+		PlanVersion                            int
+		Key, Requester                         string
+		Permissions                            []string
+		Watch                                  map[string]string
+	}{
+		a.Tool, a.ToolVersion, a.Summary, a.ParamsHash, a.PlanVersion, a.Key, a.Requester,
+		append([]string(nil), a.Permissions...), nil,
+	}
+	if len(a.Watch) > 0 {
+		bound.Watch = a.Watch
+	}
+	text, _ := json.Marshal(bound) // strings, ints and a map with sorted keys always encode
+	return hash(text)
+}
+
+// Verdict is what was decided about an action.
+type Verdict string
+
+const (
+	VerdictApprove Verdict = "approve"
+	VerdictReject  Verdict = "reject"
+	// VerdictEdit proposes other parameters, which are a new question.
+	VerdictEdit Verdict = "edit"
+	// VerdictExpired: nobody answered in time, and silence denies. People cannot give it.
+	VerdictExpired Verdict = "expired"
+)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Normal returns the action as it is asked about: checked, with the hash of its parameters, the words that "" stands for
@@ -76,11 +78,11 @@ func (a Action) checkWhat() (string, string) {
 }
 
 func (a Action) checkNeeds() (string, string) {
-	if !oneOf(a.Risk, "", RiskLow, RiskMedium, RiskHigh, RiskCritical) {
-		return "risk", unknownWord(a.Risk, RiskLow, RiskMedium, RiskHigh, RiskCritical)
+	if problem := wordProblem(a.Risk, RiskLow, RiskMedium, RiskHigh, RiskCritical); problem != "" && a.Risk != "" {
+		return "risk", problem
 	}
-	if !oneOf(a.Drift, "", DriftAsk, DriftReplan, DriftStop) {
-		return "drift", unknownWord(a.Drift, DriftAsk, DriftReplan, DriftStop)
+	if problem := wordProblem(a.Drift, DriftAsk, DriftReplan, DriftStop); problem != "" && a.Drift != "" {
+		return "drift", problem
 	}
 	if problem := namesProblem(a.Permissions); problem != "" {
 		return "permissions", problem
@@ -131,13 +133,15 @@ func (a Action) checkTimes() (string, string) {
 }
 
 func (a Action) checkSilence() (string, string) {
+	silence := wordProblem(a.Silence, SilenceDeny, SilenceDefault, SilenceEscalate, SilencePause)
+	otherwise := wordProblem(a.Default, VerdictApprove, VerdictReject)
 	switch {
-	case !oneOf(a.Silence, "", SilenceDeny, SilenceDefault, SilenceEscalate, SilencePause):
-		return "silence", unknownWord(a.Silence, SilenceDeny, SilenceDefault, SilenceEscalate, SilencePause)
+	case silence != "" && a.Silence != "":
+		return "silence", silence
 	case a.Silence != "" && a.Silence != SilenceDeny && a.Within == 0:
 		return "silence", "without within_ms it is never reached"
-	case a.Silence == SilenceDefault && !oneOf(a.Default, VerdictApprove, VerdictReject):
-		return "default", unknownWord(a.Default, VerdictApprove, VerdictReject)
+	case a.Silence == SilenceDefault && otherwise != "":
+		return "default", otherwise
 	case a.Silence != SilenceDefault && a.Default != "":
 		return "default", "it goes with silence default only"
 	case a.Silence == SilenceEscalate && len(a.Escalate) == 0:
@@ -185,10 +189,65 @@ func nameProblem(name string) string {
 
 func oneOf[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
-func unknownWord[T ~string](word T, words ...T) string {
+// wordProblem says why a word is none of those, "" when it is one.
+func wordProblem[T ~string](word T, words ...T) string {
+	if oneOf(word, words...) {
+		return ""
+	}
 	known := make([]string, len(words))
 	for i, w := range words {
 		known[i] = string(w)
 	}
 	return fmt.Sprintf("%s is not one of %s", quote(string(word)), strings.Join(known, ", "))
+}
+
+// The most that an action and a reply may hold. Sizes are in bytes.
+const (
+	MaxParams    = 64 << 10
+	MaxSummary   = 300
+	MaxReason    = 1_000
+	MaxApprovers = 50                           // also permissions, secrets and watched states
+	MaxName      = 200                          // names of people, tools, permissions; versions
+	MaxWithin    = int64(366 * 24 * 3600 * 1e3) // milliseconds: a leap year
+)
+
+// InvalidError says what is wrong with an action, a reply or what is to be signed.
+type InvalidError struct {
+	// Of is "action", "reply", "token" or "key".
+	Of string
+	// Name is the action's tool, "" for the others.
+	Name string
+	// Field is the one at fault, as it is spelled in JSON; "" for the whole.
+	Field   string
+	Problem string
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string {
+	text := e.Of
+	if e.Name != "" {
+		text += " " + quote(e.Name)
+	}
+	if e.Field != "" {
+		text += ": " + e.Field
+	}
+	return text + ": " + e.Problem
+}
+
+// lineProblem says why text is not one line of at most that many bytes, "" when it is.
+func lineProblem(text string, most int) string {
+	switch {
+	case len(text) > most:
+		return fmt.Sprintf("it has at most %d bytes, this one has %d", most, len(text))
+	case !utf8.ValidString(text):
+		return "it is not valid UTF-8"
+	case strings.ContainsFunc(text, unprintable):
+		return "it is one line without control characters"
+	}
+	return ""
+}
+
+// unprintable also holds the marks that make a line read differently from how it is stored: an approver sees the text.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }

@@ -3,7 +3,6 @@ package approval
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 )
 
@@ -112,8 +111,7 @@ func (g *Gate) control(ctx context.Context, c ControlCheck, r *Ruling) error {
 		return err
 	}
 	who, err := g.person(ctx, r.By)
-	var unknown *UnknownPersonError
-	if errors.As(err, &unknown) {
+	if isUnknown(err) {
 		return refuse(CodeUnknown, "the directory knows nobody of the name %s", quote(r.By))
 	}
 	if err != nil {
@@ -127,10 +125,7 @@ func (g *Gate) control(ctx context.Context, c ControlCheck, r *Ruling) error {
 	if err != nil {
 		return err
 	}
-	if !said.Allowed {
-		return refuse(orElse(said.Code, CodePolicy), "%s%s", orElse(said.Reason, "the policy does not allow it"), ruleText(said.Rule))
-	}
-	return nil
+	return said.check()
 }
 
 // holds checks that the token proves who asks for exactly this.
@@ -149,11 +144,4 @@ func (g *Gate) holds(ctx context.Context, c ControlCheck, r *Ruling) error {
 		return refuse(CodeWrongRun, "the token is to %s, but not this: sign another one for how the run stands now", c.Control.Op)
 	}
 	return nil
-}
-
-func ruleText(rule string) string {
-	if rule == "" {
-		return ""
-	}
-	return " (rule " + quote(rule) + ")"
 }

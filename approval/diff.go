@@ -4,8 +4,57 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
+
+func joinPointer(pointer, name string) string {
+	return pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// Hidden is what people see in place of a secret.
+const Hidden = "***"
+
+func indexName(i int) string { return strconv.Itoa(i) }
+
+// Masked returns params as people see them, with the values that the pointers name hidden, in whatever case their names are
+// spelled. A pointer that names nothing hides nothing. What is not JSON is hidden as a whole.
+func Masked(params json.RawMessage, secrets []string) json.RawMessage {
+	if len(secrets) == 0 || len(params) == 0 {
+		return params
+	}
+	value, err := decode(params)
+	if err != nil {
+		return encode(Hidden)
+	}
+	for _, secret := range secrets {
+		names, err := splitPointer(secret)
+		if err != nil {
+			return encode(Hidden) // closed: nobody knows what it was to hide
+		}
+		value = hide(value, names)
+	}
+	return encode(value)
+}
+
+func hide(value any, names []string) any {
+	if len(names) == 0 {
+		return Hidden
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range sortedNames(value) {
+			if strings.EqualFold(name, names[0]) { // a tool in Go reads it all the same
+				value[name] = hide(value[name], names[1:])
+			}
+		}
+	case []any:
+		if i, err := strconv.Atoi(names[0]); err == nil && indexName(i) == names[0] && 0 <= i && i < len(value) {
+			value[i] = hide(value[i], names[1:])
+		}
+	}
+	return value
+}
 
 // MaxChanges is the most that [Diff] tells.
 const MaxChanges = 100
@@ -45,13 +94,6 @@ func Diff(before, now json.RawMessage, secrets []string) (changes []Change, more
 		return d.changes[:MaxChanges], true
 	}
 	return d.changes, false
-}
-
-func orNull(params json.RawMessage) json.RawMessage {
-	if len(params) == 0 {
-		return json.RawMessage("null")
-	}
-	return params
 }
 
 type differ struct{ changes []Change }

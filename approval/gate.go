@@ -3,7 +3,11 @@ package approval
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
+
+	"superstep.dev/internal/clip"
 )
 
 // Code says why a reply, or the use of a decision, was refused: stable words for programs.
@@ -141,6 +145,18 @@ type PolicyRuling struct {
 	ValidFor time.Duration
 }
 
+// check refuses what the policy does not allow.
+func (r PolicyRuling) check() error {
+	if r.Allowed {
+		return nil
+	}
+	rule := ""
+	if r.Rule != "" {
+		rule = " (rule " + quote(r.Rule) + ")"
+	}
+	return refuse(orElse(r.Code, CodePolicy), "%s%s", orElse(r.Reason, "the policy does not allow it"), rule)
+}
+
 // Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate. In PhaseUse it
 // is asked about each voter.
 type Policy interface {
@@ -178,4 +194,135 @@ type UnknownPersonError struct{ Name string }
 // Error implements error.
 func (e *UnknownPersonError) Error() string {
 	return "the directory knows nobody of the name " + quote(e.Name)
+}
+
+// MaxTokenLife is the longest that a token may be valid.
+const MaxTokenLife = time.Hour
+
+// Claims are what a token says: who may answer which question about which parameters.
+type Claims struct {
+	ID       string // unique: a token is used once
+	Thread   string
+	Question string
+	Approver string
+	// Digest is the action's, see [Action.Digest], and ParamsHash its parameters'.
+	Digest     string
+	ParamsHash string
+	IssuedAt   time.Time
+	ExpiresAt  time.Time
+	// KeyID is the key that signed the token, and Owner whose it is: both are what [Keys] knows, not what the token says.
+	KeyID string
+	Owner Owner
+}
+
+// Keys verify tokens, which superstep.dev/approval/token signs and reads.
+type Keys interface {
+	// Verify returns what a token claims when a key that is active signed it, and whose key that is; its times, and
+	// whether the key may sign for the approver, are left to the caller. The error is a [*TokenError], or one that says
+	// why the keys cannot be read: then nobody knows.
+	Verify(token string) (Claims, error)
+	// Owner returns whose that key is, if it was active at that time. The error is as Verify's.
+	Owner(keyID string, at time.Time) (Owner, error)
+}
+
+// TokenError says why a token cannot be believed. It never holds the token.
+type TokenError struct {
+	Code Code // CodeMalformed, CodeSignature or CodeRetiredKey
+	// Key is the id of the key that the token names, "" for none.
+	Key    string
+	Reason string
+}
+
+// Error implements error.
+func (e *TokenError) Error() string { return e.Reason }
+
+// unreadable says what could not be asked.
+type unreadable struct {
+	what string
+	err  error
+}
+
+// Error implements error.
+func (u *unreadable) Error() string { return u.what + ": " + u.err.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (u *unreadable) Unwrap() error { return u.err }
+
+// refusal is a check that failed.
+type refusal struct {
+	code   Code
+	reason string
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.reason }
+
+func refuse(code Code, format string, args ...any) error {
+	return &refusal{code: code, reason: fmt.Sprintf(format, args...)}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func (g *Gate) begin() Ruling {
+	if g == nil || g.Now == nil {
+		return Ruling{At: time.Now().UTC()}
+	}
+	return Ruling{At: g.Now().UTC()}
+}
+
+// settle returns the ruling with what the checks said. Whatever else failed closes the gate, and is no part of what
+// people are told.
+func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
+	var refused *refusal
+	switch {
+	case err == nil:
+		r.Allowed = true
+	case errors.As(err, &refused):
+		r.Params = nil
+		r.Code, r.Reason = refused.code, clip.Text(refused.reason, MaxReason)
+	case ctx.Err() != nil:
+		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())
+	default:
+		what := "rules"
+		if u, ok := errors.AsType[*unreadable](err); ok {
+			what = u.what
+		}
+		r.Code, r.Cause = CodeUnavailable, err
+		r.Reason = "the " + what + " of approvals cannot be read by the worker now, so nothing is approved until they can: see its log"
+	}
+	return r, nil
+}
+
+// Standing returns the votes that still count for a reply that the ruling is about, and those that were given too long
+// ago: with them the approval would have lapsed before it was given.
+func (r Ruling) Standing(votes []Vote) (standing, lapsed []Vote) {
+	for _, v := range votes {
+		if isOver(v.At, r.ValidFor, r.At) {
+			lapsed = append(lapsed, v)
+		} else {
+			standing = append(standing, v)
+		}
+	}
+	return standing, lapsed
+}
+
+// AsksAnew reports whether what was refused with that code, right before it was to be done, is asked about anew: the
+// approval itself does not count any more, and another would.
+func (c Code) AsksAnew() bool { return oneOf(c, CodeLapsed, CodeRevoked) }
+
+// UseWithoutGate says whether what was decided may be done now where there is no gate to ask: unless it has lapsed.
+func UseWithoutGate(c UseCheck, now time.Time) Ruling {
+	r := Ruling{Allowed: true, At: now.UTC(), ValidFor: c.Action.Validity(0)}
+	if err := checkValidity(c.Decision, r.ValidFor, now); err != nil {
+		r.Allowed, r.Code, r.Reason = false, CodeLapsed, err.Error()
+	}
+	return r
+}
+
+// checkValidity refuses a decision that was made too long ago.
+func checkValidity(d Decision, validity time.Duration, now time.Time) error {
+	if !isOver(d.given(), validity, now) {
+		return nil
+	}
+	return refuse(CodeLapsed, "it was approved at %s, which counts for %s", stamp(d.given()), validity)
 }

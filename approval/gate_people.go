@@ -10,6 +10,109 @@ import (
 	"superstep.dev/internal/clip"
 )
 
+// Owner is whose a signing key is: a person's, an issuer's, or a worker's. One of Person, Issuer and Worker is set.
+type Owner struct {
+	// Person is the one who holds the key: what it signs counts for nobody else.
+	Person string
+	// Issuer names a service that holds the key and knows who people are: one that has them log in, say. What it signs
+	// counts for those in For, people and as "group:NAME" groups; none means everybody.
+	Issuer string
+	For    []string
+	// Worker names workers that hold the key. What it signs are the ends of audits ([Head]), and nothing that anybody
+	// approves or asks for.
+	Worker string
+}
+
+// Check returns an [*InvalidError] when that owns no key: neither or both of Person and Issuer, a group as the person,
+// For without an issuer, or names that [Action.Check] would refuse.
+func (o Owner) Check() error {
+	field, problem := "person", ""
+	if o.Worker != "" {
+		if problem = nameProblem(o.Worker); problem == "" && (o.Person != "" || o.Issuer != "" || len(o.For) > 0) {
+			problem = "a key of workers is nobody else's, and signs for nobody"
+		}
+		if problem != "" {
+			return &InvalidError{Of: "key", Field: "worker", Problem: problem}
+		}
+		return nil
+	}
+	switch {
+	case o.Person == "" && o.Issuer == "":
+		field, problem = "", "it says neither whose key it is (a person), nor that it is an issuer's, who signs for others"
+	case o.Person != "" && o.Issuer != "":
+		field, problem = "", "a key is a person's or an issuer's, not both"
+	case isGroup(o.Person):
+		problem = "a key is one person's: a group's is an issuer's, for that group"
+	case o.Issuer == "" && len(o.For) > 0:
+		field, problem = "for", "whom a key signs for is said of an issuer's: a person's signs for that person"
+	case o.Person != "":
+		problem = nameProblem(o.Person)
+	default:
+		field, problem = "issuer", nameProblem(o.Issuer)
+		if problem == "" {
+			field, problem = "for", namesProblem(o.For)
+		}
+	}
+	if problem != "" {
+		return &InvalidError{Of: "key", Field: field, Problem: problem}
+	}
+	return nil
+}
+
+// String says whose key it is.
+func (o Owner) String() string {
+	if o.Worker != "" {
+		return "the worker " + o.Worker + "'s"
+	}
+	if o.Issuer == "" {
+		return o.Person + "'s"
+	}
+	text := "the issuer " + o.Issuer + "'s"
+	if len(o.For) > 0 {
+		text += ", for " + list(o.For)
+	}
+	return text
+}
+
+// Equal reports whether both are the same.
+func (o Owner) Equal(other Owner) bool {
+	return o.Person == other.Person && o.Issuer == other.Issuer && o.Worker == other.Worker && slices.Equal(o.For, other.For)
+}
+
+// owns checks that what a key of that owner signs counts for somebody of that name. A directory that knows somebody by
+// several names knows whose key it is by any of them.
+func (g *Gate) owns(ctx context.Context, keyID string, o Owner, name string) error {
+	if err := o.Check(); err != nil {
+		return refuse(CodeWrongKey, "nobody knows whose the key %s is: %s", quote(keyID), err)
+	}
+	if o.Worker != "" {
+		return refuse(CodeWrongKey, "the key %s is %s, which signs audits and answers for nobody", quote(keyID), o)
+	}
+	names := o.For
+	if o.Person != "" {
+		names = []string{o.Person}
+	}
+	if len(names) == 0 || slices.Contains(names, name) {
+		return nil
+	}
+	mismatch := refuse(CodeWrongKey, "the key %s is %s, and it signs for %s: sign with a key of %s", quote(keyID), o, quote(name), quote(name))
+	p, err := g.person(ctx, name)
+	if isUnknown(err) {
+		return mismatch
+	}
+	if err != nil {
+		return err
+	}
+	is, needsGroups := g.among(p, names)
+	if is {
+		return nil
+	}
+	if needsGroups {
+		return refuse(CodeUnavailable, "the key %s signs for groups, and this worker's gate has no directory that knows who is in them", quote(keyID))
+	}
+	return mismatch
+}
+
 // person returns somebody as they are now. Without a directory a name is all that is known.
 func (g *Gate) person(ctx context.Context, name string) (Person, error) {
 	if g.Directory == nil {
@@ -39,24 +142,30 @@ func (g *Gate) asked(ctx context.Context, name string, asked []string) (Person, 
 	if err != nil {
 		return Person{}, err
 	}
-	if len(asked) == 0 || slices.Contains(asked, p.Name) {
+	is, needsGroups := g.among(p, asked)
+	if is || len(asked) == 0 {
 		return p, nil
 	}
-	groups := 0
-	for _, a := range asked {
-		group, is := strings.CutPrefix(a, groupPrefix)
-		if !is {
-			continue
-		}
-		if slices.Contains(p.Groups, group) {
-			return p, nil
-		}
-		groups++
-	}
-	if groups > 0 && g.Directory == nil {
+	if needsGroups {
 		return Person{}, refuse(CodeUnavailable, "groups are asked, and this worker's gate has no directory that knows who is in them")
 	}
 	return Person{}, refuse(CodeNotYours, "%s is not asked; %s may answer", quote(name), list(asked))
+}
+
+// among reports whether somebody is one of those people or in one of those groups. needsGroups says that nobody knows, because
+// there are groups and no directory.
+func (g *Gate) among(p Person, names []string) (is, needsGroups bool) {
+	groups := 0
+	for _, name := range names {
+		group, isGroup := strings.CutPrefix(name, groupPrefix)
+		if name == p.Name || isGroup && slices.Contains(p.Groups, group) {
+			return true, false
+		}
+		if isGroup {
+			groups++
+		}
+	}
+	return false, groups > 0 && g.Directory == nil
 }
 
 // list names a few.
@@ -132,15 +241,8 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	if said.ValidFor < 0 {
 		return fmt.Errorf("the policy lets approvals count for %s, which is no time", said.ValidFor)
 	}
-	if !said.Allowed {
-		reason := said.Reason
-		if reason == "" {
-			reason = "the policy does not allow it"
-		}
-		if said.Rule != "" {
-			reason += " (rule " + quote(said.Rule) + ")"
-		}
-		return refuse(orElse(said.Code, CodePolicy), "%s", reason)
+	if err := said.check(); err != nil {
+		return err
 	}
 	r.Need, r.ValidFor = max(r.Need, said.Need), sooner(r.ValidFor, said.ValidFor)
 	return nil

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
-
-	"superstep.dev/internal/clip"
 )
 
 // Reply says whether a reply counts. It checks, in this order, and the first that fails decides: the reply's shape; the
@@ -134,8 +131,6 @@ func (g *Gate) checkTimes(c Claims, now time.Time) error {
 	return nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // checkBinding compares what the token is for with what is asked. The parameters are hashed here: nobody's word is taken
 // for what their hash is.
 func checkBinding(claims Claims, c ReplyCheck, proposed json.RawMessage) error {
@@ -190,59 +185,4 @@ func checkVotes(by string, votes []Vote) error {
 		}
 	}
 	return nil
-}
-
-// unreadable says what could not be asked.
-type unreadable struct {
-	what string
-	err  error
-}
-
-// Error implements error.
-func (u *unreadable) Error() string { return u.what + ": " + u.err.Error() }
-
-// Unwrap implements errors.Unwrap.
-func (u *unreadable) Unwrap() error { return u.err }
-
-// refusal is a check that failed.
-type refusal struct {
-	code   Code
-	reason string
-}
-
-// Error implements error.
-func (r *refusal) Error() string { return r.reason }
-
-func refuse(code Code, format string, args ...any) error {
-	return &refusal{code: code, reason: fmt.Sprintf(format, args...)}
-}
-
-func (g *Gate) begin() Ruling {
-	if g == nil || g.Now == nil {
-		return Ruling{At: time.Now().UTC()}
-	}
-	return Ruling{At: g.Now().UTC()}
-}
-
-// settle returns the ruling with what the checks said. Whatever else failed closes the gate, and is no part of what
-// people are told.
-func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
-	var refused *refusal
-	switch {
-	case err == nil:
-		r.Allowed = true
-	case errors.As(err, &refused):
-		r.Params = nil
-		r.Code, r.Reason = refused.code, clip.Text(refused.reason, MaxReason)
-	case ctx.Err() != nil:
-		return Ruling{}, fmt.Errorf("the check of an approval was not finished: %w", ctx.Err())
-	default:
-		what := "rules"
-		if u, ok := errors.AsType[*unreadable](err); ok {
-			what = u.what
-		}
-		r.Code, r.Cause = CodeUnavailable, err
-		r.Reason = "the " + what + " of approvals cannot be read by the worker now, so nothing is approved until they can: see its log"
-	}
-	return r, nil
 }

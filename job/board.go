@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Board is the whole state of a job. It has one writer: every method but Ready and the readers tells it what happened,
 // and Ready says what is to be done because of that. It is data: encoded as JSON and decoded again it goes on where it was.
@@ -104,4 +107,76 @@ func (e *RefusedError) Error() string {
 		text += "; " + e.Do
 	}
 	return text
+}
+
+// Event is something that happened to a job, for those who follow it.
+type Event struct {
+	Seq  int64     `json:"seq"` // counts from 1, without gaps, over the whole job
+	Time time.Time `json:"time"`
+	// Kind is one of: submitted, planning, plan_refused, planned, approving, approved, edited, rejected, started, finished,
+	// retrying, reopened, stale, replaced, failed, failing, stopping, stopped, recovered, over_budget, raised, expert_added,
+	// expert_removed, job_finished, job_failed.
+	Kind    string `json:"kind"`
+	SubJob  string `json:"subjob,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Expert  string `json:"expert,omitempty"`
+	// Text says it in a sentence: the lesson, the reason, what was wrong.
+	Text string `json:"text,omitempty"`
+}
+
+// MaxEvents is how many events of a job are kept at most, and MaxEventBytes what they may take as JSON.
+const (
+	MaxEvents     = 1000
+	MaxEventBytes = 96 << 10
+)
+
+// maxEventText bounds the text of an event, in bytes as JSON: the whole text is with the subjob or its attempt.
+const maxEventText = 256
+
+// tell notes an event, and forgets the oldest ones when there are too many.
+func (b *Board) tell(now time.Time, e Event) {
+	e.Seq, e.Time, e.Text = b.lastEvent()+1, now, clip(e.Text, maxEventText)
+	b.Events = append(b.Events, e)
+	b.EventBytes += e.size()
+	drop := max(0, len(b.Events)-MaxEvents)
+	for _, old := range b.Events[:drop] {
+		b.EventBytes -= old.size()
+	}
+	for ; b.EventBytes > MaxEventBytes; drop++ {
+		b.EventBytes -= b.Events[drop].size()
+	}
+	b.Events = b.Events[drop:]
+}
+
+// tellOf notes an event of a subjob.
+func (b *Board) tellOf(now time.Time, kind string, s *SubJob, text string) {
+	b.tell(now, Event{Kind: kind, SubJob: s.ID, Attempt: s.Attempts, Expert: s.Expert, Text: text})
+}
+
+// size is how many bytes an event takes in JSON, at most.
+func (e Event) size() int {
+	return 128 + len(e.Kind) + len(e.SubJob) + quoted(e.Expert) + quoted(e.Text)
+}
+
+func (b *Board) lastEvent() int64 {
+	if len(b.Events) == 0 {
+		return 0
+	}
+	return b.Events[len(b.Events)-1].Seq
+}
+
+// byWhom ends a sentence with who did it, when that is known.
+func byWhom(sentence, by string) string {
+	if by == "" {
+		return sentence
+	}
+	return strings.TrimSpace(sentence + " by " + by)
+}
+
+// reasoned adds the reason to what was done, when one is given.
+func reasoned(done, reason string) string {
+	if done == "" || reason == "" {
+		return done + reason
+	}
+	return done + ": " + reason
 }

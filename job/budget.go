@@ -10,7 +10,8 @@ import (
 type amounts [3]int64
 
 func (b Budget) amounts() amounts { return amounts{b.Tokens, b.MicroUSD, b.Writes} }
-func (u Usage) amounts() amounts  { return amounts{u.Tokens, u.MicroUSD, u.Writes} }
+
+func (u Usage) amounts() amounts { return amounts{u.Tokens, u.MicroUSD, u.Writes} }
 
 // MaxAmount bounds what is counted of tokens, money and writes, and what a budget may allow of anything: what is more
 // counts as this.

@@ -136,14 +136,6 @@ func (b *Board) RemoveExpert(name, by string, now time.Time) error {
 	return nil
 }
 
-// byWhom ends a sentence with who did it, when that is known.
-func byWhom(sentence, by string) string {
-	if by == "" {
-		return sentence
-	}
-	return strings.TrimSpace(sentence + " by " + by)
-}
-
 // goesOn refuses what only a job can take that runs and is not about to end.
 func (b *Board) goesOn() error {
 	switch {

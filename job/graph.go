@@ -1,9 +1,6 @@
 package job
 
-import (
-	"container/heap"
-	"slices"
-)
+import "slices"
 
 // Graph is a directed graph of ids; an edge leads from a vertex to one that depends on it. Vertices keep the order in which
 // they were added, and every answer is in an order that follows from it.
@@ -114,20 +111,22 @@ func (g *Graph) Descendants(of ...string) []string {
 // added first does. What lies on a cycle, or behind one, is missing.
 func (g *Graph) Topological() []string {
 	waits := make([]int, len(g.ids))
-	var next smallest
+	var next []int // ascending
 	for i := range g.ids {
 		if waits[i] = len(g.known(g.dependencies[i])); waits[i] == 0 {
-			next = append(next, i) // ascending: a heap already
+			next = append(next, i)
 		}
 	}
 	order := make([]string, 0, len(g.ids))
 	for len(next) > 0 {
-		id := g.ids[heap.Pop(&next).(int)]
+		id := g.ids[next[0]]
+		next = next[1:]
 		order = append(order, id)
 		for _, s := range g.successors[id] {
 			at := g.at[s]
 			if waits[at]--; waits[at] == 0 {
-				heap.Push(&next, at)
+				place, _ := slices.BinarySearch(next, at)
+				next = slices.Insert(next, place, at)
 			}
 		}
 	}
@@ -156,18 +155,4 @@ func (g *Graph) Cycle() []string {
 		before := g.Predecessors(id)
 		id = before[slices.IndexFunc(before, func(p string) bool { return !done[p] })]
 	}
-}
-
-// smallest is a heap of vertices' positions.
-type smallest []int
-
-func (h smallest) Len() int           { return len(h) }
-func (h smallest) Less(i, j int) bool { return h[i] < h[j] }
-func (h smallest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *smallest) Push(x any)        { *h = append(*h, x.(int)) }
-func (h *smallest) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // Planner turns a job, or a subjob that is too complicated, into smaller ones. It is called in an activity: it may be
@@ -74,3 +75,117 @@ type Decision struct {
 	Reason  string `json:"reason,omitempty"`
 	By      string `json:"by,omitempty"`
 }
+
+const (
+	// PlanActivity is the type of the activity that asks a leader's planner: a [PlanCall] gives a [PlanReply].
+	PlanActivity = "superstep.plan"
+	// EndActivity is the type of the activity that ends an attempt which does not end when it is told to: an [EndCall] gives
+	// nothing. One that has ended stays as it is.
+	EndActivity = "superstep.end"
+)
+
+// PlanCall asks a leader's planner.
+type PlanCall struct {
+	Leader  string      `json:"leader"`
+	Request PlanRequest `json:"request"`
+}
+
+// PlanReply is a plan, or why what the planner said is none.
+type PlanReply struct {
+	Draft *Draft        `json:"draft,omitempty"`
+	Bad   *BadPlanError `json:"bad,omitempty"`
+	Usage Usage         `json:"usage,omitzero"`
+}
+
+// EndCall says which run of a thread is to end, and why.
+type EndCall struct {
+	Thread string `json:"thread"`
+	Reason string `json:"reason"`
+}
+
+// CheckPlan says as a *[BadPlanError] why a draft cannot be a plan: it has no subjobs or more than max, two share an id, a
+// dependency is unknown or leads in a circle, an expert is not there, a text is missing or too long. An expert's name may
+// differ in case, spaces and punctuation: the board puts the real one in its place.
+func CheckPlan(d Draft, experts []Profile, max int) error {
+	switch {
+	case len(d.SubJobs) == 0:
+		return &BadPlanError{Problem: "it has no subjobs"}
+	case len(d.SubJobs) > max:
+		return &BadPlanError{Problem: fmt.Sprintf("it has %d subjobs; %d may be", len(d.SubJobs), max)}
+	}
+	var g Graph
+	size := 0
+	for i, s := range d.SubJobs {
+		if s.ID == "" {
+			return &BadPlanError{Problem: fmt.Sprintf("subjob %d has no id", i+1)}
+		}
+		if !g.Add(s.ID, s.Dependencies) {
+			return badSubJob(s, "two subjobs have this id")
+		}
+		if problem := s.problem(experts); problem != "" {
+			return badSubJob(s, problem)
+		}
+		size += s.size()
+	}
+	if size > MaxPlanText {
+		return &BadPlanError{Problem: fmt.Sprintf("it takes %d bytes; %d may be: make fewer subjobs, or shorter texts", size, MaxPlanText)}
+	}
+	return checkDependencies(d, &g)
+}
+
+func badSubJob(s DraftSubJob, problem string) error {
+	return &BadPlanError{SubJob: clip(s.ID, 2*MaxID), Problem: problem}
+}
+
+// problem says what is wrong with a subjob for itself, "" when nothing is.
+func (s DraftSubJob) problem(experts []Profile) string {
+	if problem := tooLong(text{"id", s.ID, MaxID}, text{"goal", s.Goal, MaxGoal}, text{"context", s.Context, MaxContext},
+		text{"completion_criteria", s.CompletionCriteria, MaxNote}, text{"thinking", s.Thinking, MaxNote},
+		text{"output_schema", s.OutputSchema, MaxNote}); problem != "" {
+		return problem
+	}
+	switch {
+	case strings.TrimSpace(s.Goal) == "":
+		return "it has no goal"
+	case s.Expert == "":
+		return "it has no assigned_expert"
+	case expertOf(s.Expert, experts) == nil:
+		return unknownExpert(s.Expert, experts)
+	case len(s.Dependencies) > MaxDependencies:
+		return fmt.Sprintf("it depends on %d subjobs; %d may be", len(s.Dependencies), MaxDependencies)
+	}
+	return ""
+}
+
+// size is what a subjob of a draft takes as one of the job's, its ids prefixed.
+func (s DraftSubJob) size() int {
+	n := ownSize + idPrefix + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) +
+		kept("completion_criteria", s.CompletionCriteria) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema)
+	for _, d := range s.Dependencies {
+		n += dependencySize(d)
+	}
+	return n
+}
+
+// dependencySize is what a dependency takes, its draft's id prefixed.
+func dependencySize(id string) int { return idPrefix + quoted(id) + 1 }
+
+func checkDependencies(d Draft, g *Graph) error {
+	for _, s := range d.SubJobs {
+		for _, on := range s.Dependencies {
+			switch {
+			case on == s.ID:
+				return badSubJob(s, "it depends on itself")
+			case !g.Has(on):
+				return badSubJob(s, fmt.Sprintf("it depends on %q, which is no subjob of the plan", clip(on, 2*MaxID)))
+			}
+		}
+	}
+	if cycle := g.Cycle(); cycle != nil {
+		return &BadPlanError{Problem: "subjobs depend on each other in a circle: " + clip(strings.Join(append(cycle, cycle[0]), " → "), 1024)}
+	}
+	return nil
+}
+
+// idPrefix is how many bytes a subjob's id has more than its draft's, at most.
+const idPrefix = 8

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// idPrefix is how many bytes a subjob's id has more than its draft's, at most.
-const idPrefix = 8
-
 // maxDraftID is up to where a draft's id becomes part of the subjob's.
 const maxDraftID = MaxID - idPrefix
 

@@ -187,11 +187,3 @@ func (h Halt) why(how string) string {
 	}
 	return reasoned(byWhom(how, h.By), h.Reason)
 }
-
-// reasoned adds the reason to what was done, when one is given.
-func reasoned(done, reason string) string {
-	if done == "" || reason == "" {
-		return done + reason
-	}
-	return done + ": " + reason
-}

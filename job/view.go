@@ -5,6 +5,13 @@ import (
 	"time"
 )
 
+// EventsAfter are the events behind the one of that number, oldest first; 0 is all. Those that the board has forgotten are
+// missing: then the first one's number is not the next.
+func (b *Board) EventsAfter(seq int64) []Event {
+	at, _ := slices.BinarySearchFunc(b.Events, seq+1, func(e Event, seq int64) int { return int(e.Seq - seq) })
+	return slices.Clone(b.Events[at:])
+}
+
 // View is a job as people see it: its board without what only a planner or an expert reads.
 type View struct {
 	ID          string    `json:"id"`

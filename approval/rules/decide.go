@@ -3,7 +3,6 @@ package rules
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"path/filepath"
@@ -18,37 +17,58 @@ import (
 func (s *sheet) decide(ctx context.Context, request approval.PolicyRequest) (approval.PolicyRuling, error) {
 	params, err := decode(request.Action.Params)
 	if err != nil {
-		return refused(nil, approval.CodeMalformed, "the parameters are not JSON"), nil
+		return approval.PolicyRuling{Code: approval.CodeMalformed, Reason: "the parameters are not JSON"}, nil
 	}
 	see := seen(request, params)
+	rejected := request.Verdict == approval.VerdictReject
 	for _, r := range s.rules {
-		match, err := r.matches(ctx, request, see)
-		var unclear *undecidable
-		if errors.As(err, &unclear) {
-			return r.unclear(request, unclear.why), nil
+		a := request.Action
+		if !among(r.tools, a.Tool) || !among(r.graphs, request.Graph) || !among(r.risks, string(risk(a))) {
+			continue
 		}
-		if err != nil {
+		switch match, unclear, err := r.holds(ctx, see); {
+		case err != nil:
 			return approval.PolicyRuling{}, err
-		}
-		if match {
+		case unclear != "" && rejected:
+			return approval.PolicyRuling{Allowed: true, Rule: r.name}, nil
+		case unclear != "":
+			return r.refused(approval.CodePolicy, unclear), nil
+		case match:
 			return r.judge(request, params), nil
 		}
 	}
-	if request.Verdict == approval.VerdictReject {
+	if rejected {
 		return approval.PolicyRuling{Allowed: true}, nil
 	}
-	return refused(nil, approval.CodePolicy, "no rule allows it"), nil
+	return approval.PolicyRuling{Code: approval.CodePolicy, Reason: "no rule allows it"}, nil
 }
 
-func (r *rule) matches(ctx context.Context, request approval.PolicyRequest, see map[string]any) (bool, error) {
-	a := request.Action
-	if !among(r.tools, a.Tool) || !among(r.graphs, request.Graph) || !among(r.risks, string(risk(a))) {
-		return false, nil
-	}
+// holds evaluates the rule's condition; unclear says where it is and why it does not decide.
+func (r *rule) holds(ctx context.Context, see map[string]any) (match bool, unclear string, err error) {
 	if r.when == nil {
-		return true, nil
+		return true, "", nil
 	}
-	return r.when.holds(ctx, see)
+	match, unclear, err = r.when.holds(ctx, see)
+	if unclear != "" {
+		unclear = fmt.Sprintf("the condition at %s:%d %s", filepath.Base(r.reader.file), r.node.Line, unclear)
+	}
+	return match, unclear, err
+}
+
+// refused is a ruling that the rule makes.
+func (r *rule) refused(code approval.Code, reason string) approval.PolicyRuling {
+	if r.reason != "" {
+		reason += ": " + r.reason
+	}
+	return approval.PolicyRuling{Code: code, Reason: reason, Rule: r.name}
+}
+
+// asks reports whether somebody is among those whom the rule names.
+func (r *rule) asks(p approval.Person) bool {
+	if len(r.who) == 0 || slices.Contains(r.who, p.Name) {
+		return true
+	}
+	return slices.ContainsFunc(p.Groups, func(group string) bool { return slices.Contains(r.who, groupPrefix+group) })
 }
 
 func among(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
@@ -60,57 +80,30 @@ func risk(a approval.Action) approval.Risk {
 	return a.Risk
 }
 
-// unclear refuses what an expression does not decide about.
-func (r *rule) unclear(request approval.PolicyRequest, why string) approval.PolicyRuling {
-	if request.Verdict == approval.VerdictReject {
-		return approval.PolicyRuling{Allowed: true, Rule: r.name}
-	}
-	where := fmt.Sprintf("%s:%d", filepath.Base(r.reader.file), r.node.Line)
-	return refused(r, approval.CodePolicy, "the condition at "+where+" "+why)
-}
-
-func refused(r *rule, code approval.Code, reason string) approval.PolicyRuling {
-	ruling := approval.PolicyRuling{Code: code, Reason: reason}
-	if r != nil {
-		ruling.Rule = r.name
-		if r.reason != "" {
-			ruling.Reason += ": " + r.reason
-		}
-	}
-	return ruling
-}
-
 // judge says what the rule says of a request that it matches.
-func (r *rule) judge(request approval.PolicyRequest, params any) approval.PolicyRuling {
+func (r *approvalRule) judge(request approval.PolicyRequest, params any) approval.PolicyRuling {
 	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need, ValidFor: r.validFor}
 	switch rejected := request.Verdict == approval.VerdictReject; {
 	case !r.allow && rejected:
 		return allowed
 	case !r.allow:
-		return refused(r, approval.CodePolicy, "the rules deny it")
+		return r.refused(approval.CodePolicy, "the rules deny it")
 	case !r.asks(request.Approver):
-		return refused(r, approval.CodeNotYours, fmt.Sprintf("%s may answer", strings.Join(r.approvers, ", ")))
+		return r.refused(approval.CodeNotYours, fmt.Sprintf("%s may answer", strings.Join(r.who, ", ")))
 	case rejected:
 		return allowed
 	case request.Approver.Name == "" && (r.need > 0 || r.separate):
-		return refused(r, approval.CodePolicy, "a person must approve it, and silence did")
+		return r.refused(approval.CodePolicy, "a person must approve it, and silence did")
 	}
 	for _, check := range []func(approval.PolicyRequest, any) (approval.Code, string){r.checkSeparate, r.checkLimits} {
 		if code, problem := check(request, params); problem != "" {
-			return refused(r, code, problem)
+			return r.refused(code, problem)
 		}
 	}
 	return allowed
 }
 
-func (r *rule) asks(p approval.Person) bool {
-	if len(r.approvers) == 0 || slices.Contains(r.approvers, p.Name) {
-		return true
-	}
-	return slices.ContainsFunc(p.Groups, func(group string) bool { return slices.Contains(r.approvers, groupPrefix+group) })
-}
-
-func (r *rule) checkSeparate(request approval.PolicyRequest, _ any) (approval.Code, string) {
+func (r *approvalRule) checkSeparate(request approval.PolicyRequest, _ any) (approval.Code, string) {
 	switch {
 	case !r.separate:
 		return "", ""
@@ -124,7 +117,7 @@ func (r *rule) checkSeparate(request approval.PolicyRequest, _ any) (approval.Co
 	return "", ""
 }
 
-func (r *rule) checkLimits(request approval.PolicyRequest, params any) (approval.Code, string) {
+func (r *approvalRule) checkLimits(request approval.PolicyRequest, params any) (approval.Code, string) {
 	if request.Verdict != approval.VerdictApprove {
 		return "", ""
 	}

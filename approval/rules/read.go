@@ -100,7 +100,7 @@ func (r reader) each(n *yaml.Node, read func(name string, key, value *yaml.Node)
 }
 
 // fields reads a mapping of which every name is known.
-func (r reader) fields(n *yaml.Node, known map[string]func(*yaml.Node) error) error {
+func (r reader) fields(n *yaml.Node, known fieldReaders) error {
 	return r.each(n, func(name string, key, value *yaml.Node) error {
 		read, ok := known[name]
 		if !ok {

@@ -1,47 +1,57 @@
 package rules
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"cel.dev/cel-go/cel"
 	"go.yaml.in/yaml/v3"
 
 	"superstep.dev/approval"
 )
 
-// rule is one, as written.
+// rule is what every rule has, as written.
 type rule struct {
 	name   string
 	allow  bool
 	reader reader
 	node   *yaml.Node
 
-	tools, graphs, risks []string
-	when                 *condition
+	graphs []string
+	when   *condition
+	who    []string // the people and groups that an allow rule allows; none means everybody
+	reason string
+}
 
-	need      int
-	validFor  time.Duration
-	separate  bool
-	limits    []string
-	approvers []string
-	reason    string
+// approvalRule is a rule for what is answered and used.
+type approvalRule struct {
+	rule
+	tools, risks []string
+
+	need     int
+	validFor time.Duration
+	separate bool
+	limits   []string
 }
 
 // sheet is what all files together say.
 type sheet struct {
 	people, groups, roles map[string]holder
-	rules                 []*rule
+	rules                 []*approvalRule
 	control               []*controlRule
 }
 
 const maxRules = 1_000
 
 func (r reader) sheet(n *yaml.Node, into *sheet) error {
-	return r.fields(n, map[string]func(*yaml.Node) error{
+	return r.fields(n, fieldReaders{
 		"people":  func(n *yaml.Node) error { return r.holders(n, into.people, true) },
 		"groups":  func(n *yaml.Node) error { return r.holders(n, into.groups, false) },
 		"roles":   func(n *yaml.Node) error { return r.holders(n, into.roles, false) },
 		"control": func(n *yaml.Node) error { return readRules(r, n, &into.control, r.controlRule) },
-		"rules":   func(n *yaml.Node) error { return readRules(r, n, &into.rules, r.rule) },
+		"rules":   func(n *yaml.Node) error { return readRules(r, n, &into.rules, r.approvalRule) },
 	})
 }
 
@@ -63,9 +73,14 @@ func readRules[R any](r reader, n *yaml.Node, into *[]R, read func(*yaml.Node) (
 	return nil
 }
 
-func (r reader) rule(n *yaml.Node) (*rule, error) {
-	out := &rule{reader: r, node: n}
-	titles, conditions := 0, (*yaml.Node)(nil)
+// fieldReaders read the fields of a mapping, by name.
+type fieldReaders = map[string]func(*yaml.Node) error
+
+// rule reads a rule with what a kind of rules has: matches are fields that say what a rule is about, grants those that only an
+// allow rule has. A deny rule with one of these would read as if it allowed the rest.
+func (r reader) rule(n *yaml.Node, out *rule, sees func() (*cel.Env, error), matches, grants fieldReaders) error {
+	out.reader, out.node = r, n
+	titles, granted := 0, (*yaml.Node)(nil)
 	title := func(allow bool) func(*yaml.Node) error {
 		return func(n *yaml.Node) error {
 			if n.Tag == "!!bool" {
@@ -76,36 +91,42 @@ func (r reader) rule(n *yaml.Node) (*rule, error) {
 			return r.name(n, &out.name)
 		}
 	}
-	// What only an allow rule has: a deny rule with it would read as if it allowed the rest.
-	condition := func(read func(*yaml.Node) error) func(*yaml.Node) error {
-		return func(n *yaml.Node) error {
-			conditions = n
+	known := fieldReaders{
+		"allow": title(true), "deny": title(false),
+		"graph":  func(n *yaml.Node) error { return r.names(n, &out.graphs) },
+		"when":   func(n *yaml.Node) (err error) { out.when, err = r.condition(sees, n); return err },
+		"reason": func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.reason) },
+	}
+	maps.Copy(known, matches)
+	for name, read := range grants {
+		known[name] = func(n *yaml.Node) error {
+			granted = n
 			return read(n)
 		}
 	}
-	err := r.fields(n, map[string]func(*yaml.Node) error{
-		"allow": title(true), "deny": title(false),
-		"tool":   func(n *yaml.Node) error { return r.names(n, &out.tools) },
-		"graph":  func(n *yaml.Node) error { return r.names(n, &out.graphs) },
-		"risk":   func(n *yaml.Node) error { return r.risks(n, &out.risks) },
-		"when":   func(n *yaml.Node) (err error) { out.when, err = r.condition(n); return err },
-		"reason": func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.reason) },
-
-		"need":      condition(func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) }),
-		"valid_for": condition(func(n *yaml.Node) error { return r.duration(n, &out.validFor) }),
-		"separate":  condition(func(n *yaml.Node) error { return r.flag(n, &out.separate) }),
-		"limit":     condition(func(n *yaml.Node) error { return r.names(n, &out.limits) }),
-		"approvers": condition(func(n *yaml.Node) error { return r.names(n, &out.approvers) }),
-	})
-	switch {
+	switch err := r.fields(n, known); {
 	case err != nil:
-		return nil, err
+		return err
 	case titles != 1:
-		return nil, r.fail(n, "a rule is named by either allow: NAME or deny: NAME")
-	case !out.allow && conditions != nil:
-		return nil, r.fail(conditions, "need, valid_for, separate, limit and approvers go with allow only")
+		return r.fail(n, "a rule is named by either allow: NAME or deny: NAME")
+	case !out.allow && granted != nil:
+		return r.fail(granted, "%s go with allow only", strings.Join(slices.Sorted(maps.Keys(grants)), ", "))
 	}
-	return out, nil
+	return nil
+}
+
+func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
+	out := &approvalRule{}
+	return out, r.rule(n, &out.rule, environment, fieldReaders{
+		"tool": func(n *yaml.Node) error { return r.names(n, &out.tools) },
+		"risk": func(n *yaml.Node) error { return r.risks(n, &out.risks) },
+	}, fieldReaders{
+		"need":      func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) },
+		"valid_for": func(n *yaml.Node) error { return r.duration(n, &out.validFor) },
+		"separate":  func(n *yaml.Node) error { return r.flag(n, &out.separate) },
+		"limit":     func(n *yaml.Node) error { return r.names(n, &out.limits) },
+		"approvers": func(n *yaml.Node) error { return r.names(n, &out.who) },
+	})
 }
 
 func (r reader) risks(n *yaml.Node, out *[]string) error {
@@ -139,13 +160,112 @@ func (s *sheet) check() error {
 	}
 	named := map[string]*rule{}
 	for _, r := range s.rules {
-		if other, twice := named[r.name]; twice {
-			return r.reader.fail(r.node, "a rule of the name %q is also at %s:%d", r.name, other.reader.file, other.node.Line)
-		}
-		named[r.name] = r
-		if err := s.known(r.reader, r.node, "approvers are", r.approvers); err != nil {
+		if err := s.checkRule(named, &r.rule, "approvers are"); err != nil {
 			return err
 		}
 	}
-	return s.checkControl()
+	named = map[string]*rule{}
+	for _, r := range s.control {
+		if err := s.checkRule(named, &r.rule, "by has"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRule refuses a rule of a name that another one has, and names of people and groups that the sheet does not have.
+func (s *sheet) checkRule(named map[string]*rule, r *rule, what string) error {
+	if other, twice := named[r.name]; twice {
+		return r.reader.fail(r.node, "a rule of the name %q is also at %s:%d", r.name, other.reader.file, other.node.Line)
+	}
+	named[r.name] = r
+	for _, name := range r.who {
+		known := s.people
+		bare, group := strings.CutPrefix(name, groupPrefix)
+		if group {
+			known = s.groups
+		}
+		if _, ok := known[bare]; !ok {
+			return r.reader.fail(r.node, "nobody is named %q: %s people, or groups as group:NAME", name, what)
+		}
+	}
+	return nil
+}
+
+const groupPrefix = "group:"
+
+// holder is a person, a group or a role, as written.
+type holder struct {
+	node          *yaml.Node
+	reader        reader
+	groups, roles []string
+	permissions   []string
+	limits        map[string]float64
+}
+
+// holders reads a mapping of names to what they have; memberOf says that they have groups and roles.
+func (r reader) holders(n *yaml.Node, into map[string]holder, memberOf bool) error {
+	return r.each(n, func(name string, key, value *yaml.Node) error {
+		if strings.HasPrefix(name, groupPrefix) {
+			return r.fail(key, "a name does not begin with %s, which is how groups are asked", groupPrefix)
+		}
+		if other, twice := into[name]; twice {
+			return r.fail(key, "%q is there twice, also in %s:%d", name, other.reader.file, other.node.Line)
+		}
+		h := holder{node: key, reader: r}
+		known := fieldReaders{
+			"permissions": func(n *yaml.Node) error { return r.names(n, &h.permissions) },
+			"limits":      func(n *yaml.Node) error { return r.limits(n, &h.limits) },
+		}
+		if memberOf {
+			known["groups"] = func(n *yaml.Node) error { return r.names(n, &h.groups) }
+			known["roles"] = func(n *yaml.Node) error { return r.names(n, &h.roles) }
+		}
+		// "finance:" with nothing behind it is a group that has nothing of its own.
+		if value.Tag != "!!null" {
+			if err := r.fields(value, known); err != nil {
+				return err
+			}
+		}
+		into[name] = h
+		return nil
+	})
+}
+
+func (r reader) limits(n *yaml.Node, out *map[string]float64) error {
+	*out = map[string]float64{}
+	return r.each(n, func(name string, _, value *yaml.Node) error {
+		var limit float64
+		err := r.number(value, &limit)
+		(*out)[name] = limit
+		return err
+	})
+}
+
+// person returns somebody with what their groups and roles give them.
+func (s *sheet) person(name string) (approval.Person, error) {
+	h, known := s.people[name]
+	if !known {
+		return approval.Person{}, &approval.UnknownPersonError{Name: name}
+	}
+	p := approval.Person{Name: name, Groups: slices.Clone(h.groups), Permissions: slices.Clone(h.permissions), Limits: map[string]float64{}}
+	give := func(from holder) {
+		p.Permissions = append(p.Permissions, from.permissions...)
+		for name, limit := range from.limits {
+			p.Limits[name] = max(p.Limits[name], limit)
+		}
+	}
+	for _, group := range h.groups {
+		give(s.groups[group])
+	}
+	for _, role := range h.roles {
+		give(s.roles[role])
+	}
+	for name, limit := range h.limits {
+		p.Limits[name] = limit
+	}
+	slices.Sort(p.Groups)
+	slices.Sort(p.Permissions)
+	p.Groups, p.Permissions = slices.Compact(p.Groups), slices.Compact(p.Permissions)
+	return p, nil
 }

@@ -53,26 +53,27 @@ type (
 
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	person := cel.ObjectType("rules.who")
-	options := []cel.EnvOption{
+	return newEnvironment([]string{"phase", "verdict", "thread", "graph", "node"},
 		ext.NativeTypes(ext.ParseStructTags(true), reflect.TypeFor[what](), reflect.TypeFor[who](), reflect.TypeFor[said]()),
 		cel.CrossTypeNumericComparisons(true),
-		cel.ParserExpressionSizeLimit(maxExpression), cel.ParserRecursionLimit(100),
 		cel.Variable("params", cel.DynType), cel.Variable("action", cel.ObjectType("rules.what")),
 		cel.Variable("approver", person), cel.Variable("requester", person),
-		cel.Variable("now", cel.TimestampType), cel.Variable("votes", cel.ListType(cel.ObjectType("rules.said"))),
-	}
-	for _, name := range []string{"phase", "verdict", "thread", "graph", "node"} {
+		cel.Variable("now", cel.TimestampType), cel.Variable("votes", cel.ListType(cel.ObjectType("rules.said"))))
+})
+
+// newEnvironment is one in which the named variables are texts.
+func newEnvironment(texts []string, options ...cel.EnvOption) (*cel.Env, error) {
+	options = append(options, cel.ParserExpressionSizeLimit(maxExpression), cel.ParserRecursionLimit(100))
+	for _, name := range texts {
 		options = append(options, cel.Variable(name, cel.StringType))
 	}
 	return cel.NewEnv(options...)
-})
+}
 
 // condition is a compiled expression.
 type condition struct{ program cel.Program }
 
-func (r reader) condition(n *yaml.Node) (*condition, error) { return r.conditionIn(environment, n) }
-
-func (r reader) conditionIn(environment func() (*cel.Env, error), n *yaml.Node) (*condition, error) {
+func (r reader) condition(environment func() (*cel.Env, error), n *yaml.Node) (*condition, error) {
 	var text string
 	if err := r.text(n, maxExpression, &text); err != nil {
 		return nil, err
@@ -112,31 +113,26 @@ func (r reader) expressionError(n *yaml.Node, issues *cel.Issues) error {
 	return r.fail(&at, "when: at character %d: %s", column, strings.ReplaceAll(first.Message, "\n", " "))
 }
 
-// holds evaluates the expression. The error is that of a context that is over, or an [*undecidable].
-func (c *condition) holds(ctx context.Context, see map[string]any) (bool, error) {
+// holds evaluates the expression; unclear says why it does not decide, "" when it does. The error is that of a context that
+// is over.
+func (c *condition) holds(ctx context.Context, see map[string]any) (yes bool, unclear string, err error) {
 	value, _, err := c.program.ContextEval(ctx, see)
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return false, "", ctx.Err()
 	}
 	if stopped, ok := errors.AsType[interpreter.EvalCancelledError](err); ok && stopped.Cause == interpreter.CostLimitExceeded {
-		return false, &undecidable{"costs too much with these parameters"}
+		return false, "costs too much with these parameters", nil
 	}
 	if err != nil {
 		// What CEL says may quote parameters, which may be secret.
-		return false, &undecidable{"has no value for these parameters: one is missing or of another kind"}
+		return false, "has no value for these parameters: one is missing or of another kind", nil
 	}
 	yes, ok := value.Value().(bool)
 	if !ok {
-		return false, &undecidable{"is neither true nor false for these parameters"}
+		return false, "is neither true nor false for these parameters", nil
 	}
-	return yes, nil
+	return yes, "", nil
 }
-
-// undecidable says why an expression does not decide about an action.
-type undecidable struct{ why string }
-
-// Error implements error.
-func (e *undecidable) Error() string { return e.why }
 
 // seen returns the variables of an expression.
 func seen(r approval.PolicyRequest, params any) map[string]any {

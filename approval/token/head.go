@@ -1,11 +1,9 @@
 package token
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -31,16 +29,13 @@ type headBody struct {
 	Count    int    `json:"count"`
 	Head     string `json:"head"`
 	IssuedAt int64  `json:"iat"`
-	// The methods of jwt.Claims, which the parser does not ask.
-	jwt.RegisteredClaims `json:"-"`
+	unread
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *headBody) UnmarshalJSON(text []byte) error {
 	type plain headBody
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	return dec.Decode((*plain)(b))
+	return strictly(text, (*plain)(b))
 }
 
 var (
@@ -58,16 +53,10 @@ func (s *Signer) SignHead(h approval.Head) (string, error) {
 	if h.Thread == "" || h.Count < 0 {
 		return "", &approval.InvalidError{Of: "head", Problem: "it is of no thread"}
 	}
-	at := h.At
-	if at.IsZero() {
-		at = time.Now()
-		if s.Now != nil {
-			at = s.Now()
-		}
+	if h.At.IsZero() {
+		h.At = clock(s.Now)
 	}
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &headBody{Audience: headAudience, Thread: h.Thread, Count: h.Count, Head: h.Head, IssuedAt: at.Unix()})
-	t.Header["kid"], t.Header["typ"] = s.id, headType
-	return t.SignedString(s.key)
+	return s.sign(headType, &headBody{Audience: headAudience, Thread: h.Thread, Count: h.Count, Head: h.Head, IssuedAt: h.At.Unix()})
 }
 
 // VerifyHead implements [approval.HeadKeys]. A key that was retired verifies what it signed before: take a key out that has
@@ -77,16 +66,7 @@ func (k *Keyring) VerifyHead(signed string) (approval.Head, error) {
 		return approval.Head{}, refuse(approval.CodeMalformed, "", "the signed head is too long")
 	}
 	var b headBody
-	var key Key
-	var id string
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
-	_, err := parser.ParseWithClaims(signed, &b, func(t *jwt.Token) (any, error) {
-		var err error
-		if id, err = checkHeader(t.Header, headType); err == nil {
-			key, err = k.key(id, time.Unix(b.IssuedAt, 0)) // as it was when it says to have been signed
-		}
-		return key.Public, err
-	})
+	key, id, err := k.signed(signed, headType, &b, func() time.Time { return time.Unix(b.IssuedAt, 0) }) // when it says to have been signed
 	if err != nil {
 		return approval.Head{}, headRefused(err, id)
 	}
@@ -122,21 +102,13 @@ func headRefused(err error, id string) error {
 // AuditSigner returns the signer of a worker's audits: of the key in file, or of what [EnvAuditKey] says when file is "". It
 // is nil when neither names a key. A key that is no worker's is a [*KeyError].
 func AuditSigner(file string) (*Signer, error) {
-	source, text := file, os.Getenv(EnvAuditKey)
+	source := cmp.Or(file, EnvAuditKey)
 	var s *Signer
 	var err error
-	switch {
-	case file != "":
+	if file != "" {
 		s, err = LoadSigner(file)
-	case text == "":
+	} else if s, err = signerFromEnv(EnvAuditKey); errors.Is(err, ErrUnset) {
 		return nil, nil
-	case isPEM(text):
-		source = EnvAuditKey
-		s, err = signerOf(EnvAuditKey, []byte(text))
-	default:
-		source = EnvAuditKey
-		s, err = LoadSigner(text)
-		err = namesNoPath(EnvAuditKey, err)
 	}
 	if err == nil && s.owner.Worker == "" {
 		err = &KeyError{Source: source, Problem: fmt.Sprintf("the key %s is %s: audits are signed with a key that has the header \"%s: NAME\"",

@@ -109,11 +109,14 @@ func (k *Keyring) Owner(keyID string, at time.Time) (approval.Owner, error) {
 	return key.Owner, err
 }
 
-func (k *Keyring) now() time.Time {
-	if k.Now != nil {
-		return k.Now()
+func (k *Keyring) now() time.Time { return clock(k.Now) }
+
+// clock is the time that a clock says, by default the system's.
+func clock(now func() time.Time) time.Time {
+	if now == nil {
+		return time.Now()
 	}
-	return time.Now()
+	return now()
 }
 
 // key returns the key of that id if it is active at that time. Keys that cannot be read are not in force: the error is a

@@ -43,16 +43,18 @@ func LoadSigner(path string) (*Signer, error) {
 }
 
 // SignerFromEnv returns a signer of what [EnvSigningKey] says. The error holds [ErrUnset] when it is not set.
-func SignerFromEnv() (*Signer, error) {
-	value := os.Getenv(EnvSigningKey)
+func SignerFromEnv() (*Signer, error) { return signerFromEnv(EnvSigningKey) }
+
+func signerFromEnv(variable string) (*Signer, error) {
+	value := os.Getenv(variable)
 	if value == "" {
-		return nil, &KeyError{Source: EnvSigningKey, Problem: "no key", Err: ErrUnset}
+		return nil, &KeyError{Source: variable, Problem: "no key", Err: ErrUnset}
 	}
 	if isPEM(value) {
-		return signerOf(EnvSigningKey, []byte(value))
+		return signerOf(variable, []byte(value))
 	}
 	s, err := LoadSigner(value)
-	return s, namesNoPath(EnvSigningKey, err)
+	return s, namesNoPath(variable, err)
 }
 
 func signerOf(source string, text []byte) (*Signer, error) {
@@ -81,12 +83,8 @@ func (s *Signer) GoString() string { return s.String() }
 // are whole seconds. The error is an [*approval.InvalidError]: a claim is missing or too long, the life is longer than
 // approval.MaxTokenLife, or the key is another person's, so that no gate would take the token.
 func (s *Signer) Sign(c approval.Claims) (string, error) {
-	now := time.Now
-	if s.Now != nil {
-		now = s.Now
-	}
 	if c.IssuedAt.IsZero() {
-		c.IssuedAt = now()
+		c.IssuedAt = clock(s.Now)
 	}
 	if c.ExpiresAt.IsZero() {
 		c.ExpiresAt = c.IssuedAt.Add(DefaultLife)
@@ -104,10 +102,14 @@ func (s *Signer) Sign(c approval.Claims) (string, error) {
 	if p := s.owner.Person; p != "" && p != c.Approver {
 		return "", &approval.InvalidError{Of: "token", Problem: fmt.Sprintf("the key %s is %s, and signs for nobody else: not for %.100q", s.id, s.owner, c.Approver)}
 	}
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &body{
+	return s.sign(tokenType, &body{
 		ID: c.ID, Audience: audience, Subject: c.Approver, Thread: c.Thread, Question: c.Question, Digest: c.Digest,
 		ParamsHash: c.ParamsHash, IssuedAt: c.IssuedAt.Unix(), ExpiresAt: c.ExpiresAt.Unix(),
 	})
-	t.Header["kid"], t.Header["typ"] = s.id, tokenType
+}
+
+func (s *Signer) sign(typ string, claims jwt.Claims) (string, error) {
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	t.Header["kid"], t.Header["typ"] = s.id, typ
 	return t.SignedString(s.key)
 }

@@ -1,6 +1,8 @@
 package token
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -8,6 +10,39 @@ import (
 
 	"superstep.dev/approval"
 )
+
+// body is a token's payload. It is read strictly: a claim that is not listed may restrict what the token is good for.
+// Times are whole seconds since 1970.
+type body struct {
+	ID         string `json:"jti"`
+	Audience   string `json:"aud"`
+	Subject    string `json:"sub"` // the approver
+	Thread     string `json:"thread"`
+	Question   string `json:"question"`
+	Digest     string `json:"digest"`
+	ParamsHash string `json:"params_hash"`
+	IssuedAt   int64  `json:"iat"`
+	ExpiresAt  int64  `json:"exp"`
+	unread
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *body) UnmarshalJSON(text []byte) error {
+	type plain body
+	return strictly(text, (*plain)(b))
+}
+
+// unread has the methods of jwt.Claims, which the parser does not ask: times and audiences are checked here.
+type unread struct {
+	jwt.RegisteredClaims `json:"-"`
+}
+
+// strictly reads a payload that has no field which it does not know.
+func strictly(text []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	return dec.Decode(into)
+}
 
 const (
 	// MaxToken is the most bytes that a token has.
@@ -26,19 +61,7 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 		return approval.Claims{}, refuse(approval.CodeMalformed, "", "the token is too long")
 	}
 	var b body
-	var key Key
-	var id string
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
-	_, err := parser.ParseWithClaims(token, &b, func(t *jwt.Token) (any, error) {
-		var err error
-		if id, err = checkHeader(t.Header, tokenType); err != nil {
-			return nil, err
-		}
-		if key, err = k.key(id, k.now()); err != nil {
-			return nil, err
-		}
-		return key.Public, nil
-	})
+	key, id, err := k.signed(token, tokenType, &b, k.now)
 	if err != nil {
 		return approval.Claims{}, refused(err, id)
 	}
@@ -48,6 +71,20 @@ func (k *Keyring) Verify(token string) (approval.Claims, error) {
 	}
 	claims.KeyID, claims.Owner = key.ID, key.Owner
 	return claims, nil
+}
+
+// signed reads what was signed as of that type, and returns the key and its id: one that is active at a time which may follow
+// from the claims.
+func (k *Keyring) signed(text, typ string, claims jwt.Claims, at func() time.Time) (key Key, id string, err error) {
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+	_, err = parser.ParseWithClaims(text, claims, func(t *jwt.Token) (any, error) {
+		var err error
+		if id, err = checkHeader(t.Header, typ); err == nil {
+			key, err = k.key(id, at())
+		}
+		return key.Public, err
+	})
+	return key, id, err
 }
 
 // refused words what the parser says: its own text may quote the token.

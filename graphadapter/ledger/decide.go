@@ -112,20 +112,20 @@ var reconcile = []rule{
 // A recorded receipt is used. Without a trace of an earlier call the call is made. Everything else asks the outside
 // first, then follows the table; what the table does not know, a person decides. The answer is never a blind repeat.
 func Decide(g Guarantee, entry *Entry, before Before, finding Finding) Action {
-	if entry != nil && entry.State == StateCommitted {
-		return ActionUse
-	}
-	if finding == FindingNone {
-		if mayBeOutside(entry, before != BeforeNothing) {
-			return ActionLookUp
-		}
-		return ActionCall
-	}
-	return decideBy(reconcile, g, g.AfterLoss == LossAsk && mayBeUnderWay(entry, before), finding)
+	return decideBy(reconcile, g, entry, before, finding)
 }
 
-// decideBy is the action of the first row that matches; what no row knows, a person decides.
-func decideBy(table []rule, g Guarantee, asks bool, finding Finding) Action {
+// decideBy is the action of the first row that matches, once the outside was asked; what no row knows, a person decides.
+func decideBy(table []rule, g Guarantee, entry *Entry, before Before, finding Finding) Action {
+	switch {
+	case entry != nil && entry.State == StateCommitted:
+		return ActionUse
+	case finding == FindingNone && mayBeOutside(entry, before != BeforeNothing):
+		return ActionLookUp
+	case finding == FindingNone:
+		return ActionCall
+	}
+	asks := g.AfterLoss == LossAsk && mayBeUnderWay(entry, before)
 	for _, r := range table {
 		if r.finding == finding && (r.target == "" || r.target == g.Target) && (asks || !r.asks) {
 			return r.action

@@ -93,38 +93,32 @@ type Approved struct {
 
 // Send returns the entry as it must be stored before a call to the outside: an intent with one more attempt.
 func (e Entry) Send() (Entry, error) {
-	if err := e.leave(StateIntent); err != nil {
-		return e, err
+	sent, err := e.become(StateIntent, nil, "")
+	if err == nil {
+		sent.Attempts++
 	}
-	e.State, e.Result, e.Left, e.Evidence = StateIntent, nil, 0, ""
-	e.Attempts++
-	return e, nil
+	return sent, err
 }
 
 // Commit returns the entry with the receipt or result. evidence is "" after our own call, else how we know.
 func (e Entry) Commit(result json.RawMessage, evidence string) (Entry, error) {
-	if err := e.leave(StateCommitted); err != nil {
-		return e, err
-	}
-	e.State, e.Result, e.Left, e.Evidence = StateCommitted, result, 0, evidence
-	return e, nil
+	return e.become(StateCommitted, result, evidence)
 }
 
 // Refuse returns the entry of a call that the outside refused for good and did not write.
-func (e Entry) Refuse(evidence string) (Entry, error) {
-	if err := e.leave(StateFailed); err != nil {
-		return e, err
-	}
-	e.State, e.Result, e.Left, e.Evidence = StateFailed, nil, 0, evidence
-	return e, nil
-}
+func (e Entry) Refuse(evidence string) (Entry, error) { return e.become(StateFailed, nil, evidence) }
 
 // Doubt returns the entry that waits for a person, with the reason and the receipt that was found, if any.
 func (e Entry) Doubt(reason string, found json.RawMessage) (Entry, error) {
-	if err := e.leave(StateUnknown); err != nil {
-		return e, err
+	return e.become(StateUnknown, found, reason)
+}
+
+// become holds all of these to the one rule that they share: what the outside has stays so.
+func (e Entry) become(to State, result json.RawMessage, evidence string) (Entry, error) {
+	if e.State == StateCommitted || e.State == StateCompensated {
+		return e, &TransitionError{Name: e.Name, Key: e.Key, From: e.State, To: to}
 	}
-	e.State, e.Result, e.Left, e.Evidence = StateUnknown, found, 0, reason
+	e.State, e.Result, e.Left, e.Evidence = to, result, 0, evidence
 	return e, nil
 }
 
@@ -144,14 +138,6 @@ func (e Entry) AnsweredFor() Entry {
 func (e Entry) Ruled() Entry {
 	e.Rulings++
 	return e
-}
-
-// leave checks the one rule that all transitions share: what the outside has stays so.
-func (e Entry) leave(to State) error {
-	if e.State == StateCommitted || e.State == StateCompensated {
-		return &TransitionError{Name: e.Name, Key: e.Key, From: e.State, To: to}
-	}
-	return nil
 }
 
 // SameParams returns a [ConflictError] when the node gave parameters of another hash when the entry was made.

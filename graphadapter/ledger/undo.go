@@ -39,16 +39,7 @@ var undoing = []rule{
 // It is [Decide] the other way round: what may have been called already is asked for first, and it is not called again
 // unless the target's guarantee allows.
 func DecideUndo(g Guarantee, own *Entry, before Before, finding Finding) Action {
-	if own != nil && own.State == StateCommitted {
-		return ActionUse
-	}
-	if finding == FindingNone {
-		if mayBeOutside(own, before != BeforeNothing) {
-			return ActionLookUp
-		}
-		return ActionCall
-	}
-	return decideBy(undoing, g, g.AfterLoss == LossAsk && mayBeUnderWay(own, before), finding)
+	return decideBy(undoing, g, own, before, finding)
 }
 
 // DecideStanding says what to do about an effect that is to be undone and of which it is not known that the outside has

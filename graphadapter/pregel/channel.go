@@ -31,6 +31,10 @@ const (
 	ruleJoinAfter    // the same for a deferred node (NamedBarrierValueAfterFinish)
 )
 
+// ruleOf are the rules of the Spec's kinds.
+var ruleOf = map[Kind]rule{KindLast: ruleLast, KindAny: ruleAny, KindEphemeral: ruleEphemeral, KindUntracked: ruleUntracked,
+	KindTopic: ruleTopic, KindReduce: ruleReduce}
+
 // channel is one compiled channel.
 type channel struct {
 	name       string

@@ -89,19 +89,8 @@ func Compile(spec *Spec, reducers map[string]Reducer) (*Program, error) {
 func (p *Program) addChannels(reducers map[string]Reducer) error {
 	for _, spec := range p.Spec.Channels {
 		c := channel{name: spec.Name, guard: !spec.Unguarded, accumulate: spec.Accumulate}
-		switch spec.Kind {
-		case KindLast:
-			c.rule = ruleLast
-		case KindAny:
-			c.rule = ruleAny
-		case KindEphemeral:
-			c.rule = ruleEphemeral
-		case KindUntracked:
-			c.rule = ruleUntracked
-		case KindTopic:
-			c.rule = ruleTopic
-		case KindReduce:
-			c.rule = ruleReduce
+		c.rule = ruleOf[spec.Kind]
+		if c.rule == ruleReduce {
 			reducer, ok := reducers[spec.Reducer]
 			if !ok {
 				reducer, ok = Builtin(spec.Reducer)

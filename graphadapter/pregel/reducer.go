@@ -24,21 +24,18 @@ type Reducer interface {
 
 // Builtin returns the engine's own reducer of that name: append/v1, sum/v1, max/v1, concat/v1, merge/v1, messages/v1.
 func Builtin(name string) (Reducer, bool) {
-	switch name {
-	case "append/v1":
-		return fold{name, emptyList, appendLists}, true
-	case "sum/v1":
-		return fold{name, Value("0"), sumNumbers}, true
-	case "max/v1":
-		return fold{name, Value("0"), maxNumber}, true
-	case "concat/v1":
-		return fold{name, Value(`""`), concatStrings}, true
-	case "merge/v1":
-		return fold{name, emptyObject, mergeObjects}, true
-	case "messages/v1":
-		return fold{name, emptyList, reduceMessages}, true
-	}
-	return nil, false
+	f, known := builtins[name]
+	f.name = name
+	return f, known
+}
+
+var builtins = map[string]fold{
+	"append/v1":   {zero: emptyList, reduce: appendLists},
+	"sum/v1":      {zero: Value("0"), reduce: sumNumbers},
+	"max/v1":      {zero: Value("0"), reduce: maxNumber},
+	"concat/v1":   {zero: Value(`""`), reduce: concatStrings},
+	"merge/v1":    {zero: emptyObject, reduce: mergeObjects},
+	"messages/v1": {zero: emptyList, reduce: reduceMessages},
 }
 
 // fold is a builtin reducer.

@@ -43,6 +43,13 @@ func (c *checker) fail(node, format string, args ...any) {
 	c.errs = append(c.errs, &CompileError{Graph: c.spec.Name, Node: node, Message: fmt.Sprintf(format, args...)})
 }
 
+// exists notes a mistake of a node when there is no node of a name. reserved is one that stands for no node there.
+func (c *checker) exists(name, reserved, node, format string, args ...any) {
+	if !c.nodes[name] && (name != reserved || name == "") {
+		c.fail(node, format+", but there is no such node", args...)
+	}
+}
+
 // CheckName says what is wrong with a graph's or node's name, "" if nothing is. Names are parts of activity types
 // ("graph.node"), namespaces and keys, so the separators of those are refused.
 func CheckName(name string) string {
@@ -73,9 +80,7 @@ func (c *checker) checkChannels() {
 			c.fail("", "the channel %q is declared twice", ch.Name)
 		}
 		seen[ch.Name] = true
-		switch ch.Kind {
-		case KindLast, KindAny, KindEphemeral, KindUntracked, KindTopic, KindReduce:
-		default:
+		if _, known := ruleOf[ch.Kind]; !known {
 			c.fail("", "the channel %q has the unknown kind %q", ch.Name, ch.Kind)
 		}
 	}
@@ -121,28 +126,20 @@ func (c *checker) checkEdges() {
 	entry := false
 	for _, e := range c.spec.Edges {
 		entry = entry || e.From == Start
-		if e.From != Start && !c.nodes[e.From] {
-			c.fail(e.From, "an edge starts at it, but there is no such node")
-		}
-		if e.To != End && !c.nodes[e.To] {
-			c.fail(e.To, "an edge from %q ends at it, but there is no such node", e.From)
-		}
+		c.exists(e.From, Start, e.From, "an edge starts at it")
+		c.exists(e.To, End, e.To, "an edge from %q ends at it", e.From)
 	}
 	for _, j := range c.spec.Joins {
 		if len(j.From) == 0 {
 			c.fail(j.To, "a join to it has no sources")
 		}
 		for i, from := range j.From {
-			if !c.nodes[from] {
-				c.fail(from, "a join starts at it, but there is no such node")
-			}
+			c.exists(from, "", from, "a join starts at it")
 			if slices.Contains(j.From[:i], from) {
 				c.fail(from, "a join names it twice")
 			}
 		}
-		if j.To != End && !c.nodes[j.To] {
-			c.fail(j.To, "a join ends at it, but there is no such node")
-		}
+		c.exists(j.To, End, j.To, "a join ends at it")
 	}
 	for _, b := range c.spec.Branches {
 		entry = entry || b.From == Start
@@ -154,26 +151,20 @@ func (c *checker) checkEdges() {
 
 func (c *checker) checkBranches() {
 	for _, b := range c.spec.Branches {
-		if b.From != Start && !c.nodes[b.From] {
-			c.fail(b.From, "a conditional edge starts at it, but there is no such node")
-		}
+		c.exists(b.From, Start, b.From, "a conditional edge starts at it")
 		targets := slices.Clone(b.Targets)
 		for _, label := range sortedKeys(b.Labels) {
 			targets = append(targets, b.Labels[label])
 		}
 		for _, target := range targets {
-			if target != End && !c.nodes[target] {
-				c.fail(b.From, "its conditional edge names the target %q, but there is no such node", target)
-			}
+			c.exists(target, End, b.From, "its conditional edge names the target %q", target)
 		}
 	}
 }
 
 func (c *checker) checkInterrupts(names []string) {
 	for _, name := range names {
-		if name != All && !c.nodes[name] {
-			c.fail(name, "an interrupt list names it, but there is no such node")
-		}
+		c.exists(name, All, name, "an interrupt list names it")
 	}
 }
 
@@ -215,10 +206,10 @@ func (c *checker) checkWays(handlers map[string]bool) {
 			ends = append(ends, b.Labels[label])
 		}
 	}
-	told := map[string]bool{}
+	refused := map[string]bool{}
 	for _, name := range ends {
-		if handlers[name] && !told[name] {
-			told[name] = true
+		if handlers[name] && !refused[name] {
+			refused[name] = true
 			c.fail(name, "it is an error handler, so no edge, join or branch leads to it or from it: let it return where to go")
 		}
 	}
