@@ -14,9 +14,9 @@ import (
 // Actor is who asked for something.
 type Actor struct {
 	// Claimed is who they say to be; it is not kept where a gate has proven who they are.
-	Claimed string
+	Claimed string `json:"claimed,omitempty"`
 	// Ruling is a gate's, zero where the rules do not ask for proof.
-	Ruling approval.Ruling
+	Ruling approval.Ruling `json:"ruling,omitzero"`
 }
 
 func (a Actor) did(kind approval.Kind, reason string) approval.Entry {

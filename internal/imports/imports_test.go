@@ -52,6 +52,11 @@ var arrows = []arrow{
 		from: "graphadapter/trail",
 		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "approval"},
 	},
+	// What a run owes to people and to time: both runtimes drive it.
+	{
+		from: "graphadapter/life",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "internal/clip"},
+	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
@@ -179,7 +184,7 @@ func TestThePureLayersArePure(t *testing.T) {
 // TestThePureLayersWalkMapsInOrder: of package maps they use nothing that goes through a map in its own order.
 func TestThePureLayersWalkMapsInOrder(t *testing.T) {
 	inOrder := []string{"Clone", "Copy", "Equal", "EqualFunc"}
-	for _, dir := range []string{"graphadapter/pregel", "graphadapter/ledger"} {
+	for _, dir := range []string{"graphadapter/pregel", "graphadapter/ledger", "graphadapter/life"} {
 		for _, use := range usesOf(t, filepath.Join(root, dir), "maps") {
 			if !slices.Contains(inOrder, use) {
 				t.Errorf("%s uses maps.%s, whose order differs from run to run", dir, use)

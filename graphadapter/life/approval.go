@@ -1,0 +1,162 @@
+package life
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
+)
+
+// Pending is an action that waits for approval.
+type Pending struct {
+	Question string `json:"question"`
+	Node     string `json:"node"`
+	// Digest is that of the action that is asked about, and ParamsHash its parameters'.
+	Digest     string `json:"digest"`
+	ParamsHash string `json:"params_hash"`
+	// Asked are the people and groups who are asked now, none for whoever the policy allows.
+	Asked []string `json:"asked,omitempty"`
+	// Votes are the approvals that were given, of the Need that it takes.
+	Votes []approval.Vote `json:"votes,omitempty"`
+	Need  int             `json:"need"`
+	// Warn is when people are to be warned, and Due when the time to answer is over; zero for never, or not any more.
+	Warn time.Time `json:"warn,omitzero"`
+	Due  time.Time `json:"due,omitzero"`
+	// Missed is when the time to answer was over, of an approval that has paused its run and stays open.
+	Missed time.Time `json:"missed,omitzero"`
+	// Escalated says that the time was over once, and that others are asked since.
+	Escalated bool `json:"escalated,omitempty"`
+	// Viewers are who says to have looked at it, the first of them.
+	Viewers []string `json:"viewers,omitempty"`
+	// Claimed names who is answering at this moment, as far as that was said; Busy that somebody is. [Run.Shown] sets both.
+	Claimed string `json:"claimed,omitempty"`
+	Busy    bool   `json:"busy,omitempty"`
+}
+
+// openApproval is an approval that the run asks for now.
+type openApproval struct {
+	pregel.OpenQuestion
+	action approval.Action
+}
+
+// openApprovals are the open questions that ask for approvals, in task order. An action that cannot be read is one that
+// nobody can approve.
+func (r *Run) openApprovals() []openApproval {
+	var out []openApproval
+	for _, q := range r.Unanswered() {
+		if q.Approval == nil {
+			continue
+		}
+		o := openApproval{OpenQuestion: q}
+		_ = json.Unmarshal(q.Approval, &o.action)
+		out = append(out, o)
+	}
+	return out
+}
+
+// asksFor returns the open approval of that id.
+func (r *Run) asksFor(question string) (openApproval, bool) {
+	open := r.openApprovals()
+	at := slices.IndexFunc(open, func(o openApproval) bool { return o.ID == question })
+	if at < 0 {
+		return openApproval{}, false
+	}
+	return open[at], true
+}
+
+// PendingOn returns what is known of an approval that waits; nil when the run does not wait for it. It is not to be changed.
+func (r *Run) PendingOn(question string) *Pending {
+	for i := range r.State.Pending {
+		if r.State.Pending[i].Question == question {
+			return &r.State.Pending[i]
+		}
+	}
+	return nil
+}
+
+// Shown are the approvals that wait, for those who look at the run.
+func (r *Run) Shown() []Pending {
+	out := slices.Clone(r.State.Pending)
+	for i := range out {
+		if c := r.claimOf(out[i].Question); c != nil {
+			out[i].Claimed, out[i].Busy = c.by, true
+		}
+	}
+	return out
+}
+
+// attendApprovals looks after the approvals that are new, and those that are not asked for any more.
+func (r *Run) attendApprovals(now time.Time) {
+	open := r.openApprovals()
+	kept := r.State.Pending[:0:0]
+	for _, p := range r.State.Pending {
+		if slices.ContainsFunc(open, func(o openApproval) bool { return o.ID == p.Question && o.action.Digest() == p.Digest }) {
+			kept = append(kept, p)
+			continue
+		}
+		r.Note(now, trail.Withdrawn(p.Question, p.ParamsHash, trail.NotAsked))
+	}
+	r.State.Pending = kept
+	for _, o := range open {
+		if r.PendingOn(o.ID) == nil {
+			r.State.Pending = append(r.State.Pending, asked(o, now))
+			r.Note(now, trail.Asked(o.ID, o.action))
+		}
+	}
+}
+
+// asked is an approval that is asked for from now on.
+func asked(o openApproval, now time.Time) Pending {
+	p := Pending{Question: o.ID, Node: o.Node, Digest: o.action.Digest(), ParamsHash: o.action.ParamsHash, Asked: o.action.Approvers,
+		Need: o.action.Needs(0)}
+	p.limit(o.action, now)
+	return p
+}
+
+// limit gives those who are asked the action's time to answer.
+func (p *Pending) limit(a approval.Action, now time.Time) {
+	p.Warn, p.Due = time.Time{}, time.Time{}
+	if a.Within <= 0 {
+		return
+	}
+	p.Due = now.Add(time.Duration(a.Within) * time.Millisecond)
+	if a.Warn > 0 {
+		p.Warn = p.Due.Add(-time.Duration(a.Warn) * time.Millisecond)
+	}
+}
+
+// settled forgets an approval that was decided.
+func (r *Run) settled(question string) {
+	r.State.Pending = slices.DeleteFunc(slices.Clone(r.State.Pending), func(p Pending) bool { return p.Question == question })
+}
+
+// Withdraw notes that a run which ends asks for no approval any more, and refuses the replies that wait to be verified.
+func (r *Run) Withdraw(why string, now time.Time) {
+	for _, p := range r.State.Pending {
+		r.Note(now, trail.Withdrawn(p.Question, p.ParamsHash, why))
+	}
+	r.State.Pending = nil
+	for _, w := range r.takeWaiting(len(r.Replies)) {
+		r.refuseWaiting(w, Ruling{Question: w.Request.Question, Ruling: approval.Ruling{Reason: why}}, now)
+	}
+}
+
+// View notes the first time that somebody says to have looked at an approval's question. Anybody can say so under any name, so
+// names are bounded in number too.
+type View struct {
+	Question string `json:"question"`
+	By       string `json:"by"`
+}
+
+// Viewed takes in who has looked at a question.
+func (r *Run) Viewed(v View, now time.Time) {
+	p := r.PendingOn(v.Question)
+	if p == nil || v.By == "" || len(v.By) > MaxNameBytes || len(p.Viewers) >= maxViewers || slices.Contains(p.Viewers, v.By) {
+		return
+	}
+	p.Viewers = append(slices.Clip(p.Viewers), v.By)
+	r.Note(now, trail.Viewed(v.Question, v.By))
+}

@@ -1,0 +1,212 @@
+package life
+
+import (
+	"slices"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
+)
+
+// Event is an event for every task of the thread that waits for it, or, when none does, for the first that will. The reply is
+// an [EventReply].
+type Event struct {
+	// ID makes the request idempotent, also across the runs of a thread.
+	ID string `json:"id"`
+	// Call names one call of its sender, as in [Answer].
+	Call  string       `json:"call,omitempty"`
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+	// Token proves who sends it, where rules want that.
+	Token string `json:"token,omitempty"`
+}
+
+// EventReply says what became of an event.
+type EventReply struct {
+	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
+	Nodes []string `json:"nodes,omitempty"`
+	// Repeated says that this very request had been taken before, by the Call of another name.
+	Repeated bool   `json:"repeated,omitempty"`
+	Call     string `json:"call,omitempty"`
+}
+
+// KeptEvent is an event that nobody has waited for yet.
+type KeptEvent struct {
+	Name  string       `json:"name"`
+	Value pregel.Value `json:"value,omitempty"`
+	By    string       `json:"by,omitempty"`
+	At    time.Time    `json:"at"`
+	ID    string       `json:"id,omitempty"`
+	// All says that it is for all who waited when it came, which nobody could tell then.
+	All bool `json:"all,omitempty"`
+}
+
+// Due is when the wait for an event is over.
+type Due struct {
+	Question string    `json:"question"`
+	At       time.Time `json:"at"`
+}
+
+func (e Event) head() head { return head{nameEvent, e.ID, e.By, e.Token} }
+
+func (e Event) bounds() error {
+	if e.ID == "" || len(e.ID) > MaxNameBytes || len(e.Call) > MaxNameBytes || len(e.By) > MaxNameBytes {
+		return refuse(BadAnswer, "an event has an id and a sender of at most %d bytes", MaxNameBytes)
+	}
+	if err := graphadapter.CheckEvent(e.Name, e.Value); err != nil {
+		return refuse(BadAnswer, "%v", err)
+	}
+	return nil
+}
+
+func (e Event) control(*Run) approval.Control {
+	return approval.Control{Op: approval.OpEvent, On: e.Name}
+}
+
+func (e Event) refusal(r *Run) error {
+	waiting := false
+	for _, q := range r.Waits() {
+		if q.Event == e.Name {
+			waiting = true
+			if err := graphadapter.CheckAnswer(q.Question, e.Value); err != nil {
+				return refuse(BadAnswer, "node %q waits for the event %q: %v", q.Node, e.Name, err)
+			}
+		}
+	}
+	if !waiting && (len(r.State.Kept) >= graphadapter.MaxKeptEvents || r.KeptBytes()+len(e.Value) > graphadapter.MaxKeptBytes) {
+		return refuse(Busy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
+			"them", e.Name, graphadapter.MaxKeptEvents, graphadapter.MaxKeptBytes)
+	}
+	return nil
+}
+
+// take gives an event to all who wait for it, or keeps it.
+func (e Event) take(r *Run, by trail.Actor, now time.Time) any {
+	var nodes []string
+	for _, q := range r.Waits() {
+		if q.Event == e.Name {
+			nodes = append(nodes, q.Node)
+			r.give(q, e.ID, pregel.Answer{QuestionID: q.ID, Value: e.Value, By: by.Name()}, now)
+		}
+	}
+	if len(nodes) == 0 {
+		r.State.Kept = append(slices.Clip(r.State.Kept),
+			KeptEvent{Name: e.Name, Value: e.Value, By: by.Name(), At: now, ID: e.ID, All: r.of.Stand().Blind})
+	}
+	r.Note(now, trail.Event(by, e.Name, nodes))
+	return EventReply{Nodes: nodes, Call: e.Call}
+}
+
+func (e Event) again(_ *Run, before Taken) any {
+	reply := read[EventReply](before)
+	reply.Repeated = isRepeat(e.Call, reply.Call)
+	return reply
+}
+
+func (e Event) turnedDown() Refused { return Refused{Event: named(e.Name), By: named(e.By)} }
+
+// TakenEvent is the outcome of an event that was taken.
+func (s *State) TakenEvent(id string) (EventReply, bool) {
+	before, ok := s.find(nameEvent, id)
+	return read[EventReply](before), ok
+}
+
+// KeptBytes is the size of the values that are kept: they have to fit a run's last event beside its state.
+func (s *State) KeptBytes() int {
+	size := 0
+	for _, k := range s.Kept {
+		size += len(k.Value)
+	}
+	return size
+}
+
+// give notes the end of a wait, or of a question that silence answers; the engine is told when it can go on.
+func (r *Run) give(q pregel.OpenQuestion, request string, a pregel.Answer, now time.Time) {
+	r.note(Answered{Question: q.ID, Node: q.Node, RequestID: request, By: a.By, At: now})
+	r.State.Given = append(slices.Clip(r.State.Given), a)
+	r.look = true
+}
+
+// Waits are the tasks' waits for events that are not over, in task order; none while the thread is about to change, or its
+// superstep to be dropped: what comes then is for the waits after that.
+func (r *Run) Waits() []pregel.OpenQuestion {
+	stand := r.of.Stand()
+	if stand.changing() || stand.Blind || r.Drops() {
+		return nil
+	}
+	return slices.DeleteFunc(r.Unanswered(), func(q pregel.OpenQuestion) bool { return q.Event == "" })
+}
+
+// attendWaits gives events that were kept to those who wait for them by now, ends the waits whose time is over, and times the
+// others.
+func (r *Run) attendWaits(now time.Time) {
+	r.giveToAll(now)
+	var due []Due
+	for _, q := range r.Waits() {
+		if r.giveKept(q, now) || q.Timeout <= 0 {
+			continue
+		}
+		if at := r.dueAt(q, now); at.After(now) {
+			due = append(due, Due{Question: q.ID, At: at})
+		} else {
+			r.give(q, "", pregel.Answer{QuestionID: q.ID, TimedOut: true}, now)
+		}
+	}
+	r.State.Due = due
+}
+
+// giveToAll gives events that came while nobody could tell what waits to all who did. One that nobody waited for is kept on.
+func (r *Run) giveToAll(now time.Time) {
+	if r.of.Stand().Blind {
+		return
+	}
+	kept := r.State.Kept[:0:0]
+	for _, k := range r.State.Kept {
+		given := false
+		for _, q := range r.Waits() {
+			if k.All && q.Event == k.Name && graphadapter.CheckAnswer(q.Question, k.Value) == nil {
+				given = true
+				r.give(q, k.ID, pregel.Answer{QuestionID: q.ID, Value: k.Value, By: k.By}, now)
+			}
+		}
+		if k.All = false; !given {
+			kept = append(kept, k)
+		}
+	}
+	r.State.Kept = kept
+}
+
+// giveKept ends a wait with the oldest event of its name that was kept. Events that do not fit it were sent when nobody knew
+// what would: they are noted as refused, and gone.
+func (r *Run) giveKept(q pregel.OpenQuestion, now time.Time) bool {
+	for {
+		at := slices.IndexFunc(r.State.Kept, func(k KeptEvent) bool { return k.Name == q.Event })
+		if at < 0 {
+			return false
+		}
+		kept := r.State.Kept[at]
+		r.State.Kept = slices.Delete(slices.Clone(r.State.Kept), at, at+1)
+		if err := graphadapter.CheckAnswer(q.Question, kept.Value); err != nil {
+			r.noteRefused(Refused{Question: q.ID, Event: kept.Name, By: kept.By, Reason: err.Error()}, now)
+			continue
+		}
+		r.give(q, kept.ID, pregel.Answer{QuestionID: q.ID, Value: kept.Value, By: kept.By}, now)
+		return true
+	}
+}
+
+// dueAt is when a wait is over: what was said when it began counts, whatever the run has gone through since.
+func (r *Run) dueAt(q pregel.OpenQuestion, now time.Time) time.Time {
+	for _, d := range r.State.Due {
+		if d.Question == q.ID {
+			return d.At
+		}
+	}
+	return now.Add(time.Duration(q.Timeout) * time.Millisecond)
+}
+
+// ForgetWaits lets who waits begin anew: the superstep that did is forgotten.
+func (r *Run) ForgetWaits() { r.State.Due, r.look = nil, true }

@@ -1,0 +1,283 @@
+package life
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/trail"
+)
+
+// Verification are replies to approvals that a gate is asked about. Nobody else answers their questions meanwhile.
+type Verification struct {
+	// Request is what the gate is asked.
+	Request graphadapter.VerifyRequest
+
+	all   []*verified
+	waits []WaitingReply // those that nobody waits for, one for each of all
+	claim *claim
+}
+
+// verified is a request whose answers to approvals are verified, and what a gate said of each.
+type verified struct {
+	req     Answer
+	answers []pregel.Answer
+	asked   []openApproval
+	replies []approval.Reply
+	rulings []approval.Ruling
+}
+
+// claim keeps questions for those who are answering them while their answers are verified.
+type claim struct {
+	questions []string
+	by        string
+}
+
+// gated are the request's answers to approvals that are open.
+func (r *Run) gated(a Answer) []pregel.Answer {
+	var out []pregel.Answer
+	open := r.Unanswered()
+	for _, one := range a.All() {
+		if slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == one.QuestionID && q.Approval != nil }) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// unclaimed reports whether nobody is answering any of the request's questions at this moment.
+func (r *Run) unclaimed(a Answer) bool {
+	return !slices.ContainsFunc(a.All(), func(one pregel.Answer) bool { return r.claimOf(one.QuestionID) != nil })
+}
+
+func (r *Run) claimOf(question string) *claim {
+	for _, c := range r.claims {
+		if slices.Contains(c.questions, question) {
+			return c
+		}
+	}
+	return nil
+}
+
+// beginReply takes in an answer to approvals: a gate is to be asked, at once, or together with others that nobody waits for.
+func (r *Run) beginReply(t Turn, a Answer, _ time.Time) Turn {
+	if t.silent {
+		r.await(a, 1)
+		return r.told(t)
+	}
+	t.Verify = r.verification([]*verified{r.verifies(a)}, nil, a.By)
+	return r.told(t)
+}
+
+func (r *Run) verifies(a Answer) *verified {
+	v := &verified{req: a, answers: r.gated(a)}
+	for _, one := range v.answers {
+		o, _ := r.asksFor(one.QuestionID)
+		reply, _ := approval.ParseReply(json.RawMessage(one.Value)) // which the refusal of the request has read
+		v.asked, v.replies = append(v.asked, o), append(v.replies, reply)
+	}
+	return v
+}
+
+func (r *Run) verification(all []*verified, waits []WaitingReply, by string) *Verification {
+	c := &claim{by: by}
+	for _, v := range all {
+		for _, a := range v.answers {
+			c.questions = append(c.questions, a.QuestionID)
+		}
+	}
+	r.claims = append(r.claims, c)
+	return &Verification{Request: r.verifyRequest(all), all: all, waits: waits, claim: c}
+}
+
+func (r *Run) verifyRequest(all []*verified) graphadapter.VerifyRequest {
+	req := graphadapter.VerifyRequest{Graph: r.graph, Thread: r.thread}
+	for _, v := range all {
+		ones := make([]graphadapter.VerifyOne, len(v.answers))
+		for i, o := range v.asked {
+			at := slices.IndexFunc(req.Questions, func(q graphadapter.VerifyQuestion) bool { return q.ID == o.ID })
+			if at < 0 {
+				at = len(req.Questions)
+				q := graphadapter.VerifyQuestion{ID: o.ID, Node: o.Node, Action: o.Approval}
+				if p := r.PendingOn(o.ID); p != nil {
+					q.Asked, q.Votes = p.Asked, p.Votes
+				}
+				req.Questions = append(req.Questions, q)
+			}
+			ones[i] = graphadapter.VerifyOne{Question: at, Token: v.req.tokenFor(o.ID), By: v.req.By, Reply: v.replies[i]}
+		}
+		req.Requests = append(req.Requests, ones)
+	}
+	return req
+}
+
+// Unavailable is the ruling when nobody ruled.
+var Unavailable = approval.Ruling{Code: approval.CodeUnavailable,
+	Reason: fmt.Sprintf("no worker verified it within %d seconds: nothing was taken, answer again", graphadapter.VerifyWithin/time.Second)}
+
+// ruledReplies counts what a gate has ruled on, and lets others answer.
+func (r *Run) ruledReplies(t Turn, word Word, now time.Time) Turn {
+	v := t.Verify
+	err := word.Err
+	if err == nil {
+		err = ruledOn(word.Replies, v.all)
+	}
+	for i, one := range v.all {
+		if one.rulings = slices.Repeat([]approval.Ruling{Unavailable}, len(one.answers)); err == nil {
+			one.rulings = word.Replies.Rulings[i]
+		}
+	}
+	defer func() {
+		r.claims = slices.DeleteFunc(slices.Clone(r.claims), func(other *claim) bool { return other == v.claim })
+		r.look = true // time that was over meanwhile counts now
+	}()
+	if t.command == nil {
+		return r.ruledBatch(t, err, now)
+	}
+	reply, refused := r.count(v.all[0], now)
+	if refused == nil && !reply.Repeated {
+		reply.Call = v.all[0].req.Call
+		r.took(t.command, reply)
+	}
+	return r.end(t, reply, refused, now)
+}
+
+// ruledOn says what is missing when not each answer got a ruling: then none of them counts.
+func ruledOn(reply graphadapter.VerifyReply, all []*verified) error {
+	if len(reply.Rulings) != len(all) {
+		return fmt.Errorf("the gate ruled on %d of %d requests", len(reply.Rulings), len(all))
+	}
+	for i, v := range all {
+		if len(reply.Rulings[i]) != len(v.answers) {
+			return fmt.Errorf("the gate ruled on %d of %d answers", len(reply.Rulings[i]), len(v.answers))
+		}
+	}
+	return nil
+}
+
+// count takes in what a gate said of a request's answers: all of them count, or none.
+func (r *Run) count(v *verified, now time.Time) (AnswerReply, error) {
+	if before, again := r.taken(v.req); again {
+		return v.req.again(r, before).(AnswerReply), nil
+	}
+	if err := r.refusal(v.req); err != nil { // what was open may not be any more
+		r.refuseAnswer(v.req, err, 1)
+		return AnswerReply{}, err
+	}
+	if done, again := r.repeated(v.req); again {
+		return AnswerReply{Question: done.Question, Node: done.Node, Repeated: true}, nil
+	}
+	if refused, ok := r.disallowed(v); ok {
+		r.refuseReply(refused, 1)
+		return AnswerReply{}, notCounted(refused)
+	}
+	reply := AnswerReply{Question: v.req.Question}
+	if rest := v.rest(); len(rest.All()) > 0 {
+		r.auditAnswers(trail.Actor{Claimed: rest.By}, rest.All(), now)
+		reply.Node = r.accept(v.req.ID, rest.All(), now)
+		r.State.Given = append(slices.Clip(r.State.Given), rest.All()...)
+	}
+	for i := range v.answers {
+		r.vote(v, i, &reply, now)
+	}
+	chain := r.Chain
+	reply.Audit = &chain
+	return reply, nil
+}
+
+// rest is the request without its answers to approvals.
+func (v *verified) rest() Answer {
+	rest := Answer{ID: v.req.ID, By: v.req.By}
+	for _, a := range v.req.All() {
+		if !slices.ContainsFunc(v.answers, func(g pregel.Answer) bool { return g.QuestionID == a.QuestionID }) {
+			rest.Answers = append(rest.Answers, a)
+		}
+	}
+	return rest
+}
+
+// disallowed returns why a request's answers do not count, if they do not.
+func (r *Run) disallowed(v *verified) (Ruling, bool) {
+	var here []string
+	for i, ruling := range v.rulings {
+		if p := r.PendingOn(v.answers[i].QuestionID); p == nil || p.Digest != v.asked[i].action.Digest() {
+			ruling.Allowed, ruling.Code, ruling.Reason = false, approval.CodeWrongRun, "the question is not asked any more"
+		}
+		r.once(&ruling, here)
+		if !ruling.Allowed {
+			ruling.Params = nil
+			return Ruling{Question: v.answers[i].QuestionID, Ruling: ruling}, true
+		}
+		here = append(here, ruling.Token)
+	}
+	return Ruling{}, false
+}
+
+// vote counts one reply that a gate allowed.
+func (r *Run) vote(v *verified, i int, reply *AnswerReply, now time.Time) {
+	question, o, given, ruling := v.answers[i].QuestionID, v.asked[i], v.replies[i], v.rulings[i]
+	p := r.PendingOn(question)
+	by := cmp.Or(ruling.By, v.req.By)
+	p.Need = max(p.Need, o.action.Needs(ruling.Need))
+	cast := ruling.Vote(given)
+	cast.By = by
+	standing, lapsed := ruling.Standing(p.Votes)
+	for _, v := range lapsed {
+		r.Note(now, v.Lapsed(question, o.action))
+	}
+	votes := append(standing, cast)
+	p.Votes = votes
+	r.useToken(ruling.Token)
+	decision, decided := o.action.Decide(question, votes, p.Need, ruling.Params)
+	reply.Node, reply.By, reply.Votes, reply.Need, reply.Decided = o.Node, by, len(votes), p.Need, decided
+	if decided {
+		r.give(o.OpenQuestion, v.req.ID, pregel.Answer{QuestionID: question, Value: decisionValue(decision), By: by}, now)
+		r.settled(question)
+	}
+	r.Note(now, trail.Voted(question, o.action, cast, decided))
+}
+
+func decisionValue(d approval.Decision) pregel.Value {
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic("superstep: a decision always encodes: its parameters were JSON: " + err.Error())
+	}
+	return text
+}
+
+// refuseAnswer counts an answer that was refused before anybody verified it.
+func (r *Run) refuseAnswer(c Command, err error, count int) {
+	a, ok := c.(Answer)
+	if !ok {
+		return
+	}
+	r.refuseReply(rulingOf(named(a.Question), err), count)
+}
+
+// rulingOf is why an answer was refused before anybody verified it.
+func rulingOf(question string, err error) Ruling {
+	refused := Ruling{Question: question}
+	var typed *Refusal
+	if errors.As(err, &typed) {
+		refused.Reason = typed.Message
+		if typed.Kind == BadAnswer {
+			refused.Code = approval.CodeMalformed
+		}
+	}
+	return refused
+}
+
+// refuseReply counts replies that were refused for the same reason. Questions that are not asked are all one.
+func (r *Run) refuseReply(a Ruling, count int) {
+	question := ""
+	if r.PendingOn(a.Question) != nil || slices.ContainsFunc(r.State.Answered, func(g Answered) bool { return g.Question == a.Question }) {
+		question = a.Question
+	}
+	r.trail.Refuse(trail.Refused(question, a.Ruling), count)
+}
