@@ -7,19 +7,20 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // RejectedError says that an action was rejected, or approved by nobody in time, so nothing was done: [Effect.Call]
 // returns it, and a node with [WithApproval] fails with it.
-type RejectedError = graphadapter.RejectedError
+type RejectedError = taskrun.RejectedError
 
 // DriftError says that what was approved is not what would be done now, so nothing was done; see [approval.Drift].
-type DriftError = graphadapter.DriftError
+type DriftError = taskrun.DriftError
 
 // NotAllowedError says that an approval was given, but that the gate does not allow it to be acted upon now, so nothing
 // was done. Its Code says why; approval.CodeUnavailable, that the gate could not be asked, is the only one that a retry
 // may mend.
-type NotAllowedError = graphadapter.NotAllowedError
+type NotAllowedError = taskrun.NotAllowedError
 
 // Approve asks people to approve an action, and returns what they decided. While they have not it returns
 // [ErrInterrupted]: the node returns that error, the run waits, and the node runs again from its start when they have.
@@ -41,7 +42,7 @@ type NotAllowedError = graphadapter.NotAllowedError
 // [Effect].Approval: it is checked right before the call, and the ledger says by which decision it was made. An approval
 // is known by its order among those of the node, or by [WithKey].
 func Approve(ctx context.Context, action approval.Action, opts ...QuestionOption) (approval.Decision, error) {
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return approval.Decision{}, fmt.Errorf("approve: %w", ErrOutsideNode)
 	}
@@ -56,7 +57,7 @@ func Approve(ctx context.Context, action approval.Action, opts ...QuestionOption
 	if err != nil {
 		return approval.Decision{}, graphadapter.Permanent(fmt.Errorf("%sapprove: %w", place(t.Info().Graph, t.Info().Node), err))
 	}
-	decision, err := t.Approve(ctx, graphadapter.ApprovalRequest{Action: action, Key: key})
+	decision, err := t.Approve(ctx, taskrun.ApprovalRequest{Action: action, Key: key})
 	if err != nil {
 		return approval.Decision{}, answerError(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // WithApproval asks people before the node's function runs: ask says what would be done for this input, and false that
@@ -58,8 +59,8 @@ func approvedFirst[In any](ask func(In) (approval.Action, bool)) func(*router, b
 
 // approved returns nil once the action is approved.
 func approved(ctx context.Context, action approval.Action) error {
-	t, _ := graphadapter.TaskFrom(ctx)
-	d, err := t.Approve(ctx, graphadapter.ApprovalRequest{Action: action, Key: nodeKey, NoEdit: true})
+	t, _ := taskrun.TaskFrom(ctx)
+	d, err := t.Approve(ctx, taskrun.ApprovalRequest{Action: action, Key: nodeKey, NoEdit: true})
 	if err != nil {
 		return answerError(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // channel is what the engine's side needs of a state field. Every channel type implements it on its pointer; the
@@ -64,7 +64,7 @@ func newScope(graph, node string) *scope { return &scope{graph: graph, node: nod
 // taskScope is the scope of the task that ctx belongs to.
 func taskScope(ctx context.Context, graph, node string) *scope {
 	s := newScope(graph, node)
-	if t, ok := graphadapter.TaskFrom(ctx); ok {
+	if t, ok := taskrun.TaskFrom(ctx); ok {
 		s.task = func() string {
 			i := t.Info()
 			return fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})

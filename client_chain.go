@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
 )
@@ -26,7 +27,7 @@ type chainRun struct {
 
 // pastOf replays a thread's runs from the newest back to the one at which enough says so, or to the oldest that the
 // server still has.
-func (c *Client) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRun, enough func(*chain) bool) (*graphadapter.Past, error) {
+func (c *Client) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRun, enough func(*chain) bool) (*past.Past, error) {
 	var ch chain
 	for id := last.runID; id != ""; id = ch.runs[len(ch.runs)-1].in.Previous {
 		run, err := c.fetchRun(ctx, last, id)
@@ -42,7 +43,7 @@ func (c *Client) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRu
 			break
 		}
 	}
-	past := graphadapter.NewPast()
+	past := past.NewPast()
 	for _, run := range slices.Backward(ch.runs) {
 		past.Clock = run.when
 		if err := c.tail.ReplayEvents(last.thread, run.id, run.events, workflows.NewReader(g, past)); err != nil {
@@ -76,7 +77,7 @@ func (c *Client) fetchRun(ctx context.Context, last *lastRun, id string) (chainR
 
 // pastWith replays the runs that are needed to know a checkpoint: the one that made it, and all since. Each run
 // knows who made the checkpoints before it.
-func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (*graphadapter.Past, error) {
+func (c *Client) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (*past.Past, error) {
 	in, err := c.inputOf(ctx, last.thread, last.runID)
 	if err != nil {
 		return nil, err

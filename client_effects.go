@@ -15,7 +15,10 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
@@ -35,7 +38,7 @@ func (c *Client) effectsOf(ctx context.Context, g *graphadapter.Graph, thread st
 		return EffectsView{}, err
 	}
 	walk := effectsWalk{tail: &c.tail, graph: c.graphOr(g, last), thread: thread}
-	effects, err := walk.back(ctx, last.runID, func(*graphadapter.Effects) bool { return false })
+	effects, err := walk.back(ctx, last.runID, func(*past.Effects) bool { return false })
 	if err != nil {
 		return EffectsView{}, c.explainReplay(err, last)
 	}
@@ -48,13 +51,13 @@ func (c *Client) effectsOf(ctx context.Context, g *graphadapter.Graph, thread st
 }
 
 // addUnderWay adds what the tasks under way have stored with their heartbeats.
-func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
+func (c *Client) addUnderWay(last *lastRun, effects *past.Effects) {
 	for _, a := range last.described.GetPendingActivities() {
 		switch a.GetActivityType().GetName() {
-		case graphadapter.SegmentActivity:
+		case segment.SegmentActivity:
 			c.addSegment(a, effects)
 			continue
-		case graphadapter.StandingActivity, graphadapter.CompensateActivity, graphadapter.RewindActivity:
+		case taskrun.StandingActivity, taskrun.CompensateActivity, taskrun.RewindActivity:
 			continue // they call nothing but what undoes effects
 		}
 		var kept graphadapter.NodeProgress
@@ -68,7 +71,7 @@ func (c *Client) addUnderWay(last *lastRun, effects *graphadapter.Effects) {
 
 // addUntaken adds what tasks have come back with that no workflow task has taken in yet: a replay does not tell of it, and
 // while no worker runs nobody else does.
-func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *graphadapter.Effects) {
+func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *past.Effects) {
 	taken := 0
 	for i, e := range events {
 		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
@@ -95,12 +98,12 @@ func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *graphadap
 }
 
 // addResult adds what a task's activity, or a segment's, has returned.
-func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.Time, effects *graphadapter.Effects) {
+func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.Time, effects *past.Effects) {
 	_, node, isNode := strings.Cut(kind, ".")
 	var outcome pregel.Outcome
-	var ran graphadapter.SegmentResult
+	var ran segment.Result
 	switch {
-	case kind == graphadapter.SegmentActivity:
+	case kind == segment.SegmentActivity:
 		if c.cfg.DataConverter.FromPayloads(result, &ran) != nil {
 			return
 		}
@@ -109,7 +112,7 @@ func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.T
 			effects.UnderWay(node, step, d.Outcome.Ledger, at)
 		}
 		for _, key := range slices.Sorted(maps.Keys(ran.Left)) {
-			step, node := graphadapter.Delivery{Key: key}.Place()
+			step, node := segment.Delivery{Key: key}.Place()
 			effects.UnderWay(node, step, ran.Left[key], at)
 		}
 	case isNode && c.cfg.DataConverter.FromPayloads(result, &outcome) == nil:
@@ -119,21 +122,21 @@ func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.T
 
 // addSegment adds what a segment under way has stored: what its tasks did that have ended, and those that have not. In
 // exit mode it stores nothing before its end.
-func (c *Client) addSegment(a *workflowpb.PendingActivityInfo, effects *graphadapter.Effects) {
-	var progress graphadapter.SegmentProgress
+func (c *Client) addSegment(a *workflowpb.PendingActivityInfo, effects *past.Effects) {
+	var progress segment.Progress
 	var record []byte
 	if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &progress, &record) != nil {
 		return
 	}
 	since := a.GetLastHeartbeatTime().AsTime()
-	if deliveries, err := graphadapter.DecodeRecord(record); err == nil {
+	if deliveries, err := segment.DecodeRecord(record); err == nil {
 		for _, d := range deliveries {
 			step, node := d.Place()
 			effects.UnderWay(node, step, d.Outcome.Ledger, since)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(progress.Tasks)) {
-		step, node := graphadapter.Delivery{Key: key}.Place()
+		step, node := segment.Delivery{Key: key}.Place()
 		effects.UnderWay(node, step, progress.Tasks[key], since)
 	}
 }
@@ -149,8 +152,8 @@ type effectsWalk struct {
 
 // back reads runs until enough says so of the last one read, or to the oldest that the server still has. The error may be
 // an *workflows.UnreadableError.
-func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*graphadapter.Effects) bool) (*graphadapter.Effects, error) {
-	var runs []*graphadapter.Effects
+func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*past.Effects) bool) (*past.Effects, error) {
+	var runs []*past.Effects
 	var ids []string
 	var lines []protocol.Line
 	for id := runID; id != ""; {
@@ -168,7 +171,7 @@ func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*graph
 			break
 		}
 	}
-	all := graphadapter.NewEffects("", nil)
+	all := past.NewEffects("", nil)
 	for _, run := range slices.Backward(runs) {
 		all.Continue(run)
 	}
@@ -176,7 +179,7 @@ func (w *effectsWalk) back(ctx context.Context, runID string, enough func(*graph
 }
 
 // run replays one run.
-func (w *effectsWalk) run(ctx context.Context, id string) (*graphadapter.Effects, protocol.GraphInput, error) {
+func (w *effectsWalk) run(ctx context.Context, id string) (*past.Effects, protocol.GraphInput, error) {
 	var in protocol.GraphInput
 	events, err := w.tail.All(ctx, w.thread, id)
 	if err != nil {
@@ -191,7 +194,7 @@ func (w *effectsWalk) run(ctx context.Context, id string) (*graphadapter.Effects
 			return nil, in, err
 		}
 	}
-	effects := graphadapter.NewEffects(id, timeIn(events))
+	effects := past.NewEffects(id, timeIn(events))
 	return effects, in, w.tail.ReplayEvents(w.thread, id, events, workflows.NewReader(w.graph, effects))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
@@ -60,7 +61,7 @@ func (c *Client) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 }
 
 // branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
-func branch(past *graphadapter.Past, last *lastRun, r ForkRequest) (protocol.GraphInput, error) {
+func branch(past *past.Past, last *lastRun, r ForkRequest) (protocol.GraphInput, error) {
 	thread, ok := past.At(r.Checkpoint, pregel.ForReplay)
 	if !ok {
 		return protocol.GraphInput{}, noCheckpoint(last.graph, r.Thread, r.Checkpoint)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
@@ -173,7 +174,7 @@ func (c *Client) stateReplayed(ctx context.Context, g *graphadapter.Graph, last 
 }
 
 // statusNow is the status of the thread whose runs were replayed.
-func (c *Client) statusNow(last *lastRun, past *graphadapter.Past) Status {
+func (c *Client) statusNow(last *lastRun, past *past.Past) Status {
 	if !last.open {
 		return statusOf(last.status)
 	}
@@ -231,8 +232,8 @@ func (c *Client) historyAsked(ctx context.Context, last *lastRun, r HistoryReque
 }
 
 // joinLines adds the checkpoints of earlier runs, as they were noted, to those that were replayed, newest first.
-func joinLines(replayed []graphadapter.PastCheckpoint, earlier []protocol.Line) []graphadapter.PastCheckpoint {
-	out := make([]graphadapter.PastCheckpoint, 0, len(replayed)+len(earlier))
+func joinLines(replayed []past.Checkpoint, earlier []protocol.Line) []past.Checkpoint {
+	out := make([]past.Checkpoint, 0, len(replayed)+len(earlier))
 	noted := map[string]bool{}
 	for _, l := range earlier {
 		noted[l.Checkpoint] = true
@@ -247,7 +248,7 @@ func joinLines(replayed []graphadapter.PastCheckpoint, earlier []protocol.Line) 
 		if next == nil {
 			next = []string{}
 		}
-		out = append(out, graphadapter.PastCheckpoint{Ran: l.Ran, Wrote: l.Wrote, When: madeAt(l.At), Snapshot: &pregel.Snapshot{
+		out = append(out, past.Checkpoint{Ran: l.Ran, Wrote: l.Wrote, When: madeAt(l.At), Snapshot: &pregel.Snapshot{
 			Checkpoint: l.Checkpoint, Parent: l.Parent, Source: l.Source, Step: l.Step, Next: next}})
 	}
 	return out

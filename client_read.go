@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -46,7 +47,7 @@ func (c *Client) Show(ctx context.Context, thread string) (ThreadView, error) {
 func (c *Client) settling(last *lastRun) *SettleView {
 	for _, a := range last.described.GetPendingActivities() {
 		var kept graphadapter.NodeProgress
-		if a.GetActivityType().GetName() != graphadapter.CompensateActivity ||
+		if a.GetActivityType().GetName() != taskrun.CompensateActivity ||
 			c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil || kept.Settling == nil {
 			continue
 		}

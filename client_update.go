@@ -14,6 +14,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -236,7 +237,7 @@ func tryUpdates(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) er
 	if err != nil {
 		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread's state cannot be read", Cause: err}
 	}
-	err = graphadapter.TryUpdates(program, thread, in.Within, in.Edits)
+	err = taskrun.TryUpdates(program, thread, in.Within, in.Edits)
 	if err != nil && g == nil && len(unreadable(in.Spec)) > 0 {
 		return nil // the run itself will see
 	}

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // EffectTarget is what the outside guarantees about the key of an [Effect].
@@ -152,7 +153,7 @@ func WithSettleTime(d time.Duration) CallOption {
 // each time: compute them from the state or in a [Task], never from a clock or random numbers.
 func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, error) {
 	var receipt R
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return receipt, fmt.Errorf("effect %q: %w", e.Name, ErrOutsideNode)
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/past"
 )
 
 // EffectView is one write to the outside.
@@ -51,7 +51,7 @@ func (t *Thread[Out]) Effects(ctx context.Context) (EffectsView, error) {
 	return t.runtime.effectsOf(ctx, t.graph, t.id)
 }
 
-func effectsView(records []graphadapter.EffectRecord) []EffectView {
+func effectsView(records []past.EffectRecord) []EffectView {
 	out := make([]EffectView, len(records))
 	for i, r := range records {
 		out[i] = effectView(r.Node, r.Entry)

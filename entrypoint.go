@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // NewEntrypoint makes a graph of one function, for work that reads best as plain code (LangGraph's functional API). The
@@ -84,7 +85,7 @@ func entrypointFunc[In, Out any](name string, fn func(context.Context, In) (Out,
 		if err := decodeJSON(in.State[pregel.FunctionInput], &input); err != nil {
 			return none, graphadapter.Permanent(inputError[In](newScope(name, name), err))
 		}
-		t, _ := graphadapter.TaskFrom(ctx)
+		t, _ := taskrun.TaskFrom(ctx)
 		e := &entry{task: t.Info(), previous: in.State[pregel.FunctionPrevious]}
 		returned, err := fn(context.WithValue(ctx, entryKey{}, e), input)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ErrOutsideEntrypoint is returned by [Previous] and [Save] when their context is not that of a [NewEntrypoint]'s function.
@@ -18,7 +19,7 @@ type entryKey struct{}
 
 // entry is one call of an entrypoint's function.
 type entry struct {
-	task     graphadapter.Info
+	task     taskrun.Info
 	previous pregel.Value // nil when no run of the thread has finished
 
 	mu    sync.Mutex
@@ -35,8 +36,8 @@ func (e *entry) kept(returned pregel.Value) pregel.Value {
 }
 
 // entryOf returns the entrypoint that ctx belongs to. A graph that its function calls is not part of it.
-func entryOf(ctx context.Context, call string) (*entry, *graphadapter.TaskRun, error) {
-	t, inside := graphadapter.TaskFrom(ctx)
+func entryOf(ctx context.Context, call string) (*entry, *taskrun.TaskRun, error) {
+	t, inside := taskrun.TaskFrom(ctx)
 	e, ok := ctx.Value(entryKey{}).(*entry)
 	if !inside || !ok || e.task != t.Info() {
 		return nil, nil, fmt.Errorf("%s: %w", call, ErrOutsideEntrypoint)

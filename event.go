@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ErrEventTimeout is what [WaitEvent] returns when the event did not come in time, as an [*EventTimeoutError].
@@ -55,7 +56,7 @@ func (e *EventTimeoutError) ErrorType() string { return "EventTimeout" }
 // wait is known by its order among the node's questions and waits, or by [WithKey].
 func WaitEvent[T any](ctx context.Context, name string, timeout time.Duration, opts ...QuestionOption) (T, error) {
 	var zero T
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return zero, fmt.Errorf("wait for event %q: %w", name, ErrOutsideNode)
 	}

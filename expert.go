@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/job"
 )
 
@@ -118,7 +118,7 @@ func attemptFunc(do func(context.Context, job.Assignment) (job.WorkflowMessage, 
 		if err != nil {
 			return job.WorkflowMessage{}, err
 		}
-		t, ok := graphadapter.TaskFrom(ctx)
+		t, ok := taskrun.TaskFrom(ctx)
 		if !ok {
 			return job.WorkflowMessage{}, ErrOutsideNode
 		}

@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // Graph is a compiled graph whose results are of type Out: for a [StateGraph], its state. It is read-only and safe for
@@ -39,18 +40,18 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	if _, inside := graphadapter.TaskFrom(ctx); inside {
+	if _, inside := taskrun.TaskFrom(ctx); inside {
 		return g.invokeNested(ctx, run)
 	}
 	view, events := ThreadView{Graph: g.Name()}, trace{asked: map[string]asked{}}
-	ended, err := graphadapter.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
+	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
 	concludeView(&view, ended, err)
 	events.complete(&view)
 	return resultOf[Out](view, err)
 }
 
 func (g *Graph[Out]) invokeNested(ctx context.Context, run StartRequest) (Result[Out], error) {
-	output, err := graphadapter.InvokeNested(ctx, g.adapter, run.Input)
+	output, err := taskrun.InvokeNested(ctx, g.adapter, run.Input)
 	if err != nil {
 		return Result[Out]{}, err
 	}

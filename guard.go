@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ErrCallOver says that the time of an effect's call is over, or that its task may be another worker's by now: what was to
 // be sent was not. Return it: the next execution looks up what happened. It is a context.DeadlineExceeded.
-var ErrCallOver = graphadapter.ErrCallOver
+var ErrCallOver = taskrun.ErrCallOver
 
 // ErrOutsideCall says that a request which may change something went through a [GuardedTransport] with a context that is
 // not the one given to Do, Lookup or Compensate, nor made of it. Nothing was sent.
@@ -32,7 +33,7 @@ var ErrSentBefore = errors.New("superstep: the request was sent before and is no
 // many calls share. Otherwise the error is [ErrCallOver], ErrOutsideCall, or why the call ended. It asks the clocks, not the
 // timers, which are late when the process or the machine stood still.
 func CheckCall(ctx context.Context) error {
-	c, ok := graphadapter.CallFrom(ctx)
+	c, ok := taskrun.CallFrom(ctx)
 	if !ok {
 		return ErrOutsideCall
 	}
@@ -43,7 +44,7 @@ func CheckCall(ctx context.Context) error {
 // the target, if that can refuse what arrives after it: then nothing that a network held back is acted upon. The deadline is
 // one of this machine's clock.
 func CallDeadline(ctx context.Context) (time.Time, bool) {
-	c, ok := graphadapter.CallFrom(ctx)
+	c, ok := taskrun.CallFrom(ctx)
 	if !ok {
 		return time.Time{}, false
 	}
@@ -84,7 +85,7 @@ type guardedTransport struct{ base http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (t *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := &sending{changes: changes(req.Method)}
-	s.call, _ = graphadapter.CallFrom(req.Context())
+	s.call, _ = taskrun.CallFrom(req.Context())
 	if err := s.check(); err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close() // as a RoundTripper has to
@@ -121,7 +122,7 @@ func changes(method string) bool {
 
 // sending is one request on its way.
 type sending struct {
-	call     *graphadapter.Call // nil for a request of none
+	call     *taskrun.Call // nil for a request of none
 	changes  bool
 	wrote    atomic.Bool // something of it has left
 	answered atomic.Bool

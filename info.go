@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ErrOutsideNode is returned by [Task], [Effect.Call], [Interrupt] and [Emit] when their context is not that of a
@@ -39,7 +40,7 @@ type TaskInfo struct {
 
 // Info says which task runs. Outside a node it returns the zero TaskInfo.
 func Info(ctx context.Context) TaskInfo {
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return TaskInfo{}
 	}
@@ -55,7 +56,7 @@ func Info(ctx context.Context) TaskInfo {
 // that is not a T, members that T does not have included; no retry policy repeats that.
 func RunContext[T any](ctx context.Context) (T, error) {
 	var out T
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return out, fmt.Errorf("run context: %w", ErrOutsideNode)
 	}
@@ -77,7 +78,7 @@ func RunContext[T any](ctx context.Context) (T, error) {
 // kept, this node included. The run then stands still, and goes on when the thread is invoked without input. When
 // nothing was left to run it finishes as if nothing had been asked. Outside a node it does nothing.
 func Drain(ctx context.Context, reason string) {
-	if t, ok := graphadapter.TaskFrom(ctx); ok {
+	if t, ok := taskrun.TaskFrom(ctx); ok {
 		t.Drain(reason)
 	}
 }
@@ -85,7 +86,7 @@ func Drain(ctx context.Context, reason string) {
 // Heartbeat says that the node makes progress, which restarts the idle time of [WithTimeout]. Emitting a value and
 // finishing a Task or an Effect say so too. Outside a node it does nothing.
 func Heartbeat(ctx context.Context) {
-	if t, ok := graphadapter.TaskFrom(ctx); ok {
+	if t, ok := taskrun.TaskFrom(ctx); ok {
 		t.Beat()
 	}
 }

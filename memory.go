@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/graphadapter/trail"
 )
 
@@ -18,7 +19,7 @@ import (
 // safe for concurrent use. Runs go on in the background until they wait or end; what a state call asks of a thread
 // that runs is answered when it stops.
 type Memory struct {
-	driver *graphadapter.Memory
+	driver *taskrun.Memory
 	gate   *approval.Gate // nil lets everything through
 	heads  approval.HeadSigner
 
@@ -28,7 +29,7 @@ type Memory struct {
 
 // NewMemory returns a Memory without threads.
 func NewMemory(opts ...MemoryOption) *Memory {
-	m := &Memory{driver: graphadapter.NewMemory(), threads: map[string]*memoryThread{}}
+	m := &Memory{driver: taskrun.NewMemory(), threads: map[string]*memoryThread{}}
 	for _, o := range opts {
 		o.applyMemory(m)
 	}
@@ -155,7 +156,7 @@ func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Gra
 	opts.Durability = durability
 	drain := make(chan string, 1)
 	opts.Drain, opts.Emitted = drain, t.tape.emitted
-	gate := &graphadapter.Gate{}
+	gate := &graphadapter.Barrier{}
 	opts.Gate = gate
 	program, err := g.Program()
 	if err != nil {

@@ -9,21 +9,22 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/graphadapter/trail"
 )
 
 // memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
 type memoryUndo struct {
 	reason string
-	of     *graphadapter.Thread
+	of     *taskrun.Thread
 	parked []*memoryParked
 	enough bool // somebody wants it to end
 }
 
 // memoryParked is an effect that a person has to decide about.
 type memoryParked struct {
-	of       graphadapter.Compensation
-	undone   graphadapter.Undone
+	of       taskrun.Compensation
+	undone   taskrun.Undone
 	question pregel.OpenQuestion
 	rulings  int
 }
@@ -153,7 +154,7 @@ func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) 
 	}()
 }
 
-func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *graphadapter.Graph, p *memoryParked) {
+func (t *memoryThread) undoOne(ctx context.Context, d *taskrun.Thread, g *graphadapter.Graph, p *memoryParked) {
 	t.mu.Lock()
 	enough, run := t.undo.enough, t.options.Context
 	t.mu.Unlock()
@@ -163,15 +164,15 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 	}
 	journal, err := graphadapter.NewMemoryJournal(nil)
 	if err == nil {
-		p.undone, err = graphadapter.Compensate(ctx, g, p.of, graphadapter.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
+		p.undone, err = taskrun.Compensate(ctx, g, p.of, taskrun.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
 			Settling: func(until time.Time) { t.waitsFor(p.of, until) }})
 	}
 	switch {
 	case err != nil:
 		t.leave(ctx, d, p, err.Error())
-	case p.undone.State == graphadapter.UndoDone:
+	case p.undone.State == taskrun.UndoDone:
 		t.undone(ctx, d, p, ledger.StateCompensated, p.undone.Evidence)
-	case p.undone.State == graphadapter.UndoAbsent:
+	case p.undone.State == taskrun.UndoAbsent:
 		t.undone(ctx, d, p, ledger.StateFailed, p.undone.Evidence)
 	default:
 		t.park(p)
@@ -179,7 +180,7 @@ func (t *memoryThread) undoOne(ctx context.Context, d *graphadapter.Thread, g *g
 }
 
 // waitsFor notes until when the run waits before it goes on to undo an effect; the zero time means that it goes on.
-func (t *memoryThread) waitsFor(of graphadapter.Compensation, until time.Time) {
+func (t *memoryThread) waitsFor(of taskrun.Compensation, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := *t.view.Cancel // somebody may have been given the other
@@ -190,23 +191,23 @@ func (t *memoryThread) waitsFor(of graphadapter.Compensation, until time.Time) {
 	t.view.Cancel = &c
 }
 
-func (t *memoryThread) undone(ctx context.Context, d *graphadapter.Thread, p *memoryParked, state ledger.State, evidence string) {
+func (t *memoryThread) undone(ctx context.Context, d *taskrun.Thread, p *memoryParked, state ledger.State, evidence string) {
 	if err := d.KeepUndone(ctx, p.of, state, evidence); err != nil {
 		t.leave(ctx, d, p, "the thread cannot be told: "+err.Error())
 		return
 	}
-	t.effects.observe(graphadapter.UndoEvent(p.of, state, evidence, p.undone.Calls))
+	t.effects.observe(taskrun.UndoEvent(p.of, state, evidence, p.undone.Calls))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.view.Cancel.Undone++
 	t.audit.note(trail.Undone(p.of, state, evidence))
 }
 
-func (t *memoryThread) leave(ctx context.Context, d *graphadapter.Thread, p *memoryParked, reason string) {
+func (t *memoryThread) leave(ctx context.Context, d *taskrun.Thread, p *memoryParked, reason string) {
 	if err := d.KeepUndone(ctx, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
 		reason += "; the thread cannot be told: " + err.Error()
 	}
-	t.effects.observe(graphadapter.UndoEvent(p.of, p.of.Effect.State, "not undone: "+reason, p.undone.Calls))
+	t.effects.observe(taskrun.UndoEvent(p.of, p.of.Effect.State, "not undone: "+reason, p.undone.Calls))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.view.Cancel.Left = append(t.view.Cancel.Left,
@@ -215,8 +216,8 @@ func (t *memoryThread) leave(ctx context.Context, d *graphadapter.Thread, p *mem
 }
 
 func (t *memoryThread) park(p *memoryParked) {
-	t.effects.observe(graphadapter.UndoEvent(p.of, p.of.Effect.State, "not undone: "+p.undone.Reason, p.undone.Calls))
-	p.question = graphadapter.UndoQuestion(t.id, p.of, p.undone, p.rulings)
+	t.effects.observe(taskrun.UndoEvent(p.of, p.of.Effect.State, "not undone: "+p.undone.Reason, p.undone.Calls))
+	p.question = taskrun.UndoQuestion(t.id, p.of, p.undone, p.rulings)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.undo.parked = append(t.undo.parked, p)
@@ -250,7 +251,7 @@ func (t *memoryThread) endUndo() {
 }
 
 // goBack lets the thread go on before the oldest superstep of which an effect was undone; t.mu is held.
-func (t *memoryThread) goBack(of *graphadapter.Thread) {
+func (t *memoryThread) goBack(of *taskrun.Thread) {
 	to, err := t.effects.rewind()
 	var made *pregel.Record
 	if err == nil {
@@ -265,7 +266,7 @@ func (t *memoryThread) goBack(of *graphadapter.Thread) {
 }
 
 // rule does what people decided about effects that could not be undone; t.mu is held.
-func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *graphadapter.Graph, byID map[string]pregel.Value, by string) {
+func (t *memoryThread) rule(ctx context.Context, d *taskrun.Thread, g *graphadapter.Graph, byID map[string]pregel.Value, by string) {
 	by = cmp.Or(by, "a person")
 	asked := t.undo.parked
 	t.undo.parked = nil
@@ -278,10 +279,10 @@ func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *grap
 				t.mu.Unlock()
 				continue
 			}
-			switch p.rulings++; graphadapter.ReadUndoRuling(ruling) {
-			case graphadapter.UndoRuledDone:
+			switch p.rulings++; taskrun.ReadUndoRuling(ruling) {
+			case taskrun.UndoRuledDone:
 				t.undone(ctx, d, p, ledger.StateCompensated, "undone, says "+by)
-			case graphadapter.UndoRuledRepeat:
+			case taskrun.UndoRuledRepeat:
 				t.undoOne(ctx, d, g, p)
 			default:
 				t.leave(ctx, d, p, "left, says "+by)
@@ -291,11 +292,11 @@ func (t *memoryThread) rule(ctx context.Context, d *graphadapter.Thread, g *grap
 }
 
 // standing are the effects to undo.
-func (m *memoryEffects) standing() []graphadapter.Compensation {
+func (m *memoryEffects) standing() []taskrun.Compensation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	request := graphadapter.StandingRequest{}
-	var out []graphadapter.Compensation
+	request := taskrun.StandingRequest{}
+	var out []taskrun.Compensation
 	for more := true; more; {
 		page := request.Page(m.all.Standing())
 		out = append(out, page.Effects...)

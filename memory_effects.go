@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 )
 
 // memoryEffects keeps what a thread in memory did outside.
 type memoryEffects struct {
 	mu  sync.Mutex
-	all *graphadapter.Effects
+	all *past.Effects
 }
 
 func newMemoryEffects() memoryEffects {
-	return memoryEffects{all: graphadapter.NewEffects("", func(int64) time.Time { return time.Now() })}
+	return memoryEffects{all: past.NewEffects("", func(int64) time.Time { return time.Now() })}
 }
 
 // begins notes that a run begins: what comes next is its.
@@ -46,7 +47,7 @@ func (m *memoryEffects) Made(r *pregel.Record) {
 	m.all.Made(r)
 }
 
-func (m *memoryEffects) rewind() (graphadapter.Rewound, error) {
+func (m *memoryEffects) rewind() (past.Rewound, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all.Rewind()
@@ -61,7 +62,7 @@ func (m *memoryEffects) ended(s Status) {
 	}
 }
 
-func (m *memoryEffects) records() []graphadapter.EffectRecord {
+func (m *memoryEffects) records() []past.EffectRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all.All()

@@ -14,7 +14,7 @@ import (
 
 // memoryPause is what a thread in memory has to know of its pauses. It is guarded by the thread's lock.
 type memoryPause struct {
-	gate *graphadapter.Gate // the newest run's
+	gate *graphadapter.Barrier // the newest run's
 	// held says that the run stands at its gate, and under is the status of one that rests otherwise.
 	held  bool
 	under Status

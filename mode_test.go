@@ -10,7 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev"
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/segment"
 )
 
 // modes are all of them, as a graph asks for them.
@@ -69,7 +69,7 @@ func TestARunsModeIsTheCallsElseItsGraphs(t *testing.T) {
 				if c.fused || c.mode == superstep.DurabilityExit {
 					segments = 1
 				}
-				assert.Equal(t, segments, s.activities(th.ID(), graphadapter.SegmentActivity))
+				assert.Equal(t, segments, s.activities(th.ID(), segment.SegmentActivity))
 			})
 		})
 	}
@@ -110,7 +110,7 @@ func TestTheModeOfAWaitingRunIsShown(t *testing.T) {
 	assert.True(t, view.Fused)
 	_, err = th.Resume(t.Context(), true)
 	require.NoError(t, err)
-	assert.Equal(t, 2, s.activities(th.ID(), graphadapter.SegmentActivity))
+	assert.Equal(t, 2, s.activities(th.ID(), segment.SegmentActivity))
 }
 
 // TestTheModeInSpecs: a graph that says nothing has the Spec, and so the fingerprint, that it always had; that of a

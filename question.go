@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ErrInterrupted is what [Interrupt] returns while there is no answer. A node returns it; the task then waits, even if
@@ -16,7 +17,7 @@ var ErrInterrupted = graphadapter.ErrInterrupted
 
 // ErrUndone is what [Effect.Call] fails with when the target had a part of the write and a person had that undone. No retry
 // policy repeats it; a retry of the thread makes another write, under a key of its own.
-var ErrUndone = graphadapter.ErrUndone
+var ErrUndone = taskrun.ErrUndone
 
 // QuestionOption shapes one [Interrupt]. [WithKey] is one.
 type QuestionOption interface{ applyQuestion(*questionOptions) }
@@ -57,7 +58,7 @@ func WithAnswerSchema(schema string) QuestionOption {
 // question is known by its order in the node, or by [WithKey].
 func Interrupt[A any](ctx context.Context, question any, opts ...QuestionOption) (A, error) {
 	var zero A
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return zero, fmt.Errorf("interrupt: %w", ErrOutsideNode)
 	}
@@ -104,7 +105,7 @@ func questionOf(question any, answer reflect.Type, opts []QuestionOption) (prege
 }
 
 // QuestionTooLargeError says that a node asks more than anybody could be shown: ask with a reference to the large value.
-type QuestionTooLargeError = graphadapter.QuestionTooLargeError
+type QuestionTooLargeError = taskrun.QuestionTooLargeError
 
 // AnswerError says that an answer does not fit its question. The node fails; asking anew is not possible, so running
 // it again does not help.

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 type decision struct {
@@ -140,11 +141,11 @@ func TestAnswerThatGotInOtherwise(t *testing.T) {
 		return s, err
 	}).Adapter()
 	task := &pregel.Task{Step: 1, Path: "pay", Node: "pay"}
-	out, err := graphadapter.RunAttempt(t.Context(), graph, task, graphadapter.Env{Thread: "r-7"})
+	out, err := taskrun.RunAttempt(t.Context(), graph, task, taskrun.Env{Thread: "r-7"})
 	require.NoError(t, err)
 	for answer, want := range map[string]string{`300`: "int8"} {
 		task.Answers = []pregel.Answer{{QuestionID: out.Questions[0].ID, Value: pregel.Value(answer)}}
-		_, err = graphadapter.RunAttempt(t.Context(), graph, task, graphadapter.Env{Thread: "r-7"})
+		_, err = taskrun.RunAttempt(t.Context(), graph, task, taskrun.Env{Thread: "r-7"})
 		var wrong *AnswerError
 		require.ErrorAs(t, err, &wrong)
 		assert.Equal(t, want, wrong.Want)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"sync"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
@@ -76,7 +76,7 @@ type purse struct {
 }
 
 // purseOf is the purse of an attempt as earlier executions of its task have left it.
-func purseOf(t *graphadapter.TaskRun, a job.Assignment) *purse {
+func purseOf(t *taskrun.TaskRun, a job.Assignment) *purse {
 	p := &purse{attempt: a}
 	for _, e := range t.Journal().Entries() {
 		var u job.Usage

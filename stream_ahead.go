@@ -11,8 +11,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 )
 
 // lookInterval is how often a feed asks what a segment under way has stored.
@@ -73,17 +73,17 @@ func endOf(e *historypb.HistoryEvent) int64 {
 
 // read takes in a record; it reports whether there was news. One that cannot be read tells nothing.
 func (a *ahead) read(details *commonpb.Payloads, c converter.DataConverter) bool {
-	var progress graphadapter.SegmentProgress
+	var progress segment.Progress
 	var record []byte
 	if a.loop == nil || len(details.GetPayloads()) == 0 || c.FromPayloads(details, &progress, &record) != nil {
 		return false
 	}
-	all, err := graphadapter.DecodeRecord(record)
+	all, err := segment.DecodeRecord(record)
 	if err != nil || len(all) <= a.deliveries {
 		return false
 	}
 	had := len(a.tape)
-	if a.ready, err = graphadapter.Redeliver(a.loop, a.ready, all[a.deliveries:], nil); err != nil {
+	if a.ready, err = segment.Redeliver(a.loop, a.ready, all[a.deliveries:], nil); err != nil {
 		a.tape, a.loop = a.tape[:had], nil // this process's reducers are others: the history tells, later
 		return false
 	}

@@ -15,8 +15,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 )
 
 // TestWhatIsReadAhead: a reader is given the tape as it grows: lower case gives a part, upper case does not; what is
@@ -60,8 +60,8 @@ func TestARecordOfAnotherLoop(t *testing.T) {
 	require.NoError(t, err)
 	a := (&handed{"segment 1", program, suspended}).ahead(scheduled("segment 1"))
 	require.NotNil(t, a)
-	assert.False(t, a.read(detailsOf(t, graphadapter.Delivery{Key: "1/other"}), converter.GetDefaultDataConverter()))
-	assert.False(t, a.read(detailsOf(t, graphadapter.Delivery{Key: "1/other"}, graphadapter.Delivery{Key: "2/other"}), converter.GetDefaultDataConverter()))
+	assert.False(t, a.read(detailsOf(t, segment.Delivery{Key: "1/other"}), converter.GetDefaultDataConverter()))
+	assert.False(t, a.read(detailsOf(t, segment.Delivery{Key: "1/other"}, segment.Delivery{Key: "2/other"}), converter.GetDefaultDataConverter()))
 	assert.Empty(t, a.tape)
 	assert.Nil(t, (&handed{"segment 2", program, suspended}).ahead(scheduled("segment 1")))
 }
@@ -72,7 +72,7 @@ func scheduled(activityID string) []*historypb.HistoryEvent {
 }
 
 // detailsOf are the details of a heartbeat.
-func detailsOf(t *testing.T, all ...graphadapter.Delivery) *commonpb.Payloads {
+func detailsOf(t *testing.T, all ...segment.Delivery) *commonpb.Payloads {
 	var record bytes.Buffer
 	w, err := flate.NewWriter(&record, flate.BestSpeed)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func detailsOf(t *testing.T, all ...graphadapter.Delivery) *commonpb.Payloads {
 		require.NoError(t, json.NewEncoder(w).Encode(d))
 	}
 	require.NoError(t, w.Flush())
-	details, err := converter.GetDefaultDataConverter().ToPayloads(graphadapter.SegmentProgress{}, record.Bytes())
+	details, err := converter.GetDefaultDataConverter().ToPayloads(segment.Progress{}, record.Bytes())
 	require.NoError(t, err)
 	return details
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // TaskOption shapes one [Task] or [Go]. [WithKey] and [WithThreadKey] are.
@@ -57,9 +57,9 @@ func Go[R any](ctx context.Context, name string, call func(context.Context) (R, 
 
 // Future is the result of a [Go], now or later. It is safe for concurrent use.
 type Future[R any] struct {
-	task    *graphadapter.TaskRun
+	task    *taskrun.TaskRun
 	name    string
-	pending *graphadapter.Pending
+	pending *taskrun.Pending
 	err     error
 }
 
@@ -73,9 +73,9 @@ func (f *Future[R]) Get(ctx context.Context) (R, error) {
 	return result[R](f.task, f.name, raw, err)
 }
 
-func taskOf(ctx context.Context, name string, opts []TaskOption) (*graphadapter.TaskRun, taskOptions, error) {
+func taskOf(ctx context.Context, name string, opts []TaskOption) (*taskrun.TaskRun, taskOptions, error) {
 	var o taskOptions
-	t, ok := graphadapter.TaskFrom(ctx)
+	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return nil, o, fmt.Errorf("task %q: %w", name, ErrOutsideNode)
 	}
@@ -88,7 +88,7 @@ func taskOf(ctx context.Context, name string, opts []TaskOption) (*graphadapter.
 	return t, o, nil
 }
 
-func memoised[R any](t *graphadapter.TaskRun, name string, call func(context.Context) (R, error)) graphadapter.MemoFunc {
+func memoised[R any](t *taskrun.TaskRun, name string, call func(context.Context) (R, error)) taskrun.MemoFunc {
 	return func(ctx context.Context) (pregel.Value, error) {
 		r, err := call(ctx)
 		if err != nil {
@@ -102,7 +102,7 @@ func memoised[R any](t *graphadapter.TaskRun, name string, call func(context.Con
 	}
 }
 
-func result[R any](t *graphadapter.TaskRun, name string, raw pregel.Value, err error) (R, error) {
+func result[R any](t *taskrun.TaskRun, name string, raw pregel.Value, err error) (R, error) {
 	var r, zero R
 	if err != nil {
 		return zero, err
@@ -140,7 +140,7 @@ func (e *RecordError) Unwrap() error { return e.Cause }
 // Permanent says that no retry helps.
 func (e *RecordError) Permanent() bool { return true }
 
-func recordError(t *graphadapter.TaskRun, call, name string, typ reflect.Type, write bool, err error) error {
+func recordError(t *taskrun.TaskRun, call, name string, typ reflect.Type, write bool, err error) error {
 	info := t.Info()
 	return &RecordError{Graph: info.Graph, Node: info.Node, Thread: info.Thread, Call: call, Name: name,
 		Type: typeName(typ), Write: write, Cause: err}

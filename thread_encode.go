@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -115,7 +116,7 @@ func checkUpdates(spec *pregel.Spec, r UpdateRequest) error {
 // namedWrites are the writes of a JSON object of channels. A field that the graph does not have is refused here, where
 // people give values by name; the engine ignores it, as LangGraph does.
 func namedWrites(spec *pregel.Spec, values pregel.Value) ([]pregel.Write, error) {
-	writes, err := graphadapter.WritesOf(spec, values)
+	writes, err := past.WritesOf(spec, values)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -76,9 +76,9 @@ func noSubgraph(graph, thread string, path []string, cause error) error {
 }
 
 // historyView selects what was asked for.
-func historyView(graph string, checkpoints []graphadapter.PastCheckpoint, r HistoryRequest) ([]CheckpointView, error) {
+func historyView(graph string, checkpoints []past.Checkpoint, r HistoryRequest) ([]CheckpointView, error) {
 	if r.Before != "" {
-		at := slices.IndexFunc(checkpoints, func(c graphadapter.PastCheckpoint) bool { return c.Checkpoint == r.Before })
+		at := slices.IndexFunc(checkpoints, func(c past.Checkpoint) bool { return c.Checkpoint == r.Before })
 		if at < 0 {
 			return nil, noCheckpoint(graph, r.Thread, r.Before)
 		}

@@ -11,6 +11,7 @@ import (
 	"superstep.dev/activities"
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
@@ -92,7 +93,7 @@ func (r replays) values(ctx context.Context, run activities.Run, pass func(prege
 }
 
 // effects reads what a thread did outside since it last finished, from one of its runs back.
-func (r replays) effects(ctx context.Context, run activities.Run, graph string) (*graphadapter.Effects, int, error) {
+func (r replays) effects(ctx context.Context, run activities.Run, graph string) (*past.Effects, int, error) {
 	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
 	walk := effectsWalk{tail: &tail, thread: run.WorkflowID}
 	for _, g := range r.graphs {
@@ -100,7 +101,7 @@ func (r replays) effects(ctx context.Context, run activities.Run, graph string) 
 			walk.graph = g
 		}
 	}
-	found, err := walk.back(ctx, run.RunID, (*graphadapter.Effects).Finished)
+	found, err := walk.back(ctx, run.RunID, (*past.Effects).Finished)
 	return found, walk.gone, err
 }
 

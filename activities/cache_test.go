@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestRunsOnOneWorkerShareItsCache(t *testing.T) {
 	t.Parallel()
 	r, ran := newRig(t), &seen[string]{}
-	g := one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	g := one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		ran.add(task.Info().Thread)
 		return logs("done"), nil
 	})

@@ -27,7 +27,7 @@ func TestOnlyTheServersClockCounts(t *testing.T) {
 				if wait := next.waitsFor(); wait != 6*time.Second {
 					t.Errorf("it waits %v more", wait)
 				}
-				s := &segment{info: activity.Info{StartedTime: server()}, began: time.Now()}
+				s := &segmentRun{info: activity.Info{StartedTime: server()}, began: time.Now()}
 				time.Sleep(time.Second)
 				if now := s.serverTime(); !now.Equal(server()) {
 					t.Errorf("a fused superstep takes it for %v, and it is %v", now, server())

@@ -10,11 +10,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // Effects reads what a thread did outside, from a run back to where it last finished, or as far as the server goes. gone
 // counts the runs before that which the server has no more.
-type Effects func(ctx context.Context, run Run, graph string) (found *graphadapter.Effects, gone int, err error)
+type Effects func(ctx context.Context, run Run, graph string) (found *past.Effects, gone int, err error)
 
 // WithEffects makes the worker find what the threads of its graphs did; without it their runs cannot undo effects. It
 // returns n.
@@ -93,19 +95,19 @@ func (a *apart) elsewhere(err error) error {
 }
 
 // Standing is the activity that finds the effects to undo.
-func (n *Nodes) Standing(ctx context.Context, req graphadapter.StandingRequest) (graphadapter.StandingReply, error) {
+func (n *Nodes) Standing(ctx context.Context, req taskrun.StandingRequest) (taskrun.StandingReply, error) {
 	a, err := n.apart(ctx)
 	if err != nil {
-		return graphadapter.StandingReply{}, err
+		return taskrun.StandingReply{}, err
 	}
 	defer a.free()
 	if n.byName[req.Graph] == nil || n.effects == nil {
-		return graphadapter.StandingReply{}, a.unserved(req.Graph)
+		return taskrun.StandingReply{}, a.unserved(req.Graph)
 	}
 	info := a.owner.info
 	effects, gone, err := n.effects(a.held, Run{info.Namespace, info.WorkflowExecution.ID, info.WorkflowExecution.RunID}, req.Graph)
 	if err != nil {
-		return graphadapter.StandingReply{}, a.stopped(err)
+		return taskrun.StandingReply{}, a.stopped(err)
 	}
 	reply := req.Page(effects.Standing())
 	reply.Gone = gone
@@ -113,48 +115,48 @@ func (n *Nodes) Standing(ctx context.Context, req graphadapter.StandingRequest) 
 }
 
 // Rewind is the activity that finds out where a thread goes on whose effects were undone.
-func (n *Nodes) Rewind(ctx context.Context, req graphadapter.RewindRequest) (graphadapter.RewindReply, error) {
+func (n *Nodes) Rewind(ctx context.Context, req past.RewindRequest) (past.RewindReply, error) {
 	a, err := n.apart(ctx)
 	if err != nil {
-		return graphadapter.RewindReply{}, err
+		return past.RewindReply{}, err
 	}
 	defer a.free()
 	if n.byName[req.Graph] == nil || n.effects == nil {
-		return graphadapter.RewindReply{}, a.unserved(req.Graph)
+		return past.RewindReply{}, a.unserved(req.Graph)
 	}
 	info := a.owner.info
 	effects, _, err := n.effects(a.held, Run{info.Namespace, info.WorkflowExecution.ID, info.WorkflowExecution.RunID}, req.Graph)
 	if err != nil {
-		return graphadapter.RewindReply{}, a.stopped(err)
+		return past.RewindReply{}, a.stopped(err)
 	}
 	return effects.RewindReply(), nil
 }
 
 // Compensate is the activity that undoes one effect. What it calls is stored before it is called, so whoever goes on
 // after a lost worker looks up first. It fails only to be repeated, or as cancelled.
-func (n *Nodes) Compensate(ctx context.Context, req graphadapter.CompensateRequest) (graphadapter.Undone, error) {
+func (n *Nodes) Compensate(ctx context.Context, req taskrun.CompensateRequest) (taskrun.Undone, error) {
 	a, err := n.apart(ctx)
 	if err != nil {
-		return graphadapter.Undone{}, err
+		return taskrun.Undone{}, err
 	}
 	defer a.free()
 	g := n.byName[req.Graph]
 	if g == nil {
-		return graphadapter.Undone{}, a.unserved(req.Graph)
+		return taskrun.Undone{}, a.unserved(req.Graph)
 	}
 	if a.owner.workersLost() >= graphadapter.MostLosses {
-		return graphadapter.Undecided(g, req.Compensation, graphadapter.Undone{State: graphadapter.UndoOpen, Calls: 1,
+		return taskrun.Undecided(g, req.Compensation, taskrun.Undone{State: taskrun.UndoOpen, Calls: 1,
 			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}), nil
 	}
 	info := a.owner.info
-	undone, err := graphadapter.Compensate(a.held, g, req.Compensation, graphadapter.CompensateEnv{
+	undone, err := taskrun.Compensate(a.held, g, req.Compensation, taskrun.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.owner, Lease: a.owner,
 		Settling: func(until time.Time) { a.owner.settling(a.held, req.Compensation.Effect, until) },
 		Suspect: req.Suspect || req.Compensation.Tried || info.Attempt > 1 || activity.HasHeartbeatDetails(ctx) ||
 			req.OriginalRunID != info.WorkflowExecution.RunID,
 	})
 	if err != nil {
-		return graphadapter.Undone{}, a.stopped(err)
+		return taskrun.Undone{}, a.stopped(err)
 	}
 	return undone, nil
 }

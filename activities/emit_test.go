@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // told writes emissions down: values as they are, messages in brackets, resets by their attempt.
@@ -36,7 +36,7 @@ func TestRepeatedAttemptsEmitInOrder(t *testing.T) {
 	r := newRig(t)
 	emitting := make(chan struct{})
 	executions := &seen[int]{}
-	g := one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	g := one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		n := task.Info().Attempt
 		if err := task.Emit(pregel.Value(fmt.Sprint(n))); err != nil {
 			return pregel.Command{}, err
@@ -76,7 +76,7 @@ func TestAFailureTellsWhatAllAttemptsEmitted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	large := pregel.Value(`"` + strings.Repeat("x", 60<<10) + `"`)
-	r.work(one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		for range task.Info().Attempt {
 			if err := task.Emit(large); err != nil {
 				return pregel.Command{}, err

@@ -20,6 +20,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -45,7 +46,7 @@ func TestRetriesAreCountedAcrossWorkers(t *testing.T) {
 	r, attempts := newRig(t), &seen[string]{}
 	failed := make(chan struct{}, 9)
 	worker := func(name string) *graphadapter.Graph {
-		return one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		return one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			attempts.add(fmt.Sprintf("%d by %s", task.Info().Attempt, name))
 			failed <- struct{}{}
 			return pregel.Command{}, errors.New("not today")
@@ -73,7 +74,7 @@ func TestARepeatedAttemptFindsItsLedger(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
 	attempts := &seen[int]{}
-	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if err := memo(ctx, task, "paid", calls); err != nil {
 			return pregel.Command{}, err
 		}
@@ -93,7 +94,7 @@ func TestANodesOwnCancellationIsAFailure(t *testing.T) {
 	t.Parallel()
 	for kind, own := range map[string]error{"NodeCancelled": context.Canceled, "CanceledError": temporal.NewCanceledError()} {
 		r, attempts := newRig(t), &seen[int]{}
-		r.work(one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		r.work(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			attempts.add(task.Info().Attempt)
 			return pregel.Command{}, fmt.Errorf("call: %w", own)
 		}, every(time.Millisecond, 2)))
@@ -110,7 +111,7 @@ func TestANodesOwnCancellationIsAFailure(t *testing.T) {
 func TestAnErrorOfAnySizeIsRetried(t *testing.T) {
 	t.Parallel()
 	r, attempts := newRig(t), &seen[int]{}
-	r.work(one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if attempts.add(task.Info().Attempt) == 1 {
 			return pregel.Command{}, errors.New(strings.Repeat("x", 5<<20))
 		}
@@ -128,7 +129,7 @@ func TestAnErrorOfAnySizeIsRetried(t *testing.T) {
 func TestCancellationEndsAWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.work(one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(context.Context, *taskrun.TaskRun) (pregel.Command, error) {
 		return pregel.Command{}, errors.New("not yet")
 	}, every(time.Hour, 2)), nested(nil, every(time.Hour, 2)))
 	for _, run := range []client.WorkflowRun{r.start(protocol.GraphInput{Graph: "one"}), r.task("nested", retryTask(1))} {
@@ -148,7 +149,7 @@ func TestCancellationEndsAWait(t *testing.T) {
 func TestAResultTooLargeToStoreFailsTheNode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.work(one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(context.Context, *taskrun.TaskRun) (pregel.Command, error) {
 		return logs(strings.Repeat("x", 2<<20)), nil
 	}))
 	failure := r.failureOf(r.start(protocol.GraphInput{Graph: "one"}))
@@ -160,8 +161,8 @@ func TestAResultTooLargeToStoreFailsTheNode(t *testing.T) {
 // TestAnUnservedNodeWaitsForItsWorker: giving a task back is no attempt of the node.
 func TestAnUnservedNodeWaitsForItsWorker(t *testing.T) {
 	t.Parallel()
-	r, infos := newRig(t), &seen[graphadapter.Info]{}
-	whole := one(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r, infos := newRig(t), &seen[taskrun.Info]{}
+	whole := one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		infos.add(task.Info())
 		return logs("served"), nil
 	}, graphadapter.RetryPolicy{MaxAttempts: 1})
@@ -197,7 +198,7 @@ func TestATaskThatKeepsLosingItsWorkersAsksAPerson(t *testing.T) {
 			var l *line
 			var ready sync.WaitGroup
 			ready.Add(1)
-			l, _ = r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			l, _ = r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 				ready.Wait()
 				if !well.Load() {
 					// What cannot be recorded is not known to have ended: to the next execution its worker was lost.

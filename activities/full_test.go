@@ -15,6 +15,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -27,7 +28,7 @@ func manyWriters(n int, work nodeFunc) *graphadapter.Graph {
 	g := one(work)
 	g.Spec.Nodes = []pregel.NodeSpec{{Name: "fan"}, {Name: "work"}}
 	g.Spec.Edges = []pregel.Edge{{From: pregel.Start, To: "fan"}}
-	g.Nodes["fan"] = graphadapter.Node{Run: run(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+	g.Nodes["fan"] = graphadapter.Node{Run: run(func(context.Context, *taskrun.TaskRun) (pregel.Command, error) {
 		return pregel.Command{Goto: targets}, nil
 	})}
 	g.Effects = map[string]graphadapter.Effect{"pay": {Name: "pay", Target: ledger.TargetNone,
@@ -52,7 +53,7 @@ func TestManyTasksWithFullLedgers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*busyPatience)
 	t.Cleanup(cancel)
 	r.ctx = ctx
-	r.work(manyWriters(tasks, func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(manyWriters(tasks, func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		for i := range before + after {
 			_, err := task.Memo(ctx, "call", "", func(context.Context) (pregel.Value, error) {
 				return pregel.Value(`"` + strings.Repeat("x", 7500) + `"`), nil
@@ -102,7 +103,7 @@ func TestAFailedRunKeepsManyLedgers(t *testing.T) {
 	var broken atomic.Bool
 	var calls atomic.Int64
 	broken.Store(true)
-	g := manyWriters(tasks, func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	g := manyWriters(tasks, func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		for i := range each {
 			if _, err := task.Effect(ctx, "pay", pregel.Value(fmt.Sprint(i)), graphadapter.CallOptions{}); err != nil {
 				return pregel.Command{}, err

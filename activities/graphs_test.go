@@ -7,10 +7,11 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // nodeFunc is a node that gets its task.
-type nodeFunc func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error)
+type nodeFunc func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error)
 
 // one is a graph whose only node runs fn.
 func one(fn nodeFunc, retry ...graphadapter.RetryPolicy) *graphadapter.Graph {
@@ -35,7 +36,7 @@ func (r *rig) pinned(g *graphadapter.Graph) *graphadapter.Graph {
 
 func run(fn nodeFunc) graphadapter.NodeFunc {
 	return func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		return fn(ctx, task)
 	}
 }

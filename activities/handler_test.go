@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -17,7 +18,7 @@ func TestHandlersContextsAndDrains(t *testing.T) {
 	r := newRig(t)
 	g := one(nil)
 	g.Nodes["mend"] = graphadapter.Node{Handle: func(ctx context.Context, in graphadapter.Input, why *pregel.NodeError) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		task.Drain("mended")
 		return logs(why.Message, string(in.State["log"]), string(task.RunContext())), nil
 	}}
@@ -34,8 +35,8 @@ func TestHandlersContextsAndDrains(t *testing.T) {
 // and waiting for a worker that has the handler is no attempt of it.
 func TestAHandlerTakesOverOnAnotherWorker(t *testing.T) {
 	t.Parallel()
-	r, ran, handled := newRig(t), &seen[string]{}, &seen[graphadapter.Info]{}
-	whole := one(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+	r, ran, handled := newRig(t), &seen[string]{}, &seen[taskrun.Info]{}
+	whole := one(func(context.Context, *taskrun.TaskRun) (pregel.Command, error) {
 		ran.add("work")
 		return pregel.Command{}, errors.New("declined")
 	}, every(time.Millisecond, 2))
@@ -43,7 +44,7 @@ func TestAHandlerTakesOverOnAnotherWorker(t *testing.T) {
 	whole.Spec.Nodes = append(whole.Spec.Nodes, pregel.NodeSpec{Name: "mend", Handler: true})
 	older := &graphadapter.Graph{Spec: whole.Spec, Nodes: map[string]graphadapter.Node{"work": whole.Nodes["work"]}}
 	whole.Nodes["mend"] = graphadapter.Node{Handle: func(ctx context.Context, _ graphadapter.Input, why *pregel.NodeError) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		handled.add(task.Info())
 		return logs("mended: " + why.Message), nil
 	}}

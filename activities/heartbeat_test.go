@@ -14,11 +14,12 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
 // memo makes a memoised call that returns its name.
-func memo(ctx context.Context, task *graphadapter.TaskRun, name string, calls *seen[string]) error {
+func memo(ctx context.Context, task *taskrun.TaskRun, name string, calls *seen[string]) error {
 	_, err := task.Memo(ctx, name, "", func(context.Context) (pregel.Value, error) {
 		calls.add(name)
 		return pregel.Value(`"` + name + `"`), nil
@@ -42,7 +43,7 @@ func TestHeartbeatsAreSentForWhatMustLast(t *testing.T) {
 		{graphadapter.DurabilityExit, 2, 0},
 	} {
 		r, calls := newRig(t), &seen[string]{}
-		l, _ := r.work(r.pinned(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		l, _ := r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			for range c.calls {
 				if err := memo(ctx, task, "call", calls); err != nil {
 					return pregel.Command{}, err
@@ -69,7 +70,7 @@ func TestALongNodeBeats(t *testing.T) {
 			t.Parallel()
 			r, calls := newRig(t), &seen[string]{}
 			release := make(chan struct{})
-			l, _ := r.work(r.pinned(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			l, _ := r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 				if err := memo(ctx, task, "paid", calls); err != nil {
 					return pregel.Command{}, err
 				}
@@ -97,7 +98,7 @@ func TestCancellationReachesTheNode(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
 	started, causes := make(chan struct{}), make(chan error, 1)
-	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if err := memo(ctx, task, "paid", calls); err != nil {
 			return pregel.Command{}, err
 		}
@@ -132,7 +133,7 @@ func TestAFencedExecutionStops(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
 	started, after := make(chan struct{}), make(chan []error, 1)
-	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		close(started)
 		<-ctx.Done()
 		// A node that goes on with its context makes no call; one that goes on without it cannot record what it made.
@@ -168,10 +169,10 @@ func TestAFencedExecutionStops(t *testing.T) {
 // over, which knows that it is not the first. To the node's retry policy it is no attempt.
 func TestALostLineStopsTheNode(t *testing.T) {
 	t.Parallel()
-	r, infos := newRig(t), &seen[graphadapter.Info]{}
+	r, infos := newRig(t), &seen[taskrun.Info]{}
 	causes := make(chan error, 1)
 	started := make(chan struct{})
-	g := one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	g := one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if infos.add(task.Info()) > 1 {
 			return logs("done"), nil
 		}
@@ -207,7 +208,7 @@ func TestAServerThatIsSlowIsNoFailure(t *testing.T) {
 			t.Parallel()
 			r, calls := newRig(t), &seen[string]{}
 			var l *line
-			l, _ = r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			l, _ = r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 				l.cutOff(status.Error(codes.DeadlineExceeded, "slow"))
 				if err := memo(ctx, task, "call", calls); err != nil {
 					return pregel.Command{}, err

@@ -30,7 +30,7 @@ func request(refs ...graphadapter.Reference) *graphadapter.NodeRequest {
 }
 
 // past is a run's past: what it sent, and how often somebody went through it.
-type past struct {
+type pastReader struct {
 	mu    sync.Mutex
 	sent  []pregel.Value
 	trips int
@@ -40,7 +40,7 @@ type past struct {
 	began chan struct{}
 }
 
-func (p *past) rebuild(_ context.Context, _ Run, pass func(pregel.Value)) error {
+func (p *pastReader) rebuild(_ context.Context, _ Run, pass func(pregel.Value)) error {
 	p.mu.Lock()
 	p.trips++
 	gate, sent, err := p.gate, p.sent, p.err
@@ -57,7 +57,7 @@ func (p *past) rebuild(_ context.Context, _ Run, pass func(pregel.Value)) error 
 	return err
 }
 
-func (p *past) count() int {
+func (p *pastReader) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.trips
@@ -90,7 +90,7 @@ func TestACacheKeepsWhatWasUsedLast(t *testing.T) {
 func TestAValueIsEachTasksOwn(t *testing.T) {
 	t.Parallel()
 	v, ref := valueOf("state")
-	i := NewInputs(0, (&past{err: errors.New("not needed")}).rebuild)
+	i := NewInputs(0, (&pastReader{err: errors.New("not needed")}).rebuild)
 	i.Sent(ref.Digest, v)
 	for range 2 {
 		req := request(ref, ref)
@@ -117,7 +117,7 @@ func TestOneTripForAll(t *testing.T) {
 	one, toOne := valueOf("one")
 	two, toTwo := valueOf("two")
 	six, toSix := valueOf("six")
-	p := &past{sent: []pregel.Value{one, two, one, six}, gate: make(chan struct{}), began: make(chan struct{}, 1000)}
+	p := &pastReader{sent: []pregel.Value{one, two, one, six}, gate: make(chan struct{}), began: make(chan struct{}, 1000)}
 	i := NewInputs(0, p.rebuild)
 	errs := make(chan error)
 	ask := func(ref graphadapter.Reference, want pregel.Value) {
@@ -170,7 +170,7 @@ func waiting(b *rebuilder, wanted func(*flights) bool) {
 func TestFewTripsAtOnce(t *testing.T) {
 	t.Parallel()
 	v, ref := valueOf("one")
-	p := &past{sent: []pregel.Value{v}, gate: make(chan struct{}), began: make(chan struct{}, 10)}
+	p := &pastReader{sent: []pregel.Value{v}, gate: make(chan struct{}), began: make(chan struct{}, 10)}
 	i := NewInputs(1, p.rebuild)
 	errs := make(chan error)
 	for n := range 10 {
@@ -203,7 +203,7 @@ func TestAWrongValueIsNeverGiven(t *testing.T) {
 	t.Parallel()
 	right, ref := valueOf("right")
 	wrong, _ := valueOf("wrong")
-	i := NewInputs(0, (&past{sent: []pregel.Value{wrong}}).rebuild)
+	i := NewInputs(0, (&pastReader{sent: []pregel.Value{wrong}}).rebuild)
 	req := request(ref)
 	var lost *LostInputError
 	if err := i.fill(t.Context(), aRun, req); !errors.As(err, &lost) || lost.Reference.Digest != ref.Digest || !strings.Contains(err.Error(), "reducers") {
@@ -217,7 +217,7 @@ func TestAWrongValueIsNeverGiven(t *testing.T) {
 	if req.Task.State != nil || req.References == nil {
 		t.Errorf("the request was changed: %+v", req)
 	}
-	i = NewInputs(0, (&past{err: errors.New("no history")}).rebuild)
+	i = NewInputs(0, (&pastReader{err: errors.New("no history")}).rebuild)
 	if err := i.fill(t.Context(), aRun, req); err == nil || !strings.Contains(err.Error(), "no history") {
 		t.Errorf("a past that cannot be read reads as %v", err)
 	}
@@ -231,7 +231,7 @@ func TestAWrongValueIsNeverGiven(t *testing.T) {
 func TestNobodyWaitsLongerThanItsTask(t *testing.T) {
 	t.Parallel()
 	v, ref := valueOf("one")
-	p := &past{sent: []pregel.Value{v}, gate: make(chan struct{}), began: make(chan struct{}, 1)}
+	p := &pastReader{sent: []pregel.Value{v}, gate: make(chan struct{}), began: make(chan struct{}, 1)}
 	i := NewInputs(0, p.rebuild)
 	ctx, stop := context.WithCancelCause(t.Context())
 	left, stayed := make(chan error), make(chan error)

@@ -14,6 +14,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -74,7 +75,7 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 			if c.mode == protocol.CancelCompensate {
 				r.pending(run, "the task is cancelled", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 					a := d.GetPendingActivities()
-					return len(a) == 1 && a[0].GetActivityType().GetName() == graphadapter.StandingActivity
+					return len(a) == 1 && a[0].GetActivityType().GetName() == taskrun.StandingActivity
 				})
 				r.work(g)
 			}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // lease is the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
@@ -78,7 +79,7 @@ func (l *lease) Held() error {
 	if sent.IsZero() {
 		sent = l.began
 	}
-	if graphadapter.Elapsed(sent, time.Now()) >= l.allowance() {
+	if taskrun.Elapsed(sent, time.Now()) >= l.allowance() {
 		return graphadapter.ErrFenced
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // verdict is what a person said about a task that keeps losing its workers.
@@ -53,7 +54,7 @@ func (t lostTask) ask() (*pregel.Question, verdict) {
 	}
 	text, _ := json.Marshal(fmt.Sprintf("%d workers in a row were lost while running node %s of thread %s. Run it again?",
 		graphadapter.MostLosses, t.Node, t.thread))
-	return &pregel.Question{ID: t.questionID(asked), Key: graphadapter.LostWorkersKey, Value: text,
+	return &pregel.Question{ID: t.questionID(asked), Key: taskrun.LostWorkersKey, Value: text,
 		Schema: pregel.Value(`{"type":"boolean"}`)}, goOn
 }
 

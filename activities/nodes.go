@@ -16,6 +16,8 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/job"
 )
 
@@ -48,18 +50,18 @@ func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 // Register registers the nodes on a worker, and what undoes their effects. It takes the worker's one dynamic activity:
 // activities registered by name beside it go on working.
 func (n *Nodes) Register(r worker.ActivityRegistry) {
-	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: graphadapter.StandingActivity})
-	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: graphadapter.CompensateActivity})
-	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: graphadapter.RewindActivity})
+	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: taskrun.StandingActivity})
+	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: taskrun.CompensateActivity})
+	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: taskrun.RewindActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
-	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: graphadapter.SegmentActivity})
+	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: segment.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
 	r.RegisterActivityWithOptions(n.Control, activity.RegisterOptions{Name: graphadapter.ControlActivity})
 	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
-	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: graphadapter.StoredActivity})
+	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: segment.StoredActivity})
 	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})
 	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
-	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: graphadapter.StoredTasksActivity})
+	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: segment.StoredTasksActivity})
 }
 
 // Run is the dynamic activity: one execution of one task.
@@ -137,7 +139,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	if question, answer := e.lostWorkers(); question != nil {
 		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger(),
-			Kept: graphadapter.KeptOf(&e.req.Task, e.owner.Entries())}, nil
+			Kept: taskrun.KeptOf(&e.req.Task, e.owner.Entries())}, nil
 	} else if answer == givenUp {
 		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.owner.emitted()...)
 	}
@@ -152,7 +154,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		release()
 		return e.ended(ctx, held, nil, err)
 	}
-	outcome, err := graphadapter.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, graphadapter.Env{
+	outcome, err := taskrun.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, taskrun.Env{
 		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Lost: e.mayGoOn(),
 		Journal: e.owner, Lease: e.owner,
 		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
@@ -238,12 +240,12 @@ func (e *execution) stopped(ctx context.Context) (pregel.Outcome, error) {
 func (e *execution) yielded(claim string, b graphadapter.Between) (pregel.Outcome, error) {
 	entries := e.owner.Entries()
 	b.Suspect, b.Lost = e.suspect(), e.mayGoOn()
-	b.Emitted = graphadapter.KeepEmitted(b.Emitted, e.owner.most)
+	b.Emitted = taskrun.KeepEmitted(b.Emitted, e.owner.most)
 	stored, err := graphadapter.EncodeBetween(entries, b)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
-	return pregel.Outcome{Yielded: true, Claim: claim, Ledger: stored, Kept: graphadapter.KeptOf(&e.req.Task, entries)}, nil
+	return pregel.Outcome{Yielded: true, Claim: claim, Ledger: stored, Kept: taskrun.KeptOf(&e.req.Task, entries)}, nil
 }
 
 // interrupted is what an execution leaves that is no attempt.
@@ -255,7 +257,7 @@ func (e *execution) interrupted() graphadapter.Between {
 // our own, so it would report a failure: the end is reported without it.
 func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
 	stored := e.owner.ledger()
-	emitted = graphadapter.KeepEmitted(append(e.owner.emitted(), emitted...), maxFailureBytes-len(stored))
+	emitted = taskrun.KeepEmitted(append(e.owner.emitted(), emitted...), maxFailureBytes-len(stored))
 	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Emitted: emitted, Ledger: stored,
 		Lost: e.owner.hasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
 	if err := e.owner.client.CompleteActivity(ctx, e.info.TaskToken, nil, stopped); err != nil {
@@ -266,8 +268,8 @@ func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) er
 
 // failed ends the task for good; its ledger goes along, and what it emitted.
 func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
-	stored := encoded(graphadapter.Reported(e.owner.Entries()))
-	emitted = graphadapter.KeepEmitted(emitted, maxFailureBytes-len(stored))
+	stored := encoded(taskrun.Reported(e.owner.Entries()))
+	emitted = taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored))
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{
 			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Emitted: emitted, Ledger: stored}},

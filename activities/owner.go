@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // owner holds a task's lease, and what its heartbeats carry.
@@ -31,7 +32,7 @@ type owner struct {
 func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest, kept graphadapter.NodeProgress) (*owner, error) {
 	kept.Losses = kept.Since(info.Attempt)
 	kept.Returns = 0 // this execution has made nothing yet
-	journal, err := graphadapter.NewTaskJournal(&req.Task)
+	journal, err := taskrun.NewTaskJournal(&req.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (o *owner) details() graphadapter.NodeProgress {
 		fitted, _ := graphadapter.FitLedger(o.newsLocked(), o.most)
 		p.Ledger = encoded(fitted)
 	}
-	p.Emitted = graphadapter.KeepEmitted(p.Emitted, o.most-len(p.Ledger))
+	p.Emitted = taskrun.KeepEmitted(p.Emitted, o.most-len(p.Ledger))
 	return p
 }
 

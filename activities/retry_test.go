@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -56,7 +57,7 @@ func TestASubgraphIsRunOn(t *testing.T) {
 	t.Parallel()
 	for fails, ends := range map[int]string{2: `["done"]`, 3: "attempt 3"} {
 		r, attempts := newRig(t), &seen[string]{}
-		r.work(nested(func(context.Context, *graphadapter.TaskRun) (pregel.Command, error) {
+		r.work(nested(func(context.Context, *taskrun.TaskRun) (pregel.Command, error) {
 			if n := attempts.add("x"); n <= fails {
 				return pregel.Command{}, fmt.Errorf("attempt %d", n)
 			}
@@ -106,7 +107,7 @@ func TestALostWorkerDoesNotShortenTheWait(t *testing.T) {
 			t.Parallel()
 			r, times, numbers := newRig(t), &seen[time.Time]{}, &seen[int]{}
 			g := nested(nil, every(wait, 2))
-			g.Nodes["flaky"] = graphadapter.Node{Retry: g.Nodes["sub"].Retry, Run: run(func(_ context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			g.Nodes["flaky"] = graphadapter.Node{Retry: g.Nodes["sub"].Retry, Run: run(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 				numbers.add(task.Info().Attempt)
 				if times.add(time.Now()) == 1 {
 					return pregel.Command{}, errors.New("not yet")

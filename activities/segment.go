@@ -13,6 +13,8 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // Segment is the activity of consecutive supersteps of a run. It is registered by graphadapter.SegmentActivity, which is
@@ -21,25 +23,25 @@ import (
 // In sync mode a superstep begins when the outcomes of the one before are stored, by a heartbeat that blocks; in async
 // mode they are stored in the background; in exit mode with the segment's end. A repeated execution goes on behind what
 // is stored. Errors are as those of [Nodes.Run]: another worker takes the segment over.
-func (n *Nodes) Segment(ctx context.Context, req graphadapter.SegmentRequest) (graphadapter.SegmentResult, error) {
-	e := &segment{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
+func (n *Nodes) Segment(ctx context.Context, req segment.Request) (segment.Result, error) {
+	e := &segmentRun{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
 		leave: make(chan struct{})}
 	e.keeper.last = e.began
 	e.lease = lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
 	if err := e.read(ctx); err != nil {
-		return graphadapter.SegmentResult{}, err
+		return segment.Result{}, err
 	}
 	if e.graph == nil {
-		return graphadapter.SegmentResult{}, e.givenBack(ctx, graphadapter.NodeUnservedType,
+		return segment.Result{}, e.givenBack(ctx, graphadapter.NodeUnservedType,
 			fmt.Errorf("this worker does not serve the graph %q", req.Graph))
 	}
 	return e.run(ctx)
 }
 
 // segment is one execution of a segment by this worker.
-type segment struct {
+type segmentRun struct {
 	lease
-	req   graphadapter.SegmentRequest
+	req   segment.Request
 	info  activity.Info
 	graph *graphadapter.Graph // nil when this worker does not have it
 	nodes *Nodes
@@ -48,13 +50,13 @@ type segment struct {
 
 	// What the executions before left.
 	repeated bool
-	progress graphadapter.SegmentProgress
+	progress segment.Progress
 	record   []byte
-	known    []graphadapter.Delivery
+	known    []segment.Delivery
 	counted  int // losses in a row that count against it
 
 	mu        sync.Mutex
-	running   *graphadapter.Segment // nil until it is opened
+	running   *segment.Segment // nil until it is opened
 	leave     chan struct{}
 	leaves    bool
 	describes bool
@@ -63,7 +65,7 @@ type segment struct {
 }
 
 // read takes in what earlier executions of the activity left.
-func (e *segment) read(ctx context.Context) error {
+func (e *segmentRun) read(ctx context.Context) error {
 	e.repeated = e.info.Attempt > 1 || e.reset()
 	// What a reset took back may have gone further than any record tells.
 	e.req.Suspect.All = e.req.Suspect.All || e.reset()
@@ -73,7 +75,7 @@ func (e *segment) read(ctx context.Context) error {
 	e.repeated = true
 	err := activity.GetHeartbeatDetails(ctx, &e.progress, &e.record)
 	if err == nil {
-		e.known, err = graphadapter.DecodeRecord(e.record)
+		e.known, err = segment.DecodeRecord(e.record)
 	}
 	if err != nil {
 		return fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
@@ -83,16 +85,16 @@ func (e *segment) read(ctx context.Context) error {
 }
 
 // reset reports whether the run was reset.
-func (e *segment) reset() bool { return e.req.OriginalRunID != e.info.WorkflowExecution.RunID }
+func (e *segmentRun) reset() bool { return e.req.OriginalRunID != e.info.WorkflowExecution.RunID }
 
 // relaxed reports whether records are not stored before the next superstep begins.
-func (e *segment) relaxed() bool {
+func (e *segmentRun) relaxed() bool {
 	return e.req.Durability == graphadapter.DurabilityAsync || e.req.Durability == graphadapter.DurabilityExit
 }
 
 // run keeps the segment's lease while its supersteps run, and sorts out how it ended.
-func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
-	var none graphadapter.SegmentResult
+func (e *segmentRun) run(ctx context.Context) (segment.Result, error) {
+	var none segment.Result
 	e.counted = e.progress.Counted(e.info.Attempt)
 	if e.counted < graphadapter.MostLosses { // else a person is asked
 		release, err := e.onTrial(ctx)
@@ -110,7 +112,7 @@ func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 	if err := e.fill(held); err != nil {
 		return none, e.ended(ctx, err)
 	}
-	running, err := graphadapter.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress)
+	running, err := segment.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress)
 	if err != nil {
 		return none, e.ended(ctx, err)
 	}
@@ -119,7 +121,7 @@ func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 	e.mu.Unlock()
 	defer e.keeper.stop()
 	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
-	result, err := running.Run(held, graphadapter.SegmentHost{
+	result, err := running.Run(held, segment.Host{
 		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running), Now: e.serverTime,
 		Over: e.over,
 	})
@@ -130,7 +132,7 @@ func (e *segment) run(ctx context.Context) (graphadapter.SegmentResult, error) {
 }
 
 // onTrial runs the segment on trial if its losses want it; see lease.takeTurn.
-func (e *segment) onTrial(ctx context.Context) (release func(), err error) {
+func (e *segmentRun) onTrial(ctx context.Context) (release func(), err error) {
 	return e.takeTurn(ctx, e.progress.Losses, func(change func(graphadapter.Losses) graphadapter.Losses) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -139,7 +141,7 @@ func (e *segment) onTrial(ctx context.Context) (release func(), err error) {
 }
 
 // fill gets what the request goes without.
-func (e *segment) fill(ctx context.Context) error {
+func (e *segmentRun) fill(ctx context.Context) error {
 	if err := e.req.Serves(e.graph); err != nil || len(e.req.References) == 0 {
 		return err
 	}
@@ -155,9 +157,9 @@ func (e *segment) fill(ctx context.Context) error {
 }
 
 // prepare completes the environment of a task's execution.
-func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.Env) {
+func (e *segmentRun) prepare(ctx context.Context) func(*pregel.Task, *taskrun.Env) {
 	warn := func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
-	return func(t *pregel.Task, env *graphadapter.Env) {
+	return func(t *pregel.Task, env *taskrun.Env) {
 		env.Use, env.Warn, env.Lease = e.nodes.use(), warn, e
 		env.Lost = env.Lost || env.Suspect && e.reset() // what a reset took back may have gone further than any record tells
 		if p := e.nodes.publisher(ctx, e.info, e.req.Thread, t); p != nil {
@@ -168,7 +170,7 @@ func (e *segment) prepare(ctx context.Context) func(*pregel.Task, *graphadapter.
 }
 
 // over says that a task has ended, and that the segment has its outcome.
-func (e *segment) over(t *pregel.Task) {
+func (e *segmentRun) over(t *pregel.Task) {
 	if p, ok := e.emits.LoadAndDelete(t); ok {
 		p.(*publisher).ended(e.repeated)
 	}
@@ -176,7 +178,7 @@ func (e *segment) over(t *pregel.Task) {
 
 // refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
 // that a person has given up.
-func (e *segment) refuser(running *graphadapter.Segment) func(*pregel.Task) *pregel.Outcome {
+func (e *segmentRun) refuser(running *segment.Segment) func(*pregel.Task) *pregel.Outcome {
 	begins := running.Begins()
 	return func(t *pregel.Task) *pregel.Outcome {
 		lost := 0
@@ -195,10 +197,10 @@ func (e *segment) refuser(running *graphadapter.Segment) func(*pregel.Task) *pre
 }
 
 // serverTime is the server's clock, as this execution knows it.
-func (e *segment) serverTime() time.Time { return e.info.StartedTime.Add(time.Since(e.began)) }
+func (e *segmentRun) serverTime() time.Time { return e.info.StartedTime.Add(time.Since(e.began)) }
 
 // details is what a heartbeat carries. In exit mode it is life and a count.
-func (e *segment) details() []any {
+func (e *segmentRun) details() []any {
 	e.mu.Lock()
 	running, progress, record := e.running, e.progress, e.record
 	e.mu.Unlock()
@@ -206,7 +208,7 @@ func (e *segment) details() []any {
 	case running == nil: // what there was before
 		return []any{progress, record}
 	case e.req.Durability == graphadapter.DurabilityExit:
-		return []any{graphadapter.SegmentProgress{Losses: progress.Ran(time.Since(e.began))}, []byte(nil)}
+		return []any{segment.Progress{Losses: progress.Ran(time.Since(e.began))}, []byte(nil)}
 	}
 	now := running.Progress() // before the record: see there
 	now.Losses = progress.Ran(time.Since(e.began))
@@ -219,7 +221,7 @@ func (e *segment) details() []any {
 
 // keep makes durable what the segment has, as its mode asks. In async and exit mode, too, it waits for the server when that
 // has said nothing for some time: what must take effect before the next superstep is known then.
-func (e *segment) keep(ctx context.Context) error {
+func (e *segmentRun) keep(ctx context.Context) error {
 	switch mode := e.req.Durability; {
 	case !e.relaxed():
 		return e.store(ctx)
@@ -232,7 +234,7 @@ func (e *segment) keep(ctx context.Context) error {
 }
 
 // ended turns an error into the activity's: somebody else goes on.
-func (e *segment) ended(ctx context.Context, err error) error {
+func (e *segmentRun) ended(ctx context.Context, err error) error {
 	var input *InputError
 	switch {
 	case errors.Is(err, graphadapter.ErrFenced), e.lost() != nil:
@@ -246,7 +248,7 @@ func (e *segment) ended(ctx context.Context, err error) error {
 }
 
 // givenBack ends this execution without a word about the tasks: another worker takes them.
-func (e *segment) givenBack(ctx context.Context, kind string, err error) error {
+func (e *segmentRun) givenBack(ctx context.Context, kind string, err error) error {
 	e.mu.Lock()
 	e.progress.Losses = e.progress.Ended(e.info.Attempt)
 	e.mu.Unlock()
@@ -258,7 +260,7 @@ func (e *segment) givenBack(ctx context.Context, kind string, err error) error {
 
 // endedBy is the activity's error. What is stored goes along: when the run asked the activity to stop, this is its last
 // word.
-func (e *segment) endedBy(kind string, err error) error {
+func (e *segmentRun) endedBy(kind string, err error) error {
 	return temporal.NewApplicationErrorWithOptions(err.Error(), kind, temporal.ApplicationErrorOptions{
 		Cause: err, Details: e.details(),
 	})

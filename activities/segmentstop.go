@@ -7,13 +7,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/segment"
 )
 
 // asked is told that the server wants the segment to stop: the run has something to do that the segment must not go past,
 // or an operator paused the activity, or the run is cancelled. It leaves when no task is under way, in the last case at
 // once.
-func (e *segment) asked(why error) {
+func (e *segmentRun) asked(why error) {
 	e.leaveSoon()
 	if !isCancelled(why) {
 		return
@@ -30,13 +30,13 @@ func (e *segment) asked(why error) {
 		defer e.mu.Unlock()
 		e.describes = false
 		if cancelled {
-			e.end(graphadapter.ErrRunCancelled)
+			e.end(segment.ErrRunCancelled)
 		}
 	}()
 }
 
 // leaveSoon makes the segment leave as soon as no task is under way.
-func (e *segment) leaveSoon() {
+func (e *segmentRun) leaveSoon() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.leaves {
@@ -49,7 +49,7 @@ func (e *segment) leaveSoon() {
 const describeTimeout = 5 * time.Second
 
 // runCancelled reports whether the run itself was asked to cancel.
-func (e *segment) runCancelled() bool {
+func (e *segmentRun) runCancelled() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
 	defer cancel()
 	run := e.info.WorkflowExecution
@@ -58,7 +58,7 @@ func (e *segment) runCancelled() bool {
 }
 
 // watch makes the segment leave when this worker stops: between two supersteps while there is time, and then at once.
-func (e *segment) watch(ctx context.Context) (stop func()) {
+func (e *segmentRun) watch(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -69,7 +69,7 @@ func (e *segment) watch(ctx context.Context) (stop func()) {
 		}
 		select {
 		case <-ctx.Done():
-			e.end(graphadapter.ErrWorkerStops)
+			e.end(segment.ErrWorkerStops)
 		case <-done:
 		}
 	}()

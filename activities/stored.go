@@ -9,7 +9,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/segment"
 )
 
 // WithConverter makes the worker read stored details with the converter of its client, when that is not Temporal's
@@ -20,21 +20,21 @@ func (n *Nodes) WithConverter(c converter.DataConverter) *Nodes {
 }
 
 // StoredTasks reads what the heartbeats of tasks have stored, for the same reason as Stored.
-func (n *Nodes) StoredTasks(ctx context.Context, req graphadapter.StoredTasksRequest) (graphadapter.StoredTasks, error) {
+func (n *Nodes) StoredTasks(ctx context.Context, req segment.StoredTasksRequest) (segment.StoredTasks, error) {
 	described, err := n.client.DescribeWorkflowExecution(ctx, req.Thread, req.Run)
 	if err != nil {
-		return graphadapter.StoredTasks{}, err
+		return segment.StoredTasks{}, err
 	}
-	found, sizes := map[string]graphadapter.StoredTask{}, map[string]int{}
+	found, sizes := map[string]segment.StoredTask{}, map[string]int{}
 	for _, pending := range described.GetPendingActivities() {
 		id, details := pending.GetActivityId(), pending.GetHeartbeatDetails()
 		if !slices.Contains(req.ActivityIDs, id) {
 			continue
 		}
-		task := graphadapter.StoredTask{Begun: begun(pending)}
+		task := segment.StoredTask{Begun: begun(pending)}
 		if details != nil {
 			if err := n.converter.FromPayloads(details, &task.Progress); err != nil {
-				return graphadapter.StoredTasks{}, fmt.Errorf("what task %q of thread %s stored cannot be read (is its codec "+
+				return segment.StoredTasks{}, fmt.Errorf("what task %q of thread %s stored cannot be read (is its codec "+
 					"configured?): %w", id, req.Thread, err)
 			}
 		}
@@ -45,7 +45,7 @@ func (n *Nodes) StoredTasks(ctx context.Context, req graphadapter.StoredTasksReq
 
 // Stored reads what a segment's heartbeats have stored. The server forgets it when it is asked to cancel an activity that
 // no worker has at that moment, so a run asks before.
-func (n *Nodes) Stored(ctx context.Context, req graphadapter.StoredRequest) (out graphadapter.StoredProgress, err error) {
+func (n *Nodes) Stored(ctx context.Context, req segment.StoredRequest) (out segment.StoredProgress, err error) {
 	described, err := n.client.DescribeWorkflowExecution(ctx, req.Thread, req.Run)
 	if err != nil {
 		return out, err
@@ -58,7 +58,7 @@ func (n *Nodes) Stored(ctx context.Context, req graphadapter.StoredRequest) (out
 			continue
 		}
 		if err := n.converter.FromPayloads(pending.GetHeartbeatDetails(), &out.Progress, &out.Record); err != nil {
-			return graphadapter.StoredProgress{}, fmt.Errorf("what segment %q of thread %s stored cannot be read (is its "+
+			return segment.StoredProgress{}, fmt.Errorf("what segment %q of thread %s stored cannot be read (is its "+
 				"codec configured?): %w", req.ActivityID, req.Thread, err)
 		}
 		out.Known = true

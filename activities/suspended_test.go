@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -49,11 +50,11 @@ func (r *rig) reset(e *commonpb.WorkflowExecution, id string) error {
 }
 
 // suspends runs a node that is stopped as often as there are causes, and returns how its executions began.
-func (r *rig) suspends(stop func(client.WorkflowRun), causes ...error) []graphadapter.Info {
+func (r *rig) suspends(stop func(client.WorkflowRun), causes ...error) []taskrun.Info {
 	r.t.Helper()
-	infos, calls := &seen[graphadapter.Info]{}, &seen[string]{}
+	infos, calls := &seen[taskrun.Info]{}, &seen[string]{}
 	started, told := make(chan struct{}), make(chan error, len(causes))
-	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		n := infos.add(task.Info())
 		if err := memo(ctx, task, "paid", calls); err != nil {
 			return pregel.Command{}, err

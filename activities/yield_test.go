@@ -16,11 +16,12 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
 // large makes a memoised call with a result of that many bytes.
-func large(ctx context.Context, task *graphadapter.TaskRun, name string, size int, calls *seen[string]) error {
+func large(ctx context.Context, task *taskrun.TaskRun, name string, size int, calls *seen[string]) error {
 	v, err := task.Memo(ctx, name, "", func(context.Context) (pregel.Value, error) {
 		calls.add(name)
 		return pregel.Value(`"` + strings.Repeat("x", size) + `"`), nil
@@ -39,7 +40,7 @@ func TestALedgerLargerThanItsHeartbeats(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			r, calls := newRig(t), &seen[string]{}
-			l, _ := r.work(r.pinned(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+			l, _ := r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 				for i, size := range []int{50 << 10, 50 << 10, 50 << 10, 200 << 10, 10} {
 					if err := large(ctx, task, fmt.Sprint("call-", i), size, calls); err != nil {
 						return pregel.Command{}, err
@@ -70,7 +71,7 @@ func TestALedgerLargerThanItsHeartbeats(t *testing.T) {
 func TestWhatAFailedAttemptDidOutlastsACancelledWait(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
-	r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if err := memo(ctx, task, "paid", calls); err != nil {
 			return pregel.Command{}, err
 		}
@@ -116,7 +117,7 @@ func TestAWorkerThatStopsHandsOverWhatWasDone(t *testing.T) {
 	r, calls, attempts := newRig(t), &seen[string]{}, &seen[int]{}
 	begun := make(chan struct{}, 2)
 	node := func(stays bool) *graphadapter.Graph {
-		return one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+		return one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			attempts.add(task.Info().Attempt)
 			if err := memo(ctx, task, "paid", calls); err != nil {
 				return pregel.Command{}, err
@@ -148,7 +149,7 @@ func TestALostWorkersLedgerIsReadWhenTheRunIsCancelled(t *testing.T) {
 	r, calls := newRig(t), &seen[string]{}
 	begun, release := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	l, _ := r.work(one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	l, _ := r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if err := memo(ctx, task, "paid", calls); err != nil {
 			return pregel.Command{}, err
 		}
@@ -172,7 +173,7 @@ func TestALostWorkersLedgerIsReadWhenTheRunIsCancelled(t *testing.T) {
 func TestATaskKeepsItsThreadsKeys(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
-	g := one(func(ctx context.Context, task *graphadapter.TaskRun) (pregel.Command, error) {
+	g := one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		receipt, err := task.Effect(ctx, "pay", pregel.Value(`{"order":"o-7"}`), graphadapter.CallOptions{Key: "o-7", ThreadWide: true})
 		return logs(strings.Trim(string(receipt), `"`)), err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
 )
 
 // AnswerError says that an answer does not fit its question.
@@ -36,7 +37,7 @@ func CheckAnswer(question pregel.Question, answer pregel.Value) error {
 		return &AnswerError{Question: question.ID, Want: string(question.Schema), Err: err}
 	}
 	var decoded any
-	if err := json.Unmarshal(orNull(answer), &decoded); err != nil {
+	if err := json.Unmarshal(jsontext.OrNull(answer), &decoded); err != nil {
 		return fail(fmt.Errorf("not JSON: %w", err))
 	}
 	if len(question.Schema) == 0 {

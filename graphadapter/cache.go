@@ -61,18 +61,18 @@ func (e *CacheError) Unwrap() error { return e.Err }
 // nodes, of all its nodes and subgraphs. A run under way may store results again at once. The error is a [*CacheError].
 func (g *Graph) ClearCache(ctx context.Context, nodes ...string) error {
 	if len(nodes) == 0 {
-		return g.clear(ctx, g.cache(), g.Spec.Name)
+		return g.clear(ctx, g.ResultCache(), g.Spec.Name)
 	}
 	for _, name := range nodes {
-		spec, ok := g.nodeSpec(name)
+		spec, ok := g.NodeSpec(name)
 		if !ok {
 			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: fmt.Errorf("the graph has no such node")}
 		}
-		if err := g.cache().Clear(ctx, g.Spec.Name, name); err != nil {
+		if err := g.ResultCache().Clear(ctx, g.Spec.Name, name); err != nil {
 			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: err}
 		}
 		if sub, ok := g.Subgraphs[spec.Subgraph]; ok {
-			if err := sub.clear(ctx, g.cache(), strings.Join([]string{g.Spec.Name, spec.Subgraph}, "/")); err != nil {
+			if err := sub.clear(ctx, g.ResultCache(), strings.Join([]string{g.Spec.Name, spec.Subgraph}, "/")); err != nil {
 				return err
 			}
 		}
@@ -93,9 +93,9 @@ func (g *Graph) clear(ctx context.Context, cache Cache, path string) error {
 	return nil
 }
 
-// cache is where the graph, as a root, keeps its nodes' results: in its own cache, else in one of this process that all
+// ResultCache is where the graph, as a root, keeps its nodes' results: in its own cache, else in one of this process that all
 // its runs share.
-func (g *Graph) cache() Cache {
+func (g *Graph) ResultCache() Cache {
 	if g.Cache != nil {
 		return g.Cache
 	}

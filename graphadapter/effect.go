@@ -76,7 +76,7 @@ type CallOptions struct {
 var ErrNotRegistered = errors.New("the effect is not registered on the graph: add it with AddEffect, so that it can " +
 	"be looked up after a crash")
 
-func (e Effect) guarantee() ledger.Guarantee {
+func (e Effect) Guarantee() ledger.Guarantee {
 	return ledger.Guarantee{Target: e.Target, AfterLoss: e.AfterLoss}
 }
 
@@ -98,23 +98,23 @@ func (e *EffectError) Unwrap() error { return e.Err }
 
 // masked hides the parameters that nobody is shown when the call asks for an approval. It hides all of them when Approval
 // does not say which: the parameters do not fit any more, or it panics.
-func (e *Effect) masked(params pregel.Value) pregel.Value {
+func (e *Effect) Masked(params pregel.Value) pregel.Value {
 	if e.Approval == nil || params == nil {
 		return params
 	}
 	action, err := e.wouldAsk(params)
 	if err != nil {
-		return hiddenParams
+		return HiddenParams
 	}
 	return approval.Masked(params, action.Secrets)
 }
 
 // wouldAsk returns the action that Approval makes of parameters.
 func (e *Effect) wouldAsk(params pregel.Value) (action approval.Action, err error) {
-	defer catch(&err)
+	defer Catch(&err)
 	action, _, err = e.Approval(params)
 	return action, err
 }
 
 // hiddenParams are parameters of which nobody knows what is to be hidden.
-var hiddenParams = pregel.Value(`"` + approval.Hidden + `"`)
+var HiddenParams = pregel.Value(`"` + approval.Hidden + `"`)

@@ -18,7 +18,7 @@ const maxMessage = 4 << 10
 // wrapper, else "NodeFailure". A context error that the node itself returned is "NodeCancelled" or "DeadlineExceeded".
 // The message is bounded to 4 KiB of valid UTF-8.
 func FailureOf(graph, node string, err error) *pregel.NodeError {
-	return &pregel.NodeError{Type: errorType(err), Message: bounded(fmt.Sprint(err)), Graph: graph, Node: node,
+	return &pregel.NodeError{Type: errorType(err), Message: Bounded(fmt.Sprint(err)), Graph: graph, Node: node,
 		Final: IsPermanent(err)}
 }
 
@@ -66,4 +66,4 @@ func wrapper(t reflect.Type) bool {
 }
 
 // bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
-func bounded(text string) string { return clip.Text(text, maxMessage) }
+func Bounded(text string) string { return clip.Text(text, maxMessage) }

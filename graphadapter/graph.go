@@ -99,7 +99,7 @@ type Graph struct {
 	programErr error
 }
 
-func (g *Graph) nameOf(task *pregel.Task) string {
+func (g *Graph) NameOf(task *pregel.Task) string {
 	if sub, ok := g.Subgraph(task.Graph); ok {
 		return sub.Spec.Name
 	}

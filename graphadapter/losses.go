@@ -51,7 +51,7 @@ func (l Losses) OnTrial(attempt int32) bool { return l.lost(attempt) >= freeLoss
 
 // TrialTime is how long it then has to run until it is clear that it does not kill its worker: twice as long as any that
 // was lost.
-func (l Losses) TrialTime() time.Duration { return max(leastTrial, 2*milliseconds(l.Longest)) }
+func (l Losses) TrialTime() time.Duration { return max(leastTrial, 2*Milliseconds(l.Longest)) }
 
 // Tried returns l with this execution on trial.
 func (l Losses) Tried() Losses {
@@ -77,6 +77,6 @@ func (l Losses) Ran(d time.Duration) Losses {
 }
 
 // milliseconds is a stored number of them; one that is too large stands for the longest time.
-func milliseconds(n int64) time.Duration {
+func Milliseconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -54,8 +54,8 @@ type RunOptions struct {
 	Drain <-chan string
 	// Gate keeps the run from starting tasks while it is shut; nil is an open one. Graphs called from a node's code have none:
 	// they are part of a task under way.
-	Gate *Gate
-	hold func(ctx context.Context, opened <-chan struct{}) error // waits at the shut gate
+	Gate *Barrier
+	Hold func(ctx context.Context, opened <-chan struct{}) error // waits at the shut gate
 	// Observer is told what happens; nil is cheapest.
 	Observer pregel.Observer
 	// Emitted is told what nodes emit, as they do: one task at a time, but tasks in parallel. Observer is told again when
@@ -81,7 +81,7 @@ type StateUpdate = pregel.Update
 // DefaultRecursionLimit bounds the supersteps of a run that names no limit: LangGraph's default.
 const DefaultRecursionLimit = 10_007
 
-func (o RunOptions) engine() pregel.Options {
+func (o RunOptions) Engine() pregel.Options {
 	if o.RecursionLimit == 0 {
 		o.RecursionLimit = DefaultRecursionLimit
 	}

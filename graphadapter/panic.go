@@ -38,13 +38,13 @@ func (e *PanicError) Unwrap() error { return e.Cause }
 func (e *PanicError) ErrorType() string { return "Panic" }
 
 // catch turns a panic of the function that defers it into a *PanicError.
-func catch(err *error) {
+func Catch(err *error) {
 	if r := recover(); r != nil {
-		*err = newPanicError(r)
+		*err = NewPanicError(r)
 	}
 }
 
-func newPanicError(value any) *PanicError {
+func NewPanicError(value any) *PanicError {
 	cause, _ := value.(error)
 	return &PanicError{Message: fmt.Sprint(value), Where: wherePanicked(), Stack: debug.Stack(), Cause: cause}
 }

@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -11,5 +12,5 @@ func ParamsHash(v pregel.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return hashOf("params", string(canonical)), nil
+	return ledger.Hash("params", string(canonical)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
 )
 
 func TestParamsHash(t *testing.T) {
@@ -62,7 +63,7 @@ func FuzzParamsHash(f *testing.F) {
 		if err != nil {
 			return
 		}
-		stored, err := compact(pregel.Value(text))
+		stored, err := jsontext.Compact(pregel.Value(text))
 		if err != nil {
 			t.Fatalf("%q has a hash and is not JSON: %v", text, err)
 		}

@@ -57,7 +57,7 @@ func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
 	filled.References = nil
 	filled.Task.State = maps.Clone(r.Task.State) // it may be shared
 	for _, ref := range r.References {
-		if err := fill(ref, value, filled.put); err != nil {
+		if err := Fill(ref, value, filled.put); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -69,7 +69,7 @@ func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
 }
 
 // fill puts in one part, if its value is the one that was sent.
-func fill(ref Reference, value func(Reference) (pregel.Value, error), put func(Reference, pregel.Value) error) error {
+func Fill(ref Reference, value func(Reference) (pregel.Value, error), put func(Reference, pregel.Value) error) error {
 	v, err := value(ref)
 	switch {
 	case err != nil:
@@ -97,12 +97,12 @@ func (r *NodeRequest) put(ref Reference, v pregel.Value) error {
 	case PartContext:
 		r.Context = v
 	default:
-		return unknownPart(ref)
+		return UnknownPart(ref)
 	}
 	return nil
 }
 
-func unknownPart(ref Reference) error {
+func UnknownPart(ref Reference) error {
 	return fmt.Errorf("a request has a part %q, which this version does not know: upgrade the worker", ref.Part)
 }
 

@@ -68,7 +68,7 @@ func (p *RetryPolicy) matches(err error) (matches, ok bool) {
 	}
 	var broken error
 	func() {
-		defer catch(&broken)
+		defer Catch(&broken)
 		matches = p.RetryOn(err)
 	}()
 	if broken != nil {

@@ -32,7 +32,7 @@ func (e *UnservedError) Error() string {
 }
 
 // serve finds the functions of a task: its graph, its node and all its branches, before anything runs.
-func (g *Graph) serve(task *pregel.Task) (*Graph, Node, error) {
+func (g *Graph) Serve(task *pregel.Task) (*Graph, Node, error) {
 	graph, node, err := g.declared(task)
 	switch {
 	case err != nil:
@@ -82,7 +82,7 @@ func (g *Graph) RetryPolicies(task *pregel.Task) ([]RetryPolicy, error) {
 }
 
 // nodeSpec returns the declaration of a node.
-func (g *Graph) nodeSpec(name string) (*pregel.NodeSpec, bool) {
+func (g *Graph) NodeSpec(name string) (*pregel.NodeSpec, bool) {
 	for i := range g.Spec.Nodes {
 		if g.Spec.Nodes[i].Name == name {
 			return &g.Spec.Nodes[i], true

@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ErrCrashed is what everything returns in an attempt that [CrashAfterSend] cut off.
@@ -82,7 +83,7 @@ func (k *kit) attempt(number int, suspect bool) (context.Context, error) {
 	k.t.Cleanup(func() { a.end() })
 	go func() {
 		defer close(a.ended)
-		_, a.err = graphadapter.RunAttempt(ctx, k.graph, a.task(), graphadapter.Env{
+		_, a.err = taskrun.RunAttempt(ctx, k.graph, a.task(), taskrun.Env{
 			Thread: a.info.Thread, Attempt: number, Suspect: suspect, Journal: journal{k.journal, a},
 			Emit: a.emit, Asked: a.ask, Context: k.settings.context, Alone: true,
 			Requester: a.info.Requester, Use: allowed,

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"slices"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 )
 
 // tasks runs the loop as the workflow does in sync mode: each task by itself.
@@ -18,7 +18,7 @@ func (tr *trial) tasks() error {
 		if err != nil {
 			return err
 		}
-		b.start(ready, graphadapter.Suspicion{})
+		b.start(ready, segment.Suspicion{})
 		if b.running == 0 {
 			return nil
 		}
@@ -29,7 +29,7 @@ func (tr *trial) tasks() error {
 }
 
 // batch runs tasks each by itself, until all of them have ended.
-func (tr *trial) batch(tasks []*pregel.Task, suspect graphadapter.Suspicion) error {
+func (tr *trial) batch(tasks []*pregel.Task, suspect segment.Suspicion) error {
 	b := tr.newBatch()
 	b.start(tasks, suspect)
 	for b.running > 0 {
@@ -55,7 +55,7 @@ type delivery struct {
 
 func (tr *trial) newBatch() *batch { return &batch{of: tr, done: make(chan delivery)} }
 
-func (b *batch) start(tasks []*pregel.Task, suspect graphadapter.Suspicion) {
+func (b *batch) start(tasks []*pregel.Task, suspect segment.Suspicion) {
 	for _, t := range tasks {
 		b.running++
 		go func() {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // process is a worker that runs tasks until it crashes. What its goroutines do then has no effect: each of them ends at
@@ -102,7 +102,7 @@ type execution struct {
 	mu      sync.Mutex
 	times   map[string]int
 	wrote   map[string]string // effects that replied, by their keys
-	journal graphadapter.Journal
+	journal taskrun.Journal
 }
 
 func (w *process) execution(task string) *execution {
@@ -157,13 +157,13 @@ func (x *execution) point(what string) string {
 
 // recorded is a task's journal as one execution reaches it, with points before and after each record is durable.
 type recorded struct {
-	graphadapter.Journal
+	taskrun.Journal
 	x *execution
 	// before are the keys of the calls that were durable when the execution began.
 	before map[string]bool
 }
 
-func (x *execution) record(j graphadapter.Journal) recorded {
+func (x *execution) record(j taskrun.Journal) recorded {
 	x.journal = j
 	r := recorded{Journal: j, x: x, before: map[string]bool{}}
 	for _, e := range j.Entries() {

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // outside is where the effects of one run write: the target of each, which keeps what it guarantees and no more. A
@@ -54,8 +55,8 @@ func newOutside(s *settings, own bool) *outside {
 }
 
 // serve makes the outside what an execution's effects reach.
-func (o *outside) serve(x *execution) *graphadapter.Outside {
-	return &graphadapter.Outside{Wait: o.wait, Effect: func(e graphadapter.Effect) graphadapter.Effect { return o.watched(x, e) }}
+func (o *outside) serve(x *execution) *taskrun.Outside {
+	return &taskrun.Outside{Wait: o.wait, Effect: func(e graphadapter.Effect) graphadapter.Effect { return o.watched(x, e) }}
 }
 
 // watched is an effect with points around its calls.
@@ -198,7 +199,7 @@ func (o *outside) wait(ctx context.Context, d time.Duration) error {
 
 // person answers what an effect asks a person: one that waits for calls on their way, and then looks at the books.
 func (o *outside) person(q pregel.Question) (pregel.Value, error) {
-	var asked graphadapter.Reconcile
+	var asked taskrun.Reconcile
 	if json.Unmarshal(q.Value, &asked) != nil || asked.Kind != "reconcile" {
 		return nil, nil
 	}

@@ -8,6 +8,8 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // segments runs the loop as the workflow does where supersteps are fused. Tasks that are for no segment run by themselves.
@@ -23,7 +25,7 @@ func (tr *trial) segments() error {
 			if err := tr.batch(ready, suspect); err != nil {
 				return err
 			}
-			apart, suspect = false, graphadapter.Suspicion{}
+			apart, suspect = false, segment.Suspicion{}
 			continue
 		}
 		tr.loop.PutBack(ready...)
@@ -36,10 +38,10 @@ func (tr *trial) segments() error {
 		if err != nil {
 			return err
 		}
-		if ready, err = graphadapter.Redeliver(tr.loop, ready, result.Deliveries, nil); err != nil {
+		if ready, err = segment.Redeliver(tr.loop, ready, result.Deliveries, nil); err != nil {
 			return err
 		}
-		if ready, err = graphadapter.Yield(tr.loop, ready, result.Left); err != nil {
+		if ready, err = segment.Yield(tr.loop, ready, result.Left); err != nil {
 			return err
 		}
 		tr.loop.PutBack(ready...)
@@ -61,18 +63,18 @@ func (tr *trial) pinned(ready []*pregel.Task) bool {
 type stored struct {
 	record     []byte
 	deliveries int // that the record has
-	progress   graphadapter.SegmentProgress
+	progress   segment.Progress
 }
 
 // segment runs a segment as its activity does: execution after execution, until one comes to an end.
-func (tr *trial) segment(suspended pregel.Value, suspect graphadapter.Suspicion) (graphadapter.SegmentResult, error) {
-	req := graphadapter.SegmentRequest{Graph: tr.graph.Spec.Name, Thread: matrixThread, Loop: suspended, Suspect: suspect,
+func (tr *trial) segment(suspended pregel.Value, suspect segment.Suspicion) (segment.Result, error) {
+	req := segment.Request{Graph: tr.graph.Spec.Name, Thread: matrixThread, Loop: suspended, Suspect: suspect,
 		Context: tr.m.settings.context, Durability: tr.mode.durability(), LedgerBytes: 128 << 10}
 	name := fmt.Sprintf("segment.%d", tr.loop.Step())
 	kept, next := &stored{}, &stored{}
 	for number := 1; ; number++ {
 		w := tr.live()
-		result, err := executed(w, func() (graphadapter.SegmentResult, error) {
+		result, err := executed(w, func() (segment.Result, error) {
 			w.at(name + ".start")
 			x := &segmentExecution{process: w, name: name, kept: kept, next: next}
 			result, err := x.run(req, number > 1)
@@ -93,14 +95,14 @@ func (tr *trial) segment(suspended pregel.Value, suspect graphadapter.Suspicion)
 type segmentExecution struct {
 	*process
 	name       string
-	running    *graphadapter.Segment
+	running    *segment.Segment
 	kept, next *stored
 	done       map[string]bool // tasks that have ended as far as the record tells
 }
 
-func (x *segmentExecution) run(req graphadapter.SegmentRequest, repeated bool) (graphadapter.SegmentResult, error) {
-	var none graphadapter.SegmentResult
-	known, err := graphadapter.DecodeRecord(x.kept.record)
+func (x *segmentExecution) run(req segment.Request, repeated bool) (segment.Result, error) {
+	var none segment.Result
+	known, err := segment.DecodeRecord(x.kept.record)
 	if err != nil {
 		return none, err
 	}
@@ -108,18 +110,18 @@ func (x *segmentExecution) run(req graphadapter.SegmentRequest, repeated bool) (
 	if err != nil {
 		return none, err
 	}
-	if x.running, err = graphadapter.OpenSegment(x.of.graph, &req, repeated, known, progress); err != nil {
+	if x.running, err = segment.OpenSegment(x.of.graph, &req, repeated, known, progress); err != nil {
 		return none, err
 	}
 	x.done = map[string]bool{}
 	for _, d := range known { // which has its tasks now
 		x.done[d.Key] = !d.Outcome.Yielded
 	}
-	return x.running.Run(x.ctx, graphadapter.SegmentHost{Keep: x.keep, Prepare: x.prepare, MaxTime: time.Hour})
+	return x.running.Run(x.ctx, segment.Host{Keep: x.keep, Prepare: x.prepare, MaxTime: time.Hour})
 }
 
 // prepare makes the points of a task's execution.
-func (x *segmentExecution) prepare(t *pregel.Task, env *graphadapter.Env) {
+func (x *segmentExecution) prepare(t *pregel.Task, env *taskrun.Env) {
 	task := x.execution(t.Key())
 	if x.done[t.Key()] {
 		x.of.wrong("the task %s ran again although its end was stored", task.task)
@@ -135,7 +137,7 @@ const heartbeatPoint = ".heartbeat."
 
 // keep stores a heartbeat; in async mode the one before, because the newest is still on its way.
 func (x *segmentExecution) keep(ctx context.Context) error {
-	_, inNode := graphadapter.TaskFrom(ctx)
+	_, inNode := taskrun.TaskFrom(ctx)
 	point := ""
 	if !inNode { // between supersteps: in a node the record has points of its own
 		_, recorded := x.running.Record()

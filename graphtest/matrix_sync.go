@@ -9,6 +9,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // activity runs one task as its activity does: execution after execution, until one comes to an end.
@@ -51,7 +52,7 @@ func (tr *trial) execute(w *process, t *pregel.Task, suspect bool, kept *graphad
 		_, again := graphadapter.RetryAfter(policies, t.Attempt, t.Retry)
 		return pregel.Outcome{Again: again}, err
 	}
-	stored, err := graphadapter.NewTaskJournal(&task)
+	stored, err := taskrun.NewTaskJournal(&task)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
@@ -61,7 +62,7 @@ func (tr *trial) execute(w *process, t *pregel.Task, suspect bool, kept *graphad
 	}
 	stored.Add(beaten...)
 	journal := x.record(&heartbeats{MemoryJournal: stored, by: w, kept: kept, yields: tr.yield})
-	outcome, err := graphadapter.RunAttempt(w.ctx, tr.graph, &task, graphadapter.Env{
+	outcome, err := taskrun.RunAttempt(w.ctx, tr.graph, &task, taskrun.Env{
 		Thread: matrixThread, Context: tr.m.settings.context, Attempt: kept.Failures + 1, Suspect: suspect,
 		Journal: journal, Outside: tr.outside.serve(x), Use: allowed,
 	})

@@ -11,6 +11,8 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // matrixThread is the thread of every run of a matrix: keys and ids of questions are made of it.
@@ -27,8 +29,8 @@ type trial struct {
 	outside *outside
 	crashes crashes
 	loop    *pregel.Loop
-	verify  func() error           // the test's own check of its outside
-	suspect graphadapter.Suspicion // of a segment that was lost, for those after it
+	verify  func() error      // the test's own check of its outside
+	suspect segment.Suspicion // of a segment that was lost, for those after it
 
 	mu       sync.Mutex
 	worker   *process
@@ -165,7 +167,7 @@ func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) 
 	own := true // the questions are the graph's own: a segment that was lost has come no further either
 	defer func() {
 		if own {
-			tr.suspect = graphadapter.Suspicion{}
+			tr.suspect = segment.Suspicion{}
 		}
 	}()
 	for _, q := range tr.program.OpenQuestions(tr.loop.Thread()) {
@@ -173,7 +175,7 @@ func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) 
 		if err != nil {
 			return nil, err
 		}
-		own = own && !graphadapter.IsDoubt(q.Question)
+		own = own && !taskrun.IsDoubt(q.Question)
 		if v == nil {
 			if v, err = tr.given(q, len(asked)); err != nil {
 				return nil, err

@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/temporal"
 	"strings"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
@@ -67,7 +69,7 @@ const (
 // approved is a node that asks for the approval of an action, anew for other parameters, and logs how it was decided.
 func approved(action approval.Action) graphadapter.Node {
 	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		now := action
 		for round := range 5 {
 			hash, err := approval.HashParams(now.Params)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
-
 	"superstep.dev/graphadapter"
 )
 

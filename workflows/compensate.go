@@ -9,9 +9,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
@@ -32,8 +34,8 @@ const problemUnstored = "a worker was lost with what it had not stored yet, or t
 
 // parked is an effect that a person has to decide about.
 type parked struct {
-	of       graphadapter.Compensation
-	undone   graphadapter.Undone
+	of       taskrun.Compensation
+	undone   taskrun.Undone
 	question pregel.OpenQuestion
 	rulings  int
 }
@@ -47,7 +49,7 @@ func (r *run) compensate(ctx workflow.Context) {
 	r.cancel.undoing = true
 	r.rests(ctx, protocol.StatusRunning)
 	for seen, more := 0, true; more; {
-		var page graphadapter.StandingReply
+		var page taskrun.StandingReply
 		page, more = r.standingEffects(ctx, seen)
 		for _, c := range page.Effects {
 			seen++
@@ -71,15 +73,15 @@ func (r *run) rests(ctx workflow.Context, status string) {
 }
 
 // standingEffects finds the next effects to undo, behind those seen.
-func (r *run) standingEffects(ctx workflow.Context, seen int) (page graphadapter.StandingReply, more bool) {
+func (r *run) standingEffects(ctx workflow.Context, seen int) (page taskrun.StandingReply, more bool) {
 	asked := r.cancel.asked
 	if full := r.historyFull(ctx); full != nil {
 		asked.Problem = full.Error()
 		return page, false
 	}
 	info := workflow.GetInfo(ctx)
-	err := r.apart(ctx, graphadapter.StandingActivity, "", fmt.Sprintf("effects behind %d", seen), &page,
-		graphadapter.StandingRequest{Graph: r.in.Graph, Thread: info.WorkflowExecution.ID, Skip: seen})
+	err := r.apart(ctx, taskrun.StandingActivity, "", fmt.Sprintf("effects behind %d", seen), &page,
+		taskrun.StandingRequest{Graph: r.in.Graph, Thread: info.WorkflowExecution.ID, Skip: seen})
 	if err != nil {
 		asked.Problem = "what the thread did outside could not be read: " + err.Error()
 		return page, false
@@ -92,11 +94,11 @@ func (r *run) standingEffects(ctx workflow.Context, seen int) (page graphadapter
 // there. Which that is, and how the thread stood then, an activity reads from the thread's runs. Until it has, the run
 // does not end, also when somebody wants it to: the thread would go on behind a write that is not there.
 func (r *run) goBack(ctx workflow.Context) {
-	var reply graphadapter.RewindReply
+	var reply past.RewindReply
 	asked := r.cancel.asked
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, apartOptions("", "where the thread goes on")),
-		graphadapter.RewindActivity, graphadapter.RewindRequest{Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
-	var to graphadapter.Rewound
+		taskrun.RewindActivity, past.RewindRequest{Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
+	var to past.Rewound
 	if err == nil {
 		to, err = reply.Read(r.program)
 	}
@@ -105,9 +107,9 @@ func (r *run) goBack(ctx workflow.Context) {
 		return
 	}
 	if asked.Renewed = to.Undone; to.Undone && !r.segments.suspect.Lost {
-		r.segments.suspect = graphadapter.Suspicion{} // what may have run had other keys
+		r.segments.suspect = segment.Suspicion{} // what may have run had other keys
 	}
-	made := graphadapter.GoBack(r.program, r.thread, to)
+	made := past.GoBack(r.program, r.thread, to)
 	if made == nil {
 		return
 	}
@@ -152,8 +154,8 @@ func (r *run) undo(ctx workflow.Context, p *parked) {
 	}
 	info := workflow.GetInfo(ctx)
 	queue := r.program.TaskQueue(&pregel.Task{Graph: p.of.Graph, Node: p.of.Node})
-	p.undone = graphadapter.Undone{}
-	err := r.apart(ctx, graphadapter.CompensateActivity, queue, "undo "+p.of.Effect.Name, &p.undone, graphadapter.CompensateRequest{
+	p.undone = taskrun.Undone{}
+	err := r.apart(ctx, taskrun.CompensateActivity, queue, "undo "+p.of.Effect.Name, &p.undone, taskrun.CompensateRequest{
 		Graph: r.in.Graph, Thread: info.WorkflowExecution.ID, Context: r.in.Context, OriginalRunID: info.OriginalRunID,
 		Compensation: p.of, Suspect: r.cancel.suspect,
 	})
@@ -163,9 +165,9 @@ func (r *run) undo(ctx workflow.Context, p *parked) {
 		return
 	}
 	switch p.undone.State {
-	case graphadapter.UndoDone:
+	case taskrun.UndoDone:
 		r.done(ctx, p, ledger.StateCompensated, p.undone.Evidence)
-	case graphadapter.UndoAbsent:
+	case taskrun.UndoAbsent:
 		r.done(ctx, p, ledger.StateFailed, p.undone.Evidence)
 	default:
 		r.park(ctx, p)
@@ -179,7 +181,7 @@ func (r *run) park(ctx workflow.Context, p *parked) {
 		return
 	}
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+p.undone.Reason)
-	p.question = graphadapter.UndoQuestion(workflow.GetInfo(ctx).WorkflowExecution.ID, p.of, p.undone, p.rulings)
+	p.question = taskrun.UndoQuestion(workflow.GetInfo(ctx).WorkflowExecution.ID, p.of, p.undone, p.rulings)
 	r.cancel.parked = append(r.cancel.parked, p)
 	r.audit(ctx, trail.Unclear(p.of, p.question.ID, p.undone.Reason))
 }
@@ -187,7 +189,7 @@ func (r *run) park(ctx workflow.Context, p *parked) {
 // done notes that an effect is not there any more.
 func (r *run) done(ctx workflow.Context, p *parked, state ledger.State, evidence string) {
 	r.cancel.asked.Undone++
-	if err := graphadapter.KeepUndone(r.thread, p.of, state, evidence); err != nil {
+	if err := taskrun.KeepUndone(r.thread, p.of, state, evidence); err != nil {
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect was undone", "key", p.of.Effect.Key, "error", err)
 	}
 	r.tell(ctx, p, state, evidence)
@@ -202,7 +204,7 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+reason)
 	r.audit(ctx, trail.Left(p.of, reason))
 	asked := r.cancel.asked
-	if err := graphadapter.KeepUndone(r.thread, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
+	if err := taskrun.KeepUndone(r.thread, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect stands", "key", p.of.Effect.Key, "error", err)
 	}
 	if len(asked.Left) >= maxLeft {
@@ -215,7 +217,7 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 // tell passes on what became of the compensation of an effect.
 func (r *run) tell(ctx workflow.Context, p *parked, state ledger.State, evidence string) {
 	if r.sink != nil {
-		r.sink.Happened(position(ctx), graphadapter.UndoEvent(p.of, state, evidence, p.undone.Calls))
+		r.sink.Happened(position(ctx), taskrun.UndoEvent(p.of, state, evidence, p.undone.Calls))
 	}
 }
 
@@ -250,10 +252,10 @@ func (r *run) ruled(ctx workflow.Context, a pregel.Answer) {
 	p := r.cancel.parked[at]
 	r.cancel.parked = slices.Delete(r.cancel.parked, at, at+1)
 	by := cmp.Or(a.By, "a person")
-	switch p.rulings++; graphadapter.ReadUndoRuling(a.Value) {
-	case graphadapter.UndoRuledDone:
+	switch p.rulings++; taskrun.ReadUndoRuling(a.Value) {
+	case taskrun.UndoRuledDone:
 		r.done(ctx, p, ledger.StateCompensated, "undone, says "+by)
-	case graphadapter.UndoRuledRepeat:
+	case taskrun.UndoRuledRepeat:
 		r.rests(ctx, protocol.StatusRunning)
 		r.undo(ctx, p)
 	default:

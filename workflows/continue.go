@@ -5,8 +5,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -107,7 +107,7 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
 	in.Behind = r.behind(ctx)
-	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, graphadapter.Suspicion{}, nil
+	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, nil
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(protocol.CarriedLines), r.lines.run
 	in.Carried = &protocol.Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,

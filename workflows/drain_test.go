@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -71,7 +72,7 @@ func TestDrainByANode(t *testing.T) {
 	var times atomic.Int32
 	drains := func(name string) graphadapter.Node {
 		return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-			task, _ := graphadapter.TaskFrom(ctx)
+			task, _ := taskrun.TaskFrom(ctx)
 			task.Drain(name + " says so")
 			times.Add(1)
 			return writes("log", []string{name}), nil
@@ -81,7 +82,7 @@ func TestDrainByANode(t *testing.T) {
 	g.Nodes["b"], g.Nodes["c"] = drains("b"), drains("c")
 	r.work(g)
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(g, thread)
+	memory := taskrun.NewMemory().Thread(g, thread)
 	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
 	if s := r.stopped(thread); s.Drained != "b says so" || strings.Join(s.Snapshot.Next, " ") != "c" {
 		t.Errorf("drained, it is %+v", s)
@@ -105,7 +106,7 @@ func TestDrainInASubgraph(t *testing.T) {
 	var times atomic.Int32
 	g := nestedGraph()
 	g.Subgraphs["inner"].Nodes["first"] = graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		task.Drain("inside")
 		times.Add(1)
 		return writes("log", []string{"first"}), nil

@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -21,7 +22,7 @@ const aString = `{"type":"string"}`
 // waits waits for events one after the other and logs their values, "late" for one that did not come in time.
 func waitsFor(timeout time.Duration, events ...string) graphadapter.Node {
 	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		var log []string
 		for _, name := range events {
 			q, err := graphadapter.EventQuestion(name, timeout)

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -199,7 +200,7 @@ func TestAnEventComesWhileItsNodeRuns(t *testing.T) {
 	r := newRig(t)
 	again, release := make(chan struct{}, 10), make(chan struct{})
 	both := graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		var log []string
 		var missing error
 		for _, name := range []string{"one", "two"} {

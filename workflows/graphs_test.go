@@ -11,6 +11,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // The graphs of these tests. Their nodes are functions of what they are given, so that a run on a server comes to the
@@ -38,7 +39,7 @@ func says(name string) graphadapter.Node {
 // asking is a node that asks its questions one after the other and writes the answers to the log.
 func asking(name string, questions ...string) graphadapter.Node {
 	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		log := []string{name}
 		for _, q := range questions {
 			answer, err := task.Ask(ctx, pregel.Value(fmt.Sprintf("%q", q)), pregel.Value(`{"type":"string"}`), "")
@@ -56,7 +57,7 @@ func flaky(name string, failures int, policies ...graphadapter.RetryPolicy) grap
 	var mu sync.Mutex
 	failed := map[string]int{}
 	return graphadapter.Node{Retry: policies, Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		thread := task.Info().Thread
 		mu.Lock()
 		defer mu.Unlock()
@@ -202,7 +203,7 @@ func reducingGraph(prefers func(a, b pregel.Value) bool) *graphadapter.Graph {
 // handledGraph has two nodes that fail for good side by side; the handler of both asks what to do.
 func handledGraph() *graphadapter.Graph {
 	helper := graphadapter.Node{Handle: func(ctx context.Context, _ graphadapter.Input, failure *pregel.NodeError) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		if failure.Node == "bad" {
 			return writes("log", []string{"helped " + failure.Message}), nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -25,7 +26,7 @@ func failsOnce() (g *graphadapter.Graph, broken *atomic.Bool, suspect *atomic.Bo
 	broken, suspect = &atomic.Bool{}, &atomic.Bool{}
 	broken.Store(true)
 	g = waitingGraph(waitsFor(0, "paid"), graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		suspect.Store(task.Info().Suspect)
 		if broken.Load() {
 			return pregel.Command{}, errors.New("broken")

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 )
 
 // What a node reads is part of the run's history already: its parts came in as inputs, answers and results. So a large
@@ -92,7 +93,7 @@ func (in *inputs) shorten(ctx workflow.Context, req *graphadapter.NodeRequest) {
 }
 
 // shortenSegment replaces a segment's large parts by references, and always the Spec, which few workers need.
-func (in *inputs) shortenSegment(ctx workflow.Context, req *graphadapter.SegmentRequest, stored *known, spec *pregel.Spec) {
+func (in *inputs) shortenSegment(ctx workflow.Context, req *segment.Request, stored *known, spec *pregel.Spec) {
 	refer := func(part graphadapter.Part, k *known) {
 		req.References = append(req.References, in.refer(ctx, part, "", k))
 	}

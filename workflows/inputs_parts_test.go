@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -27,7 +28,7 @@ func partsGraph(big pregel.Value) *graphadapter.Graph {
 	}
 	plan := graphadapter.Node{
 		Run: func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
-			task, _ := graphadapter.TaskFrom(ctx)
+			task, _ := taskrun.TaskFrom(ctx)
 			if err := errors.Join(checks("the context", task.RunContext()), checks("the channel", in.State["big"])); err != nil {
 				return pregel.Command{}, err
 			}

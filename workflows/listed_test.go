@@ -14,6 +14,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -165,7 +166,7 @@ func approving(t *testing.T, a approval.Action) graphadapter.Node {
 		t.Fatal(err)
 	}
 	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		_, err := task.AskFor(ctx, pregel.Question{Value: pregel.Value(`"approve?"`), Approval: text, Schema: pregel.Value(approval.ReplySchema)})
 		return pregel.Command{}, err
 	}}

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // ended is how an activity ended without a result.
@@ -25,7 +26,7 @@ func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
 }
 
 func (e ended) keeping(task *pregel.Task) pregel.Outcome {
-	e.outcome.Kept = graphadapter.KeptIn(task, e.outcome.Ledger)
+	e.outcome.Kept = taskrun.KeptIn(task, e.outcome.Ledger)
 	return e.outcome
 }
 

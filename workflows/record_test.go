@@ -17,6 +17,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -92,7 +93,7 @@ func TestRecordStateCalls(t *testing.T) {
 	})
 	drained := chainGraph()
 	drained.Nodes["a"] = graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		task.Drain("a deploy")
 		return writes("log", []string{"a"}), nil
 	}}

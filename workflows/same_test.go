@@ -11,6 +11,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -57,7 +58,7 @@ func answerTo(q pregel.Question) pregel.Value {
 }
 
 // past is what can be compared of a thread: how it ended and how it got there.
-type past struct {
+type earlier struct {
 	output string
 	lines  []protocol.Line
 }
@@ -132,7 +133,7 @@ func uncached(t *testing.T, tests string) {
 }
 
 // onServer lives the thread's life on the server.
-func (s scenario) onServer(r *rig, thread string) past {
+func (s scenario) onServer(r *rig, thread string) earlier {
 	r.t.Helper()
 	in := protocol.GraphInput{Graph: s.graph().Spec.Name}
 	s.mode.put(&in)
@@ -153,7 +154,7 @@ func (s scenario) onServer(r *rig, thread string) past {
 		r.answerAll(thread, run.GetRunID())
 		result = r.finished(run)
 	}
-	return past{asJSON(r.t, result.Output), r.lines(thread)}
+	return earlier{asJSON(r.t, result.Output), r.lines(thread)}
 }
 
 // next is the input of a run that continues a thread from what its last run left.
@@ -196,7 +197,7 @@ func (r *rig) answerAll(thread, runID string) {
 }
 
 // inMemory lives the same life in memory.
-func (s scenario) inMemory(t *testing.T, thread string) past {
+func (s scenario) inMemory(t *testing.T, thread string) earlier {
 	t.Helper()
 	g := s.graph()
 	program, err := g.Program()
@@ -209,7 +210,7 @@ func (s scenario) inMemory(t *testing.T, thread string) past {
 			lines = append(lines, lineOf(program, e.Checkpoint))
 		}
 	}}
-	memory := graphadapter.NewMemory().Thread(g, thread)
+	memory := taskrun.NewMemory().Thread(g, thread)
 	var result graphadapter.RunResult
 	for _, input := range s.inputs {
 		in := pregel.Input{Value: pregel.Value(input)}
@@ -229,7 +230,7 @@ func (s scenario) inMemory(t *testing.T, thread string) past {
 			}
 		}
 	}
-	return past{asJSON(t, result.Output), lines}
+	return earlier{asJSON(t, result.Output), lines}
 }
 
 func lineOf(p *pregel.Program, r *pregel.Record) protocol.Line {

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -15,12 +16,12 @@ import (
 // back is delivered to it, outcome by outcome, so that there is one interpretation of what happened. While one is under
 // way nothing else is.
 type segments struct {
-	under *segment // nil for none
-	count int      // that were begun, for their ids
+	under *segmentRun // nil for none
+	count int         // that were begun, for their ids
 	// apart says that the tasks in the queue are not for a segment, whatever else speaks for one.
 	apart bool
 	// suspect says which tasks an execution that was lost may have run.
-	suspect graphadapter.Suspicion
+	suspect segment.Suspicion
 	// expired is set when the superstep under way ran out of time in a segment.
 	expired *graphadapter.StepTimeoutError
 	print   string // of the run's Spec
@@ -28,15 +29,15 @@ type segments struct {
 }
 
 // segment is one that is under way.
-type segment struct {
+type segmentRun struct {
 	id     string
 	ready  []*pregel.Task // those that the loop had handed out
 	from   pregel.Value   // the run as it was handed over
 	cancel workflow.CancelFunc
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
-	stored              graphadapter.StoredProgress
-	result              *graphadapter.MarkedResult // nil until it has ended
+	stored              segment.StoredProgress
+	result              *segment.MarkedResult // nil until it has ended
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool
 }
@@ -53,7 +54,7 @@ func (r *run) fuses() bool {
 	for _, task := range r.tasks.queue {
 		if r.program.TaskQueue(task) != "" {
 			// No segment has gone past here.
-			r.segments.suspect = graphadapter.Suspicion{Lost: r.segments.suspect.Lost}
+			r.segments.suspect = segment.Suspicion{Lost: r.segments.suspect.Lost}
 			return false
 		}
 	}
@@ -98,30 +99,30 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	segmentCtx, cancel := workflow.WithCancel(apart)
 	options := r.segmentOptions(first)
-	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), graphadapter.SegmentActivity, req)
-	under := &segment{id: options.ActivityID, ready: r.tasks.queue, from: suspended, cancel: cancel}
+	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), segment.SegmentActivity, req)
+	under := &segmentRun{id: options.ActivityID, ready: r.tasks.queue, from: suspended, cancel: cancel}
 	s.under, r.tasks.queue = under, nil
 	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
 		sink.Handed(under.id, r.program, suspended)
 	}
 	workflow.Go(apart, func(ctx workflow.Context) {
-		var result graphadapter.MarkedResult
+		var result segment.MarkedResult
 		if err := future.Get(ctx, &result); err != nil {
-			result = graphadapter.MarkedResult{SegmentResult: r.lostSegment(under, err)}
+			result = segment.MarkedResult{Result: r.lostSegment(under, err)}
 		}
 		under.result = &result
 	})
 	return true
 }
 
-func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) graphadapter.SegmentRequest {
+func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) segment.Request {
 	s := &r.segments
 	if r.loop.Step() == r.suspectStep {
 		for _, t := range r.tasks.queue {
 			s.suspect.Tasks = append(s.suspect.Tasks, t.Key())
 		}
 	}
-	req := graphadapter.SegmentRequest{
+	req := segment.Request{
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: r.print(), Loop: suspended,
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,

@@ -11,6 +11,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -94,7 +95,7 @@ func TestRecordedRoundsArePacked(t *testing.T) {
 		packed, notes := 0, 0
 		for _, e := range recorded(t, name).Events {
 			for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
-				var result graphadapter.SegmentResult
+				var result segment.Result
 				if err := json.Unmarshal(p.GetData(), &result); err != nil {
 					t.Fatal(err)
 				}

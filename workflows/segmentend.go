@@ -9,6 +9,8 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // How many outcomes are delivered before other coroutines have a turn: the SDK takes workflow code that does not yield for
@@ -22,7 +24,7 @@ const (
 )
 
 // atOnce is how many of the outcomes are delivered in one go.
-func (r *run) atOnce(under *segment, all []graphadapter.Delivery) int {
+func (r *run) atOnce(under *segmentRun, all []segment.Delivery) int {
 	if r.in.Spec.HasOwnReducers() {
 		return deliveriesAtOnce
 	}
@@ -55,7 +57,7 @@ func (r *run) endSegment(ctx workflow.Context) {
 		r.drain()
 	}
 	atOnce := r.atOnce(under, result.Deliveries)
-	ready, err := graphadapter.Redeliver(r.loop, ready, result.Deliveries, func(made int) {
+	ready, err := segment.Redeliver(r.loop, ready, result.Deliveries, func(made int) {
 		if made == last && len(result.Left) == 0 {
 			r.drain()
 		}
@@ -64,7 +66,7 @@ func (r *run) endSegment(ctx workflow.Context) {
 		}
 	})
 	if err == nil {
-		ready, err = graphadapter.Yield(r.loop, ready, result.Left)
+		ready, err = segment.Yield(r.loop, ready, result.Left)
 	}
 	if err != nil {
 		panic(err.Error())
@@ -85,12 +87,12 @@ func (r *run) endSegment(ctx workflow.Context) {
 
 // suspicionAfter is what a lost segment may have run, where ready are the first tasks that it stored no end of. In sync mode
 // a superstep begins when the one before is stored, so it can only have been at those; in the others at any later one.
-func (r *run) suspicionAfter(under *segment, ready []*pregel.Task) graphadapter.Suspicion {
+func (r *run) suspicionAfter(under *segmentRun, ready []*pregel.Task) segment.Suspicion {
 	suspect := r.segments.suspect
 	switch {
 	case under.unbegun:
 	case under.unread, r.relaxed():
-		return graphadapter.Suspicion{All: true, Lost: true}
+		return segment.Suspicion{All: true, Lost: true}
 	default:
 		suspect.Tasks = nil
 		for _, t := range ready {
@@ -110,14 +112,14 @@ func (r *run) settleSuspicion() {
 	switch r.loop.Status() {
 	case pregel.StatusDone, pregel.StatusWaiting, pregel.StatusBreakpoint:
 		if !r.doubts() {
-			r.segments.suspect = graphadapter.Suspicion{}
+			r.segments.suspect = segment.Suspicion{}
 		}
 	}
 }
 
 // mayHaveRun is what an execution may have run that the run will not hear of any more: for the thread's next run. A run that
 // was ended from outside has something under way.
-func (r *run) mayHaveRun() graphadapter.Suspicion {
+func (r *run) mayHaveRun() segment.Suspicion {
 	suspect := r.segments.suspect
 	if r.segments.under != nil || r.tasks.running > 0 {
 		suspect.All, suspect.Lost = suspect.All || r.segments.under != nil, true
@@ -129,7 +131,7 @@ func (r *run) mayHaveRun() graphadapter.Suspicion {
 // have gone on.
 func (r *run) doubts() bool {
 	for _, q := range r.program.OpenQuestions(r.loop.Thread()) {
-		if graphadapter.IsDoubt(q.Question) {
+		if taskrun.IsDoubt(q.Question) {
 			return true
 		}
 	}
@@ -137,8 +139,8 @@ func (r *run) doubts() bool {
 }
 
 // lostSegment is what is known of a segment that ended without a result: what it stored last.
-func (r *run) lostSegment(under *segment, err error) graphadapter.SegmentResult {
-	var progress graphadapter.SegmentProgress
+func (r *run) lostSegment(under *segmentRun, err error) segment.Result {
+	var progress segment.Progress
 	var record []byte
 	var ended *temporal.ActivityError
 	var timeout *temporal.TimeoutError
@@ -158,14 +160,14 @@ func (r *run) lostSegment(under *segment, err error) graphadapter.SegmentResult 
 		under.unbegun = !under.unread && under.stored.Begun == 0
 	}
 	if !known {
-		return graphadapter.SegmentResult{}
+		return segment.Result{}
 	}
-	deliveries, err := graphadapter.DecodeRecord(record)
+	deliveries, err := segment.DecodeRecord(record)
 	if err != nil {
 		under.unread = true
-		return graphadapter.SegmentResult{}
+		return segment.Result{}
 	}
-	return graphadapter.SegmentResult{Deliveries: deliveries, Left: progress.Tasks}
+	return segment.Result{Deliveries: deliveries, Left: progress.Tasks}
 }
 
 // suspects reports whether a task may have been run by an execution that was lost.

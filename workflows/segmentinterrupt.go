@@ -6,7 +6,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/segment"
 )
 
 // The bounds of asking the server what a segment has stored. It is asked again and again, but does not keep a run from
@@ -29,8 +29,8 @@ func (r *run) interruptSegment(ctx workflow.Context) {
 	under.interrupted = true
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		run := workflow.GetInfo(ctx).WorkflowExecution
-		err := readStored(ctx, graphadapter.StoredActivity,
-			graphadapter.StoredRequest{Thread: run.ID, Run: run.RunID, ActivityID: under.id}, &under.stored)
+		err := readStored(ctx, segment.StoredActivity,
+			segment.StoredRequest{Thread: run.ID, Run: run.RunID, ActivityID: under.id}, &under.stored)
 		if err != nil {
 			workflow.GetLogger(ctx).Error("what the segment stored is not known; it leaves all the same", "error", err)
 		}

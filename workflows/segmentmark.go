@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -25,7 +26,7 @@ func (r *run) markBefore() int {
 // passOver goes on from the mark of a segment, if there is one: its state is what the outcomes before it come to, and the
 // checkpoints that they made are made again for whoever asks. A reader of the run's history delivers all of them. It returns
 // the outcomes that are to be delivered, and the tasks handed out.
-func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.SegmentResult, []*pregel.Task) {
+func (r *run) passOver(ctx workflow.Context, under *segmentRun) (segment.Result, []*pregel.Task) {
 	mark := under.result.Mark
 	if mark == nil || r.sink != nil {
 		whole, err := under.result.Whole()
@@ -43,11 +44,11 @@ func (r *run) passOver(ctx workflow.Context, under *segment) (graphadapter.Segme
 		r.lines.passOver(func() []protocol.Line { return r.linesBefore(under, at) })
 	}
 	r.loop, r.thread = loop, loop.Thread()
-	return under.result.SegmentResult, loop.Ready()
+	return under.result.Result, loop.Ready()
 }
 
 // linesBefore are the checkpoints that the outcomes before a segment's mark made.
-func (r *run) linesBefore(under *segment, at time.Time) []protocol.Line {
+func (r *run) linesBefore(under *segmentRun, at time.Time) []protocol.Line {
 	made := lines{run: r.lines.run}
 	whole, err := under.result.Whole()
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *run) linesBefore(under *segment, at time.Time) []protocol.Line {
 		}
 	})
 	if err == nil {
-		_, err = graphadapter.Redeliver(loop, loop.Ready(), whole.Deliveries[:under.result.Mark.Deliveries], nil)
+		_, err = segment.Redeliver(loop, loop.Ready(), whole.Deliveries[:under.result.Mark.Deliveries], nil)
 	}
 	if err != nil {
 		panic(err.Error())

@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -63,7 +64,7 @@ func marks(t *testing.T, h *historypb.History) (passed []int) {
 	t.Helper()
 	for _, e := range h.Events {
 		for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
-			var result graphadapter.MarkedResult
+			var result segment.MarkedResult
 			if err := json.Unmarshal(p.GetData(), &result); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -22,7 +23,7 @@ func TestExitKeepsOneCheckpoint(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(approvalGraph(), thread)
+	memory := taskrun.NewMemory().Thread(approvalGraph(), thread)
 	opts := graphadapter.RunOptions{Durability: graphadapter.DurabilityExit}
 	in := protocol.GraphInput{Graph: "approval", Input: input(`{}`), Durability: opts.Durability}
 	run := r.start(thread, in)
@@ -72,7 +73,7 @@ func crowdGraph(n int, atOnce, most *atomic.Int32) *graphadapter.Graph {
 			case <-timer.C:
 			case <-ctx.Done():
 			}
-			task, _ := graphadapter.TaskFrom(ctx)
+			task, _ := taskrun.TaskFrom(ctx)
 			return writes("log", []string{name + string(task.RunContext())}), nil
 		}}
 		order, edges = append(order, name), append(edges, to(pregel.Start, name))

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -51,7 +52,7 @@ func TestUpdateOfAnEarlierState(t *testing.T) {
 	r := newRig(t)
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
+	memory := taskrun.NewMemory().Thread(chainGraph(), thread)
 	opts := pregel.Options{InterruptBefore: []string{"c"}}
 	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`), Options: opts})
 	r.stopped(thread)
@@ -89,7 +90,7 @@ func TestForkOfAThreadThatEnded(t *testing.T) {
 	r := newRig(t)
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
+	memory := taskrun.NewMemory().Thread(chainGraph(), thread)
 	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
 	last := r.finished(run)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})

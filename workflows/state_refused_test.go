@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -48,7 +49,7 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 	})
 	r.work(g)
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(g, thread)
+	memory := taskrun.NewMemory().Thread(g, thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
 	run := r.start(thread, protocol.GraphInput{Graph: "branching", Input: input(`{}`)})
 	before := r.stopped(thread)

@@ -11,7 +11,9 @@ import (
 
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
@@ -59,7 +61,7 @@ func tail(c client.Client) history.Tail {
 
 // rested is a Past that knows whether the thread stands still.
 type rested struct {
-	*graphadapter.Past
+	*past.Past
 	still bool
 }
 
@@ -74,7 +76,7 @@ func (p *rested) Ended(at int64, s pregel.Status, t *pregel.Thread) {
 }
 
 // past replays a thread's newest run, as soon as it is durable that it stands still: a query may know a little earlier.
-func (r *rig) past(thread, runID string, g *graphadapter.Graph) *graphadapter.Past {
+func (r *rig) past(thread, runID string, g *graphadapter.Graph) *past.Past {
 	r.t.Helper()
 	reader := tail(r.client)
 	events := reader.Events(thread, runID)
@@ -82,7 +84,7 @@ func (r *rig) past(thread, runID string, g *graphadapter.Graph) *graphadapter.Pa
 		if err := events.More(r.ctx); err != nil {
 			r.t.Fatal(err)
 		}
-		p := &rested{Past: graphadapter.NewPast()}
+		p := &rested{Past: past.NewPast()}
 		if err := reader.ReplayEvents(thread, runID, events.All, workflows.NewReader(g, p)); err != nil {
 			r.t.Fatal(err)
 		}
@@ -117,7 +119,7 @@ func (r *rig) at(thread, runID string, g *graphadapter.Graph, step int) (pregel.
 }
 
 // samePast compares every checkpoint of a thread of one run, as a replay of it tells, with those in memory.
-func (r *rig) samePast(thread string, g *graphadapter.Graph, memory *graphadapter.Thread) {
+func (r *rig) samePast(thread string, g *graphadapter.Graph, memory *taskrun.Thread) {
 	r.t.Helper()
 	past := r.past(thread, r.client.GetWorkflow(r.ctx, thread, "").GetRunID(), g)
 	told, err := past.History(nil)
@@ -143,7 +145,7 @@ func (r *rig) samePast(thread string, g *graphadapter.Graph, memory *graphadapte
 }
 
 // shown are the lines of a thread in memory, oldest first, without what only the process that made them knows.
-func shown(t *testing.T, thread *graphadapter.Thread) []protocol.Line {
+func shown(t *testing.T, thread *taskrun.Thread) []protocol.Line {
 	t.Helper()
 	past, err := thread.History(context.Background())
 	if err != nil {
@@ -166,7 +168,7 @@ func short(lines []protocol.Line) []protocol.Line {
 }
 
 // sameLines compares a thread's lines on the server with those in memory.
-func (r *rig) sameLines(thread string, memory *graphadapter.Thread) {
+func (r *rig) sameLines(thread string, memory *taskrun.Thread) {
 	r.t.Helper()
 	got, want := asJSON(r.t, short(r.lines(thread))), asJSON(r.t, shown(r.t, memory))
 	if got != want {
@@ -175,7 +177,7 @@ func (r *rig) sameLines(thread string, memory *graphadapter.Thread) {
 }
 
 // memorized runs input on a thread in memory.
-func memorized(t *testing.T, thread *graphadapter.Thread, in pregel.Input, opts graphadapter.RunOptions) graphadapter.RunResult {
+func memorized(t *testing.T, thread *taskrun.Thread, in pregel.Input, opts graphadapter.RunOptions) graphadapter.RunResult {
 	t.Helper()
 	result, err := thread.Run(context.Background(), in, opts)
 	if err != nil {

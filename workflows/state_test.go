@@ -13,15 +13,16 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
 
 // waits starts a run of the approval graph, here and in memory, and waits for its questions.
-func waits(t *testing.T) (r *rig, thread string, memory *graphadapter.Thread, s protocol.State) {
+func waits(t *testing.T) (r *rig, thread string, memory *taskrun.Thread, s protocol.State) {
 	t.Helper()
 	r, thread, s = asked(t)
-	memory = graphadapter.NewMemory().Thread(approvalGraph(), thread)
+	memory = taskrun.NewMemory().Thread(approvalGraph(), thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
 	return r, thread, memory, s
 }
@@ -116,7 +117,7 @@ func TestStateUpdatedInASubgraph(t *testing.T) {
 	r := newRig(t)
 	r.work(g)
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(g, thread)
+	memory := taskrun.NewMemory().Thread(g, thread)
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
 	run := r.start(thread, protocol.GraphInput{Graph: "nested", Input: input(`{}`)})
 	r.asks(thread, 2)
@@ -231,7 +232,7 @@ func TestRunsThatOnlyUpdate(t *testing.T) {
 	r := newRig(t)
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
-	memory := graphadapter.NewMemory().Thread(chainGraph(), thread)
+	memory := taskrun.NewMemory().Thread(chainGraph(), thread)
 	last := r.finished(r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)}))
 	memorized(t, memory, input(`{}`), graphadapter.RunOptions{})
 	edit := func(u graphadapter.StateUpdate) protocol.GraphInput {

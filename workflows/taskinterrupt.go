@@ -5,8 +5,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -16,7 +16,7 @@ type underWay struct {
 	task   *pregel.Task
 	cancel workflow.CancelFunc
 	// stored is what it had stored before it was cancelled; nil when it was not asked for, or could not be.
-	stored *graphadapter.StoredTask
+	stored *segment.StoredTask
 }
 
 // begin counts a task as one under way, and returns the context of its activity.
@@ -61,13 +61,13 @@ func (r *run) interruptTasks(ctx workflow.Context) {
 // readTasks reads what these have stored, in as many pages as it takes.
 func readTasks(ctx workflow.Context, under []*underWay) error {
 	run := workflow.GetInfo(ctx).WorkflowExecution
-	req := graphadapter.StoredTasksRequest{Thread: run.ID, Run: run.RunID}
+	req := segment.StoredTasksRequest{Thread: run.ID, Run: run.RunID}
 	for _, u := range under {
 		req.ActivityIDs = append(req.ActivityIDs, u.id)
 	}
 	for len(req.ActivityIDs) > 0 {
-		var page graphadapter.StoredTasks
-		if err := readStored(ctx, graphadapter.StoredTasksActivity, req, &page); err != nil {
+		var page segment.StoredTasks
+		if err := readStored(ctx, segment.StoredTasksActivity, req, &page); err != nil {
 			return err
 		}
 		for _, u := range under {

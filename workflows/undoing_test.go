@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -20,7 +21,7 @@ import (
 func undoingGraph() *graphadapter.Graph {
 	calls := func(name, key string) graphadapter.NodeFunc {
 		return func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-			task, _ := graphadapter.TaskFrom(ctx)
+			task, _ := taskrun.TaskFrom(ctx)
 			_, err := task.Effect(ctx, name, pregel.Value(`1`), graphadapter.CallOptions{Key: key})
 			return writes("log", []string{key}), err
 		}

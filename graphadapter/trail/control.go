@@ -9,6 +9,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // Actor is who asked for something.
@@ -193,12 +194,12 @@ func join(first, second string) string {
 func Answered(a Actor, q pregel.Question, value pregel.Value) approval.Entry {
 	e := a.did(approval.KindAnswered, "")
 	e.Question = q.ID
-	if !graphadapter.IsDoubt(q) && !graphadapter.IsUndo(q) {
+	if !taskrun.IsDoubt(q) && !taskrun.IsUndo(q) {
 		return e
 	}
 	e.Kind = approval.KindRuled
 	e.Verdict = approval.Verdict(ruling(value))
-	var about graphadapter.Reconcile
+	var about taskrun.Reconcile
 	if json.Unmarshal(q.Value, &about) == nil {
 		e.Effect, e.EffectKey, e.Reason = about.Effect, about.Key, about.Reason
 	}
@@ -223,24 +224,24 @@ func ruling(value pregel.Value) string {
 }
 
 // about is an entry about a write that is to be taken back.
-func about(kind approval.Kind, c graphadapter.Compensation, reason string) approval.Entry {
+func about(kind approval.Kind, c taskrun.Compensation, reason string) approval.Entry {
 	return approval.Entry{Kind: kind, Node: c.Node, Effect: c.Effect.Name, EffectKey: c.Effect.Key, Reason: reason}
 }
 
 // Undone: a write is not there any more, for what the evidence says.
-func Undone(c graphadapter.Compensation, state ledger.State, evidence string) approval.Entry {
+func Undone(c taskrun.Compensation, state ledger.State, evidence string) approval.Entry {
 	e := about(approval.KindUndone, c, evidence)
 	e.State = string(state)
 	return e
 }
 
 // Left: a write stays as it is.
-func Left(c graphadapter.Compensation, reason string) approval.Entry {
+func Left(c taskrun.Compensation, reason string) approval.Entry {
 	return about(approval.KindLeft, c, reason)
 }
 
 // Unclear: nobody could take a write back, so a person is asked.
-func Unclear(c graphadapter.Compensation, question, reason string) approval.Entry {
+func Unclear(c taskrun.Compensation, question, reason string) approval.Entry {
 	e := about(approval.KindUnclear, c, reason)
 	e.Question = question
 	return e

@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // Happened notes what a task's ledger tells: what became of approvals, and of writes that were not made by one call. What
@@ -20,7 +21,7 @@ func (t *Trail) Happened(at time.Time, e pregel.Event) {
 	if e.Kind != pregel.EventLedger || e.Task == nil {
 		return
 	}
-	uses, err := graphadapter.ApprovalUses(e.Value)
+	uses, err := taskrun.ApprovalUses(e.Value)
 	if err != nil {
 		return
 	}
@@ -55,7 +56,7 @@ func (t *Trail) once(at time.Time, id string, e approval.Entry) {
 }
 
 // used says what became of an approval.
-func used(u graphadapter.ApprovalUse) approval.Entry {
+func used(u taskrun.ApprovalUse) approval.Entry {
 	e := approval.Entry{Kind: approval.KindUsed, Question: u.Question, Who: u.By, Token: u.Token, KeyID: u.KeyID, ParamsHash: u.ParamsHash,
 		Code: approval.Code(u.Code), Reason: u.Why}
 	if !u.Used {

@@ -9,6 +9,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
 )
@@ -175,7 +176,7 @@ func TestTheReaderSeesWhatTheRunSaw(t *testing.T) {
 // inMemory holds the values of each checkpoint to those that the same thread has in memory.
 func (r *rig) inMemory(past []checkpoint) {
 	r.t.Helper()
-	thread := graphadapter.NewMemory().Thread(r.graph, r.thread)
+	thread := taskrun.NewMemory().Thread(r.graph, r.thread)
 	in := pregel.Input{Value: pregel.Value(`{"log":["in"]}`)}
 	result, err := thread.Run(r.ctx, in, graphadapter.RunOptions{})
 	if err == nil {

@@ -14,6 +14,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
 )
@@ -118,7 +119,7 @@ func logs(words ...string) pregel.Command {
 // asks is a node that writes the answer to its question.
 func asks(name string) graphadapter.Node {
 	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-		task, _ := graphadapter.TaskFrom(ctx)
+		task, _ := taskrun.TaskFrom(ctx)
 		answer, err := task.Ask(ctx, pregel.Value(fmt.Sprintf("%q", name+"?")), nil, "")
 		return logs(name, string(answer)), err
 	}}

@@ -16,6 +16,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/codec"
 )
 
@@ -148,7 +149,7 @@ func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 		return nil // no task's: whether the run stands still, it says itself
 	}
 	known := &task{update: strings.HasPrefix(a.GetActivityId(), graphadapter.UpdateActivity),
-		segment: a.GetActivityType().GetName() == graphadapter.SegmentActivity}
+		segment: a.GetActivityType().GetName() == segment.SegmentActivity}
 	f.tasks[e.GetEventId()] = known
 	if known.segment {
 		return nil // its tasks are known when it has ended
@@ -171,7 +172,7 @@ func (f *fold) report(e *historypb.HistoryEvent, of *task, s Step) {
 // segmentEnded reports the tasks that a segment ran.
 func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, a *historypb.ActivityTaskCompletedEventAttributes) error {
 	delete(f.tasks, a.GetScheduledEventId())
-	var result graphadapter.SegmentResult
+	var result segment.Result
 	if err := f.decode(a.GetResult(), &result); err != nil {
 		return err
 	}

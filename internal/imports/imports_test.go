@@ -26,6 +26,7 @@ var temporal = []string{"go.temporal.io/sdk/...", "go.temporal.io/api/..."}
 var arrows = []arrow{
 	{from: "internal/clip"},
 	{from: "graphadapter/pregel"},
+	{from: "internal/jsontext"},
 	{from: "graphadapter/ledger"},
 	{from: "approval", ours: []string{"internal/clip"}, theirs: []string{"github.com/gowebpki/jcs"}},
 	{from: "job"},
@@ -45,17 +46,26 @@ var arrows = []arrow{
 		theirs: []string{"cel.dev/cel-go/...", "go.yaml.in/yaml/v3"},
 	},
 	{
-		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger", "approval", "internal/clip"},
+		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger", "approval", "internal/clip", "internal/jsontext"},
 		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
 	{
 		from: "graphadapter/trail",
-		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "approval"},
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "approval"},
 	},
 	// What a run owes to people and to time: both runtimes drive it.
 	{
 		from: "graphadapter/life",
 		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "internal/clip"},
+	},
+	{from: "graphadapter/past", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "internal/clip"}},
+	{
+		from: "graphadapter/taskrun",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/past", "approval", "internal/clip", "internal/jsontext"},
+	},
+	{
+		from: "graphadapter/segment",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "internal/clip", "internal/jsontext"},
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
@@ -69,7 +79,7 @@ var arrows = []arrow{
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
 	{
-		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "job", "internal/clip"},
+		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/segment", "graphadapter/trail", "approval", "job", "internal/clip"},
 		theirs: []string{"go.temporal.io/sdk/temporal"},
 	},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},

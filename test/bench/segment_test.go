@@ -7,6 +7,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -32,8 +33,8 @@ func BenchmarkFusedSteps(b *testing.B) {
 		b.Fatal(err)
 	}
 	before := map[graphadapter.Durability]int{graphadapter.DurabilityAsync: protocol.CarriedLines, graphadapter.DurabilityExit: 1}
-	request := func(mode graphadapter.Durability) *graphadapter.SegmentRequest {
-		return &graphadapter.SegmentRequest{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10,
+	request := func(mode graphadapter.Durability) *segment.Request {
+		return &segment.Request{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10,
 			Pack: true, MarkBefore: before[mode]}
 	}
 	// The processor time of all threads, garbage collection included.
@@ -46,11 +47,11 @@ func BenchmarkFusedSteps(b *testing.B) {
 			b.ReportAllocs()
 			began := ownCPU()
 			for b.Loop() {
-				running, err := graphadapter.OpenSegment(g, request(mode), false, nil, graphadapter.SegmentProgress{})
+				running, err := segment.OpenSegment(g, request(mode), false, nil, segment.Progress{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				result, err := running.Run(b.Context(), graphadapter.SegmentHost{})
+				result, err := running.Run(b.Context(), segment.Host{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -66,7 +67,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 			b.ReportAllocs()
 			began := ownCPU()
 			for b.Loop() {
-				var brought graphadapter.MarkedResult
+				var brought segment.MarkedResult
 				if err := json.Unmarshal(stored[mode], &brought); err != nil {
 					b.Fatal(err)
 				}
@@ -81,7 +82,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := graphadapter.Redeliver(loop, loop.Ready(), brought.Deliveries, nil); err != nil || lines < before[mode] {
+				if _, err := segment.Redeliver(loop, loop.Ready(), brought.Deliveries, nil); err != nil || lines < before[mode] {
 					b.Fatalf("%d checkpoints, error %v", lines, err)
 				}
 			}

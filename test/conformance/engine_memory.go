@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // memoryEngine is the in-process driver.
@@ -25,12 +26,12 @@ func (memoryEngine) parallel() int { return 2 * runtime.GOMAXPROCS(0) }
 func (memoryEngine) close() error { return nil }
 
 func (memoryEngine) open(_ context.Context, g *graphadapter.Graph) (threads, error) {
-	return &memoryThreads{graph: g, store: graphadapter.NewMemory()}, nil
+	return &memoryThreads{graph: g, store: taskrun.NewMemory()}, nil
 }
 
 type memoryThreads struct {
 	graph *graphadapter.Graph
-	store *graphadapter.Memory
+	store *taskrun.Memory
 }
 
 func (m *memoryThreads) run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
@@ -41,7 +42,7 @@ func (m *memoryThreads) run(ctx context.Context, thread string, in pregel.Input,
 
 func (m *memoryThreads) runOnce(ctx context.Context, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
 	opts.Observer = rec.observe
-	_, err := graphadapter.Invoke(ctx, m.graph, in, opts)
+	_, err := taskrun.Invoke(ctx, m.graph, in, opts)
 	return err
 }
 

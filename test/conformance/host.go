@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/test/conformance/trace"
 )
 
@@ -11,7 +12,7 @@ import (
 type taskHost struct{ graphs *builder }
 
 func (taskHost) ask(ctx context.Context, question any) (any, error) {
-	task, ok := graphadapter.TaskFrom(ctx)
+	task, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return nil, graphadapter.ErrOutsideNode
 	}
@@ -23,7 +24,7 @@ func (taskHost) ask(ctx context.Context, question any) (any, error) {
 }
 
 func (taskHost) emit(ctx context.Context, value any) error {
-	task, ok := graphadapter.TaskFrom(ctx)
+	task, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return graphadapter.ErrOutsideNode
 	}
@@ -35,7 +36,7 @@ func (h taskHost) call(ctx context.Context, graph string, input any) (any, error
 	if err != nil {
 		return nil, err
 	}
-	output, err := graphadapter.InvokeNested(ctx, called, trace.Encode(input))
+	output, err := taskrun.InvokeNested(ctx, called, trace.Encode(input))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/testserver"
 )
 
@@ -75,10 +75,10 @@ func (r *rig) recorded(thread string) int {
 		if pending.GetHeartbeatDetails() == nil {
 			continue
 		}
-		var progress graphadapter.SegmentProgress
+		var progress segment.Progress
 		var record []byte
 		require.NoError(r.t, converter.GetDefaultDataConverter().FromPayloads(pending.GetHeartbeatDetails(), &progress, &record))
-		deliveries, err := graphadapter.DecodeRecord(record)
+		deliveries, err := segment.DecodeRecord(record)
 		require.NoError(r.t, err)
 		return len(deliveries)
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 )
 
 // Carried is what a run hands to the run that continues it as a new one, beside its thread's state: what it was doing, and
@@ -26,8 +26,8 @@ type Carried struct {
 	// SuspectStep is the superstep whose tasks may have acted in an earlier run, -1 for none.
 	SuspectStep int `json:"suspect_step"`
 	// Suspect says which tasks a segment that was lost may have run; Apart, that those which wait are not for a segment.
-	Suspect graphadapter.Suspicion `json:"suspect,omitzero"`
-	Apart   bool                   `json:"apart,omitempty"`
+	Suspect segment.Suspicion `json:"suspect,omitzero"`
+	Apart   bool              `json:"apart,omitempty"`
 	// StepEnds is when the superstep under way is out of time; zero when it is not timed.
 	StepEnds time.Time `json:"step_ends,omitzero"`
 	// IdleEnds is when a run that is kept open ends for want of input; zero while it has something to do.

@@ -5,6 +5,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/job"
 )
 
@@ -49,7 +50,7 @@ type GraphInput struct {
 	// milliseconds before this run began; 0 for none. Suspect alone is the same as 1.
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspects says which tasks, beyond those, a segment of an earlier run may have run without a trace.
-	Suspects graphadapter.Suspicion `json:"suspects,omitzero"`
+	Suspects segment.Suspicion `json:"suspects,omitzero"`
 	// Attributes says that the namespace has the custom search attributes.
 	Attributes bool `json:"attributes,omitempty"`
 	// Inbox says that it has those of open questions too, and that the run notes its questions in its memo.
@@ -126,7 +127,7 @@ type Closing struct {
 	// Behind is how long before its end a run of the thread ended badly: the next run's GraphInput.Behind.
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
-	Suspect graphadapter.Suspicion `json:"suspect,omitzero"`
+	Suspect segment.Suspicion `json:"suspect,omitzero"`
 }
 
 // Settings shape a run: see the fields of the same names in GraphInput.

@@ -1,0 +1,97 @@
+package graphadapter
+
+import (
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
+)
+
+// ledgerFrame bounds what the stored form of a ledger takes beside its entries, in bytes.
+const LedgerFrame = 160
+
+// FitLedger returns as much of a ledger as has at most that many bytes in its stored form, in its order; whole says that
+// nothing is missing. Effects go first, if need be without parameters and receipt: that a call was started, and that the
+// outside has it, is what nobody can find out by running the node again. Memoised results fill the rest.
+func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole bool) {
+	total := LedgerFrame
+	sizes := make([]int, len(entries))
+	for i, e := range entries {
+		sizes[i] = EntrySize(e)
+		total += sizes[i]
+	}
+	if total <= most || len(entries) == 0 {
+		return entries, true
+	}
+	kept := make([]*ledger.Entry, len(entries))
+	left := most - LedgerFrame
+	put := func(i int, e ledger.Entry, size int) {
+		if size <= left {
+			left -= size
+			kept[i] = &e
+		}
+	}
+	for i, e := range entries {
+		if outside(e) {
+			put(i, Slim(e), EntrySize(Slim(e)))
+		}
+	}
+	for i, e := range entries {
+		if kept[i] != nil {
+			put(i, e, sizes[i]-EntrySize(*kept[i]))
+		}
+	}
+	for i, e := range entries {
+		if !outside(e) {
+			put(i, e, sizes[i])
+		}
+	}
+	for _, e := range kept {
+		if e != nil {
+			fitted = append(fitted, *e)
+		}
+	}
+	return fitted, false
+}
+
+// outside reports whether an entry is one of a call that changes the outside.
+func outside(e ledger.Entry) bool { return e.Kind == ledger.KindEffect || e.Kind == ledger.KindUndo }
+
+// entrySize is what an entry takes in a stored ledger, in bytes.
+func EntrySize(e ledger.Entry) int {
+	v, err := jsontext.Encode(e)
+	if err != nil {
+		return len(e.Params) + len(e.Result) + LedgerFrame // not JSON: refused when the ledger is encoded
+	}
+	return len(v) + 1
+}
+
+// slim is an entry without what can be had again: the node gives the parameters when it calls, the outside the receipt.
+func Slim(e ledger.Entry) ledger.Entry {
+	e.Params = nil
+	return WithoutResult(e)
+}
+
+// withoutResult is an entry whose result is too large to keep. A committed effect stays so: its receipt is looked up
+// when it is needed. A memoised call has to be made again.
+func WithoutResult(e ledger.Entry) ledger.Entry {
+	if e.Result == nil {
+		return e
+	}
+	e.Left, e.Result = len(e.Result), nil
+	if e.Kind != ledger.KindEffect {
+		e.State = ledger.StateNotKept
+	}
+	return e
+}
+
+// SlimLedger returns a stored ledger without parameters, results and receipts. Of every call it says how far it got.
+func SlimLedger(stored pregel.Value) (pregel.Value, error) {
+	entries, between, err := DecodeBetween(stored)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range entries {
+		entries[i] = Slim(e)
+	}
+	return EncodeBetween(entries, between)
+}

@@ -1,0 +1,40 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
+)
+
+func input(text string) pregel.Input { return pregel.Input{Value: pregel.Value(text)} }
+
+func mustJournal(t *testing.T, stored pregel.Value) *graphadapter.MemoryJournal {
+	t.Helper()
+	j, err := graphadapter.NewMemoryJournal(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func payTask() *pregel.Task {
+	return &pregel.Task{
+		Step: 3, Path: "pay", Node: "pay", StepsLeft: 7,
+		State: map[string]pregel.Value{"amount": pregel.Value("250")},
+	}
+}
+
+// calling makes a node of a function of its task.
+func calling(fn func(ctx context.Context, t *taskrun.TaskRun) error) graphadapter.NodeFunc {
+	return func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		t, ok := taskrun.TaskFrom(ctx)
+		if !ok {
+			return pregel.Command{}, errors.New("the node has no task")
+		}
+		return pregel.Command{}, fn(ctx, t)
+	}
+}

@@ -1,0 +1,189 @@
+package segment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
+)
+
+// SegmentActivity is the type of the activity that runs segments. No node's activity has that name: a graph's name has no
+// dot, and theirs begin with the graph's name.
+const SegmentActivity = "superstep.segment"
+
+// The bounds of a segment.
+const (
+	// maxSegmentTime is how long a segment goes on while it could leave: others wait for its worker.
+	maxSegmentTime = 30 * time.Second
+	// maxSegmentBytes bounds a segment's outcomes as JSON: together they are one result.
+	maxSegmentBytes = 1500 << 10
+	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
+	maxOutcomeBytes = 1900 << 10
+	// maxCarried bounds what the heartbeats of a segment carry together: each has the whole record, and from here on another
+	// segment, which begins with an empty one, costs less than they do.
+	maxCarried = 2 << 20
+	// maxSegmentTasks bounds the tasks that a segment has under way at once.
+	maxSegmentTasks = 500
+)
+
+// SegmentHost is where a segment runs: what a worker, or a test, does for it.
+type Host struct {
+	// Keep makes the segment's [Segment.Progress] durable, before each of its supersteps but the first. In sync mode it
+	// returns when it is; in async mode it returns at once, mostly, and in exit mode it has only life to tell. An error
+	// means that it may not be, or that another execution owns the segment ([ErrFenced]). Nil keeps nothing.
+	//
+	// What the host learns in it, that the segment is to leave, counts for the superstep that it is called before.
+	Keep func(ctx context.Context) error
+	// Leave is closed when the segment is to leave as soon as no task is under way; nil for never.
+	Leave <-chan struct{}
+	// Prepare completes the environment of one task's execution, its Emit for one; it may be nil.
+	Prepare func(*pregel.Task, *taskrun.Env)
+	// Over is told of a task that has ended, with its outcome recorded: it does not run again in this run. It may be nil.
+	Over func(*pregel.Task)
+	// Refuse ends a task before it runs; nil for no.
+	Refuse func(*pregel.Task) *pregel.Outcome
+	// Now is the clock by which tasks are told when their next attempt may begin; nil is this process's.
+	Now func() time.Time
+	// MaxTime is how long the segment goes on while it could leave; 0 means 30 s.
+	MaxTime time.Duration
+}
+
+// Segment is one execution of consecutive supersteps of a run.
+type Segment struct {
+	graph   *graphadapter.Graph
+	program *pregel.Program
+	req     *Request
+	host    Host
+	ctx     context.Context // Run's
+	loop    *pregel.Loop
+	ready   []*pregel.Task // handed out when the execution began
+	record  *segmentRecord
+	result  Result
+	bytes   int // of the outcomes, as JSON
+	scratch []byte
+	began   time.Time
+	leaving bool
+	unkept  bool // something was delivered since Keep
+	suspect suspects
+	// returned are tasks that were given back without an outcome.
+	returned []*pregel.Task
+
+	mu     sync.Mutex
+	under  map[*pregel.Task]*segmentTask // the tasks under way
+	left   map[string]pregel.Value       // what is new in the ledgers of tasks that are not under way
+	losses graphadapter.Losses
+
+	marks marks
+}
+
+// OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
+// acted; record and progress are what it left.
+//
+// Errors: an [*UnservedError] when this process does not have what the run's graph needs; a [*StrayDeliveryError] when
+// its engine comes to other tasks than the record has.
+func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []Delivery, progress Progress) (*Segment, error) {
+	program, err := programFor(g, req)
+	if err != nil {
+		return nil, err
+	}
+	loop, err := program.Restore(req.Loop, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
+	}
+	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
+		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, losses: progress.Losses,
+		marks: marks{before: req.MarkBefore}}
+	bare := make([]bool, len(record))
+	for i := range record {
+		bare[i] = record[i].Key == ""
+	}
+	if s.ready, err = Redeliver(loop, loop.Ready(), record, nil); err != nil {
+		return nil, err
+	}
+	for i := range record {
+		encoded, err := json.Marshal(record[i])
+		if err != nil {
+			return nil, err
+		}
+		s.note(&record[i], encoded, bare[i])
+	}
+	s.unkept = false
+	for key, news := range progress.Tasks {
+		s.left[key] = news
+	}
+	s.suspect = newSuspects(req, repeated, s.ready)
+	return s, nil
+}
+
+// RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
+func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host Host) (Result, error) {
+	s, err := OpenSegment(g, req, false, nil, Progress{})
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := s.Run(ctx, host)
+	if err != nil {
+		return Result{}, err
+	}
+	return result, result.read()
+}
+
+// Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
+// are for other workers, or the record is full, or the time is up, or the host wants it to leave. It leaves only when no
+// task is under way.
+//
+// When ctx ends with [ErrRunCancelled] as its cause, the nodes' contexts end and the result has how their tasks ended; with
+// [ErrWorkerStops] they are given back. With any other cause the error is that cause, and the execution counts for nothing
+// but what was kept.
+func (s *Segment) Run(ctx context.Context, host Host) (Result, error) {
+	if host.Leave == nil {
+		host.Leave = make(chan struct{}) // to an attempt's wait, nil would mean that it holds nobody up
+	}
+	s.host, s.ctx = host, ctx
+	defer s.record.close()
+	s.loop.PutBack(s.ready...)
+	opts := graphadapter.RunOptions{MaxConcurrency: s.req.MaxConcurrency, StepTimeout: time.Duration(s.req.StepTimeout) * time.Millisecond}
+	if opts.MaxConcurrency <= 0 || opts.MaxConcurrency > maxSegmentTasks {
+		opts.MaxConcurrency = maxSegmentTasks
+	}
+	d := taskrun.NewDriver(s.program, s.loop, opts, s)
+	d.Guard = s
+	defer d.Step.Leave()
+	_ = d.Drive(ctx) // the run is not held here: there is no gate
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
+		return Result{}, err
+	}
+	s.result.Expired = d.Expired()
+	s.result.Suspect = s.suspect.rest(d.Queue)
+	s.result.Left = s.given(d.Queue)
+	s.result.pack, s.result.mark = s.req.Pack, s.marks.chosen(s.loop.Step())
+	return s.result, nil
+}
+
+// The causes of a context with which a segment ends in order.
+var (
+	ErrRunCancelled = errors.New("superstep: the run was cancelled")
+	ErrWorkerStops  = errors.New("superstep: this worker stops, another one goes on")
+)
+
+// programFor compiles the Spec that the run goes on with, unless the graph has the same.
+func programFor(g *graphadapter.Graph, req *Request) (*pregel.Program, error) {
+	if req.Spec == nil {
+		return g.Program()
+	}
+	if err := g.CheckFields(req.Spec); err != nil {
+		return nil, err
+	}
+	program, err := pregel.Compile(req.Spec, g.AllReducers())
+	var reducer *pregel.UnknownReducerError
+	if errors.As(err, &reducer) {
+		return nil, &graphadapter.UnservedError{Graph: req.Graph, Node: "", Missing: fmt.Sprintf("reducer: %v", err)}
+	}
+	return program, err
+}

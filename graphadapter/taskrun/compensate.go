@@ -1,0 +1,312 @@
+package taskrun
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// Compensation is one effect of a thread that is to be undone.
+type Compensation struct {
+	// Graph is the path of subgraph names to the graph whose node called the effect, empty for the root graph.
+	Graph []string `json:"graph,omitempty"`
+	Node  string   `json:"node"`
+	Step  int      `json:"step"`
+	// Effect is its ledger entry.
+	Effect ledger.Entry `json:"effect"`
+	// Place is the [pregel.Task.Place] of the task that called it, "" when that is not known any more.
+	Place string `json:"place,omitempty"`
+	// Tried says that an earlier compensation of it was begun.
+	Tried bool `json:"tried,omitempty"`
+}
+
+// UndoState says what became of a [Compensation].
+type UndoState string
+
+const (
+	// UndoDone: the outside had the write, and has it no more.
+	UndoDone UndoState = "compensated"
+	// UndoAbsent: the outside never had it.
+	UndoAbsent UndoState = "absent"
+	// UndoOpen: no program can undo it, or tell whether it is undone; Reason says why. A person is asked.
+	UndoOpen UndoState = "open"
+)
+
+// Undone is the outcome of a [Compensation].
+type Undone struct {
+	State UndoState `json:"state"`
+	// Evidence says how we know, "" after our own call.
+	Evidence string `json:"evidence,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	// Calls counts the calls that were started to undo it.
+	Calls int `json:"calls,omitempty"`
+	// Receipt is the receipt that was found of an effect that had none.
+	Receipt pregel.Value `json:"receipt,omitempty"`
+	// Params are, with UndoOpen, the effect's parameters as people are shown them, without the secrets that its Approval
+	// names. They are null when they are larger than 16 KiB or not on record, and nil when nobody knows what to hide.
+	Params pregel.Value `json:"params,omitempty"`
+}
+
+// CompensateEnv is what runs a compensation: like an [Env].
+type CompensateEnv struct {
+	Thread  string
+	Context pregel.Value
+	// Suspect says that an earlier execution may have called without a trace in the journal.
+	Suspect bool
+	Journal Journal
+	// Lease says for how long the compensation is this execution's; nil for always.
+	Lease Lease
+	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
+	Pause time.Duration
+	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside, and the
+	// zero time when it goes on; nil for nobody.
+	Settling func(until time.Time)
+	// wait waits for an earlier call to settle; nil waits.
+	wait func(context.Context, time.Duration) error
+}
+
+// maxUndoCalls bounds the calls that are made to undo one effect before a person is asked.
+const maxUndoCalls = 5
+
+// Compensate undoes one effect of a thread of g, the root graph, by the effect's Compensate, and returns what became of
+// it. What was called is in the journal before it is called: another execution with that journal looks up before it calls
+// again. A call that fails is repeated as the target's guarantee allows, five times.
+//
+// It is an effect of its own: Compensate is given a key that follows from the effect's, the same in every execution. The
+// context that it gets is no node's; [TaskRun.Info] and [TaskRun.RunContext] work in it.
+//
+// The error is [ErrFenced], or the cause of ctx.
+func Compensate(ctx context.Context, g *graphadapter.Graph, c Compensation, env CompensateEnv) (Undone, error) {
+	u := newUndo(c, env)
+	graph, effect, ok := effectOf(g, c)
+	switch {
+	case !ok:
+		return u.open("the graph that this worker has does not declare the effect any more"), nil
+	case c.Effect.Params == nil:
+		return Undecided(g, c, u.open("its parameters are not on record")), nil
+	}
+	u.effect = effect
+	undone, err := u.run(inUndo(ctx, g, graph, c, env))
+	undone.Calls = u.own.Attempts
+	if undone.State == UndoOpen {
+		undone = Undecided(g, c, undone)
+	}
+	return undone, err
+}
+
+// Undecided is u, which is open, with the parameters that the person who decides about c is shown. They are masked here,
+// where the effect's declaration is: the run that asks has only what the activity returns.
+func Undecided(g *graphadapter.Graph, c Compensation, u Undone) Undone {
+	if _, effect, ok := effectOf(g, c); ok {
+		u.Params = shown(effect.Masked(c.Effect.Params))
+	}
+	return u
+}
+
+func newUndo(c Compensation, env CompensateEnv) undo {
+	u := undo{of: c, env: env, own: ledger.Entry{Key: ledger.UndoKey(c.Effect.Key), Name: c.Effect.Name, Kind: ledger.KindUndo}}
+	if own, known := env.Journal.Entry(u.own.Key); known {
+		u.own, u.recorded = own, true
+	}
+	return u
+}
+
+// inUndo returns the context of a compensation: that of a task that has ended, so nothing more can be called in it.
+func inUndo(ctx context.Context, root, graph *graphadapter.Graph, c Compensation, env CompensateEnv) context.Context {
+	t := &TaskRun{counts: map[string]int{}, attempt: &attempt{
+		root: root, graph: graph, task: &pregel.Task{Node: c.Node}, env: &Env{Thread: env.Thread, Context: env.Context},
+		journal: env.Journal, closed: true, locks: map[string]chan struct{}{},
+		info: Info{Graph: graph.Spec.Name, Node: c.Node, Thread: env.Thread, Step: c.Step, Attempt: 1, Suspect: env.Suspect},
+	}}
+	return t.in(ctx)
+}
+
+// undo is one compensation on its way through the protocol.
+type undo struct {
+	of       Compensation
+	env      CompensateEnv
+	effect   graphadapter.Effect
+	own      ledger.Entry // of the compensation
+	recorded bool         // own is in the journal
+	finding  ledger.Finding
+	found    pregel.Value // the receipt that was found
+	note     string
+	failure  error // of the last call
+	// partly says that what is there is to be undone, whole or not: a person has said so.
+	partly bool
+}
+
+func (u *undo) open(reason string) Undone {
+	return Undone{State: UndoOpen, Reason: graphadapter.Bounded(reason), Receipt: u.found}
+}
+
+// run makes sure that the outside has the write, then undoes it.
+func (u *undo) run(ctx context.Context) (Undone, error) {
+	if e := u.of.Effect; e.State != ledger.StateCommitted || e.Result == nil && u.effect.Compensate != nil {
+		if undone, err := u.stands(ctx); err != nil || undone.State != "" {
+			return undone, err
+		}
+	}
+	if u.effect.Compensate == nil {
+		return u.open("the effect has no Compensate"), nil
+	}
+	return u.takeBack(ctx)
+}
+
+// takeBack undoes a write that the outside has.
+func (u *undo) takeBack(ctx context.Context) (Undone, error) {
+	u.finding = ledger.FindingNone
+	for {
+		if u.partly && u.finding == ledger.FindingPartial {
+			u.finding = ledger.FindingCommitted
+		}
+		var own *ledger.Entry
+		if u.recorded {
+			own = &u.own
+		}
+		switch ledger.DecideUndo(u.effect.Guarantee(), own, u.before(), u.finding) {
+		case ledger.ActionUse:
+			return Undone{State: UndoDone}, nil
+		case ledger.ActionAccept:
+			return Undone{State: UndoDone, Evidence: "lookup: the outside has it no more"}, nil
+		case ledger.ActionLookUp:
+			if err := u.lookUp(ctx); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionWaitSettle:
+			if err := u.lookUpSettled(ctx); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionCall:
+			if done, err := u.call(ctx); err != nil || done.State != "" {
+				return done, err
+			}
+		default:
+			return u.open(u.doubt()), nil
+		}
+	}
+}
+
+// stands looks up an effect of which it is not known that the outside has it. A zero Undone means that it has.
+func (u *undo) stands(ctx context.Context) (Undone, error) {
+	for {
+		switch ledger.DecideStanding(u.effect.Guarantee(), &u.of.Effect, u.finding) {
+		case ledger.ActionLookUp:
+			if err := u.lookUp(ctx); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionWaitSettle:
+			if err := u.lookUpSettled(ctx); err != nil {
+				return Undone{}, err
+			}
+		case ledger.ActionAccept:
+			u.of.Effect.Result = u.found
+			return Undone{}, nil
+		case ledger.ActionUse:
+			return Undone{State: UndoAbsent, Evidence: "lookup: the outside never had it"}, nil
+		default:
+			return u.open(u.doubt()), nil
+		}
+	}
+}
+
+func (u *undo) doubt() string {
+	switch {
+	case u.failure != nil && u.note == "":
+		return fmt.Sprintf("the call to undo it failed: %v", u.failure)
+	case u.note == "":
+		return fmt.Sprintf("the outside says %q, and the target (%s) does not make repeating safe", u.finding, u.effect.Target)
+	case u.failure != nil:
+		return fmt.Sprintf("%s; the call to undo it failed: %v", u.note, u.failure)
+	}
+	return u.note
+}
+
+// call records the intent and makes the call. A zero Undone means that the call failed and is to be looked up.
+func (u *undo) call(ctx context.Context) (Undone, error) {
+	if u.failure != nil && (graphadapter.IsPermanent(u.failure) || u.own.Attempts >= maxUndoCalls) {
+		return u.open(fmt.Sprintf("the call to undo it failed %d times: %v", u.own.Attempts, u.failure)), nil
+	}
+	if u.failure != nil && !pause(ctx, u.pauseAfter(u.own.Attempts)) {
+		return Undone{}, context.Cause(ctx)
+	}
+	entry, err := u.own.Send()
+	if err != nil {
+		return Undone{}, err
+	}
+	if err := u.env.Journal.Record(ctx, entry); err != nil {
+		return Undone{}, err // nothing was called
+	}
+	u.own, u.recorded = entry, true
+	if ctx.Err() != nil {
+		return Undone{}, context.Cause(ctx)
+	}
+	if u.failure = u.take(ctx); u.failure == nil {
+		return Undone{State: UndoDone, Receipt: u.found}, nil
+	}
+	if ctx.Err() != nil {
+		return Undone{}, context.Cause(ctx)
+	}
+	return Undone{}, u.lookUp(ctx)
+}
+
+func (u *undo) pauseAfter(calls int) time.Duration {
+	first := u.env.Pause
+	if first == 0 {
+		first = 200 * time.Millisecond
+	}
+	return first << max(calls-1, 0)
+}
+
+// take calls the effect's Compensate. One that ignores the end of its time is left behind: it may still go through,
+// which is why it is looked up.
+func (u *undo) take(ctx context.Context) error {
+	back := make(chan struct{})
+	_, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (struct{}, error) {
+		defer close(back)
+		return struct{}{}, u.effect.Compensate(ctx, u.own.Key, u.of.Effect.Params, u.of.Effect.Result)
+	})
+	select {
+	case <-back:
+		u.returned(ctx, err)
+	default: // it was left behind
+	}
+	return err
+}
+
+// returned is effectCall.returned.
+func (u *undo) returned(ctx context.Context, err error) {
+	if err == nil || u.effect.AfterLoss != ledger.LossAsk {
+		return
+	}
+	if own := u.own.Return(); u.env.Journal.Record(ctx, own) == nil {
+		u.own = own
+	}
+}
+
+// before is what is known of the executions before this one. One of them that left nothing may have been lost.
+func (u *undo) before() ledger.Before {
+	switch {
+	case !u.env.Suspect:
+		return ledger.BeforeNothing
+	case u.recorded:
+		return ledger.BeforeSuspect
+	}
+	return ledger.BeforeLost
+}
+
+// effectOf finds the declaration of an effect: in the graph whose node called it, or else in one that a node called.
+func effectOf(g *graphadapter.Graph, c Compensation) (*graphadapter.Graph, graphadapter.Effect, bool) {
+	graph := g
+	for _, name := range c.Graph {
+		if sub, ok := graph.Subgraphs[name]; ok {
+			graph = sub
+		}
+	}
+	e, ok := graph.Effects[c.Effect.Name]
+	return graph, e, ok
+}

@@ -1,0 +1,152 @@
+package taskrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
+)
+
+// lookUp asks the outside about the effect. What fails for long is no clear answer.
+func (u *undo) lookUp(ctx context.Context) error {
+	u.finding, u.note, u.found = ledger.FindingUnknown, "", nil
+	if u.effect.Lookup == nil {
+		u.note = "the effect has no Lookup"
+		return nil
+	}
+	var f graphadapter.Finding
+	var err error
+	for try := 1; ; try++ {
+		if f, err = u.find(ctx); err == nil || graphadapter.IsPermanent(err) || try == maxUndoCalls {
+			break
+		}
+		if ctx.Err() != nil || !pause(ctx, u.pauseAfter(try)) {
+			return context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		u.note = fmt.Sprintf("the outside could not be asked: %v", err)
+		return nil
+	}
+	u.finding, u.note = f.Status, f.Note
+	if f.Receipt != nil && !pregel.IsNull(f.Receipt) {
+		u.found = f.Receipt
+	}
+	if u.finding == ledger.FindingNone {
+		u.finding = ledger.FindingUnknown
+	}
+	return nil
+}
+
+func (u *undo) find(ctx context.Context) (graphadapter.Finding, error) {
+	f, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (graphadapter.Finding, error) {
+		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
+	})
+	if err != nil {
+		return f, err
+	}
+	if f.Receipt, err = jsontext.Compact(f.Receipt); err != nil {
+		return f, graphadapter.Permanent(fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if f.Status == ledger.FindingCommitted && u.effect.Check != nil {
+		if err := u.effect.Check(u.of.Effect.Params, f.Receipt); err != nil {
+			f.Status, f.Note = ledger.FindingPartial, "the receipt that was found does not fit: "+err.Error()
+		}
+	}
+	return f, nil
+}
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
+func (u *undo) lookUpSettled(ctx context.Context) error {
+	before := u.finding
+	if err := u.settle(ctx); err != nil {
+		return err
+	}
+	if err := u.lookUp(ctx); err != nil {
+		return err
+	}
+	if u.partly && u.finding == ledger.FindingPartial {
+		u.finding = ledger.FindingCommitted
+	}
+	switch {
+	case u.finding != before:
+	case before == ledger.FindingCommitted:
+		u.finding = ledger.FindingStillCommitted
+	case before == ledger.FindingNotFound:
+		u.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+// settle waits until no earlier call can still be under way unseen, and tells who looks at the run until when.
+func (u *undo) settle(ctx context.Context) error {
+	wait := u.settledAfter()
+	if u.env.Settling != nil {
+		u.env.Settling(time.Now().Add(wait))
+		defer u.env.Settling(time.Time{})
+	}
+	if u.env.wait != nil {
+		return u.env.wait(ctx, wait)
+	}
+	if !pause(ctx, wait) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// settledAfter is how long a call may still be under way unseen: the effect's, and one that may have been made to undo it,
+// which has the default times.
+func (u *undo) settledAfter() time.Duration {
+	wait := settledAfter(u.of.Effect)
+	if u.recorded || u.env.Suspect {
+		wait = max(wait, graphadapter.DefaultCallTimeout+graphadapter.DefaultSettleTime)
+	}
+	return wait
+}
+
+// settledAfter is how long after a call of an effect began it may show in the outside at the latest.
+func settledAfter(e ledger.Entry) time.Duration {
+	if e.Settle <= 0 {
+		return graphadapter.DefaultCallTimeout + graphadapter.DefaultSettleTime
+	}
+	return graphadapter.Milliseconds(e.Settle)
+}
+
+// inTime makes one call of the user's code, within [DefaultCallTimeout].
+func inTime[T any](ctx context.Context, lease Lease, call func(context.Context) (T, error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	ctx, end := inCall(ctx, graphadapter.DefaultCallTimeout, lease)
+	defer end()
+	if ctx.Err() != nil {
+		var none T
+		return none, context.Cause(ctx)
+	}
+	done := make(chan reply, 1)
+	go func() {
+		var r reply
+		defer func() { done <- r }()
+		defer graphadapter.Catch(&r.err)
+		r.err = errEndedGoroutine
+		r.value, r.err = call(ctx)
+	}()
+	var r reply
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		r.err = context.Cause(ctx)
+	}
+	if r.err != nil && errors.Is(context.Cause(ctx), ErrCallOver) {
+		r.err = fmt.Errorf("no answer within %v: %w", graphadapter.DefaultCallTimeout, r.err)
+	}
+	return r.value, r.err
+}
+
+var errEndedGoroutine = errors.New("the function ended its goroutine (runtime.Goexit)")

@@ -1,0 +1,148 @@
+package taskrun
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
+)
+
+// lookUp asks the target and keeps what it says.
+func (c *effectCall) lookUp(ctx context.Context) error {
+	if c.effect.Lookup == nil {
+		c.found(graphadapter.Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"})
+		return nil
+	}
+	f, err := c.ask(ctx)
+	if err != nil {
+		return c.failed("look up", err)
+	}
+	if f.Receipt, err = jsontext.Compact(f.Receipt); err != nil {
+		return c.failed("look up", fmt.Errorf("the receipt is not JSON: %w", err))
+	}
+	if f.Status == ledger.FindingCommitted {
+		if err := c.check(f.Receipt); err != nil {
+			f = graphadapter.Finding{Status: ledger.FindingPartial, Receipt: f.Receipt, Note: "the receipt that was found does not fit: " + err.Error()}
+		}
+	}
+	c.found(f)
+	return nil
+}
+
+// ask asks the target, no longer than a call may take: a Lookup that does not heed its context is left behind, for it
+// only reads.
+func (c *effectCall) ask(ctx context.Context) (graphadapter.Finding, error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
+	type reply struct {
+		found graphadapter.Finding
+		err   error
+	}
+	replied := make(chan reply, 1)
+	go func() {
+		r := reply{err: &graphadapter.PanicError{Message: "the Lookup ended its goroutine (runtime.Goexit)"}}
+		defer func() { replied <- r }()
+		defer graphadapter.Catch(&r.err)
+		r.found, r.err = c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
+	}()
+	select {
+	case r := <-replied:
+		return r.found, c.late(ctx, r.err)
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-replied: // one that heeds its context says more
+		return r.found, c.late(ctx, r.err)
+	case <-time.After(lookupGrace):
+		return graphadapter.Finding{}, c.late(ctx, context.Cause(ctx))
+	}
+}
+
+// lookupGrace is how long a Lookup may go on after its context ended.
+const lookupGrace = 100 * time.Millisecond
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen.
+func (c *effectCall) lookUpSettled(ctx context.Context) error {
+	wait := c.timeout + c.settle
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		return c.failed("wait for an earlier call", fmt.Errorf("an earlier call may need %v to show (call timeout plus "+
+			"settle time), but the attempt ends before: raise the node's run timeout above that", wait))
+	}
+	defer c.t.idle.hold()()
+	if err := c.t.env.Outside.wait(ctx, wait); err != nil {
+		return err
+	}
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingNotFound {
+		c.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+func (c *effectCall) found(f graphadapter.Finding) {
+	c.finding, c.receipt, c.reason = f.Status, f.Receipt, f.Note
+	if c.finding == ledger.FindingNone {
+		c.finding = ledger.FindingUnknown
+	}
+}
+
+// probe asks the target before the first call with a thread-wide key: another task of the thread may have called, in a
+// run that was terminated before the thread heard of it. Shortly after such a run its call may still be under way, so what
+// is not found goes by the target's guarantee; otherwise the call is made as one that nobody made before.
+func (c *effectCall) probe(ctx context.Context) error {
+	if !c.entry.ThreadWide || c.recorded || c.t.info.Suspect || c.effect.Lookup == nil {
+		return nil
+	}
+	c.evidence = "lookup before the first call"
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingNotFound {
+		if c.mayStillArrive = c.mayArrive(); !c.mayStillArrive {
+			c.finding = ledger.FindingNone
+		}
+	}
+	return nil
+}
+
+// longestLease is how long a worker may take to notice that its run is over: the lease of a task in the widest fan-out.
+const longestLease = 4 * time.Second
+
+// mayArrive reports whether a call of a run that ended before this one, and ended badly, may not have arrived yet.
+func (c *effectCall) mayArrive() bool {
+	behind := c.t.env.Behind
+	return behind > 0 && behind < longestLease+c.timeout+c.settle
+}
+
+// recover gets the receipt of a committed effect again, which was too large to be kept: from the target, or from a
+// person. It is not recorded again.
+func (c *effectCall) recover(ctx context.Context) error {
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	if c.finding == ledger.FindingCommitted {
+		c.entry.Result = jsontext.OrNull(c.receipt)
+		return nil
+	}
+	c.reason = strings.TrimSpace(fmt.Sprintf("it did, but its receipt of %d bytes was too large to be kept, and the target "+
+		"does not show it. %s", c.entry.Left, c.reason))
+	r, by, err := c.ruling(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Action != rulingDone || pregel.IsNull(jsontext.OrNull(r.Receipt)) {
+		return c.failed("get the receipt again", graphadapter.Permanent(fmt.Errorf("%s gave none, and the outside has the write", by)))
+	}
+	if err := c.check(r.Receipt); err != nil {
+		return c.failed("get the receipt again", graphadapter.Permanent(fmt.Errorf("the receipt given by %s does not fit: %w", by, err)))
+	}
+	c.entry.Result = r.Receipt
+	return nil
+}

@@ -1,0 +1,167 @@
+package taskrun
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
+)
+
+// Reconcile is the value of the question that asks a person about an effect. The answer is an object: action is "done",
+// "repeat" or "fail", or "undo" where what the outside has is not whole and the effect has a Compensate; and receipt, with
+// "done", what the effect returns.
+type Reconcile struct {
+	// Kind is always "reconcile": it tells this question from those that nodes ask.
+	Kind   string `json:"kind"`
+	Ask    string `json:"ask"`
+	Effect string `json:"effect"`
+	Key    string `json:"key"`
+	// Reason says why no program can decide.
+	Reason string       `json:"reason"`
+	Params pregel.Value `json:"params"`
+	// Receipt is what the outside has under the key, if anything.
+	Receipt pregel.Value `json:"receipt,omitempty"`
+	// Calls counts the calls that were started.
+	Calls int `json:"calls"`
+}
+
+// rulingSchema is the JSON schema of the answer to a [Reconcile] question.
+func rulingSchema(undo bool) pregel.Value {
+	action, means := "", ""
+	if undo {
+		action, means = `,"undo"`, "; undo: take back what the outside has of it, then stop"
+	}
+	return pregel.Value(`{"type":"object","additionalProperties":false,"required":["action"],"properties":{` +
+		`"action":{"type":"string","enum":["done","repeat","fail"` + action + `],"description":"done: the outside has it; repeat: it ` +
+		`does not have it, call again with the same key; fail: stop, the node fails` + means + `"},` +
+		`"receipt":{"description":"with done: the receipt that the effect returns; without it the one that was found"}}}`)
+}
+
+// What a person can answer; anything else is to stop.
+const (
+	rulingDone   = "done"
+	rulingRepeat = "repeat"
+	rulingUndo   = "undo"
+)
+
+// ruling is a person's answer.
+type ruling struct {
+	Action  string       `json:"action"`
+	Receipt pregel.Value `json:"receipt"`
+}
+
+// askPerson records the doubt and asks what to do. Each answer is used once: whatever happens after it, the next doubt
+// about the same effect is another question.
+func (c *effectCall) askPerson(ctx context.Context) error {
+	if c.reason == "" && c.finding == ledger.FindingStillNotFound && c.effect.Target == ledger.TargetLookupOnly {
+		c.reason = "its worker was lost during the call and may go on with it, and the outside does not have it so far. " +
+			"Make sure of that before you answer: repeat makes another call"
+	}
+	if c.reason == "" {
+		c.reason = fmt.Sprintf("the outside says %q and the target (%s) does not make repeating safe", c.finding, c.effect.Target)
+	}
+	if err := c.doubt(ctx, c.entry); err != nil {
+		return err
+	}
+	r, by, err := c.ruling(ctx)
+	if err != nil {
+		return err
+	}
+	return c.rule(ctx, r, by)
+}
+
+// ruling asks a person about the effect, and returns what that one says and who it is.
+func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error) {
+	key := c.doubtKey()
+	question, err := jsontext.Encode(Reconcile{
+		Kind:   "reconcile",
+		Ask:    fmt.Sprintf("Did %s happen? %s", c.entry.Name, c.reason),
+		Effect: c.entry.Name, Key: c.entry.Key, Reason: c.reason,
+		Params: showable(c.effect.Masked(c.entry.Params)), Receipt: showable(c.entry.Result), Calls: c.entry.Attempts,
+	})
+	if err != nil {
+		return r, "", c.failed("ask a person", err)
+	}
+	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, Value: question, Schema: rulingSchema(c.undoable())})
+	if err != nil {
+		return r, "", err
+	}
+	if err := json.Unmarshal(answer.Value, &r); err != nil {
+		return r, "", c.failed("read the answer", graphadapter.Permanent(err))
+	}
+	return r, orAPerson(answer.By), nil
+}
+
+// maxShown bounds what a question shows of parameters and of a receipt, in bytes each: it is part of the task's outcome.
+const maxShown = 64 << 10
+
+func showable(v pregel.Value) pregel.Value {
+	if len(v) <= maxShown {
+		return v
+	}
+	return pregel.Value(fmt.Sprintf(`"(%d bytes, too large to be shown here)"`, len(v)))
+}
+
+// doubt records that a person has to decide, if that is not recorded yet.
+func (c *effectCall) doubt(ctx context.Context, entry ledger.Entry) error {
+	var found pregel.Value
+	if c.receipt != nil && !pregel.IsNull(c.receipt) {
+		found = c.receipt
+	}
+	doubted, err := entry.Doubt(c.reason, found)
+	if err != nil {
+		return c.failed("ask a person", err)
+	}
+	if c.recorded && c.entry.State == ledger.StateUnknown && c.entry.Evidence == c.reason &&
+		c.entry.Rulings == doubted.Rulings && string(c.entry.Result) == string(found) {
+		return nil
+	}
+	if err := c.record(ctx, doubted); err != nil {
+		return c.failed("ask a person", err)
+	}
+	return nil
+}
+
+// rule does what the person decided.
+func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
+	ruled := c.entry.Ruled()
+	switch r.Action {
+	case rulingDone:
+		receipt := r.Receipt
+		if receipt == nil {
+			receipt = c.entry.Result // the one that was found: accepted as it is
+		} else if err := c.check(receipt); err != nil {
+			c.reason = fmt.Sprintf("the receipt given by %s does not fit: %v", by, err)
+			return c.doubt(ctx, ruled)
+		}
+		c.entry = ruled
+		return c.commit(ctx, jsontext.OrNull(receipt), "done, says "+by)
+	case rulingRepeat:
+		c.entry = ruled.AnsweredFor()
+		return c.call(ctx)
+	case rulingUndo:
+		if c.effect.Compensate != nil {
+			return c.undo(ctx, by)
+		}
+	}
+	if err := c.record(ctx, ruled); err != nil {
+		return c.failed("record the answer", err)
+	}
+	return c.failed("ask a person", graphadapter.Permanent(fmt.Errorf("%s decided to stop here: %s", by, c.entry.Evidence)))
+}
+
+// doubtPrefix begins the keys of questions about effects.
+const doubtPrefix = "effect/"
+
+// LostWorkersKey is the key of the question whether a task that keeps losing its workers is to run again.
+const LostWorkersKey = "superstep.lost-workers"
+
+// IsDoubt reports whether a question is about what became of an execution, and none that a node asks.
+func IsDoubt(q pregel.Question) bool {
+	return strings.HasPrefix(q.Key, doubtPrefix) || q.Key == LostWorkersKey
+}
