@@ -104,7 +104,7 @@ func (b *Board) AddExpert(p Profile, by string, now time.Time) error {
 	if err := b.putExpert(p); err != nil {
 		return err
 	}
-	b.tell(now, Event{Kind: "expert_added", Expert: p.Name, Text: byWhom("", by)})
+	b.log(now, Event{Kind: "expert_added", Expert: p.Name, Text: byWhom("", by)})
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (b *Board) RemoveExpert(name, by string, now time.Time) error {
 	} else {
 		b.Experts = slices.DeleteFunc(slices.Clone(b.Experts), func(p Profile) bool { return p.Name == name })
 	}
-	b.tell(now, Event{Kind: "expert_removed", Expert: name, Text: byWhom("", by)})
+	b.log(now, Event{Kind: "expert_removed", Expert: name, Text: byWhom("", by)})
 	return nil
 }
 

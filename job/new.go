@@ -24,7 +24,7 @@ func New(j Job, experts []Profile, now time.Time) (*Board, error) {
 	if problem := b.setUp(); problem != "" {
 		return nil, b.refuse("bad_job", problem, "")
 	}
-	b.tell(now, Event{Kind: "submitted", Text: j.Goal})
+	b.log(now, Event{Kind: "submitted", Text: j.Goal})
 	if b.Job.Expert == "" {
 		b.Plans = []*Planning{{}}
 		return b, nil

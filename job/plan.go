@@ -10,12 +10,12 @@ import (
 // slow, and may be called again when a worker is lost.
 //
 // A *[BadPlanError] says that an answer came, and is of no use: it costs one of the job's plan attempts, and the next one
-// is told what was wrong. Every other error is of the way there and costs none; Temporal retries it.
+// gets what was wrong. Every other error means that no answer came and costs none; Temporal retries it.
 type Planner interface {
 	Plan(ctx context.Context, req PlanRequest) (Draft, error)
 }
 
-// PlanRequest is what a planner is told.
+// PlanRequest is what a planner gets.
 type PlanRequest struct {
 	Job     Job       `json:"job"`
 	Experts []Profile `json:"experts"`

@@ -16,7 +16,7 @@ const answerID = "answer"
 // plant makes the first plan the job's graph.
 func (b *Board) plant(d Draft, now time.Time) {
 	added := b.grow(d, nil)
-	b.tell(now, Event{Kind: "planned", Text: fmt.Sprintf("plan %d: %d subjobs", b.PlanVersion, len(added))})
+	b.log(now, Event{Kind: "planned", Text: fmt.Sprintf("plan %d: %d subjobs", b.PlanVersion, len(added))})
 	if b.Job.Expert != "" || b.Job.Policy.Synthesis == "" {
 		return
 	}
@@ -40,7 +40,7 @@ func (b *Board) replace(s *SubJob, d Draft, now time.Time) {
 	}
 	b.moveSubJob(s, StatusStopped, "")
 	s.Legacy, s.Lessons, s.Context, s.Thinking, s.OutputSchema, s.Refused, s.Reopens = true, nil, "", "", "", "", nil
-	b.tellOf(now, "replaced", s, fmt.Sprintf("plan %d: %d subjobs in its place", b.PlanVersion, len(added)))
+	b.logSubJob(now, "replaced", s, fmt.Sprintf("plan %d: %d subjobs in its place", b.PlanVersion, len(added)))
 }
 
 // grow adds a draft's subjobs, as parts of another one when parent is not nil.

@@ -229,7 +229,7 @@ func artifactsSize(artifacts []Artifact) int {
 	return n
 }
 
-// maxLessons bounds the lessons that an attempt is told; the oldest ones are forgotten.
+// maxLessons bounds the lessons of an attempt; the oldest ones are forgotten.
 const maxLessons = 8
 
 // learn gives a subjob a lesson for its next attempt, unless it has it already.

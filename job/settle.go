@@ -15,7 +15,7 @@ func (b *Board) settle(now time.Time) {
 		}
 	case b.finished():
 		b.rest(StatusFinished, "", now)
-		b.tell(now, Event{Kind: "job_finished"})
+		b.log(now, Event{Kind: "job_finished"})
 	}
 	b.Phase = b.phase()
 }
@@ -28,7 +28,7 @@ func (b *Board) end(now time.Time) {
 	}
 	reason := b.Reason
 	b.rest(b.Ending, reason, now)
-	b.tell(now, Event{Kind: kind, Text: reason})
+	b.log(now, Event{Kind: kind, Text: reason})
 }
 
 // open counts what is under way: attempts, and the planner's call.
@@ -80,7 +80,7 @@ func (b *Board) phase() Phase {
 // fail ends the job because of one of its subjobs.
 func (b *Board) fail(s *SubJob, reason string, now time.Time) {
 	b.moveSubJob(s, StatusFailed, reason)
-	b.tellOf(now, "failed", s, reason)
+	b.logSubJob(now, "failed", s, reason)
 	b.failing(fmt.Sprintf("subjob %s failed: %s", s.ID, reason))
 }
 
@@ -97,7 +97,7 @@ func (b *Board) stopping(reason string, now time.Time) {
 		b.resume(now)
 	}
 	b.Ending, b.Reason = StatusStopped, clip(reason, MaxNote)
-	b.tell(now, Event{Kind: "stopping", Text: reason})
+	b.log(now, Event{Kind: "stopping", Text: reason})
 }
 
 // Halt asks for the end of a job before its work is done.
@@ -108,7 +108,7 @@ type Halt struct {
 	By     string `json:"by,omitempty"`
 }
 
-// Stop ends the job: nothing begins any more, what is under way is told to end, and once it has the job is STOPPED. What
+// Stop ends the job: nothing begins any more, what is under way is asked to end, and once it has the job is STOPPED. What
 // has finished is kept, also when it finishes while the job stops. A second stop changes nothing.
 func (b *Board) Stop(h Halt, now time.Time) error {
 	now = stamp(now)
@@ -141,7 +141,7 @@ func (b *Board) Fail(h Halt, now time.Time) error {
 		b.resume(now)
 	}
 	b.failing(h.why("failed"))
-	b.tell(now, Event{Kind: "failing", Text: h.why("failed")})
+	b.log(now, Event{Kind: "failing", Text: h.why("failed")})
 	if s != nil {
 		b.failed(s, Halt{Reason: h.Reason, By: h.By}.why("failed"), now)
 	}
@@ -158,7 +158,7 @@ func (b *Board) failed(s *SubJob, why string, now time.Time) {
 		s.Reason = b.note(why)
 	case s.Status != StatusFinished && s.Status != StatusFailed:
 		b.moveSubJob(s, StatusFailed, why)
-		b.tellOf(now, "failed", s, why)
+		b.logSubJob(now, "failed", s, why)
 	}
 }
 

@@ -29,21 +29,21 @@ type SubJob struct {
 	Attempts int `json:"attempts,omitempty"`
 	// Failures counts the execution errors since it was last begun anew: see Policy.MaxRetries.
 	Failures int `json:"failures,omitempty"`
-	// Lessons are what the next attempt is told, oldest first: at most 8.
+	// Lessons are for the next attempt, oldest first: at most 8.
 	Lessons []string  `json:"lessons,omitempty"`
 	Started time.Time `json:"started,omitzero"` // of the first attempt
 	Ended   time.Time `json:"ended,omitzero"`   // of the last one
 	Usage   Usage     `json:"usage,omitzero"`   // of all attempts
 	// RetryAt is until when its next attempt waits.
 	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Reason says why it stands where it stands, in a sentence: an error, an evaluation.
+	// Reason says why it has its status, in a sentence: an error, an evaluation.
 	Reason string  `json:"reason,omitempty"`
 	Result *Output `json:"result,omitempty"`
-	// Stale: a predecessor does its work again, so that the attempt under way is told to end and counts for nothing.
+	// Stale: a predecessor does its work again, so that the attempt under way is asked to end and counts for nothing.
 	Stale bool `json:"stale,omitempty"`
-	// Failing: somebody has it fail. The attempt under way is told to end, and whatever that says, the subjob is FAILED then.
+	// Failing: somebody has it fail. The attempt under way is asked to end, and whatever that says, the subjob is FAILED then.
 	Failing bool `json:"failing,omitempty"`
-	// Open says that an attempt is under way: it was begun, and has not ended. Told: it was told to end.
+	// Open says that an attempt is under way: it was begun, and has not ended. Told: it was asked to end.
 	Open bool `json:"open,omitempty"`
 	Told bool `json:"told,omitempty"`
 	// Allowance is what the attempt under way may spend; that of the last one, when it was too little.
@@ -66,7 +66,7 @@ type Output struct {
 	Attempt   int        `json:"attempt"`
 }
 
-// Assignment is what an expert is told of an attempt.
+// Assignment is what an expert gets for an attempt.
 type Assignment struct {
 	Job     string `json:"job"`
 	SubJob  string `json:"subjob"`

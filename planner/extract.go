@@ -66,7 +66,7 @@ func extract(text string, check func(job.Draft) error) (job.Draft, error) {
 	return job.Draft{}, bad("", `no complete JSON object with "subjobs" was found: a bracket or a quote is missing, or the object is`)
 }
 
-// bad says what is wrong with an answer. What it quotes of it is bounded: it is kept, and told to the model.
+// bad says what is wrong with an answer. What it quotes is bounded: the text is kept, and the model gets it.
 func bad(subjob, problem string) error {
 	return &job.BadPlanError{SubJob: clip(subjob, 2*job.MaxID), Problem: clip(problem, job.MaxNote/2)}
 }

@@ -55,7 +55,7 @@ func (r reader) sheet(n *yaml.Node, into *sheet) error {
 	})
 }
 
-// readRules reads a list of rules behind those that other files had: at most maxRules together.
+// readRules reads a list of rules and appends them to those of other files: at most maxRules together.
 func readRules[R any](r reader, n *yaml.Node, into *[]R, read func(*yaml.Node) (R, error)) error {
 	if n.Kind != yaml.SequenceNode {
 		return r.fail(n, "here belongs a list of rules")
@@ -143,7 +143,7 @@ func (r reader) risks(n *yaml.Node, out *[]string) error {
 	return nil
 }
 
-// check refuses names that nothing stands behind, which are spelling mistakes, and rules of one name.
+// check refuses names of groups, roles and people that are not declared, which are spelling mistakes, and rules of one name.
 func (s *sheet) check() error {
 	for _, h := range s.people {
 		for _, list := range []struct {
@@ -221,7 +221,7 @@ func (r reader) holders(n *yaml.Node, into map[string]holder, memberOf bool) err
 			known["groups"] = func(n *yaml.Node) error { return r.names(n, &h.groups) }
 			known["roles"] = func(n *yaml.Node) error { return r.names(n, &h.roles) }
 		}
-		// "finance:" with nothing behind it is a group that has nothing of its own.
+		// "finance:" without a value is a group that has nothing of its own.
 		if value.Tag != "!!null" {
 			if err := r.fields(value, known); err != nil {
 				return err

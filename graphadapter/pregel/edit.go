@@ -250,7 +250,7 @@ type subThread struct {
 	graph     []string // the subgraphs' names
 }
 
-// within finds the subgraph of the tasks of the nodes of that path: as far as it has come, or before it begins.
+// within finds the subgraph that the tasks of the nodes of that path run, also one that has not begun.
 func (p *Program) within(t *Thread, path []string) (subThread, error) {
 	s := subThread{Program: p, record: t.Head, keep: func(r *Record) { t.Head = r }}
 	for i, node := range path {

@@ -2,7 +2,7 @@ package pregel
 
 import "slices"
 
-// Status is where a [Loop] stands.
+// Status says whether a [Loop] runs, waits or has ended.
 type Status int
 
 // The statuses of a loop.
@@ -25,7 +25,7 @@ const (
 
 // Loop drives one run of one thread: superstep by superstep, subgraphs included. It hands out tasks by Ready, takes in
 // their outcomes by Deliver, and does nothing else: who owns it decides where tasks run. It is not safe for concurrent
-// use, and after a failure a new Loop on the same [Thread] continues where it stood.
+// use, and after a failure a new Loop on the same [Thread] continues from the newest checkpoint.
 type Loop struct {
 	prog    *Program
 	thread  *Thread
@@ -52,7 +52,7 @@ type Loop struct {
 	step, stop int
 	before     breakpoints
 	after      breakpoints
-	resuming   *bool // what subgraphs of the first superstep are told
+	resuming   *bool // what subgraphs of the first superstep get as resuming; see begin
 	replaying  bool
 	askAgain   bool
 	status     Status
@@ -108,7 +108,7 @@ func (p *Program) loop(thread *Thread, opts Options, observe Observer) *Loop {
 	return l
 }
 
-// Status returns where the run stands.
+// Status returns the run's status.
 func (l *Loop) Status() Status { return l.status }
 
 // Err returns why the run failed: a *NodeError, *RecursionError, *InvalidUpdateError or *ParentCommandError. Of a drained
@@ -159,7 +159,7 @@ func (l *Loop) Deliver(t *Task, o Outcome) {
 	t.loop.settle()
 }
 
-// settle goes on as far as possible without another outcome, and tells the parent when the run has ended.
+// settle goes on until another outcome is needed. When the run has ended, the loop around it takes the result.
 func (l *Loop) settle() {
 	if l.starting {
 		return

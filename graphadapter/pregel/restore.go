@@ -7,7 +7,7 @@ import (
 )
 
 // Restore goes on with a run that [Loop.Suspend] gave: what follows is what would have followed. Its first Ready hands
-// out every task that was still to be started; observe hears nothing again that it, or another one, was told before.
+// out every task that was still to be started; no event comes twice: observe gets those that follow.
 // p must be of the Spec that the run had. A value that is no suspended run of it is an error.
 func (p *Program) Restore(v Value, observe Observer) (*Loop, error) {
 	in, err := p.readSuspended(v)
@@ -123,7 +123,7 @@ func (l *Loop) tasksIn(in *loopJSON) error {
 	return nil
 }
 
-// handlersIn makes the tasks that handle failed ones, behind the planned tasks as they came.
+// handlersIn makes the tasks of error handlers, after the planned tasks and in the order in which tasks failed.
 func (l *Loop) handlersIn(runs []runJSON) error {
 	planned := len(l.tasks)
 	for i := range runs {

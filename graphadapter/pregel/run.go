@@ -29,7 +29,7 @@ func (l *Loop) end(tr *taskRun) {
 	}
 }
 
-// place completes a task with where it stands.
+// place completes a task with its loop, namespace, superstep and branch, which make its key.
 func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step, t.Asked = l, l.space(), l.graph, l.step, l.rec.asked
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Suspend returns the run with its thread as it stands, untracked channels included: [Program.Restore] goes on from it
+// Suspend returns the run and its thread as they are now, untracked channels included: [Program.Restore] goes on from it
 // in any process, also from the middle of a superstep, as if nothing had happened. The loop stays as it is and may go on
 // as well. It must be the root's, and quiet.
 //
 // What it returns is one JSON value, which encoding it again leaves as it is: bytes that an encoder may write in another
-// way would change digests. It is about as large as the stored thread; the tasks of the superstep are left out as far as
-// they follow from it.
+// way would change digests. It is about as large as the stored thread; tasks of the superstep are left out where they
+// follow from the thread.
 func (l *Loop) Suspend() (Value, error) {
 	if !l.Quiet() {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %d tasks are under way; deliver their outcomes, "+

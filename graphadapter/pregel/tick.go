@@ -10,7 +10,7 @@ func (l *Loop) tick() {
 	}
 	planned := l.prog.plan(l.work, true)
 	for _, t := range planned {
-		l.place(t) // before anybody is told of it: observers keep what they are told
+		l.place(t) // before the event: observers keep the tasks that they get
 	}
 	l.tickEvent(planned)
 	if len(planned) == 0 {
