@@ -26,18 +26,15 @@ func plainName(name string) string {
 // expertOf finds an expert by its name, or by one that differs in case, spaces and punctuation only; nil when there is
 // none. No two experts of a job are alike in that.
 func expertOf(name string, experts []Profile) *Profile {
-	for i := range experts {
-		if experts[i].Name == name {
-			return &experts[i]
-		}
+	at := slices.IndexFunc(experts, func(p Profile) bool { return p.Name == name })
+	if at < 0 {
+		plain := plainName(name)
+		at = slices.IndexFunc(experts, func(p Profile) bool { return plainName(p.Name) == plain })
 	}
-	plain := plainName(name)
-	for i := range experts {
-		if plainName(experts[i].Name) == plain {
-			return &experts[i]
-		}
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &experts[at]
 }
 
 func (b *Board) expert(name string) *Profile { return expertOf(name, b.Experts) }

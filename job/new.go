@@ -128,6 +128,18 @@ func (b *Board) find(id string) *SubJob {
 	return b.byID[id]
 }
 
+// named is find of an id that somebody gave.
+func (b *Board) named(id string) (*SubJob, error) {
+	if s := b.find(id); s != nil {
+		return s, nil
+	}
+	return nil, b.unknown(id)
+}
+
+func (b *Board) unknown(id string) error {
+	return b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(id, 2*MaxID)), "")
+}
+
 // Copy is a board of its own in the same state: what is tried on it changes nothing here.
 func (b *Board) Copy() *Board {
 	data, err := json.Marshal(b)

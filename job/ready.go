@@ -145,12 +145,7 @@ func (b *Board) isPlanned(s *SubJob) bool {
 
 // fed reports whether everything that a subjob depends on has finished.
 func (b *Board) fed(s *SubJob) bool {
-	for _, on := range s.Dependencies {
-		if b.find(on).Status != StatusFinished {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Dependencies, func(on string) bool { return b.find(on).Status != StatusFinished })
 }
 
 func wakeAt(w *Work, at time.Time) {

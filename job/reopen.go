@@ -211,8 +211,8 @@ func (b *Board) mayRecover(r Recover) error {
 		return b.refuse("bad_text", "it cannot be recovered: "+problem, "")
 	}
 	for _, id := range r.Again {
-		if s := b.find(id); s == nil || s.Legacy {
-			return b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(id, 2*MaxID)), "")
+		if s, err := b.named(id); err != nil || s.Legacy {
+			return b.unknown(id)
 		}
 	}
 	return nil

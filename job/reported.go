@@ -210,9 +210,9 @@ func (b *Board) Retry(subjob, lesson, by string, now time.Time) error {
 	if err := b.goesOn(); err != nil {
 		return err
 	}
-	s := b.find(subjob)
-	if s == nil {
-		return b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(subjob, 2*MaxID)), "")
+	s, err := b.named(subjob)
+	if err != nil {
+		return err
 	}
 	if s.Legacy || s.Attempts == 0 {
 		return b.refuse("wrong_status", fmt.Sprintf("subjob %s has not begun, or was replaced by smaller ones", s.ID), "")

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -238,10 +239,8 @@ func (b *Board) learn(s *SubJob, lesson string) (learned bool) {
 	if lesson == "" {
 		return false
 	}
-	for _, known := range s.Lessons {
-		if known == lesson {
-			return true
-		}
+	if slices.Contains(s.Lessons, lesson) {
+		return true
 	}
 	if len(s.Lessons) >= maxLessons {
 		s.Lessons = s.Lessons[len(s.Lessons)-maxLessons+1:]

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -47,15 +48,8 @@ func (b *Board) open() int {
 
 // finished reports whether everything that counts has finished.
 func (b *Board) finished() bool {
-	if len(b.Plans) > 0 {
-		return false
-	}
-	for _, s := range b.SubJobs {
-		if !s.Legacy && s.Status != StatusFinished {
-			return false
-		}
-	}
-	return true
+	return len(b.Plans) == 0 &&
+		!slices.ContainsFunc(b.SubJobs, func(s *SubJob) bool { return !s.Legacy && s.Status != StatusFinished })
 }
 
 func (b *Board) phase() Phase {
@@ -170,14 +164,11 @@ func (b *Board) halted(how string, h Halt) (*SubJob, error) {
 	if h.SubJob == "" {
 		return nil, nil
 	}
-	s := b.find(h.SubJob)
-	switch {
-	case s == nil:
-		return nil, b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(h.SubJob, 2*MaxID)), "")
-	case s.Legacy:
+	s, err := b.named(h.SubJob)
+	if err == nil && s.Legacy {
 		return nil, b.refuse("wrong_status", fmt.Sprintf("subjob %s was replaced by smaller ones", s.ID), "name one of those")
 	}
-	return s, nil
+	return s, err
 }
 
 // why says in a sentence who ended the job, and why.

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -111,10 +112,8 @@ func entriesOf(v hujson.Value) (entries []entry, isPlan bool, err error) {
 	if err != nil || len(entries) == 0 {
 		return nil, false, nil
 	}
-	for _, e := range entries {
-		if !hasGoal(e.value) {
-			return nil, false, nil
-		}
+	if slices.ContainsFunc(entries, func(e entry) bool { return !hasGoal(e.value) }) {
+		return nil, false, nil
 	}
 	return entries, true, nil
 }
@@ -139,15 +138,7 @@ func listed(v hujson.Value) ([]entry, error) {
 
 func hasGoal(v hujson.Value) bool {
 	o, isObject := v.Value.(*hujson.Object)
-	if !isObject {
-		return false
-	}
-	for _, m := range o.Members {
-		if nameOf(m) == "goal" {
-			return true
-		}
-	}
-	return false
+	return isObject && slices.ContainsFunc(o.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == "goal" })
 }
 
 func nameOf(m hujson.ObjectMember) string {

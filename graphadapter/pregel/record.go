@@ -188,16 +188,11 @@ func (r *taskRecords) grow(n int) { r.list = slices.Grow(r.list, n) }
 
 // find returns a record's place in the list, -1 for none.
 func (r *taskRecords) find(path string) int {
-	if r.at != nil {
-		if at, ok := r.at[path]; ok {
-			return at
-		}
-		return -1
+	if r.at == nil {
+		return slices.IndexFunc(r.list, func(known pathRecord) bool { return known.path == path })
 	}
-	for i := range r.list {
-		if r.list[i].path == path {
-			return i
-		}
+	if at, ok := r.at[path]; ok {
+		return at
 	}
 	return -1
 }
