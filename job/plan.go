@@ -159,8 +159,7 @@ func (s DraftSubJob) problem(experts []Profile) string {
 
 // size is what a subjob of a draft takes as one of the job's, its ids prefixed.
 func (s DraftSubJob) size() int {
-	n := ownSize + idPrefix + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) +
-		kept("completion_criteria", s.CompletionCriteria) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema)
+	n := idPrefix + s.textSize()
 	for _, d := range s.Dependencies {
 		n += dependencySize(d)
 	}

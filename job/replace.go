@@ -20,11 +20,11 @@ func (b *Board) plant(d Draft, now time.Time) {
 	if b.Job.Expert != "" || b.Job.Policy.Synthesis == "" {
 		return
 	}
-	b.SubJobs = append(b.SubJobs, &SubJob{
+	answer := DraftSubJob{
 		ID: answerID, Goal: b.Job.Goal, Expert: b.Job.Policy.Synthesis, Dependencies: leavesOf(added),
-		Context:   "The parts of this goal are done: make one answer of their outputs.",
-		LifeCycle: b.lifeCycle(nil), Status: StatusCreated, PlanVersion: b.PlanVersion,
-	})
+		Context: "The parts of this goal are done: make one answer of their outputs.",
+	}
+	b.SubJobs = append(b.SubJobs, &SubJob{DraftSubJob: answer, LifeCycle: b.lifeCycle(nil), Status: StatusCreated, PlanVersion: b.PlanVersion})
 }
 
 // replace puts a plan in the place of a subjob: what it depended on, the plan's roots depend on, and what depended on it
@@ -48,11 +48,8 @@ func (b *Board) grow(d Draft, parent *SubJob) []*SubJob {
 	ids := b.idsOf(d)
 	added := make([]*SubJob, len(d.SubJobs))
 	for i, draft := range d.SubJobs {
-		s := &SubJob{
-			ID: ids[draft.ID], Goal: draft.Goal, Context: draft.Context, CompletionCriteria: draft.CompletionCriteria,
-			Expert: b.expert(draft.Expert).Name, Thinking: draft.Thinking, OutputSchema: draft.OutputSchema,
-			LifeCycle: b.lifeCycle(parent), Status: StatusCreated, PlanVersion: b.PlanVersion,
-		}
+		s := &SubJob{DraftSubJob: draft, LifeCycle: b.lifeCycle(parent), Status: StatusCreated, PlanVersion: b.PlanVersion}
+		s.ID, s.Expert, s.Dependencies = ids[draft.ID], b.expert(draft.Expert).Name, nil
 		for _, on := range withoutRepetitions(draft.Dependencies) {
 			s.Dependencies = append(s.Dependencies, ids[on])
 		}

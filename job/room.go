@@ -121,10 +121,15 @@ func kept(field, text string) int {
 	return len(field) + quoted(text) + 4
 }
 
+// textSize is what a subjob takes but for its dependencies and its expert.
+func (s DraftSubJob) textSize() int {
+	return ownSize + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) +
+		kept("completion_criteria", s.CompletionCriteria) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema)
+}
+
 // planSize is what a subjob takes of [MaxPlanText].
 func (s *SubJob) planSize() int {
-	n := ownSize + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) + kept("completion_criteria", s.CompletionCriteria) +
-		kept("assigned_expert", s.Expert) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema) + kept("parent", s.Parent)
+	n := s.textSize() + kept("assigned_expert", s.Expert) + kept("parent", s.Parent)
 	for _, d := range s.Dependencies {
 		n += quoted(d) + 1
 	}

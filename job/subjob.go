@@ -6,16 +6,10 @@ import (
 	"time"
 )
 
-// SubJob is a node of a job's graph.
+// SubJob is a node of a job's graph: what its plan says, and what came of it.
 type SubJob struct {
-	ID                 string   `json:"id"`
-	Goal               string   `json:"goal"`
-	Context            string   `json:"context,omitempty"`
-	CompletionCriteria string   `json:"completion_criteria,omitempty"`
-	Dependencies       []string `json:"dependencies,omitempty"`
-	Expert             string   `json:"assigned_expert"`
-	Thinking           string   `json:"thinking,omitempty"`
-	OutputSchema       string   `json:"output_schema,omitempty"`
+	// DraftSubJob is the subjob as it was planned, with an id that no other subjob of the job has.
+	DraftSubJob
 	// LifeCycle is how often it may still be planned into smaller ones.
 	LifeCycle int `json:"life_cycle"`
 

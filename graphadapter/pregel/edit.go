@@ -61,13 +61,10 @@ func (p *Program) Edit(t *Thread, path []string, updates []Update) (*Edit, error
 	if len(updates) == 0 {
 		return nil, e.fail("there is no update: give at least one")
 	}
-	if !pseudo(updates[0].AsNode) {
-		return e, e.addAll(updates)
+	if len(updates) == 1 && pseudo(updates[0].AsNode) {
+		return e, e.special(updates[0])
 	}
-	if len(updates) > 1 {
-		return nil, e.fail("an update as %s is the only one of its superstep", updates[0].AsNode)
-	}
-	return e, e.special(updates[0])
+	return e, e.addAll(updates)
 }
 
 func (e *Edit) fail(format string, args ...any) error {
