@@ -27,16 +27,16 @@ const (
 // their outcomes by Deliver, and does nothing else: who owns it decides where tasks run. It is not safe for concurrent
 // use, and after a failure a new Loop on the same [Thread] continues from the newest checkpoint.
 type Loop struct {
-	prog    *Program
-	thread  *Thread
-	opts    Options
-	observe Observer
-	root    *Loop
-	queue   []*Task             // the root's: tasks to hand out
-	away    int                 // the root's: tasks that Ready handed out, and that have neither come back nor been put back
-	owners  map[string]*taskRun // the root's: of thread-wide keys
-	parked  []*taskRun          // the root's: tasks that wait for such a key, in task order
-	drain   string              // the root's: why the run is to stop, "" when it is not
+	prog     *Program
+	thread   *Thread
+	opts     Options
+	observe  Observer
+	root     *Loop
+	queue    []*Task             // the root's: tasks to hand out
+	underWay int                 // the root's: tasks that Ready handed out, and that have neither come back nor been put back
+	owners   map[string]*taskRun // the root's: of thread-wide keys
+	parked   []*taskRun          // the root's: tasks that wait for such a key, in task order
+	drain    string              // the root's: why the run is to stop, "" when it is not
 
 	// Where this loop is nested; empty for the root.
 	namespace string
@@ -45,7 +45,7 @@ type Loop struct {
 	keep      func(*Record)
 	outer     *Loop
 	within    *taskRun // outer's task that this loop is
-	forgets   *taskRun // the outermost task within which all is forgotten when it runs again, nil for none
+	forgetful *taskRun // the outermost task whose subgraph remembers nothing, and starts again from its input; nil for none
 
 	rec        *Record
 	work       *Checkpoint // rec's checkpoint with writes from outside applied
@@ -142,9 +142,9 @@ func (l *Loop) Ready() []*Task {
 	ready := l.queue
 	l.queue = nil
 	for _, t := range ready {
-		t.run.taken = true
+		t.run.handedOut = true
 	}
-	l.away += len(ready)
+	l.underWay += len(ready)
 	return ready
 }
 
@@ -181,29 +181,29 @@ func (l *Loop) settle() {
 func (l *Loop) PutBack(tasks ...*Task) {
 	var put []*Task
 	for _, t := range tasks {
-		if t.run != nil && t.run.taken && t.loop.root == l.root {
-			t.run.taken = false
+		if t.run != nil && t.run.handedOut && t.loop.root == l.root {
+			t.run.handedOut = false
 			put = append(put, t)
 		}
 	}
-	l.root.away -= len(put)
+	l.root.underWay -= len(put)
 	l.root.queue = append(put, l.root.queue...)
 }
 
 // back notes that the outcome of a task is here.
 func (l *Loop) back(t *Task) {
-	if t.run.taken {
-		t.run.taken = false
-		l.away--
+	if t.run.handedOut {
+		t.run.handedOut = false
+		l.underWay--
 		return
 	}
 	l.queue = slices.DeleteFunc(l.queue, func(queued *Task) bool { return queued == t })
 }
 
 // Quiet reports whether nothing that was handed out is under way: every such task has come back, or was put back.
-func (l *Loop) Quiet() bool { return l.root.away == 0 }
+func (l *Loop) Quiet() bool { return l.root.underWay == 0 }
 
 // IsOnly reports whether the task has been handed out and no other is under way or waits to be.
 func (l *Loop) IsOnly(t *Task) bool {
-	return t.run != nil && t.run.taken && l.root.away == 1 && len(l.root.queue) == 0
+	return t.run != nil && t.run.handedOut && l.root.underWay == 1 && len(l.root.queue) == 0
 }

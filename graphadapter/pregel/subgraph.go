@@ -16,7 +16,7 @@ func (l *Loop) startChild(tr *taskRun) {
 	child := l.nested(tr)
 	child.askAgain, child.pool = l.askAgain, l.pool
 	l.attach(child, tr)
-	tr.held, tr.drained = false, false
+	tr.stopped, tr.drained = false, false
 	in := Input{Value: tr.task.Arg}
 	if in.Value == nil {
 		in.Value = encodeObject(tr.task.State)
@@ -39,9 +39,9 @@ func (l *Loop) nested(tr *taskRun) *Loop {
 		graph: append(slices.Clip(l.graph), n.spec.Subgraph),
 		nodes: append(slices.Clip(l.nodes), tr.task.Node),
 	}
-	tr.child.forgets = l.forgets
-	if l.forgets == nil && n.sub.Spec.Memory == MemoryNone {
-		tr.child.forgets = tr
+	tr.child.forgetful = l.forgetful
+	if l.forgetful == nil && n.sub.Spec.Memory == MemoryNone {
+		tr.child.forgetful = tr
 	}
 	return tr.child
 }
@@ -100,7 +100,7 @@ func (l *Loop) finishChild(tr *taskRun) {
 		l.end(tr)
 		l.ask(tr, l.prog.openWithin(l.thread, tr.rec, l.nodes))
 	case StatusBreakpoint:
-		tr.held, tr.child = true, nil
+		tr.stopped, tr.child = true, nil
 		l.end(tr)
 	case StatusDrained:
 		tr.drained, tr.child, tr.attempts = true, nil, 0
