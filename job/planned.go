@@ -152,13 +152,12 @@ func (b *Board) Decide(d Decision, now time.Time) error {
 			return err
 		}
 		return nil
-	case "replan":
-		p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
-		p.Lesson = b.note(d.Reason)
+	}
+	p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
+	p.Lesson = b.note(d.Reason)
+	if d.Verdict == "replan" {
 		b.log(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reasoned(byWhom("to be planned again", d.By), d.Reason)})
-	case "reject":
-		p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
-		p.Lesson = b.note(d.Reason)
+	} else {
 		reason := reasoned(byWhom("the plan was rejected", d.By), d.Reason)
 		b.log(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reason})
 		b.stopping(reason, now)
