@@ -119,7 +119,9 @@ func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
 	out := &approvalRule{}
 	return out, r.rule(n, &out.rule, environment, fieldReaders{
 		"tool": func(n *yaml.Node) error { return r.names(n, &out.tools) },
-		"risk": func(n *yaml.Node) error { return r.risks(n, &out.risks) },
+		"risk": func(n *yaml.Node) error {
+			return words(r, n, &out.risks, approval.RiskLow, approval.RiskMedium, approval.RiskHigh, approval.RiskCritical)
+		},
 	}, fieldReaders{
 		"need":      func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) },
 		"valid_for": func(n *yaml.Node) error { return r.duration(n, &out.validFor) },
@@ -127,20 +129,6 @@ func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
 		"limit":     func(n *yaml.Node) error { return r.names(n, &out.limits) },
 		"approvers": func(n *yaml.Node) error { return r.names(n, &out.who) },
 	})
-}
-
-func (r reader) risks(n *yaml.Node, out *[]string) error {
-	if err := r.names(n, out); err != nil {
-		return err
-	}
-	for _, risk := range *out {
-		switch approval.Risk(risk) {
-		case approval.RiskLow, approval.RiskMedium, approval.RiskHigh, approval.RiskCritical:
-		default:
-			return r.fail(n, "%q is none of low, medium, high, critical", risk)
-		}
-	}
-	return nil
 }
 
 // check refuses names of groups, roles and people that are not declared, which are spelling mistakes, and rules of one name.
