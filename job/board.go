@@ -49,11 +49,11 @@ type Planning struct {
 	// Attempt counts the planner's answers and the call under way, Lesson is part of the next call.
 	Attempt int    `json:"attempt,omitempty"`
 	Lesson  string `json:"lesson,omitempty"`
-	// Open says that the planner's call is under way, Told that it was asked to end, and Void that its answer is of no use
+	// Open says that the planner's call is under way, Cancelled that it was asked to end, and Void that its answer is of no use
 	// any more.
-	Open bool `json:"open,omitempty"`
-	Told bool `json:"told,omitempty"`
-	Void bool `json:"void,omitempty"`
+	Open      bool `json:"open,omitempty"`
+	Cancelled bool `json:"cancelled,omitempty"`
+	Void      bool `json:"void,omitempty"`
 	// Proposed is the plan that waits for a person's decision.
 	Proposed *Draft `json:"proposed,omitempty"`
 }

@@ -79,7 +79,7 @@ type Decision struct {
 const (
 	// PlanActivity is the type of the activity that asks a leader's planner: a [PlanCall] gives a [PlanReply].
 	PlanActivity = "superstep.plan"
-	// EndActivity is the type of the activity that ends an attempt which does not end when it is told to: an [EndCall] gives
+	// EndActivity is the type of the activity that ends an attempt which does not end when it is asked to: an [EndCall] gives
 	// nothing. One that has ended stays as it is.
 	EndActivity = "superstep.end"
 )

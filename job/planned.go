@@ -16,7 +16,7 @@ func (b *Board) Planned(d Draft, err error, now time.Time) {
 	if p == nil || !p.Open {
 		return
 	}
-	p.Open, p.Told = false, false
+	p.Open, p.Cancelled = false, false
 	b.spend(d.Usage, Budget{})
 	switch {
 	case p.Void:

@@ -27,13 +27,13 @@ func (b *Board) Ready(now time.Time) Work {
 // cancel hands out what is to be asked to end.
 func (b *Board) cancel(w *Work) {
 	for _, s := range b.SubJobs {
-		if s.Open && !s.Told && (s.Stale || b.Ending != "") {
-			s.Told = true
+		if s.Open && !s.Cancelled && (s.Stale || b.Ending != "") {
+			s.Cancelled = true
 			w.Cancel = append(w.Cancel, Attempt{SubJob: s.ID, Attempt: s.Attempts})
 		}
 	}
-	if p := b.planning(); p != nil && p.Open && !p.Told && (p.Void || b.Ending != "") {
-		p.Told, w.CancelPlan = true, true
+	if p := b.planning(); p != nil && p.Open && !p.Cancelled && (p.Void || b.Ending != "") {
+		p.Cancelled, w.CancelPlan = true, true
 	}
 }
 

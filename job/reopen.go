@@ -151,8 +151,8 @@ func (b *Board) Recover(r Recover, now time.Time) error {
 	return nil
 }
 
-// recovered goes on with the job; told says that somebody gets the lesson.
-func (b *Board) recovered(r Recover, now time.Time) (told bool) {
+// recovered goes on with the job; learned says that somebody got the lesson.
+func (b *Board) recovered(r Recover, now time.Time) (learned bool) {
 	learners := b.learners(r)
 	b.resume(now)
 	b.Complaints = 0
@@ -169,7 +169,7 @@ func (b *Board) recovered(r Recover, now time.Time) (told bool) {
 	if p := b.planning(); p != nil && p.Proposed == nil && r.Lesson != "" {
 		p.Lesson = ""
 		p.Lesson = b.note(r.Lesson)
-		told = p.Lesson != ""
+		learned = p.Lesson != ""
 	}
 	for _, id := range r.Again {
 		if s := b.find(id); s.Status == StatusFinished {
@@ -178,10 +178,10 @@ func (b *Board) recovered(r Recover, now time.Time) (told bool) {
 		}
 	}
 	for _, s := range learners {
-		told = b.learn(s, r.Lesson) || told
+		learned = b.learn(s, r.Lesson) || learned
 	}
 	b.settle(now)
-	return told
+	return learned
 }
 
 // learners are the subjobs that a recovery's lesson is for: those that had failed, those that were stopped under way and

@@ -15,7 +15,7 @@ func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
 		return
 	}
 	s.Usage = s.Usage.plus(b.spend(m.Usage, s.Allowance))
-	s.Open, s.Told, s.Ended = false, false, now
+	s.Open, s.Cancelled, s.Ended = false, false, now
 	allowed, stale, failing := s.Allowance, s.Stale, s.Failing
 	s.Allowance, s.Stale, s.Failing = Budget{}, false, false
 	out, problem := b.output(s, m)

@@ -59,7 +59,7 @@ func finishedAtBounds() *SubJob {
 func TestASubJobTakesWhatIsCounted(t *testing.T) {
 	finished := finishedAtBounds()
 	open := finishedAtBounds()
-	open.Status, open.Result, open.Open, open.Told, open.Stale = StatusRunning, nil, true, true, true
+	open.Status, open.Result, open.Open, open.Cancelled, open.Stale = StatusRunning, nil, true, true, true
 	open.Refused, open.Failures = strings.Repeat("a", 64), 100
 	open.Allowance = Budget{Tokens: huge, MicroUSD: huge, Writes: huge, Seconds: huge}
 	waiting := finishedAtBounds()

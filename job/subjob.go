@@ -37,9 +37,9 @@ type SubJob struct {
 	Stale bool `json:"stale,omitempty"`
 	// Failing: somebody has it fail. The attempt under way is asked to end, and whatever that says, the subjob is FAILED then.
 	Failing bool `json:"failing,omitempty"`
-	// Open says that an attempt is under way: it was begun, and has not ended. Told: it was asked to end.
-	Open bool `json:"open,omitempty"`
-	Told bool `json:"told,omitempty"`
+	// Open says that an attempt is under way: it was begun, and has not ended. Cancelled: it was asked to end.
+	Open      bool `json:"open,omitempty"`
+	Cancelled bool `json:"cancelled,omitempty"`
 	// Allowance is what the attempt under way may spend; that of the last one, when it was too little.
 	Allowance Budget `json:"allowance,omitzero"`
 	// Reopens counts how often it sent each of its dependencies back to work: see Policy.MaxReopens.
