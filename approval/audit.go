@@ -54,7 +54,7 @@ type Entry struct {
 	Kind     Kind      `json:"kind"`
 	Thread   string    `json:"thread"`
 	Question string    `json:"question,omitempty"`
-	// Who is the person it is about, as far as it is proven; "" for nobody.
+	// Who is the person that it is about, "" when nobody is proven.
 	Who        string  `json:"who,omitempty"`
 	Verdict    Verdict `json:"verdict,omitempty"`
 	ParamsHash string  `json:"params_hash,omitempty"`
@@ -64,7 +64,7 @@ type Entry struct {
 	Code   Code   `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Policy string `json:"policy,omitempty"`
-	// Count is how many of the same kind the entry stands for, 0 for one: a flood is one entry.
+	// Count is how many of the same kind the entry counts, 0 for one: a flood is one entry.
 	Count int `json:"count,omitempty"`
 	// Claimed is who says to have done it, which nobody has proven.
 	Claimed string `json:"claimed,omitempty"`

@@ -18,7 +18,7 @@ const (
 	OpFork    Op = "fork"   // run from an earlier checkpoint
 	OpRetry   Op = "retry"
 	OpDrain   Op = "drain"
-	OpResume  Op = "resume" // answer a question that asks for no approval, or go on where the run stands
+	OpResume  Op = "resume" // answer a question that asks for no approval, or let the run go on
 	OpEvent   Op = "event"
 )
 
@@ -37,8 +37,8 @@ type Control struct {
 // PausedAt is the On of an unpause, of a run that was paused at that time.
 func PausedAt(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
-// controlPrefix begins what stands in a token for control where that for an approval has a question, so that neither passes
-// for the other. No question has such an id.
+// controlPrefix begins the question of a token for control, so that such a token never passes for one for an approval, nor the
+// other way round. No question has such an id.
 const controlPrefix = "control:"
 
 // Claims are what a token says with which somebody asks for it on a thread; times and id are left to who signs.

@@ -98,7 +98,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// given is when the decision was, as far as its validity goes: its oldest vote, or silence.
+// given is the time from which the decision's validity counts: its oldest vote, or silence.
 func (d Decision) given() time.Time {
 	if len(d.Votes) == 0 {
 		return d.At

@@ -37,7 +37,7 @@ type HeadKeys interface {
 // Export is an audit as it is kept elsewhere.
 type Export struct {
 	Entries []Entry
-	// Chain is where they end. It is not part of what is written: the entries tell it, and Signed proves it.
+	// Chain is where they end. It is not written: it follows from the entries, and Signed proves it.
 	Chain Chain
 	// Signed is a [Head] as a worker signed it, "" when none did.
 	Signed string
@@ -94,7 +94,7 @@ type signedHead struct {
 	Signed string `json:"signed_head"`
 }
 
-// WriteExport writes an audit as JSON: its entries, one a line in their order, and behind them the signed head, if there is
+// WriteExport writes an audit as JSON: its entries, one a line in their order, and after them the signed head, if there is
 // one. The error is the writer's.
 func WriteExport(w io.Writer, x Export) error {
 	lines := json.NewEncoder(w)
@@ -162,7 +162,7 @@ func (x *Export) readLine(line []byte) error {
 	return trailing(strict)
 }
 
-// trailing refuses what stands behind a line's value.
+// trailing refuses a second value in a line.
 func trailing(d *json.Decoder) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one value")

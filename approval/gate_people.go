@@ -251,15 +251,13 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 // version returns that of policy and directory: one, when they are the same thing.
 func (g *Gate) version(ctx context.Context) (string, error) {
 	var versions []string
-	if g.Policy != nil {
-		v, err := g.Policy.Version(ctx)
-		if err != nil {
-			return "", err
+	for _, asked := range []interface {
+		Version(context.Context) (string, error)
+	}{g.Policy, g.Directory} {
+		if asked == nil {
+			continue
 		}
-		versions = append(versions, v)
-	}
-	if g.Directory != nil {
-		v, err := g.Directory.Version(ctx)
+		v, err := asked.Version(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -179,10 +179,8 @@ func checkToken(token string, votes []Vote) error {
 }
 
 func checkVotes(by string, votes []Vote) error {
-	for _, v := range votes {
-		if v.By == by {
-			return refuse(CodeAlreadyGiven, "%s has answered already: another person must", by)
-		}
+	if slices.ContainsFunc(votes, func(v Vote) bool { return v.By == by }) {
+		return refuse(CodeAlreadyGiven, "%s has answered already: another person must", by)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // Notice tells people outside that something happened to a question, a plain one too. Of what would be done it says what
 // the summary says, and holds no parameters but their hash.
 type Notice struct {
-	// ID is the same each time that the same thing is told, and of nothing else: a receiver that has it drops the notice.
+	// ID is the same each time that the notice is sent, and of no other notice: a receiver that has it drops the notice.
 	ID string `json:"id"`
 	// Kind is KindAsked, KindWarned, KindEscalated, KindExpired or KindAnswered.
 	Kind     Kind      `json:"kind"`
@@ -31,7 +31,7 @@ type Notice struct {
 	Approvers  []string  `json:"approvers,omitempty"`
 	Due        time.Time `json:"due,omitzero"`
 	Silence    Silence   `json:"silence,omitempty"`
-	// By is who answered, as far as it is known.
+	// By is who answered, "" when that is not known.
 	By string `json:"by,omitempty"`
 }
 

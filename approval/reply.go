@@ -107,34 +107,32 @@ func respelled(params, like json.RawMessage, secrets []string) json.RawMessage {
 	if err != nil {
 		model = nil
 	}
-	s := speller{}
+	var hidden [][]string
 	for _, secret := range secrets {
 		if names, err := splitPointer(secret); err == nil {
-			s.secrets = append(s.secrets, names)
+			hidden = append(hidden, names)
 		}
 	}
-	if value = s.spell(value, model); !s.changed {
+	value, changed := spelled(value, model, hidden)
+	if !changed {
 		return params
 	}
 	return encode(value)
 }
 
-type speller struct {
-	secrets [][]string // from here on
-	changed bool
-}
-
-func (s *speller) spell(value, model any) any {
+// spelled is a value with the names of model and of the secrets from here on, and whether that changed any.
+func spelled(value, model any, secrets [][]string) (out any, changed bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		object, _ := model.(map[string]any)
 		out := make(map[string]any, len(value))
 		for _, name := range sortedNames(value) {
-			as := s.nameFor(name, object)
-			out[as] = s.inside(as).take(s, value[name], object[as])
-			s.changed = s.changed || as != name
+			as := nameFor(name, object, secrets)
+			inner, respelled := spelled(value[name], object[as], below(secrets, as))
+			out[as] = inner
+			changed = changed || respelled || as != name
 		}
-		return out
+		return out, changed
 	case []any:
 		list, _ := model.([]any)
 		for i := range value {
@@ -142,19 +140,20 @@ func (s *speller) spell(value, model any) any {
 			if len(list) > 0 {
 				like = list[min(i, len(list)-1)]
 			}
-			value[i] = s.inside(indexName(i)).take(s, value[i], like)
+			inner, respelled := spelled(value[i], like, below(secrets, indexName(i)))
+			value[i], changed = inner, changed || respelled
 		}
 	}
-	return value
+	return value, changed
 }
 
 // nameFor is how the model or a secret spells a name.
-func (s *speller) nameFor(name string, model map[string]any) string {
+func nameFor(name string, model map[string]any, secrets [][]string) string {
 	if _, same := model[name]; same {
 		return name
 	}
 	known := sortedNames(model)
-	for _, names := range s.secrets {
+	for _, names := range secrets {
 		if len(names) > 0 {
 			known = append(known, names[0])
 		}
@@ -163,13 +162,4 @@ func (s *speller) nameFor(name string, model map[string]any) string {
 		return known[at]
 	}
 	return name
-}
-
-func (s *speller) inside(name string) *speller { return &speller{secrets: below(s.secrets, name)} }
-
-// take spells a value within, and tells the one around it of a change.
-func (s *speller) take(around *speller, value, model any) any {
-	value = s.spell(value, model)
-	around.changed = around.changed || s.changed
-	return value
 }

@@ -10,7 +10,7 @@ import (
 // It reads no clock (the time is given), uses no randomness and depends on no map order, so the same calls always lead to
 // the same state.
 //
-// A call that does not fit where the job stands is a *[RefusedError] and changes nothing. The report of an attempt that
+// A call that the job cannot take now is a *[RefusedError] and changes nothing. The report of an attempt that
 // counts for nothing any more (it was replaced, or is stale) is taken, its usage is counted, and that is all.
 type Board struct {
 	Job         Job       `json:"job"`
@@ -23,7 +23,7 @@ type Board struct {
 	Spent   Usage     `json:"spent,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	// Reason says why the job stands where it stands, in a sentence.
+	// Reason says why the job has its status and phase, in a sentence.
 	Reason string  `json:"reason,omitempty"`
 	Events []Event `json:"events,omitempty"` // the latest
 
@@ -46,14 +46,14 @@ type Planning struct {
 	SubJob string `json:"subjob,omitempty"` // "" for the job
 	// Report is how the attempt ended that found the subjob too complicated.
 	Report *WorkflowMessage `json:"report,omitempty"`
-	// Attempt counts the planner's answers and the call under way, Lesson is what the next call is told.
+	// Attempt counts the planner's answers and the call under way, Lesson is part of the next call.
 	Attempt int    `json:"attempt,omitempty"`
 	Lesson  string `json:"lesson,omitempty"`
-	// Open says that the planner's call is under way, Told that it was told to end, and Void that its answer is of no use
+	// Open says that the planner's call is under way, Cancelled that it was asked to end, and Void that its answer is of no use
 	// any more.
-	Open bool `json:"open,omitempty"`
-	Told bool `json:"told,omitempty"`
-	Void bool `json:"void,omitempty"`
+	Open      bool `json:"open,omitempty"`
+	Cancelled bool `json:"cancelled,omitempty"`
+	Void      bool `json:"void,omitempty"`
 	// Proposed is the plan that waits for a person's decision.
 	Proposed *Draft `json:"proposed,omitempty"`
 }
@@ -64,10 +64,10 @@ type Work struct {
 	Plan *PlanRequest
 	// Run are the attempts to begin, in order.
 	Run []Assignment
-	// Cancel are the attempts under way that are to be told to end, each once. They still report, at the latest with what
+	// Cancel are the attempts under way that are to be asked to end, each once. They still report, at the latest with what
 	// their cancellation says.
 	Cancel []Attempt
-	// CancelPlan says that the planner's call under way is to be told to end.
+	// CancelPlan says that the planner's call under way is to be asked to end.
 	CancelPlan bool
 	// Wake is when to call Ready again though nothing has happened, zero for never.
 	Wake time.Time
@@ -85,13 +85,13 @@ type Attempt struct {
 type Recover struct {
 	// Again are subjobs to do again although they finished, with what depends on them.
 	Again []string `json:"again,omitempty"`
-	// Lesson is told to the subjobs that had failed, that were stopped under way, or that are to be done again, and to the
+	// Lesson goes to the subjobs that had failed, that were stopped under way, or that are to be done again, and to the
 	// planner while it plans; without any of those to all that are left to do.
 	Lesson string `json:"lesson,omitempty"`
 	By     string `json:"by,omitempty"`
 }
 
-// RefusedError says that the board cannot do what it was told: the job stays as it was.
+// RefusedError says that the board cannot do what it was asked: the job stays as it was.
 type RefusedError struct {
 	Job string `json:"job"`
 	// Code is one of: not_running, not_recoverable, unknown_subjob, wrong_status, wrong_plan_version, bad_plan, unknown_expert,
@@ -133,8 +133,8 @@ const (
 // maxEventText bounds the text of an event, in bytes as JSON: the whole text is with the subjob or its attempt.
 const maxEventText = 256
 
-// tell notes an event, and forgets the oldest ones when there are too many.
-func (b *Board) tell(now time.Time, e Event) {
+// log notes an event, and forgets the oldest ones when there are too many.
+func (b *Board) log(now time.Time, e Event) {
 	e.Seq, e.Time, e.Text = b.lastEvent()+1, now, clip(e.Text, maxEventText)
 	b.Events = append(b.Events, e)
 	b.EventBytes += e.size()
@@ -148,9 +148,9 @@ func (b *Board) tell(now time.Time, e Event) {
 	b.Events = b.Events[drop:]
 }
 
-// tellOf notes an event of a subjob.
-func (b *Board) tellOf(now time.Time, kind string, s *SubJob, text string) {
-	b.tell(now, Event{Kind: kind, SubJob: s.ID, Attempt: s.Attempts, Expert: s.Expert, Text: text})
+// logSubJob notes an event of a subjob.
+func (b *Board) logSubJob(now time.Time, kind string, s *SubJob, text string) {
+	b.log(now, Event{Kind: kind, SubJob: s.ID, Attempt: s.Attempts, Expert: s.Expert, Text: text})
 }
 
 // size is how many bytes an event takes in JSON, at most.

@@ -152,7 +152,7 @@ func (b *Board) Raise(to Budget, by string, now time.Time) error {
 		return b.refuse("bad_budget", "nothing of the budget is raised", "give at least one limit above the one that there is")
 	}
 	b.Job.Budget = limits
-	b.tell(now, Event{Kind: "raised", Text: byWhom(strings.Join(raised, ", "), by)})
+	b.log(now, Event{Kind: "raised", Text: byWhom(strings.Join(raised, ", "), by)})
 	if b.Phase == PhaseOverBudget {
 		b.Phase, b.Reason = PhaseWorking, ""
 	}

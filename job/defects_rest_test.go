@@ -19,7 +19,7 @@ func TestB11LookingBeforeThereIsAPlanKeepsThePlanThatComes(t *testing.T) {
 		t.Fatalf("there is a plan already: %+v", before.SubJobs)
 	}
 	r.plan(chain)
-	before.SubJobs = append(before.SubJobs, job.SubJob{ID: "written over it"}) // what was seen is the reader's own
+	before.SubJobs = append(before.SubJobs, job.SubJob{DraftSubJob: job.DraftSubJob{ID: "written over it"}}) // what was seen is the reader's own
 	if after := r.b.View(r.now); len(after.SubJobs) != 3 || after.PlanVersion != 1 {
 		t.Fatalf("the plan is lost: %+v", after.SubJobs)
 	}

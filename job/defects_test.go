@@ -153,7 +153,7 @@ func TestB7ARecoverWhilePlanningMakesOnePlan(t *testing.T) {
 	if err := r.b.Stop(job.Halt{Reason: "", By: ""}, r.now); err != nil {
 		t.Fatal(err)
 	}
-	r.plan(chain) // of the call that was told to end
+	r.plan(chain) // of the call that was asked to end
 	r.is(job.StatusStopped)
 	if err := r.b.Recover(job.Recover{}, r.now); err != nil {
 		t.Fatal(err)

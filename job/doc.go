@@ -13,7 +13,7 @@
 //
 // # What the board promises
 //
-//   - It has one writer. A call that does not fit where the job stands is a [RefusedError] and changes nothing.
+//   - It has one writer. A call that the job cannot take now is a [RefusedError] and changes nothing.
 //   - It is data: encoded as JSON and decoded again it goes on where it was. The same calls lead to the same state.
 //   - Every attempt that began is reported once. A late or second report counts for nothing but its usage.
 //   - Everything is bounded: attempts, repeats of predecessors, plans, subjobs, texts, and what a job may spend. A board fits

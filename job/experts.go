@@ -26,18 +26,15 @@ func plainName(name string) string {
 // expertOf finds an expert by its name, or by one that differs in case, spaces and punctuation only; nil when there is
 // none. No two experts of a job are alike in that.
 func expertOf(name string, experts []Profile) *Profile {
-	for i := range experts {
-		if experts[i].Name == name {
-			return &experts[i]
-		}
+	at := slices.IndexFunc(experts, func(p Profile) bool { return p.Name == name })
+	if at < 0 {
+		plain := plainName(name)
+		at = slices.IndexFunc(experts, func(p Profile) bool { return plainName(p.Name) == plain })
 	}
-	plain := plainName(name)
-	for i := range experts {
-		if plainName(experts[i].Name) == plain {
-			return &experts[i]
-		}
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &experts[at]
 }
 
 func (b *Board) expert(name string) *Profile { return expertOf(name, b.Experts) }
@@ -104,7 +101,7 @@ func (b *Board) AddExpert(p Profile, by string, now time.Time) error {
 	if err := b.putExpert(p); err != nil {
 		return err
 	}
-	b.tell(now, Event{Kind: "expert_added", Expert: p.Name, Text: byWhom("", by)})
+	b.log(now, Event{Kind: "expert_added", Expert: p.Name, Text: byWhom("", by)})
 	return nil
 }
 
@@ -132,7 +129,7 @@ func (b *Board) RemoveExpert(name, by string, now time.Time) error {
 	} else {
 		b.Experts = slices.DeleteFunc(slices.Clone(b.Experts), func(p Profile) bool { return p.Name == name })
 	}
-	b.tell(now, Event{Kind: "expert_removed", Expert: name, Text: byWhom("", by)})
+	b.log(now, Event{Kind: "expert_removed", Expert: name, Text: byWhom("", by)})
 	return nil
 }
 

@@ -107,8 +107,8 @@ func (g *Graph) Descendants(of ...string) []string {
 	return g.where(func(id string) bool { return reached[id] })
 }
 
-// Topological are the vertices, each behind all that it depends on; among those that may come next, the one that was
-// added first does. What lies on a cycle, or behind one, is missing.
+// Topological are the vertices, each after all that it depends on; of several that may come next, the one that was added first
+// does. Vertices on a cycle, and those that depend on one, are missing.
 func (g *Graph) Topological() []string {
 	waits := make([]int, len(g.ids))
 	var next []int // ascending

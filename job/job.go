@@ -95,7 +95,7 @@ type Profile struct {
 	Retired bool `json:"retired,omitempty"`
 }
 
-// Status is where a job or a subjob stands. Only a [Board] changes it, along its transition tables.
+// Status is how far a job or a subjob has come. Only a [Board] changes it, along its transition tables.
 type Status string
 
 // The statuses of jobs and subjobs.
@@ -124,9 +124,9 @@ const (
 	PhaseWorking   Phase = "working"
 	// PhaseOverBudget: what the job may spend is spent. Attempts under way end; no other starts before the budget is raised.
 	PhaseOverBudget Phase = "over_budget"
-	// PhaseStopping: attempts under way were told to end, and are waited for.
+	// PhaseStopping: attempts under way were asked to end, and are waited for.
 	PhaseStopping Phase = "stopping"
-	// PhaseFailing: a subjob has failed for good; the attempts under way are told to end, and waited for.
+	// PhaseFailing: a subjob has failed for good; the attempts under way are asked to end, and waited for.
 	PhaseFailing Phase = "failing"
 )
 

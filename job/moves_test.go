@@ -26,11 +26,11 @@ func TestIllegalMoves(t *testing.T) {
 			if moved := moves(func() { b.move(to, "because") }); moved != slices.Contains(ofJobs[from], to) || moved != (b.Status == to && from != to) {
 				t.Errorf("a job that is %s became %s: %v", from, to, moved)
 			}
-			s := &SubJob{ID: "s", Status: from}
+			s := &SubJob{DraftSubJob: DraftSubJob{ID: "s"}, Status: from}
 			if moved := moves(func() { b.moveSubJob(s, to, "because") }); moved != slices.Contains(ofSubJobs[from], to) || moved != (s.Status == to && from != to) {
 				t.Errorf("a subjob that is %s became %s: %v", from, to, moved)
 			}
-			s = &SubJob{ID: "s", Status: from, Legacy: true}
+			s = &SubJob{DraftSubJob: DraftSubJob{ID: "s"}, Status: from, Legacy: true}
 			if moves(func() { b.moveSubJob(s, to, "") }) {
 				t.Errorf("a subjob that was replaced moved from %s to %s", from, to)
 			}

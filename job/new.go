@@ -24,7 +24,7 @@ func New(j Job, experts []Profile, now time.Time) (*Board, error) {
 	if problem := b.setUp(); problem != "" {
 		return nil, b.refuse("bad_job", problem, "")
 	}
-	b.tell(now, Event{Kind: "submitted", Text: j.Goal})
+	b.log(now, Event{Kind: "submitted", Text: j.Goal})
 	if b.Job.Expert == "" {
 		b.Plans = []*Planning{{}}
 		return b, nil
@@ -126,6 +126,18 @@ func (b *Board) find(id string) *SubJob {
 		}
 	}
 	return b.byID[id]
+}
+
+// named is find of an id that somebody gave.
+func (b *Board) named(id string) (*SubJob, error) {
+	if s := b.find(id); s != nil {
+		return s, nil
+	}
+	return nil, b.unknown(id)
+}
+
+func (b *Board) unknown(id string) error {
+	return b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(id, 2*MaxID)), "")
 }
 
 // Copy is a board of its own in the same state: what is tried on it changes nothing here.

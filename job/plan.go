@@ -10,12 +10,12 @@ import (
 // slow, and may be called again when a worker is lost.
 //
 // A *[BadPlanError] says that an answer came, and is of no use: it costs one of the job's plan attempts, and the next one
-// is told what was wrong. Every other error is of the way there and costs none; Temporal retries it.
+// gets what was wrong. Every other error means that no answer came and costs none; Temporal retries it.
 type Planner interface {
 	Plan(ctx context.Context, req PlanRequest) (Draft, error)
 }
 
-// PlanRequest is what a planner is told.
+// PlanRequest is what a planner gets.
 type PlanRequest struct {
 	Job     Job       `json:"job"`
 	Experts []Profile `json:"experts"`
@@ -79,7 +79,7 @@ type Decision struct {
 const (
 	// PlanActivity is the type of the activity that asks a leader's planner: a [PlanCall] gives a [PlanReply].
 	PlanActivity = "superstep.plan"
-	// EndActivity is the type of the activity that ends an attempt which does not end when it is told to: an [EndCall] gives
+	// EndActivity is the type of the activity that ends an attempt which does not end when it is asked to: an [EndCall] gives
 	// nothing. One that has ended stays as it is.
 	EndActivity = "superstep.end"
 )
@@ -159,8 +159,7 @@ func (s DraftSubJob) problem(experts []Profile) string {
 
 // size is what a subjob of a draft takes as one of the job's, its ids prefixed.
 func (s DraftSubJob) size() int {
-	n := ownSize + idPrefix + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) +
-		kept("completion_criteria", s.CompletionCriteria) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema)
+	n := idPrefix + s.textSize()
 	for _, d := range s.Dependencies {
 		n += dependencySize(d)
 	}

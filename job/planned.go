@@ -16,7 +16,7 @@ func (b *Board) Planned(d Draft, err error, now time.Time) {
 	if p == nil || !p.Open {
 		return
 	}
-	p.Open, p.Told = false, false
+	p.Open, p.Cancelled = false, false
 	b.spend(d.Usage, Budget{})
 	switch {
 	case p.Void:
@@ -48,10 +48,10 @@ func (b *Board) answered(p *Planning, d Draft, err error, now time.Time) {
 	case !errors.As(err, &bad):
 		b.planFailed(p, "no plan could be made: "+err.Error(), now)
 	case p.Attempt >= b.Job.Policy.MaxPlanAttempts:
-		b.tell(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
+		b.log(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
 		b.planFailed(p, fmt.Sprintf("no plan of %d could be used: %s", p.Attempt, bad.Error()), now)
 	default:
-		b.tell(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
+		b.log(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
 		p.Lesson = b.note(bad.Error())
 	}
 }
@@ -117,7 +117,7 @@ func (b *Board) propose(p *Planning, d Draft, now time.Time) {
 	b.PlanVersion++
 	if a := b.Job.Policy.Approve; a == "all" || (a == "first" && p.SubJob == "") {
 		p.Proposed, p.Lesson = &Draft{SubJobs: d.SubJobs}, ""
-		b.tell(now, Event{Kind: "approving", SubJob: p.SubJob, Text: fmt.Sprintf("plan %d of %d subjobs", b.PlanVersion, len(d.SubJobs))})
+		b.log(now, Event{Kind: "approving", SubJob: p.SubJob, Text: fmt.Sprintf("plan %d of %d subjobs", b.PlanVersion, len(d.SubJobs))})
 		return
 	}
 	b.accept(p, d, now)
@@ -152,15 +152,14 @@ func (b *Board) Decide(d Decision, now time.Time) error {
 			return err
 		}
 		return nil
-	case "replan":
-		p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
-		p.Lesson = b.note(d.Reason)
-		b.tell(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reasoned(byWhom("to be planned again", d.By), d.Reason)})
-	case "reject":
-		p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
-		p.Lesson = b.note(d.Reason)
+	}
+	p.Proposed, p.Attempt, p.Lesson = nil, 0, ""
+	p.Lesson = b.note(d.Reason)
+	if d.Verdict == "replan" {
+		b.log(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reasoned(byWhom("to be planned again", d.By), d.Reason)})
+	} else {
 		reason := reasoned(byWhom("the plan was rejected", d.By), d.Reason)
-		b.tell(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reason})
+		b.log(now, Event{Kind: "rejected", SubJob: p.SubJob, Text: reason})
 		b.stopping(reason, now)
 	}
 	b.settle(now)
@@ -201,7 +200,7 @@ func (b *Board) decided(p *Planning, plan Draft, kind, by string, now time.Time)
 		errors.As(err, &bad)
 		return b.refuse("bad_plan", bad.Error(), "edit it, or have another one made")
 	}
-	b.tell(now, Event{Kind: kind, SubJob: p.SubJob, Text: byWhom("", by)})
+	b.log(now, Event{Kind: kind, SubJob: p.SubJob, Text: byWhom("", by)})
 	b.accept(p, plan, now)
 	b.settle(now)
 	return nil

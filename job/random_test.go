@@ -29,7 +29,7 @@ type chaos struct {
 	// open are the attempts under way, began all that ever began.
 	open  []job.Assignment
 	began map[string]bool
-	// told says which attempts were told to end, output what each finished one has made.
+	// told says which attempts were asked to end, output what each finished one has made.
 	told   map[job.Attempt]bool
 	output map[string]string
 }

@@ -24,20 +24,20 @@ func (b *Board) Ready(now time.Time) Work {
 	return w
 }
 
-// cancel hands out what is to be told to end.
+// cancel hands out what is to be asked to end.
 func (b *Board) cancel(w *Work) {
 	for _, s := range b.SubJobs {
-		if s.Open && !s.Told && (s.Stale || b.Ending != "") {
-			s.Told = true
+		if s.Open && !s.Cancelled && (s.Stale || b.Ending != "") {
+			s.Cancelled = true
 			w.Cancel = append(w.Cancel, Attempt{SubJob: s.ID, Attempt: s.Attempts})
 		}
 	}
-	if p := b.planning(); p != nil && p.Open && !p.Told && (p.Void || b.Ending != "") {
-		p.Told, w.CancelPlan = true, true
+	if p := b.planning(); p != nil && p.Open && !p.Cancelled && (p.Void || b.Ending != "") {
+		p.Cancelled, w.CancelPlan = true, true
 	}
 }
 
-// dispatch hands out what may begin, as far as the budget lasts.
+// dispatch hands out what may begin, while the budget lasts.
 func (b *Board) dispatch(w *Work, now time.Time) {
 	p := b.purse(now)
 	short := b.ask(w, p, now)
@@ -74,7 +74,7 @@ func (b *Board) ask(w *Work, p purse, now time.Time) (short string) {
 	plan.Attempt++
 	plan.Open = true
 	w.Plan = b.planRequest(plan, may)
-	b.tell(now, Event{Kind: "planning", SubJob: plan.SubJob, Text: reasoned(fmt.Sprintf("attempt %d", plan.Attempt), plan.Lesson)})
+	b.log(now, Event{Kind: "planning", SubJob: plan.SubJob, Text: reasoned(fmt.Sprintf("attempt %d", plan.Attempt), plan.Lesson)})
 	return ""
 }
 
@@ -145,12 +145,7 @@ func (b *Board) isPlanned(s *SubJob) bool {
 
 // fed reports whether everything that a subjob depends on has finished.
 func (b *Board) fed(s *SubJob) bool {
-	for _, on := range s.Dependencies {
-		if b.find(on).Status != StatusFinished {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Dependencies, func(on string) bool { return b.find(on).Status != StatusFinished })
 }
 
 func wakeAt(w *Work, at time.Time) {
@@ -167,7 +162,7 @@ func (b *Board) start(s *SubJob, may Budget, now time.Time) Assignment {
 	if s.Started.IsZero() {
 		s.Started = now
 	}
-	b.tellOf(now, "started", s, "")
+	b.logSubJob(now, "started", s, "")
 	return Assignment{
 		Job: b.Job.ID, SubJob: s.ID, Attempt: s.Attempts, Expert: s.Expert, Goal: s.Goal, Context: s.Context,
 		CompletionCriteria: s.CompletionCriteria, OutputSchema: s.OutputSchema, JobGoal: b.Job.Goal, Inputs: b.inputs(s),
@@ -206,6 +201,6 @@ func (b *Board) runShort(of string, now time.Time) {
 		b.Phase, b.Reason = PhaseWorking, ""
 	case of != "" && b.Phase != PhaseOverBudget && b.Ending == "":
 		b.Phase, b.Reason = PhaseOverBudget, "the job's budget is spent: "+of
-		b.tell(now, Event{Kind: "over_budget", Text: of})
+		b.log(now, Event{Kind: "over_budget", Text: of})
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // complained takes a report that predecessors' outputs are of no use: they do their work again, with the lesson, then the
-// subjob does, and everything else that had begun behind them is stale. One without predecessors has nobody to blame: its
+// subjob does, and all other work that depends on them and has begun is stale. One without predecessors has nobody to blame: its
 // report counts as an execution error.
 func (b *Board) complained(s *SubJob, m WorkflowMessage, now time.Time) {
 	blamed, problem := blamedOf(s, m)
@@ -40,7 +40,7 @@ func (b *Board) complained(s *SubJob, m WorkflowMessage, now time.Time) {
 		b.again(p, fmt.Sprintf("subjob %s could not use its output", s.ID), now)
 		b.learn(p, lesson)
 	}
-	b.staleBehind(now, producers...)
+	b.staleAfter(now, producers...)
 }
 
 // blamedOf are the direct predecessors that a report blames, in the order of the dependencies.
@@ -82,7 +82,7 @@ func (b *Board) tooOften(s *SubJob, blamed []string) string {
 	return ""
 }
 
-// again has a subjob done again. An attempt under way is stale: it is told to end first.
+// again has a subjob done again. An attempt under way is stale: it is asked to end first.
 func (b *Board) again(s *SubJob, why string, now time.Time) {
 	b.stopPlanning(s)
 	switch s.Status {
@@ -92,11 +92,11 @@ func (b *Board) again(s *SubJob, why string, now time.Time) {
 		b.moveSubJob(s, StatusCreated, why)
 	}
 	s.Result, s.Failures, s.RetryAt = nil, 0, time.Time{}
-	b.tellOf(now, "reopened", s, why)
+	b.logSubJob(now, "reopened", s, why)
 }
 
-// staleBehind has everything done again that had begun behind some subjobs, these themselves left out.
-func (b *Board) staleBehind(now time.Time, of ...*SubJob) {
+// staleAfter has everything done again that depends on some subjobs and has begun, these themselves left out.
+func (b *Board) staleAfter(now time.Time, of ...*SubJob) {
 	ids := make([]string, len(of))
 	for i, s := range of {
 		ids[i] = s.ID
@@ -119,7 +119,7 @@ func (b *Board) stale(s *SubJob, now time.Time) {
 	case !planned:
 		return
 	}
-	b.tellOf(now, "stale", s, "what it depends on is done again")
+	b.logSubJob(now, "stale", s, "what it depends on is done again")
 }
 
 // stopPlanning ends that a subjob is planned into smaller ones: its inputs are other ones soon, and it may not be too
@@ -137,7 +137,7 @@ func (b *Board) stopPlanning(s *SubJob) (planned bool) {
 }
 
 // Recover goes on with a job that was stopped, or has failed: what had not finished is done, and what r names is done
-// again with everything behind it. Retries and complaints are counted anew. A board in any other status refuses it with
+// again with everything that depends on it. Retries and complaints are counted anew. A board in any other status refuses it with
 // the code not_recoverable, and one without room for the lesson with no_room.
 func (b *Board) Recover(r Recover, now time.Time) error {
 	now = stamp(now)
@@ -151,12 +151,12 @@ func (b *Board) Recover(r Recover, now time.Time) error {
 	return nil
 }
 
-// recovered goes on with the job; told says that somebody is told the lesson.
-func (b *Board) recovered(r Recover, now time.Time) (told bool) {
+// recovered goes on with the job; learned says that somebody got the lesson.
+func (b *Board) recovered(r Recover, now time.Time) (learned bool) {
 	learners := b.learners(r)
 	b.resume(now)
 	b.Complaints = 0
-	b.tell(now, Event{Kind: "recovered", Text: byWhom("", r.By)})
+	b.log(now, Event{Kind: "recovered", Text: byWhom("", r.By)})
 	for _, s := range b.SubJobs {
 		if s.Legacy {
 			continue
@@ -169,19 +169,19 @@ func (b *Board) recovered(r Recover, now time.Time) (told bool) {
 	if p := b.planning(); p != nil && p.Proposed == nil && r.Lesson != "" {
 		p.Lesson = ""
 		p.Lesson = b.note(r.Lesson)
-		told = p.Lesson != ""
+		learned = p.Lesson != ""
 	}
 	for _, id := range r.Again {
 		if s := b.find(id); s.Status == StatusFinished {
 			b.again(s, byWhom("to be done again", r.By), now)
-			b.staleBehind(now, s)
+			b.staleAfter(now, s)
 		}
 	}
 	for _, s := range learners {
-		told = b.learn(s, r.Lesson) || told
+		learned = b.learn(s, r.Lesson) || learned
 	}
 	b.settle(now)
-	return told
+	return learned
 }
 
 // learners are the subjobs that a recovery's lesson is for: those that had failed, those that were stopped under way and
@@ -211,8 +211,8 @@ func (b *Board) mayRecover(r Recover) error {
 		return b.refuse("bad_text", "it cannot be recovered: "+problem, "")
 	}
 	for _, id := range r.Again {
-		if s := b.find(id); s == nil || s.Legacy {
-			return b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(id, 2*MaxID)), "")
+		if s, err := b.named(id); err != nil || s.Legacy {
+			return b.unknown(id)
 		}
 	}
 	return nil

@@ -16,15 +16,15 @@ const answerID = "answer"
 // plant makes the first plan the job's graph.
 func (b *Board) plant(d Draft, now time.Time) {
 	added := b.grow(d, nil)
-	b.tell(now, Event{Kind: "planned", Text: fmt.Sprintf("plan %d: %d subjobs", b.PlanVersion, len(added))})
+	b.log(now, Event{Kind: "planned", Text: fmt.Sprintf("plan %d: %d subjobs", b.PlanVersion, len(added))})
 	if b.Job.Expert != "" || b.Job.Policy.Synthesis == "" {
 		return
 	}
-	b.SubJobs = append(b.SubJobs, &SubJob{
+	answer := DraftSubJob{
 		ID: answerID, Goal: b.Job.Goal, Expert: b.Job.Policy.Synthesis, Dependencies: leavesOf(added),
-		Context:   "The parts of this goal are done: make one answer of their outputs.",
-		LifeCycle: b.lifeCycle(nil), Status: StatusCreated, PlanVersion: b.PlanVersion,
-	})
+		Context: "The parts of this goal are done: make one answer of their outputs.",
+	}
+	b.SubJobs = append(b.SubJobs, &SubJob{DraftSubJob: answer, LifeCycle: b.lifeCycle(nil), Status: StatusCreated, PlanVersion: b.PlanVersion})
 }
 
 // replace puts a plan in the place of a subjob: what it depended on, the plan's roots depend on, and what depended on it
@@ -40,7 +40,7 @@ func (b *Board) replace(s *SubJob, d Draft, now time.Time) {
 	}
 	b.moveSubJob(s, StatusStopped, "")
 	s.Legacy, s.Lessons, s.Context, s.Thinking, s.OutputSchema, s.Refused, s.Reopens = true, nil, "", "", "", "", nil
-	b.tellOf(now, "replaced", s, fmt.Sprintf("plan %d: %d subjobs in its place", b.PlanVersion, len(added)))
+	b.logSubJob(now, "replaced", s, fmt.Sprintf("plan %d: %d subjobs in its place", b.PlanVersion, len(added)))
 }
 
 // grow adds a draft's subjobs, as parts of another one when parent is not nil.
@@ -48,11 +48,8 @@ func (b *Board) grow(d Draft, parent *SubJob) []*SubJob {
 	ids := b.idsOf(d)
 	added := make([]*SubJob, len(d.SubJobs))
 	for i, draft := range d.SubJobs {
-		s := &SubJob{
-			ID: ids[draft.ID], Goal: draft.Goal, Context: draft.Context, CompletionCriteria: draft.CompletionCriteria,
-			Expert: b.expert(draft.Expert).Name, Thinking: draft.Thinking, OutputSchema: draft.OutputSchema,
-			LifeCycle: b.lifeCycle(parent), Status: StatusCreated, PlanVersion: b.PlanVersion,
-		}
+		s := &SubJob{DraftSubJob: draft, LifeCycle: b.lifeCycle(parent), Status: StatusCreated, PlanVersion: b.PlanVersion}
+		s.ID, s.Expert, s.Dependencies = ids[draft.ID], b.expert(draft.Expert).Name, nil
 		for _, on := range withoutRepetitions(draft.Dependencies) {
 			s.Dependencies = append(s.Dependencies, ids[on])
 		}

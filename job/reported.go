@@ -15,7 +15,7 @@ func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
 		return
 	}
 	s.Usage = s.Usage.plus(b.spend(m.Usage, s.Allowance))
-	s.Open, s.Told, s.Ended = false, false, now
+	s.Open, s.Cancelled, s.Ended = false, false, now
 	allowed, stale, failing := s.Allowance, s.Stale, s.Failing
 	s.Allowance, s.Stale, s.Failing = Budget{}, false, false
 	out, problem := b.output(s, m)
@@ -29,24 +29,24 @@ func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
 	case failing:
 		why := s.Reason
 		b.moveSubJob(s, StatusFailed, why)
-		b.tellOf(now, "failed", s, why)
+		b.logSubJob(now, "failed", s, why)
 	case stale:
 		b.lapsed(s, m, now)
 	case b.Ending != "" && (m.Status != Success || m.OverBudget):
 		b.moveSubJob(s, StatusStopped, "")
-		b.tellOf(now, "stopped", s, "")
+		b.logSubJob(now, "stopped", s, "")
 	case m.OverBudget:
 		s.Allowance = allowed // the next one needs more
 		b.moveSubJob(s, StatusCreated, "what it may spend was too little")
-		b.tellOf(now, "retrying", s, s.Reason)
+		b.logSubJob(now, "retrying", s, s.Reason)
 	default:
 		b.concluded(s, m, out, now)
 	}
 	b.settle(now)
 }
 
-// lapsed takes the report of an attempt that counts for nothing any more, because a predecessor does its work again. What
-// it has to say about its predecessors is of use to them all the same.
+// lapsed takes the report of a stale attempt: a predecessor does its work again, so the report does not count. What the report
+// says about predecessors is a lesson to them all the same.
 func (b *Board) lapsed(s *SubJob, m WorkflowMessage, now time.Time) {
 	if b.Ending != "" {
 		b.moveSubJob(s, StatusStopped, "")
@@ -88,7 +88,7 @@ func (b *Board) succeeded(s *SubJob, m WorkflowMessage, out *Output, now time.Ti
 	}
 	b.moveSubJob(s, StatusFinished, "")
 	s.Result, s.Failures, s.Refused = out, 0, ""
-	b.tellOf(now, "finished", s, m.Evaluation)
+	b.logSubJob(now, "finished", s, m.Evaluation)
 }
 
 // failOrStop fails a subjob, or leaves it for later when the job ends already.
@@ -107,7 +107,7 @@ func lastLesson(s *SubJob) string {
 	return s.Lessons[len(s.Lessons)-1]
 }
 
-// because is what a report says to whoever is to do better.
+// because is the lesson of a report: its evaluation and what to do differently.
 func because(m WorkflowMessage) string {
 	switch {
 	case m.Lesson == "":
@@ -129,7 +129,7 @@ func (b *Board) tooComplicated(s *SubJob, m WorkflowMessage, out *Output, now ti
 		report.Stored = b.whole(s.ID, out)
 	}
 	b.Plans = append(b.Plans, &Planning{SubJob: s.ID, Report: report})
-	report.Lesson = b.note(m.Lesson) // behind the evaluation, which takes room as well
+	report.Lesson = b.note(m.Lesson) // after the evaluation, which takes room as well
 	b.moveSubJob(s, StatusCreated, "too complicated: it is planned into smaller ones")
 }
 
@@ -190,7 +190,7 @@ func (b *Board) retry(s *SubJob, m WorkflowMessage, now time.Time) {
 	b.moveSubJob(s, StatusCreated, reason)
 	b.learn(s, reason)
 	s.RetryAt = now.Add(b.retryWait(s.Failures))
-	b.tellOf(now, "retrying", s, reason)
+	b.logSubJob(now, "retrying", s, reason)
 }
 
 // retryWait is how long to wait after that many execution errors.
@@ -203,16 +203,16 @@ func (b *Board) retryWait(failures int) time.Duration {
 }
 
 // Retry does one subjob again, with a lesson, and then everything that depends on it. One that has finished is done again,
-// an attempt under way is told to end and replaced by another, one that waits after an error begins at once. One that has
+// an attempt under way is asked to end and replaced by another, one that waits after an error begins at once. One that has
 // not begun is refused with the code wrong_status, as is one that was replaced.
 func (b *Board) Retry(subjob, lesson, by string, now time.Time) error {
 	now = stamp(now)
 	if err := b.goesOn(); err != nil {
 		return err
 	}
-	s := b.find(subjob)
-	if s == nil {
-		return b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(subjob, 2*MaxID)), "")
+	s, err := b.named(subjob)
+	if err != nil {
+		return err
 	}
 	if s.Legacy || s.Attempts == 0 {
 		return b.refuse("wrong_status", fmt.Sprintf("subjob %s has not begun, or was replaced by smaller ones", s.ID), "")
@@ -223,7 +223,7 @@ func (b *Board) Retry(subjob, lesson, by string, now time.Time) error {
 	b.again(s, byWhom("to be done again", by), now)
 	b.learn(s, lesson)
 	s.Failures, s.RetryAt = 0, time.Time{}
-	b.staleBehind(now, s)
+	b.staleAfter(now, s)
 	b.settle(now)
 	return nil
 }

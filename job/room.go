@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -120,10 +121,15 @@ func kept(field, text string) int {
 	return len(field) + quoted(text) + 4
 }
 
+// textSize is what a subjob takes but for its dependencies and its expert.
+func (s DraftSubJob) textSize() int {
+	return ownSize + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) +
+		kept("completion_criteria", s.CompletionCriteria) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema)
+}
+
 // planSize is what a subjob takes of [MaxPlanText].
 func (s *SubJob) planSize() int {
-	n := ownSize + kept("id", s.ID) + kept("goal", s.Goal) + kept("context", s.Context) + kept("completion_criteria", s.CompletionCriteria) +
-		kept("assigned_expert", s.Expert) + kept("thinking", s.Thinking) + kept("output_schema", s.OutputSchema) + kept("parent", s.Parent)
+	n := s.textSize() + kept("assigned_expert", s.Expert) + kept("parent", s.Parent)
 	for _, d := range s.Dependencies {
 		n += quoted(d) + 1
 	}
@@ -229,7 +235,7 @@ func artifactsSize(artifacts []Artifact) int {
 	return n
 }
 
-// maxLessons bounds the lessons that an attempt is told; the oldest ones are forgotten.
+// maxLessons bounds the lessons of an attempt; the oldest ones are forgotten.
 const maxLessons = 8
 
 // learn gives a subjob a lesson for its next attempt, unless it has it already.
@@ -238,10 +244,8 @@ func (b *Board) learn(s *SubJob, lesson string) (learned bool) {
 	if lesson == "" {
 		return false
 	}
-	for _, known := range s.Lessons {
-		if known == lesson {
-			return true
-		}
+	if slices.Contains(s.Lessons, lesson) {
+		return true
 	}
 	if len(s.Lessons) >= maxLessons {
 		s.Lessons = s.Lessons[len(s.Lessons)-maxLessons+1:]

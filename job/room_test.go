@@ -40,8 +40,11 @@ const huge = MaxAmount
 func finishedAtBounds() *SubJob {
 	at := time.Date(2026, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	s := &SubJob{
-		ID: strings.Repeat("i", MaxID), Goal: "<", Context: "&", CompletionCriteria: "\x01", Thinking: "\"", OutputSchema: "{}",
-		Expert: strings.Repeat("e", MaxID), Parent: strings.Repeat("p", MaxID), LifeCycle: 20, Status: StatusFinished, PlanVersion: 1e6, Attempts: 1e6,
+		DraftSubJob: DraftSubJob{
+			ID: strings.Repeat("i", MaxID), Goal: "<", Context: "&", CompletionCriteria: "\x01", Thinking: "\"", OutputSchema: "{}",
+			Expert: strings.Repeat("e", MaxID),
+		},
+		Parent: strings.Repeat("p", MaxID), LifeCycle: 20, Status: StatusFinished, PlanVersion: 1e6, Attempts: 1e6,
 		Started: at, Ended: at, Usage: Usage{Tokens: huge, MicroUSD: huge, Writes: huge, Unknown: true}, Reopens: map[string]int{},
 		Result: &Output{Stored: &Reference{RunID: strings.Repeat("r", 36)}, Bytes: MaxOutput, SHA256: strings.Repeat("a", 64), Attempt: 1e6},
 	}
@@ -56,7 +59,7 @@ func finishedAtBounds() *SubJob {
 func TestASubJobTakesWhatIsCounted(t *testing.T) {
 	finished := finishedAtBounds()
 	open := finishedAtBounds()
-	open.Status, open.Result, open.Open, open.Told, open.Stale = StatusRunning, nil, true, true, true
+	open.Status, open.Result, open.Open, open.Cancelled, open.Stale = StatusRunning, nil, true, true, true
 	open.Refused, open.Failures = strings.Repeat("a", 64), 100
 	open.Allowance = Budget{Tokens: huge, MicroUSD: huge, Writes: huge, Seconds: huge}
 	waiting := finishedAtBounds()

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,7 +16,7 @@ func (b *Board) settle(now time.Time) {
 		}
 	case b.finished():
 		b.rest(StatusFinished, "", now)
-		b.tell(now, Event{Kind: "job_finished"})
+		b.log(now, Event{Kind: "job_finished"})
 	}
 	b.Phase = b.phase()
 }
@@ -28,7 +29,7 @@ func (b *Board) end(now time.Time) {
 	}
 	reason := b.Reason
 	b.rest(b.Ending, reason, now)
-	b.tell(now, Event{Kind: kind, Text: reason})
+	b.log(now, Event{Kind: kind, Text: reason})
 }
 
 // open counts what is under way: attempts, and the planner's call.
@@ -47,15 +48,8 @@ func (b *Board) open() int {
 
 // finished reports whether everything that counts has finished.
 func (b *Board) finished() bool {
-	if len(b.Plans) > 0 {
-		return false
-	}
-	for _, s := range b.SubJobs {
-		if !s.Legacy && s.Status != StatusFinished {
-			return false
-		}
-	}
-	return true
+	return len(b.Plans) == 0 &&
+		!slices.ContainsFunc(b.SubJobs, func(s *SubJob) bool { return !s.Legacy && s.Status != StatusFinished })
 }
 
 func (b *Board) phase() Phase {
@@ -80,7 +74,7 @@ func (b *Board) phase() Phase {
 // fail ends the job because of one of its subjobs.
 func (b *Board) fail(s *SubJob, reason string, now time.Time) {
 	b.moveSubJob(s, StatusFailed, reason)
-	b.tellOf(now, "failed", s, reason)
+	b.logSubJob(now, "failed", s, reason)
 	b.failing(fmt.Sprintf("subjob %s failed: %s", s.ID, reason))
 }
 
@@ -97,7 +91,7 @@ func (b *Board) stopping(reason string, now time.Time) {
 		b.resume(now)
 	}
 	b.Ending, b.Reason = StatusStopped, clip(reason, MaxNote)
-	b.tell(now, Event{Kind: "stopping", Text: reason})
+	b.log(now, Event{Kind: "stopping", Text: reason})
 }
 
 // Halt asks for the end of a job before its work is done.
@@ -108,7 +102,7 @@ type Halt struct {
 	By     string `json:"by,omitempty"`
 }
 
-// Stop ends the job: nothing begins any more, what is under way is told to end, and once it has the job is STOPPED. What
+// Stop ends the job: nothing begins any more, what is under way is asked to end, and once it has the job is STOPPED. What
 // has finished is kept, also when it finishes while the job stops. A second stop changes nothing.
 func (b *Board) Stop(h Halt, now time.Time) error {
 	now = stamp(now)
@@ -141,7 +135,7 @@ func (b *Board) Fail(h Halt, now time.Time) error {
 		b.resume(now)
 	}
 	b.failing(h.why("failed"))
-	b.tell(now, Event{Kind: "failing", Text: h.why("failed")})
+	b.log(now, Event{Kind: "failing", Text: h.why("failed")})
 	if s != nil {
 		b.failed(s, Halt{Reason: h.Reason, By: h.By}.why("failed"), now)
 	}
@@ -158,7 +152,7 @@ func (b *Board) failed(s *SubJob, why string, now time.Time) {
 		s.Reason = b.note(why)
 	case s.Status != StatusFinished && s.Status != StatusFailed:
 		b.moveSubJob(s, StatusFailed, why)
-		b.tellOf(now, "failed", s, why)
+		b.logSubJob(now, "failed", s, why)
 	}
 }
 
@@ -170,14 +164,11 @@ func (b *Board) halted(how string, h Halt) (*SubJob, error) {
 	if h.SubJob == "" {
 		return nil, nil
 	}
-	s := b.find(h.SubJob)
-	switch {
-	case s == nil:
-		return nil, b.refuse("unknown_subjob", fmt.Sprintf("it has no subjob %q", clip(h.SubJob, 2*MaxID)), "")
-	case s.Legacy:
+	s, err := b.named(h.SubJob)
+	if err == nil && s.Legacy {
 		return nil, b.refuse("wrong_status", fmt.Sprintf("subjob %s was replaced by smaller ones", s.ID), "name one of those")
 	}
-	return s, nil
+	return s, err
 }
 
 // why says in a sentence who ended the job, and why.

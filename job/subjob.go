@@ -6,16 +6,10 @@ import (
 	"time"
 )
 
-// SubJob is a node of a job's graph.
+// SubJob is a node of a job's graph: what its plan says, and what came of it.
 type SubJob struct {
-	ID                 string   `json:"id"`
-	Goal               string   `json:"goal"`
-	Context            string   `json:"context,omitempty"`
-	CompletionCriteria string   `json:"completion_criteria,omitempty"`
-	Dependencies       []string `json:"dependencies,omitempty"`
-	Expert             string   `json:"assigned_expert"`
-	Thinking           string   `json:"thinking,omitempty"`
-	OutputSchema       string   `json:"output_schema,omitempty"`
+	// DraftSubJob is the subjob as it was planned, with an id that no other subjob of the job has.
+	DraftSubJob
 	// LifeCycle is how often it may still be planned into smaller ones.
 	LifeCycle int `json:"life_cycle"`
 
@@ -29,23 +23,23 @@ type SubJob struct {
 	Attempts int `json:"attempts,omitempty"`
 	// Failures counts the execution errors since it was last begun anew: see Policy.MaxRetries.
 	Failures int `json:"failures,omitempty"`
-	// Lessons are what the next attempt is told, oldest first: at most 8.
+	// Lessons are for the next attempt, oldest first: at most 8.
 	Lessons []string  `json:"lessons,omitempty"`
 	Started time.Time `json:"started,omitzero"` // of the first attempt
 	Ended   time.Time `json:"ended,omitzero"`   // of the last one
 	Usage   Usage     `json:"usage,omitzero"`   // of all attempts
 	// RetryAt is until when its next attempt waits.
 	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Reason says why it stands where it stands, in a sentence: an error, an evaluation.
+	// Reason says why it has its status, in a sentence: an error, an evaluation.
 	Reason string  `json:"reason,omitempty"`
 	Result *Output `json:"result,omitempty"`
-	// Stale: a predecessor does its work again, so that the attempt under way is told to end and counts for nothing.
+	// Stale: a predecessor does its work again, so that the attempt under way is asked to end and counts for nothing.
 	Stale bool `json:"stale,omitempty"`
-	// Failing: somebody has it fail. The attempt under way is told to end, and whatever that says, the subjob is FAILED then.
+	// Failing: somebody has it fail. The attempt under way is asked to end, and whatever that says, the subjob is FAILED then.
 	Failing bool `json:"failing,omitempty"`
-	// Open says that an attempt is under way: it was begun, and has not ended. Told: it was told to end.
-	Open bool `json:"open,omitempty"`
-	Told bool `json:"told,omitempty"`
+	// Open says that an attempt is under way: it was begun, and has not ended. Cancelled: it was asked to end.
+	Open      bool `json:"open,omitempty"`
+	Cancelled bool `json:"cancelled,omitempty"`
 	// Allowance is what the attempt under way may spend; that of the last one, when it was too little.
 	Allowance Budget `json:"allowance,omitzero"`
 	// Reopens counts how often it sent each of its dependencies back to work: see Policy.MaxReopens.
@@ -66,7 +60,7 @@ type Output struct {
 	Attempt   int        `json:"attempt"`
 }
 
-// Assignment is what an expert is told of an attempt.
+// Assignment is what an expert gets for an attempt.
 type Assignment struct {
 	Job     string `json:"job"`
 	SubJob  string `json:"subjob"`

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// EventsAfter are the events behind the one of that number, oldest first; 0 is all. Those that the board has forgotten are
+// EventsAfter are the events after the one of that number, oldest first; 0 is all. Those that the board has forgotten are
 // missing: then the first one's number is not the next.
 func (b *Board) EventsAfter(seq int64) []Event {
 	at, _ := slices.BinarySearchFunc(b.Events, seq+1, func(e Event, seq int64) int { return int(e.Seq - seq) })
@@ -31,7 +31,7 @@ type View struct {
 	// Finished of Total subjobs of the plan that counts are finished.
 	Finished int `json:"finished"`
 	Total    int `json:"total"`
-	// SubJobs are in topological order, those that were replaced behind what replaced them. Contexts, schemas and outputs
+	// SubJobs are in topological order, those that were replaced after what replaced them. Contexts, schemas and outputs
 	// are left out.
 	SubJobs []SubJob  `json:"subjobs,omitempty"`
 	Experts []Profile `json:"experts,omitempty"`
@@ -68,7 +68,7 @@ func (b *Board) View(now time.Time) View {
 	return v
 }
 
-// seen are the subjobs in an order, those that were replaced behind the last of what replaced them.
+// seen are the subjobs in an order, those that were replaced after the last of what replaced them.
 func (b *Board) seen(order []string) []SubJob {
 	parts := map[string]int{} // that are not listed yet, by what they replaced
 	for _, s := range b.SubJobs {

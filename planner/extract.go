@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -66,7 +67,7 @@ func extract(text string, check func(job.Draft) error) (job.Draft, error) {
 	return job.Draft{}, bad("", `no complete JSON object with "subjobs" was found: a bracket or a quote is missing, or the object is`)
 }
 
-// bad says what is wrong with an answer. What it quotes of it is bounded: it is kept, and told to the model.
+// bad says what is wrong with an answer. What it quotes is bounded: the text is kept, and the model gets it.
 func bad(subjob, problem string) error {
 	return &job.BadPlanError{SubJob: clip(subjob, 2*job.MaxID), Problem: clip(problem, job.MaxNote/2)}
 }
@@ -111,10 +112,8 @@ func entriesOf(v hujson.Value) (entries []entry, isPlan bool, err error) {
 	if err != nil || len(entries) == 0 {
 		return nil, false, nil
 	}
-	for _, e := range entries {
-		if !hasGoal(e.value) {
-			return nil, false, nil
-		}
+	if slices.ContainsFunc(entries, func(e entry) bool { return !hasGoal(e.value) }) {
+		return nil, false, nil
 	}
 	return entries, true, nil
 }
@@ -139,15 +138,7 @@ func listed(v hujson.Value) ([]entry, error) {
 
 func hasGoal(v hujson.Value) bool {
 	o, isObject := v.Value.(*hujson.Object)
-	if !isObject {
-		return false
-	}
-	for _, m := range o.Members {
-		if nameOf(m) == "goal" {
-			return true
-		}
-	}
-	return false
+	return isObject && slices.ContainsFunc(o.Members, func(m hujson.ObjectMember) bool { return nameOf(m) == "goal" })
 }
 
 func nameOf(m hujson.ObjectMember) string {

@@ -3,6 +3,7 @@ package planner
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -140,61 +141,31 @@ const (
 	maxEnumChars = 15_000
 )
 
-// object and field are a JSON schema as the API's strict mode demands it: every property is required, no other is
-// allowed. Their fields are in the order in which a model is to write: it thinks before it decides. A map would be sorted.
-type object[P any] struct {
-	Type       string   `json:"type"`
-	Properties P        `json:"properties"`
-	Required   []string `json:"required"`
-	Additional bool     `json:"additionalProperties"`
-}
-
-type field struct {
-	Type        string   `json:"type"`
-	Description string   `json:"description,omitempty"`
-	Enum        []string `json:"enum,omitempty"`
-}
-
-type list[T any] struct {
-	Type  string `json:"type"`
-	Items T      `json:"items"`
-}
-
-type planFields struct {
-	SubJobs list[object[subJobFields]] `json:"subjobs"`
-}
-
-type subJobFields struct {
-	ID                 field       `json:"id"`
-	Thinking           field       `json:"thinking"`
-	Goal               field       `json:"goal"`
-	Context            field       `json:"context"`
-	CompletionCriteria field       `json:"completion_criteria"`
-	Dependencies       list[field] `json:"dependencies"`
-	Expert             field       `json:"assigned_expert"`
-	OutputSchema       field       `json:"output_schema"`
-}
+// planSchema is a plan's JSON schema as the API's strict mode demands it: every property is required, no other is allowed. The
+// properties are in the order in which a model is to write: it thinks before it decides. The schema of an expert goes in for %s.
+const planSchema = `{"type":"object","properties":{"subjobs":{"type":"array","items":{"type":"object","properties":{
+"id":{"type":"string","description":"Short and unique in this plan."},
+"thinking":{"type":"string","description":"In the first person and brief: why it is needed, how to begin, what may go wrong."},
+"goal":{"type":"string","description":"What is to be achieved."},
+"context":{"type":"string","description":"Everything needed to do it, exact values included."},
+"completion_criteria":{"type":"string","description":"How to tell that it is done; measurable."},
+"dependencies":{"type":"array","items":{"type":"string","description":"The id of a subjob whose output this one needs."}},
+"assigned_expert":%s,
+"output_schema":{"type":"string","description":"What the output must look like, empty when that is free."}},
+"required":["id","thinking","goal","context","completion_criteria","dependencies","assigned_expert","output_schema"],
+"additionalProperties":false}}},"required":["subjobs"],"additionalProperties":false}`
 
 // schema is what a plan looks like, with the experts' names as the only ones that may be assigned.
-func schema(experts []job.Profile) object[planFields] {
-	text := func(description string) field { return field{Type: "string", Description: description} }
-	one := object[subJobFields]{Type: "object", Required: []string{
-		"id", "thinking", "goal", "context", "completion_criteria", "dependencies", "assigned_expert", "output_schema",
-	}}
-	one.Properties = subJobFields{
-		ID:                 text("Short and unique in this plan."),
-		Thinking:           text("In the first person and brief: why it is needed, how to begin, what may go wrong."),
-		Goal:               text("What is to be achieved."),
-		Context:            text("Everything needed to do it, exact values included."),
-		CompletionCriteria: text("How to tell that it is done; measurable."),
-		Dependencies:       list[field]{Type: "array", Items: text("The id of a subjob whose output this one needs.")},
-		Expert:             field{Type: "string", Description: "The name of an expert.", Enum: names(experts)},
-		OutputSchema:       text("What the output must look like, empty when that is free."),
+func schema(experts []job.Profile) json.RawMessage {
+	expert, err := json.Marshal(struct {
+		Type        string   `json:"type"`
+		Description string   `json:"description"`
+		Enum        []string `json:"enum,omitempty"`
+	}{"string", "The name of an expert.", names(experts)})
+	if err != nil {
+		panic(err) // texts always encode
 	}
-	return object[planFields]{
-		Type: "object", Required: []string{"subjobs"},
-		Properties: planFields{SubJobs: list[object[subJobFields]]{Type: "array", Items: one}},
-	}
+	return fmt.Appendf(nil, planSchema, expert)
 }
 
 // names are the experts', or none when they are more than the API takes as an enum: a wrong one is then found by the check

@@ -16,7 +16,8 @@ import (
 func complicated() job.PlanRequest {
 	req := request()
 	req.Job.Artifacts = []job.Artifact{{Name: "penguins", URI: "file:///penguins.csv", Kind: "text/csv"}}
-	req.SubJob = &job.SubJob{ID: "2", Goal: "analyse all species", Context: "formula: a²+b² ", CompletionCriteria: "every species", Expert: "writer"}
+	req.SubJob = &job.SubJob{DraftSubJob: job.DraftSubJob{
+		ID: "2", Goal: "analyse all species", Context: "formula: a²+b² ", CompletionCriteria: "every species", Expert: "writer"}}
 	req.Report = &job.WorkflowMessage{
 		Status: job.TooComplicated, Output: "Adelie is done", Evaluation: "three species at once", Lesson: "one species each",
 	}

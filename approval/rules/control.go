@@ -30,23 +30,11 @@ var controlEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 func (r reader) controlRule(n *yaml.Node) (*controlRule, error) {
 	out := &controlRule{}
 	return out, r.rule(n, &out.rule, controlEnvironment, fieldReaders{
-		"op": func(n *yaml.Node) error { return r.ops(n, &out.ops) },
+		"op": func(n *yaml.Node) error { return words(r, n, &out.ops, approval.Ops...) },
 	}, fieldReaders{
 		"by":          func(n *yaml.Node) error { return r.names(n, &out.who) },
 		"permissions": func(n *yaml.Node) error { return r.names(n, &out.permissions) },
 	})
-}
-
-func (r reader) ops(n *yaml.Node, out *[]string) error {
-	if err := r.names(n, out); err != nil {
-		return err
-	}
-	for _, op := range *out {
-		if !slices.Contains(approval.Ops, approval.Op(op)) {
-			return r.fail(n, "%q is none of %v", op, approval.Ops)
-		}
-	}
-	return nil
 }
 
 // Controls implements approval.ControlPolicy. While the files cannot be read, it is as it was when they could.

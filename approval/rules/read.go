@@ -150,6 +150,19 @@ func (r reader) names(n *yaml.Node, out *[]string) error {
 	return nil
 }
 
+// words reads names of which every one is known.
+func words[T ~string](r reader, n *yaml.Node, out *[]string, known ...T) error {
+	if err := r.names(n, out); err != nil {
+		return err
+	}
+	for _, word := range *out {
+		if !slices.Contains(known, T(word)) {
+			return r.fail(n, "%q is none of %v", word, known)
+		}
+	}
+	return nil
+}
+
 func (r reader) number(n *yaml.Node, out *float64) error {
 	if n.Kind != yaml.ScalarNode || n.Decode(out) != nil || n.Tag == "!!null" || math.IsNaN(*out) || math.IsInf(*out, 0) || *out < 0 {
 		return r.fail(n, "here belongs a number that is not negative")

@@ -55,7 +55,7 @@ func (r reader) sheet(n *yaml.Node, into *sheet) error {
 	})
 }
 
-// readRules reads a list of rules behind those that other files had: at most maxRules together.
+// readRules reads a list of rules and appends them to those of other files: at most maxRules together.
 func readRules[R any](r reader, n *yaml.Node, into *[]R, read func(*yaml.Node) (R, error)) error {
 	if n.Kind != yaml.SequenceNode {
 		return r.fail(n, "here belongs a list of rules")
@@ -119,7 +119,9 @@ func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
 	out := &approvalRule{}
 	return out, r.rule(n, &out.rule, environment, fieldReaders{
 		"tool": func(n *yaml.Node) error { return r.names(n, &out.tools) },
-		"risk": func(n *yaml.Node) error { return r.risks(n, &out.risks) },
+		"risk": func(n *yaml.Node) error {
+			return words(r, n, &out.risks, approval.RiskLow, approval.RiskMedium, approval.RiskHigh, approval.RiskCritical)
+		},
 	}, fieldReaders{
 		"need":      func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) },
 		"valid_for": func(n *yaml.Node) error { return r.duration(n, &out.validFor) },
@@ -129,21 +131,7 @@ func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
 	})
 }
 
-func (r reader) risks(n *yaml.Node, out *[]string) error {
-	if err := r.names(n, out); err != nil {
-		return err
-	}
-	for _, risk := range *out {
-		switch approval.Risk(risk) {
-		case approval.RiskLow, approval.RiskMedium, approval.RiskHigh, approval.RiskCritical:
-		default:
-			return r.fail(n, "%q is none of low, medium, high, critical", risk)
-		}
-	}
-	return nil
-}
-
-// check refuses names that nothing stands behind, which are spelling mistakes, and rules of one name.
+// check refuses names of groups, roles and people that are not declared, which are spelling mistakes, and rules of one name.
 func (s *sheet) check() error {
 	for _, h := range s.people {
 		for _, list := range []struct {
@@ -221,7 +209,7 @@ func (r reader) holders(n *yaml.Node, into map[string]holder, memberOf bool) err
 			known["groups"] = func(n *yaml.Node) error { return r.names(n, &h.groups) }
 			known["roles"] = func(n *yaml.Node) error { return r.names(n, &h.roles) }
 		}
-		// "finance:" with nothing behind it is a group that has nothing of its own.
+		// "finance:" without a value is a group that has nothing of its own.
 		if value.Tag != "!!null" {
 			if err := r.fields(value, known); err != nil {
 				return err

@@ -83,7 +83,7 @@ func (e *RefusedError) Permanent() bool {
 	return e.gone || e.Status >= 400 && e.Status < 500
 }
 
-// targetName is a URL without what may be a secret in it: its path and query are told apart by a hash.
+// targetName is a URL without what may be a secret in it: a hash takes the place of its path and query.
 func targetName(u *url.URL) string {
 	sum := sha256.Sum256([]byte(u.String()))
 	return u.Host + "#" + hex.EncodeToString(sum[:3])

@@ -3,7 +3,7 @@
 //
 // Each notice is a POST of an [approval.Notice] as JSON, with the three headers of the Standard Webhooks specification: a
 // receiver in any language finds a library that verifies them. "webhook-id" is the notice's ID: a receiver that keeps those
-// it has seen is told everything once. In Go, [Verify] does the checks.
+// it has seen takes each notice once. In Go, [Verify] does the checks.
 package webhook
 
 import (
@@ -37,7 +37,7 @@ const (
 
 // Config is what a [Notifier] posts to.
 type Config struct {
-	// URLs are the receivers, http or https, each told everything.
+	// URLs are the receivers, http or https. Each gets every notice.
 	URLs []string
 	// Secret signs what is posted: "whsec_" and base64 of 24 to 64 bytes, as the specification has it.
 	Secret string

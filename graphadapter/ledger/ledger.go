@@ -65,7 +65,7 @@ type Entry struct {
 	// still be under way in a worker that was lost. It is kept for effects with LossAsk only.
 	Returned int `json:"returned,omitempty"`
 	// Rulings counts the answers of a person that were used up. The next question about this entry is a new one, so
-	// that an old "repeat" never stands for a second repetition.
+	// that an old "repeat" never allows a second repetition.
 	Rulings int `json:"rulings,omitempty"`
 	// Evidence says in words how a state other than by our own call came about: "lookup after crash".
 	Evidence string `json:"evidence,omitempty"`
@@ -153,7 +153,7 @@ func (e Entry) SameParams(hash string) error {
 }
 
 // ConflictError says that a key was used again with other parameters. The call was not made: the key was recorded for
-// something else, so the node is not deterministic up to this call, or one business key stands for two writes.
+// something else, so the node is not deterministic up to this call, or two writes share one business key.
 type ConflictError struct {
 	Name, Key     string
 	Recorded, Got string

@@ -51,7 +51,7 @@ func DecideStanding(g Guarantee, entry *Entry, finding Finding) Action {
 	case finding == FindingCommitted:
 		return ActionAccept
 	case finding == FindingNotFound && g.Target != TargetNone:
-		return ActionWaitSettle // a call that is still under way must not come in behind
+		return ActionWaitSettle // a call that is still under way could write after the question
 	case finding == FindingStillNotFound && g.AfterLoss == LossAsk && mayBeUnderWay(entry, BeforeNothing):
 		return ActionAskPerson
 	case finding == FindingStillNotFound && g.Target != TargetNone:

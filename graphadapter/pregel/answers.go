@@ -218,7 +218,7 @@ func (l *Loop) reopen() {
 		case tr.child != nil:
 			tr.child.reopen()
 		case tr.ended && tr.err == nil && tr.parent == nil && l.prog.hasNews(l.thread, tr.rec, l.nodes):
-			tr.ended, tr.held = false, false
+			tr.ended, tr.stopped = false, false
 			l.open++
 			if l.prog.nodes[tr.task.node].sub != nil {
 				l.continueChild(tr)

@@ -8,7 +8,7 @@ import (
 // applied is one task's part in a superstep.
 type applied struct {
 	node int // -1 for writes from outside
-	// sent says that a Send made the task: its node's triggers have led nowhere, and go on waiting for it.
+	// sent says that a Send made the task, and not its node's triggers: what was written to these still counts.
 	sent   bool
 	writes []channelWrite
 }

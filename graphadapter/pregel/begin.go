@@ -107,8 +107,8 @@ func (l *Loop) inputValue(in Input, fresh bool) (Value, error) {
 	return v, l.prog.checkReserved(v)
 }
 
-// follow takes a subgraph to the line of the graph around it: its tasks have keys of their own on each. What they have asked
-// keeps its ids.
+// follow gives a subgraph's tasks the branch of the graph around it in their keys. The ids of questions that they have asked
+// stay as they are.
 func (l *Loop) follow() {
 	branch := l.outer.work.Branch
 	if branch == l.rec.branch() {
@@ -121,8 +121,9 @@ func (l *Loop) follow() {
 	l.work.Branch = branch
 }
 
-// takeControl applies a command with those that wait on the loaded checkpoint already. The command joins them, unless a
-// checkpoint is made of it at once: an earlier one stays as it was. It is refused when it conflicts with those before it.
+// takeControl applies a new command together with the commands that wait on the loaded checkpoint. The new command joins the
+// others on record, unless the run forks: the earlier checkpoint stays as it was then. A command that conflicts with one before
+// it is refused.
 func (l *Loop) takeControl(c *Command, forks bool) error {
 	before, err := l.rec.control, error(nil)
 	if c != nil && (len(c.Update) > 0 || len(c.Goto) > 0) {
@@ -198,13 +199,13 @@ func (l *Loop) continueRun() {
 }
 
 // forks reports whether the replayed checkpoint is made a new one. One made by an update or a fork already is one, while
-// nothing has come of it.
+// no superstep has followed it.
 func (l *Loop) forks() bool {
 	source := l.rec.Checkpoint.Source
 	return l.replaying && (l.opts.Branch || l.thread.passed || source != SourceUpdate && source != SourceFork)
 }
 
-// fork makes the replayed checkpoint a new one, so that what runs now is told apart from what ran then. One that is new
+// fork makes a copy of the replayed checkpoint, so that its tasks have other keys than those that ran then. A checkpoint that is new
 // only forgets its tasks.
 func (l *Loop) fork() {
 	if l.forks() {
@@ -236,7 +237,7 @@ func (l *Loop) takeInput(value Value) error {
 	}
 	l.work, l.replaying = next, false
 	if l.root == l {
-		l.thread.left = nil // what the thread was about to do, nobody comes to any more
+		l.thread.left = nil // new input drops the tasks that these ledgers are for
 	}
 	l.save(SourceInput)
 	return nil

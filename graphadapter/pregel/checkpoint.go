@@ -46,7 +46,7 @@ type Checkpoint struct {
 	hasUpdated    bool
 }
 
-// unseen stands for the versions that a node has seen which its triggers have never led to.
+// unseen is the version that a node has seen of a trigger before its triggers first led to it.
 const unseen = -1
 
 // emptyStep is the step of a thread's state before its first checkpoint.

@@ -61,13 +61,10 @@ func (p *Program) Edit(t *Thread, path []string, updates []Update) (*Edit, error
 	if len(updates) == 0 {
 		return nil, e.fail("there is no update: give at least one")
 	}
-	if !pseudo(updates[0].AsNode) {
-		return e, e.addAll(updates)
+	if len(updates) == 1 && pseudo(updates[0].AsNode) {
+		return e, e.special(updates[0])
 	}
-	if len(updates) > 1 {
-		return nil, e.fail("an update as %s is the only one of its superstep", updates[0].AsNode)
-	}
-	return e, e.special(updates[0])
+	return e, e.addAll(updates)
 }
 
 func (e *Edit) fail(format string, args ...any) error {
@@ -250,7 +247,7 @@ type subThread struct {
 	graph     []string // the subgraphs' names
 }
 
-// within finds the subgraph of the tasks of the nodes of that path: as far as it has come, or before it begins.
+// within finds the subgraph that the tasks of the nodes of that path run, also one that has not begun.
 func (p *Program) within(t *Thread, path []string) (subThread, error) {
 	s := subThread{Program: p, record: t.Head, keep: func(r *Record) { t.Head = r }}
 	for i, node := range path {

@@ -60,7 +60,7 @@ func (e *Edit) parent() *Checkpoint {
 	return e.base.Checkpoint
 }
 
-// branch names the line of the thread that goes on from here: another one when there are newer checkpoints.
+// branch names the branch of the checkpoints to be made: a new one when the thread has newer checkpoints than the edited one.
 func (e *Edit) branch() string {
 	if !e.thread.passed {
 		return e.from.Branch
@@ -69,7 +69,7 @@ func (e *Edit) branch() string {
 	return e.thread.newBranch()
 }
 
-// record seals a checkpoint that was made. Who goes on from it looks at all nodes, not at what was written last.
+// record seals a checkpoint that was made. The next run looks at the triggers of all nodes, not only at those written last.
 func (e *Edit) record(c, parent *Checkpoint, branch string, source Source, step int) *Record {
 	c.updated, c.hasUpdated, c.Branch = nil, false, branch
 	e.thread.seq++

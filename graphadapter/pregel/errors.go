@@ -98,8 +98,8 @@ func (e *DrainedError) Error() string {
 	return fmt.Sprintf("graph %q was drained: %s: continue the thread without input", e.Graph, e.Reason)
 }
 
-// ErrorType names the kind of failure in stored data, as LangGraph does; so do those below. LangGraph lets the error of a
-// reducer through as it is: that one is not of its own kinds.
+// ErrorType names the kind of failure in stored data, as LangGraph does; so do those below. The error of a
+// reducer is none of LangGraph's own kinds.
 func (e *InvalidUpdateError) ErrorType() string {
 	if e.Cause != nil {
 		return "ReducerError"

@@ -60,7 +60,7 @@ type Planned struct {
 	Known TaskRecord
 }
 
-// Observer is told what happens in a run, in order, on the goroutine that drives the loop. It must not call back.
+// Observer is called with the events of a run, in order, on the goroutine that drives the loop. It must not call back.
 type Observer func(Event)
 
 func (l *Loop) values(c *Checkpoint) {

@@ -38,7 +38,7 @@ func (l *Loop) handling(tr *taskRun) (*taskRun, *Task) {
 	return h, t
 }
 
-// sortHandlers puts each handler behind the task that failed: the order in which tasks failed decides nothing.
+// sortHandlers puts each handler after the task that failed, so that the order in which tasks failed decides nothing.
 func (l *Loop) sortHandlers() {
 	planned := slices.IndexFunc(l.tasks, func(tr *taskRun) bool { return tr.of != nil })
 	if planned < 0 {
@@ -75,7 +75,7 @@ func (p *Program) inputOf(t *Task) map[string]Value {
 	return read
 }
 
-// known is what a record tells of the tasks that its checkpoint leads to, each failed one's handler behind it. Nothing of
+// known is what a record has of the planned tasks of its checkpoint, each failed task followed by its handler. Nothing of
 // the record may be changed through it.
 func (p *Program) known(r *Record, planned []*Task) []*taskRun {
 	of := func(t *Task) *TaskRecord {

@@ -112,10 +112,7 @@ func (p *Program) Made(r *Record) (ran, wrote []string) {
 		return nil, nil
 	}
 	for _, at := range c.ran {
-		if c.Source == SourceUpdate {
-			break
-		}
-		if at > 0 {
+		if at > 0 && c.Source != SourceUpdate {
 			ran = append(ran, p.nodes[at].name)
 		}
 	}

@@ -2,7 +2,7 @@ package pregel
 
 import "slices"
 
-// Status is where a [Loop] stands.
+// Status says whether a [Loop] runs, waits or has ended.
 type Status int
 
 // The statuses of a loop.
@@ -25,18 +25,18 @@ const (
 
 // Loop drives one run of one thread: superstep by superstep, subgraphs included. It hands out tasks by Ready, takes in
 // their outcomes by Deliver, and does nothing else: who owns it decides where tasks run. It is not safe for concurrent
-// use, and after a failure a new Loop on the same [Thread] continues where it stood.
+// use, and after a failure a new Loop on the same [Thread] continues from the newest checkpoint.
 type Loop struct {
-	prog    *Program
-	thread  *Thread
-	opts    Options
-	observe Observer
-	root    *Loop
-	queue   []*Task             // the root's: tasks to hand out
-	away    int                 // the root's: tasks that Ready handed out, and that have neither come back nor been put back
-	owners  map[string]*taskRun // the root's: of thread-wide keys
-	parked  []*taskRun          // the root's: tasks that wait for such a key, in task order
-	drain   string              // the root's: why the run is to stop, "" when it is not
+	prog     *Program
+	thread   *Thread
+	opts     Options
+	observe  Observer
+	root     *Loop
+	queue    []*Task             // the root's: tasks to hand out
+	underWay int                 // the root's: tasks that Ready handed out, and that have neither come back nor been put back
+	owners   map[string]*taskRun // the root's: of thread-wide keys
+	parked   []*taskRun          // the root's: tasks that wait for such a key, in task order
+	drain    string              // the root's: why the run is to stop, "" when it is not
 
 	// Where this loop is nested; empty for the root.
 	namespace string
@@ -45,14 +45,14 @@ type Loop struct {
 	keep      func(*Record)
 	outer     *Loop
 	within    *taskRun // outer's task that this loop is
-	forgets   *taskRun // the outermost task within which all is forgotten when it runs again, nil for none
+	forgetful *taskRun // the outermost task whose subgraph remembers nothing, and starts again from its input; nil for none
 
 	rec        *Record
 	work       *Checkpoint // rec's checkpoint with writes from outside applied
 	step, stop int
 	before     breakpoints
 	after      breakpoints
-	resuming   *bool // what subgraphs of the first superstep are told
+	resuming   *bool // what subgraphs of the first superstep get as resuming; see begin
 	replaying  bool
 	askAgain   bool
 	status     Status
@@ -108,7 +108,7 @@ func (p *Program) loop(thread *Thread, opts Options, observe Observer) *Loop {
 	return l
 }
 
-// Status returns where the run stands.
+// Status returns the run's status.
 func (l *Loop) Status() Status { return l.status }
 
 // Err returns why the run failed: a *NodeError, *RecursionError, *InvalidUpdateError or *ParentCommandError. Of a drained
@@ -142,9 +142,9 @@ func (l *Loop) Ready() []*Task {
 	ready := l.queue
 	l.queue = nil
 	for _, t := range ready {
-		t.run.taken = true
+		t.run.handedOut = true
 	}
-	l.away += len(ready)
+	l.underWay += len(ready)
 	return ready
 }
 
@@ -159,7 +159,7 @@ func (l *Loop) Deliver(t *Task, o Outcome) {
 	t.loop.settle()
 }
 
-// settle goes on as far as possible without another outcome, and tells the parent when the run has ended.
+// settle goes on until another outcome is needed. When the run has ended, the loop around it takes the result.
 func (l *Loop) settle() {
 	if l.starting {
 		return
@@ -181,29 +181,29 @@ func (l *Loop) settle() {
 func (l *Loop) PutBack(tasks ...*Task) {
 	var put []*Task
 	for _, t := range tasks {
-		if t.run != nil && t.run.taken && t.loop.root == l.root {
-			t.run.taken = false
+		if t.run != nil && t.run.handedOut && t.loop.root == l.root {
+			t.run.handedOut = false
 			put = append(put, t)
 		}
 	}
-	l.root.away -= len(put)
+	l.root.underWay -= len(put)
 	l.root.queue = append(put, l.root.queue...)
 }
 
 // back notes that the outcome of a task is here.
 func (l *Loop) back(t *Task) {
-	if t.run.taken {
-		t.run.taken = false
-		l.away--
+	if t.run.handedOut {
+		t.run.handedOut = false
+		l.underWay--
 		return
 	}
 	l.queue = slices.DeleteFunc(l.queue, func(queued *Task) bool { return queued == t })
 }
 
 // Quiet reports whether nothing that was handed out is under way: every such task has come back, or was put back.
-func (l *Loop) Quiet() bool { return l.root.away == 0 }
+func (l *Loop) Quiet() bool { return l.root.underWay == 0 }
 
 // IsOnly reports whether the task has been handed out and no other is under way or waits to be.
 func (l *Loop) IsOnly(t *Task) bool {
-	return t.run != nil && t.run.taken && l.root.away == 1 && len(l.root.queue) == 0
+	return t.run != nil && t.run.handedOut && l.root.underWay == 1 && len(l.root.queue) == 0
 }

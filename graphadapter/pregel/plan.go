@@ -65,7 +65,7 @@ func (r *reader) state() map[string]Value {
 // fewWoken is how many nodes need no memory of their own while those to run are looked for.
 const fewWoken = 16
 
-// candidates are the nodes that may be to run. They are put into room, as far as that suffices.
+// candidates are the nodes whose triggers are looked at. They are appended to room.
 func (p *Program) candidates(c *Checkpoint, hint bool, room []int) []int {
 	if c.fresh() {
 		return nil

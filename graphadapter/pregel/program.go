@@ -272,12 +272,7 @@ func (p *Program) breakpoints(names []string) breakpoints {
 // hit reports whether a breakpoint holds one of the tasks. [All] leaves out the entry, which no user wrote. Error handlers
 // are in no list; they stop with the node whose failure they handle.
 func (b breakpoints) hit(tasks []*Task) bool {
-	for _, t := range tasks {
-		if b.nodes[t.node] || b.all && t.node != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tasks, func(t *Task) bool { return b.nodes[t.node] || b.all && t.node != 0 })
 }
 
 // memoryKey names a remembering subgraph: the nodes that lead to it, whatever the superstep.

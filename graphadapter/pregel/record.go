@@ -125,7 +125,7 @@ func (t *TaskRecord) answeredOne() bool {
 	return slices.ContainsFunc(t.Questions, func(q Question) bool { return answered(t.Answers, q.ID) })
 }
 
-// again is a record of which every task runs again, on another line, with what it has asked and was told.
+// again is the record on another branch: every task runs again, with its questions and answers.
 func (r *Record) again(branch string) *Record {
 	c := r.Bare()
 	c.line, c.asked = &branch, new(r.askedBranch())
@@ -162,7 +162,7 @@ func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
 	return &kept
 }
 
-// handlerMark ends the path of an error handler's task, behind the failed task's own path. No node's name and no Send's
+// handlerMark follows the failed task's path in the path of its error handler's task. No node's name and no Send's
 // place in its path has it.
 const handlerMark = ":handler"
 
@@ -188,16 +188,11 @@ func (r *taskRecords) grow(n int) { r.list = slices.Grow(r.list, n) }
 
 // find returns a record's place in the list, -1 for none.
 func (r *taskRecords) find(path string) int {
-	if r.at != nil {
-		if at, ok := r.at[path]; ok {
-			return at
-		}
-		return -1
+	if r.at == nil {
+		return slices.IndexFunc(r.list, func(known pathRecord) bool { return known.path == path })
 	}
-	for i := range r.list {
-		if r.list[i].path == path {
-			return i
-		}
+	if at, ok := r.at[path]; ok {
+		return at
 	}
 	return -1
 }

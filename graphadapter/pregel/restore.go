@@ -7,7 +7,7 @@ import (
 )
 
 // Restore goes on with a run that [Loop.Suspend] gave: what follows is what would have followed. Its first Ready hands
-// out every task that was still to be started; observe hears nothing again that it, or another one, was told before.
+// out every task that was still to be started; no event comes twice: observe gets those that follow.
 // p must be of the Spec that the run had. A value that is no suspended run of it is an error.
 func (p *Program) Restore(v Value, observe Observer) (*Loop, error) {
 	in, err := p.readSuspended(v)
@@ -103,7 +103,7 @@ func (l *Loop) tasksIn(in *loopJSON) error {
 	for i, t := range planned {
 		l.place(t)
 		tr := &taskRun{at: i}
-		l.know(tr, t, &unknown[i])
+		l.bind(tr, t, &unknown[i])
 		l.tasks = append(l.tasks, tr)
 	}
 	if err := l.handlersIn(in.Runs); err != nil {
@@ -123,7 +123,7 @@ func (l *Loop) tasksIn(in *loopJSON) error {
 	return nil
 }
 
-// handlersIn makes the tasks that handle failed ones, behind the planned tasks as they came.
+// handlersIn makes the tasks of error handlers, after the planned tasks and in the order in which tasks failed.
 func (l *Loop) handlersIn(runs []runJSON) error {
 	planned := len(l.tasks)
 	for i := range runs {
@@ -139,7 +139,7 @@ func (l *Loop) handlersIn(runs []runJSON) error {
 			return fmt.Errorf("graph %q: task %q has no failure to handle", l.prog.Spec.Name, failed.task.Path)
 		}
 		h, t := l.handling(failed)
-		l.know(h, t, &TaskRecord{})
+		l.bind(h, t, &TaskRecord{})
 		l.tasks = append(l.tasks, h)
 	}
 	return nil
@@ -165,7 +165,7 @@ func (l *Loop) runsIn(runs []runJSON) error {
 }
 
 func (l *Loop) runIn(tr *taskRun, run *runJSON) error {
-	tr.ended, tr.attempts, tr.held, tr.drained = run.Ended, run.Attempts, run.Held, run.Drained
+	tr.ended, tr.attempts, tr.stopped, tr.drained = run.Ended, run.Attempts, run.Stopped, run.Drained
 	tr.err, tr.failure, tr.parent = errorIn(run.Error), errorIn(run.Failure), run.Parent
 	n := &l.prog.nodes[tr.task.node]
 	switch {

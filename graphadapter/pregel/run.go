@@ -4,32 +4,32 @@ import "slices"
 
 // taskRun is one task of the current superstep.
 type taskRun struct {
-	task     *Task
-	rec      *TaskRecord
-	child    *Loop
-	attempts int
-	running  bool
-	taken    bool // Ready handed it out, and nobody has put it back
-	ended    bool
-	held     bool // its subgraph stopped at a breakpoint
-	parked   bool // it waits for a thread-wide key; see the root's parked
-	at       int  // its place among the superstep's tasks
-	drained  bool // its subgraph stopped because the run is drained
-	err      error
-	of, by   *taskRun // the failed task that this one handles, and the other way round
-	failure  error    // of the subgraph, while its node's retry policy is asked
-	parent   *Command
+	task      *Task
+	rec       *TaskRecord
+	child     *Loop
+	attempts  int
+	running   bool
+	handedOut bool // Ready handed it out, and nobody has put it back
+	ended     bool
+	stopped   bool // its subgraph stopped at a breakpoint
+	parked    bool // it waits for a thread-wide key; see the root's parked
+	at        int  // its place among the superstep's tasks
+	drained   bool // its subgraph stopped because the run is drained
+	err       error
+	of, by    *taskRun // the failed task that this one handles, and the other way round
+	failure   error    // of the subgraph, while its node's retry policy is asked
+	parent    *Command
 }
 
 // end counts a task as ended.
 func (l *Loop) end(tr *taskRun) {
 	if !tr.ended {
-		tr.ended, tr.running, tr.taken = true, false, false
+		tr.ended, tr.running, tr.handedOut = true, false, false
 		l.open--
 	}
 }
 
-// place completes a task with where it stands.
+// place completes a task with its loop, namespace, superstep and branch, which make its key.
 func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step, t.Asked = l, l.space(), l.graph, l.step, l.rec.asked
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
@@ -47,15 +47,15 @@ func (l *Loop) space() string {
 
 // enter makes a placed task one of this superstep, with what is known of it.
 func (l *Loop) enter(tr *taskRun, t *Task, unknown *TaskRecord) {
-	l.know(tr, t, unknown)
+	l.bind(tr, t, unknown)
 	l.taskEvent(EventTaskStart, tr)
 }
 
-// know gives a task its run and what is known of it.
-func (l *Loop) know(tr *taskRun, t *Task, unknown *TaskRecord) {
+// bind gives a task its run and what is known of it.
+func (l *Loop) bind(tr *taskRun, t *Task, unknown *TaskRecord) {
 	tr.task, tr.rec, t.run = t, l.record(t, unknown), tr
-	if tr.rec == unknown && l.forgets != nil && len(l.forgets.rec.Inner) > 0 {
-		tr.rec.Ledger = l.forgets.rec.Inner[t.Key()]
+	if tr.rec == unknown && l.forgetful != nil && len(l.forgetful.rec.Inner) > 0 {
+		tr.rec.Ledger = l.forgetful.rec.Inner[t.Key()]
 	}
 	if tr.rec == unknown && tr.rec.Ledger == nil && len(l.thread.left) > 0 {
 		tr.rec.Ledger = l.thread.left[t.Place()]
@@ -109,7 +109,7 @@ func (l *Loop) handOut(tr *taskRun) {
 		l.root.park(tr)
 		return
 	}
-	tr.running, tr.taken = true, false
+	tr.running, tr.handedOut = true, false
 	l.root.queue = append(l.root.queue, tr.task)
 }
 
@@ -175,8 +175,8 @@ func (tr *taskRun) missed(questions []Question) bool {
 // keepLedger keeps a task's ledger where the task finds it when it runs again.
 func (l *Loop) keepLedger(tr *taskRun, ledger Value) {
 	tr.rec.Ledger = ledger
-	if l.forgets != nil {
-		outer := l.forgets.rec
+	if l.forgetful != nil {
+		outer := l.forgetful.rec
 		if outer.Inner == nil {
 			outer.Inner = map[string]Value{}
 		}

@@ -2,7 +2,7 @@ package pregel
 
 // SpecVersion is the version that this engine writes: of the Spec's format, and of the rules that its runs follow. An engine
 // refuses a Spec of a newer version with [SpecVersionError]; it never guesses.
-const SpecVersion = 2
+const SpecVersion = 1
 
 // The reserved node names of a graph's entry and exit. They are LangGraph's own strings and visible in stored data.
 const (

@@ -16,7 +16,7 @@ func (l *Loop) startChild(tr *taskRun) {
 	child := l.nested(tr)
 	child.askAgain, child.pool = l.askAgain, l.pool
 	l.attach(child, tr)
-	tr.held, tr.drained = false, false
+	tr.stopped, tr.drained = false, false
 	in := Input{Value: tr.task.Arg}
 	if in.Value == nil {
 		in.Value = encodeObject(tr.task.State)
@@ -39,9 +39,9 @@ func (l *Loop) nested(tr *taskRun) *Loop {
 		graph: append(slices.Clip(l.graph), n.spec.Subgraph),
 		nodes: append(slices.Clip(l.nodes), tr.task.Node),
 	}
-	tr.child.forgets = l.forgets
-	if l.forgets == nil && n.sub.Spec.Memory == MemoryNone {
-		tr.child.forgets = tr
+	tr.child.forgetful = l.forgetful
+	if l.forgetful == nil && n.sub.Spec.Memory == MemoryNone {
+		tr.child.forgetful = tr
 	}
 	return tr.child
 }
@@ -57,15 +57,15 @@ func (l *Loop) memoryTwice(tr *taskRun, memory string) error {
 		"superstep: both would write the same memory; use a node of another name, or a later superstep", tr.task.Node, what)}
 }
 
-// runsTwice reports whether an earlier task of the superstep is of the same node. A memory is named by the nodes that lead
-// to it, so only tasks of one node in one superstep can have the same memory at once: however deep in the node's subgraph
-// the memory is, the two ways to it part at two such tasks. Which of them comes to the memory, and when, is not asked:
-// that is not known when the tasks start, and the order in which outcomes arrive must not decide what is refused.
+// runsTwice reports whether an earlier task of the superstep is of the same node. A memory is named by the nodes that lead to the
+// subgraph, so only two tasks of one node in one superstep can reach the same memory at once, however deep the subgraph is.
+// Whether both would reach it is not known when the tasks start, and the order in which outcomes arrive must not decide what is
+// refused: so the second task is refused.
 func (l *Loop) runsTwice(tr *taskRun) bool {
 	return slices.ContainsFunc(l.tasks[:tr.at], func(other *taskRun) bool { return other.task.node == tr.task.node })
 }
 
-// attach says what a child goes on from, by how long the subgraph remembers.
+// attach gives a nested loop the record that it continues: none for a subgraph that remembers nothing.
 func (l *Loop) attach(child *Loop, tr *taskRun) {
 	known := l.home(child, tr)
 	if child.prog.Spec.Memory != MemoryNone {
@@ -79,7 +79,7 @@ func (l *Loop) attach(child *Loop, tr *taskRun) {
 	}
 }
 
-// home says where a child's records live, and returns the one that is there.
+// home says where a nested loop keeps its records, and returns the record that it has there.
 func (l *Loop) home(child *Loop, tr *taskRun) *Record {
 	if child.prog.Spec.Memory == MemoryThread {
 		key := memoryKey(l.nodes, tr.task.Node)
@@ -100,7 +100,7 @@ func (l *Loop) finishChild(tr *taskRun) {
 		l.end(tr)
 		l.ask(tr, l.prog.openWithin(l.thread, tr.rec, l.nodes))
 	case StatusBreakpoint:
-		tr.held, tr.child = true, nil
+		tr.stopped, tr.child = true, nil
 		l.end(tr)
 	case StatusDrained:
 		tr.drained, tr.child, tr.attempts = true, nil, 0

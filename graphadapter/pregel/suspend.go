@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// Suspend returns the run with its thread as it stands, untracked channels included: [Program.Restore] goes on from it
+// Suspend returns the run and its thread as they are now, untracked channels included: [Program.Restore] goes on from it
 // in any process, also from the middle of a superstep, as if nothing had happened. The loop stays as it is and may go on
 // as well. It must be the root's, and quiet.
 //
 // What it returns is one JSON value, which encoding it again leaves as it is: bytes that an encoder may write in another
-// way would change digests. It is about as large as the stored thread; the tasks of the superstep are left out as far as
-// they follow from it.
+// way would change digests. It is about as large as the stored thread; tasks of the superstep are left out where they
+// follow from the thread.
 func (l *Loop) Suspend() (Value, error) {
 	if !l.Quiet() {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %d tasks are under way; deliver their outcomes, "+
-			"or put them back", l.prog.Spec.Name, l.root.away)
+			"or put them back", l.prog.Spec.Name, l.root.underWay)
 	}
 	if l.root != l {
 		return nil, fmt.Errorf("graph %q cannot be suspended: it runs within another one; suspend that", l.prog.Spec.Name)
@@ -94,7 +94,7 @@ type runJSON struct {
 	Parked   bool       `json:"parked,omitempty"`
 	Child    *loopJSON  `json:"child,omitempty"`
 	Attempts int        `json:"attempts,omitempty"`
-	Held     bool       `json:"held,omitempty"`
+	Stopped  bool       `json:"stopped,omitempty"`
 	Drained  bool       `json:"drained,omitempty"`
 	Error    *errorJSON `json:"error,omitempty"`
 	Failure  *errorJSON `json:"failure,omitempty"`
@@ -172,7 +172,7 @@ func (p *Program) sameCells(work, c *Checkpoint) bool {
 
 // runOut is a task's position, and whether it does not follow from the task's record: see ownRun.
 func (l *Loop) runOut(tr *taskRun, at int) (run runJSON, needed bool) {
-	run = runJSON{At: at, Ended: tr.ended, Parked: tr.parked, Attempts: tr.attempts, Held: tr.held, Drained: tr.drained,
+	run = runJSON{At: at, Ended: tr.ended, Parked: tr.parked, Attempts: tr.attempts, Stopped: tr.stopped, Drained: tr.drained,
 		Error: errorOut(tr.err), Failure: errorOut(tr.failure), Parent: tr.parent}
 	if tr.child != nil {
 		_, stored := l.prog.childOf(l.thread, tr.rec, l.nodes) // where its records belong

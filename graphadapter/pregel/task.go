@@ -3,7 +3,7 @@ package pregel
 import "strconv"
 
 // Write puts one value on a channel. Overwrite replaces a reduce channel's value instead of reducing; one Overwrite a
-// superstep is allowed and beats every other write of that superstep, wherever it stands.
+// superstep is allowed and beats every other write of that superstep, in whatever order they come.
 type Write struct {
 	Channel   string `json:"channel"`
 	Value     Value  `json:"value"`
@@ -69,7 +69,7 @@ type Answer struct {
 	Ordinal    int    `json:"ordinal,omitempty"`
 	Key        string `json:"key,omitempty"`
 	Value      Value  `json:"value"`
-	// By names who answered, as far as it is known.
+	// By names who answered; "" when nobody is named.
 	By string `json:"by,omitempty"`
 	// TimedOut says that nobody replied: the time of a question with a Timeout is over.
 	TimedOut bool `json:"timed_out,omitempty"`

@@ -71,8 +71,8 @@ func (t *Thread) After(newest *Thread) {
 	t.kept, t.filled = maps.Clone(newest.kept), newest.filled
 }
 
-// Newer returns where a thread stands after an invocation went on with after, an earlier state of it: there, or where it
-// stood before when no checkpoint was made. The newest checkpoint is a thread's state (LangGraph's rule). What the thread
+// Newer returns a thread's state after an invocation went on from after, an earlier state of the thread: after, or before when
+// the invocation made no checkpoint. The newest checkpoint is a thread's state (LangGraph's rule). What the thread
 // keeps under thread-wide keys is as the invocation left it either way.
 func Newer(before, after *Thread) *Thread {
 	if before.Head != nil && after.Head != nil && after.Head.Checkpoint.Seq < before.Head.Checkpoint.Seq {
@@ -106,7 +106,7 @@ func (t *Thread) Copy() *Thread {
 	return c
 }
 
-// Drop forgets the superstep under way: what its tasks wrote, asked, were told and have in their ledgers since the newest
+// Drop forgets the superstep under way: the writes, questions, answers and ledgers of its tasks since the newest
 // checkpoint, subgraphs within them included. The next run begins the superstep anew. What is kept under thread-wide keys
 // stays. A subgraph that remembers goes back to what it remembered at the checkpoint; read back from storage a thread does
 // not know that, and the subgraph goes on from its own newest checkpoint. No loop may have the thread.
@@ -135,7 +135,7 @@ func cloneRecords(records map[string]*Record) map[string]*Record {
 	return out
 }
 
-// renewal begins what a renewed branch's name has behind that of the branch it renews: "b3~7" and "b3~7~9" renew "b3".
+// renewal separates a branch's name from what a renewal appends: "b3~7" and "b3~7~9" renew "b3".
 const renewal = '~'
 
 // Renew makes what runs next on a thread new to everybody outside: its tasks get keys that no task of the thread had
@@ -169,10 +169,10 @@ func Renewals(branch string) (line string, renewals []string) {
 	return line, renewals
 }
 
-// Rewind puts a thread back to where it stood in earlier, a state of it that [Thread.At] returned: what it did since has
+// Rewind puts a thread back to earlier, a state of the thread that [Thread.At] returned: what the thread did since has
 // been taken back, so none of that may count. A copy of that checkpoint becomes the thread's newest, with the same
 // superstep and values; the others stay what happened before it. What runs next has new keys, as after Renew. What the
-// thread keeps under thread-wide keys, and what it is left with, is as it was.
+// thread keeps under thread-wide keys, and the ledgers of SetLeft, stay.
 func (p *Program) Rewind(t, earlier *Thread) *Record {
 	from := earlier.Head.Checkpoint
 	t.seq++
@@ -188,16 +188,16 @@ func (p *Program) Rewind(t, earlier *Thread) *Record {
 	return t.Head
 }
 
-// SetLeft gives a thread what it is left with when it goes on from an earlier state, or on a renewed branch: ledgers of
-// what earlier tasks did outside that was not taken back, by [Task.Place]. The tasks at those places find them in their
-// own. New input, an update from outside and the end of all that is to do forget them.
+// SetLeft gives a thread ledgers for going on from an earlier state, or on a renewed branch: of what earlier tasks did outside
+// and nobody undid, by [Task.Place]. The tasks at those places begin with them. New input, an update from outside and the end
+// of the run drop them.
 func (t *Thread) SetLeft(ledgers map[string]Value) { t.left = ledgers }
 
-// Left returns what SetLeft has set and nothing has forgotten yet. It must not be changed.
+// Left returns the ledgers that SetLeft has given and nothing has dropped yet. The map must not be changed.
 func (t *Thread) Left() map[string]Value { return t.left }
 
-// Place is the task's Key without the renewals of its branch: where in its thread the task is, however often the thread
-// has come there.
+// Place is the task's Key without the renewals of its branch: the same each time that the thread runs the task again after it was
+// put back.
 func (t *Task) Place() string {
 	line, renewals := Renewals(t.Branch)
 	if len(renewals) == 0 {

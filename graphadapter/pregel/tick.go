@@ -10,7 +10,7 @@ func (l *Loop) tick() {
 	}
 	planned := l.prog.plan(l.work, true)
 	for _, t := range planned {
-		l.place(t) // before anybody is told of it: observers keep what they are told
+		l.place(t) // before the event: observers keep the tasks that they get
 	}
 	l.tickEvent(planned)
 	if len(planned) == 0 {
@@ -24,7 +24,7 @@ func (l *Loop) tick() {
 		return
 	}
 	if l.before.some && l.news(l.work) && l.before.hit(planned) {
-		l.hold()
+		l.stopAtBreakpoint()
 		return
 	}
 	l.tasks = slices.Grow(l.tasks[:0], len(planned))[:len(planned)]
@@ -56,7 +56,7 @@ func (l *Loop) afterTick() {
 	}
 	for _, tr := range l.tasks {
 		if tr.parent != nil {
-			l.leave(tr)
+			l.endWithParent(tr)
 			return
 		}
 	}
@@ -73,16 +73,16 @@ func (l *Loop) afterTick() {
 	l.save(SourceLoop)
 	l.resuming, l.askAgain = nil, true
 	if l.after.some && l.news(next) && l.after.hit(taskList(l.tasks)) {
-		l.hold()
+		l.stopAtBreakpoint()
 	}
 }
 
 // waits stops the run when a subgraph was drained, when tasks wait for answers, or when a subgraph is at a breakpoint.
 func (l *Loop) waits() bool {
-	held, asked, drained := false, false, false
+	stopped, asked, drained := false, false, false
 	for _, tr := range l.tasks {
-		held, drained = held || tr.held, drained || tr.drained
-		asked = asked || !tr.rec.over() && len(tr.rec.Questions) > 0 && !tr.held
+		stopped, drained = stopped || tr.stopped, drained || tr.drained
+		asked = asked || !tr.rec.over() && len(tr.rec.Questions) > 0 && !tr.stopped
 	}
 	switch {
 	case drained: // it was asked for; the questions stay open
@@ -90,12 +90,12 @@ func (l *Loop) waits() bool {
 	case asked:
 		l.status = StatusWaiting
 		l.showFinished()
-	case held:
+	case stopped:
 		if l.showFinished(); l.status == StatusRunning {
-			l.hold()
+			l.stopAtBreakpoint()
 		}
 	}
-	return asked || held || drained
+	return asked || stopped || drained
 }
 
 // stopDrained stops the run between two supersteps.
@@ -135,8 +135,8 @@ func (l *Loop) news(c *Checkpoint) bool {
 	return false
 }
 
-// hold stops the run at a breakpoint; only the root tells.
-func (l *Loop) hold() {
+// stopAtBreakpoint stops the run at a breakpoint. Only the root loop reports the stop.
+func (l *Loop) stopAtBreakpoint() {
 	l.status = StatusBreakpoint
 	if l.root == l {
 		l.emit(Event{Kind: EventInterrupt})
@@ -156,8 +156,8 @@ func (l *Loop) failure() (err error) {
 
 func (l *Loop) fail(err error) { l.status, l.err = StatusFailed, err }
 
-// leave ends a subgraph's run with a command to its parent; a root has none.
-func (l *Loop) leave(tr *taskRun) {
+// endWithParent ends a subgraph's run with a command to its parent; a root has none.
+func (l *Loop) endWithParent(tr *taskRun) {
 	if l.root == l {
 		l.fail(&ParentCommandError{Graph: l.prog.Spec.Name, Node: tr.task.Node, Command: tr.parent})
 		return

@@ -2,7 +2,7 @@ package pregel
 
 import "slices"
 
-// visit is a task of a thread, as walk comes to it.
+// visit is what walk hands out: a task of a thread, and how it was reached.
 type visit struct {
 	in    *Record // that knows the task
 	path  string
@@ -43,7 +43,7 @@ func (at visit) inside() visit {
 // taskPath are the paths of the tasks that lead to the task, its own last.
 func (at visit) taskPath() []string { return slices.Concat(at.tasks, []string{at.path}) }
 
-// task is the task as far as the record names it.
+// task is the task with what its key is made of.
 func (at visit) task() *Task {
 	return &Task{Namespace: at.namespace, Step: at.in.Checkpoint.Step + 1, Path: at.path, Branch: at.in.Checkpoint.Branch}
 }

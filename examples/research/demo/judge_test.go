@@ -16,7 +16,7 @@ import (
 
 // good is the account of a job of one subjob that went well.
 func good() account {
-	s := job.SubJob{ID: "write", Expert: "writer", Status: job.StatusFinished, Attempts: 1}
+	s := job.SubJob{DraftSubJob: job.DraftSubJob{ID: "write", Expert: "writer"}, Status: job.StatusFinished, Attempts: 1}
 	return account{
 		answer:  superstep.JobAnswer{Text: "# R", View: job.View{Status: job.StatusFinished, SubJobs: []job.SubJob{s}}},
 		reports: map[string]string{"r.md": "# R\n"},
@@ -97,8 +97,10 @@ func TestEventLine(t *testing.T) {
 
 func TestAgain(t *testing.T) {
 	var a account
-	a.answer.View.SubJobs = []job.SubJob{{ID: "whole", Legacy: true}, {ID: "one", Parent: "whole", Lessons: []string{"do it\nagain"}},
-		{ID: "two", Parent: "whole", Lessons: []string{"do it\nagain"}}}
+	named := func(id string) job.DraftSubJob { return job.DraftSubJob{ID: id} }
+	a.answer.View.SubJobs = []job.SubJob{{DraftSubJob: named("whole"), Legacy: true},
+		{DraftSubJob: named("one"), Parent: "whole", Lessons: []string{"do it\nagain"}},
+		{DraftSubJob: named("two"), Parent: "whole", Lessons: []string{"do it\nagain"}}}
 	require.Equal(t, []string{"planned again whole, as 2 subjobs", "sent back     one, two:", "              do it: again"}, a.again())
 	for _, line := range wrapped(strings.Repeat("word ", 100)) {
 		require.LessOrEqual(t, len(line), lineWidth)
