@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
 const (
@@ -46,8 +49,8 @@ func (a *app) complete(names, known []string) cobra.CompletionFunc {
 
 // completeFlags suggests values for those flags of cmd that have a known set of values, or one that a server knows.
 func (a *app) completeFlags(cmd *cobra.Command) {
-	choices(cmd, "durability", durabilities...)
-	choices(cmd, "output", outputText, outputJSON)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { completeChoice(cmd, f) })
+	cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { completeChoice(cmd, f) })
 	asked := map[string]suggestion{"thread": suggestThreads, "graph": suggestGraphs, "from-checkpoint": suggestCheckpoints, "at": suggestCheckpoints}
 	for name, s := range asked {
 		completeFlag(cmd, name, func(cmd *cobra.Command, args []string) []cobra.Completion {
@@ -59,13 +62,11 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// choices suggests the values of a flag that has few, if the command has that flag.
-func choices[Text ~string](cmd *cobra.Command, flag string, values ...Text) {
-	names := make([]cobra.Completion, len(values))
-	for i, v := range values {
-		names[i] = string(v)
+// completeChoice suggests the values of a flag that has few.
+func completeChoice(cmd *cobra.Command, f *pflag.Flag) {
+	if of, ok := f.Value.(interface{ completions() []cobra.Completion }); ok {
+		completeFlag(cmd, f.Name, func(*cobra.Command, []string) []cobra.Completion { return of.completions() })
 	}
-	completeFlag(cmd, flag, func(*cobra.Command, []string) []cobra.Completion { return names })
 }
 
 // completeFlag suggests values for one flag, if the command has that flag.
@@ -101,13 +102,13 @@ func (a *app) suggest(ctx context.Context, s suggestion, args []string) []cobra.
 	return found
 }
 
-// value is a suggestion with a short description. A value that a shell line cannot hold as it stands is left out.
+// value adds a suggestion with a short description. A value that a shell line cannot hold as it stands is left out.
 func value(into []cobra.Completion, text string, about ...string) []cobra.Completion {
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return needsQuotes(r) }) {
+	if text == "" || screen.ShellQuote(text) != text {
 		return into
 	}
 	const width = 60
-	return append(into, cobra.CompletionWithDesc(text, shorten(clean(strings.Join(about, "  ")), width)))
+	return append(into, cobra.CompletionWithDesc(text, screen.Shorten(screen.Clean(strings.Join(about, "  ")), width)))
 }
 
 func suggestThreads(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
@@ -141,7 +142,7 @@ func suggestQuestions(ctx context.Context, svc service, args []string) ([]cobra.
 	view, err := svc.Show(ctx, args[0])
 	var found []cobra.Completion
 	for _, q := range view.Questions {
-		found = value(found, q.ID, q.Node, valueText(q.Value))
+		found = value(found, q.ID, q.Node, screen.ValueText(q.Value))
 	}
 	return found, err
 }
@@ -165,7 +166,7 @@ func suggestCheckpoints(ctx context.Context, svc service, args []string) ([]cobr
 	views, err := svc.HistoryOf(ctx, superstep.HistoryRequest{Thread: args[0], Limit: completed})
 	var found []cobra.Completion
 	for _, v := range views {
-		found = value(found, v.Checkpoint, fmt.Sprintf("step %d", v.Step), "next "+first(list(v.Next), "none"))
+		found = value(found, v.Checkpoint, fmt.Sprintf("step %d", v.Step), "next "+cmp.Or(screen.List(v.Next), "none"))
 	}
 	return found, err
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"superstep.dev/cli/screen"
 )
 
 // The bounds of what a command line sends, in bytes. Both stay well below what one event of a run can hold.
@@ -26,6 +28,16 @@ type jsonFlag struct {
 	max  int
 	// object says that only an object will do.
 	object bool
+}
+
+// jsonText returns the JSON text that a flag's value stands for.
+func (a *app) jsonText(ctx context.Context, name string, max int, value string) (json.RawMessage, error) {
+	return jsonFlag{name: name, max: max}.read(ctx, value, a.stdin)
+}
+
+// jsonObject is jsonText of a flag that takes an object.
+func (a *app) jsonObject(ctx context.Context, name string, max int, value string) (json.RawMessage, error) {
+	return jsonFlag{name: name, max: max, object: true}.read(ctx, value, a.stdin)
 }
 
 // read returns the JSON text that the flag's value stands for, checked but not changed: numbers keep their digits.
@@ -118,11 +130,28 @@ func readBounded(ctx context.Context, r io.Reader, most int) ([]byte, error) {
 	}
 }
 
+// plainText reads a text: as it stands, from @FILE, or from standard input as "-".
+func (a *app) plainText(ctx context.Context, name, value string, most int) (string, error) {
+	raw, err := jsonFlag{name: name, max: most}.text(ctx, value, a.stdin)
+	text := strings.TrimSpace(string(raw))
+	switch {
+	case err != nil:
+		return "", err
+	case len(raw) > most:
+		return "", usagef("%s is over %s", name, size(most))
+	case invalidUTF8(raw) >= 0:
+		return "", usagef("%s is not UTF-8 at %s", name, position(raw, invalidUTF8(raw)))
+	case text == "":
+		return "", usagef("%s is empty", name)
+	}
+	return text, nil
+}
+
 // notJSON says where the text stops being JSON, and what would help in the usual case of forgotten quotes.
 func (f jsonFlag) notJSON(text []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return &usageError{message: fmt.Sprintf("%s is not JSON: %v", f.name, err), err: err}
+		return usagef("%s is not JSON: %w", f.name, err)
 	}
 	at := int(syntax.Offset) - 1
 	if strings.HasPrefix(syntax.Error(), "unexpected end") {
@@ -134,7 +163,7 @@ func (f jsonFlag) notJSON(text []byte, err error) error {
 	case f.object:
 		message += `; it takes an object, for instance '{"order_id":"o-7"}'`
 	default:
-		message += `; a string needs its quotes: ` + shellQuote(`"`+string(text)+`"`)
+		message += `; a string needs its quotes: ` + screen.ShellQuote(`"`+string(text)+`"`)
 	}
 	return &usageError{message: message, err: err}
 }
@@ -160,7 +189,7 @@ func kindOf(text json.RawMessage) string {
 // isWord reports whether text looks like a string whose quotes were forgotten, or eaten by the shell.
 func isWord(text []byte) bool {
 	letter, _ := utf8.DecodeRune(text)
-	return unicode.IsLetter(letter) && len(text) <= 40 && !bytes.ContainsAny(text, "\"'\\{}[]") && clean(string(text)) == string(text)
+	return unicode.IsLetter(letter) && len(text) <= 40 && !bytes.ContainsAny(text, "\"'\\{}[]") && screen.Clean(string(text)) == string(text)
 }
 
 // position shows a byte offset as people count: lines and characters from 1.

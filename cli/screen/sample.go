@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"encoding/json"
@@ -48,11 +48,11 @@ func (t schemaTypes) first() string {
 	return ""
 }
 
-// sampleAnswer returns an answer to edit that fits simple schemas: true for a boolean, a string for a string, an
+// SampleAnswer returns an answer to edit that fits simple schemas: true for a boolean, a string for a string, an
 // object with its required fields.
-func sampleAnswer(schema json.RawMessage) string {
+func SampleAnswer(schema json.RawMessage) string {
 	const deepest = 4 // schemas can nest without end, a command line cannot
-	return compact(sample(schema, deepest))
+	return Compact(sample(schema, deepest))
 }
 
 func sample(schema json.RawMessage, depth int) json.RawMessage {
