@@ -29,6 +29,9 @@ func Main(graphs ...superstep.Runnable) { Program{Graphs: graphs}.Main() }
 // Worker is [Program.Worker] over graphs.
 func Worker(graphs ...superstep.Runnable) { Program{Graphs: graphs}.Worker() }
 
+// Starter is [Program.Starter] of a program without graphs: the server's workers know them.
+func Starter() { Program{}.Starter() }
+
 // Main runs this process as the whole command line, "worker" included, and ends the process with an exit code. Ctrl-C and
 // SIGTERM stop the command: a worker drains, a followed run goes on without its follower. The second signal stops at once.
 func (p Program) Main() { p.main((*app).rootCommand) }
@@ -39,6 +42,10 @@ func (p Program) Main() { p.main((*app).rootCommand) }
 func (p Program) Worker() {
 	p.main(func(a *app) *cobra.Command { return operating{a}.workerProgram() })
 }
+
+// Starter runs this process as a starter, without a sub-command: it starts a run of a graph that the server's workers serve,
+// follows it until it asks or ends, and answers it. It ends the process as [Program.Main] does, with the code of the run.
+func (p Program) Starter() { p.main(func(a *app) *cobra.Command { return starting{a}.program() }) }
 
 func (p Program) main(root func(*app) *cobra.Command) {
 	ctx, stop := untilSignal(context.Background(), os.Stderr, os.Exit)

@@ -28,11 +28,13 @@ type resumeFlags struct {
 	superstep.ResumeRequest
 	proof          proofFlags
 	value, answers string
-	given          func(flag string) bool
+	// flag is what value is called on the command line, and given whether a flag is there.
+	flag  string
+	given func(flag string) bool
 }
 
 func (a answers) resumeCommand() *cobra.Command {
-	var f resumeFlags
+	f := resumeFlags{flag: "value"}
 	return a.build(command{
 		use: "resume THREAD [QUESTION]", short: "Answer a question of a run", group: groupRuns,
 		about: `QUESTION is the question's id or the start of it, and can be left out while one question is open. A run that
@@ -103,7 +105,7 @@ func (a answers) answer(ctx context.Context, svc service, f *resumeFlags, view s
 
 // readAnswer completes the request as far as the flags go.
 func (a answers) readAnswer(ctx context.Context, f *resumeFlags) (err error) {
-	valued := f.given("value")
+	valued := f.given(f.flag)
 	switch err := f.proof.check(f.ID); {
 	case err != nil:
 		return err
@@ -116,7 +118,7 @@ func (a answers) readAnswer(ctx context.Context, f *resumeFlags) (err error) {
 	case f.Signal && !valued:
 		return a.needValue(f, superstep.Question{ID: f.Question})
 	case valued:
-		f.Value, err = a.jsonText(ctx, "--value", maxAnswer, f.value)
+		f.Value, err = a.jsonText(ctx, "--"+f.flag, maxAnswer, f.value)
 		return err
 	}
 	return nil
@@ -151,7 +153,7 @@ func (a answers) chooseQuestion(view superstep.ThreadView, f *resumeFlags) error
 	case len(meant) == 1:
 		f.Question = meant[0].ID
 		return a.needValue(f, meant[0])
-	case view.Status == superstep.StatusStopped && f.given("value"):
+	case view.Status == superstep.StatusStopped && f.given(f.flag):
 		return usagef("thread %s stopped at a breakpoint, which takes no value: %s", f.Thread, a.commandLine("resume", f.Thread))
 	case f.Question != "":
 		return a.needValue(f, superstep.Question{ID: f.Question})
@@ -183,7 +185,7 @@ func matching(open []superstep.Question, id string) []superstep.Question {
 
 // needValue refuses a question without an answer, and shows the answer's form.
 func (a answers) needValue(f *resumeFlags, q superstep.Question) error {
-	if f.given("value") {
+	if f.given(f.flag) {
 		return nil
 	}
 	line := answerLine(f.Thread, q)

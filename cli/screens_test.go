@@ -64,7 +64,8 @@ var colourNames = strings.NewReplacer(screen.Green, "<green>", screen.Yellow, "<
 
 // programs are the programs that are no whole command line.
 var programs = map[string]func(*app) *cobra.Command{
-	"worker": func(a *app) *cobra.Command { return operating{a}.workerProgram() },
+	"worker":  func(a *app) *cobra.Command { return operating{a}.workerProgram() },
+	"starter": func(a *app) *cobra.Command { return starting{a}.program() },
 }
 
 // playCommand runs one command line and returns what the user sees.
@@ -124,7 +125,12 @@ func checkNext(t *testing.T, d *datadriven.TestData, stdout string) {
 			continue
 		}
 		a, _, stderr := testApp(t, &script{replies: map[string]reply{}}, "")
-		if code := a.run(t.Context(), words(t, next)[1:]); code == ExitUsage {
+		line := words(t, next)
+		root := (*app).rootCommand
+		if own, ok := programs[line[0]]; ok {
+			root, a.program = own, line[0]
+		}
+		if code := a.runAs(t.Context(), root(a), line[1:]); code == ExitUsage {
 			t.Errorf("%s: the next command %q is refused: %s", d.Pos, next, stderr)
 		}
 	}
