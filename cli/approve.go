@@ -44,7 +44,7 @@ func (a answers) editCommand() *cobra.Command {
 func (a answers) replyCommand(verdict approval.Verdict, name, short, about string, example ...string) *cobra.Command {
 	f := replyFlags{Reply: approval.Reply{Verdict: verdict}}
 	return a.build(command{
-		use: name + " THREAD [QUESTION]", short: short, group: groupRuns, example: example,
+		use: name + " THREAD [QUESTION]", short: short, example: example,
 		about: about + `
 
 QUESTION is the question's id or the start of it, and can be left out while one question is open. The run's worker

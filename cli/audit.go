@@ -29,7 +29,7 @@ type auditFlags struct {
 func (a looks) auditCommand() *cobra.Command {
 	var f auditFlags
 	return a.build(command{
-		use: "audit [THREAD]", short: "Show the record of what was done to a thread", group: groupLook,
+		use: "audit [THREAD]", short: "Show the record of what was done to a thread",
 		about: `Who was asked for approvals, who looked, what was said and refused and why, and what was done; who paused, cancelled,
 retried, forked, updated, drained or answered the run; and what became of writes that were unclear or taken back. It is
 read from the runs' histories; each entry holds the hash of the one before it, and a record that was changed since is an
@@ -110,11 +110,9 @@ func (a looks) showAudit(entries []approval.Entry) {
 		a.Printf("nothing was done to it from outside\n")
 		return
 	}
-	t := a.Table("NO", "TIME", "WHAT", "ABOUT", "WHO", "NOTE")
-	for _, e := range entries {
-		t.Row(e.Seq, a.Moment(e.At), whatHappened(e), cmp.Or(e.Question, e.Effect, e.Event), whoDid(e), screen.Brief(entryNote(e)))
-	}
-	t.Print("")
+	screen.Rows(a.Screen, entries, func(e approval.Entry) screen.Row {
+		return screen.Row{e.Seq, a.Moment(e.At), whatHappened(e), cmp.Or(e.Question, e.Effect, e.Event), whoDid(e), screen.Brief(entryNote(e))}
+	}, "NO", "TIME", "WHAT", "ABOUT", "WHO", "NOTE")
 	if first := entries[0].Seq; first > 1 {
 		a.Printf("what is before entry %d is gone with earlier runs\n", first)
 	}

@@ -99,15 +99,9 @@ func (a *app) showLeft(c *superstep.CancelView) {
 	if c.Gone > 0 {
 		a.Printf("earlier runs are gone (%d): what they did was not undone\n", c.Gone)
 	}
-	if len(c.Left) == 0 {
-		return
-	}
-	a.Printf("\n")
-	t := a.Table("NOT UNDONE", "EFFECT", "NODE", "REASON")
-	for _, l := range c.Left {
-		t.Row(l.Key, l.Effect, l.Node, screen.Brief(l.Reason))
-	}
-	t.Print("")
+	screen.Section(a.Screen, c.Left, func(l superstep.LeftEffect) screen.Row {
+		return screen.Row{l.Key, l.Effect, l.Node, screen.Brief(l.Reason)}
+	}, "NOT UNDONE", "EFFECT", "NODE", "REASON")
 	if c.More > 0 {
 		a.Printf("and %d more: %s lists all\n", c.More, a.program+" effects")
 	}

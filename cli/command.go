@@ -18,7 +18,6 @@ type command struct {
 	// use is the command's name and its arguments: those in brackets, which come last, may be left out.
 	use          string
 	short, about string
-	group        string
 	// example are command lines without the program's name.
 	example []string
 	// complete are the possible values of the first argument; without them a server is asked.
@@ -41,7 +40,6 @@ func (a *app) build(c command) *cobra.Command {
 		Short:             c.short,
 		Long:              strings.TrimSpace(c.short + ".\n\n" + strings.ReplaceAll(c.about, " superstep ", " "+a.program+" ")),
 		Example:           strings.Join(lines, "\n"),
-		GroupID:           c.group,
 		Args:              positional(names),
 		ValidArgsFunction: a.complete(names, c.complete),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,11 +15,6 @@ import (
 // control are the commands that do something to a run or its state.
 type control struct{ *app }
 
-func (a control) commands() []*cobra.Command {
-	return []*cobra.Command{a.retryCommand(), a.drainCommand(), a.pauseCommand(), a.unpauseCommand(), a.cancelCommand(),
-		a.eventCommand(), a.updateCommand()}
-}
-
 // asked is what is done to a run, and by whom.
 type asked struct{ thread, reason, by, token, id string }
 
@@ -32,7 +27,6 @@ func controlling[View any](a control, c command, op approval.Op, on func(ctx con
 		id string
 	)
 	flags := c.flags
-	c.group = groupRuns
 	c.flags = func(set *pflag.FlagSet) {
 		if flags != nil {
 			flags(set)

@@ -22,7 +22,7 @@ func (a control) eventCommand() *cobra.Command {
 		given func(flag string) bool
 	)
 	return a.build(command{
-		use: "event THREAD NAME", short: "Send an event to a run", group: groupRuns,
+		use: "event THREAD NAME", short: "Send an event to a run",
 		about: `Every node of the run that waits for the event goes on. While none does it is kept, for the first that will: at
 most 100 events, of 512 KiB together. Without a worker the event is stored unchecked. Whoever repeats an event without
 knowing what became of it names it with --id: it is taken once.`,

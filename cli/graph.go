@@ -20,7 +20,7 @@ var drawings = []string{superstep.DrawText, superstep.DrawMermaid, superstep.Dra
 func (a looks) graphCommand() *cobra.Command {
 	var format string
 	return a.build(command{
-		use: "graph GRAPH", short: "Draw a graph", group: groupLook,
+		use: "graph GRAPH", short: "Draw a graph",
 		about: `A graph that is built into this program is drawn from it; any other one is asked from a worker that serves it.
 -o json has the graph as data.`,
 		example:  []string{"graph refund", "graph refund --format mermaid", "graph refund --format dot | dot -Tsvg > refund.svg"},

@@ -25,7 +25,7 @@ func (a looks) historyCommand() *cobra.Command {
 		given func(flag string) bool
 	)
 	return a.build(command{
-		use: "history THREAD", short: "Show a thread's checkpoints", group: groupLook,
+		use: "history THREAD", short: "Show a thread's checkpoints",
 		about: `One line a checkpoint, the newest first: what ran, what it wrote, what came next. Branches that a fork or an update
 left behind are there too. Any of them can be looked at (state --at), changed (update --at) and run from again (fork).`,
 		example: []string{
@@ -71,11 +71,9 @@ func (a looks) showHistory(views []superstep.CheckpointView, req superstep.Histo
 		a.Printf("no checkpoints\n")
 		return
 	}
-	t := a.Table("STEP", "CHECKPOINT", "SOURCE", "RAN", "WROTE", "NEXT")
-	for _, v := range views {
-		t.Row(v.Step, v.Checkpoint, v.Source, screen.List(v.Ran), screen.List(v.Wrote), screen.List(v.Next))
-	}
-	t.Print("")
+	screen.Rows(a.Screen, views, func(v superstep.CheckpointView) screen.Row {
+		return screen.Row{v.Step, v.Checkpoint, v.Source, screen.List(v.Ran), screen.List(v.Wrote), screen.List(v.Next)}
+	}, "STEP", "CHECKPOINT", "SOURCE", "RAN", "WROTE", "NEXT")
 	if req.Values {
 		for _, v := range views {
 			a.Printf("\n%s\n", screen.Clean(v.Checkpoint))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,29 +86,20 @@ func (f jsonFlag) text(ctx context.Context, value string, stdin io.Reader) ([]by
 	}
 }
 
-func (f jsonFlag) fromFile(ctx context.Context, path string) ([]byte, error) {
+func (f jsonFlag) fromFile(ctx context.Context, path string) (text []byte, err error) {
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, f.fileError(path, err)
+	if err == nil {
+		defer file.Close()
+		text, err = readBounded(ctx, file, f.max)
 	}
-	defer file.Close()
-	text, err := readBounded(ctx, file, f.max)
-	if err != nil {
-		return nil, f.fileError(path, err)
+	if err == nil || errors.Is(err, errInterrupted) {
+		return text, err
 	}
-	return text, nil
-}
-
-func (f jsonFlag) fileError(path string, err error) error {
-	if errors.Is(err, errInterrupted) {
-		return err
-	}
-	var detail *fs.PathError
 	reason := err
-	if errors.As(err, &detail) {
+	if detail := (*fs.PathError)(nil); errors.As(err, &detail) {
 		reason = detail.Err
 	}
-	return &usageError{message: fmt.Sprintf("%s: cannot read the file %s: %v", f.name, quoted(path), reason), err: err}
+	return nil, usagef("%s: cannot read the file %s: %w", f.name, quoted(path), reason)
 }
 
 // readBounded reads at most one byte more than most, so that the caller sees an excess. It gives up when ctx ends:
@@ -170,20 +162,8 @@ func (f jsonFlag) notJSON(text []byte, err error) error {
 
 // kindOf names a JSON value's kind.
 func kindOf(text json.RawMessage) string {
-	switch text[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
-	}
+	kinds := map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}
+	return cmp.Or(kinds[text[0]], "a number")
 }
 
 // isWord reports whether text looks like a string whose quotes were forgotten, or eaten by the shell.
@@ -202,15 +182,10 @@ func position(text []byte, at int) string {
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 if there is none.
 func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) {
-		return -1
-	}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && n == 1 {
+	for i, r := range string(text) {
+		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\ufffd")) {
 			return i
 		}
-		i += n
 	}
 	return -1
 }

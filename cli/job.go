@@ -19,7 +19,7 @@ type jobs struct{ *app }
 
 func (a jobs) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "job", Short: "Give leaders jobs, and steer them", GroupID: groupRuns,
+		Use: "job", Short: "Give leaders jobs, and steer them",
 		Long: `Give leaders jobs, and steer them.
 
 A leader has a job planned into subjobs that depend on each other, has its experts do them, and sees to what follows when

@@ -39,11 +39,7 @@ func (a jobs) budgetCommand() *cobra.Command {
 
 func (a jobs) showBudget(v job.View) {
 	a.Printf("%s\n", jobLine(v))
-	t := a.Table("WHAT", "SPENT", "MOST")
-	for _, l := range limitsOf(v) {
-		t.Row(l.what, l.spent, l.most)
-	}
-	t.Print("")
+	screen.Rows(a.Screen, limitsOf(v), func(l limit) screen.Row { return screen.Row{l.what, l.spent, l.most} }, "WHAT", "SPENT", "MOST")
 	if v.Spent.Unknown {
 		a.Printf("some attempts could not tell what they spent: what was set aside for them is counted\n")
 	}

@@ -161,11 +161,9 @@ func (a jobs) showPlan(p planView) {
 		waits = ", which waits for a decision"
 	}
 	a.Printf("%s  plan %d%s\n", screen.Clean(p.Job), p.Version, waits)
-	t := a.Table("SUBJOB", "EXPERT", "AFTER", "GOAL")
-	for _, s := range p.SubJobs {
-		t.Row(s.ID, s.Expert, screen.List(s.Dependencies), screen.Brief(s.Goal))
-	}
-	t.Print("")
+	screen.Rows(a.Screen, p.SubJobs, func(s job.DraftSubJob) screen.Row {
+		return screen.Row{s.ID, s.Expert, screen.List(s.Dependencies), screen.Brief(s.Goal)}
+	}, "SUBJOB", "EXPERT", "AFTER", "GOAL")
 	if p.Waits {
 		a.next("job", "plan", p.Job, "--approve", fmt.Sprint(p.Version))
 	}

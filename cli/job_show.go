@@ -64,7 +64,13 @@ func (a jobs) showJob(v superstep.JobView) {
 		a.Printf("\n")
 		a.showSubJobs(v.View, current, replaced)
 	}
-	a.showWaiting(v.Waiting)
+	screen.Section(a.Screen, v.Waiting, func(i superstep.InboxItem) screen.Row {
+		asks := i.Asks
+		if i.Question == "" {
+			asks = fmt.Sprintf("(%d more)", i.Open)
+		}
+		return screen.Row{i.Question, i.Thread, screen.Brief(asks)}
+	}, "QUESTION", "THREAD", "ASKS")
 	next := nextOfJob(v.View)
 	if len(v.Waiting) > 0 && v.Waiting[0].Question != "" && v.Waiting[0].Thread != job.WorkflowID(v.ID) {
 		next = []string{"question", v.Waiting[0].Thread, v.Waiting[0].Question}
@@ -124,23 +130,6 @@ func (a jobs) draw(subjobs []job.SubJob) {
 	a.Draw(steps)
 }
 
-// showWaiting shows the open questions of a job.
-func (a jobs) showWaiting(items []superstep.InboxItem) {
-	if len(items) == 0 {
-		return
-	}
-	a.Printf("\n")
-	t := a.Table("QUESTION", "THREAD", "ASKS")
-	for _, i := range items {
-		asks := i.Asks
-		if i.Question == "" {
-			asks = fmt.Sprintf("(%d more)", i.Open)
-		}
-		t.Row(i.Question, i.Thread, screen.Brief(asks))
-	}
-	t.Print("")
-}
-
 // nextOfJob returns the command that takes a job further, nil when there is nothing to do.
 func nextOfJob(v job.View) []string {
 	switch {
@@ -195,11 +184,9 @@ func (a jobs) showSubJobs(v job.View, current, replaced []job.SubJob) {
 		})
 	}
 	shown = append(slices.Clone(shown[:min(len(shown), mostShown)]), replaced[:min(len(replaced), mostShown)]...)
-	t := a.Table("SUBJOB", "EXPERT", "STATUS", "ATTEMPTS", "TOOK", "NOTE")
-	for _, s := range shown {
-		t.Row(s.ID, s.Expert, statusOfSubJob(s), s.Attempts, a.took(s), noteOf(s, v.SubJobs))
-	}
-	t.Print("")
+	screen.Rows(a.Screen, shown, func(s job.SubJob) screen.Row {
+		return screen.Row{s.ID, s.Expert, statusOfSubJob(s), s.Attempts, a.took(s), noteOf(s, v.SubJobs)}
+	}, "SUBJOB", "EXPERT", "STATUS", "ATTEMPTS", "TOOK", "NOTE")
 	if more := len(v.SubJobs) - len(shown); more > 0 {
 		a.Printf("%d more: %s\n", more, a.commandLine("job", "show", v.ID, "-o", "json"))
 	}

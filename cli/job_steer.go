@@ -101,12 +101,10 @@ that serves it says so. What is planned from then on may use them. One that is r
 		},
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) ([]job.Profile, error) { return changeExperts(ctx, svc, args[0], add, remove) },
-				func(profiles []job.Profile) {
-					t := a.Table("EXPERT", "VERSION", "DOES")
-					for _, p := range profiles {
-						t.Row(p.Name, p.Version, screen.Brief(p.Description))
-					}
-					t.Print("")
+				func(all []job.Profile) {
+					screen.Rows(a.Screen, all, func(p job.Profile) screen.Row {
+						return screen.Row{p.Name, p.Version, screen.Brief(p.Description)}
+					}, "EXPERT", "VERSION", "DOES")
 				})
 		},
 	})

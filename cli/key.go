@@ -27,7 +27,7 @@ type keyFlags struct {
 func (a operating) keyCommand() *cobra.Command {
 	var f keyFlags
 	return a.build(command{
-		use: "key NAME", short: "Make a pair of keys to answer approvals with", group: groupOperate,
+		use: "key NAME", short: "Make a pair of keys to answer approvals with",
 		about: `NAME.key signs, and its owner alone may read it; NAME.pem verifies, for the workers (--approval-keys). What the key
 signs counts for NAME and for nobody else. With --issuer NAME is a service that knows who people are, and signs for
 everybody, or for those in --for only. With --worker it signs where exported audits end (worker --audit-key), and nothing else.

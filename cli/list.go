@@ -31,7 +31,7 @@ var statuses = []superstep.Status{
 func (a looks) listCommand() *cobra.Command {
 	var q superstep.ListQuery
 	return a.build(command{
-		use: "list", short: "List threads", group: groupLook,
+		use: "list", short: "List threads",
 		about:   `The threads known to the server, the latest first.`,
 		example: []string{"list", "list --graph refund --status waiting", "list --status failed -o json | jq -r '.[].thread'"},
 		flags: func(flags *pflag.FlagSet) {
@@ -56,11 +56,9 @@ func (a looks) showList(views []superstep.ThreadView, q superstep.ListQuery) {
 		a.Printf("no threads\n")
 		return
 	}
-	t := a.Table("THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
-	for _, v := range views {
-		t.Row(v.Thread, v.Graph, v.Status, screen.List(v.Nodes), a.Ago(v.Started), note(v))
-	}
-	t.Print("")
+	screen.Rows(a.Screen, views, func(v superstep.ThreadView) screen.Row {
+		return screen.Row{v.Thread, v.Graph, v.Status, screen.List(v.Nodes), a.Ago(v.Started), note(v)}
+	}, "THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
 	if len(views) == q.Limit {
 		a.Printf("%d shown; there may be more: --limit, --graph, --status\n", q.Limit)
 	}
@@ -86,7 +84,7 @@ func note(v superstep.ThreadView) string {
 func (a answers) inboxCommand() *cobra.Command {
 	var q superstep.InboxQuery
 	return a.build(command{
-		use: "inbox", short: "List what waits for people", group: groupRuns,
+		use: "inbox", short: "List what waits for people",
 		about: `The open questions of all threads, the most pressing first. The server's index has them, so no worker is asked; it is a
 moment behind. ON SILENCE is what happens when nobody has answered by then.`,
 		example: []string{"inbox", "inbox --approver ann --group finance", "inbox --graph refund --overdue -o json"},

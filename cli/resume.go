@@ -18,11 +18,6 @@ import (
 // answers are the commands about questions: what is asked, and the answers to it.
 type answers struct{ *app }
 
-func (a answers) commands() []*cobra.Command {
-	return []*cobra.Command{a.inboxCommand(), a.questionCommand(), a.resumeCommand(), a.approveCommand(), a.rejectCommand(),
-		a.editCommand(), a.tokenCommand()}
-}
-
 // resumeFlags are the flags of resume, and what they answer.
 type resumeFlags struct {
 	superstep.ResumeRequest
@@ -36,7 +31,7 @@ type resumeFlags struct {
 func (a answers) resumeCommand() *cobra.Command {
 	f := resumeFlags{flag: "value"}
 	return a.build(command{
-		use: "resume THREAD [QUESTION]", short: "Answer a question of a run", group: groupRuns,
+		use: "resume THREAD [QUESTION]", short: "Answer a question of a run",
 		about: `QUESTION is the question's id or the start of it, and can be left out while one question is open. A run that
 stopped at a breakpoint goes on without --value. The run's worker checks the answer before it takes it. --signal
 stores the answer although no worker runs, but cannot tell whether it will be taken. --answers answers several questions

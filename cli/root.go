@@ -44,13 +44,7 @@ Exit codes:
   130  Ctrl-C before it was ready
 `
 
-// The groups of commands in the root's help.
-const (
-	groupRuns    = "runs"
-	groupLook    = "look"
-	groupChange  = "change"
-	groupOperate = "operate"
-)
+const groupOperate = "operate"
 
 // rootCommand builds the commands.
 func (a *app) rootCommand() *cobra.Command {
@@ -62,17 +56,27 @@ func (a *app) rootCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.AddGroup(
-		&cobra.Group{ID: groupRuns, Title: "Runs and answers:"},
-		&cobra.Group{ID: groupLook, Title: "Look:"},
-		&cobra.Group{ID: groupChange, Title: "Change what was:"},
-		&cobra.Group{ID: groupOperate, Title: "Operate:"})
-	root.AddCommand(runs{a}.commands()...)
-	root.AddCommand(answers{a}.commands()...)
-	root.AddCommand(control{a}.commands()...)
-	root.AddCommand(looks{a}.commands()...)
-	root.AddCommand(jobs{a}.command())
-	root.AddCommand(operating{a}.commands()...)
+	r, q, c, l, o := runs{a}, answers{a}, control{a}, looks{a}, operating{a}
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"runs", "Runs and answers:", []*cobra.Command{r.runCommand(), q.inboxCommand(), q.questionCommand(), q.resumeCommand(), q.approveCommand(),
+			q.rejectCommand(), q.editCommand(), q.tokenCommand(), c.eventCommand(), c.retryCommand(), c.drainCommand(), c.pauseCommand(),
+			c.unpauseCommand(), c.cancelCommand(), jobs{a}.command()}},
+		{"look", "Look:", []*cobra.Command{l.listCommand(), l.showCommand(), l.stateCommand(), l.historyCommand(), l.effectsCommand(),
+			l.auditCommand(), l.streamCommand(), l.graphCommand()}},
+		{"change", "Change what was:", []*cobra.Command{c.updateCommand(), r.forkCommand()}},
+		{groupOperate, "Operate:", []*cobra.Command{o.workerCommand(), o.healthcheckCommand(), o.keyCommand(), o.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetCompletionCommandGroupID(groupOperate)
+	root.SetHelpCommandGroupID(groupOperate)
 	return a.asRoot(root, rootExits)
 }
 
@@ -94,10 +98,6 @@ func (a *app) asRoot(root *cobra.Command, exits string) *cobra.Command {
 		a.completeFlags(cmd)
 		once(cmd.LocalNonPersistentFlags())
 	})
-	if len(root.Groups()) > 0 {
-		root.SetCompletionCommandGroupID(groupOperate)
-		root.SetHelpCommandGroupID(groupOperate)
-	}
 	return root
 }
 

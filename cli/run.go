@@ -37,7 +37,7 @@ type runFlags struct {
 func (a runs) runCommand() *cobra.Command {
 	var f runFlags
 	return a.build(command{
-		use: "run GRAPH", short: "Start a run of a graph, or go on with one", group: groupRuns,
+		use: "run GRAPH", short: "Start a run of a graph, or go on with one",
 		about: `The run belongs to a thread: a name for a conversation, an order, a document. A thread whose run is over starts
 again from where it ended; input abandons what it was about to do. Without --input a thread that is there goes on where
 it stands: behind a breakpoint, after an update, after a failure. With --follow every finished step is shown until the
@@ -161,7 +161,7 @@ func (a runs) forkCommand() *cobra.Command {
 		given  func(flag string) bool
 	)
 	return a.build(command{
-		use: "fork THREAD CHECKPOINT", short: "Run again from an earlier checkpoint", group: groupChange,
+		use: "fork THREAD CHECKPOINT", short: "Run again from an earlier checkpoint",
 		about: `What came after the checkpoint runs again, on a branch of its own; the old branch stays in the history. With --as
 the branch becomes a thread of its own, and THREAD stays as it is. Nodes that run again call the outside again: their
 effects have new keys. To change something first, use update --at.`,

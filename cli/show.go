@@ -15,14 +15,9 @@ import (
 // looks are the commands that look and change nothing.
 type looks struct{ *app }
 
-func (a looks) commands() []*cobra.Command {
-	return []*cobra.Command{a.listCommand(), a.showCommand(), a.stateCommand(), a.historyCommand(), a.effectsCommand(), a.auditCommand(),
-		a.streamCommand(), a.graphCommand()}
-}
-
 func (a looks) showCommand() *cobra.Command {
 	return a.build(command{
-		use: "show THREAD", short: "Show where a thread stands", group: groupLook,
+		use: "show THREAD", short: "Show where a thread stands",
 		about:   `Its status, what it runs or waits for, its open questions, its writes to the outside and the size of its history.`,
 		example: []string{"show r-7", "show r-7 -o json"},
 		run: func(ctx context.Context, args []string) error {
@@ -35,9 +30,8 @@ func (a looks) showThread(view superstep.ThreadView) {
 	a.Printf("%s  %s\n", screen.Clean(view.Thread), a.Status(string(view.Status)))
 	a.threadFacts(view).Print("")
 	a.showQuestions(view.Questions)
-	a.showWaits(view)
-	a.showRefused(view.Refused)
-	a.showWrites(view.Effects)
+	a.showInbox(view)
+	screen.Section(a.Screen, view.Effects, effectRow, "KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")
 	a.showLeft(view.Cancel)
 	if len(view.Output) > 0 {
 		a.Printf("\noutput\n")
@@ -89,66 +83,32 @@ func modeFact(d superstep.Durability, fused bool) string {
 }
 
 func (a *app) showQuestions(questions []superstep.Question) {
-	if len(questions) == 0 {
-		return
-	}
-	a.Printf("\n")
-	t := a.Table("QUESTION", "NODE", "ASKS")
-	for _, q := range questions {
-		t.Row(q.ID, q.Node, screen.ValueText(q.Value))
-	}
-	t.Print("")
+	screen.Section(a.Screen, questions, func(q superstep.Question) screen.Row {
+		return screen.Row{q.ID, q.Node, screen.ValueText(q.Value)}
+	}, "QUESTION", "NODE", "ASKS")
 }
 
-// showWaits shows what a thread waits for that is no person.
-func (a looks) showWaits(view superstep.ThreadView) {
-	if len(view.Waits) > 0 {
-		a.Printf("\n")
-		t := a.Table("EVENT", "NODE", "UNTIL")
-		for _, w := range view.Waits {
-			t.Row(w.Event, w.Node, a.Moment(w.Due))
-		}
-		t.Print("")
-	}
-	if len(view.Kept) > 0 {
-		a.Printf("\n")
-		t := a.Table("KEPT EVENT", "BY", "SENT")
-		for _, k := range view.Kept {
-			t.Row(k.Event, k.By, a.MomentAgo(k.At))
-		}
-		t.Print("")
-	}
+// showInbox shows what a thread waits for that is no person, and what was sent to it: what came by signal and was not taken is
+// told here, as whoever sent it had no reply.
+func (a looks) showInbox(view superstep.ThreadView) {
+	screen.Section(a.Screen, view.Waits, func(w superstep.WaitView) screen.Row {
+		return screen.Row{w.Event, w.Node, a.Moment(w.Due)}
+	}, "EVENT", "NODE", "UNTIL")
+	screen.Section(a.Screen, view.Kept, func(k superstep.KeptEventView) screen.Row {
+		return screen.Row{k.Event, k.By, a.MomentAgo(k.At)}
+	}, "KEPT EVENT", "BY", "SENT")
+	screen.Section(a.Screen, view.Refused, func(r superstep.RefusedView) screen.Row {
+		return screen.Row{cmp.Or(r.Question, r.Event, "request"), r.By, a.MomentAgo(r.At), r.Reason}
+	}, "NOT TAKEN", "BY", "SENT", "WHY")
 }
 
-// showRefused shows what came by signal and was not taken: whoever sent it had no reply.
-func (a looks) showRefused(refused []superstep.RefusedView) {
-	if len(refused) == 0 {
-		return
-	}
-	a.Printf("\n")
-	t := a.Table("NOT TAKEN", "BY", "SENT", "WHY")
-	for _, r := range refused {
-		t.Row(cmp.Or(r.Question, r.Event, "request"), r.By, a.MomentAgo(r.At), r.Reason)
-	}
-	t.Print("")
-}
-
-// showWrites shows the effects of a thread's run.
-func (a looks) showWrites(effects []superstep.EffectView) {
-	if len(effects) == 0 {
-		return
-	}
-	a.Printf("\n")
-	t := a.Table("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")
-	for _, e := range effects {
-		t.Row(e.Key, e.Effect, e.State, e.Attempts, screen.Cell(e.Receipt), e.Evidence)
-	}
-	t.Print("")
+func effectRow(e superstep.EffectView) screen.Row {
+	return screen.Row{e.Key, e.Effect, e.State, e.Attempts, screen.Cell(e.Receipt), e.Evidence}
 }
 
 func (a looks) effectsCommand() *cobra.Command {
 	return a.build(command{
-		use: "effects THREAD", short: "Show what a thread did outside", group: groupLook,
+		use: "effects THREAD", short: "Show what a thread did outside",
 		about: `One line an effect, in the order in which they were begun: those of all runs of the thread, of tasks under way, and of
 runs that failed or were cancelled. STATE is intent (it may have been called), committed, failed (the outside refused
 it), unknown (a person has to say) or compensated (it was undone).`,
@@ -167,11 +127,9 @@ func (a looks) showEffects(view superstep.EffectsView) {
 	if len(view.Effects) == 0 {
 		a.Printf("no effects\n")
 	} else {
-		t := a.Table("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE", "NODE", "STEP", "TIME", "RUN")
-		for _, e := range view.Effects {
-			t.Row(e.Key, e.Effect, e.State, e.Attempts, screen.Cell(e.Receipt), e.Evidence, e.Node, e.Step, a.Moment(e.Time), e.Run)
-		}
-		t.Print("")
+		screen.Rows(a.Screen, view.Effects, func(e superstep.EffectView) screen.Row {
+			return append(effectRow(e), e.Node, e.Step, a.Moment(e.Time), e.Run)
+		}, "KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE", "NODE", "STEP", "TIME", "RUN")
 	}
 	switch {
 	case view.Gone == 1:

@@ -18,7 +18,7 @@ func (a looks) stateCommand() *cobra.Command {
 		where place
 	)
 	return a.build(command{
-		use: "state THREAD", short: "Show a thread's values", group: groupLook,
+		use: "state THREAD", short: "Show a thread's values",
 		about: `The value of every channel, what comes next and what is asked: now, with what the finished nodes of the step
 under way wrote; or as it was at a checkpoint of the thread's history (--at). Long values are cut; -o json has them
 whole. Ended threads are read from the server, without a worker.`,

@@ -22,7 +22,7 @@ func (a looks) streamCommand() *cobra.Command {
 	var r superstep.StreamRequest
 	var modes []string
 	cmd := a.build(command{
-		use: "stream THREAD", short: "Show what a thread streams", group: groupLook,
+		use: "stream THREAD", short: "Show what a thread streams",
 		about: `One line a part, from the beginning of the thread's newest run, or behind --from; a run under way is followed until
 it waits, stops or ends. The modes are LangGraph's:
   values       the output after each superstep that changed it

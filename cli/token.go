@@ -25,7 +25,7 @@ type tokenFlags struct {
 func (a answers) tokenCommand() *cobra.Command {
 	var f tokenFlags
 	return a.build(command{
-		use: "token THREAD [QUESTION]", short: "Make a token that lets somebody answer, or do something to a run", group: groupRuns,
+		use: "token THREAD [QUESTION]", short: "Make a token that lets somebody answer, or do something to a run",
 		about: `The token is good for this question, as it is asked now, for one answer by that person, and for a short time. Give it to
 them and to nobody else. It is made with the private key in ` + envSigningKey + ` or --key; workers need the public one.
 

@@ -29,7 +29,7 @@ func (a control) updateCommand() *cobra.Command {
 	var f updateFlags
 	var given func(flag string) bool
 	return a.build(command{
-		use: "update THREAD", short: "Write to a thread's state from outside", group: groupChange,
+		use: "update THREAD", short: "Write to a thread's state from outside",
 		about: `The values are written as if a node had returned them, as a checkpoint of their own: what the thread was about to
 do and the questions it asked are dropped, and what follows the node of --as-node comes next. Nothing runs before the
 thread is told to go on. A channel with a reducer takes {"__overwrite__": VALUE} to be set instead of added to. All of

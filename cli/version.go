@@ -21,7 +21,7 @@ type versionView struct {
 
 func (a operating) versionCommand() *cobra.Command {
 	return a.build(command{
-		use: "version", short: "Show the versions this program was built from", group: groupOperate,
+		use: "version", short: "Show the versions this program was built from",
 		example: []string{"version", "version -o json"},
 		run: func(context.Context, []string) error {
 			build, _ := debug.ReadBuildInfo()

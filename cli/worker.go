@@ -25,10 +25,6 @@ import (
 // operating are the commands of those who run workers.
 type operating struct{ *app }
 
-func (a operating) commands() []*cobra.Command {
-	return []*cobra.Command{a.workerCommand(), a.healthcheckCommand(), a.keyCommand(), a.versionCommand()}
-}
-
 // workerFlags are the flags of worker.
 type workerFlags struct {
 	metricsAddr                  string
@@ -43,7 +39,7 @@ type workerFlags struct {
 func (a operating) workerCommand() *cobra.Command {
 	var f workerFlags
 	return a.build(command{
-		use: "worker", short: "Serve this program's graphs", group: groupOperate,
+		use: "worker", short: "Serve this program's graphs",
 		about: `Takes tasks until SIGTERM or Ctrl-C, then drains: no new tasks, and running ones may finish up to
 --drain-timeout. What is not finished then runs again on another worker. A second signal stops at once.`,
 		example: []string{
@@ -69,12 +65,9 @@ func (a operating) workerCommand() *cobra.Command {
 // workerProgram is the worker command as a program of its own: no sub-command serves.
 func (a operating) workerProgram() *cobra.Command {
 	root := a.workerCommand()
-	root.Use, root.GroupID = a.program, ""
+	root.Use = a.program
 	root.Example = strings.ReplaceAll(root.Example, "  "+a.program+" worker", "  "+a.program)
-	for _, cmd := range []*cobra.Command{a.healthcheckCommand(), a.versionCommand()} {
-		cmd.GroupID = ""
-		root.AddCommand(cmd)
-	}
+	root.AddCommand(a.healthcheckCommand(), a.versionCommand())
 	return a.asRoot(root, workerExits)
 }
 

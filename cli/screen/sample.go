@@ -1,102 +1,60 @@
 package screen
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // anyAnswer is the sample for a question without a schema: a string fits, and shows the quotes that strings need.
 const anyAnswer = `"…"`
 
-// answerSchema is the part of a JSON schema that decides what a first answer looks like.
-type answerSchema struct {
-	Type       schemaTypes                `json:"type"`
-	Const      json.RawMessage            `json:"const"`
-	Enum       []json.RawMessage          `json:"enum"`
-	Default    json.RawMessage            `json:"default"`
-	Minimum    *json.Number               `json:"minimum"`
-	Properties map[string]json.RawMessage `json:"properties"`
-	Required   []string                   `json:"required"`
-	AnyOf      []json.RawMessage          `json:"anyOf"`
-	OneOf      []json.RawMessage          `json:"oneOf"`
-}
-
-// schemaTypes is a schema's type: one name or a list of them.
-type schemaTypes []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *schemaTypes) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*t = schemaTypes{one}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(t))
-}
-
-// first returns the first type other than null, which no one would want to type first.
-func (t schemaTypes) first() string {
-	for _, name := range t {
-		if name != "null" {
-			return name
-		}
-	}
-	if len(t) > 0 {
-		return "null"
-	}
-	return ""
-}
-
 // SampleAnswer returns an answer to edit that fits simple schemas: true for a boolean, a string for a string, an
 // object with its required fields.
 func SampleAnswer(schema json.RawMessage) string {
 	const deepest = 4 // schemas can nest without end, a command line cannot
-	return Compact(sample(schema, deepest))
+	s := &jsonschema.Schema{}
+	if len(schema) > 0 && json.Unmarshal(schema, s) != nil {
+		return anyAnswer
+	}
+	return Compact(sample(s, deepest))
 }
 
-func sample(schema json.RawMessage, depth int) json.RawMessage {
-	var s answerSchema
-	if len(schema) == 0 || depth == 0 || json.Unmarshal(schema, &s) != nil {
+func sample(s *jsonschema.Schema, depth int) json.RawMessage {
+	if s == nil || depth == 0 {
 		return json.RawMessage(anyAnswer)
 	}
+	kinds := append(s.Types, s.Type) // null only when nothing else will do: no one would want to type that first
+	kind := slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == "null" || k == "" })
 	switch {
 	case s.Const != nil:
-		return s.Const
+		return encoded(*s.Const)
 	case s.Default != nil:
 		return s.Default
 	case len(s.Enum) > 0:
-		return s.Enum[0]
-	case len(s.Type) == 0 && len(s.AnyOf) > 0:
-		return sample(s.AnyOf[0], depth-1)
-	case len(s.Type) == 0 && len(s.OneOf) > 0:
-		return sample(s.OneOf[0], depth-1)
-	}
-	return sampleOfType(s, depth)
-}
-
-func sampleOfType(s answerSchema, depth int) json.RawMessage {
-	switch s.Type.first() {
-	case "boolean":
-		return json.RawMessage("true")
-	case "integer", "number":
-		if s.Minimum != nil {
-			return json.RawMessage(*s.Minimum)
-		}
-		return json.RawMessage("0")
-	case "array":
-		return json.RawMessage("[]")
-	case "null":
+		return encoded(s.Enum[0])
+	case len(kind) == 0 && slices.Contains(kinds, "null"):
 		return json.RawMessage("null")
-	case "object":
-		return sampleObject(s, depth)
-	default:
+	case len(kind) == 0 && len(s.AnyOf) > 0:
+		return sample(s.AnyOf[0], depth-1)
+	case len(kind) == 0 && len(s.OneOf) > 0:
+		return sample(s.OneOf[0], depth-1)
+	case len(kind) == 0:
 		return json.RawMessage(anyAnswer)
+	case kind[0] == "object":
+		return sampleObject(s, depth)
+	case s.Minimum != nil && (kind[0] == "integer" || kind[0] == "number"):
+		return encoded(*s.Minimum)
 	}
+	simple := map[string]string{"boolean": "true", "integer": "0", "number": "0", "array": "[]", "string": anyAnswer}
+	return json.RawMessage(cmp.Or(simple[kind[0]], anyAnswer))
 }
 
 // sampleObject fills in the required fields in the schema's order, or every field by name when none is required.
-func sampleObject(s answerSchema, depth int) json.RawMessage {
+func sampleObject(s *jsonschema.Schema, depth int) json.RawMessage {
 	fields := s.Required
 	if len(fields) == 0 {
 		fields = slices.Sorted(maps.Keys(s.Properties))
@@ -106,12 +64,17 @@ func sampleObject(s answerSchema, depth int) json.RawMessage {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		name, err := json.Marshal(field)
-		if err != nil {
-			return json.RawMessage("{}")
-		}
-		text = append(append(text, name...), ':')
+		text = append(append(text, encoded(field)...), ':')
 		text = append(text, sample(s.Properties[field], depth-1)...)
 	}
 	return append(text, '}')
+}
+
+// encoded is what came from JSON as JSON.
+func encoded(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage(anyAnswer)
+	}
+	return text
 }

@@ -67,6 +67,26 @@ func (t *Table) Print(indent string) {
 	t.screen.Printf("%s", out.String())
 }
 
+// Row is the cells of one row.
+type Row = []any
+
+// Rows shows things as a table, one a row.
+func Rows[T any](s *Screen, all []T, row func(T) Row, head ...string) {
+	t := s.Table(head...)
+	for _, one := range all {
+		t.Row(row(one)...)
+	}
+	t.Print("")
+}
+
+// Section is Rows behind an empty line, and nothing when there are none.
+func Section[T any](s *Screen, all []T, row func(T) Row, head ...string) {
+	if len(all) > 0 {
+		s.Printf("\n")
+		Rows(s, all, row, head...)
+	}
+}
+
 // List joins names.
 func List[Name ~string](names []Name) string { return strings.Join(texts(names), ", ") }
 
