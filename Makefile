@@ -67,6 +67,7 @@ build:
 	$(GO) build -o $(BIN)/devserver ./devserver
 	$(GO) build -o $(BIN)/payments ./examples/refund/payments/cmd
 	$(GO) build -o $(BIN)/worker ./worker
+	$(GO) build -o $(BIN)/starter ./starter
 	$(GO) build -o $(BIN)/superstep ./cmd/superstep
 
 bench:

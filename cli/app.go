@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,57 +10,39 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
-// app is one command line on its way: what it was given, and the world around it, which tests replace.
+// app is one command line on its way: what it was given, and the world around it, which tests replace. The commands are
+// methods of types that stand on it, one for each group: runs, answers, looks, jobs, serving.
 type app struct {
+	*screen.Screen
+	connection
+
 	program string
 	graphs  []superstep.Runnable
 	leaders []*superstep.Leader
-	payload converter.DataConverter // nil for Temporal's default
+	stdin   io.Reader
+	stderr  io.Writer
 
-	stdin  io.Reader
-	stdout *stickyWriter
-	stderr io.Writer
-
-	conn    connectionFlags
-	output  string
-	colours bool // the screen is a terminal that shows them
-	secrets []string
-
-	backend  backend
-	env      envconfig.EnvLookup
-	now      func() time.Time
 	userName func() string
 	// newThread makes the id of a thread that must be new.
 	newThread func(graph string) string
+	// spell says how this program is told what the whole command line is told with these words; nil for the same words.
+	spell func(args []string) (program string, words []string)
 }
 
 // newApp returns the command line of this process.
 func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 	return &app{
-		program:  programName(os.Args[0]),
-		graphs:   p.Graphs,
-		leaders:  p.Leaders,
-		payload:  p.DataConverter,
-		colours:  showsColours(stdout),
-		stdin:    stdin,
-		stdout:   &stickyWriter{w: stdout},
-		stderr:   stderr,
-		output:   outputText,
-		backend:  temporalBackend(),
-		env:      envconfig.EnvLookupOS,
-		now:      time.Now,
-		userName: osUser,
-
-		newThread: superstep.NewThreadID,
+		Screen: screen.New(stdout), connection: newConnection(p.DataConverter),
+		program: programName(os.Args[0]), graphs: p.Graphs, leaders: p.Leaders,
+		stdin: stdin, stderr: stderr,
+		userName: osUser, newThread: superstep.NewThreadID,
 	}
 }
 
@@ -69,18 +52,34 @@ func (a *app) run(ctx context.Context, args []string) int { return a.runAs(ctx, 
 // runAs carries out a line of the program that root is.
 func (a *app) runAs(ctx context.Context, root *cobra.Command, args []string) int {
 	if wantsJSON(args) {
-		a.output = outputJSON // before the flags are parsed, as parsing may fail
+		a.Format = screen.FormatJSON // before the flags are parsed, as parsing may fail
 	}
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for "use os.Args"
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
+	root.SetOut(a.Screen)
 	root.SetErr(a.stderr)
 	ran, err := root.ExecuteContextC(ctx)
 	err = a.asUsageError(ran, err)
-	if failure := a.stdout.failure(); failure != nil && (err == nil || isSilent(err)) {
+	if failure := a.Err(); failure != nil && (err == nil || isSilent(err)) {
 		err = failure // a screen that nobody saw does not count
 	}
 	return a.report(err)
+}
+
+// wantsJSON reports whether a command line asks for JSON, as far as one can tell without parsing it.
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	for i, arg := range args {
+		switch {
+		case arg == "-ojson", arg == "-o=json", arg == "--output=json":
+			return true
+		case (arg == "-o" || arg == "--output") && i+1 < len(args) && args[i+1] == screen.FormatJSON:
+			return true
+		}
+	}
+	return false
 }
 
 // commandError is an error of a command's own run; every other error comes from reading the command line.
@@ -106,9 +105,7 @@ func (a *app) asUsageError(cmd *cobra.Command, err error) error {
 	} else if !errors.As(err, &usage) {
 		usage = &usageError{message: err.Error()}
 	}
-	if usage.hint == "" {
-		usage.hint = strings.TrimSpace(a.program + strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()) + " --help")
-	}
+	usage.hint = cmp.Or(usage.hint, strings.TrimSpace(a.program+strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())+" --help"))
 	return usage
 }
 
@@ -121,20 +118,11 @@ func (a *app) graph(name string) (superstep.Runnable, bool) {
 	return a.graphs[i], true
 }
 
-// graphNames returns the names of the compiled-in graphs.
-func (a *app) graphNames() []string {
-	names := make([]string, len(a.graphs))
-	for i, g := range a.graphs {
-		names[i] = g.Name()
-	}
-	return names
-}
-
-// leaderNames returns the names of the compiled-in leaders.
-func (a *app) leaderNames() []string {
-	names := make([]string, len(a.leaders))
-	for i, l := range a.leaders {
-		names[i] = l.Name()
+// namesOf returns the names of the compiled-in graphs or leaders.
+func namesOf[T interface{ Name() string }](all []T) []string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = one.Name()
 	}
 	return names
 }

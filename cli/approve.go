@@ -1,180 +1,174 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/cli/screen"
 )
 
-// replyFlags are the flags of approve, reject and edit.
+// replyFlags are the flags of approve, reject and edit, and what they reply.
 type replyFlags struct {
-	reason, params, by, token, key, id string
+	superstep.ResumeRequest
+	approval.Reply
+	proof  proofFlags
+	params string
 }
 
-func (a *app) approveCommand() *cobra.Command {
+func (a answers) approveCommand() *cobra.Command {
 	return a.replyCommand(approval.VerdictApprove, "approve", "Approve what a run asks to do",
 		`It is approved exactly as superstep question shows it, and done once as many have approved as it takes.`,
 		`approve r-7 q-41c9 --reason "checked the order"`, `approve r-7 q-41c9 --by ann --key ann.key`)
 }
 
-func (a *app) rejectCommand() *cobra.Command {
+func (a answers) rejectCommand() *cobra.Command {
 	return a.replyCommand(approval.VerdictReject, "reject", "Reject what a run asks to do",
 		`One rejection decides. What happens then is the graph's to say.`,
 		`reject r-7 q-41c9 --reason "wrong order"`)
 }
 
-func (a *app) editCommand() *cobra.Command {
+func (a answers) editCommand() *cobra.Command {
 	return a.replyCommand(approval.VerdictEdit, "edit", "Propose other parameters for what a run asks to do",
 		`Nothing is done yet: the parameters proposed are a new question, with an id of its own, which has to be approved.`,
 		`edit r-7 q-41c9 --params '{"order_id":"o-7","amount":20000}'`, `edit r-7 q-41c9 --params @answer.json --reason "one item only"`)
 }
 
-func (a *app) replyCommand(verdict approval.Verdict, name, short, about string, example ...string) *cobra.Command {
-	var f replyFlags
-	cmd := a.build(command{
-		use: name + " THREAD [QUESTION]", short: short, group: groupRuns, args: []string{"THREAD", "[QUESTION]"},
+func (a answers) replyCommand(verdict approval.Verdict, name, short, about string, example ...string) *cobra.Command {
+	f := replyFlags{Reply: approval.Reply{Verdict: verdict}}
+	return a.build(command{
+		use: name + " THREAD [QUESTION]", short: short, example: example,
 		about: about + `
 
 QUESTION is the question's id or the start of it, and can be left out while one question is open. The run's worker
 verifies who answers by a token: --token or SUPERSTEP_TOKEN, or one that is made here for --by with a signing key. A
 --by that is not who the token is for is refused.`,
-		example: example,
-		run: func(cmd *cobra.Command, args []string) error {
-			return a.reply(cmd.Context(), append(args, "")[:2], verdict, f)
+		flags: func(flags *pflag.FlagSet) {
+			if verdict == approval.VerdictEdit {
+				flags.StringVar(&f.params, "params", "", "all parameters to go on with, as `JSON`, @FILE, or - for standard input")
+			}
+			flags.StringVar(&f.Reason, "reason", "", "`TEXT` for the record")
+			flags.StringVar(&f.proof.by, "by", "", "`NAME` of who answers (default: who the token or the key is for, or else your user name)")
+			flags.StringVar(&f.proof.token, "token", "", "`TOKEN` that proves it (SUPERSTEP_TOKEN)")
+			flags.StringVar(&f.ID, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
+			flags.StringVar(&f.proof.key, "key", "", "private key `FILE` to make a token with ("+envSigningKey+")")
+		},
+		run: func(ctx context.Context, args []string) error {
+			f.Thread, f.Question = args[0], args[1]
+			return a.reply(ctx, &f)
 		},
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	if verdict == approval.VerdictEdit {
-		flags.StringVar(&f.params, "params", "", "all parameters to go on with, as `JSON`, @FILE, or - for standard input")
-	}
-	flags.StringVar(&f.reason, "reason", "", "`TEXT` for the record")
-	flags.StringVar(&f.by, "by", "", "`NAME` of who answers (default: who the token or the key is for, or else your user name)")
-	flags.StringVar(&f.token, "token", "", "`TOKEN` that proves it (SUPERSTEP_TOKEN)")
-	flags.StringVar(&f.id, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
-	flags.StringVar(&f.key, "key", "", "private key `FILE` to make a token with ("+envSigningKey+")")
-	return cmd
 }
 
-// reply answers an approval. args are the thread and the question.
-func (a *app) reply(ctx context.Context, args []string, verdict approval.Verdict, f replyFlags) error {
-	if err := checkThread(args[0]); err != nil {
-		return err
-	}
-	if err := checkQuestion(args[1]); err != nil {
-		return err
-	}
-	value, err := a.replyValue(ctx, verdict, f)
-	if err != nil {
+// reply answers an approval.
+func (a answers) reply(ctx context.Context, f *replyFlags) error {
+	if err := a.readReply(ctx, f); err != nil {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		v, err := a.openApproval(ctx, svc, args[0], args[1])
-		if err != nil {
-			return a.repeatedReply(ctx, svc, superstep.ResumeRequest{Thread: args[0], Question: args[1], Value: value,
-				By: first(f.by, a.userName()), ID: f.id}, verdict, err)
-		}
-		if err := noneHidden(f.params, value, v); err != nil {
-			return err
-		}
-		req := superstep.ResumeRequest{Thread: v.Thread, Question: v.ID, Value: value, ID: f.id}
-		if req.By, req.Token, err = a.proof(f, v); err != nil {
-			return err
-		}
-		reply, err := svc.Resume(ctx, req)
+		reply, others, err := a.sendReply(ctx, svc, f)
 		if err != nil {
 			return err
 		}
-		return a.showCounted(reply, verdict, req, v.Others)
+		a.Show(reply, func() { a.next(a.showCounted(reply, f, others)...) })
+		return nil
 	})
 }
 
-// repeatedReply sends a reply again whose question is not open any more: it may be the very one that was taken. Otherwise
-// the error is why the question cannot be answered.
-func (a *app) repeatedReply(ctx context.Context, svc service, req superstep.ResumeRequest, verdict approval.Verdict, why error) error {
-	if req.ID == "" || !errors.Is(why, superstep.ErrAnswerRefused) {
-		return why
+// readReply completes the reply as far as the flags go.
+func (a answers) readReply(ctx context.Context, f *replyFlags) (err error) {
+	if err := checkLength("--reason", f.Reason, approval.MaxReason); err != nil {
+		return err
 	}
-	reply, err := svc.Resume(ctx, req)
-	if err != nil || !reply.Repeated {
-		return why
+	if f.Verdict == approval.VerdictEdit {
+		if f.params == "" {
+			return usagef("--params is missing: all parameters to go on with, as JSON or @FILE")
+		}
+		if f.Params, err = a.jsonText(ctx, "--params", approval.MaxParams, f.params); err != nil {
+			return err
+		}
 	}
-	return a.showCounted(reply, verdict, req, nil)
+	if err := f.Check(); err != nil {
+		return wrongUse(err)
+	}
+	f.Value, err = json.Marshal(f.Reply)
+	return err
 }
 
-// replyValue is what is answered, as JSON.
-func (a *app) replyValue(ctx context.Context, verdict approval.Verdict, f replyFlags) (json.RawMessage, error) {
-	if err := checkReason(f.reason, approval.MaxReason); err != nil {
-		return nil, err
-	}
-	reply := approval.Reply{Verdict: verdict, Reason: f.reason}
-	if verdict == approval.VerdictEdit {
-		if f.params == "" {
-			return nil, usagef("--params is missing: all parameters to go on with, as JSON or @FILE")
+// sendReply sends the reply to the approval that is meant, and returns the other questions that are open. A question that is
+// not open any more is sent a reply with an id all the same: it may be the very one that was taken.
+func (a answers) sendReply(ctx context.Context, svc service, f *replyFlags) (superstep.ResumeReply, []superstep.Question, error) {
+	v, why := a.openApproval(ctx, svc, f.Thread, f.Question)
+	if why != nil {
+		if f.ID == "" || !errors.Is(why, superstep.ErrAnswerRefused) {
+			return superstep.ResumeReply{}, nil, why
 		}
-		var err error
-		if reply.Params, err = (jsonFlag{name: "--params", max: approval.MaxParams}).read(ctx, f.params, a.stdin); err != nil {
-			return nil, err
+		f.By = cmp.Or(f.proof.by, a.userName())
+		reply, err := svc.Resume(ctx, f.ResumeRequest)
+		if err != nil || !reply.Repeated {
+			return reply, nil, why
 		}
+		return reply, nil, nil
 	}
-	if err := reply.Check(); err != nil {
-		return nil, &usageError{message: err.Error(), err: err}
+	// Parameters copied from a screen that hides some of them: *** would be what is proposed.
+	if f.params != "" && len(v.Approval.Secrets) > 0 && strings.Contains(string(f.Value), `"`+approval.Hidden+`"`) {
+		return superstep.ResumeReply{}, nil, usagef("--params holds %q where the screens hide a value (%s): give the value itself",
+			approval.Hidden, screen.List(v.Approval.Secrets))
 	}
-	return json.Marshal(reply)
+	f.Thread, f.Question = v.Thread, v.ID
+	var err error
+	if f.By, f.Token, err = a.proof(f.proof, func(who string) approval.Claims { return answerClaims(v, who) }); err != nil {
+		return superstep.ResumeReply{}, nil, err
+	}
+	reply, err := svc.Resume(ctx, f.ResumeRequest)
+	return reply, v.Others, err
+}
+
+// answerClaims are those of somebody who answers an approval as it is asked now. The signer says for how long.
+func answerClaims(v superstep.QuestionView, who string) approval.Claims {
+	return approval.Claims{Thread: v.Thread, Question: v.ID, Approver: who, Digest: v.Approval.Digest, ParamsHash: v.Approval.ParamsHash}
 }
 
 // openApproval is the approval that is meant; an error says why it cannot be answered.
-func (a *app) openApproval(ctx context.Context, svc service, thread, id string) (superstep.QuestionView, error) {
+func (a answers) openApproval(ctx context.Context, svc service, thread, id string) (superstep.QuestionView, error) {
 	v, err := svc.Question(ctx, thread, id)
 	switch {
 	case err != nil:
 		return v, err
 	case v.Given != nil:
 		return v, &superstep.Error{Kind: superstep.ErrAnswerRefused, Graph: v.Graph, Thread: v.Thread, Node: v.Node, Question: v.ID,
-			Message: v.ID + ": already answered" + byName(v.Given.By) + " at " + a.moment(v.Given.At),
+			Message: v.ID + ": already answered" + screen.By(v.Given.By) + " at " + a.Moment(v.Given.At),
 			Do:      "See what became of it", Command: []string{"audit", v.Thread}}
 	case v.Approval == nil:
-		return v, usagef("%s asks for no approval; answer it: %s", v.ID,
-			a.commandLine("resume", v.Thread, v.ID, "--value", sampleAnswer(v.Schema)))
+		return v, usagef("%s asks for no approval; answer it: %s", v.ID, a.commandLine(answerLine(v.Thread, v.Question)...))
 	}
 	return v, nil
 }
 
-// noneHidden refuses parameters copied from a screen that hides some of them: *** would be what is proposed.
-func noneHidden(given string, value json.RawMessage, v superstep.QuestionView) error {
-	if given != "" && len(v.Approval.Secrets) > 0 && strings.Contains(string(value), `"`+approval.Hidden+`"`) {
-		return usagef("--params holds %q where the screens hide a value (%s): give the value itself", approval.Hidden, list(v.Approval.Secrets))
-	}
-	return nil
-}
-
-// showCounted says what became of the reply.
-func (a *app) showCounted(reply superstep.ResumeReply, verdict approval.Verdict, req superstep.ResumeRequest, others []superstep.Question) error {
-	if a.json() {
-		return a.writeJSON(reply)
-	}
-	who, what, node := byName(reply.By), clean(reply.Question), clean(first(reply.Node, "the run"))
-	after := nextOf(req.Thread, superstep.StatusRunning, others)
+// showCounted says what became of the reply, and returns the command that comes next.
+func (a answers) showCounted(reply superstep.ResumeReply, f *replyFlags, others []superstep.Question) (next []string) {
+	who, what, node := screen.By(reply.By), screen.Clean(reply.Question), screen.Clean(cmp.Or(reply.Node, "the run"))
+	next = nextOf(f.Thread, superstep.StatusRunning, others)
 	switch {
 	case reply.Repeated:
-		a.printf("repeated  %s  it was taken before, under the same id\n", what)
-	case verdict == approval.VerdictApprove && reply.Votes < reply.Need:
-		a.printf("counted   %s%s, %d of %d\n", what, who, reply.Votes, reply.Need)
-		after = []string{"question", req.Thread, reply.Question}
-	case verdict == approval.VerdictApprove:
-		a.printf("accepted  %s%s; %s continues\n", what, who, node)
-	case verdict == approval.VerdictReject:
-		a.printf("rejected  %s%s; %s continues without it\n", what, who, node)
+		a.Printf("repeated  %s  it was taken before, under the same id\n", what)
+	case f.Verdict == approval.VerdictApprove && reply.Votes < reply.Need:
+		a.Printf("counted   %s%s, %d of %d\n", what, who, reply.Votes, reply.Need)
+		next = []string{"question", f.Thread, reply.Question}
+	case f.Verdict == approval.VerdictApprove:
+		a.Printf("accepted  %s%s; %s continues\n", what, who, node)
+	case f.Verdict == approval.VerdictReject:
+		a.Printf("rejected  %s%s; %s continues without it\n", what, who, node)
 	default:
-		a.printf("proposed  %s%s; %s asks anew, with these parameters\n", what, who, node)
-		after = []string{"question", req.Thread}
+		a.Printf("proposed  %s%s; %s asks anew, with these parameters\n", what, who, node)
+		next = []string{"question", f.Thread}
 	}
-	a.next(after)
-	return nil
+	return next
 }

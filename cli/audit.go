@@ -1,19 +1,22 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/cli/screen"
 )
 
 // auditFlags are the flags of audit.
@@ -23,10 +26,10 @@ type auditFlags struct {
 	from                 int
 }
 
-func (a *app) auditCommand() *cobra.Command {
+func (a looks) auditCommand() *cobra.Command {
 	var f auditFlags
-	cmd := a.build(command{
-		use: "audit [THREAD]", short: "Show the record of what was done to a thread", group: groupLook, args: []string{"[THREAD]"},
+	return a.build(command{
+		use: "audit [THREAD]", short: "Show the record of what was done to a thread",
 		about: `Who was asked for approvals, who looked, what was said and refused and why, and what was done; who paused, cancelled,
 retried, forked, updated, drained or answered the run; and what became of writes that were unclear or taken back. It is
 read from the runs' histories; each entry holds the hash of the one before it, and a record that was changed since is an
@@ -35,18 +38,23 @@ error (exit 1). Names under WHO are proven; those with a ~ are what somebody say
 --export writes the entries as JSON, one a line, and behind them where they end, signed by a worker (worker --audit-key).
 --verify proves such a file without a server, with the workers' public keys: nothing in it was changed, left out or added.`,
 		example: []string{"audit r-7", "audit r-7 --head", "audit r-7 --export audit.jsonl", "audit --verify audit.jsonl --keys worker.pem"},
-		run: func(cmd *cobra.Command, args []string) error {
-			return a.audit(cmd.Context(), append(args, "")[0], f)
+		flags: func(flags *pflag.FlagSet) {
+			flags.BoolVar(&f.head, "head", false, "only say that the record is as it was written, and where it ends")
+			flags.StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")
+			flags.StringVar(&f.verify, "verify", "", "prove what was exported to `FILE`, or - for standard input")
+			flags.StringVar(&f.keys, "keys", "", "the workers' public keys for --verify: PEM `FILES` or directories, separated as in PATH ("+token.EnvAuditKeys+")")
+			flags.IntVar(&f.from, "from", 1, "`NUMBER` of the first entry for --verify, when runs before were gone already")
+		},
+		run: func(ctx context.Context, args []string) error {
+			if err := f.check(args[0]); err != nil {
+				return err
+			}
+			if f.verify != "" {
+				return a.verifyExport(f)
+			}
+			return a.withService(ctx, func(svc service) error { return a.audit(ctx, svc, args[0], f) })
 		},
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.BoolVar(&f.head, "head", false, "only say that the record is as it was written, and where it ends")
-	flags.StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")
-	flags.StringVar(&f.verify, "verify", "", "prove what was exported to `FILE`, or - for standard input")
-	flags.StringVar(&f.keys, "keys", "", "the workers' public keys for --verify: PEM `FILES` or directories, separated as in PATH ("+token.EnvAuditKeys+")")
-	flags.IntVar(&f.from, "from", 1, "`NUMBER` of the first entry for --verify, when runs before were gone already")
-	return cmd
 }
 
 // auditView is a thread's audit for programs.
@@ -77,61 +85,37 @@ func (f *auditFlags) check(thread string) error {
 	return nil
 }
 
-func (a *app) audit(ctx context.Context, thread string, f auditFlags) error {
-	if err := f.check(thread); err != nil {
-		return err
-	}
-	if f.verify != "" {
-		return a.verifyExport(f)
-	}
-	if err := checkThread(thread); err != nil {
-		return err
-	}
-	return a.withService(ctx, func(svc service) error {
-		if f.export != "" {
-			x, err := svc.AuditExport(ctx, thread)
-			if err != nil {
-				return err
-			}
-			return a.exportAudit(x, f.export)
-		}
-		entries, chain, err := svc.Audit(ctx, thread)
-		var broken *approval.BrokenError
-		if err != nil && (f.head || !errors.As(err, &broken)) {
+func (a looks) audit(ctx context.Context, svc service, thread string, f auditFlags) error {
+	if f.export != "" {
+		x, err := svc.AuditExport(ctx, thread)
+		if err != nil {
 			return err
 		}
-		view := auditView{Entries: append([]approval.Entry{}, entries...), Chain: chain}
-		if showErr := a.showAudit(view, f); showErr != nil {
-			return showErr
-		}
-		return err // the entries of a broken record are shown, and do not count
-	})
+		return a.exportAudit(x, f.export)
+	}
+	entries, chain, err := svc.Audit(ctx, thread)
+	var broken *approval.BrokenError
+	switch {
+	case err != nil && (f.head || !errors.As(err, &broken)):
+	case f.head:
+		a.Show(chain, func() { a.Printf("verified  %s%s\n", entryCount(len(entries)), headText(chain)) })
+	default: // the entries of a broken record are shown, and do not count
+		a.Show(auditView{Entries: listed(entries), Chain: chain}, func() { a.showAudit(entries) })
+	}
+	return err
 }
 
-func (a *app) showAudit(v auditView, f auditFlags) error {
-	switch {
-	case f.head && a.json():
-		return a.writeJSON(v.Chain)
-	case f.head:
-		a.printf("verified  %s%s\n", entryCount(len(v.Entries)), headText(v.Chain))
-		return nil
-	case a.json():
-		return a.writeJSON(v)
-	case len(v.Entries) == 0:
-		a.printf("nothing was done to it from outside\n")
-		return nil
+func (a looks) showAudit(entries []approval.Entry) {
+	if len(entries) == 0 {
+		a.Printf("nothing was done to it from outside\n")
+		return
 	}
-	t := newTable("NO", "TIME", "WHAT", "ABOUT", "WHO", "NOTE")
-	for _, e := range v.Entries {
-		t.row(fmt.Sprint(e.Seq), a.moment(e.At), whatHappened(e), first(e.Question, e.Effect, e.Event), whoDid(e), shorten(clean(entryNote(e)), cellWidth))
+	screen.Rows(a.Screen, entries, func(e approval.Entry) screen.Row {
+		return screen.Row{e.Seq, a.Moment(e.At), whatHappened(e), cmp.Or(e.Question, e.Effect, e.Event), whoDid(e), screen.Brief(entryNote(e))}
+	}, "NO", "TIME", "WHAT", "ABOUT", "WHO", "NOTE")
+	if first := entries[0].Seq; first > 1 {
+		a.Printf("what is before entry %d is gone with earlier runs\n", first)
 	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
-	if first := v.Entries[0].Seq; first > 1 {
-		a.printf("what is before entry %d is gone with earlier runs\n", first)
-	}
-	return nil
 }
 
 func entryCount(n int) string {
@@ -150,7 +134,7 @@ func headText(c approval.Chain) string {
 
 // whatHappened is an entry's kind, and what was said or became of it.
 func whatHappened(e approval.Entry) string {
-	what := first(string(e.Verdict), e.Mode, e.State, string(e.Op))
+	what := cmp.Or(string(e.Verdict), e.Mode, e.State, string(e.Op))
 	if what == "" || what == string(e.Kind) {
 		return string(e.Kind)
 	}
@@ -187,31 +171,24 @@ func entryNote(e approval.Entry) string {
 }
 
 // exportAudit writes an audit, to a file that is there only when it is whole.
-func (a *app) exportAudit(x approval.Export, path string) error {
+func (a looks) exportAudit(x approval.Export, path string) error {
 	if path == "-" {
-		return approval.WriteExport(a.stdout, x)
+		return approval.WriteExport(a.Screen, x)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return &usageError{message: fmt.Sprintf("--export: %v", err), err: err}
-	}
-	err = errors.Join(approval.WriteExport(file, x), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		os.Remove(file.Name()) // what is left of the attempt; the error to report is the first one
+	if err := writeWhole(path, func(w io.Writer) error { return approval.WriteExport(w, x) }); err != nil {
+		if cannot := (*fs.PathError)(nil); errors.As(err, &cannot) && cannot.Op == "open" {
+			return usagef("--export: %w", err)
+		}
 		return fmt.Errorf("--export %s: %w", quoted(path), err)
 	}
-	if a.json() {
-		return a.writeJSON(exportView{Chain: x.Chain, Signed: x.Signed != ""})
-	}
-	a.printf("exported  %s to %s%s\n", entryCount(len(x.Entries)), clean(path), headText(x.Chain))
-	if x.Signed == "" {
-		a.printf("unsigned  no worker with an audit key answered: nobody can prove this file (worker --audit-key)\n")
-		return nil
-	}
-	a.next([]string{"audit", "--verify", path, "--keys", "worker.pem"})
+	a.Show(exportView{Chain: x.Chain, Signed: x.Signed != ""}, func() {
+		a.Printf("exported  %s to %s%s\n", entryCount(len(x.Entries)), screen.Clean(path), headText(x.Chain))
+		if x.Signed == "" {
+			a.Printf("unsigned  no worker with an audit key answered: nobody can prove this file (worker --audit-key)\n")
+			return
+		}
+		a.next("audit", "--verify", path, "--keys", "worker.pem")
+	})
 	return nil
 }
 
@@ -232,28 +209,28 @@ type verifiedView struct {
 }
 
 // verifyExport proves an exported audit, without a server.
-func (a *app) verifyExport(f auditFlags) error {
+func (a looks) verifyExport(f auditFlags) error {
 	keys, err := token.AuditKeys(f.keys)
 	if err != nil {
-		return &usageError{message: "--verify: " + err.Error(), err: err}
+		return usagef("--verify: %w", err)
 	}
 	x, err := a.readExport(f.verify)
 	if err != nil {
-		return &usageError{message: fmt.Sprintf("--verify %s: %v", quoted(f.verify), err), err: err}
+		return usagef("--verify %s: %w", quoted(f.verify), err)
 	}
 	head, err := x.Verify(keys, f.from)
 	if err != nil {
 		return fmt.Errorf("--verify %s: %w", quoted(f.verify), err)
 	}
-	if a.json() {
-		return a.writeJSON(verifiedView{Chain: head.Chain, Thread: head.Thread, From: f.from, At: head.At, KeyID: head.KeyID, Worker: head.Worker})
-	}
-	a.printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", entryCount(len(x.Entries)), clean(head.Thread), headText(head.Chain),
-		clean(head.Worker), clean(head.KeyID), a.moment(head.At))
+	view := verifiedView{Chain: head.Chain, Thread: head.Thread, From: f.from, At: head.At, KeyID: head.KeyID, Worker: head.Worker}
+	a.Show(view, func() {
+		a.Printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", entryCount(len(x.Entries)), screen.Clean(head.Thread),
+			headText(head.Chain), screen.Clean(head.Worker), screen.Clean(head.KeyID), a.Moment(head.At))
+	})
 	return nil
 }
 
-func (a *app) readExport(path string) (approval.Export, error) {
+func (a looks) readExport(path string) (approval.Export, error) {
 	if path == "-" {
 		return approval.ReadExport(a.stdin)
 	}
@@ -263,12 +240,4 @@ func (a *app) readExport(path string) (approval.Export, error) {
 	}
 	defer file.Close()
 	return approval.ReadExport(file)
-}
-
-// viewed notes in the audit that the user has looked at an approval.
-func (a *app) viewed(ctx context.Context, svc service, v superstep.QuestionView) error {
-	if v.Approval == nil || v.Given != nil {
-		return nil
-	}
-	return svc.Viewed(ctx, v.Thread, v.ID, a.userName())
 }

@@ -3,22 +3,22 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/cli/screen"
 )
 
 // cancelModes are the values of cancel --mode.
-var cancelModes = []string{string(superstep.CancelKeep), string(superstep.CancelDrop), string(superstep.CancelCompensate)}
+var cancelModes = []superstep.CancelMode{superstep.CancelKeep, superstep.CancelDrop, superstep.CancelCompensate}
 
-func (a *app) cancelCommand() *cobra.Command {
-	var mode string
-	var f askFlags
-	cmd := a.build(command{
-		use: "cancel THREAD", short: "Cancel a run", group: groupRuns, args: []string{"THREAD"},
+func (a control) cancelCommand() *cobra.Command {
+	var mode superstep.CancelMode
+	return controlling(a, command{
+		use: "cancel THREAD", short: "Cancel a run",
 		about: `Running nodes are told to stop and may clean up; the run is cancelled when they have. What becomes of what it did:
   keep        what finished is kept, and retry goes on from there
   drop        the step under way is forgotten, with its questions; retry runs it anew; effects that were made stay
@@ -27,58 +27,38 @@ func (a *app) cancelCommand() *cobra.Command {
               for a person: resume answers done, repeat or leave; cancel ends it
 Drop and compensate also clean up behind a run that has failed.`,
 		example: []string{`cancel r-7 --reason "ordered twice"`, "cancel r-7 --mode compensate"},
-		run: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			if !slices.Contains(cancelModes, mode) {
-				return usagef("--mode %s is unknown; it is keep, drop or compensate", quoted(mode))
-			}
-			call := func(svc service, ctx context.Context, thread string) (superstep.ThreadView, error) {
-				by, token, err := a.asker(f, thread, approval.Control{Op: approval.OpCancel, On: mode})
-				if err != nil {
-					return superstep.ThreadView{}, err
-				}
-				return svc.CancelWith(ctx, superstep.CancelRequest{Thread: thread, Reason: f.reason, Mode: superstep.CancelMode(mode),
-					By: by, Token: token})
-			}
-			return onThread(a, cmd.Context(), args[0], call, a.showCancelled)
+		flags: func(flags *pflag.FlagSet) {
+			choiceVar(flags, &mode, "mode", superstep.CancelKeep, cancelModes, "keep, drop or compensate")
 		},
-	})
-	cmd.Flags().StringVar(&mode, "mode", string(superstep.CancelKeep), "keep, drop or compensate")
-	f.register(cmd.Flags(), true)
-	choices(cmd, "mode", cancelModes...)
-	return cmd
+	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
+		func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+			return svc.CancelWith(ctx, superstep.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
+		}, a.showCancelled)
 }
 
 // showCancelled tells a run that is over from one whose nodes are still stopping, and one that waits for people.
-func (a *app) showCancelled(view superstep.ThreadView) error {
+func (a control) showCancelled(view superstep.ThreadView) {
+	thread := screen.Clean(view.Thread)
 	undoing := view.Cancel != nil && view.Cancel.Mode == superstep.CancelCompensate
 	switch {
 	case view.Status == superstep.StatusCancelled:
-		a.printf("cancelled  %s%s\n", clean(view.Thread), undoneNote(view.Cancel))
-		if err := a.showLeft(view.Cancel); err != nil {
-			return err
-		}
-		a.next([]string{"retry", view.Thread})
+		a.Printf("cancelled  %s%s\n", thread, undoneNote(view.Cancel))
+		a.showLeft(view.Cancel)
+		a.next("retry", view.Thread)
 	case view.Status != superstep.StatusRunning && !view.Status.Rests() && !view.Held:
-		a.printf("nothing to cancel  %s is %s\n", clean(view.Thread), view.Status)
+		a.Printf("nothing to cancel  %s is %s\n", thread, view.Status)
 	case undoing && len(view.Questions) > 0:
-		a.printf("cancelling  %s%s; %d could not be undone and need a person\n", clean(view.Thread), undoneNote(view.Cancel),
-			len(view.Questions))
-		if err := a.showQuestions(view.Questions); err != nil {
-			return err
-		}
+		a.Printf("cancelling  %s%s; %d could not be undone and need a person\n", thread, undoneNote(view.Cancel), len(view.Questions))
+		a.showQuestions(view.Questions)
 		a.nextAfterLook(view.Thread, view.Status, view.Questions)
 	default:
 		waits := a.waitNote(view.Cancel)
 		if waits != "" {
 			waits = "; waits " + waits
 		}
-		a.printf("cancelling  %s  still %s%s\n", clean(view.Thread), view.Status, waits)
-		a.next([]string{"show", view.Thread})
+		a.Printf("cancelling  %s  still %s%s\n", thread, view.Status, waits)
+		a.next("show", view.Thread)
 	}
-	return nil
 }
 
 // undoneNote says how many effects were undone.
@@ -98,42 +78,33 @@ func (a *app) waitNote(c *superstep.CancelView) string {
 	if c == nil || c.Waits == nil {
 		return ""
 	}
-	return fmt.Sprintf("until %s: an earlier call of %s (key %s) may show at the target until then", a.moment(c.Waits.Until),
-		clean(c.Waits.Effect), clean(c.Waits.Key))
+	return fmt.Sprintf("until %s: an earlier call of %s (key %s) may show at the target until then", a.Moment(c.Waits.Until),
+		screen.Clean(c.Waits.Effect), screen.Clean(c.Waits.Key))
 }
 
 // showLeft lists the effects that a cancellation did not undo.
-func (a *app) showLeft(c *superstep.CancelView) error {
+func (a *app) showLeft(c *superstep.CancelView) {
 	if c == nil {
-		return nil
+		return
 	}
 	if c.Halted != "" {
-		a.printf("the thread cannot go on by itself: %s\n", clean(c.Halted))
+		a.Printf("the thread cannot go on by itself: %s\n", screen.Clean(c.Halted))
 	}
 	if c.Checkpoint != "" {
-		a.printf("it stands at %s, before the oldest write that was undone: retry makes those writes anew\n", clean(c.Checkpoint))
+		a.Printf("it stands at %s, before the oldest write that was undone: retry makes those writes anew\n", screen.Clean(c.Checkpoint))
 	}
 	if c.Problem != "" {
-		a.printf("not all effects were looked at: %s\n", clean(c.Problem))
+		a.Printf("not all effects were looked at: %s\n", screen.Clean(c.Problem))
 	}
 	if c.Gone > 0 {
-		a.printf("earlier runs are gone (%d): what they did was not undone\n", c.Gone)
+		a.Printf("earlier runs are gone (%d): what they did was not undone\n", c.Gone)
 	}
-	if len(c.Left) == 0 {
-		return nil
-	}
-	a.printf("\n")
-	t := newTable("NOT UNDONE", "EFFECT", "NODE", "REASON")
-	for _, l := range c.Left {
-		t.row(l.Key, l.Effect, l.Node, shorten(l.Reason, cellWidth))
-	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
+	screen.Section(a.Screen, c.Left, func(l superstep.LeftEffect) screen.Row {
+		return screen.Row{l.Key, l.Effect, l.Node, screen.Brief(l.Reason)}
+	}, "NOT UNDONE", "EFFECT", "NODE", "REASON")
 	if c.More > 0 {
-		a.printf("and %d more: %s lists all\n", c.More, a.program+" effects")
+		a.Printf("and %d more: %s lists all\n", c.More, a.program+" effects")
 	}
-	return nil
 }
 
 // cancelFact says how a run was cancelled, "" when there is nothing to say.

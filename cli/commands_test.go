@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -15,6 +16,13 @@ import (
 
 	"superstep.dev"
 )
+
+// bare is a command line that nobody sees.
+func bare(program string, graphs ...superstep.Runnable) *app {
+	a := newApp(nil, io.Discard, io.Discard, Program{Graphs: graphs})
+	a.program = program
+	return a
+}
 
 // TestExamples types every example of the help: none may be refused.
 func TestExamples(t *testing.T) {
@@ -36,7 +44,7 @@ func TestExamples(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, approval.WriteExport(&file, approval.Export{Signed: signed}))
 	require.NoError(t, os.WriteFile("audit.jsonl", file.Bytes(), 0o600))
-	all := (&app{program: "superstep"}).rootCommand().Commands()
+	all := bare("superstep").rootCommand().Commands()
 	for _, cmd := range all {
 		all = append(all, cmd.Commands()...)
 	}
@@ -65,7 +73,7 @@ func TestEveryCommandTeaches(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit((&app{program: "superstep"}).rootCommand())
+	visit(bare("superstep").rootCommand())
 }
 
 func TestCompletion(t *testing.T) {
@@ -83,7 +91,7 @@ func TestCompletion(t *testing.T) {
 
 // TestHelpSpeaksOfTheProgramsOwnGraph: a program with graphs of its own shows no command line that it would refuse.
 func TestHelpSpeaksOfTheProgramsOwnGraph(t *testing.T) {
-	a := &app{program: "reports", graphs: []superstep.Runnable{drawn{"report"}}}
+	a := bare("reports", drawn{"report"})
 	root := a.rootCommand()
 	for _, cmd := range append(root.Commands(), root) {
 		require.NotContains(t, cmd.Long+cmd.Example, "refund", cmd.Name())
@@ -144,4 +152,12 @@ func TestVersion(t *testing.T) {
 	build.Main.Path = modulePath
 	require.Equal(t, "v1.2.3", versionOf("superstep", build).Version)
 	require.Equal(t, "(unknown)", versionOf("app", nil).Superstep)
+}
+
+func TestProgramName(t *testing.T) {
+	for arg0, want := range map[string]string{
+		"superstep": "superstep", "/usr/local/bin/superstep": "superstep", "./bin/app": "./bin/app", "bin/app": "bin/app",
+	} {
+		require.Equal(t, want, programName(arg0))
+	}
 }

@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
+	"superstep.dev/job"
 )
 
 const (
@@ -20,12 +25,16 @@ const (
 )
 
 // suggestion asks a server for the values of an argument. args are the arguments before it.
-type suggestion func(ctx context.Context, svc service, args []string) ([]cobra.Completion, error)
+type suggestion struct {
+	// behind says that the values depend on the argument before.
+	behind bool
+	ask    func(ctx context.Context, svc service, args []string) ([]cobra.Completion, error)
+}
 
 // suggestions are the arguments that a server knows values for, by their names in the usage line.
 var suggestions = map[string]suggestion{
-	"GRAPH": suggestGraphs, "THREAD": suggestThreads, "QUESTION": suggestQuestions, "CHECKPOINT": suggestCheckpoints,
-	"NAME": suggestEvents, "JOB": suggestJobs, "SUBJOB": suggestSubJobs,
+	"GRAPH": {ask: suggestGraphs}, "THREAD": {ask: suggestThreads}, "JOB": {ask: suggestJobs}, "QUESTION": {true, suggestQuestions},
+	"CHECKPOINT": {true, suggestCheckpoints}, "NAME": {true, suggestEvents}, "SUBJOB": {true, suggestSubJobs},
 }
 
 // complete suggests values for the positional arguments of these names. known are values for the first one that need no
@@ -38,7 +47,7 @@ func (a *app) complete(names, known []string) cobra.CompletionFunc {
 		case len(args) == 0 && len(known) > 0:
 			found = known
 		default:
-			found = a.suggest(cmd.Context(), suggestions[strings.Trim(names[len(args)], "[]")], args)
+			found = a.suggest(cmd.Context(), strings.Trim(names[len(args)], "[]"), args)
 		}
 		return begunWith(found, typed), cobra.ShellCompDirectiveNoFileComp
 	}
@@ -46,26 +55,23 @@ func (a *app) complete(names, known []string) cobra.CompletionFunc {
 
 // completeFlags suggests values for those flags of cmd that have a known set of values, or one that a server knows.
 func (a *app) completeFlags(cmd *cobra.Command) {
-	choices(cmd, "durability", durabilities...)
-	choices(cmd, "output", outputText, outputJSON)
-	asked := map[string]suggestion{"thread": suggestThreads, "graph": suggestGraphs, "from-checkpoint": suggestCheckpoints, "at": suggestCheckpoints}
-	for name, s := range asked {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { completeChoice(cmd, f) })
+	cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { completeChoice(cmd, f) })
+	for name, argument := range map[string]string{"thread": "THREAD", "graph": "GRAPH", "from-checkpoint": "CHECKPOINT", "at": "CHECKPOINT"} {
 		completeFlag(cmd, name, func(cmd *cobra.Command, args []string) []cobra.Completion {
 			if of := cmd.Flags().Lookup("thread"); of != nil && of.Changed {
 				args = []string{of.Value.String()}
 			}
-			return a.suggest(cmd.Context(), s, args)
+			return a.suggest(cmd.Context(), argument, args)
 		})
 	}
 }
 
-// choices suggests the values of a flag that has few, if the command has that flag.
-func choices[Text ~string](cmd *cobra.Command, flag string, values ...Text) {
-	names := make([]cobra.Completion, len(values))
-	for i, v := range values {
-		names[i] = string(v)
+// completeChoice suggests the values of a flag that has few.
+func completeChoice(cmd *cobra.Command, f *pflag.Flag) {
+	if of, ok := f.Value.(interface{ completions() []cobra.Completion }); ok {
+		completeFlag(cmd, f.Name, func(*cobra.Command, []string) []cobra.Completion { return of.completions() })
 	}
-	completeFlag(cmd, flag, func(*cobra.Command, []string) []cobra.Completion { return names })
 }
 
 // completeFlag suggests values for one flag, if the command has that flag.
@@ -85,108 +91,75 @@ func begunWith(found []cobra.Completion, typed string) []cobra.Completion {
 }
 
 // suggest asks the server. Whatever goes wrong suggests nothing: the shell has no place for an error.
-func (a *app) suggest(ctx context.Context, s suggestion, args []string) []cobra.Completion {
-	if s == nil {
+func (a *app) suggest(ctx context.Context, argument string, args []string) (found []cobra.Completion) {
+	s := suggestions[argument]
+	if s.ask == nil || s.behind && len(args) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()
-	var found []cobra.Completion
-	if err := a.withService(ctx, func(svc service) (err error) {
-		found, err = s(ctx, svc, args)
+	if a.withService(ctx, func(svc service) (err error) {
+		found, err = s.ask(ctx, svc, args)
 		return err
-	}); err != nil {
+	}) != nil {
 		return nil
 	}
 	return found
 }
 
-// value is a suggestion with a short description. A value that a shell line cannot hold as it stands is left out.
-func value(into []cobra.Completion, text string, about ...string) []cobra.Completion {
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return needsQuotes(r) }) {
-		return into
-	}
+// known are suggestions of what a server knows, each with a short description. A value that a shell line cannot hold as it
+// stands is left out.
+func known[T any](all []T, err error, one func(T) (value, about string)) ([]cobra.Completion, error) {
 	const width = 60
-	return append(into, cobra.CompletionWithDesc(text, shorten(clean(strings.Join(about, "  ")), width)))
+	var found []cobra.Completion
+	for _, v := range all {
+		if value, about := one(v); value != "" && screen.ShellQuote(value) == value {
+			found = append(found, cobra.CompletionWithDesc(value, screen.Shorten(screen.Clean(about), width)))
+		}
+	}
+	return found, err
 }
 
 func suggestThreads(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
 	views, err := svc.List(ctx, superstep.ListQuery{Limit: completed})
-	var found []cobra.Completion
-	for _, v := range views {
-		found = value(found, v.Thread, string(v.Status), v.Graph)
-	}
-	return found, err
+	return known(views, err, func(v superstep.ThreadView) (string, string) { return v.Thread, string(v.Status) + " " + v.Graph })
 }
 
 // suggestGraphs are the graphs of the newest threads: a server has no list of graphs.
 func suggestGraphs(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
 	views, err := svc.List(ctx, superstep.ListQuery{Limit: completed})
-	var names []string
+	graphs := map[string]bool{}
 	for _, v := range views {
-		names = append(names, v.Graph)
+		graphs[v.Graph] = true
 	}
-	slices.Sort(names)
-	var found []cobra.Completion
-	for _, name := range slices.Compact(names) {
-		found = value(found, name)
-	}
-	return found, err
+	return known(slices.Sorted(maps.Keys(graphs)), err, func(name string) (string, string) { return name, "" })
 }
 
 func suggestQuestions(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
 	view, err := svc.Show(ctx, args[0])
-	var found []cobra.Completion
-	for _, q := range view.Questions {
-		found = value(found, q.ID, q.Node, valueText(q.Value))
-	}
-	return found, err
+	return known(view.Questions, err, func(q superstep.Question) (string, string) { return q.ID, q.Node + " " + screen.ValueText(q.Value) })
 }
 
 func suggestEvents(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
 	view, err := svc.Show(ctx, args[0])
-	var found []cobra.Completion
-	for _, w := range view.Waits {
-		found = value(found, w.Event, w.Node)
-	}
-	return found, err
+	return known(view.Waits, err, func(w superstep.WaitView) (string, string) { return w.Event, w.Node })
 }
 
 func suggestCheckpoints(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
 	views, err := svc.HistoryOf(ctx, superstep.HistoryRequest{Thread: args[0], Limit: completed})
-	var found []cobra.Completion
-	for _, v := range views {
-		found = value(found, v.Checkpoint, fmt.Sprintf("step %d", v.Step), "next "+first(list(v.Next), "none"))
-	}
-	return found, err
+	return known(views, err, func(v superstep.CheckpointView) (string, string) {
+		return v.Checkpoint, fmt.Sprintf("step %d next %s", v.Step, cmp.Or(screen.List(v.Next), "none"))
+	})
 }
 
 func suggestJobs(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
 	items, err := svc.Jobs(ctx, superstep.JobsQuery{Limit: completed})
-	var found []cobra.Completion
-	for _, i := range items {
-		found = value(found, i.ID, strings.ToLower(string(i.Status)), i.Goal)
-	}
-	return found, err
+	return known(items, err, func(i superstep.JobItem) (string, string) {
+		return i.ID, strings.ToLower(string(i.Status)) + " " + i.Goal
+	})
 }
 
 func suggestSubJobs(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
 	view, err := svc.Job(ctx, args[0])
-	var found []cobra.Completion
-	for _, s := range view.SubJobs {
-		found = value(found, s.ID, strings.ToLower(string(s.Status)), s.Goal)
-	}
-	return found, err
+	return known(view.SubJobs, err, func(s job.SubJob) (string, string) { return s.ID, strings.ToLower(string(s.Status)) + " " + s.Goal })
 }

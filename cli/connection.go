@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"fmt"
+	"cmp"
+	"io"
 	"net"
 	"os"
 	"regexp"
@@ -10,8 +11,10 @@ import (
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
 // defaultAddress is where a server on this machine listens.
@@ -26,6 +29,19 @@ type connectionFlags struct {
 	profile, config                       string
 
 	set *pflag.FlagSet
+}
+
+// connection is how a command finds its server. Tests replace its parts.
+type connection struct {
+	conn    connectionFlags
+	env     envconfig.EnvLookup
+	payload converter.DataConverter // nil for Temporal's default
+	secrets *screen.Secrets
+	backend backend
+}
+
+func newConnection(payload converter.DataConverter) connection {
+	return connection{env: envconfig.EnvLookupOS, payload: payload, secrets: &screen.Secrets{}, backend: temporalBackend()}
 }
 
 // register declares the flags, in the order in which help and printed commands show them.
@@ -48,15 +64,15 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 
 // clientOptions puts a connection together: the configuration file, over it the TEMPORAL_ variables, over both the
 // flags.
-func (a *app) clientOptions() (client.Options, error) {
-	f := &a.conn
+func (c *connection) clientOptions() (client.Options, error) {
+	f := &c.conn
 	if err := f.check(); err != nil {
 		return client.Options{}, err
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
 		ConfigFilePath:    f.config,
 		ConfigFileProfile: f.profile,
-		EnvLookup:         a.env,
+		EnvLookup:         c.env,
 	})
 	if err != nil {
 		return client.Options{}, configError(err)
@@ -64,16 +80,32 @@ func (a *app) clientOptions() (client.Options, error) {
 	if err := f.apply(&profile); err != nil {
 		return client.Options{}, err
 	}
-	a.keepSecrets(&profile)
+	c.keepSecrets(&profile)
 	if err := checkAddress(profile.Address); err != nil {
 		return client.Options{}, err
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
-		return client.Options{}, &usageError{message: fmt.Sprintf("the connection's settings: %v", err), err: err}
+		return client.Options{}, usagef("the connection's settings: %w", err)
 	}
-	opts.DataConverter = a.payload
+	opts.DataConverter = c.payload
 	return opts, nil
+}
+
+// keepSecrets remembers what must never be shown.
+func (c *connection) keepSecrets(p *envconfig.ClientConfigProfile) {
+	c.secrets.Keep(p.APIKey)
+	if p.Codec != nil {
+		c.secrets.Keep(p.Codec.Auth)
+	}
+	for name, value := range p.GRPCMeta {
+		if screen.IsSecretName(name) {
+			c.secrets.Keep(value)
+		}
+	}
+	if p.TLS != nil {
+		c.secrets.Keep(string(p.TLS.ClientKeyData))
+	}
 }
 
 // check refuses flags that cannot be meant.
@@ -86,7 +118,7 @@ func (f *connectionFlags) check() error {
 	}
 	if f.config != "" {
 		if _, err := os.Stat(f.config); err != nil { // the loader takes a missing file for an empty one
-			return &usageError{message: fmt.Sprintf("--config: %v", err), err: err}
+			return usagef("--config: %w", err)
 		}
 	}
 	return nil
@@ -94,8 +126,8 @@ func (f *connectionFlags) check() error {
 
 // apply lets the flags win.
 func (f *connectionFlags) apply(p *envconfig.ClientConfigProfile) error {
-	p.Address = first(f.address, p.Address, defaultAddress)
-	p.Namespace = first(f.namespace, p.Namespace, client.DefaultNamespace)
+	p.Address = cmp.Or(f.address, p.Address, defaultAddress)
+	p.Namespace = cmp.Or(f.namespace, p.Namespace, client.DefaultNamespace)
 	if f.apiKeyFile != "" {
 		key, err := readAPIKey(f.apiKeyFile)
 		if err != nil {
@@ -117,7 +149,7 @@ func (f *connectionFlags) apply(p *envconfig.ClientConfigProfile) error {
 	if f.tlsCA != "" {
 		p.TLS.ServerCACertPath, p.TLS.ServerCACertData = f.tlsCA, nil
 	}
-	p.TLS.ServerName = first(f.tlsServerName, p.TLS.ServerName)
+	p.TLS.ServerName = cmp.Or(f.tlsServerName, p.TLS.ServerName)
 	return nil
 }
 
@@ -130,7 +162,7 @@ func configError(err error) error {
 	place := tomlPlace.FindStringSubmatch(err.Error())
 	switch {
 	case place == nil:
-		return &usageError{message: fmt.Sprintf("the connection's settings: %v", err), err: err}
+		return usagef("the connection's settings: %w", err)
 	case place[2] == "":
 		return usagef("the configuration file is not right at line %s", place[1])
 	default:
@@ -151,12 +183,38 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// first returns the first value that is not empty.
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
+// readAPIKey reads an API key from a file that holds nothing else.
+func readAPIKey(path string) (string, error) {
+	const most = 16 << 10
+	file, err := os.Open(path)
+	if err != nil {
+		return "", usagef("--api-key-file: %w", err)
 	}
-	return ""
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return "", usagef("--api-key-file: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || len(key) > most || strings.ContainsFunc(key, notInKey) {
+		return "", usagef("--api-key-file: %s does not hold one API key and nothing else", quoted(path))
+	}
+	return key, nil
+}
+
+// notInKey reports whether r cannot be part of an API key, which travels in a header.
+func notInKey(r rune) bool { return r <= ' ' || r > '~' }
+
+// given returns the connection flags of this command line, as words.
+func (f *connectionFlags) given() []string {
+	if f.set == nil {
+		return nil
+	}
+	var words []string
+	f.set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed {
+			words = append(words, "--"+flag.Name, flag.Value.String())
+		}
+	})
+	return words
 }

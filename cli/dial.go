@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
 	"superstep.dev"
@@ -86,3 +88,49 @@ func (c shortCause) Error() string {
 
 // Unwrap gives the whole error.
 func (c shortCause) Unwrap() error { return c.error }
+
+// The waits between attempts to reach the server.
+const (
+	firstRedial = 250 * time.Millisecond
+	lastRedial  = 4 * time.Second
+)
+
+// connecting dials until a server answers: a worker is often started together with its server.
+type connecting struct {
+	dial    func(ctx context.Context, opts client.Options) (client.Client, error)
+	timeout time.Duration
+	logger  *zap.Logger
+}
+
+// connect returns a connection, or the last error after the timeout. A server that answers and refuses is final.
+func (c connecting) connect(ctx context.Context, opts client.Options) (client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	wait := firstRedial
+	for {
+		conn, err := c.dial(ctx, opts)
+		if err == nil {
+			return conn, nil
+		}
+		if !errors.Is(err, superstep.ErrNoServer) || isRefusal(err) {
+			return nil, err
+		}
+		c.logger.Warn("no Temporal server yet", zap.String("address", opts.HostPort), zap.Duration("next_try_in", wait))
+		if !waited(ctx, wait) {
+			return nil, err
+		}
+		wait = min(2*wait, lastRedial)
+	}
+}
+
+// waited waits for d and reports whether ctx is still open then.
+func waited(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"superstep.dev"
 )
@@ -36,10 +34,14 @@ type usageError struct {
 	err  error
 }
 
-// usagef returns a usage error without a hint; [app.command] adds the one of its command.
+// usagef returns a usage error without a hint, which [app.asUsageError] adds. An error given for %w is its cause.
 func usagef(format string, args ...any) error {
-	return &usageError{message: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	return &usageError{message: err.Error(), err: errors.Unwrap(err)}
 }
+
+// wrongUse makes err a usage error with the same text.
+func wrongUse(err error) error { return usagef("%w", err) }
 
 // Error implements error in one line.
 func (e *usageError) Error() string {
@@ -73,88 +75,4 @@ func interrupted(ctx context.Context, err error, message string) error {
 		return err
 	}
 	return &interrupt{message: message}
-}
-
-// errorView is an error in -o json mode.
-type errorView struct {
-	Kind     string `json:"kind"`
-	Message  string `json:"message"`
-	Do       string `json:"do,omitempty"`
-	Command  string `json:"command,omitempty"`
-	Graph    string `json:"graph,omitempty"`
-	Thread   string `json:"thread,omitempty"`
-	Node     string `json:"node,omitempty"`
-	Question string `json:"question,omitempty"`
-	Exit     int    `json:"exit"`
-}
-
-// viewOf turns an error into what a program reads.
-func viewOf(err error) errorView {
-	kind, code := exitOf(err)
-	v := errorView{Kind: kind, Message: err.Error(), Exit: code}
-	var usage *usageError
-	if errors.As(err, &usage) {
-		v.Message, v.Do = usage.message, usage.hint
-		return v
-	}
-	var known *superstep.Error
-	if !errors.As(err, &known) {
-		return v
-	}
-	v.Graph, v.Thread, v.Node, v.Question = known.Graph, known.Thread, known.Node, known.Question
-	if err == error(known) { // wrapped further, the whole text says more than the parts
-		v.Message, v.Do = known.Message, known.Do
-		if known.Cause != nil {
-			v.Message += ": " + known.Cause.Error()
-		}
-	}
-	return v
-}
-
-// canType reports whether the command of an error does in this program what the error says: only the program that has
-// a graph can serve that graph.
-func (a *app) canType(e *superstep.Error) bool {
-	if e.Command[0] != "worker" {
-		return true
-	}
-	if e.Graph == "" {
-		return len(a.graphs)+len(a.leaders) > 0
-	}
-	_, ok := a.graph(e.Graph)
-	return ok
-}
-
-// report writes err to stderr, as one line, and returns the exit code.
-func (a *app) report(err error) int {
-	var silent statusExit
-	if err == nil {
-		return ExitOK
-	}
-	if errors.As(err, &silent) {
-		return int(silent)
-	}
-	v := viewOf(err)
-	text := err.Error()
-	var known *superstep.Error
-	if errors.As(err, &known) && len(known.Command) > 0 {
-		// The command as it can be typed here: this program's name, this connection.
-		typed := "superstep " + strings.Join(known.Command, " ")
-		if a.canType(known) {
-			v.Command = a.commandLine(known.Command...)
-			text = strings.Replace(text, typed, v.Command, 1)
-		} else {
-			text = strings.Replace(text, ": "+typed, "", 1)
-		}
-	}
-	if !a.json() {
-		fmt.Fprintln(a.stderr, a.redact(clean(text)))
-		return v.Exit
-	}
-	v.Message = a.redact(v.Message)
-	encoded, encodeErr := json.Marshal(map[string]errorView{"error": v})
-	if encodeErr != nil {
-		encoded = fmt.Appendf(nil, `{"error":{"kind":"failed","exit":%d}}`, v.Exit)
-	}
-	fmt.Fprintf(a.stderr, "%s\n", encoded)
-	return v.Exit
 }

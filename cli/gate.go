@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/approval/rules"
 	"superstep.dev/approval/token"
+	"superstep.dev/approval/webhook"
 )
 
 // envRules names the files of the worker's rules.
@@ -45,7 +46,7 @@ type gate struct {
 }
 
 // openGate reads keys and rules. Without keys there is no gate, and the worker takes no answer to an approval.
-func (a *app) openGate(f gateFlags) (*gate, error) {
+func (a operating) openGate(f gateFlags) (*gate, error) {
 	if f.leeway < 0 || f.leeway > maxLeeway {
 		return nil, usagef("--approval-leeway %v is not between 0s and %v", f.leeway, maxLeeway)
 	}
@@ -57,7 +58,7 @@ func (a *app) openGate(f gateFlags) (*gate, error) {
 		g.keys, err = token.FromEnv()
 	}
 	if err != nil {
-		return nil, &usageError{message: err.Error(), err: err}
+		return nil, wrongUse(err)
 	}
 	if f.rules == "" {
 		f.rules, _ = a.env.LookupEnv(envRules)
@@ -72,7 +73,7 @@ func (a *app) openGate(f gateFlags) (*gate, error) {
 		return &g, nil
 	}
 	if g.book, err = rules.Open(filepath.SplitList(f.rules)...); err != nil {
-		return nil, &usageError{message: "--approval-rules: " + err.Error(), err: err}
+		return nil, usagef("--approval-rules: %w", err)
 	}
 	return &g, nil
 }
@@ -138,4 +139,35 @@ func (s gateState) log(logger *zap.Logger) {
 	default:
 		logger.Info("approval keys or rules have changed", zap.String("keys", s.keys), zap.String("rules", s.rules))
 	}
+}
+
+// envNotifySecret holds what notices are signed with. It is no flag: those show in lists of processes.
+const envNotifySecret = "SUPERSTEP_NOTIFY_SECRET"
+
+// notifyFlags say whom a worker tells of questions.
+type notifyFlags struct {
+	urls []string
+	link string
+}
+
+func (f *notifyFlags) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.urls, "notify-url", nil, "`URL` to post questions, warnings and deadlines to, signed with "+
+		envNotifySecret+"; may be repeated")
+	flags.StringVar(&f.link, "notify-link", "", "`URL` where people answer, sent along: https://HOST/{thread}/{question}")
+}
+
+// openNotifier returns whom the worker tells, nil for nobody.
+func (a operating) openNotifier(f notifyFlags) (approval.Notifier, error) {
+	if len(f.urls) == 0 {
+		if f.link != "" {
+			return nil, usagef("--notify-link goes with --notify-url")
+		}
+		return nil, nil
+	}
+	secret, _ := a.env.LookupEnv(envNotifySecret)
+	n, err := webhook.New(webhook.Config{URLs: f.urls, Secret: secret, Link: f.link})
+	if err != nil {
+		return nil, usagef("--notify-url and "+envNotifySecret+": %w", err)
+	}
+	return n, nil
 }

@@ -61,7 +61,7 @@ func TestTokensAreMade(t *testing.T) {
 			claims, err := keys.Verify(string(bytes.TrimSpace(stdout.Bytes())))
 			require.NoError(t, err)
 			claims.ID = ""
-			now := a.now()
+			now := a.Now()
 			require.Equal(t, now.Add(2*time.Minute).Unix(), claims.ExpiresAt.Unix())
 			claims.IssuedAt, claims.ExpiresAt = time.Time{}, time.Time{}
 			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a",
@@ -124,25 +124,25 @@ func TestGateOfAWorker(t *testing.T) {
 	book := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(book, []byte(annMay), 0o644))
 	a, _, _ := testApp(t, &script{}, "")
-	g, err := a.openGate(gateFlags{})
+	g, err := operating{a}.openGate(gateFlags{})
 	require.NoError(t, err)
 	require.Nil(t, g.approvals(), "closed")
-	g, err = a.openGate(gateFlags{keys: public})
+	g, err = operating{a}.openGate(gateFlags{keys: public})
 	require.NoError(t, err)
 	require.Nil(t, g.approvals().Policy)
 	a.env = environment{envRules: book}
-	g, err = a.openGate(gateFlags{keys: public})
+	g, err = operating{a}.openGate(gateFlags{keys: public})
 	require.NoError(t, err)
 	require.NotNil(t, g.approvals().Directory)
 	require.Equal(t, approval.NoLeeway, g.approvals().Leeway)
-	g, err = a.openGate(gateFlags{keys: public, leeway: time.Second})
+	g, err = operating{a}.openGate(gateFlags{keys: public, leeway: time.Second})
 	require.NoError(t, err)
 	require.Equal(t, time.Second, g.approvals().Leeway)
 	for about, f := range map[string]gateFlags{
 		"no such leeway": {keys: public, leeway: time.Hour}, "a negative one": {keys: public, leeway: -1},
 		"rules alone": {rules: book}, "no such file": {keys: "/nowhere.pem"}, "no such rules": {keys: public, rules: "/nowhere.yaml"},
 	} {
-		_, err := a.openGate(f)
+		_, err := operating{a}.openGate(f)
 		_, code := exitOf(err)
 		require.Equal(t, ExitUsage, code, about)
 	}
@@ -159,7 +159,7 @@ func TestChangesOfTheGateAreLogged(t *testing.T) {
 	}
 	write(annMay)
 	a, _, _ := testApp(t, &script{}, "")
-	g, err := a.openGate(gateFlags{keys: public, rules: book})
+	g, err := operating{a}.openGate(gateFlags{keys: public, rules: book})
 	require.NoError(t, err)
 	var log lockedBuffer
 	logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&log), zap.InfoLevel))

@@ -4,63 +4,53 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
 )
 
 // drawings are the values of graph --format.
 var drawings = []string{superstep.DrawText, superstep.DrawMermaid, superstep.DrawDOT}
 
-func (a *app) graphCommand() *cobra.Command {
+func (a looks) graphCommand() *cobra.Command {
 	var format string
-	cmd := a.build(command{
-		use: "graph GRAPH", short: "Draw a graph", group: groupLook, args: []string{"GRAPH"},
+	return a.build(command{
+		use: "graph GRAPH", short: "Draw a graph",
 		about: `A graph that is built into this program is drawn from it; any other one is asked from a worker that serves it.
 -o json has the graph as data.`,
 		example:  []string{"graph refund", "graph refund --format mermaid", "graph refund --format dot | dot -Tsvg > refund.svg"},
-		complete: a.graphNames(),
-		run: func(cmd *cobra.Command, args []string) error {
-			return a.drawGraph(cmd.Context(), args[0], format)
+		complete: namesOf(a.graphs),
+		flags: func(flags *pflag.FlagSet) {
+			choiceVar(flags, &format, "format", superstep.DrawText, drawings, "`FORMAT`: "+screen.List(drawings))
+		},
+		run: func(ctx context.Context, args []string) error {
+			spec, err := a.spec(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			drawing, err := superstep.Draw(spec, format)
+			if err != nil {
+				return fmt.Errorf("graph %s cannot be drawn: %w", args[0], err)
+			}
+			a.Show(spec, func() {
+				a.Printf("%s\n", strings.TrimRight(drawing, "\n"))
+				if format == superstep.DrawText && (spec.Durability != "" || spec.Fused) {
+					d := cmp.Or(superstep.Durability(spec.Durability), superstep.DurabilitySync)
+					a.Printf("durability %s\n", modeFact(d, spec.Fused))
+				}
+			})
+			return nil
 		},
 	})
-	cmd.Flags().StringVar(&format, "format", superstep.DrawText, "`FORMAT`: "+strings.Join(drawings, ", "))
-	choices(cmd, "format", drawings...)
-	return cmd
-}
-
-func (a *app) drawGraph(ctx context.Context, name, format string) error {
-	if !slices.Contains(drawings, format) {
-		return usagef("--format %s is unknown; it is %s", quoted(format), strings.Join(drawings, ", "))
-	}
-	if err := checkGraphName(name); err != nil {
-		return err
-	}
-	spec, err := a.spec(ctx, name)
-	if err != nil {
-		return err
-	}
-	if a.json() {
-		return a.writeJSON(spec)
-	}
-	drawing, err := superstep.Draw(spec, format)
-	if err != nil {
-		return fmt.Errorf("graph %s cannot be drawn: %w", name, err)
-	}
-	a.printf("%s\n", strings.TrimRight(drawing, "\n"))
-	if format == superstep.DrawText && (spec.Durability != "" || spec.Fused) {
-		d := cmp.Or(superstep.Durability(spec.Durability), superstep.DurabilitySync)
-		a.printf("durability %s\n", modeFact(d, spec.Fused))
-	}
-	return nil
 }
 
 // spec returns a graph's data from this program, else from a worker.
-func (a *app) spec(ctx context.Context, name string) (*pregel.Spec, error) {
+func (a looks) spec(ctx context.Context, name string) (*pregel.Spec, error) {
 	if g, ok := a.graph(name); ok {
 		return g.Adapter().Spec, nil
 	}

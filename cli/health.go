@@ -1,16 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"superstep.dev/cli/screen"
 )
 
 // healthState is what a worker says of itself.
@@ -119,4 +127,60 @@ func isThere(err error) bool {
 		return true
 	}
 	return false
+}
+
+// healthTimeout bounds one health check; a healthy worker answers in milliseconds.
+const healthTimeout = 3 * time.Second
+
+func (a operating) healthcheckCommand() *cobra.Command {
+	var addr string
+	return a.build(command{
+		use: "healthcheck", short: "Ask a worker whether it is ready",
+		about: `Exits 0 when the worker takes tasks, 1 when it starts, drains, has no server to take tasks from, or is not there.
+Made for containers, whose images have nothing else to ask with. The worker needs --metrics-addr.`,
+		example: []string{"healthcheck --addr 127.0.0.1:9090"},
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&addr, "addr", "127.0.0.1:9090", "the worker's --metrics-addr, `HOST:PORT`")
+		},
+		run: func(ctx context.Context, _ []string) error { return a.healthcheck(ctx, addr) },
+	})
+}
+
+func (a operating) healthcheck(ctx context.Context, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" {
+		return usagef("--addr %s is not HOST:PORT", quoted(addr))
+	}
+	addr = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	state, healthy, err := askHealth(ctx, addr)
+	if err != nil {
+		return fmt.Errorf("no worker answers at %s: %w", addr, err)
+	}
+	a.Show(map[string]any{"state": state, "healthy": healthy}, func() { a.Printf("%s\n", screen.Clean(state)) })
+	if !healthy {
+		return statusExit(ExitFailed)
+	}
+	return nil
+}
+
+// askHealth returns the state that a worker reports.
+func askHealth(ctx context.Context, addr string) (state string, healthy bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/healthz", nil)
+	if err != nil {
+		return "", false, err
+	}
+	// No proxy: the worker is in this container or next to it. No redirect: it has nowhere to send us.
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return "", false, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 256))
+	if err != nil {
+		return "", false, err
+	}
+	return strings.TrimSpace(string(body)), resp.StatusCode == http.StatusOK, nil
 }

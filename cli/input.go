@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"superstep.dev/cli/screen"
 )
 
 // The bounds of what a command line sends, in bytes. Both stay well below what one event of a run can hold.
@@ -26,6 +29,16 @@ type jsonFlag struct {
 	max  int
 	// object says that only an object will do.
 	object bool
+}
+
+// jsonText returns the JSON text that a flag's value stands for.
+func (a *app) jsonText(ctx context.Context, name string, max int, value string) (json.RawMessage, error) {
+	return jsonFlag{name: name, max: max}.read(ctx, value, a.stdin)
+}
+
+// jsonObject is jsonText of a flag that takes an object.
+func (a *app) jsonObject(ctx context.Context, name string, max int, value string) (json.RawMessage, error) {
+	return jsonFlag{name: name, max: max, object: true}.read(ctx, value, a.stdin)
 }
 
 // read returns the JSON text that the flag's value stands for, checked but not changed: numbers keep their digits.
@@ -73,29 +86,20 @@ func (f jsonFlag) text(ctx context.Context, value string, stdin io.Reader) ([]by
 	}
 }
 
-func (f jsonFlag) fromFile(ctx context.Context, path string) ([]byte, error) {
+func (f jsonFlag) fromFile(ctx context.Context, path string) (text []byte, err error) {
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, f.fileError(path, err)
+	if err == nil {
+		defer file.Close()
+		text, err = readBounded(ctx, file, f.max)
 	}
-	defer file.Close()
-	text, err := readBounded(ctx, file, f.max)
-	if err != nil {
-		return nil, f.fileError(path, err)
+	if err == nil || errors.Is(err, errInterrupted) {
+		return text, err
 	}
-	return text, nil
-}
-
-func (f jsonFlag) fileError(path string, err error) error {
-	if errors.Is(err, errInterrupted) {
-		return err
-	}
-	var detail *fs.PathError
 	reason := err
-	if errors.As(err, &detail) {
+	if detail := (*fs.PathError)(nil); errors.As(err, &detail) {
 		reason = detail.Err
 	}
-	return &usageError{message: fmt.Sprintf("%s: cannot read the file %s: %v", f.name, quoted(path), reason), err: err}
+	return nil, usagef("%s: cannot read the file %s: %w", f.name, quoted(path), reason)
 }
 
 // readBounded reads at most one byte more than most, so that the caller sees an excess. It gives up when ctx ends:
@@ -118,11 +122,28 @@ func readBounded(ctx context.Context, r io.Reader, most int) ([]byte, error) {
 	}
 }
 
+// plainText reads a text: as it stands, from @FILE, or from standard input as "-".
+func (a *app) plainText(ctx context.Context, name, value string, most int) (string, error) {
+	raw, err := jsonFlag{name: name, max: most}.text(ctx, value, a.stdin)
+	text := strings.TrimSpace(string(raw))
+	switch {
+	case err != nil:
+		return "", err
+	case len(raw) > most:
+		return "", usagef("%s is over %s", name, size(most))
+	case invalidUTF8(raw) >= 0:
+		return "", usagef("%s is not UTF-8 at %s", name, position(raw, invalidUTF8(raw)))
+	case text == "":
+		return "", usagef("%s is empty", name)
+	}
+	return text, nil
+}
+
 // notJSON says where the text stops being JSON, and what would help in the usual case of forgotten quotes.
 func (f jsonFlag) notJSON(text []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return &usageError{message: fmt.Sprintf("%s is not JSON: %v", f.name, err), err: err}
+		return usagef("%s is not JSON: %w", f.name, err)
 	}
 	at := int(syntax.Offset) - 1
 	if strings.HasPrefix(syntax.Error(), "unexpected end") {
@@ -134,33 +155,21 @@ func (f jsonFlag) notJSON(text []byte, err error) error {
 	case f.object:
 		message += `; it takes an object, for instance '{"order_id":"o-7"}'`
 	default:
-		message += `; a string needs its quotes: ` + shellQuote(`"`+string(text)+`"`)
+		message += `; a string needs its quotes: ` + screen.ShellQuote(`"`+string(text)+`"`)
 	}
 	return &usageError{message: message, err: err}
 }
 
 // kindOf names a JSON value's kind.
 func kindOf(text json.RawMessage) string {
-	switch text[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
-	}
+	kinds := map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}
+	return cmp.Or(kinds[text[0]], "a number")
 }
 
 // isWord reports whether text looks like a string whose quotes were forgotten, or eaten by the shell.
 func isWord(text []byte) bool {
 	letter, _ := utf8.DecodeRune(text)
-	return unicode.IsLetter(letter) && len(text) <= 40 && !bytes.ContainsAny(text, "\"'\\{}[]") && clean(string(text)) == string(text)
+	return unicode.IsLetter(letter) && len(text) <= 40 && !bytes.ContainsAny(text, "\"'\\{}[]") && screen.Clean(string(text)) == string(text)
 }
 
 // position shows a byte offset as people count: lines and characters from 1.
@@ -173,15 +182,10 @@ func position(text []byte, at int) string {
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 if there is none.
 func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) {
-		return -1
-	}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && n == 1 {
+	for i, r := range string(text) {
+		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\ufffd")) {
 			return i
 		}
-		i += n
 	}
 	return -1
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
 // endless is standard input that never ends, and counts what was taken from it.
@@ -117,7 +118,7 @@ func FuzzInput(f *testing.F) {
 		got, err := flag.read(t.Context(), "-", bytes.NewReader(text))
 		if err != nil {
 			require.ErrorIs(t, err, superstep.ErrBadInput)
-			require.NotContains(t, clean(err.Error()), "\n")
+			require.NotContains(t, screen.Clean(err.Error()), "\n")
 			return
 		}
 		require.True(t, json.Valid(got))

@@ -1,19 +1,25 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 	"superstep.dev/job"
 )
 
-func (a *app) jobCommand() *cobra.Command {
+// jobs are the commands about what leaders do.
+type jobs struct{ *app }
+
+func (a jobs) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "job", Short: "Give leaders jobs, and steer them", GroupID: groupRuns,
+		Use: "job", Short: "Give leaders jobs, and steer them",
 		Long: `Give leaders jobs, and steer them.
 
 A leader has a job planned into subjobs that depend on each other, has its experts do them, and sees to what follows when
@@ -24,107 +30,81 @@ job/JOB/s/SUBJOB/aATTEMPT, which show, stream and resume work on.`,
 			"  " + a.program + " job show report-3",
 			"  " + a.program + " job answer report-3",
 		}, "\n"),
-		Args: a.unknownCommand,
+		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.jobSubmitCommand(), a.jobListCommand(), a.jobShowCommand(), a.jobAnswerCommand(), a.jobPlanCommand(),
-		a.jobStopCommand(), a.jobFailCommand(), a.jobRecoverCommand(), a.jobRetryCommand(), a.jobExpertsCommand(), a.jobBudgetCommand())
+	cmd.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.planCommand(), a.stopCommand(),
+		a.failCommand(), a.recoverCommand(), a.retryCommand(), a.expertsCommand(), a.budgetCommand())
 	return cmd
 }
 
-// checkJob refuses what cannot be a job's id.
-func checkJob(id string) error { return checkID("the job's id", id) }
-
-// checkID refuses what cannot be the id of a job or a subjob.
-func checkID(what, id string) error {
-	switch {
-	case id == "":
-		return usagef("%s is empty", what)
-	case len(id) > job.MaxID:
-		return usagef("%s has %d bytes; at most %d are allowed", what, len(id), job.MaxID)
-	case strings.HasPrefix(id, "-"):
-		return usagef("%s %s begins with a dash, which would make it a flag", what, quoted(id))
-	case strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "":
-		return usagef("%s %s may have letters, digits, dots, underscores and dashes only", what, quoted(id))
-	}
-	return nil
-}
-
-// onJob checks a job's id, makes one call about it and shows what came back.
-func onJob[View any](a *app, ctx context.Context, id string, call func(service, context.Context, string) (View, error), show func(View) error) error {
-	if err := checkJob(id); err != nil {
-		return err
-	}
-	return onThread(a, ctx, id, call, show)
-}
-
-func (a *app) jobListCommand() *cobra.Command {
-	var (
-		q      superstep.JobsQuery
-		status string
-	)
-	cmd := a.build(command{
+func (a jobs) listCommand() *cobra.Command {
+	var q superstep.JobsQuery
+	var status string
+	of := []string{"running", "finished", "failed", "stopped"}
+	return a.build(command{
 		use: "list", short: "List jobs",
 		about:   `The jobs known to the server, the latest first. Its index is a moment behind.`,
 		example: []string{"job list", "job list --leader research --status failed", "job list -o json"},
-		run: func(cmd *cobra.Command, _ []string) error {
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&q.Leader, "leader", "", "only jobs of `LEADER`")
+			choiceVar(flags, &status, "status", "", of, "only jobs whose `STATUS` is "+screen.OneOf(of))
+			flags.IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` jobs, up to %d", mostListed))
+		},
+		run: func(ctx context.Context, _ []string) error {
 			q.Status = job.Status(strings.ToUpper(status))
-			return a.listJobs(cmd.Context(), q)
+			if err := checkBetween("--limit", q.Limit, 1, mostListed); err != nil {
+				return err
+			}
+			return call(ctx, a.app, func(svc service) ([]superstep.JobItem, error) {
+				items, err := svc.Jobs(ctx, q)
+				return listed(items), err
+			}, func(items []superstep.JobItem) { a.showList(items, q) })
 		},
 	})
-	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&q.Leader, "leader", "", "only jobs of `LEADER`")
-	cmd.Flags().StringVar(&status, "status", "", "only jobs whose `STATUS` is running, finished, failed or stopped")
-	choices(cmd, "status", "running", "finished", "failed", "stopped")
-	cmd.Flags().IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` jobs, up to %d", mostListed))
-	return cmd
 }
 
-func (a *app) listJobs(ctx context.Context, q superstep.JobsQuery) error {
-	switch q.Status {
-	case "", job.StatusRunning, job.StatusFinished, job.StatusFailed, job.StatusStopped:
-	default:
-		return usagef("--status %s is unknown; it is running, finished, failed or stopped", quoted(strings.ToLower(string(q.Status))))
-	}
-	if q.Limit < 1 || q.Limit > mostListed {
-		return usagef("--limit %d is not between 1 and %d", q.Limit, mostListed)
-	}
-	return a.withService(ctx, func(svc service) error {
-		items, err := svc.Jobs(ctx, q)
-		if err != nil {
-			return err
-		}
-		if a.json() {
-			return a.writeJSON(append([]superstep.JobItem{}, items...)) // [] when there are none
-		}
-		return a.showJobs(items, q)
-	})
-}
-
-func (a *app) showJobs(items []superstep.JobItem, q superstep.JobsQuery) error {
+func (a jobs) showList(items []superstep.JobItem, q superstep.JobsQuery) {
 	if len(items) == 0 {
-		a.printf("no jobs\n")
-		return nil
+		a.Printf("no jobs\n")
+		return
 	}
-	t := a.statusTable("JOB", "LEADER", "STATUS", "STARTED", "GOAL")
+	t := a.Table("JOB", "LEADER", "STATUS", "STARTED", "GOAL")
 	waits := ""
 	for _, i := range items {
 		status := string(i.Status)
 		if i.Waits {
 			status += " (waits)"
-			waits = first(waits, i.ID)
+			waits = cmp.Or(waits, i.ID)
 		}
-		t.row(i.ID, i.Leader, status, a.ago(i.Started), shorten(clean(i.Goal), cellWidth-40))
+		t.Row(i.ID, i.Leader, status, a.Ago(i.Started), goalCell(i.Goal))
 	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
+	t.Print("")
 	if len(items) == q.Limit {
-		a.printf("%d shown; there may be more: --limit, --leader, --status\n", q.Limit)
+		a.Printf("%d shown; there may be more: --limit, --leader, --status\n", q.Limit)
 	}
 	if waits != "" {
-		a.next([]string{"job", "show", waits})
+		a.next("job", "show", waits)
 	}
-	return nil
+}
+
+// goalCell is a goal in a table of many columns.
+func goalCell(goal string) string { return screen.Shorten(screen.Clean(goal), screen.CellWidth-40) }
+
+// steering makes a command of one call about a job that changes the job or leaves it as it is, and shows where it stands.
+func (a jobs) steering(c command, do func(ctx context.Context, svc service, args []string) (job.View, error), check func() error) *cobra.Command {
+	c.run = func(ctx context.Context, args []string) error {
+		if err := check(); err != nil {
+			return err
+		}
+		return call(ctx, a.app, func(svc service) (job.View, error) { return do(ctx, svc, args) }, a.showSteered)
+	}
+	return a.build(c)
+}
+
+// showSteered shows where a job stands that was told something.
+func (a jobs) showSteered(v job.View) {
+	a.Printf("%s\n", jobLine(v))
+	a.next(nextOfJob(v)...)
 }

@@ -1,22 +1,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 	"superstep.dev/job"
 )
 
 // jobFollow shows what happens to a job. Its events come from the leader; what experts ask comes from the attempts
 // themselves, each of which is waited for.
 type jobFollow struct {
-	app  *app
+	jobs
+
 	svc  service
 	id   string
 	asks chan superstep.ThreadView // attempts that wait for people
@@ -26,11 +27,11 @@ type jobFollow struct {
 	looking sync.WaitGroup
 }
 
-// followJob shows what happens to a job behind an event until it waits or ends, and ends the command with the code of that.
-func (a *app) followJob(ctx context.Context, svc service, id string, after int64) error {
+// follow shows what happens to a job until it waits or ends, and ends the command with the code of that.
+func (a jobs) follow(ctx context.Context, svc service, id string) error {
 	inner, stop := context.WithCancel(ctx)
-	f := &jobFollow{app: a, svc: svc, id: id, asks: make(chan superstep.ThreadView), open: map[string]bool{}, told: map[[2]string]bool{}}
-	err := f.run(inner, after)
+	f := &jobFollow{jobs: a, svc: svc, id: id, asks: make(chan superstep.ThreadView), open: map[string]bool{}, told: map[[2]string]bool{}}
+	err := f.run(inner)
 	stop()
 	f.looking.Wait()
 	if err == nil {
@@ -39,66 +40,59 @@ func (a *app) followJob(ctx context.Context, svc service, id string, after int64
 	return interrupted(ctx, err, "no longer following; job "+id+" goes on. Look: "+a.commandLine("job", "show", id))
 }
 
-// happened is an event, or why there are no more: nil when the job's run has ended.
+// happened is an event, or why there are no more.
 type happened struct {
 	event job.Event
 	err   error
 }
 
-func (f *jobFollow) run(ctx context.Context, after int64) error {
+// tell hands on what was read, unless the one that shows has gone.
+func tell[T any](ctx context.Context, to chan<- T, what T) bool {
+	select {
+	case to <- what:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (f *jobFollow) run(ctx context.Context) error {
 	events := make(chan happened)
 	f.looking.Go(func() {
-		for e, err := range f.svc.FollowJob(ctx, f.id, after) {
-			select {
-			case events <- happened{e, err}:
-			case <-ctx.Done():
+		defer close(events)
+		for e, err := range f.svc.FollowJob(ctx, f.id, 0) {
+			if !tell(ctx, events, happened{e, err}) {
 				return
 			}
-		}
-		select {
-		case events <- happened{err: io.EOF}:
-		case <-ctx.Done():
 		}
 	})
 	for {
 		select {
-		case h := <-events:
-			if errors.Is(h.err, io.EOF) {
-				return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case h, more := <-events:
+			if !more || h.err != nil {
+				return cmp.Or(h.err, ctx.Err())
 			}
-			if h.err != nil {
-				return h.err
-			}
-			if err := f.event(ctx, h.event); err != nil {
+			if rests, err := f.event(ctx, h.event); rests || err != nil {
 				return err
-			}
-			if h.event.Kind == "approving" || h.event.Kind == "over_budget" {
-				if rests, err := f.rests(ctx); rests || err != nil {
-					return err
-				}
 			}
 			f.lookAgain(ctx)
 		case v := <-f.asks:
-			if err := f.asked(ctx, v); err != nil {
-				return err
-			}
+			f.asked(v)
 			if rests, err := f.onlyAsks(ctx); rests || err != nil {
 				return err
 			}
-		case <-ctx.Done():
-			return ctx.Err()
+		}
+		if err := f.Err(); err != nil {
+			return err
 		}
 	}
 }
 
-// rests reports whether the job waits for somebody: the event that says so may be an old one.
-func (f *jobFollow) rests(ctx context.Context) (bool, error) {
-	v, err := f.svc.Job(ctx, f.id)
-	return err == nil && v.Rests(), err
-}
-
-// event shows an event, and begins or ends the watch over an attempt.
-func (f *jobFollow) event(ctx context.Context, e job.Event) error {
+// event shows an event, and begins or ends the watch over an attempt. It reports whether the job waits for somebody, which
+// is asked anew: an event that says so may be an old one.
+func (f *jobFollow) event(ctx context.Context, e job.Event) (rests bool, err error) {
 	thread := job.AttemptThread(f.id, e.SubJob, e.Attempt)
 	switch {
 	case e.Kind == "started":
@@ -107,27 +101,30 @@ func (f *jobFollow) event(ctx context.Context, e job.Event) error {
 	case e.Attempt > 0:
 		delete(f.open, thread)
 	}
-	if f.app.json() {
-		return f.app.writeJSONLine(e)
+	f.ShowLine(e, func() {
+		of := e.SubJob
+		if e.Attempt > 1 {
+			of += fmt.Sprintf(" (attempt %d)", e.Attempt)
+		}
+		if e.Expert != "" && e.Expert != e.SubJob {
+			of += " by " + e.Expert
+		}
+		f.line(e.Time, strings.ReplaceAll(e.Kind, "_", " "), of, e.Text)
+	})
+	if e.Kind != "approving" && e.Kind != "over_budget" {
+		return false, nil
 	}
-	f.app.printf("%s\n", f.line(e.Time.In(f.app.now().Location()).Format("15:04:05"), e.Kind, e.SubJob, e.Attempt, e.Expert, e.Text))
-	return nil
+	v, err := f.svc.Job(ctx, f.id)
+	return err == nil && v.Rests(), err
 }
 
-// line is one line of what happens.
-func (f *jobFollow) line(at, what, subjob string, attempt int, expert, text string) string {
-	of := subjob
-	if attempt > 1 {
-		of += fmt.Sprintf(" (attempt %d)", attempt)
-	}
-	if expert != "" && expert != subjob {
-		of += " by " + expert
-	}
-	line := fmt.Sprintf("%s  %-12s %s", at, strings.ReplaceAll(what, "_", " "), clean(of))
+// line shows one line of what happens.
+func (f *jobFollow) line(at time.Time, what, of, text string) {
+	line := fmt.Sprintf("%s  %-12s %s", at.In(f.Now().Location()).Format("15:04:05"), what, screen.Clean(of))
 	if text != "" {
-		line = strings.TrimRight(line, " ") + "  " + shorten(clean(text), cellWidth)
+		line = strings.TrimRight(line, " ") + "  " + screen.Brief(text)
 	}
-	return strings.TrimRight(line, " ")
+	f.Printf("%s\n", strings.TrimRight(line, " "))
 }
 
 // watch waits until an attempt asks people, or ends: the leader tells how it ended. An attempt that cannot be looked at is
@@ -136,19 +133,13 @@ func (f *jobFollow) watch(ctx context.Context, thread string) {
 	f.looking.Go(func() {
 		for pause := lookAgainFirst; ; pause = min(2*pause, lookAgainLast) {
 			v, err := f.svc.Follow(ctx, superstep.ThreadView{Thread: thread}, func(superstep.Progress) {})
-			switch {
-			case err == nil && v.Status == superstep.StatusWaiting && len(v.Questions) > 0:
-				select {
-				case f.asks <- v:
-				case <-ctx.Done():
+			if err == nil {
+				if v.Status == superstep.StatusWaiting && len(v.Questions) > 0 {
+					tell(ctx, f.asks, v)
 				}
 				return
-			case err == nil:
-				return
 			}
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
+			if !waited(ctx, pause) {
 				return
 			}
 		}
@@ -162,9 +153,9 @@ const (
 )
 
 // asked shows what an attempt asks.
-func (f *jobFollow) asked(ctx context.Context, v superstep.ThreadView) error {
+func (f *jobFollow) asked(v superstep.ThreadView) {
 	if waits, open := f.open[v.Thread]; !open || waits {
-		return nil
+		return
 	}
 	f.open[v.Thread] = true
 	for _, q := range v.Questions {
@@ -172,16 +163,11 @@ func (f *jobFollow) asked(ctx context.Context, v superstep.ThreadView) error {
 			continue
 		}
 		f.told[[2]string{v.Thread, q.ID}] = true
-		if f.app.json() {
-			if err := f.app.writeJSONLine(map[string]any{"kind": "asks", "thread": v.Thread, "question": q}); err != nil {
-				return err
-			}
-			continue
-		}
-		f.app.printf("%s\n", f.line(f.app.now().Format("15:04:05"), "asks", q.ID, 0, "", q.Text()))
-		f.app.next(nextOf(v.Thread, v.Status, []superstep.Question{q}))
+		f.ShowLine(map[string]any{"kind": "asks", "thread": v.Thread, "question": q}, func() {
+			f.line(f.Now(), "asks", q.ID, q.Text())
+			f.next(nextOf(v.Thread, v.Status, []superstep.Question{q})...)
+		})
 	}
-	return nil
 }
 
 // lookAgain looks once more at the attempts when all that are left have asked: some may have had their answers meanwhile,
@@ -230,11 +216,7 @@ func (f *jobFollow) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.app.json() {
-		err = f.app.writeJSONLine(v)
-	} else {
-		err = f.showEnd(ctx, v)
-	}
+	f.ShowLine(v, func() { err = f.showEnd(ctx, v) })
 	if err != nil {
 		return err
 	}
@@ -242,21 +224,20 @@ func (f *jobFollow) end(ctx context.Context) error {
 }
 
 func (f *jobFollow) showEnd(ctx context.Context, v superstep.JobView) error {
-	f.app.printf("%s\n", f.app.jobLine(v.View))
-	if v.Status != job.StatusFinished {
-		if v.Reason != "" {
-			f.app.printf("%s\n", clean(v.Reason))
+	f.Printf("%s\n", jobLine(v.View))
+	if v.Status == job.StatusFinished {
+		answer, err := f.svc.JobAnswer(ctx, f.id)
+		if err == nil {
+			f.Printf("\n%s\n", screen.Lines(answer.Text))
 		}
-		if next := nextOfJob(v.View); next[1] != "show" {
-			f.app.next(next)
-		}
-		return nil
-	}
-	answer, err := f.svc.JobAnswer(ctx, f.id)
-	if err != nil {
 		return err
 	}
-	f.app.printf("\n%s\n", lines(answer.Text))
+	if v.Reason != "" {
+		f.Printf("%s\n", screen.Clean(v.Reason))
+	}
+	if next := nextOfJob(v.View); next[1] != "show" {
+		f.next(next...)
+	}
 	return nil
 }
 

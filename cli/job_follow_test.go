@@ -66,11 +66,11 @@ func TestFollowedAttemptsThatAsk(t *testing.T) {
 	screen := make(lineWriter, 100)
 	app := newApp(nil, screen, screen, Program{})
 	app.program = "superstep"
-	app.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	app.Now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 	ended := make(chan error, 1)
-	go func() { ended <- app.followJob(t.Context(), s, "j", 0) }()
+	go func() { ended <- (jobs{app}).follow(t.Context(), s, "j") }()
 	event := func(kind, subjob string) {
-		s.events <- job.Event{Kind: kind, SubJob: subjob, Attempt: 1, Time: app.now()}
+		s.events <- job.Event{Kind: kind, SubJob: subjob, Attempt: 1, Time: app.Now()}
 	}
 	asks := func(questions ...string) {
 		v := superstep.ThreadView{Thread: a, Status: superstep.StatusWaiting}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"superstep.dev/cli/screen"
 	"superstep.dev/job"
 )
 
@@ -20,10 +22,10 @@ type planFlags struct {
 	given        func(flag string) bool
 }
 
-func (a *app) jobPlanCommand() *cobra.Command {
+func (a jobs) planCommand() *cobra.Command {
 	var f planFlags
-	cmd := a.build(command{
-		use: "plan JOB", short: "Show a job's plan, or decide on it", args: []string{"JOB"},
+	return a.build(command{
+		use: "plan JOB", short: "Show a job's plan, or decide on it",
 		about: `A job submitted with --approve waits until somebody decides on its plan: nothing of it runs before. A decision names
 the version that was looked at (--approve VERSION, or --version with the others), so that it is never about another plan. An
 edited plan is a JSON object with "subjobs", as -o json shows it, and is checked as the planner's is. Rejecting stops the job.`,
@@ -33,33 +35,30 @@ edited plan is a JSON object with "subjobs", as -o json shows it, and is checked
 			`job plan report-3 --replan "check the figures before writing" --version 1`,
 			`job plan report-3 --reject "not worth it" --version 1`,
 		},
-		run: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			return a.plan(cmd.Context(), args[0], &f)
+		flags: func(flags *pflag.FlagSet) {
+			f.given = flags.Changed
+			flags.IntVar(&f.approve, "approve", 0, "let the plan of this `VERSION` run")
+			flags.StringVar(&f.edit, "edit", "", "run this plan instead: `JSON`, @FILE, or -")
+			flags.StringVar(&f.replan, "replan", "", "have another plan made; `TEXT` says what is wrong with this one")
+			flags.StringVar(&f.reject, "reject", "", "stop the job; `TEXT` says why")
+			flags.IntVar(&f.version, "version", 0, "`VERSION` of the plan that --edit, --replan and --reject are about (default: the one that waits)")
 		},
+		run: func(ctx context.Context, args []string) error { return a.plan(ctx, args[0], &f) },
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.IntVar(&f.approve, "approve", 0, "let the plan of this `VERSION` run")
-	flags.StringVar(&f.edit, "edit", "", "run this plan instead: `JSON`, @FILE, or -")
-	flags.StringVar(&f.replan, "replan", "", "have another plan made; `TEXT` says what is wrong with this one")
-	flags.StringVar(&f.reject, "reject", "", "stop the job; `TEXT` says why")
-	flags.IntVar(&f.version, "version", 0, "`VERSION` of the plan that --edit, --replan and --reject are about (default: the one that waits)")
-	return cmd
 }
 
-func (a *app) plan(ctx context.Context, id string, f *planFlags) error {
+func (a jobs) plan(ctx context.Context, id string, f *planFlags) error {
 	d, err := a.decision(ctx, f)
 	if err != nil {
 		return err
 	}
 	if d == nil {
-		return onJob(a, ctx, id, func(svc service, ctx context.Context, id string) (planView, error) {
+		return call(ctx, a.app, func(svc service) (planView, error) {
 			v, err := svc.Job(ctx, id)
 			return planOf(v.View), err
 		}, a.showPlan)
 	}
-	return onJob(a, ctx, id, func(svc service, ctx context.Context, id string) (job.View, error) {
+	return call(ctx, a.app, func(svc service) (job.View, error) {
 		if d.PlanVersion == 0 {
 			v, err := svc.Job(ctx, id)
 			if err != nil {
@@ -72,7 +71,7 @@ func (a *app) plan(ctx context.Context, id string, f *planFlags) error {
 }
 
 // decision is what the flags decide, nil for only to look.
-func (a *app) decision(ctx context.Context, f *planFlags) (*job.Decision, error) {
+func (a jobs) decision(ctx context.Context, f *planFlags) (*job.Decision, error) {
 	d := &job.Decision{PlanVersion: f.version, By: a.userName()}
 	decided := 0
 	for _, verdict := range []string{"approve", "edit", "replan", "reject"} { // each is a flag
@@ -107,8 +106,8 @@ func (a *app) decision(ctx context.Context, f *planFlags) (*job.Decision, error)
 }
 
 // editedPlan reads a plan, as this program shows it or with nothing but its subjobs.
-func (a *app) editedPlan(ctx context.Context, flag string, d *job.Decision) error {
-	raw, err := jsonFlag{name: "--edit", max: maxInput, object: true}.read(ctx, flag, a.stdin)
+func (a jobs) editedPlan(ctx context.Context, flag string, d *job.Decision) error {
+	raw, err := a.jsonObject(ctx, "--edit", maxInput, flag)
 	if err != nil {
 		return err
 	}
@@ -152,25 +151,20 @@ func planOf(v job.View) planView {
 	return p
 }
 
-func (a *app) showPlan(p planView) error {
+func (a jobs) showPlan(p planView) {
 	if len(p.SubJobs) == 0 {
-		a.printf("%s has no plan yet\n", clean(p.Job))
-		return nil
+		a.Printf("%s has no plan yet\n", screen.Clean(p.Job))
+		return
 	}
 	waits := ""
 	if p.Waits {
 		waits = ", which waits for a decision"
 	}
-	a.printf("%s  plan %d%s\n", clean(p.Job), p.Version, waits)
-	t := newTable("SUBJOB", "EXPERT", "AFTER", "GOAL")
-	for _, s := range p.SubJobs {
-		t.row(s.ID, s.Expert, list(s.Dependencies), shorten(clean(s.Goal), cellWidth))
-	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
+	a.Printf("%s  plan %d%s\n", screen.Clean(p.Job), p.Version, waits)
+	screen.Rows(a.Screen, p.SubJobs, func(s job.DraftSubJob) screen.Row {
+		return screen.Row{s.ID, s.Expert, screen.List(s.Dependencies), screen.Brief(s.Goal)}
+	}, "SUBJOB", "EXPERT", "AFTER", "GOAL")
 	if p.Waits {
-		a.next([]string{"job", "plan", p.Job, "--approve", fmt.Sprint(p.Version)})
+		a.next("job", "plan", p.Job, "--approve", fmt.Sprint(p.Version))
 	}
-	return nil
 }

@@ -1,74 +1,92 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 	"superstep.dev/job"
 )
 
 // mostShown bounds the subjobs that a screen shows one by one.
 const mostShown = 40
 
-func (a *app) jobShowCommand() *cobra.Command {
+func (a jobs) showCommand() *cobra.Command {
 	var follow bool
-	cmd := a.build(command{
-		use: "show JOB", short: "Show where a job stands", args: []string{"JOB"},
+	return a.build(command{
+		use: "show JOB", short: "Show where a job stands",
 		about: `What waits for what, from left to right: ✓ finished, ▶ under way, ↻ to be done again, · not begun, ✗ failed, ■ stopped.
 Below it each subjob with its attempts and what it was told, and the open questions. With --follow what happens is shown until
 the job waits or ends, with the exit code of that: 0 finished, 1 failed, 3 waits, 7 stopped.`,
 		example: []string{"job show report-3", "job show report-3 --follow", "job show report-3 -o json"},
-		run: func(cmd *cobra.Command, args []string) error {
-			if !follow {
-				return onJob(a, cmd.Context(), args[0], service.Job, a.showJob)
+		flags: func(flags *pflag.FlagSet) {
+			flags.BoolVar(&follow, "follow", false, "show what happens until the job waits or ends")
+		},
+		run: func(ctx context.Context, args []string) error {
+			if follow {
+				return a.withService(ctx, func(svc service) error { return a.follow(ctx, svc, args[0]) })
 			}
-			if err := checkJob(args[0]); err != nil {
-				return err
-			}
-			return a.withService(cmd.Context(), func(svc service) error { return a.followJob(cmd.Context(), svc, args[0], 0) })
+			return call(ctx, a.app, func(svc service) (superstep.JobView, error) { return svc.Job(ctx, args[0]) }, a.showJob)
 		},
 	})
-	cmd.Flags().BoolVar(&follow, "follow", false, "show what happens until the job waits or ends")
-	return cmd
 }
 
-func (a *app) showJob(v superstep.JobView) error {
-	a.printf("%s\n", a.jobLine(v.View))
-	if err := a.jobFacts(v.View).writeTo(a.stdout, ""); err != nil {
-		return err
+func (a jobs) answerCommand() *cobra.Command {
+	return a.build(command{
+		use: "answer JOB", short: "Wait for a job and print its answer",
+		about:   `The answer is whole and alone on standard output. A job that failed or was stopped has none, and the command fails.`,
+		example: []string{"job answer report-3", "job answer report-3 | less"},
+		run: func(ctx context.Context, args []string) error {
+			return call(ctx, a.app, func(svc service) (superstep.JobAnswer, error) { return svc.JobAnswer(ctx, args[0]) },
+				func(answer superstep.JobAnswer) { a.Printf("%s\n", screen.Lines(answer.Text)) })
+		},
+	})
+}
+
+func (a jobs) showJob(v superstep.JobView) {
+	a.Printf("%s\n", jobLine(v.View))
+	t := a.Table()
+	t.Fact("leader", v.Leader)
+	t.Fact("goal", screen.Brief(v.Goal))
+	t.Fact("why", v.Reason)
+	t.Fact("started", a.Ago(v.Started))
+	t.Fact("ended", a.Ago(v.Ended))
+	t.Print("")
+	if current, replaced := split(v.SubJobs); len(current) > 0 {
+		a.Printf("\n")
+		a.draw(current)
+		a.Printf("\n")
+		a.showSubJobs(v.View, current, replaced)
 	}
-	current, replaced := split(v.SubJobs)
-	if len(current) > 0 {
-		a.printf("\n")
-		a.drawJob(current)
-		a.printf("\n")
-		if err := a.showSubJobs(v.View, current, replaced); err != nil {
-			return err
+	screen.Section(a.Screen, v.Waiting, func(i superstep.InboxItem) screen.Row {
+		asks := i.Asks
+		if i.Question == "" {
+			asks = fmt.Sprintf("(%d more)", i.Open)
 		}
-	}
-	if err := a.showWaiting(v.Waiting); err != nil {
-		return err
-	}
+		return screen.Row{i.Question, i.Thread, screen.Brief(asks)}
+	}, "QUESTION", "THREAD", "ASKS")
 	next := nextOfJob(v.View)
 	if len(v.Waiting) > 0 && v.Waiting[0].Question != "" && v.Waiting[0].Thread != job.WorkflowID(v.ID) {
 		next = []string{"question", v.Waiting[0].Thread, v.Waiting[0].Question}
 	}
-	if len(next) > 1 && next[1] != "show" {
-		a.next(next)
+	if next[1] != "show" {
+		a.next(next...)
 	}
-	return nil
 }
 
 // jobLine is a job in one line.
-func (a *app) jobLine(v job.View) string {
+func jobLine(v job.View) string {
 	status := string(v.Status)
 	if v.Phase != "" && v.Phase != job.PhaseWorking {
 		status += " (" + strings.ReplaceAll(string(v.Phase), "_", " ") + ")"
 	}
-	text := clean(v.ID) + "  " + status
+	text := screen.Clean(v.ID) + "  " + status
 	if v.PlanVersion > 0 {
 		text += fmt.Sprintf("  plan v%d", v.PlanVersion)
 	}
@@ -77,73 +95,39 @@ func (a *app) jobLine(v job.View) string {
 	}
 	text += spentShort(v)
 	if v.Duration > 0 && v.Budget.Seconds == 0 {
-		text += "  " + shortDuration(v.Duration)
+		text += "  " + screen.Duration(v.Duration)
 	}
 	return text
 }
 
-// jobFacts are the lines of a job that have something to say.
-func (a *app) jobFacts(v job.View) *table {
-	t := newTable()
-	for _, fact := range [][2]string{{"leader", v.Leader}, {"goal", shorten(clean(v.Goal), cellWidth)}, {"why", v.Reason},
-		{"started", a.ago(v.Started)}, {"ended", a.ago(v.Ended)}} {
-		if fact[1] != "" {
-			t.row(fact[:]...)
-		}
+// mark is where a subjob stands in one character.
+func mark(s job.SubJob) string {
+	switch {
+	case s.Open:
+		return screen.MarkRunning
+	case s.Status == job.StatusFinished:
+		return screen.MarkFinished
+	case s.Status == job.StatusFailed:
+		return screen.MarkFailed
+	case s.Status == job.StatusStopped:
+		return screen.MarkStopped
+	case s.Attempts > 0:
+		return screen.MarkRetry
 	}
-	return t
+	return screen.MarkWaiting
 }
 
-// drawJob draws what waits for what, or lists it when it is too much for a picture.
-func (a *app) drawJob(subjobs []job.SubJob) {
+// draw draws what waits for what, or lists it when it is too much for a picture.
+func (a jobs) draw(subjobs []job.SubJob) {
 	if len(subjobs) > mostShown {
-		a.printf("%d subjobs are too many to draw\n", len(subjobs))
+		a.Printf("%d subjobs are too many to draw\n", len(subjobs))
 		return
 	}
-	if drawn, ok := picture(subjobs); ok {
-		a.printf("%s", a.coloured(drawn))
-		return
+	steps := make([]screen.Step, len(subjobs))
+	for i, s := range subjobs {
+		steps[i] = screen.Step{ID: s.ID, Mark: mark(s), After: s.Dependencies}
 	}
-	depth := map[string]int{}
-	for _, s := range subjobs {
-		for _, d := range s.Dependencies {
-			depth[s.ID] = max(depth[s.ID], depth[d]+1)
-		}
-		after := ""
-		if len(s.Dependencies) > 0 {
-			after = "  after " + clean(list(s.Dependencies))
-		}
-		a.printf("%s%s %s%s\n", strings.Repeat("  ", depth[s.ID]), clean(s.ID), a.coloured(mark(s)), after)
-	}
-}
-
-// coloured gives the marks of a picture their colours, on a terminal.
-func (a *app) coloured(drawn string) string {
-	if !a.colours {
-		return drawn
-	}
-	var painted []string
-	for mark, c := range map[string]colour{markFinished: green, markRunning: yellow, markRetry: yellow, markFailed: red, markStopped: red} {
-		painted = append(painted, mark, string(c)+mark+endColour)
-	}
-	return strings.NewReplacer(painted...).Replace(drawn)
-}
-
-// showWaiting shows the open questions of a job.
-func (a *app) showWaiting(items []superstep.InboxItem) error {
-	if len(items) == 0 {
-		return nil
-	}
-	a.printf("\n")
-	t := newTable("QUESTION", "THREAD", "ASKS")
-	for _, i := range items {
-		asks := i.Asks
-		if i.Question == "" {
-			asks = fmt.Sprintf("(%d more)", i.Open)
-		}
-		t.row(i.Question, i.Thread, shorten(clean(asks), cellWidth))
-	}
-	return t.writeTo(a.stdout, "")
+	a.Draw(steps)
 }
 
 // nextOfJob returns the command that takes a job further, nil when there is nothing to do.
@@ -178,4 +162,73 @@ func raised(v job.View) []string {
 		flags = append(flags, "--time", fmt.Sprintf("%ds", 2*v.Budget.Seconds))
 	}
 	return flags
+}
+
+// split parts the subjobs that count from those that others have replaced.
+func split(all []job.SubJob) (current, replaced []job.SubJob) {
+	for _, s := range all {
+		if s.Legacy {
+			replaced = append(replaced, s)
+		} else {
+			current = append(current, s)
+		}
+	}
+	return current, replaced
+}
+
+func (a jobs) showSubJobs(v job.View, current, replaced []job.SubJob) {
+	shown := current
+	if len(current) > mostShown {
+		shown = slices.DeleteFunc(slices.Clone(current), func(s job.SubJob) bool {
+			return s.Attempts < 2 && len(s.Lessons) == 0 && (s.Status == job.StatusFinished || s.Status == job.StatusCreated)
+		})
+	}
+	shown = append(slices.Clone(shown[:min(len(shown), mostShown)]), replaced[:min(len(replaced), mostShown)]...)
+	screen.Rows(a.Screen, shown, func(s job.SubJob) screen.Row {
+		return screen.Row{s.ID, s.Expert, statusOfSubJob(s), s.Attempts, a.took(s), noteOf(s, v.SubJobs)}
+	}, "SUBJOB", "EXPERT", "STATUS", "ATTEMPTS", "TOOK", "NOTE")
+	if more := len(v.SubJobs) - len(shown); more > 0 {
+		a.Printf("%d more: %s\n", more, a.commandLine("job", "show", v.ID, "-o", "json"))
+	}
+}
+
+// took is how long the work on a subjob took from its first attempt on, or has taken until now.
+func (a jobs) took(s job.SubJob) string {
+	switch {
+	case s.Started.IsZero():
+		return ""
+	case s.Open || s.Ended.IsZero():
+		return screen.Duration(a.Now().Sub(s.Started))
+	}
+	return screen.Duration(s.Ended.Sub(s.Started))
+}
+
+func statusOfSubJob(s job.SubJob) string {
+	switch {
+	case s.Legacy:
+		return "REPLACED"
+	case s.Stale:
+		return string(s.Status) + " (stale)"
+	}
+	return string(s.Status)
+}
+
+// noteOf is what a person should know of a subjob at first sight.
+func noteOf(s job.SubJob, all []job.SubJob) string {
+	if s.Legacy {
+		var by []string
+		for _, other := range all {
+			if other.Parent == s.ID {
+				by = append(by, other.ID)
+			}
+		}
+		return "by " + screen.List(by)
+	}
+	if n := len(s.Lessons); n > 0 && s.Status != job.StatusFinished {
+		return screen.Shorten("lesson: "+screen.Clean(s.Lessons[n-1]), screen.CellWidth)
+	}
+	if s.Reason != "" {
+		return screen.Brief(s.Reason)
+	}
+	return goalCell(s.Goal)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,9 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/cli/screen"
 )
 
 // keyFlags are the flags of key.
@@ -21,25 +24,24 @@ type keyFlags struct {
 	id, dir string
 }
 
-func (a *app) keyCommand() *cobra.Command {
+func (a operating) keyCommand() *cobra.Command {
 	var f keyFlags
-	cmd := a.build(command{
-		use: "key NAME", short: "Make a pair of keys to answer approvals with", group: groupOperate, args: []string{"NAME"},
+	return a.build(command{
+		use: "key NAME", short: "Make a pair of keys to answer approvals with",
 		about: `NAME.key signs, and its owner alone may read it; NAME.pem verifies, for the workers (--approval-keys). What the key
 signs counts for NAME and for nobody else. With --issuer NAME is a service that knows who people are, and signs for
 everybody, or for those in --for only. With --worker it signs where exported audits end (worker --audit-key), and nothing else.
 A file that is there is never replaced.`,
 		example: []string{"key bob", "key sso --issuer --for group:finance -o json", "key till --worker"},
-		run:     func(_ *cobra.Command, args []string) error { return a.makeKey(args[0], f) },
+		flags: func(flags *pflag.FlagSet) {
+			flags.BoolVar(&f.issuer, "issuer", false, "NAME is a service that authenticates people, and signs for them")
+			flags.BoolVar(&f.worker, "worker", false, "NAME is that of workers, which sign audits with the key")
+			flags.StringSliceVar(&f.signFor, "for", nil, "`NAME` of a person, or group:NAME, for whom the issuer signs; may be repeated")
+			flags.StringVar(&f.id, "id", "", "`ID` of the key, in tokens and in the audit (default: follows from the key)")
+			flags.StringVar(&f.dir, "dir", ".", "`DIR` to write both files to")
+		},
+		run: func(_ context.Context, args []string) error { return a.makeKey(args[0], f) },
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.BoolVar(&f.issuer, "issuer", false, "NAME is a service that authenticates people, and signs for them")
-	flags.BoolVar(&f.worker, "worker", false, "NAME is that of workers, which sign audits with the key")
-	flags.StringSliceVar(&f.signFor, "for", nil, "`NAME` of a person, or group:NAME, for whom the issuer signs; may be repeated")
-	flags.StringVar(&f.id, "id", "", "`ID` of the key, in tokens and in the audit (default: follows from the key)")
-	flags.StringVar(&f.dir, "dir", ".", "`DIR` to write both files to")
-	return cmd
 }
 
 // keyView is a new pair of keys for programs.
@@ -54,25 +56,31 @@ type keyView struct {
 	Public  string `json:"public"`
 }
 
-func (a *app) makeKey(name string, f keyFlags) error {
-	owner := approval.Owner{Person: name}
-	if f.issuer && f.worker {
-		return usagef("--issuer and --worker exclude each other")
+// owner is whose key it is.
+func (f keyFlags) owner(name string) (approval.Owner, error) {
+	switch {
+	case f.issuer && f.worker:
+		return approval.Owner{}, usagef("--issuer and --worker exclude each other")
+	case len(f.signFor) > 0 && !f.issuer:
+		return approval.Owner{}, usagef("--for goes with --issuer: a person's key signs for that person")
+	case name != filepath.Base(name) || name == "." || name == "..":
+		return approval.Owner{}, usagef("%s cannot be the name of a file", quoted(name))
+	case f.issuer:
+		return approval.Owner{Issuer: name, For: f.signFor}, nil
+	case f.worker:
+		return approval.Owner{Worker: name}, nil
 	}
-	if f.worker {
-		owner = approval.Owner{Worker: name}
-	}
-	if f.issuer {
-		owner = approval.Owner{Issuer: name, For: f.signFor}
-	} else if len(f.signFor) > 0 {
-		return usagef("--for goes with --issuer: a person's key signs for that person")
-	}
-	if name != filepath.Base(name) || name == "." || name == ".." {
-		return usagef("%s cannot be the name of a file", quoted(name))
+	return approval.Owner{Person: name}, nil
+}
+
+func (a operating) makeKey(name string, f keyFlags) error {
+	owner, err := f.owner(name)
+	if err != nil {
+		return err
 	}
 	private, public, err := token.Generate(owner, f.id)
 	if err != nil {
-		return &usageError{message: err.Error(), err: err}
+		return wrongUse(err)
 	}
 	signer, err := token.ParseSigner(private)
 	if err != nil {
@@ -83,16 +91,15 @@ func (a *app) makeKey(name string, f keyFlags) error {
 	if err := writePair(v, private, public); err != nil {
 		return err
 	}
-	if a.json() {
-		return a.writeJSON(v)
-	}
-	a.printf("made      key %s, which is %s\n", v.ID, clean(owner.String()))
-	a.printf("private   %s, for its owner alone\n", clean(v.Private))
-	whose := "for the workers"
-	if f.worker {
-		whose = "for those who verify audits"
-	}
-	a.printf("public    %s, %s\n", clean(v.Public), whose)
+	a.Show(v, func() {
+		a.Printf("made      key %s, which is %s\n", v.ID, screen.Clean(owner.String()))
+		a.Printf("private   %s, for its owner alone\n", screen.Clean(v.Private))
+		whose := "for the workers"
+		if f.worker {
+			whose = "for those who verify audits"
+		}
+		a.Printf("public    %s, %s\n", screen.Clean(v.Public), whose)
+	})
 	return nil
 }
 
@@ -114,7 +121,7 @@ func writeNew(path string, text []byte, mode fs.FileMode) error {
 		return usagef("%s is there, and a key is never replaced: move it away, or choose another --dir", quoted(path))
 	}
 	if err != nil {
-		return &usageError{message: fmt.Sprintf("the key cannot be written: %v", err), err: err}
+		return usagef("the key cannot be written: %w", err)
 	}
 	_, err = file.Write(text)
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {

@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
+	"superstep.dev/job"
 )
 
 // The bounds of --limit.
@@ -23,92 +28,137 @@ var statuses = []superstep.Status{
 	superstep.StatusTerminated,
 }
 
-func (a *app) listCommand() *cobra.Command {
-	var (
-		q      superstep.ListQuery
-		status string
-	)
-	cmd := a.build(command{
-		use: "list", short: "List threads", group: groupLook,
+func (a looks) listCommand() *cobra.Command {
+	var q superstep.ListQuery
+	return a.build(command{
+		use: "list", short: "List threads",
 		about:   `The threads known to the server, the latest first.`,
 		example: []string{"list", "list --graph refund --status waiting", "list --status failed -o json | jq -r '.[].thread'"},
-		run: func(cmd *cobra.Command, _ []string) error {
-			q.Status = superstep.Status(status)
-			return a.listThreads(cmd, q)
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&q.Graph, "graph", "", "only threads of `GRAPH`")
+			choiceVar(flags, &q.Status, "status", "", statuses, "only threads whose `STATUS` is "+screen.OneOf(statuses))
+			flags.IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` threads, up to %d", mostListed))
+		},
+		run: func(ctx context.Context, _ []string) error {
+			if err := cmp.Or(checkGraphFlag(q.Graph), checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
+				return err
+			}
+			return call(ctx, a.app, func(svc service) ([]superstep.ThreadView, error) {
+				views, err := svc.List(ctx, q)
+				return listed(views), err
+			}, func(views []superstep.ThreadView) { a.showList(views, q) })
 		},
 	})
-	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&q.Graph, "graph", "", "only threads of `GRAPH`")
-	cmd.Flags().StringVar(&status, "status", "", "only threads whose `STATUS` is "+statusNames(" or "))
-	choices(cmd, "status", statuses...)
-	cmd.Flags().IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` threads, up to %d", mostListed))
-	return cmd
 }
 
-func (a *app) listThreads(cmd *cobra.Command, q superstep.ListQuery) error {
-	if q.Graph != "" {
-		if err := checkGraphName(q.Graph); err != nil {
-			return err
-		}
-	}
-	if q.Status != "" && !slices.Contains(statuses, q.Status) {
-		return usagef("--status %s is unknown; it is %s", quoted(string(q.Status)), statusNames(" or "))
-	}
-	if q.Limit < 1 || q.Limit > mostListed {
-		return usagef("--limit %d is not between 1 and %d", q.Limit, mostListed)
-	}
-	return a.withService(cmd.Context(), func(svc service) error {
-		views, err := svc.List(cmd.Context(), q)
-		if err != nil {
-			return err
-		}
-		if a.json() {
-			return a.writeJSON(append([]superstep.ThreadView{}, views...)) // [] when there are none
-		}
-		return a.showList(views, q)
-	})
-}
-
-func (a *app) showList(views []superstep.ThreadView, q superstep.ListQuery) error {
+func (a looks) showList(views []superstep.ThreadView, q superstep.ListQuery) {
 	if len(views) == 0 {
-		a.printf("no threads\n")
-		return nil
+		a.Printf("no threads\n")
+		return
 	}
-	t := a.statusTable("THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
-	for _, v := range views {
-		t.row(v.Thread, v.Graph, string(v.Status), list(v.Nodes), a.ago(v.Started), note(v))
-	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
+	screen.Rows(a.Screen, views, func(v superstep.ThreadView) screen.Row {
+		return screen.Row{v.Thread, v.Graph, v.Status, screen.List(v.Nodes), a.Ago(v.Started), note(v)}
+	}, "THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
 	if len(views) == q.Limit {
-		a.printf("%d shown; there may be more: --limit, --graph, --status\n", q.Limit)
+		a.Printf("%d shown; there may be more: --limit, --graph, --status\n", q.Limit)
 	}
 	waits := slices.IndexFunc(views, func(v superstep.ThreadView) bool { return v.Status == superstep.StatusWaiting })
 	if waits >= 0 {
-		a.next([]string{"show", views[waits].Thread})
+		a.next("show", views[waits].Thread)
 	}
-	return nil
 }
 
 // note is what a person should know of a thread at first sight.
 func note(v superstep.ThreadView) string {
 	const width = 60
-	text := first(v.Problem, v.Error)
+	text := cmp.Or(v.Problem, v.Error)
 	if v.Paused != nil {
-		text = "paused " + pauseNote(*v.Paused)
+		text = "paused " + strings.TrimPrefix(pausedText(*v.Paused), ", ")
 	}
 	if text == "" && len(v.Questions) > 0 {
-		text = valueText(v.Questions[0].Value)
+		text = screen.ValueText(v.Questions[0].Value)
 	}
-	return shorten(clean(text), width)
+	return screen.Shorten(screen.Clean(text), width)
 }
 
-func statusNames(last string) string {
-	names := make([]string, len(statuses))
-	for i, s := range statuses {
-		names[i] = string(s)
+func (a answers) inboxCommand() *cobra.Command {
+	var q superstep.InboxQuery
+	return a.build(command{
+		use: "inbox", short: "List what waits for people",
+		about: `The open questions of all threads, the most pressing first. The server's index has them, so no worker is asked; it is a
+moment behind. ON SILENCE is what happens when nobody has answered by then.`,
+		example: []string{"inbox", "inbox --approver ann --group finance", "inbox --graph refund --overdue -o json"},
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&q.Approver, "approver", "", "only what asks `NAME`")
+			flags.StringVar(&q.Group, "group", "", "only what asks `GROUP`; with --approver, either")
+			flags.StringVar(&q.Graph, "graph", "", "only threads of `GRAPH`")
+			flags.BoolVar(&q.Overdue, "overdue", false, "only what should have been answered by now")
+			flags.IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("of at most `N` threads, up to %d", mostListed))
+			flags.StringVar(&q.Page, "page", "", "go on behind a page: its `NEXT`")
+		},
+		run: func(ctx context.Context, _ []string) error {
+			if err := cmp.Or(checkGraphFlag(q.Graph), checkPerson(q.Approver), checkPerson(q.Group),
+				checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
+				return err
+			}
+			return call(ctx, a.app, func(svc service) (superstep.InboxPage, error) {
+				page, err := svc.Inbox(ctx, q)
+				page.Questions = listed(page.Questions)
+				return page, err
+			}, func(page superstep.InboxPage) { a.showInbox(page, q) })
+		},
+	})
+}
+
+func (a answers) showInbox(page superstep.InboxPage, q superstep.InboxQuery) {
+	if len(page.Questions) == 0 && page.Next == "" {
+		a.Printf("nothing waits\n")
+		return
 	}
-	end := len(names) - 1
-	return strings.Join(names[:end], ", ") + last + names[end]
+	head := []string{"QUESTION", "THREAD", "ASKS", "RISK", "DUE", "ON SILENCE"}
+	quorum := slices.ContainsFunc(page.Questions, func(i superstep.InboxItem) bool { return i.Need > 1 })
+	if quorum {
+		head = append(head, "VOTES")
+	}
+	t := a.Table(head...)
+	for _, i := range page.Questions {
+		asks, silence := i.Asks, i.Silence
+		if i.Question == "" {
+			asks = fmt.Sprintf("(%d more: %s)", i.Open, a.commandLine("show", i.Thread))
+		}
+		if i.Due.IsZero() {
+			silence = "" // nothing ever follows
+		}
+		cells := []any{i.Question, i.Thread, screen.Shorten(asks, screen.CellWidth), i.Risk, a.Distance(i.Due), silence}
+		if quorum && i.Need > 1 {
+			cells = append(cells, fmt.Sprintf("%d of %d", i.Votes, i.Need))
+		}
+		t.Row(cells...)
+	}
+	t.Print("")
+	a.nextInInbox(page, q)
+}
+
+// nextInInbox names the most pressing question, one of a leader by its job, and the next page.
+func (a answers) nextInInbox(page superstep.InboxPage, q superstep.InboxQuery) {
+	if at := slices.IndexFunc(page.Questions, func(i superstep.InboxItem) bool { return i.Question != "" }); at >= 0 {
+		if i := page.Questions[at]; i.Job != "" && i.Thread == job.WorkflowID(i.Job) {
+			a.next("job", "show", i.Job)
+		} else {
+			a.next("question", i.Thread, i.Question)
+		}
+	}
+	if page.Next == "" {
+		return
+	}
+	line := []string{"inbox", "--limit", fmt.Sprint(q.Limit), "--page", page.Next}
+	for _, flag := range [][2]string{{"--approver", q.Approver}, {"--group", q.Group}, {"--graph", q.Graph}} {
+		if flag[1] != "" {
+			line = append(line, flag[:]...)
+		}
+	}
+	if q.Overdue {
+		line = append(line, "--overdue")
+	}
+	a.Printf("more      %s\n", a.commandLine(line...))
 }

@@ -8,28 +8,21 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"superstep.dev/cli/screen"
 )
 
-// newLogger returns a worker's logger.
-func newLogger(w io.Writer, format, level string) (*zap.Logger, error) {
-	lowest, err := zapcore.ParseLevel(level)
-	if err != nil || lowest > zapcore.ErrorLevel {
-		return nil, usagef("--log-level %s is unknown; it is debug, info, warn or error", quoted(level))
-	}
+// newLogger returns a worker's logger. format and level are values of the flags.
+func newLogger(w io.Writer, format, level string) *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = zapcore.ISO8601TimeEncoder
 	config.EncodeDuration = zapcore.StringDurationEncoder
-	var encoder zapcore.Encoder
-	switch format {
-	case "console":
-		encoder = zapcore.NewConsoleEncoder(config)
-	case "json":
+	encoder := zapcore.NewConsoleEncoder(config)
+	if format == "json" {
 		encoder = zapcore.NewJSONEncoder(config)
-	default:
-		return nil, usagef("--log-format %s is unknown; it is console or json", quoted(format))
 	}
-	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), lowest)
-	return zap.New(discreetCore{core}), nil
+	lowest, _ := zapcore.ParseLevel(level) // info, if it were none
+	return zap.New(discreetCore{zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), lowest)})
 }
 
 // discreetCore does not write values under a secret's name.
@@ -61,13 +54,13 @@ func discreet(fields []zapcore.Field) []zapcore.Field {
 	fields = slices.Clone(fields)
 	for i, field := range fields {
 		if isSecretField(field) {
-			fields[i] = zap.String(field.Key, redacted)
+			fields[i] = zap.String(field.Key, screen.Redacted)
 		}
 	}
 	return fields
 }
 
-func isSecretField(field zapcore.Field) bool { return isSecretName(field.Key) }
+func isSecretField(field zapcore.Field) bool { return screen.IsSecretName(field.Key) }
 
 // silentLogger is the SDK's logger of commands for people: what went wrong comes back as an error.
 func silentLogger() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }

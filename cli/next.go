@@ -3,33 +3,36 @@ package cli
 import (
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
-// commandLine returns the command of this program that can be typed as it stands: quoted for a shell, and with the
-// connection flags that this command was given.
+// commandLine returns a command that can be typed as it stands: quoted for a shell, and with the connection flags that
+// this command was given.
 func (a *app) commandLine(args ...string) string {
-	words := append([]string{a.program}, args...)
+	program := a.program
+	if a.spell != nil {
+		program, args = a.spell(args)
+	}
+	words := append([]string{program}, args...)
 	words = append(words, a.conn.given()...)
 	for i, w := range words {
-		words[i] = shellQuote(w)
+		words[i] = screen.ShellQuote(w)
 	}
 	return strings.Join(words, " ")
 }
 
 // next prints what to type next. Programs that read JSON have the view to decide by.
-func (a *app) next(args []string) {
-	if len(args) > 0 && !a.json() {
-		a.printf("Next: %s\n", a.commandLine(args...))
+func (a *app) next(args ...string) {
+	if len(args) > 0 && !a.JSON() {
+		a.Printf("Next: %s\n", a.commandLine(args...))
 	}
 }
 
 // nextAfterLook prints what to type next after a look at a thread: not the same look again.
 func (a *app) nextAfterLook(thread string, status superstep.Status, questions []superstep.Question) {
 	if next := nextOf(thread, status, questions); len(next) > 0 && next[0] != "show" {
-		a.next(next)
+		a.next(next...)
 	}
 }
 
@@ -44,7 +47,7 @@ func nextOf(thread string, status superstep.Status, questions []superstep.Questi
 		if q.Approval != nil {
 			return []string{"question", thread, q.ID}
 		}
-		return []string{"resume", thread, q.ID, "--value", sampleAnswer(q.Schema)}
+		return answerLine(thread, q)
 	case status == superstep.StatusStopped:
 		return []string{"resume", thread}
 	case status.Failed(), status == superstep.StatusTerminated, status == superstep.StatusCancelled:
@@ -56,34 +59,25 @@ func nextOf(thread string, status superstep.Status, questions []superstep.Questi
 	}
 }
 
-// shellQuote quotes a word for a POSIX shell when it needs that.
-func shellQuote(word string) string {
-	if word != "" && strings.IndexFunc(word, needsQuotes) < 0 {
-		return word
+// nextOfView is nextOf a thread that may wait for an event: the command that sends the first one.
+func nextOfView(view superstep.ThreadView, questions []superstep.Question) []string {
+	if view.Status != superstep.StatusWaitingEvent || len(view.Waits) == 0 {
+		return nextOf(view.Thread, view.Status, questions)
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	w := view.Waits[0]
+	line := []string{"event", view.Thread, w.Event}
+	if value := screen.SampleAnswer(w.Schema); value != "null" {
+		line = append(line, "--value", value)
+	}
+	return line
 }
 
-// needsQuotes reports whether r means something to a shell, or might.
-func needsQuotes(r rune) bool {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		return false
-	default:
-		return !strings.ContainsRune("_@%+=:,./-", r)
-	}
+// answerLine is the command that answers a question, with an answer to edit.
+func answerLine(thread string, q superstep.Question) []string {
+	return []string{"resume", thread, q.ID, "--value", screen.SampleAnswer(q.Schema)}
 }
 
-// given returns the connection flags of this command line, as words.
-func (f *connectionFlags) given() []string {
-	if f.set == nil {
-		return nil
-	}
-	var words []string
-	f.set.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed {
-			words = append(words, "--"+flag.Name, flag.Value.String())
-		}
-	})
-	return words
+// goOn is the command with which a thread that stands still goes on.
+func goOn(graph, thread string) []string {
+	return []string{"run", graph, "--thread", thread, "--follow"}
 }

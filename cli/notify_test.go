@@ -37,7 +37,7 @@ func TestNotifyFlags(t *testing.T) {
 
 	a, _, _ := testApp(t, &script{}, "")
 	a.env = environment{envNotifySecret: secret}
-	told, err := a.openNotifier(notifyFlags{urls: []string{"https://a.example/1", "http://b.example"}})
+	told, err := operating{a}.openNotifier(notifyFlags{urls: []string{"https://a.example/1", "http://b.example"}})
 	require.NoError(t, err)
 	require.Len(t, told.Targets(), 2)
 }

@@ -4,43 +4,40 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/cli/screen"
 )
 
 // durabilities are the values of --durability.
-var durabilities = []string{
-	string(superstep.DurabilitySync), string(superstep.DurabilityAsync), string(superstep.DurabilityExit),
-}
+var durabilities = []superstep.Durability{superstep.DurabilitySync, superstep.DurabilityAsync, superstep.DurabilityExit}
 
 // maxContext bounds run --context, in bytes: every task of the run carries a copy.
 const maxContext = 64 << 10
 
-// runFlags are the flags of run.
+// runs are the commands that start runs.
+type runs struct{ *app }
+
+func (a runs) commands() []*cobra.Command { return []*cobra.Command{a.runCommand(), a.forkCommand()} }
+
+// runFlags are the flags of run, and what they say of the run.
 type runFlags struct {
-	thread, input, durability string
-	context, checkpoint       string
-	requester                 string
-	before, after             []string
-	fused                     bool
-	recursionLimit            int
-	maxConcurrency            int
-	stepTimeout               time.Duration
-	follow, keepOpen, hold    bool
-	idle                      time.Duration
+	superstep.StartRequest
+	input, context string
+	follow         bool
 	// given reports whether a flag is on the command line.
 	given func(flag string) bool
 }
 
-func (a *app) runCommand() *cobra.Command {
+func (a runs) runCommand() *cobra.Command {
 	var f runFlags
-	cmd := a.build(command{
-		use: "run GRAPH", short: "Start a run of a graph, or go on with one", group: groupRuns, args: []string{"GRAPH"},
+	return a.build(command{
+		use: "run GRAPH", short: "Start a run of a graph, or go on with one",
 		about: `The run belongs to a thread: a name for a conversation, an order, a document. A thread whose run is over starts
 again from where it ended; input abandons what it was about to do. Without --input a thread that is there goes on where
 it stands: behind a breakpoint, after an update, after a failure. With --follow every finished step is shown until the
@@ -53,137 +50,154 @@ run waits or ends.`,
 			`run refund --thread r-8 --input @order.json --interrupt-before commit_refund --context '{"tenant":"north"}'`,
 			`run refund --thread r-7 --from-checkpoint c-51aa --input '{"order_id":"o-8"}'`,
 		},
-		complete: a.graphNames(),
-		run: func(cmd *cobra.Command, args []string) error {
-			f.given = cmd.Flags().Changed
-			return a.startRun(cmd.Context(), args[0], &f)
+		complete: namesOf(a.graphs),
+		flags: func(flags *pflag.FlagSet) {
+			f.given = flags.Changed
+			f.registerFirst(flags)
+			flags.BoolVar(&f.follow, "follow", false, "show the run until it waits or ends")
+			flags.StringVar(&f.Checkpoint, "from-checkpoint", "", "begin at `CHECKPOINT` of the thread's history, on a branch of its own")
+			flags.StringVar(&f.context, "context", "", "`JSON`, @FILE, or - that every node of this run can read; at most 64 KiB")
+			flags.StringSliceVar(&f.InterruptBefore, "interrupt-before", nil, "stop before these `NODES` instead of the graph's own; '*' for all, '' for none")
+			flags.StringSliceVar(&f.InterruptAfter, "interrupt-after", nil, "stop behind these `NODES` instead of the graph's own; '*' for all, '' for none")
+			flags.IntVar(&f.MaxConcurrency, "max-concurrency", 0, "at most `N` nodes at once (default: as many as there are)")
+			flags.DurationVar(&f.StepTimeout, "step-timeout", 0, "fail the run when a step takes longer than `DURATION` (default: no bound)")
+			flags.IntVar(&f.RecursionLimit, "recursion-limit", 0, "at most `N` supersteps (default 10007)")
+			flags.BoolVar(&f.KeepOpen, "keep-open", false, "keep the run open when it has finished, for the thread's next input, until it is cancelled")
+			flags.DurationVar(&f.IdleTimeout, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
+			flags.BoolVar(&f.Fused, "fused", false, "run consecutive supersteps in one activity in sync mode too")
+			flags.BoolVar(&f.Hold, "hold", false, "keep the run open when it fails, until it is retried, given new input, or cancelled")
+			choiceVar(flags, &f.Durability, "durability", "", durabilities, "`WHEN` progress is stored: sync, async or exit (default: the graph's, else sync)")
+		},
+		run: func(ctx context.Context, args []string) error {
+			f.Graph = args[0]
+			return a.startRun(ctx, &f)
 		},
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.thread, "thread", "", "thread `ID`, at most 200 characters of ASCII (default: a new one, the graph's name and a random part)")
+}
+
+// registerFirst adds the flags that say which run it is.
+func (f *runFlags) registerFirst(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Thread, "thread", "", "thread `ID`, at most 200 characters of ASCII (default: a new one, the graph's name and a random part)")
 	flags.StringVar(&f.input, "input", "", "input as a `JSON` object, @FILE, or - for standard input; at most 1 MiB (default: {} without --thread)")
-	flags.StringVar(&f.requester, "requester", "", "`NAME` of on whose behalf it is, for approvals (default: your user name)")
-	flags.BoolVar(&f.follow, "follow", false, "show the run until it waits or ends")
-	flags.StringVar(&f.checkpoint, "from-checkpoint", "", "begin at `CHECKPOINT` of the thread's history, on a branch of its own")
-	flags.StringVar(&f.context, "context", "", "`JSON`, @FILE, or - that every node of this run can read; at most 64 KiB")
-	flags.StringSliceVar(&f.before, "interrupt-before", nil, "stop before these `NODES` instead of the graph's own; '*' for all, '' for none")
-	flags.StringSliceVar(&f.after, "interrupt-after", nil, "stop behind these `NODES` instead of the graph's own; '*' for all, '' for none")
-	flags.IntVar(&f.maxConcurrency, "max-concurrency", 0, "at most `N` nodes at once (default: as many as there are)")
-	flags.DurationVar(&f.stepTimeout, "step-timeout", 0, "fail the run when a step takes longer than `DURATION` (default: no bound)")
-	flags.IntVar(&f.recursionLimit, "recursion-limit", 0, "at most `N` supersteps (default 10007)")
-	flags.BoolVar(&f.keepOpen, "keep-open", false, "keep the run open when it has finished, for the thread's next input, until it is cancelled")
-	flags.DurationVar(&f.idle, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
-	flags.BoolVar(&f.fused, "fused", false, "run consecutive supersteps in one activity in sync mode too")
-	flags.BoolVar(&f.hold, "hold", false, "keep the run open when it fails, until it is retried, given new input, or cancelled")
-	flags.StringVar(&f.durability, "durability", "", "`WHEN` progress is stored: sync, async or exit (default: the graph's, else sync)")
-	return cmd
+	flags.StringVar(&f.Requester, "requester", "", "`NAME` of on whose behalf it is, for approvals (default: your user name)")
 }
 
 // startRun starts the run and follows it when that was asked for.
-func (a *app) startRun(ctx context.Context, graph string, f *runFlags) error {
-	req, err := a.startRequest(ctx, graph, f)
-	if err != nil {
+func (a runs) startRun(ctx context.Context, f *runFlags) error {
+	if err := f.complete(ctx, a.app); err != nil {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		view, err := svc.Start(ctx, req)
+		view, err := svc.Start(ctx, f.StartRequest)
 		if err != nil {
 			return err
 		}
 		if f.follow {
-			return a.follow(ctx, svc, view, f.thread == "")
+			return a.follow(ctx, svc, view, f.NewThread)
 		}
-		return a.showStarted(view)
+		a.showStarted(view)
+		return nil
 	})
 }
 
-// startRequest checks everything that can be checked without a server.
-func (a *app) startRequest(ctx context.Context, graph string, f *runFlags) (superstep.StartRequest, error) {
-	req := superstep.StartRequest{
-		Graph: graph, Thread: f.thread, Checkpoint: f.checkpoint,
-		Durability: superstep.Durability(f.durability), Fused: f.fused, RecursionLimit: f.recursionLimit,
-		MaxConcurrency: f.maxConcurrency, StepTimeout: f.stepTimeout, InterruptBefore: f.before, InterruptAfter: f.after,
-		Requester: first(f.requester, a.userName()), KeepOpen: f.keepOpen, IdleTimeout: f.idle, Hold: f.hold,
-	}
-	if err := checkGraphName(graph); err != nil {
-		return req, err
-	}
-	if req.Thread == "" {
-		req.Thread, req.NewThread = a.newThread(graph), true
-	}
-	if err := checkThread(req.Thread); err != nil {
-		return req, err
-	}
+// complete completes the request, and refuses settings that no run can have.
+func (f *runFlags) complete(ctx context.Context, a *app) (err error) {
 	if err := f.check(); err != nil {
-		return req, err
+		return err
 	}
-	var err error
-	if req.Input, err = a.runInput(ctx, f); err != nil {
-		return req, err
-	}
-	if f.context != "" {
-		req.Context, err = jsonFlag{name: "--context", max: maxContext}.read(ctx, f.context, a.stdin)
-	}
-	return req, err
-}
-
-// runInput is the input, none when a thread is to go on.
-func (a *app) runInput(ctx context.Context, f *runFlags) (json.RawMessage, error) {
+	f.Requester = cmp.Or(f.Requester, a.userName())
 	switch {
 	case f.given("input"):
-		return jsonFlag{name: "--input", max: maxInput, object: true}.read(ctx, f.input, a.stdin)
-	case f.thread == "":
-		return json.RawMessage("{}"), nil
-	default:
-		return nil, nil
+		f.Input, err = a.jsonObject(ctx, "--input", maxInput, f.input)
+	case f.Thread == "": // otherwise the thread goes on
+		f.Input = json.RawMessage("{}")
 	}
+	if f.Thread == "" {
+		f.Thread, f.NewThread = a.newThread(f.Graph), true
+	}
+	if err == nil && f.context != "" {
+		f.Context, err = a.jsonText(ctx, "--context", maxContext, f.context)
+	}
+	return err
 }
 
-// check refuses settings of a run that no run can have.
 func (f *runFlags) check() error {
 	switch {
-	case f.given("durability") && !slices.Contains(durabilities, f.durability):
-		return usagef("--durability %s is unknown; it is %s", quoted(f.durability), strings.Join(durabilities, ", "))
-	case f.given("recursion-limit") && f.recursionLimit < 1:
-		return usagef("--recursion-limit %d is below 1", f.recursionLimit)
-	case f.given("max-concurrency") && f.maxConcurrency < 1:
-		return usagef("--max-concurrency %d is below 1", f.maxConcurrency)
-	case f.stepTimeout < 0 || f.stepTimeout > 0 && f.stepTimeout < time.Millisecond:
-		return usagef("--step-timeout %v is below 1ms", f.stepTimeout)
-	case f.idle < 0 || f.idle > 0 && f.idle < time.Millisecond:
-		return usagef("--idle-timeout %v is below 1ms", f.idle)
-	case f.idle > 0 && !f.keepOpen:
+	case f.Thread != "" && checkThread(f.Thread) != nil:
+		return checkThread(f.Thread)
+	case f.given("durability") && f.Durability == "":
+		return usagef("--durability %s is unknown; it is %s", quoted(""), screen.OneOf(durabilities))
+	case f.given("recursion-limit") && f.RecursionLimit < 1:
+		return usagef("--recursion-limit %d is below 1", f.RecursionLimit)
+	case f.given("max-concurrency") && f.MaxConcurrency < 1:
+		return usagef("--max-concurrency %d is below 1", f.MaxConcurrency)
+	case f.StepTimeout < 0 || f.StepTimeout > 0 && f.StepTimeout < time.Millisecond:
+		return usagef("--step-timeout %v is below 1ms", f.StepTimeout)
+	case f.IdleTimeout < 0 || f.IdleTimeout > 0 && f.IdleTimeout < time.Millisecond:
+		return usagef("--idle-timeout %v is below 1ms", f.IdleTimeout)
+	case f.IdleTimeout > 0 && !f.KeepOpen:
 		return usagef("--idle-timeout is of a run with --keep-open")
-	case f.checkpoint != "" && f.thread == "":
+	case f.Checkpoint != "" && f.Thread == "":
 		return usagef("--from-checkpoint needs the --thread whose checkpoint it is")
 	case f.input == "-" && f.context == "-":
 		return usagef("--input and --context cannot both come from standard input")
 	}
-	return cmp.Or(checkNodes("--interrupt-before", f.before), checkNodes("--interrupt-after", f.after),
-		checkCheckpoint("--from-checkpoint", f.checkpoint))
+	return cmp.Or(checkNodes("--interrupt-before", f.InterruptBefore), checkNodes("--interrupt-after", f.InterruptAfter),
+		checkCheckpoint("--from-checkpoint", f.Checkpoint))
 }
 
-// maxNodes bounds the nodes that a flag names.
-const maxNodes = 1000
-
-func checkNodes(flag string, nodes []string) error {
-	if len(nodes) > maxNodes {
-		return usagef("%s names %d nodes; at most %d are allowed", flag, len(nodes), maxNodes)
-	}
-	for _, node := range nodes {
-		if node == "" || len(node) > maxThreadID || strings.ContainsFunc(node, notPrintable) {
-			return usagef("%s %s cannot be a node's name", flag, quoted(node))
-		}
-	}
-	return nil
+func (a *app) showStarted(view superstep.ThreadView) {
+	a.Show(view, func() {
+		a.Printf("started  %s\n", screen.Clean(view.Thread))
+		a.next(nextOf(view.Thread, view.Status, view.Questions)...)
+	})
 }
 
-func (a *app) showStarted(view superstep.ThreadView) error {
-	if a.json() {
-		return a.writeJSON(view)
-	}
-	a.printf("started  %s\n", clean(view.Thread))
-	a.next(nextOf(view.Thread, view.Status, view.Questions))
-	return nil
+func (a runs) forkCommand() *cobra.Command {
+	var (
+		req    superstep.ForkRequest
+		proof  proofFlags
+		follow bool
+		given  func(flag string) bool
+	)
+	return a.build(command{
+		use: "fork THREAD CHECKPOINT", short: "Run again from an earlier checkpoint",
+		about: `What came after the checkpoint runs again, on a branch of its own; the old branch stays in the history. With --as
+the branch becomes a thread of its own, and THREAD stays as it is. Nodes that run again call the outside again: their
+effects have new keys. To change something first, use update --at.`,
+		example: []string{"fork r-7 c-51aa --follow", "fork r-7 c-51aa --as r-7b"},
+		flags: func(flags *pflag.FlagSet) {
+			given = flags.Changed
+			flags.StringVar(&req.As, "as", "", "`ID` of a new thread for the branch")
+			proof.register(flags, true)
+			flags.BoolVar(&follow, "follow", false, "show the run until it waits or ends")
+		},
+		run: func(ctx context.Context, args []string) error {
+			req.Thread, req.Checkpoint, req.Reason = args[0], args[1], proof.reason
+			err := proof.check("")
+			if err == nil && given("as") {
+				err = checkThread(req.As)
+			}
+			if err == nil && req.Checkpoint == "" {
+				err = usagef("CHECKPOINT is empty; list them: %s", a.commandLine("history", req.Thread))
+			}
+			if err == nil {
+				req.By, req.Token, err = a.prove(proof, cmp.Or(req.As, req.Thread), approval.OpFork, req.Checkpoint)
+			}
+			if err != nil {
+				return err
+			}
+			return a.withService(ctx, func(svc service) error {
+				view, err := svc.Fork(ctx, req)
+				if err != nil {
+					return err
+				}
+				if follow {
+					return a.follow(ctx, svc, view, false)
+				}
+				a.showStarted(view)
+				return nil
+			})
+		},
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
 // testApp returns a command line whose world is the script's.
@@ -23,7 +24,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 	a = newApp(strings.NewReader(stdin), stdout, stderr, Program{})
 	a.program = "superstep"
 	a.env = environment{"TEMPORAL_CONFIG_FILE": t.TempDir() + "/none.toml"}
-	a.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+	a.Now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 	a.newThread = func(graph string) string { return graph + "-x7k2mq9h" }
 	a.userName = func() string { return "ann" }
 	a.backend.dial = s.dial
@@ -58,11 +59,14 @@ func TestScreens(t *testing.T) {
 }
 
 // colourNames shows escape sequences as words.
-var colourNames = strings.NewReplacer(string(green), "<green>", string(yellow), "<yellow>", string(red), "<red>",
-	string(cyan), "<cyan>", string(grey), "<grey>", endColour, "</>")
+var colourNames = strings.NewReplacer(screen.Green, "<green>", screen.Yellow, "<yellow>", screen.Red, "<red>",
+	screen.Cyan, "<cyan>", screen.Grey, "<grey>", screen.EndColour, "</>")
 
 // programs are the programs that are no whole command line.
-var programs = map[string]func(*app) *cobra.Command{"worker": (*app).workerProgram}
+var programs = map[string]func(*app) *cobra.Command{
+	"worker":  func(a *app) *cobra.Command { return operating{a}.workerProgram() },
+	"starter": func(a *app) *cobra.Command { return starting{a}.program() },
+}
 
 // playCommand runs one command line and returns what the user sees.
 func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
@@ -79,7 +83,7 @@ func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
 			}
 		}
 	}
-	a.colours = d.HasArg("colours")
+	a.Colours = d.HasArg("colours")
 	root := (*app).rootCommand
 	if d.HasArg("program") {
 		d.ScanArgs(t, "program", &a.program)
@@ -121,7 +125,12 @@ func checkNext(t *testing.T, d *datadriven.TestData, stdout string) {
 			continue
 		}
 		a, _, stderr := testApp(t, &script{replies: map[string]reply{}}, "")
-		if code := a.run(t.Context(), words(t, next)[1:]); code == ExitUsage {
+		line := words(t, next)
+		root := (*app).rootCommand
+		if own, ok := programs[line[0]]; ok {
+			root, a.program = own, line[0]
+		}
+		if code := a.runAs(t.Context(), root(a), line[1:]); code == ExitUsage {
 			t.Errorf("%s: the next command %q is refused: %s", d.Pos, next, stderr)
 		}
 	}

@@ -104,3 +104,17 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 	}
 	return interrupted(ctx, do(svc), "interrupted")
 }
+
+// call connects, makes one call and shows what came back: whole to a program, as text shows it to a person.
+func call[View any](ctx context.Context, a *app, do func(svc service) (View, error), text func(View)) error {
+	return a.withService(ctx, func(svc service) error {
+		view, err := do(svc)
+		if err == nil {
+			a.Show(view, func() { text(view) })
+		}
+		return err
+	})
+}
+
+// listed is a list that is [] and not null when a program reads it.
+func listed[T any](all []T) []T { return append([]T{}, all...) }

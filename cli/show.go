@@ -1,129 +1,77 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
-// cellWidth bounds a value in a table, in characters. The whole value is in -o json.
-const cellWidth = 100
+// looks are the commands that look and change nothing.
+type looks struct{ *app }
 
-func (a *app) showCommand() *cobra.Command {
+func (a looks) showCommand() *cobra.Command {
 	return a.build(command{
-		use: "show THREAD", short: "Show where a thread stands", group: groupLook, args: []string{"THREAD"},
+		use: "show THREAD", short: "Show where a thread stands",
 		about:   `Its status, what it runs or waits for, its open questions, its writes to the outside and the size of its history.`,
 		example: []string{"show r-7", "show r-7 -o json"},
-		run: func(cmd *cobra.Command, args []string) error {
-			return onThread(a, cmd.Context(), args[0], service.Show, a.showThread)
+		run: func(ctx context.Context, args []string) error {
+			return call(ctx, a.app, func(svc service) (superstep.ThreadView, error) { return svc.Show(ctx, args[0]) }, a.showThread)
 		},
 	})
 }
 
-// onThread checks a thread's id, makes one call about it and shows what came back.
-func onThread[View any](a *app, ctx context.Context, thread string,
-	call func(service, context.Context, string) (View, error), show func(View) error) error {
-	if err := checkThread(thread); err != nil {
-		return err
-	}
-	return a.withService(ctx, func(svc service) error {
-		view, err := call(svc, ctx, thread)
-		if err != nil {
-			return err
-		}
-		if a.json() {
-			return a.writeJSON(view)
-		}
-		return show(view)
-	})
-}
-
-func (a *app) showThread(view superstep.ThreadView) error {
-	a.printf("%s  %s\n", clean(view.Thread), a.status(string(view.Status)))
-	if err := a.threadFacts(view).writeTo(a.stdout, ""); err != nil {
-		return err
-	}
-	if err := a.showQuestions(view.Questions); err != nil {
-		return err
-	}
-	if err := a.showWaits(view); err != nil {
-		return err
-	}
-	if err := a.showRefused(view.Refused); err != nil {
-		return err
-	}
-	if err := a.showEffects(view.Effects); err != nil {
-		return err
-	}
-	if err := a.showLeft(view.Cancel); err != nil {
-		return err
-	}
+func (a looks) showThread(view superstep.ThreadView) {
+	a.Printf("%s  %s\n", screen.Clean(view.Thread), a.Status(string(view.Status)))
+	a.threadFacts(view).Print("")
+	a.showQuestions(view.Questions)
+	a.showInbox(view)
+	screen.Section(a.Screen, view.Effects, effectRow, "KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")
+	a.showLeft(view.Cancel)
 	if len(view.Output) > 0 {
-		a.printf("\noutput\n")
-		a.showValues(view.Output)
+		a.Printf("\noutput\n")
+		a.Values(view.Output)
 	}
-	if send := sendNext(view); send != nil {
-		a.next(send)
-		return nil
+	if next := nextOfView(view, answerable(view)); len(next) > 0 && next[0] != "show" {
+		a.next(next...)
 	}
-	a.nextAfterLook(view.Thread, view.Status, answerable(view))
-	return nil
 }
 
 // threadFacts are the lines of a thread that have something to say.
-func (a *app) threadFacts(view superstep.ThreadView) *table {
-	t := newTable()
-	fact := func(name, value string) {
-		if value != "" {
-			t.row(name, value)
-		}
-	}
-	fact("graph", view.Graph)
-	fact("durability", modeFact(view.Durability, view.Fused))
-	fact("step", fmt.Sprint(view.Step))
+func (a looks) threadFacts(view superstep.ThreadView) *screen.Table {
+	t := a.Table()
+	t.Fact("graph", view.Graph)
+	t.Fact("durability", modeFact(view.Durability, view.Fused))
+	t.Fact("step", fmt.Sprint(view.Step))
+	at := "at"
 	if view.Status == superstep.StatusStopped || view.Status == superstep.StatusPaused || view.Held {
-		fact("next", list(view.Nodes))
-	} else {
-		fact("at", list(view.Nodes))
+		at = "next"
 	}
-	fact("drained", view.Drained)
+	t.Fact(at, screen.List(view.Nodes))
+	t.Fact("drained", view.Drained)
 	if view.Paused != nil {
-		fact("paused", a.pauseFact(*view.Paused))
+		t.Fact("paused", a.pauseFact(*view.Paused))
 	}
-	fact("cancel", cancelFact(view.Cancel))
-	fact("waits", a.waitNote(view.Cancel))
-	fact("error", view.Error)
-	fact("problem", view.Problem)
-	fact("held", heldFact(view))
-	if !view.Started.IsZero() {
-		fact("started", a.moment(view.Started)+", "+a.ago(view.Started))
+	t.Fact("cancel", cancelFact(view.Cancel))
+	t.Fact("waits", a.waitNote(view.Cancel))
+	t.Fact("error", view.Error)
+	t.Fact("problem", view.Problem)
+	if view.Held {
+		t.Fact("held", "it stays open: retry it, give it new input, or cancel it")
 	}
-	if !view.Closed.IsZero() {
-		fact("closed", a.moment(view.Closed)+", "+a.ago(view.Closed))
-	}
-	if !view.Expires.IsZero() {
-		fact("expires", a.moment(view.Expires))
-	}
-	fact("run", view.RunID)
+	t.Fact("started", a.MomentAgo(view.Started))
+	t.Fact("closed", a.MomentAgo(view.Closed))
+	t.Fact("expires", a.Moment(view.Expires))
+	t.Fact("run", view.RunID)
 	if view.Events > 0 {
-		fact("history", fmt.Sprintf("%d events, %s", view.Events, humanize.IBytes(uint64(max(view.HistoryBytes, 0)))))
+		t.Fact("history", fmt.Sprintf("%d events, %s", view.Events, humanize.IBytes(uint64(max(view.HistoryBytes, 0)))))
 	}
 	return t
-}
-
-// heldFact says what becomes of a run that failed and is open.
-func heldFact(view superstep.ThreadView) string {
-	if !view.Held {
-		return ""
-	}
-	return "it stays open: retry it, give it new input, or cancel it"
 }
 
 // modeFact says how progress is stored, "" when that is not known. Async and exit mode are fused anyway.
@@ -134,38 +82,59 @@ func modeFact(d superstep.Durability, fused bool) string {
 	return string(d)
 }
 
-func (a *app) showQuestions(questions []superstep.Question) error {
-	if len(questions) == 0 {
-		return nil
-	}
-	a.printf("\n")
-	t := newTable("QUESTION", "NODE", "ASKS")
-	for _, q := range questions {
-		t.row(q.ID, q.Node, valueText(q.Value))
-	}
-	return t.writeTo(a.stdout, "")
+func (a *app) showQuestions(questions []superstep.Question) {
+	screen.Section(a.Screen, questions, func(q superstep.Question) screen.Row {
+		return screen.Row{q.ID, q.Node, screen.ValueText(q.Value)}
+	}, "QUESTION", "NODE", "ASKS")
 }
 
-func (a *app) showEffects(effects []superstep.EffectView) error {
-	if len(effects) == 0 {
-		return nil
-	}
-	a.printf("\n")
-	t := a.statusTable("KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")
-	for _, e := range effects {
-		t.row(e.Key, e.Effect, e.State, fmt.Sprint(e.Attempts), cell(e.Receipt), e.Evidence)
-	}
-	return t.writeTo(a.stdout, "")
+// showInbox shows what a thread waits for that is no person, and what was sent to it: what came by signal and was not taken is
+// told here, as whoever sent it had no reply.
+func (a looks) showInbox(view superstep.ThreadView) {
+	screen.Section(a.Screen, view.Waits, func(w superstep.WaitView) screen.Row {
+		return screen.Row{w.Event, w.Node, a.Moment(w.Due)}
+	}, "EVENT", "NODE", "UNTIL")
+	screen.Section(a.Screen, view.Kept, func(k superstep.KeptEventView) screen.Row {
+		return screen.Row{k.Event, k.By, a.MomentAgo(k.At)}
+	}, "KEPT EVENT", "BY", "SENT")
+	screen.Section(a.Screen, view.Refused, func(r superstep.RefusedView) screen.Row {
+		return screen.Row{cmp.Or(r.Question, r.Event, "request"), r.By, a.MomentAgo(r.At), r.Reason}
+	}, "NOT TAKEN", "BY", "SENT", "WHY")
 }
 
-// showValues shows channels and their values, by name.
-func (a *app) showValues(values map[string]json.RawMessage) {
-	t := newTable()
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		t.row(name, cell(values[name]))
-	}
-	t.writeTo(a.stdout, "  ") // a failed write is kept by stdout
+func effectRow(e superstep.EffectView) screen.Row {
+	return screen.Row{e.Key, e.Effect, e.State, e.Attempts, screen.Cell(e.Receipt), e.Evidence}
 }
 
-// cell shows a value in a table: exactly, as JSON, but not at any length.
-func cell(v json.RawMessage) string { return shorten(clean(compact(v)), cellWidth) }
+func (a looks) effectsCommand() *cobra.Command {
+	return a.build(command{
+		use: "effects THREAD", short: "Show what a thread did outside",
+		about: `One line an effect, in the order in which they were begun: those of all runs of the thread, of tasks under way, and of
+runs that failed or were cancelled. STATE is intent (it may have been called), committed, failed (the outside refused
+it), unknown (a person has to say) or compensated (it was undone).`,
+		example: []string{"effects r-7", "effects r-7 -o json"},
+		run: func(ctx context.Context, args []string) error {
+			return call(ctx, a.app, func(svc service) (superstep.EffectsView, error) {
+				view, err := svc.Effects(ctx, superstep.EffectsRequest{Thread: args[0]})
+				view.Effects = listed(view.Effects)
+				return view, err
+			}, a.showEffects)
+		},
+	})
+}
+
+func (a looks) showEffects(view superstep.EffectsView) {
+	if len(view.Effects) == 0 {
+		a.Printf("no effects\n")
+	} else {
+		screen.Rows(a.Screen, view.Effects, func(e superstep.EffectView) screen.Row {
+			return append(effectRow(e), e.Node, e.Step, a.Moment(e.Time), e.Run)
+		}, "KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE", "NODE", "STEP", "TIME", "RUN")
+	}
+	switch {
+	case view.Gone == 1:
+		a.Printf("an earlier run is gone: what it did is not listed\n")
+	case view.Gone > 1:
+		a.Printf("%d earlier runs are gone: what they did is not listed\n", view.Gone)
+	}
+}

@@ -2,20 +2,23 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
-func (a *app) stateCommand() *cobra.Command {
+func (a looks) stateCommand() *cobra.Command {
 	var (
-		where     place
-		subgraphs bool
+		req   superstep.StateRequest
+		where place
 	)
-	cmd := a.build(command{
-		use: "state THREAD", short: "Show a thread's values", group: groupLook, args: []string{"THREAD"},
+	return a.build(command{
+		use: "state THREAD", short: "Show a thread's values",
 		about: `The value of every channel, what comes next and what is asked: now, with what the finished nodes of the step
 under way wrote; or as it was at a checkpoint of the thread's history (--at). Long values are cut; -o json has them
 whole. Ended threads are read from the server, without a worker.`,
@@ -26,74 +29,52 @@ whole. Ended threads are read from the server, without a worker.`,
 			"state r-7 --in experts/search",
 			"state r-7 -o json | jq .values.amount",
 		},
-		run: func(cmd *cobra.Command, args []string) error {
-			req := superstep.StateRequest{Thread: args[0], Checkpoint: where.at, Subgraphs: subgraphs}
-			var err error
+		flags: func(flags *pflag.FlagSet) {
+			where.register(flags, "`CHECKPOINT` of the history to show (default: now)")
+			flags.BoolVar(&req.Subgraphs, "subgraphs", false, "show the states of subgraphs under way too")
+		},
+		run: func(ctx context.Context, args []string) (err error) {
+			req.Thread, req.Checkpoint = args[0], where.at
 			if req.Subgraph, err = where.subgraph(); err != nil {
 				return err
 			}
-			if err := where.check(); err != nil {
-				return err
-			}
-			call := func(svc service, ctx context.Context, _ string) (superstep.StateView, error) {
-				return svc.StateOf(ctx, req)
-			}
-			return onThread(a, cmd.Context(), args[0], call, func(view superstep.StateView) error {
-				return a.showState(view, req)
-			})
+			return call(ctx, a.app, func(svc service) (superstep.StateView, error) { return svc.StateOf(ctx, req) },
+				func(view superstep.StateView) { a.showState(view, req) })
 		},
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	where.register(flags, "`CHECKPOINT` of the history to show (default: now)")
-	flags.BoolVar(&subgraphs, "subgraphs", false, "show the states of subgraphs under way too")
-	return cmd
 }
 
-func (a *app) showState(view superstep.StateView, req superstep.StateRequest) error {
-	a.printf("%s  %s  step %d  checkpoint %s\n", clean(view.Thread), a.status(string(view.Status)), view.Step, clean(view.Checkpoint))
-	if err := a.showPlace(view, req.Subgraph); err != nil {
-		return err
-	}
-	if req.Checkpoint == "" {
-		if err := a.showQuestions(view.Questions); err != nil {
-			return err
-		}
+func (a looks) showState(view superstep.StateView, req superstep.StateRequest) {
+	a.Printf("%s  %s  step %d  checkpoint %s\n", screen.Clean(view.Thread), a.Status(string(view.Status)), view.Step, screen.Clean(view.Checkpoint))
+	a.showPlace(view, req.Subgraph)
+	switch {
+	case req.Checkpoint == "":
+		a.showQuestions(view.Questions)
 		a.nextAfterLook(view.Thread, view.Status, view.Questions)
-		return nil
+	case len(req.Subgraph) == 0 && len(view.Next) > 0:
+		a.next("fork", view.Thread, view.Checkpoint)
 	}
-	if len(req.Subgraph) == 0 && len(view.Next) > 0 {
-		a.next([]string{"fork", view.Thread, view.Checkpoint})
-	}
-	return nil
 }
 
 // showPlace shows what a graph, or a subgraph of it, has next and its values, and below that its subgraphs.
-func (a *app) showPlace(view superstep.StateView, path []string) error {
+func (a looks) showPlace(view superstep.StateView, path []string) {
 	if len(view.Next) > 0 {
-		a.printf("next  %s\n", clean(list(view.Next)))
+		a.Printf("next  %s\n", screen.Clean(screen.List(view.Next)))
 	}
-	t := newTable()
+	t := a.Table()
 	for _, task := range view.Tasks {
-		if said := taskSays(task); said != "" {
-			t.row(task.Node, said)
-		}
+		t.Fact(task.Node, taskSays(task))
 	}
-	if err := t.writeTo(a.stdout, ""); err != nil {
-		return err
-	}
-	a.showValues(view.Values)
+	t.Print("")
+	a.Values(view.Values)
 	for _, task := range view.Tasks {
 		if task.State == nil {
 			continue
 		}
-		inner := append(append([]string{}, path...), task.Node)
-		a.printf("\nin %s  step %d  checkpoint %s\n", clean(strings.Join(inner, "/")), task.State.Step, clean(task.State.Checkpoint))
-		if err := a.showPlace(*task.State, inner); err != nil {
-			return err
-		}
+		inner := append(slices.Clone(path), task.Node)
+		a.Printf("\nin %s  step %d  checkpoint %s\n", screen.Clean(strings.Join(inner, "/")), task.State.Step, screen.Clean(task.State.Checkpoint))
+		a.showPlace(*task.State, inner)
 	}
-	return nil
 }
 
 // taskSays is what became of a task of the step under way, "" for one that has yet to begin or to end.

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
+	"superstep.dev/cli/screen"
 )
 
 // streamModes are the values of --mode.
@@ -17,13 +18,11 @@ var streamModes = []superstep.StreamMode{
 	superstep.StreamCheckpoints, superstep.StreamDebug,
 }
 
-func (a *app) streamCommand() *cobra.Command {
-	var (
-		r     superstep.StreamRequest
-		modes []string
-	)
+func (a looks) streamCommand() *cobra.Command {
+	var r superstep.StreamRequest
+	var modes []string
 	cmd := a.build(command{
-		use: "stream THREAD", short: "Show what a thread streams", group: groupLook, args: []string{"THREAD"},
+		use: "stream THREAD", short: "Show what a thread streams",
 		about: `One line a part, from the beginning of the thread's newest run, or behind --from; a run under way is followed until
 it waits, stops or ends. The modes are LangGraph's:
   values       the output after each superstep that changed it
@@ -39,32 +38,30 @@ Long parts are cut; -o json has them whole, a line each, with the offset behind 
 goes on with exactly the rest, in any process: keep it to follow a thread across restarts.`,
 		example: []string{"stream r-7", "stream r-7 --mode values --mode updates --subgraphs",
 			"stream r-7 --mode messages -o json | jq -r '.data[0].content'"},
-		run: func(cmd *cobra.Command, args []string) error {
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringSliceVar(&modes, "mode", []string{string(superstep.StreamUpdates)}, "`MODE` to show; repeat it for several")
+			flags.StringVar(&r.From, "from", "", "go on behind the part of this `OFFSET`")
+			flags.BoolVar(&r.Subgraphs, "subgraphs", false, "subgraphs too")
+		},
+		run: func(ctx context.Context, args []string) error {
 			r.Thread = args[0]
-			return a.stream(cmd.Context(), r, modes)
+			for _, mode := range modes {
+				if bad := (&choice[superstep.StreamMode]{among: streamModes}).check(superstep.StreamMode(mode)); bad != nil || mode == "" {
+					return usagef("--mode %s is unknown; it is %s", quoted(mode), screen.OneOf(streamModes))
+				}
+				r.Modes = append(r.Modes, superstep.StreamMode(mode))
+			}
+			return a.stream(ctx, r)
 		},
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringSliceVar(&modes, "mode", []string{string(superstep.StreamUpdates)}, "`MODE` to show; repeat it for several")
-	flags.StringVar(&r.From, "from", "", "go on behind the part of this `OFFSET`")
-	flags.BoolVar(&r.Subgraphs, "subgraphs", false, "subgraphs too")
-	choices(cmd, "mode", streamModes...)
+	completeFlag(cmd, "mode", func(*cobra.Command, []string) []cobra.Completion {
+		return (&choice[superstep.StreamMode]{among: streamModes}).completions()
+	})
 	return cmd
 }
 
 // stream shows a stream, and ends the command with the code of where the thread stands then.
-func (a *app) stream(ctx context.Context, r superstep.StreamRequest, modes []string) error {
-	if err := checkThread(r.Thread); err != nil {
-		return err
-	}
-	for _, m := range modes {
-		mode := superstep.StreamMode(m)
-		if !slices.Contains(streamModes, mode) {
-			return usagef("--mode %s is unknown; it is %s", quoted(m), modeNames())
-		}
-		r.Modes = append(r.Modes, mode)
-	}
+func (a looks) stream(ctx context.Context, r superstep.StreamRequest) error {
 	return a.withService(ctx, func(svc service) error {
 		offset := r.From
 		for part, err := range svc.Stream(ctx, r) {
@@ -72,7 +69,8 @@ func (a *app) stream(ctx context.Context, r superstep.StreamRequest, modes []str
 				return interrupted(ctx, err, a.leftStream(r, offset))
 			}
 			offset = part.Offset
-			if err := a.showPart(part); err != nil {
+			a.ShowLine(part, func() { a.showPart(part) })
+			if err := a.Err(); err != nil {
 				return err
 			}
 		}
@@ -80,13 +78,15 @@ func (a *app) stream(ctx context.Context, r superstep.StreamRequest, modes []str
 		if err != nil {
 			return interrupted(ctx, err, a.leftStream(r, offset))
 		}
-		a.showStreamEnd(view, offset)
+		if !a.JSON() { // each part has said its offset
+			a.showStreamEnd(view, offset)
+		}
 		return exitWith(exitOfStream(view.Status))
 	})
 }
 
 // leftStream says how to go on after Ctrl-C.
-func (a *app) leftStream(r superstep.StreamRequest, offset string) string {
+func (a looks) leftStream(r superstep.StreamRequest, offset string) string {
 	args := []string{"stream", r.Thread}
 	for _, m := range r.Modes {
 		args = append(args, "--mode", string(m))
@@ -101,29 +101,22 @@ func (a *app) leftStream(r superstep.StreamRequest, offset string) string {
 }
 
 // showPart shows one part on a line.
-func (a *app) showPart(p superstep.StreamPart) error {
-	if a.json() {
-		return a.writeJSONLine(p)
-	}
+func (a looks) showPart(p superstep.StreamPart) {
 	const width = 160
 	where := ""
 	if len(p.Namespace) > 0 {
-		where = "[" + clean(strings.Join(p.Namespace, " ")) + "] "
+		where = "[" + screen.Clean(strings.Join(p.Namespace, " ")) + "] "
 	}
-	a.printf("step %-3d %-11s %s%s\n", p.Step, p.Mode, where, shorten(clean(string(p.Data)), width))
-	return nil
+	a.Printf("step %-3d %-11s %s%s\n", p.Step, p.Mode, where, screen.Shorten(screen.Clean(string(p.Data)), width))
 }
 
 // showStreamEnd says where the thread stands, and the offset to go on from.
-func (a *app) showStreamEnd(view superstep.ThreadView, offset string) {
-	if a.json() {
-		return // each part has said its offset
-	}
-	a.printf("%s%s\n", a.status(string(view.Status)), colon(first(view.Error, view.Problem)))
+func (a looks) showStreamEnd(view superstep.ThreadView, offset string) {
+	a.Printf("%s%s\n", a.Status(string(view.Status)), screen.Colon(cmp.Or(view.Error, view.Problem)))
 	if offset != "" {
-		a.printf("offset  %s\n", clean(offset))
+		a.Printf("offset  %s\n", screen.Clean(offset))
 	}
-	a.next(nextOf(view.Thread, view.Status, view.Questions))
+	a.next(nextOf(view.Thread, view.Status, view.Questions)...)
 }
 
 // exitOfStream is the exit code of a stream that has ended. A run that is open stands still then, even if no worker is
@@ -133,13 +126,4 @@ func exitOfStream(status superstep.Status) int {
 		return ExitWaiting
 	}
 	return exitOfRun(status)
-}
-
-func modeNames() string {
-	names := make([]string, len(streamModes))
-	for i, m := range streamModes {
-		names[i] = string(m)
-	}
-	end := len(names) - 1
-	return fmt.Sprintf("%s or %s", strings.Join(names[:end], ", "), names[end])
 }

@@ -5,28 +5,31 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
 )
 
 // maxUpdate bounds update --values, in bytes.
 const maxUpdate = 1 << 20
 
-// updateFlags are the flags of update.
+// updateFlags are the flags of update, and what they update.
 type updateFlags struct {
-	place
-	ask            askFlags
-	values, asNode string
-	id             string
-	valued         bool
+	superstep.UpdateRequest
+	where  place
+	proof  proofFlags
+	values string
+	valued bool
 }
 
-func (a *app) updateCommand() *cobra.Command {
+func (a control) updateCommand() *cobra.Command {
 	var f updateFlags
-	cmd := a.build(command{
-		use: "update THREAD", short: "Write to a thread's state from outside", group: groupChange, args: []string{"THREAD"},
+	var given func(flag string) bool
+	return a.build(command{
+		use: "update THREAD", short: "Write to a thread's state from outside",
 		about: `The values are written as if a node had returned them, as a checkpoint of their own: what the thread was about to
 do and the questions it asked are dropped, and what follows the node of --as-node comes next. Nothing runs before the
 thread is told to go on. A channel with a reducer takes {"__overwrite__": VALUE} to be set instead of added to. All of
@@ -38,75 +41,56 @@ what became of it names it with --id: the thread's last run takes it once.`,
 			`update r-7 --as-node __end__`,
 			`update r-7 --values @values.json --at c-51aa --id fix-1`,
 		},
-		run: func(cmd *cobra.Command, args []string) error {
-			f.valued = cmd.Flags().Changed("values")
-			return a.update(cmd.Context(), args[0], &f)
+		flags: func(flags *pflag.FlagSet) {
+			given = flags.Changed
+			flags.StringVar(&f.values, "values", "", "channels to write as a `JSON` object, @FILE, or - for standard input; at most 1 MiB")
+			flags.StringVar(&f.AsNode, "as-node", "", "write as `NODE` (default: the one that ran last); "+pregel.End+" drops what is left to do")
+			flags.StringVar(&f.ID, "id", "", "`ID` of this update, to repeat it safely (default: a new one)")
+			f.proof.register(flags, true)
+			f.where.register(flags, "update `CHECKPOINT` of the history, as a new branch (default: now)")
+		},
+		run: func(ctx context.Context, args []string) error {
+			f.Thread, f.Checkpoint, f.Reason, f.valued = args[0], f.where.at, f.proof.reason, given("values")
+			if err := a.completeUpdate(ctx, &f); err != nil {
+				return err
+			}
+			return call(ctx, a.app, func(svc service) (superstep.StateView, error) {
+				view, err := svc.Update(ctx, f.UpdateRequest)
+				return view, interrupted(ctx, err, "interrupted; "+f.Thread+" was updated or was not. Look: "+
+					a.commandLine("history", f.Thread, "--source", "update"))
+			}, a.showUpdated)
 		},
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.values, "values", "", "channels to write as a `JSON` object, @FILE, or - for standard input; at most 1 MiB")
-	flags.StringVar(&f.asNode, "as-node", "", "write as `NODE` (default: the one that ran last); "+pregel.End+" drops what is left to do")
-	flags.StringVar(&f.id, "id", "", "`ID` of this update, to repeat it safely (default: a new one)")
-	f.ask.register(flags, true)
-	f.register(flags, "update `CHECKPOINT` of the history, as a new branch (default: now)")
-	return cmd
 }
 
-func (a *app) update(ctx context.Context, thread string, f *updateFlags) error {
-	req, err := a.updateRequest(ctx, thread, f)
-	if err != nil {
-		return err
+// completeUpdate checks everything that can be checked without a server.
+func (a control) completeUpdate(ctx context.Context, f *updateFlags) (err error) {
+	switch {
+	case !f.valued && f.AsNode == "":
+		return usagef(`--values is missing, for instance '{"amount":9900}'; with --as-node it may be left out`)
+	case len(f.AsNode) > maxName || strings.ContainsFunc(f.AsNode, notPrintable):
+		return usagef("--as-node %s cannot be a node's name", quoted(f.AsNode))
+	case len(f.ID) > maxName || strings.ContainsFunc(f.ID, notPrintable):
+		return usagef("--id %s cannot be an update's id: at most %d bytes, all printable", quoted(f.ID), maxName)
 	}
-	call := func(svc service, ctx context.Context, _ string) (superstep.StateView, error) {
-		view, err := svc.Update(ctx, req)
-		return view, interrupted(ctx, err, "interrupted; "+thread+" was updated or was not. Look: "+
-			a.commandLine("history", thread, "--source", "update"))
+	if err = f.proof.check(""); err == nil {
+		f.By, f.Token, err = a.prove(f.proof, f.Thread, approval.OpUpdate, "")
 	}
-	return onThread(a, ctx, thread, call, a.showUpdated)
-}
-
-// updateRequest checks everything that can be checked without a server.
-func (a *app) updateRequest(ctx context.Context, thread string, f *updateFlags) (superstep.UpdateRequest, error) {
-	req := superstep.UpdateRequest{Thread: thread, Checkpoint: f.at, AsNode: f.asNode, ID: f.id, Reason: f.ask.reason}
-	if !f.valued && f.asNode == "" {
-		return req, usagef(`--values is missing, for instance '{"amount":9900}'; with --as-node it may be left out`)
-	}
-	if len(f.asNode) > maxThreadID || strings.ContainsFunc(f.asNode, notPrintable) {
-		return req, usagef("--as-node %s cannot be a node's name", quoted(f.asNode))
-	}
-	if len(f.id) > maxThreadID || strings.ContainsFunc(f.id, notPrintable) {
-		return req, usagef("--id %s cannot be an update's id: at most %d bytes, all printable", quoted(f.id), maxThreadID)
-	}
-	err := f.ask.check()
 	if err == nil {
-		req.By, req.Token, err = a.asker(f.ask, thread, approval.Control{Op: approval.OpUpdate})
+		f.Subgraph, err = f.where.subgraph()
 	}
-	if err != nil {
-		return req, err
+	if err == nil && f.valued {
+		f.Values, err = a.jsonObject(ctx, "--values", maxUpdate, f.values)
 	}
-	if req.Subgraph, err = f.subgraph(); err != nil {
-		return req, err
-	}
-	if err := f.check(); err != nil || !f.valued {
-		return req, err
-	}
-	req.Values, err = jsonFlag{name: "--values", max: maxUpdate, object: true}.read(ctx, f.values, a.stdin)
-	return req, err
+	return err
 }
 
-func (a *app) showUpdated(view superstep.StateView) error {
-	a.printf("updated  %s  step %d  checkpoint %s\n", clean(view.Thread), view.Step, clean(view.Checkpoint))
+func (a control) showUpdated(view superstep.StateView) {
+	a.Printf("updated  %s  step %d  checkpoint %s\n", screen.Clean(view.Thread), view.Step, screen.Clean(view.Checkpoint))
 	if len(view.Next) == 0 {
-		a.printf("nothing is left to do\n")
-		return nil
+		a.Printf("nothing is left to do\n")
+		return
 	}
-	a.printf("next  %s\n", clean(list(view.Next)))
-	a.next(goOn(view.Graph, view.Thread))
-	return nil
-}
-
-// goOn is the command with which a thread that stands still goes on.
-func goOn(graph, thread string) []string {
-	return []string{"run", graph, "--thread", thread, "--follow"}
+	a.Printf("next  %s\n", screen.Clean(screen.List(view.Next)))
+	a.next(goOn(view.Graph, view.Thread)...)
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"runtime"
 	"runtime/debug"
 
@@ -17,17 +19,16 @@ type versionView struct {
 	Revision  string `json:"revision,omitempty"`
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func (a operating) versionCommand() *cobra.Command {
 	return a.build(command{
-		use: "version", short: "Show the versions this program was built from", group: groupOperate,
+		use: "version", short: "Show the versions this program was built from",
 		example: []string{"version", "version -o json"},
-		run: func(*cobra.Command, []string) error {
+		run: func(context.Context, []string) error {
 			build, _ := debug.ReadBuildInfo()
 			v := versionOf(a.program, build)
-			if a.json() {
-				return a.writeJSON(v)
-			}
-			a.printf("%s %s  superstep %s  temporal sdk %s  %s\n", v.Program, v.Version, v.Superstep, v.Temporal, v.Go)
+			a.Show(v, func() {
+				a.Printf("%s %s  superstep %s  temporal sdk %s  %s\n", v.Program, v.Version, v.Superstep, v.Temporal, v.Go)
+			})
 			return nil
 		},
 	})
@@ -40,7 +41,7 @@ func versionOf(program string, build *debug.BuildInfo) versionView {
 	if build == nil {
 		return v
 	}
-	v.Version = first(build.Main.Version, unknown)
+	v.Version = cmp.Or(build.Main.Version, unknown)
 	if build.Main.Path == modulePath {
 		v.Superstep = v.Version
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
@@ -16,13 +17,18 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/cli/screen"
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/internal/sdklog"
 )
 
+// operating are the commands of those who run workers.
+type operating struct{ *app }
+
 // workerFlags are the flags of worker.
 type workerFlags struct {
-	metricsAddr, readyFile       string
+	metricsAddr                  string
+	ready                        readyFile
 	logFormat, logLevel          string
 	drainTimeout, connectTimeout time.Duration
 	gate                         gateFlags
@@ -30,10 +36,10 @@ type workerFlags struct {
 	notify                       notifyFlags
 }
 
-func (a *app) workerCommand() *cobra.Command {
+func (a operating) workerCommand() *cobra.Command {
 	var f workerFlags
-	cmd := a.build(command{
-		use: "worker", short: "Serve this program's graphs", group: groupOperate,
+	return a.build(command{
+		use: "worker", short: "Serve this program's graphs",
 		about: `Takes tasks until SIGTERM or Ctrl-C, then drains: no new tasks, and running ones may finish up to
 --drain-timeout. What is not finished then runs again on another worker. A second signal stops at once.`,
 		example: []string{
@@ -41,113 +47,72 @@ func (a *app) workerCommand() *cobra.Command {
 			"worker --address temporal:7233 --metrics-addr 0.0.0.0:9090 --log-format json",
 			"worker --ready-file /tmp/worker.ready --drain-timeout 2m",
 		},
-		run: func(cmd *cobra.Command, _ []string) error {
-			return a.work(cmd.Context(), f)
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve /metrics and /healthz at `HOST:PORT` (default: not at all)")
+			flags.StringVar((*string)(&f.ready), "ready-file", "", "`FILE` to write the pid to while tasks are taken")
+			flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
+			flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
+			f.gate.register(flags)
+			flags.StringVar(&f.auditKey, "audit-key", "", "private key `FILE` that exported audits are signed with ("+token.EnvAuditKey+")")
+			f.notify.register(flags)
+			choiceVar(flags, &f.logFormat, "log-format", "console", []string{"console", "json"}, "`FORMAT`: console or json")
+			choiceVar(flags, &f.logLevel, "log-level", "info", []string{"debug", "info", "warn", "error"}, "`LEVEL`: debug, info, warn or error")
 		},
+		run: func(ctx context.Context, _ []string) error { return a.work(ctx, f) },
 	})
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve /metrics and /healthz at `HOST:PORT` (default: not at all)")
-	flags.StringVar(&f.readyFile, "ready-file", "", "`FILE` to write the pid to while tasks are taken")
-	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
-	flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
-	f.gate.register(flags)
-	flags.StringVar(&f.auditKey, "audit-key", "", "private key `FILE` that exported audits are signed with ("+token.EnvAuditKey+")")
-	f.notify.register(flags)
-	flags.StringVar(&f.logFormat, "log-format", "console", "`FORMAT`: console or json")
-	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`: debug, info, warn or error")
-	return cmd
 }
 
 // workerProgram is the worker command as a program of its own: no sub-command serves.
-func (a *app) workerProgram() *cobra.Command {
+func (a operating) workerProgram() *cobra.Command {
 	root := a.workerCommand()
-	root.Use, root.GroupID = a.program, ""
+	root.Use = a.program
 	root.Example = strings.ReplaceAll(root.Example, "  "+a.program+" worker", "  "+a.program)
-	for _, cmd := range []*cobra.Command{a.healthcheckCommand(), a.versionCommand()} {
-		cmd.GroupID = ""
-		root.AddCommand(cmd)
-	}
+	root.AddCommand(a.healthcheckCommand(), a.versionCommand())
 	return a.asRoot(root, workerExits)
 }
 
-// check refuses flags before anything is opened.
-func (f *workerFlags) check() error {
-	if f.drainTimeout <= 0 {
-		return usagef("--drain-timeout %v is not above 0", f.drainTimeout)
+// config is what the worker is made of, as far as flags, files and the environment say; g is nil for no gate. Whatever is
+// wrong is found before anything is opened.
+func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts client.Options, g *gate, err error) {
+	switch {
+	case len(a.graphs)+len(a.leaders) == 0:
+		err = usagef("this program has no graphs to serve: build one with cli.Worker(yourgraph.Graph())")
+	case f.drainTimeout <= 0:
+		err = usagef("--drain-timeout %v is not above 0", f.drainTimeout)
+	case f.connectTimeout <= 0:
+		err = usagef("--connect-timeout %v is not above 0", f.connectTimeout)
 	}
-	if f.connectTimeout <= 0 {
-		return usagef("--connect-timeout %v is not above 0", f.connectTimeout)
+	if err == nil {
+		g, err = a.openGate(f.gate)
 	}
-	return nil
-}
-
-// work serves the graphs until ctx ends.
-func (a *app) work(ctx context.Context, f workerFlags) error {
-	if len(a.graphs)+len(a.leaders) == 0 {
-		return usagef("this program has no graphs to serve: build one with cli.Worker(yourgraph.Graph())")
+	cfg = superstep.WorkerConfig{Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue, Gate: g.approvals(),
+		Options: worker.Options{WorkerStopTimeout: f.drainTimeout}}
+	if err == nil {
+		cfg.AuditSigner, err = openAuditKey(f.auditKey)
 	}
-	if err := f.check(); err != nil {
-		return err
+	if err == nil {
+		cfg.Notify, err = a.openNotifier(f.notify)
 	}
-	g, err := a.openGate(f.gate)
-	if err != nil {
-		return err
+	if err == nil {
+		opts, err = a.clientOptions()
 	}
-	heads, err := openAuditKey(f.auditKey)
-	if err != nil {
-		return err
-	}
-	told, err := a.openNotifier(f.notify)
-	if err != nil {
-		return err
-	}
-	opts, err := a.clientOptions()
-	if err != nil {
-		return err
-	}
-	logger, err := newLogger(redactingWriter{a, a.stderr}, f.logFormat, f.logLevel)
-	if err != nil {
-		return err
-	}
+	cfg.Logger = newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
+	opts = superstep.Encoded(opts)
+	opts.Logger = sdklog.New(cfg.Logger.Named("temporal"))
 	if opts.ConnectionOptions.GrpcCompression == nil {
 		// The records of fused supersteps are compressed already: doing it again costs the worker more than all the rest
 		// of a superstep.
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	heaproom.Give()
-	opts.Logger = sdklog.New(logger.Named("temporal"))
-	ops, err := startOperations(f.metricsAddr, logger)
-	if err != nil {
-		return err
-	}
-	defer ops.close()
-	opts.MetricsHandler = ops.metrics
-	opts = superstep.Encoded(opts)
-	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: logger}.connect(ctx, opts)
-	if err != nil {
-		return interrupted(ctx, err, "stopped before the worker was ready")
-	}
-	defer c.Close()
-	if g != nil {
-		watching, stop := context.WithCancel(ctx)
-		defer stop()
-		go g.watch(watching, logger)
-	}
-	ops.health.serverAnswers(c.CheckHealth)
-	return a.serve(ctx, c, superstep.WorkerConfig{
-		Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue,
-		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter,
-		Options: worker.Options{WorkerStopTimeout: f.drainTimeout},
-		Logger:  logger, Gate: g.approvals(), Notify: told, AuditSigner: heads,
-	}, f, ops)
+	cfg.DataConverter, cfg.FailureConverter = opts.DataConverter, opts.FailureConverter
+	return cfg, opts, g, err
 }
 
 // openAuditKey reads the key that audits are signed with; nil when there is none.
 func openAuditKey(file string) (approval.HeadSigner, error) {
 	s, err := token.AuditSigner(file)
 	if err != nil {
-		return nil, &usageError{message: "--audit-key: " + err.Error(), err: err}
+		return nil, usagef("--audit-key: %w", err)
 	}
 	if s == nil {
 		return nil, nil
@@ -155,13 +120,40 @@ func openAuditKey(file string) (approval.HeadSigner, error) {
 	return s, nil
 }
 
+// work serves the graphs until ctx ends.
+func (a operating) work(ctx context.Context, f workerFlags) error {
+	cfg, opts, g, err := a.config(f)
+	if err != nil {
+		return err
+	}
+	heaproom.Give()
+	ops, err := startOperations(f.metricsAddr, cfg.Logger)
+	if err != nil {
+		return err
+	}
+	defer ops.close()
+	opts.MetricsHandler = ops.metrics
+	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: cfg.Logger}.connect(ctx, opts)
+	if err != nil {
+		return interrupted(ctx, err, "stopped before the worker was ready")
+	}
+	defer c.Close()
+	if g != nil {
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go g.watch(watching, cfg.Logger)
+	}
+	ops.health.serverAnswers(c.CheckHealth)
+	return a.serve(ctx, c, cfg, f, ops)
+}
+
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.
-func (a *app) serve(ctx context.Context, c client.Client, cfg superstep.WorkerConfig, f workerFlags, ops *operations) error {
-	ready := readyFile(f.readyFile)
+func (a operating) serve(ctx context.Context, c client.Client, cfg superstep.WorkerConfig, f workerFlags, ops *operations) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer f.ready.remove(os.Getpid())
 	cfg.OnReady = func() {
-		if err := ready.write(os.Getpid()); err != nil {
+		if err := f.ready.write(os.Getpid()); err != nil {
 			cancel(err) // whoever waits for the file would wait for ever
 			return
 		}
@@ -172,30 +164,27 @@ func (a *app) serve(ctx context.Context, c client.Client, cfg superstep.WorkerCo
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
-	drain := newDrain(ctx, a.now, func() {
+	drained := make(chan time.Time, 1) // when it began
+	undrained := context.AfterFunc(ctx, func() {
+		at := a.Now()
 		ops.health.set(healthDraining)
-		ready.remove(os.Getpid())
+		f.ready.remove(os.Getpid())
 		cfg.Logger.Info("draining: no new tasks", zap.Duration("at_most", f.drainTimeout))
+		drained <- at
 	})
 	err = w.Run(ctx)
-	drained, took := drain.end()
-	ready.remove(os.Getpid())
-	if !drained {
-		return stoppedEarly(err)
+	if undrained() { // nobody asked it to end
+		if err == nil {
+			return errors.New("the worker stopped by itself")
+		}
+		return fmt.Errorf("worker: %w", err)
 	}
+	began := <-drained
 	if cause := context.Cause(ctx); errors.Is(cause, errNotBegun) {
 		return cause
 	}
-	a.showDrained(took, f.drainTimeout)
+	a.showDrained(a.Now().Sub(began), f.drainTimeout)
 	return nil
-}
-
-// stoppedEarly is the error of a worker that ended although nobody asked it to.
-func stoppedEarly(err error) error {
-	if err == nil {
-		return errors.New("the worker stopped by itself")
-	}
-	return fmt.Errorf("worker: %w", err)
 }
 
 // workerEvent is what a worker tells programs.
@@ -210,32 +199,32 @@ type workerEvent struct {
 	TimedOut  bool     `json:"timed_out,omitempty"`
 }
 
-func (a *app) showReady(metrics string) {
-	e := workerEvent{Event: "ready", PID: os.Getpid(), Graphs: a.graphNames(), Leaders: a.leaderNames(), TaskQueue: a.conn.taskQueue, Metrics: metrics}
-	if a.json() {
-		a.writeJSONLine(e) // a failed write is kept by stdout
-		return
-	}
-	if metrics != "" {
-		metrics = "  metrics " + metrics
-	}
-	serves := "  graphs " + list(e.Graphs)
-	if len(e.Leaders) > 0 {
-		serves = strings.TrimSuffix(serves, "  graphs ") + "  leaders " + list(e.Leaders)
-	}
-	a.printf("worker ready%s  task queue %s  pid %d%s\n", serves, clean(e.TaskQueue), e.PID, metrics)
+func (a operating) showReady(metrics string) {
+	e := workerEvent{Event: "ready", PID: os.Getpid(), Graphs: namesOf(a.graphs), Leaders: namesOf(a.leaders), TaskQueue: a.conn.taskQueue, Metrics: metrics}
+	a.ShowLine(e, func() {
+		serves := ""
+		if len(e.Graphs) > 0 || len(e.Leaders) == 0 {
+			serves = "  graphs " + screen.List(e.Graphs)
+		}
+		if len(e.Leaders) > 0 {
+			serves += "  leaders " + screen.List(e.Leaders)
+		}
+		if metrics != "" {
+			metrics = "  metrics " + metrics
+		}
+		a.Printf("worker ready%s  task queue %s  pid %d%s\n", serves, screen.Clean(e.TaskQueue), e.PID, metrics)
+	})
 }
 
 // showDrained says whether running tasks could finish. The SDK does not report it; a drain as long as it was allowed
 // to be means that they could not.
-func (a *app) showDrained(took, allowed time.Duration) {
+func (a operating) showDrained(took, allowed time.Duration) {
 	e := workerEvent{Event: "drained", PID: os.Getpid(), TookMS: took.Milliseconds(), TimedOut: took >= allowed}
-	switch {
-	case a.json():
-		a.writeJSONLine(e) // a failed write is kept by stdout
-	case e.TimedOut:
-		a.printf("worker stopped  pid %d  tasks still ran after %v; they run again on another worker\n", e.PID, allowed)
-	default:
-		a.printf("worker drained  pid %d  in %s\n", e.PID, shortDuration(took))
-	}
+	a.ShowLine(e, func() {
+		if e.TimedOut {
+			a.Printf("worker stopped  pid %d  tasks still ran after %v; they run again on another worker\n", e.PID, allowed)
+			return
+		}
+		a.Printf("worker drained  pid %d  in %s\n", e.PID, screen.Duration(took))
+	})
 }

@@ -131,8 +131,8 @@ func TestWorkerDrainRunsOut(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	a, stdout, _ := testApp(t, &script{}, "")
 	a.graphs = []superstep.Runnable{drawn{"refund"}}
-	clock := a.now()
-	a.now = func() time.Time {
+	clock := a.Now()
+	a.Now = func() time.Time {
 		clock = clock.Add(30 * time.Second) // between the drain's begin and its end
 		return clock
 	}

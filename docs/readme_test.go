@@ -109,7 +109,7 @@ func firstSteps(t *testing.T) []string {
 	var out []string
 	for _, command := range commands(t, "../README.md") {
 		if strings.HasPrefix(command, "go run ./examples") || strings.HasPrefix(command, "go run ./worker") ||
-			strings.HasPrefix(command, "go run ./starter") {
+			strings.HasPrefix(command, "go run ./starter") || strings.HasPrefix(command, "go run ./cmd/superstep") {
 			out = append(out, command)
 		}
 	}
@@ -142,7 +142,7 @@ func TestFirstSteps(t *testing.T) {
 		output string
 		exit   int
 	}{
-		{"WAITING", 3}, {"accepted", 0}, {"CHECKPOINT", 0},
+		{"WAITING", 3}, {"finished", 0}, {"CHECKPOINT", 0},
 		{"WAITING", 3}, {"next  approval", 0}, {"next  commit_refund", 0}, {"finished", 0}, {"update", 0},
 		{"finished", 0}, {"notify", 0}, {"nothing to drain", 0},
 	} {
@@ -174,7 +174,7 @@ func background(t *testing.T, ctx context.Context, set *processes.Set, root, com
 // run runs a documented command in a shell, on the test's task queue.
 func run(t *testing.T, root, command string, env []string) (output string, exit int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(command, "./starter", "./starter --task-queue \"$QUEUE\"", 1))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", regexp.MustCompile(`^go run \S+`).ReplaceAllString(command, `$0 --task-queue "$$QUEUE"`))
 	cmd.Dir, cmd.Env = root, append(os.Environ(), env...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text

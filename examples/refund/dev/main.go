@@ -131,10 +131,10 @@ func welcome(st *stack.Stack, key string) string {
 devserver %s   web UI %s   payments %s
 
 Try, in another terminal:
-  go run ./starter run refund --thread r-7 --input '{"order_id":"o-7"}' --follow%[4]s
-  go run ./starter inbox%[4]s
-  go run ./starter approve r-7 --key %[5]s%[4]s
-  go run ./starter history r-7%[4]s
+  go run ./starter refund --thread r-7 --input '{"order_id":"o-7"}'%[4]s
+  go run ./cmd/superstep inbox%[4]s
+  go run ./starter --thread r-7 --approve --key %[5]s%[4]s
+  go run ./cmd/superstep history r-7%[4]s
 
 Ctrl-C stops everything.
 

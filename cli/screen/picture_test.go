@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"fmt"
@@ -6,17 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"superstep.dev/job"
 )
 
-// chart makes subjobs of lines "id after other, other".
-func chart(text string) (all []job.SubJob) {
+// chart makes steps of lines "id after other, other".
+func chart(text string) (all []Step) {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		id, after, _ := strings.Cut(strings.TrimSpace(line), " after ")
-		s := job.SubJob{ID: id, Status: job.StatusCreated}
+		s := Step{ID: id, Mark: "·"}
 		if after != "" {
-			s.Dependencies = strings.Split(after, ", ")
+			s.After = strings.Split(after, ", ")
 		}
 		all = append(all, s)
 	}
@@ -36,7 +34,7 @@ func TestPictures(t *testing.T) {
 		{"one that ends early", "a\nb after a\nc after a\nd after c",
 			"a · ─┬─ b ·  ┌─ d ·\n     └─ c · ─┘\n"},
 	} {
-		drawn, ok := picture(chart(c.chart))
+		drawn, ok := Picture(chart(c.chart))
 		require.True(t, ok, c.name)
 		require.Equal(t, c.drawn, drawn, "%s:\n%s", c.name, drawn)
 	}
@@ -48,13 +46,13 @@ func TestPicturesThatWouldLie(t *testing.T) {
 		"1\n2 after 1\n3 after 1\n4 after 3\n5 after 2, 3",
 		"a\nb\nc after a\nd after a, b",
 	} {
-		_, ok := picture(chart(c))
+		_, ok := Picture(chart(c))
 		require.False(t, ok, c)
 	}
-	var wide []job.SubJob
+	var wide []Step
 	for i := range pictureRows + 1 {
-		wide = append(wide, job.SubJob{ID: fmt.Sprint(i)})
+		wide = append(wide, Step{ID: fmt.Sprint(i), Mark: "·"})
 	}
-	_, ok := picture(wide)
+	_, ok := Picture(wide)
 	require.False(t, ok)
 }

@@ -1,7 +1,6 @@
-package cli
+package screen
 
 import (
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -9,8 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-
-	"superstep.dev"
 )
 
 func TestClean(t *testing.T) {
@@ -27,24 +24,24 @@ func TestClean(t *testing.T) {
 		"a\u2028b":             "a b",
 		"\u009b31mC1 sequence": `\u009b31mC1 sequence`,
 	} {
-		require.Equal(t, want, clean(text))
+		require.Equal(t, want, Clean(text))
 	}
 }
 
 func FuzzClean(f *testing.F) {
 	f.Add("a \x1b b")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := clean(text)
+		got := Clean(text)
 		require.True(t, utf8.ValidString(got))
-		require.Equal(t, got, clean(got), "cleaning twice changes nothing")
+		require.Equal(t, got, Clean(got), "cleaning twice changes nothing")
 		require.False(t, strings.ContainsFunc(got, unicode.IsControl))
 		require.False(t, strings.Contains(got, "  "))
 	})
 }
 
 func TestShorten(t *testing.T) {
-	require.Equal(t, "äöü", shorten("äöü", 3))
-	require.Equal(t, "äö…", shorten("äöüß", 3))
+	require.Equal(t, "äöü", Shorten("äöü", 3))
+	require.Equal(t, "äö…", Shorten("äöüß", 3))
 }
 
 func TestShortDuration(t *testing.T) {
@@ -64,31 +61,6 @@ func TestShortDuration(t *testing.T) {
 		47*time.Hour + 59*time.Minute:             "47h59m",
 		12*24*time.Hour + time.Hour:               "12d",
 	} {
-		require.Equal(t, want, shortDuration(d), d.String())
-	}
-}
-
-func TestThreadIDs(t *testing.T) {
-	for _, good := range []string{"r", "r-7", "job/report-3", "it's me", "order:7", strings.Repeat("x", 200)} {
-		require.NoError(t, checkThread(good), good)
-	}
-	for _, bad := range []string{"", " ", "   ", ".", "..", " r", "r ", "日本", "ä-7", "-r", "a\nb", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 201), strings.Repeat("ä", 101)} {
-		require.ErrorIs(t, checkThread(bad), superstep.ErrBadInput, bad)
-	}
-}
-
-func TestNewThread(t *testing.T) {
-	a, seen := newApp(nil, io.Discard, io.Discard, Program{}), map[string]bool{}
-	for range 1000 {
-		id := a.newThread("refund")
-		require.Regexp(t, `^refund-[a-z2-7]{26}$`, id) // 130 bits
-		require.False(t, seen[id])
-		seen[id] = true
-	}
-	for _, graph := range []string{strings.Repeat("x", 200), strings.Repeat("ä", 100), ""} {
-		require.Regexp(t, `^thread-[a-z2-7]{26}$`, a.newThread(graph))
-	}
-	for _, bad := range []string{"", "a.b", "-a", "a\tb", "\xff", strings.Repeat("x", 201)} {
-		require.ErrorIs(t, checkGraphName(bad), superstep.ErrBadInput, bad)
+		require.Equal(t, want, Duration(d), d.String())
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"encoding/json"
@@ -38,8 +38,8 @@ func TestSampleAnswerFits(t *testing.T) {
 			resolved, err := schema.Resolve(nil)
 			require.NoError(t, err)
 			var answer any
-			require.NoError(t, json.Unmarshal([]byte(sampleAnswer(text)), &answer))
-			require.NoError(t, resolved.Validate(answer), sampleAnswer(text))
+			require.NoError(t, json.Unmarshal([]byte(SampleAnswer(text)), &answer))
+			require.NoError(t, resolved.Validate(answer), SampleAnswer(text))
 		})
 	}
 }
@@ -61,7 +61,7 @@ func TestSampleAnswer(t *testing.T) {
 		`{"type":"object","properties":{"b":{},"a":true}}`:           `{"a":"…","b":"…"}`,
 		`{"type":"object","required":["x"],"properties":{"y":true}}`: `{"x":"…"}`,
 	} {
-		require.Equal(t, want, sampleAnswer(json.RawMessage(schema)), schema)
+		require.Equal(t, want, SampleAnswer(json.RawMessage(schema)), schema)
 	}
 }
 
@@ -71,5 +71,5 @@ func TestSampleAnswerEnds(t *testing.T) {
 	for range 50 {
 		schema = `{"type":"object","properties":{"a":` + schema + `}}`
 	}
-	require.Equal(t, `{"a":{"a":{"a":{"a":"…"}}}}`, sampleAnswer(json.RawMessage(schema)))
+	require.Equal(t, `{"a":{"a":{"a":{"a":"…"}}}}`, SampleAnswer(json.RawMessage(schema)))
 }

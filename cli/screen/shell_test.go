@@ -1,4 +1,4 @@
-package cli
+package screen
 
 import (
 	"os/exec"
@@ -20,7 +20,7 @@ func TestShellQuote(t *testing.T) {
 		args := rapid.SliceOfN(argument, 1, 20).Draw(t, "args")
 		var line strings.Builder
 		for _, arg := range args {
-			line.WriteString(" " + shellQuote(arg))
+			line.WriteString(" " + ShellQuote(arg))
 		}
 		out, err := exec.Command(sh, "-c", `printf '%s\0'`+line.String()).Output()
 		require.NoError(t, err)
@@ -33,14 +33,6 @@ func TestShellQuoteLeavesPlainWords(t *testing.T) {
 		"r-7": "r-7", "127.0.0.1:7233": "127.0.0.1:7233", "": "''", "true": "true", `{"a":1}`: `'{"a":1}'`,
 		"a b": "'a b'", "it's": `'it'\''s'`, "~": "'~'", "*": "'*'",
 	} {
-		require.Equal(t, want, shellQuote(word))
-	}
-}
-
-func TestProgramName(t *testing.T) {
-	for arg0, want := range map[string]string{
-		"superstep": "superstep", "/usr/local/bin/superstep": "superstep", "./bin/app": "./bin/app", "bin/app": "bin/app",
-	} {
-		require.Equal(t, want, programName(arg0))
+		require.Equal(t, want, ShellQuote(word))
 	}
 }

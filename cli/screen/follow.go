@@ -1,26 +1,24 @@
-package cli
+package screen
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
 	"superstep.dev"
 )
 
-// followScreen shows a followed run line by line:
+// Followed shows a followed run line by line:
 //
 //	step 1  read_order     ok  31ms
 //	step 2  calculate      ok   8ms   → commit_refund
 //	step 3  commit_refund  WAITING    q-41c9  Refund 250.00 to order o-7
 //
 // Lines are written as they come, so columns only ever grow.
-type followScreen struct {
-	out        io.Writer
+type Followed struct {
+	screen     *Screen
 	step, node int // widths
-	colours    bool
 }
 
 // The widths that most graphs need.
@@ -29,26 +27,29 @@ const (
 	stateWidth = 8
 )
 
-func newFollowScreen(out io.Writer) *followScreen {
-	return &followScreen{out: out, node: nodeWidth}
+// Followed begins to show a run.
+func (s *Screen) Followed() *Followed { return &Followed{screen: s, node: nodeWidth} }
+
+// Show writes the line of one progress, if it is one that people want to see; a program gets each as JSON.
+func (s *Followed) Show(p superstep.Progress) {
+	s.screen.ShowLine(p, func() { s.line(p) })
 }
 
-// show writes the line of one progress, if it is one that people want to see.
-func (s *followScreen) show(p superstep.Progress) {
+func (s *Followed) line(p superstep.Progress) {
 	state, tail, worth := describe(p)
 	if !worth {
 		return
 	}
-	step, node := fmt.Sprint(p.Step), clean(p.Node)
+	step, node := fmt.Sprint(p.Step), Clean(p.Node)
 	s.step = max(s.step, len(step))
 	s.node = max(s.node, utf8.RuneCountInString(node))
 	head := fmt.Sprintf("step %-*s  %-*s  ", s.step, step, s.node, node)
 	inline, below := splitNotes(p.Notes)
-	line := head + paint(s.colours, fmt.Sprintf("%-*s", stateWidth, state)) + "   " + join(inline, tail)
-	fmt.Fprintln(s.out, strings.TrimRight(line, " "))
+	line := head + s.screen.Status(fmt.Sprintf("%-*s", stateWidth, state)) + "   " + join(inline, tail)
+	s.screen.Printf("%s\n", strings.TrimRight(line, " "))
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head)+stateWidth+3)
 	for _, note := range below {
-		fmt.Fprintln(s.out, indent+note)
+		s.screen.Printf("%s%s\n", indent, note)
 	}
 }
 
@@ -56,22 +57,22 @@ func (s *followScreen) show(p superstep.Progress) {
 func describe(p superstep.Progress) (state, tail string, worth bool) {
 	switch p.State {
 	case superstep.ProgressOK:
-		return fmt.Sprintf("ok%6s", shortDuration(p.Duration)), arrow(p.Next), true
+		return fmt.Sprintf("ok%6s", Duration(p.Duration)), arrow(p.Next), true
 	case superstep.ProgressFailed:
-		return "FAILED", clean(p.Error), true
+		return "FAILED", Clean(p.Error), true
 	case superstep.ProgressWaiting:
 		if p.Event != "" {
-			return "WAITING", "for event " + clean(p.Event), true
+			return "WAITING", "for event " + Clean(p.Event), true
 		}
 		if p.Question == nil {
 			return "WAITING", "", true
 		}
-		return "WAITING", questionLine(*p.Question), true
+		return "WAITING", QuestionLine(*p.Question), true
 	case superstep.ProgressStarted:
 		// A first start is followed by its end; a later one explains why the run took so long.
 		return "started", fmt.Sprintf("attempt %d", p.Attempt), p.Attempt > 1
 	default:
-		return clean(p.State), clean(p.Error), true
+		return Clean(p.State), Clean(p.Error), true
 	}
 }
 
@@ -80,7 +81,7 @@ func arrow(next []string) string {
 	if len(next) == 0 {
 		return ""
 	}
-	return "→ " + clean(list(next))
+	return "→ " + Clean(List(next))
 }
 
 // join puts two texts behind one another, with space only where both are there.
@@ -102,7 +103,7 @@ func splitNotes(notes []json.RawMessage) (inline string, below []string) {
 	const short = 60
 	texts := make([]string, len(notes))
 	for i, note := range notes {
-		texts[i] = clean(valueText(note))
+		texts[i] = Clean(ValueText(note))
 	}
 	if len(texts) == 1 && utf8.RuneCountInString(texts[0]) <= short {
 		return texts[0], nil
@@ -110,5 +111,8 @@ func splitNotes(notes []json.RawMessage) (inline string, below []string) {
 	return "", texts
 }
 
-// list joins names.
-func list(names []string) string { return strings.Join(names, ", ") }
+// ValueText shows a value as people read it.
+func ValueText(v json.RawMessage) string { return superstep.Question{Value: v}.Text() }
+
+// QuestionLine shows a question in one line.
+func QuestionLine(q superstep.Question) string { return q.ID + "  " + Clean(ValueText(q.Value)) }

@@ -1,22 +1,24 @@
-package cli
+package screen
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"superstep.dev/job"
 )
 
-// The marks of subjobs in a picture. No id has one of these characters.
+// The marks of steps in a picture. No id has one of these characters.
 const (
-	markFinished = "✓"
-	markRunning  = "▶"
-	markWaiting  = "·"
-	markRetry    = "↻"
-	markFailed   = "✗"
-	markStopped  = "■"
+	MarkFinished = "✓"
+	MarkRunning  = "▶"
+	MarkWaiting  = "·"
+	MarkRetry    = "↻"
+	MarkFailed   = "✗"
+	MarkStopped  = "■"
 )
+
+// markColours are those of the marks on a terminal.
+var markColours = map[string]string{MarkFinished: Green, MarkRunning: Yellow, MarkRetry: Yellow, MarkFailed: Red, MarkStopped: Red}
 
 // The bounds of a picture, in characters and lines. A larger graph is a list.
 const (
@@ -24,30 +26,43 @@ const (
 	pictureRows  = 16
 )
 
-// mark is where a subjob stands in one character.
-func mark(s job.SubJob) string {
-	switch {
-	case s.Open:
-		return markRunning
-	case s.Status == job.StatusFinished:
-		return markFinished
-	case s.Status == job.StatusFailed:
-		return markFailed
-	case s.Status == job.StatusStopped:
-		return markStopped
-	case s.Attempts > 0:
-		return markRetry
-	}
-	return markWaiting
+// Step is one thing in a [Picture].
+type Step struct {
+	// ID is its name, and Mark where it stands in one character that no id has.
+	ID, Mark string
+	// After are the ids of the steps that it waits for, all of which are before it in the list.
+	After []string
 }
 
-// picture draws what waits for what, from left to right; false when that cannot be drawn without lines that would mean
+// Draw shows what waits for what: as a [Picture], or as a list when there can be none.
+func (s *Screen) Draw(steps []Step) {
+	if drawn, ok := Picture(steps); ok {
+		for mark, colour := range markColours {
+			drawn = strings.ReplaceAll(drawn, mark, s.paint(colour, mark))
+		}
+		s.Printf("%s", drawn)
+		return
+	}
+	depth := map[string]int{}
+	for _, step := range steps {
+		for _, d := range step.After {
+			depth[step.ID] = max(depth[step.ID], depth[d]+1)
+		}
+		after := ""
+		if len(step.After) > 0 {
+			after = "  after " + Clean(List(step.After))
+		}
+		s.Printf("%s%s %s%s\n", strings.Repeat("  ", depth[step.ID]), Clean(step.ID), s.paint(markColours[step.Mark], step.Mark), after)
+	}
+}
+
+// Picture draws what waits for what, from left to right; false when that cannot be drawn without lines that would mean
 // something else. Dependencies that others imply are left out.
 //
 //	load ✓ ─┬─ analyse ▶ ─┬─ write ·
 //	        └─ check ✓ ───┘
-func picture(subjobs []job.SubJob) (string, bool) {
-	p := &canvas{layers: layersOf(subjobs)}
+func Picture(steps []Step) (string, bool) {
+	p := &canvas{layers: layersOf(steps)}
 	for k := range p.layers {
 		if k > 0 && !p.connect(p.layers[k-1], p.layers[k]) {
 			return "", false
@@ -58,19 +73,19 @@ func picture(subjobs []job.SubJob) (string, bool) {
 	return text, len(p.lines) <= pictureRows && p.width <= pictureWidth
 }
 
-// box is one place of a layer: a subjob, or the line of one that a later layer waits for.
+// box is one place of a layer: a step, or the line of one that a later layer waits for.
 type box struct {
 	id, text string // text is "" for a line
 	from     []string
 	ends     bool // nothing waits for it
 }
 
-// layersOf places every subjob one layer behind the last one that it waits for.
-func layersOf(subjobs []job.SubJob) [][]box {
-	after := reduced(subjobs)
+// layersOf places every step one layer behind the last one that it waits for.
+func layersOf(steps []Step) [][]box {
+	after := reduced(steps)
 	depth, last := map[string]int{}, map[string]int{}
 	deepest := 0
-	for _, s := range subjobs { // in topological order
+	for _, s := range steps { // in topological order
 		for _, d := range after[s.ID] {
 			depth[s.ID] = max(depth[s.ID], depth[d]+1)
 		}
@@ -80,9 +95,9 @@ func layersOf(subjobs []job.SubJob) [][]box {
 		deepest = max(deepest, depth[s.ID])
 	}
 	layers := make([][]box, deepest+1)
-	for _, s := range subjobs {
+	for _, s := range steps {
 		at := depth[s.ID]
-		layers[at] = append(layers[at], box{id: s.ID, text: s.ID + " " + mark(s), from: after[s.ID], ends: last[s.ID] == 0})
+		layers[at] = append(layers[at], box{id: s.ID, text: s.ID + " " + s.Mark, from: after[s.ID], ends: last[s.ID] == 0})
 		for k := at + 1; k < last[s.ID]; k++ {
 			layers[k] = append(layers[k], box{id: s.ID, from: []string{s.ID}})
 		}
@@ -93,22 +108,22 @@ func layersOf(subjobs []job.SubJob) [][]box {
 	return layers
 }
 
-// reduced are the dependencies of each subjob that no other dependency implies.
-func reduced(subjobs []job.SubJob) map[string][]string {
+// reduced are the dependencies of each step that no other dependency implies.
+func reduced(steps []Step) map[string][]string {
 	before, after := map[string]map[string]bool{}, map[string][]string{}
-	for _, s := range subjobs {
+	for _, s := range steps {
 		all := map[string]bool{}
-		for _, d := range s.Dependencies {
+		for _, d := range s.After {
 			for b := range before[d] {
 				all[b] = true
 			}
 		}
-		for _, d := range s.Dependencies {
+		for _, d := range s.After {
 			if before[d] != nil && !all[d] {
 				after[s.ID] = append(after[s.ID], d)
 			}
 		}
-		for _, d := range s.Dependencies {
+		for _, d := range s.After {
 			all[d] = true
 		}
 		before[s.ID] = all
@@ -128,15 +143,7 @@ func straighten(left, right []box) {
 		}
 		return sum / float64(max(len(b.from), 1))
 	}
-	slices.SortStableFunc(right, func(a, b box) int {
-		switch x, y := place(a), place(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(right, func(a, b box) int { return cmp.Compare(place(a), place(b)) })
 }
 
 // canvas is a picture as far as it is drawn. All its lines have the same width.

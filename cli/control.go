@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"superstep.dev"
+	"superstep.dev/approval"
+	"superstep.dev/cli/screen"
+)
+
+// control are the commands that do something to a run or its state.
+type control struct{ *app }
+
+// asked is what is done to a run, and by whom.
+type asked struct{ thread, reason, by, token, id string }
+
+// controlling makes a command of one call, with the flags of who asks for it. on returns what it is about, see
+// [approval.Control]; nil for nothing.
+func controlling[View any](a control, c command, op approval.Op, on func(ctx context.Context, svc service, f proofFlags, thread string) (string, error),
+	do func(ctx context.Context, svc service, r asked) (View, error), show func(View)) *cobra.Command {
+	var (
+		f  proofFlags
+		id string
+	)
+	flags := c.flags
+	c.flags = func(set *pflag.FlagSet) {
+		if flags != nil {
+			flags(set)
+		}
+		f.register(set, true)
+		if op == approval.OpPause || op == approval.OpUnpause {
+			set.StringVar(&id, "id", "", "`ID` of this request, to repeat it safely (default: a new one)")
+		}
+	}
+	c.run = func(ctx context.Context, args []string) error {
+		if err := f.check(id); err != nil {
+			return err
+		}
+		return call(ctx, a.app, func(svc service) (view View, err error) {
+			about := ""
+			if on != nil {
+				if about, err = on(ctx, svc, f, args[0]); err != nil {
+					return view, err
+				}
+			}
+			r := asked{thread: args[0], reason: f.reason, id: id}
+			if r.by, r.token, err = a.prove(f, r.thread, op, about); err != nil {
+				return view, err
+			}
+			return do(ctx, svc, r)
+		}, show)
+	}
+	return a.build(c)
+}
+
+func (a control) retryCommand() *cobra.Command {
+	return controlling(a, command{
+		use: "retry THREAD", short: "Continue a failed run",
+		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
+		example: []string{"retry r-7"},
+	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+		return svc.RetryWith(ctx, superstep.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+	}, func(view superstep.ThreadView) {
+		a.Printf("retrying  %s\n", screen.Clean(view.Thread))
+		a.next(nextOf(view.Thread, superstep.StatusRunning, nil)...)
+	})
+}
+
+func (a control) drainCommand() *cobra.Command {
+	return controlling(a, command{
+		use: "drain THREAD", short: "Stop a run before its next step",
+		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
+interrupts no node.`,
+		example: []string{`drain r-7 --reason "the payments service moves"`},
+	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+		return svc.DrainWith(ctx, superstep.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+	}, a.showDrained)
+}
+
+// showDrained shows where a run stands that was asked to stop.
+func (a control) showDrained(view superstep.ThreadView) {
+	thread := screen.Clean(view.Thread)
+	switch view.Status {
+	case superstep.StatusStopped:
+		a.Printf("drained  %s  stands behind step %d%s\n", thread, view.Step, before(view.Nodes))
+		a.next(goOn(view.Graph, view.Thread)...)
+	case superstep.StatusRunning:
+		a.Printf("draining  %s  step %d is still under way\n", thread, view.Step)
+		a.next("show", view.Thread)
+	default:
+		a.Printf("nothing to drain  %s is %s\n", thread, view.Status)
+	}
+}
+
+func (a control) pauseCommand() *cobra.Command {
+	return a.pausing(command{
+		use: "pause THREAD", short: "Keep a run from starting anything",
+		about: `Nodes under way end and are kept; nothing else begins before unpause, whatever is restarted meanwhile. The run
+takes answers and updates of its state, and goes on with them later. Without a worker the request is stored.`,
+		example: []string{`pause r-7 --reason "the books are closed"`},
+	}, approval.OpPause, nil, service.Pause, a.showPaused)
+}
+
+func (a control) unpauseCommand() *cobra.Command {
+	// The token is for the pause of now: only who makes one has to know which that is.
+	on := func(ctx context.Context, svc service, f proofFlags, thread string) (string, error) {
+		if !a.signs(f) {
+			return "", nil
+		}
+		return pausedOn(ctx, svc, thread)
+	}
+	return a.pausing(command{
+		use: "unpause THREAD", short: "Let a paused run go on",
+		about: `It goes on where it was paused, with what it was told meanwhile. Answers are given with resume. Where the workers' rules
+are about that, whoever asks proves it with a token for this pause, and may still do so now.`,
+		example: []string{`unpause r-7`},
+	}, approval.OpUnpause, on, service.Unpause, a.showUnpaused)
+}
+
+// pausing makes one of the two commands.
+func (a control) pausing(c command, op approval.Op, on func(context.Context, service, proofFlags, string) (string, error),
+	do func(service, context.Context, superstep.PauseRequest) (superstep.PauseReply, error), show func(superstep.PauseReply)) *cobra.Command {
+	return controlling(a, c, op, on, func(ctx context.Context, svc service, r asked) (superstep.PauseReply, error) {
+		return do(svc, ctx, superstep.PauseRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token, ID: r.id})
+	}, show)
+}
+
+func (a control) showPaused(reply superstep.PauseReply) {
+	thread := screen.Clean(reply.Thread)
+	switch {
+	case reply.Stored:
+		a.Printf("stored   %s  it is paused as soon as a worker runs\n", thread)
+	case reply.Paused == nil:
+		a.Printf("nothing to pause  %s is %s\n", thread, reply.Status)
+		return
+	case !reply.Changed:
+		a.Printf("paused   %s  before%s\n", thread, pausedText(*reply.Paused))
+	case reply.Status == superstep.StatusPaused:
+		a.Printf("paused   %s\n", thread)
+	default:
+		a.Printf("pausing  %s  what is under way ends first\n", thread)
+	}
+	a.next("unpause", reply.Thread)
+}
+
+func (a control) showUnpaused(reply superstep.PauseReply) {
+	thread := screen.Clean(reply.Thread)
+	switch {
+	case reply.Stored:
+		a.Printf("stored    %s  it goes on as soon as a worker runs\n", thread)
+	case !reply.Changed:
+		a.Printf("nothing to unpause  %s is %s\n", thread, reply.Status)
+		return
+	default:
+		a.Printf("unpaused  %s  it is %s\n", thread, reply.Status)
+	}
+	a.next("show", reply.Thread)
+}
+
+// pauseFact is who paused a run, when and why.
+func (a *app) pauseFact(p superstep.PauseView) string {
+	return strings.TrimPrefix(pausedText(superstep.PauseView{By: p.By}), ", ") + " " + a.MomentAgo(p.At) + screen.Colon(p.Reason)
+}
+
+// pausedText says who paused a run and why, "" when neither is known.
+func pausedText(p superstep.PauseView) string {
+	text := ""
+	if p.By != "" {
+		text = ", by " + screen.Clean(p.By)
+	}
+	return text + screen.Colon(p.Reason)
+}

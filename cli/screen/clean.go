@@ -1,0 +1,143 @@
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean makes text that came from elsewhere fit for one line of a terminal: white space becomes single spaces, and
+// what could move the cursor, colour the screen or turn the reading direction is shown as an escape. A question is
+// what a person decides by, so it must not be able to paint over the lines around it.
+func Clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	var b strings.Builder
+	space := false
+	for _, r := range s {
+		if unicode.IsSpace(r) {
+			space = true
+			continue
+		}
+		if space && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		space = false
+		if harmless(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+// isClean reports whether s needs no cleaning: the usual case.
+func isClean(s string) bool {
+	last := ' ' // so that leading space counts as doubled
+	for _, r := range s {
+		if r == ' ' && last == ' ' || r != ' ' && !harmless(r) {
+			return false
+		}
+		last = r
+	}
+	return s == "" || last != ' '
+}
+
+// harmless reports whether a terminal shows r and does nothing else. The two joiners are needed by several scripts
+// and by emoji.
+func harmless(r rune) bool {
+	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
+	return r != utf8.RuneError && unicode.IsGraphic(r) && !unicode.IsSpace(r) ||
+		r == zeroWidthNonJoiner || r == zeroWidthJoiner
+}
+
+// Shorten cuts s to at most n characters.
+func Shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:n-1]) + "…"
+}
+
+// Lines is a text of several lines without what a terminal would take for more than text. Its layout is kept.
+func Lines(text string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimRight(text, "\n") {
+		switch {
+		case harmless(r) || r == ' ' || r == '\n':
+			b.WriteRune(r)
+		case r == '\t':
+			b.WriteString("    ")
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+// CellWidth bounds a value in a table, in characters. The whole value is in -o json.
+const CellWidth = 100
+
+// Cell shows a value in a table: exactly, as JSON, but not at any length.
+func Cell(v json.RawMessage) string { return Brief(Compact(v)) }
+
+// Brief shows a text in a table, not at any length.
+func Brief(text string) string { return Shorten(Clean(text), CellWidth) }
+
+// Compact returns JSON text without white space, anything else as it is.
+func Compact(v json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, v) != nil {
+		return string(v)
+	}
+	return b.String()
+}
+
+// Exactly shows JSON with a line for each value: nothing is shortened.
+func (s *Screen) Exactly(v json.RawMessage) {
+	var indented bytes.Buffer
+	switch {
+	case len(v) == 0:
+		s.Printf("  none\n")
+	case json.Indent(&indented, v, "  ", "  ") != nil:
+		s.Printf("  %s\n", Clean(string(v)))
+	default:
+		for line := range strings.Lines("  " + indented.String()) {
+			text := strings.TrimLeft(line, " ")
+			s.Printf("%s%s\n", line[:len(line)-len(text)], Clean(strings.TrimRight(text, "\n")))
+		}
+	}
+}
+
+// Values shows channels and their values, by name.
+func (s *Screen) Values(values map[string]json.RawMessage) {
+	t := s.Table()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		t.Row(name, Cell(values[name]))
+	}
+	t.Print("  ")
+}
+
+// Colon puts a reason behind a word, nothing for none.
+func Colon(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + Clean(reason)
+}
+
+// By says by whom, nothing for somebody who gave no name.
+func By(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + Clean(who)
+}

@@ -1,0 +1,95 @@
+// Package screen is how the command line shows things: text for people, JSON for programs; tables, pictures and the lines of
+// a run that is followed; colours and times; and what keeps secrets and control characters off a terminal. It knows no
+// commands and no server.
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// The values of [Screen.Format].
+const (
+	FormatText = "text"
+	FormatJSON = "json"
+)
+
+// Screen is where a command shows its results. It keeps the first failure of a write and writes no more after it, so that
+// nobody has to look at each write: [Screen.Err] tells when the command is over. It may be written to concurrently.
+type Screen struct {
+	Format string
+	// Colours says that the screen is a terminal that shows them.
+	Colours bool
+	// Now is the clock that times are shown by, in the reader's time zone.
+	Now func() time.Time
+
+	mu  sync.Mutex
+	w   io.Writer
+	err error
+}
+
+// New returns a screen for text.
+func New(w io.Writer) *Screen {
+	return &Screen{Format: FormatText, Colours: showsColours(w), Now: time.Now, w: w}
+}
+
+// JSON reports whether the reader is a program.
+func (s *Screen) JSON() bool { return s.Format == FormatJSON }
+
+// Printf writes text.
+func (s *Screen) Printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// Show shows a reply: v as one indented JSON document to a program, else what text prints.
+func (s *Screen) Show(v any, text func()) { s.show(v, "  ", text) }
+
+// ShowLine is Show for one of many: a program gets a line of JSON each.
+func (s *Screen) ShowLine(v any, text func()) { s.show(v, "", text) }
+
+func (s *Screen) show(v any, indent string, text func()) {
+	if !s.JSON() {
+		text()
+		return
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // the reader is a program or a terminal, never a web page
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		s.fail(fmt.Errorf("the reply cannot be shown as JSON: %w", err))
+		return
+	}
+	s.Write(b.Bytes()) // a failure is kept
+}
+
+// Write implements io.Writer.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = fmt.Errorf("writing the output: %w", err)
+	}
+	return n, s.err
+}
+
+func (s *Screen) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Err returns the first failure.
+func (s *Screen) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}

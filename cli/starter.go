@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"superstep.dev"
+	"superstep.dev/approval"
+)
+
+// starterExits is the end of the starter's help.
+const starterExits = `
+Everything else that can be done to runs: superstep --help
+
+Exit codes:
+  0    the run finished
+  1    the run failed
+  2    usage or bad input; nothing was changed
+  3    the run waits for an answer or an event, stopped, or is paused
+  4    not found
+  5    the answer was refused: already answered, expired, or not yours
+  6    no server, or no worker with that graph
+  7    the run was cancelled
+  130  Ctrl-C; the run goes on
+`
+
+// starting is the starter: one command that starts a run, follows it, and answers what it asks.
+type starting struct{ *app }
+
+// starterFlags are the flags of the starter.
+type starterFlags struct {
+	runFlags
+	proof                    proofFlags
+	question, answer, reason string
+	approve, reject          bool
+}
+
+func (a starting) program() *cobra.Command {
+	var f starterFlags
+	name := a.app.program
+	a.spell = a.words
+	root := a.build(command{
+		use: "starter [GRAPH]", short: "Start a run, follow it until it asks or ends, and answer it",
+		about: `With GRAPH a run of it is started, on the thread that --thread names. Without GRAPH the run that is on the thread is
+followed, and answered before that with --answer, --approve or --reject. Every finished step is shown until the run
+asks, stops or ends; then the last line says what to type next. The run itself needs no follower: Ctrl-C ends only
+the looking.`,
+		example: []string{
+			`refund --thread r-7 --input '{"order_id":"o-7"}'`,
+			`--thread r-7 --answer true`,
+			`--thread r-7 --approve --key ann.key`,
+			`--thread r-7`,
+		},
+		flags: func(flags *pflag.FlagSet) {
+			f.given = flags.Changed
+			f.registerFirst(flags)
+			flags.StringVar(&f.answer, "answer", "", "answer the open question: `JSON`, @FILE, or - for standard input; at most 256 KiB")
+			flags.BoolVar(&f.approve, "approve", false, "approve what the run asks to do")
+			flags.BoolVar(&f.reject, "reject", false, "reject what the run asks to do")
+			flags.StringVar(&f.question, "question", "", "`ID` of the question, or the start of it (default: the one that is open)")
+			flags.StringVar(&f.reason, "reason", "", "`TEXT` for the record, with --approve and --reject")
+			f.proof.register(flags, false)
+		},
+		run: func(ctx context.Context, args []string) error { return a.start(ctx, args[0], &f) },
+	})
+	root.Use = name + " [GRAPH]"
+	return a.asRoot(root, starterExits)
+}
+
+// words says how the starter is told what the command line is told with these words: what it cannot do is for superstep.
+func (a starting) words(args []string) (program string, words []string) {
+	switch {
+	case args[0] == "show":
+		return a.app.program, []string{"--thread", args[1]}
+	case args[0] == "resume" && len(args) == 5: // THREAD QUESTION --value VALUE
+		return a.app.program, []string{"--thread", args[1], "--question", args[2], "--answer", args[4]}
+	}
+	return "superstep", args
+}
+
+func (a starting) start(ctx context.Context, graph string, f *starterFlags) error {
+	answers := 0
+	for _, given := range []bool{f.given("answer"), f.approve, f.reject} {
+		if given {
+			answers++
+		}
+	}
+	switch {
+	case answers > 1:
+		return usagef("--answer, --approve and --reject exclude each other")
+	case answers == 0 && (f.question != "" || f.reason != ""):
+		return usagef("--question and --reason go with --answer, --approve or --reject")
+	case answers > 0 && (graph != "" || f.given("input")):
+		return usagef("an answer is for a run that is there: leave GRAPH and --input out")
+	case graph != "":
+		f.Graph, f.follow = graph, true
+		return runs{a.app}.startRun(ctx, &f.runFlags)
+	case f.Thread == "" || f.given("input"):
+		return usagef("GRAPH is missing, or --thread alone for the run that is there")
+	}
+	if err := checkArguments([]string{"THREAD", "[QUESTION]"}, []string{f.Thread, f.question}); err != nil {
+		return err
+	}
+	if answers > 0 {
+		return a.answer(ctx, f)
+	}
+	return a.withService(ctx, func(svc service) error {
+		return a.follow(ctx, svc, superstep.ThreadView{Thread: f.Thread}, false)
+	})
+}
+
+// answer answers a question, and follows what the run does from then on.
+func (a starting) answer(ctx context.Context, f *starterFlags) (err error) {
+	req := superstep.ResumeRequest{Thread: f.Thread, Question: f.question}
+	value := &resumeFlags{ResumeRequest: req, proof: f.proof, value: f.answer, flag: "answer", given: f.given}
+	verdict := &replyFlags{ResumeRequest: req, Reply: approval.Reply{Verdict: approval.VerdictReject, Reason: f.reason}, proof: f.proof}
+	if f.approve {
+		verdict.Verdict = approval.VerdictApprove
+	}
+	people := answers{a.app}
+	if f.given("answer") {
+		err = people.readAnswer(ctx, value)
+	} else {
+		err = people.readReply(ctx, verdict)
+	}
+	if err != nil {
+		return err
+	}
+	return a.withService(ctx, func(svc service) error {
+		before, err := svc.Show(ctx, f.Thread)
+		if err != nil {
+			return err
+		}
+		var reply superstep.ResumeReply
+		if f.given("answer") {
+			reply, err = people.answer(ctx, svc, value, before)
+		} else {
+			reply, _, err = people.sendReply(ctx, svc, verdict)
+		}
+		if err != nil {
+			return err
+		}
+		a.ShowLine(reply, func() {
+			if f.given("answer") {
+				people.showTaken(reply, value)
+			} else {
+				people.showCounted(reply, verdict, nil)
+			}
+		})
+		return a.follow(ctx, svc, before, false)
+	})
+}
