@@ -102,6 +102,7 @@ var arrows = []arrow{
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
 	{from: "examples/research/demo/...", ours: anything, theirs: anything},
 	{from: "examples/refund/dev/...", ours: anything, theirs: anything},
+	{from: "test/rig", ours: []string{"", "graphtest", "internal/testserver", "job", "workflows/protocol"}, theirs: anything},
 	{from: "test/bench", ours: anything, theirs: anything},
 	{from: "test/e2e", ours: anything, theirs: anything},
 	{from: "test/chaos", ours: anything, theirs: anything},
