@@ -1,4 +1,4 @@
-package imports
+package house
 
 import (
 	"os"
@@ -85,7 +85,7 @@ var arrows = []arrow{
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 		}, temporal...),
 	},
-	{from: "internal/imports"},
+	{from: "internal/house"},
 	// Sets the pace of garbage collection of a whole process, so programs use it and no library does.
 	{from: "internal/heaproom"},
 	// Only starts a process, so that whoever tests can use it.

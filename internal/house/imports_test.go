@@ -1,4 +1,4 @@
-package imports
+package house
 
 import (
 	"go/ast"
