@@ -59,9 +59,6 @@ type Client struct {
 	tail     history.Tail
 	feeds    feeds
 
-	// continueAt is when runs are continued as new ones; nil for the default.
-	continueAt *protocol.ContinueAt
-
 	attributesOnce sync.Mutex
 	attributes     *attributes
 }

@@ -108,7 +108,7 @@ func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in
 	if err != nil {
 		return ThreadView{}, err
 	}
-	in.Attributes, in.Inbox, in.ContinueAt = has.runs, has.questions, c.continueAt
+	in.Attributes, in.Inbox = has.runs, has.questions
 	if last != nil {
 		in.Previous = last.runID
 	}

@@ -1,11 +1,10 @@
 package superstep
 
 import (
+	"testing"
+
 	"superstep.dev/workflows/protocol"
 )
-
-// ContinueAt makes runs that a client begins be continued as new ones at these bounds.
-func ContinueAt(c *Client, at protocol.ContinueAt) { c.continueAt = &at }
 
 // Followed counts the runs that a client follows.
 func Followed(c *Client) int {
@@ -41,4 +40,17 @@ func ShowIn[Out any](m *Memory, g *Graph[Out], thread string) (ThreadView, error
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.view, nil
+}
+
+// LaunchBehind continues a thread as a client does that read its last run some time ago: at that run.
+func LaunchBehind(t *testing.T, c *Client, thread, run string) error {
+	t.Helper()
+	last, err := c.theLastRun(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last.runID, last.open = run, false
+	in := protocol.GraphInput{Graph: last.graph}
+	_, err = c.launch(t.Context(), StartRequest{Graph: last.graph, Thread: thread}, in, last)
+	return err
 }

@@ -29,7 +29,7 @@ func (c *Client) launchJob(ctx context.Context, call string, in protocol.LeaderI
 	if err != nil {
 		return nil, err
 	}
-	in.Attributes, in.Inbox, in.ContinueAt = has.runs, has.questions, c.continueAt
+	in.Attributes, in.Inbox = has.runs, has.questions
 	id := job.WorkflowID(in.Job.ID)
 	memo, err := c.memoOf(in.Leader, map[string]string{protocol.MemoGraph: in.Leader, protocol.MemoStart: call,
 		memoJobGoal: clip.Text(in.Job.Goal, goalShown)})

@@ -33,14 +33,14 @@ func (m *memoryEffects) observe(e pregel.Event) {
 	m.all.Happened(0, e)
 }
 
-// Stands implements [graphadapter.Standing].
+// Stands implements [taskrun.Standing].
 func (m *memoryEffects) Stands(p *pregel.Program, t *pregel.Thread) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all.Stands(p, t)
 }
 
-// Made implements [graphadapter.Standing].
+// Made implements [taskrun.Standing].
 func (m *memoryEffects) Made(r *pregel.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

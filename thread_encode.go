@@ -40,7 +40,7 @@ func encodeAnswers(g *graphadapter.Graph, thread string, byID map[string]any) (*
 }
 
 // encodeUpdate turns the values of an update into writes: those of a state struct as a node's, those of a JSON object by
-// name (see graphadapter.WritesOf).
+// name (see past.WritesOf).
 func encodeUpdate(spec *pregel.Spec, r UpdateRequest, values any) ([]pregel.Write, error) {
 	spec, err := updatedSpec(spec, r)
 	if err != nil {

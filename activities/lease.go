@@ -67,7 +67,7 @@ func (l *lease) leaseFrom(sent time.Time) time.Duration {
 
 func (l *lease) allowance() time.Duration { return l.info.HeartbeatTimeout * 9 / 10 }
 
-// Held implements graphadapter.Lease. The timer that ends the held context may be late: a process that was stopped goes on
+// Held implements taskrun.Lease. The timer that ends the held context may be late: a process that was stopped goes on
 // with its code and its timers at once.
 func (l *lease) Held() error {
 	l.mu.Lock()
@@ -85,7 +85,7 @@ func (l *lease) Held() error {
 	return nil
 }
 
-// Confirm implements graphadapter.Lease: before its first heartbeat the server has heard nothing of this execution, which
+// Confirm implements taskrun.Lease: before its first heartbeat the server has heard nothing of this execution, which
 // was perhaps frozen before it began.
 func (l *lease) Confirm(ctx context.Context) error {
 	l.mu.Lock()

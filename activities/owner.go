@@ -86,13 +86,13 @@ func (o *owner) newsLocked() []ledger.Entry {
 	return news
 }
 
-// Entry implements graphadapter.Journal.
+// Entry implements taskrun.Journal.
 func (o *owner) Entry(key string) (ledger.Entry, bool) { return o.journal.Entry(key) }
 
-// Entries implements graphadapter.Journal.
+// Entries implements taskrun.Journal.
 func (o *owner) Entries() []ledger.Entry { return o.journal.Entries() }
 
-// Record implements graphadapter.Journal: in sync mode it returns once the entry is stored. In async and exit mode
+// Record implements taskrun.Journal: in sync mode it returns once the entry is stored. In async and exit mode
 // the entry leaves with a later heartbeat or the task's end, which is why a repeated task is suspect. What heartbeats
 // have no room for leaves with the task's end, which therefore has to come: graphadapter.ErrYielded.
 func (o *owner) Record(ctx context.Context, e ledger.Entry) error {

@@ -17,7 +17,7 @@ import (
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// Segment is the activity of consecutive supersteps of a run. It is registered by graphadapter.SegmentActivity, which is
+// Segment is the activity of consecutive supersteps of a run. It is registered by segment.SegmentActivity, which is
 // the name of no node.
 //
 // In sync mode a superstep begins when the outcomes of the one before are stored, by a heartbeat that blocks; in async

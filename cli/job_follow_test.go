@@ -52,7 +52,7 @@ func (s *asking) Follow(ctx context.Context, since superstep.ThreadView, _ func(
 // Job has attempts under way before their events are there.
 func (s *asking) Job(context.Context, string) (superstep.JobView, error) {
 	return superstep.JobView{View: job.View{ID: "j", Status: job.StatusRunning, SubJobs: []job.SubJob{
-		{ID: "a", Open: true, Attempts: 1}, {ID: "b", Open: !s.rest.Load(), Attempts: 1}}}}, nil
+		{DraftSubJob: job.DraftSubJob{ID: "a"}, Open: true, Attempts: 1}, {DraftSubJob: job.DraftSubJob{ID: "b"}, Open: !s.rest.Load(), Attempts: 1}}}}, nil
 }
 
 // TestFollowedAttemptsThatAsk: a question is shown once, and the command ends when all that is left waits for people, also

@@ -224,7 +224,7 @@ type journal struct {
 	a *attempt
 }
 
-// Record implements graphadapter.Journal.
+// Record implements taskrun.Journal.
 func (j journal) Record(ctx context.Context, e ledger.Entry) error {
 	if !j.a.alive() {
 		return fmt.Errorf("%w (%w)", ErrCrashed, graphadapter.ErrFenced)

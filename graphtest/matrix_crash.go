@@ -172,7 +172,7 @@ func (x *execution) record(j taskrun.Journal) recorded {
 	return r
 }
 
-// Record implements graphadapter.Journal.
+// Record implements taskrun.Journal.
 func (r recorded) Record(ctx context.Context, e ledger.Entry) error {
 	if r.before[e.Key] {
 		r.x.of.wrong("the Task %q of %s ran again although its result was stored", e.Name, r.x.task)

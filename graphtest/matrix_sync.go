@@ -99,7 +99,7 @@ type heartbeats struct {
 	count  atomic.Int32
 }
 
-// Record implements graphadapter.Journal.
+// Record implements taskrun.Journal.
 func (h *heartbeats) Record(ctx context.Context, e ledger.Entry) error {
 	full := h.yields && h.count.Add(1) > 1
 	if full && e.Kind == ledger.KindEffect && e.State == ledger.StateIntent {

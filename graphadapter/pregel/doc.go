@@ -54,7 +54,7 @@
 //	claim       thread-wide keys: one owner at a time, and what is kept under them
 //	answers     answers to questions, also at checkpoints that were passed
 //	inspect     snapshots for people
-//	edit        updates of a thread's state from outside, and edit_apply what comes of them
+//	edit, edit_apply    updates of a thread's state from outside, and what comes of them
 //	codec       a stored thread
-//	suspend     a stored loop, and restore going on from it
+//	suspend, restore    a stored loop, and going on from it
 package pregel

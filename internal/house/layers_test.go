@@ -1,0 +1,271 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrow says what one package, or with "/..." everything below it, may import of this module and of others'.
+type arrow struct {
+	from   string
+	ours   []string
+	theirs []string
+}
+
+// anything allows any package: for programs, which nobody imports.
+var anything = []string{"*"}
+
+// Temporal's own modules, without its server.
+var temporal = []string{"go.temporal.io/sdk/...", "go.temporal.io/api/..."}
+
+// arrows are the layers, lowest first. The first line that names a package decides. A package that no line names is a
+// mistake: whoever adds one says here where it stands.
+var arrows = []arrow{
+	{from: "internal/clip"},
+	{from: "graphadapter/pregel"},
+	{from: "internal/jsontext"},
+	{from: "graphadapter/ledger"},
+	{from: "approval", ours: []string{"internal/clip"}, theirs: []string{"github.com/gowebpki/jcs"}},
+	{from: "job"},
+	// Nobody below a program imports it: who wants another planner writes a job.Planner.
+	{
+		from: "planner", ours: []string{"job"},
+		theirs: []string{"github.com/openai/openai-go/v3/...", "github.com/tailscale/hujson"},
+	},
+	{from: "approval/internal/files"},
+	{from: "approval/token", ours: []string{"approval", "approval/internal/files"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
+	{
+		from: "approval/webhook", ours: []string{"approval"},
+		theirs: []string{"github.com/standard-webhooks/standard-webhooks/libraries/go"},
+	},
+	{
+		from: "approval/rules", ours: []string{"approval", "approval/internal/files"},
+		theirs: []string{"cel.dev/cel-go/...", "go.yaml.in/yaml/v3"},
+	},
+	{
+		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger", "approval", "internal/clip", "internal/jsontext"},
+		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
+	},
+	{
+		from: "graphadapter/trail",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "approval"},
+	},
+	// What a run owes to people and to time: both runtimes drive it.
+	{
+		from: "graphadapter/life",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "internal/clip"},
+	},
+	{from: "graphadapter/past", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "internal/clip"}},
+	{
+		from: "graphadapter/taskrun",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/past", "approval", "internal/clip", "internal/jsontext"},
+	},
+	{
+		from: "graphadapter/segment",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "internal/clip", "internal/jsontext"},
+	},
+	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
+	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
+	// What stays readable of failures and log lines where payloads are encoded.
+	{from: "internal/codec", theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
+	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
+		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
+	},
+	// What clients and workers say to each other: names and data, without the workflows.
+	{
+		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/segment", "graphadapter/trail", "approval", "job", "internal/clip"},
+		theirs: []string{"go.temporal.io/sdk/temporal"},
+	},
+	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/pregel", "job"}, theirs: temporal},
+	{
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
+		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
+	},
+	{
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows/..."},
+		theirs: append([]string{
+			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
+			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
+		}, temporal...),
+	},
+	{from: "internal/house"},
+	// Sets the pace of garbage collection of a whole process, so programs use it and no library does.
+	{from: "internal/heaproom"},
+	// Only starts a process, so that whoever tests can use it.
+	{from: "internal/testserver/...", ours: []string{"internal/testserver"}},
+	{from: "internal/processes/...", ours: []string{"internal/processes/...", "internal/testserver"}, theirs: anything},
+	{
+		from: "graphtest/...", ours: []string{"", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
+		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
+	},
+	// The command line shows a graph's Spec, which is the engine's data type.
+	{from: "cli/...", ours: []string{"", "cli/screen", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog"}, theirs: anything},
+	// Programs that start, drive or measure the others from outside; nobody imports them.
+	{from: "internal/demo", ours: anything, theirs: anything},
+	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
+	{from: "examples/research/demo/...", ours: anything, theirs: anything},
+	{from: "examples/refund/dev/...", ours: anything, theirs: anything},
+	{from: "test/rig", ours: []string{"", "graphtest", "internal/testserver", "job", "workflows/protocol"}, theirs: anything},
+	{from: "test/bench", ours: anything, theirs: anything},
+	{from: "test/e2e", ours: anything, theirs: anything},
+	{from: "test/chaos", ours: anything, theirs: anything},
+	{from: "test/soak", ours: anything, theirs: anything},
+	{from: "test/conformance/...", ours: []string{"", "test/conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
+	{from: "examples/...", ours: []string{"", "examples/...", "cli", "approval/...", "job", "planner"}, theirs: anything},
+	{from: "worker", ours: []string{"cli", "examples/..."}},
+	{from: "starter", ours: []string{"cli", "examples/..."}},
+	{from: "cmd/...", ours: []string{"cli", "examples/..."}},
+}
+
+// below returns patterns of this module's packages as import paths.
+func below(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strings.TrimSuffix(mainModule+"/"+name, "/")
+	}
+	return out
+}
+
+func (a arrow) allows(imported string) bool {
+	switch {
+	case standard(imported):
+		return true
+	case within(imported, []string{mainModule + "/..."}):
+		return slices.Equal(a.ours, anything) || within(imported, below(a.ours))
+	default:
+		return slices.Equal(a.theirs, anything) || within(imported, a.theirs)
+	}
+}
+
+func arrowOf(pkg string) (arrow, bool) {
+	for _, a := range arrows {
+		if within(pkg, below([]string{a.from})) {
+			return a, true
+		}
+	}
+	return arrow{}, false
+}
+
+// TestArrowsPointDown holds every package to the layer it stands in.
+func TestArrowsPointDown(t *testing.T) {
+	for pkg, imported := range read(t, root, mainModule) {
+		a, known := arrowOf(pkg)
+		if !known {
+			t.Errorf("%s is in no layer: say in arrows what it may import", pkg)
+			continue
+		}
+		for _, i := range imported {
+			if !a.allows(i) {
+				t.Errorf("%s imports %s, which its layer may not", pkg, i)
+			}
+		}
+	}
+}
+
+// pure are the parts of the standard library that depend on nothing but their arguments. The engine is replayed, so it
+// uses no other: no clock, no randomness, no files, no network, no goroutines.
+var pure = []string{
+	"bytes", "cmp", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
+	"math/big", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
+}
+
+// TestThePureLayersArePure holds the two packages that decide to what can be replayed.
+func TestThePureLayersArePure(t *testing.T) {
+	sources := read(t, root, mainModule)
+	for _, pkg := range below([]string{"graphadapter/pregel", "graphadapter/ledger"}) {
+		imported, found := sources[pkg]
+		if !found {
+			t.Errorf("%s has no source", pkg)
+		}
+		for _, i := range imported {
+			if !slices.Contains(pure, i) && !within(i, below([]string{"graphadapter/..."})) {
+				t.Errorf("%s imports %s: it must stay a function of its arguments", pkg, i)
+			}
+		}
+	}
+}
+
+// TestThePureLayersWalkMapsInOrder: of package maps they use nothing that goes through a map in its own order.
+func TestThePureLayersWalkMapsInOrder(t *testing.T) {
+	inOrder := []string{"Clone", "Copy", "Equal", "EqualFunc"}
+	for _, dir := range []string{"graphadapter/pregel", "graphadapter/ledger", "graphadapter/life"} {
+		for _, use := range usesOf(t, filepath.Join(root, dir), "maps") {
+			if !slices.Contains(inOrder, use) {
+				t.Errorf("%s uses maps.%s, whose order differs from run to run", dir, use)
+			}
+		}
+	}
+}
+
+// TestTheServerStaysOutside: whoever uses the library inherits every module in its go.mod, and none of them may be the
+// Temporal server. go.mod lists every module that provides a package to this one, however indirectly.
+func TestTheServerStaysOutside(t *testing.T) {
+	for pkg, imported := range read(t, root, mainModule) {
+		for _, i := range imported {
+			if within(i, []string{"go.temporal.io/server/..."}) {
+				t.Errorf("%s imports %s", pkg, i)
+			}
+		}
+	}
+	if text := fileText(t, "go.mod"); strings.Contains(text, "go.temporal.io/server ") {
+		t.Error("go.mod requires go.temporal.io/server")
+	}
+}
+
+// TestTheDevserverStandsAlone: it runs our graphs like any other server would, knowing nothing of them.
+func TestTheDevserverStandsAlone(t *testing.T) {
+	const module = mainModule + "/devserver"
+	sources := read(t, filepath.Join(root, "devserver"), module)
+	if len(sources) == 0 {
+		t.Fatal("the devserver has no source")
+	}
+	for pkg, imported := range sources {
+		for _, i := range imported {
+			if within(i, []string{mainModule + "/..."}) && !within(i, []string{module + "/..."}) {
+				t.Errorf("%s imports %s", pkg, i)
+			}
+		}
+	}
+	for line := range strings.Lines(fileText(t, "devserver/go.mod")) {
+		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name == mainModule {
+			t.Error("devserver/go.mod requires " + mainModule)
+		}
+	}
+}
+
+// TestALayerRefuses makes sure that the table refuses what it is there to refuse.
+func TestALayerRefuses(t *testing.T) {
+	for _, c := range []struct{ from, imports string }{
+		{"graphadapter/pregel", mainModule + "/graphadapter"},
+		{"graphadapter/pregel", "go.temporal.io/sdk/workflow"},
+		{"graphadapter", mainModule + "/workflows"},
+		{"graphadapter", "go.temporal.io/sdk/temporal"},
+		{"workflows", mainModule + "/activities"},
+		{"activities", mainModule},
+		{"", mainModule + "/cli"},
+		{"", "go.temporal.io/server/temporal"},
+		{"cli", mainModule + "/workflows"},
+		{"worker", mainModule},
+	} {
+		a, known := arrowOf(below([]string{c.from})[0])
+		if !known || a.allows(c.imports) {
+			t.Errorf("%q may import %s", c.from, c.imports)
+		}
+	}
+}
+
+func fileText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

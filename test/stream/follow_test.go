@@ -1,0 +1,129 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"superstep.dev/test/rig"
+
+	"superstep.dev"
+)
+
+// TestFollowingFromAViewOn: what the open run did before the call that gave the view is old, and the branches of updates
+// are no steps, those of refused ones neither.
+func TestFollowingFromAViewOn(t *testing.T) {
+	t.Parallel()
+	s := rig.NewServer(t)
+	g := rig.Decides()
+	s.Work(g)
+	th := g.Thread(s.Client, s.Queue)
+	var lines []string
+	follow := func(since superstep.ThreadView) superstep.ThreadView {
+		t.Helper()
+		lines = nil
+		v, err := s.Follow(t.Context(), since, func(p superstep.Progress) {
+			lines = append(lines, p.Node+" "+p.State)
+		})
+		require.NoError(t, err)
+		return v
+	}
+	a, b := []string{"a started", "a ok"}, []string{"b started", "b ok"}
+	started, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+	require.NoError(t, err)
+	stopped := follow(started)
+	assert.Equal(t, superstep.StatusStopped, stopped.Status)
+	assert.Equal(t, a, lines, "of a new run it is everything")
+
+	_, err = th.Update(t.Context(), rig.Wrote("good"), superstep.AsNode("a"))
+	require.NoError(t, err)
+	_, err = th.Update(t.Context(), rig.Wrote("bad"), superstep.AsNode("a"))
+	require.ErrorContains(t, err, "nowhere to go")
+
+	on, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue})
+	require.NoError(t, err)
+	assert.Equal(t, stopped.RunID, on.RunID)
+	assert.Equal(t, superstep.StatusFinished, follow(on).Status)
+	assert.Equal(t, b, lines, "what was before the second call is old")
+	for _, whole := range []superstep.ThreadView{started, {Thread: s.Queue}, {Thread: s.Queue, RunID: "earlier", Events: 9}} {
+		follow(whole)
+		assert.Equal(t, slices.Concat(a, b), lines)
+	}
+	assert.Equal(t, []string{"a", "good", "b"}, rig.LogOf(t, th))
+}
+
+// TestWaitReturnsNothingThatRuns: a wait that ends by itself is over at any moment, also while Wait looks at it.
+func TestWaitReturnsNothingThatRuns(t *testing.T) {
+	t.Parallel()
+	b := superstep.NewStateGraph[rig.Counter]("naps")
+	b.AddNode("nap", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
+		_, err := superstep.WaitEvent[string](ctx, "alarm", 5*time.Millisecond)
+		var late *superstep.EventTimeoutError
+		if errors.As(err, &late) {
+			s.Log.Append("slept")
+			return s, nil
+		}
+		return s, err
+	})
+	b.AddEdge(superstep.Start, "nap")
+	b.AddConditionalEdges("nap", func(_ context.Context, s rig.Counter) ([]superstep.Target, error) {
+		if len(s.Log.Get()) < 20 {
+			return superstep.To("nap"), nil
+		}
+		return superstep.To(superstep.End), nil
+	}, "nap", superstep.End)
+	g := b.MustCompile()
+	s := rig.NewServer(t)
+	s.Work(g)
+	_, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+	require.NoError(t, err)
+	for status := superstep.StatusRunning; status != superstep.StatusFinished; {
+		v, err := s.Wait(t.Context(), s.Queue)
+		require.NoError(t, err)
+		status = v.Status
+		require.Contains(t, []superstep.Status{superstep.StatusWaitingEvent, superstep.StatusFinished}, status)
+	}
+}
+
+// TestFollowingAFailure: whatever the mode, a node that failed is shown as failed, with its error, and what a node took is
+// told.
+func TestFollowingAFailure(t *testing.T) {
+	const nap = 20 * time.Millisecond
+	for name, opts := range rig.Modes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := superstep.NewStateGraph[rig.Counter]("follows_failure")
+			b.AddNode("works", func(_ context.Context, s rig.Counter) (rig.Counter, error) {
+				time.Sleep(nap) // the time is what is tested
+				return s, nil
+			})
+			b.AddNode("breaks", func(_ context.Context, s rig.Counter) (rig.Counter, error) {
+				return s, superstep.Permanent(errors.New("the books are closed"))
+			})
+			b.AddEdge(superstep.Start, "works")
+			b.AddEdge("works", "breaks")
+			g := b.MustCompile(opts...)
+			s := rig.NewServer(t)
+			s.Work(g)
+			started, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+			require.NoError(t, err)
+			ended := map[string]superstep.Progress{}
+			v, err := s.Follow(t.Context(), started, func(p superstep.Progress) {
+				if p.State != superstep.ProgressStarted {
+					ended[p.Node] = p
+				}
+			})
+			require.NoError(t, err)
+			assert.Equal(t, superstep.StatusFailed, v.Status)
+			assert.Equal(t, superstep.ProgressOK, ended["works"].State)
+			assert.GreaterOrEqual(t, ended["works"].Duration, nap)
+			assert.Less(t, ended["works"].Duration, 10*time.Second)
+			assert.Equal(t, superstep.ProgressFailed, ended["breaks"].State)
+			assert.Contains(t, ended["breaks"].Error, "the books are closed")
+		})
+	}
+}

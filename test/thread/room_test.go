@@ -1,0 +1,77 @@
+package thread_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev"
+	"superstep.dev/graphtest"
+)
+
+// wide is the state of a fan-out.
+type wide struct {
+	Parts superstep.List[int]    `json:"parts"`
+	Texts superstep.List[string] `json:"texts"`
+	Sizes superstep.Sum[int64]   `json:"sizes"`
+}
+
+// fanOut has a node that runs for each of Parts at once, and returns what text says.
+func fanOut(name string, text func() string) *superstep.Graph[wide] {
+	g := superstep.NewStateGraph[wide](name)
+	g.AddNode("plan", func(_ context.Context, s wide) (wide, error) { return s, nil })
+	superstep.AddInputNode(g, "part", func(_ context.Context, n int) (c superstep.Command[wide], err error) {
+		c.Update.Texts.Append(text())
+		c.Update.Sizes.Add(1)
+		return c, nil
+	})
+	g.AddEdge(superstep.Start, "plan")
+	g.AddConditionalEdges("plan", func(_ context.Context, s wide) ([]superstep.Target, error) {
+		return superstep.SendEach("part", s.Parts.Get()), nil
+	}, "part")
+	return g.MustCompile()
+}
+
+// TestResultsThatDoNotFitAHistory: tasks that return more together than the server keeps of a run end it with its state,
+// before the server would, and a retry goes on from there.
+func TestResultsThatDoNotFitAHistory(t *testing.T) {
+	const parts = 60
+	var small atomic.Bool
+	g := fanOut("full", func() string {
+		if small.Load() {
+			return "x"
+		}
+		return strings.Repeat("x", 900_000)
+	})
+	c := graphtest.Temporal(t, g)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	var in wide
+	for n := range parts {
+		in.Parts.Append(n)
+	}
+	thread := g.Thread(c, graphtest.ThreadID(t))
+	_, err := thread.Invoke(ctx, in)
+	var failure *superstep.NodeError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, "HistoryFull", failure.Type)
+	view, err := c.Show(ctx, thread.ID())
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusOutOfBudget, view.Status)
+	require.Less(t, view.HistoryBytes, int64(50<<20))
+	require.Contains(t, view.Error, "do not fit the run's history")
+	require.Contains(t, view.Error, "a retry runs all of it again")
+	t.Logf("the history has %d bytes", view.HistoryBytes)
+
+	small.Store(true)
+	_, err = c.Retry(ctx, thread.ID())
+	require.NoError(t, err)
+	view, err = c.Wait(ctx, thread.ID())
+	require.NoError(t, err)
+	require.Equal(t, superstep.StatusFinished, view.Status, "%s", view.Error)
+	require.JSONEq(t, "60", string(view.Output["sizes"]))
+}
