@@ -67,6 +67,7 @@ var arrows = []arrow{
 		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "job", "internal/clip"},
 		theirs: []string{"go.temporal.io/sdk/temporal"},
 	},
+	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
 	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/pregel", "job"}, theirs: temporal},
 	{
@@ -74,7 +75,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{
-		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows/..."},
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/attributes", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows/..."},
 		theirs: append([]string{
 			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
