@@ -101,6 +101,7 @@ var arrows = []arrow{
 	{from: "test/bench", ours: anything, theirs: anything},
 	{from: "test/e2e", ours: anything, theirs: anything},
 	{from: "test/chaos", ours: anything, theirs: anything},
+	{from: "test/wire", ours: anything, theirs: anything},
 	{from: "test/soak", ours: anything, theirs: anything},
 	{from: "test/conformance/...", ours: []string{"", "test/conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/...", ours: []string{"", "examples/...", "cli", "approval/...", "job", "planner"}, theirs: anything},

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev"
+	"superstep.dev/examples/desk"
 )
 
 type fields = map[string]any
@@ -20,7 +21,7 @@ func TestARunThatAnyClientStarts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	graph := "desk" + r.queue
-	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk(graph, superstep.WithDurability(superstep.DurabilityAsync))}})
+	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph, superstep.WithDurability(superstep.DurabilityAsync))}})
 	thread := "plain " + r.queue
 	run := r.start(thread, fields{"graph": graph, "input": fields{"do": "ask"}})
 
@@ -71,7 +72,7 @@ func TestABadInputIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	graph := "desk" + r.queue
-	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk(graph)}})
+	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph)}})
 	for name, c := range map[string]struct {
 		sent []any
 		says string

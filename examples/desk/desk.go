@@ -1,4 +1,6 @@
-package wire_test
+// Package desk is the graph and the leader to which examples/wire talks: it does what its input says, so that every message of
+// docs/wire.md has something to be about.
+package desk
 
 import (
 	"context"
@@ -11,22 +13,21 @@ import (
 	"superstep.dev/job"
 )
 
-// order is the state of the graphs that programs without this library run here.
-type order struct {
+// Order is the state of the graph.
+type Order struct {
 	Do     superstep.Value[string] `json:"do"`
 	Amount superstep.Value[int64]  `json:"amount"`
 	Log    superstep.List[string]  `json:"log"`
 }
 
-// desk is a graph that does what its input says: it asks a person or for an approval, waits for an event, or fails until its
-// state says otherwise.
-func desk(name string, options ...superstep.CompileOption) *superstep.Graph[order] {
-	g := superstep.NewStateGraph[order](name)
-	g.AddNode("read", func(_ context.Context, s order) (order, error) {
+// Graph does what its input says: it asks a person or for an approval, waits for an event, or fails until its state has an amount.
+func Graph(name string, options ...superstep.CompileOption) *superstep.Graph[Order] {
+	g := superstep.NewStateGraph[Order](name)
+	g.AddNode("read", func(_ context.Context, s Order) (Order, error) {
 		s.Log.Append("read")
 		return s, nil
 	})
-	g.AddNode("ask", func(ctx context.Context, s order) (order, error) {
+	g.AddNode("ask", func(ctx context.Context, s Order) (Order, error) {
 		yes, err := superstep.Interrupt[bool](ctx, "Deliver it?")
 		if err != nil {
 			return s, err
@@ -34,7 +35,7 @@ func desk(name string, options ...superstep.CompileOption) *superstep.Graph[orde
 		s.Log.Append(map[bool]string{true: "delivered", false: "kept"}[yes])
 		return s, nil
 	})
-	g.AddNode("approve", func(ctx context.Context, s order) (order, error) {
+	g.AddNode("approve", func(ctx context.Context, s Order) (Order, error) {
 		params, err := json.Marshal(map[string]int64{"amount": s.Amount.Get()})
 		if err != nil {
 			return s, err
@@ -43,14 +44,14 @@ func desk(name string, options ...superstep.CompileOption) *superstep.Graph[orde
 			Risk: approval.RiskHigh, Approvers: []string{"ann"}})
 		return s, err
 	})
-	g.AddNode("wait", func(ctx context.Context, s order) (order, error) {
+	g.AddNode("wait", func(ctx context.Context, s Order) (Order, error) {
 		place, err := superstep.WaitEvent[string](ctx, "parcel.arrived", time.Hour)
 		if err == nil {
 			s.Log.Append("arrived at " + place)
 		}
 		return s, err
 	})
-	g.AddNode("fail", func(_ context.Context, s order) (order, error) {
+	g.AddNode("fail", func(_ context.Context, s Order) (Order, error) {
 		if s.Amount.Get() == 0 {
 			return s, superstep.Permanent(errors.New("there is no amount"))
 		}
@@ -58,7 +59,7 @@ func desk(name string, options ...superstep.CompileOption) *superstep.Graph[orde
 		return s, nil
 	})
 	g.AddEdge(superstep.Start, "read")
-	g.AddConditionalEdges("read", func(_ context.Context, s order) ([]superstep.Target, error) {
+	g.AddConditionalEdges("read", func(_ context.Context, s Order) ([]superstep.Target, error) {
 		return superstep.To(s.Do.Get()), nil
 	}, "ask", "approve", "wait", "fail")
 	return g.MustCompile(options...)
@@ -74,8 +75,8 @@ func (planner) Plan(context.Context, job.PlanRequest) (job.Draft, error) {
 	}}, nil
 }
 
-// office is a leader of a clerk who is quick, and a checker who waits to be told to go on.
-func office(name string) (*superstep.Leader, error) {
+// Office is a leader of a clerk who is quick, and a checker who waits to be told to go on.
+func Office(name string) (*superstep.Leader, error) {
 	clerk := superstep.NewExpert("clerk", "Drafts a text.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
 		return job.WorkflowMessage{Status: job.Success, Output: "a draft"}, nil
 	})
