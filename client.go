@@ -5,18 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/attributes"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows/protocol"
@@ -60,7 +58,7 @@ type Client struct {
 	feeds    feeds
 
 	attributesOnce sync.Mutex
-	attributes     *attributes
+	attributes     *protocol.Found
 }
 
 // NewClient returns a client on a Temporal connection, which stays the caller's to close.
@@ -106,34 +104,17 @@ func (c *Client) graphOr(g *graphadapter.Graph, last *lastRun) *graphadapter.Gra
 	return g
 }
 
-// attributes says which custom search attributes the namespace has: those of runs, and beside them those of questions.
-type attributes struct{ runs, questions bool }
-
 // hasAttributes asks once: a run that sets an attribute that is missing would not start.
-func (c *Client) hasAttributes(ctx context.Context) (attributes, error) {
+func (c *Client) hasAttributes(ctx context.Context) (protocol.Found, error) {
 	c.attributesOnce.Lock()
 	defer c.attributesOnce.Unlock()
 	if c.attributes != nil {
 		return *c.attributes, nil
 	}
-	known, err := c.temporal.OperatorService().ListSearchAttributes(ctx,
-		&operatorservice.ListSearchAttributesRequest{Namespace: c.cfg.Namespace})
-	var denied *serviceerror.PermissionDenied
-	var missing *serviceerror.Unimplemented
-	if errors.As(err, &denied) || errors.As(err, &missing) {
-		err = nil // a server that hides them is served without
-	}
+	has, err := attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
 	if err != nil {
-		return attributes{}, c.explain(err, "", "")
+		return has, c.explain(err, "", "")
 	}
-	all := func(names ...string) bool {
-		return !slices.ContainsFunc(names, func(name string) bool {
-			return known.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_UNSPECIFIED
-		})
-	}
-	has := attributes{runs: all(protocol.AttributeGraph, protocol.AttributeStatus, protocol.AttributeNodes,
-		protocol.AttributeQuestions, protocol.AttributeParent)}
-	has.questions = has.runs && all(protocol.AttributeApprovers, protocol.AttributeDue, protocol.AttributeRisk)
 	c.attributes = &has
 	return has, nil
 }

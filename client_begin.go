@@ -21,7 +21,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 	if err != nil {
 		return ThreadView{}, err
 	}
-	in := protocol.GraphInput{Graph: req.Graph, Input: inputOf(req), Asked: askedOf(req.By, req.Reason, req.Token)}
+	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(inputOf(req)), Asked: askedOf(req.By, req.Reason, req.Token)}
 	switch {
 	case last != nil && req.NewThread:
 		return ThreadView{}, notNew(req)
@@ -66,7 +66,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 
 // mayBegin refuses what the rules for control do, before a run begins that would.
 func (c *Client) mayBegin(ctx context.Context, last *lastRun, in protocol.GraphInput, req StartRequest) error {
-	b := trail.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: in.Input}
+	b := trail.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: pregel.Input(in.Input)}
 	if in.Input.Resume != nil {
 		b.Answered = []string{""}
 	}
@@ -110,13 +110,13 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) erro
 	if g == nil && len(unreadable(in.Spec)) > 0 {
 		return nil // the run itself will see
 	}
-	_, err = program.Start(thread, in.Input, pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, in.Replay, nil)
+	_, err = program.Start(thread, pregel.Input(in.Input), pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, in.Replay, nil)
 	return refusal(last.graph, last.thread, err)
 }
 
 // beginOpen gives a run that stands still something new to do; one that is under way refuses.
 func (c *Client) beginOpen(ctx context.Context, g *graphadapter.Graph, req StartRequest, last *lastRun) (ThreadView, error) {
-	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: inputOf(req), Settings: settingsOf(req),
+	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: protocol.Input(inputOf(req)), Settings: settingsOf(req),
 		Asked: askedOf(req.By, req.Reason, req.Token)}
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(inputOf(req)))
@@ -139,7 +139,7 @@ func (r *StartRequest) set(s *protocol.Settings) {
 	r.RecursionLimit, r.InterruptBefore, r.InterruptAfter = s.Options.RecursionLimit, s.Options.InterruptBefore, s.Options.InterruptAfter
 	r.Durability, r.Fused, r.MaxConcurrency = Durability(s.Durability), s.Fused, s.MaxConcurrency
 	r.KeepOpen, r.IdleTimeout = s.KeepOpen != 0, time.Duration(max(s.KeepOpen, 0))*time.Millisecond
-	r.Hold, r.Requester, r.notices = s.Hold, s.Requester, s.Notices
+	r.Hold, r.Requester = s.Hold, s.Requester
 	r.StepTimeout, r.Context = time.Duration(s.StepTimeout)*time.Millisecond, json.RawMessage(s.Context)
 }
 

@@ -106,7 +106,7 @@ func (c *Client) inboxRequest(ctx context.Context, q InboxQuery) (*workflowservi
 	if err != nil {
 		return nil, err
 	}
-	if !has.questions {
+	if !has.Inbox {
 		return nil, &Error{Kind: ErrBadInput,
 			Message: fmt.Sprintf("the namespace %q does not have the search attributes of questions", c.cfg.Namespace),
 			Do: fmt.Sprintf("Add them, for runs that start from then on: temporal operator search-attribute create"+

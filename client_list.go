@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
-
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev/workflows/protocol"
 )
@@ -79,7 +78,7 @@ func (c *Client) filter(ctx context.Context, q ListQuery) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if has.runs && q.Graph != "" {
+	if has.Lists && q.Graph != "" {
 		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Graph))
 	}
 	return filter, nil

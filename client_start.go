@@ -82,14 +82,12 @@ func checkStart(req StartRequest) error {
 		e.Do = "Keep the large value outside and give a reference to it"
 	case req.Input != nil && (req.Resume != nil || req.Control != nil):
 		e.Message = "new input abandons what the thread was about to do: answers and commands do not go with it"
-	case len(req.Context) > maxRunContext:
-		e.Message = fmt.Sprintf("the run's context has %d bytes, the most is %d: give a reference", len(req.Context), maxRunContext)
 	case req.IdleTimeout < 0 || req.IdleTimeout > 0 && !req.KeepOpen || req.IdleTimeout > 0 && req.IdleTimeout < time.Millisecond:
 		e.Message = "the idle time is how long a run is kept open: at least a millisecond, of one that is kept open"
 	case req.Input != nil && !json.Valid(req.Input):
 		e.Message = "the input is not JSON"
-	case durabilityProblem(req.Durability) != "":
-		e.Message = durabilityProblem(req.Durability)
+	case settingsOf(req).Problem() != "":
+		e.Message = settingsOf(req).Problem()
 	default:
 		return nil
 	}
@@ -104,17 +102,12 @@ func (c *Client) launch(ctx context.Context, req StartRequest, in protocol.Graph
 
 // launchAs is launch by the call of that id, which is noted with the run.
 func (c *Client) launchAs(ctx context.Context, call string, req StartRequest, in protocol.GraphInput, last *lastRun) (ThreadView, error) {
-	has, err := c.hasAttributes(ctx)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	in.Attributes, in.Inbox = has.runs, has.questions
 	if last != nil {
 		in.Previous = last.runID
 	}
 	set := settingsOf(req)
 	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
-	in.Requester, in.Notices = set.Requester, set.Notices
+	in.Requester = set.Requester
 	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
 	if in.Spec == nil {
 		in.Noted = req.served
@@ -188,8 +181,12 @@ func (c *Client) startExecution(ctx context.Context, thread string, in protocol.
 	if err != nil {
 		return "", err
 	}
+	has, err := c.hasAttributes(ctx)
+	if err != nil {
+		return "", err
+	}
 	if last == nil && c.cfg.Identity == "" {
-		return c.startNew(ctx, thread, in, fields)
+		return c.startNew(ctx, thread, in, fields, has)
 	}
 	memo, err := c.memoOf(in.Graph, fields)
 	if err != nil {
@@ -199,7 +196,7 @@ func (c *Client) startExecution(ctx context.Context, thread string, in protocol.
 	if err != nil {
 		return "", &Error{Kind: ErrBadInput, Graph: in.Graph, Thread: thread, Message: "the input cannot be encoded", Cause: err}
 	}
-	if in.Attributes {
+	if has.Lists {
 		start.SearchAttributes = runAttributes(in.Graph)
 	}
 	summary, err := c.cfg.DataConverter.ToPayload("graph " + in.Graph)

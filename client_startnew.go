@@ -13,7 +13,7 @@ import (
 // startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it
 // was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
 // server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
-func (c *Client) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string) (string, error) {
+func (c *Client) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string, has protocol.Found) (string, error) {
 	options := client.StartWorkflowOptions{
 		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
 		// A thread that is not known to have run must really be new.
@@ -28,7 +28,7 @@ func (c *Client) startNew(ctx context.Context, thread string, in protocol.GraphI
 	for name, value := range memo {
 		options.Memo[name] = value
 	}
-	if in.Attributes {
+	if has.Lists {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(in.Graph),
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),

@@ -29,7 +29,6 @@ func (c *Client) launchJob(ctx context.Context, call string, in protocol.LeaderI
 	if err != nil {
 		return nil, err
 	}
-	in.Attributes, in.Inbox = has.runs, has.questions
 	id := job.WorkflowID(in.Job.ID)
 	memo, err := c.memoOf(in.Leader, map[string]string{protocol.MemoGraph: in.Leader, protocol.MemoStart: call,
 		memoJobGoal: clip.Text(in.Job.Goal, goalShown)})
@@ -40,7 +39,7 @@ func (c *Client) launchJob(ctx context.Context, call string, in protocol.LeaderI
 	if err != nil {
 		return nil, &Error{Kind: ErrBadInput, Graph: in.Leader, Thread: id, Message: "the job cannot be encoded", Cause: err}
 	}
-	if in.Attributes {
+	if has.Lists {
 		start.SearchAttributes = runAttributes(in.Leader)
 	}
 	if err := c.stillLast(ctx, last); err != nil {

@@ -21,7 +21,7 @@ func (c *Client) Jobs(ctx context.Context, q JobsQuery) ([]JobItem, error) {
 		return nil, err
 	}
 	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", protocol.LeaderWorkflow)
-	if has.runs && q.Leader != "" {
+	if has.Lists && q.Leader != "" {
 		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Leader))
 	}
 	limit, seen, out := cmp.Or(max(q.Limit, 0), defaultList), map[string]bool{}, []JobItem{}
@@ -81,7 +81,7 @@ func (c *Client) jobItem(info *workflowpb.WorkflowExecutionInfo) JobItem {
 // jobQuestions are the open questions of a job and of its attempts; none when the namespace does not index questions.
 func (c *Client) jobQuestions(ctx context.Context, id string) ([]InboxItem, error) {
 	has, err := c.hasAttributes(ctx)
-	if err != nil || !has.questions {
+	if err != nil || !has.Inbox {
 		return nil, err
 	}
 	reply, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{

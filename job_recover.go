@@ -38,11 +38,10 @@ func (c *Client) RecoverJob(ctx context.Context, id string, r job.Recover) (job.
 	if err := tried.Recover(r, time.Now()); err != nil {
 		return job.View{}, jobRefusal(last.graph, err)
 	}
-	_, notices, err := c.leaderServed(ctx, last.graph)
-	if err != nil {
+	if _, err := c.leaderServed(ctx, last.graph); err != nil {
 		return job.View{}, err
 	}
-	in := protocol.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r, Notices: notices}
+	in := protocol.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r}
 	if _, err = c.launchJob(ctx, uuid.NewString(), in, last); errors.Is(err, errStartedBefore) || errors.Is(err, ErrRunning) {
 		err = recoveredBefore(last, id)
 	}

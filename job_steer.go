@@ -84,7 +84,7 @@ func (c *Client) RaiseBudget(ctx context.Context, id string, b job.Budget) (job.
 
 // LeaderExperts returns the experts of a leader as a worker of the task queue serves it. Errors: [ErrNoWorker], [ErrNoServer].
 func (c *Client) LeaderExperts(ctx context.Context, leader string) ([]job.Profile, error) {
-	experts, _, err := c.leaderServed(ctx, leader)
+	experts, err := c.leaderServed(ctx, leader)
 	return experts, err
 }
 

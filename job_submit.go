@@ -23,7 +23,7 @@ func (c *Client) SubmitJob(ctx context.Context, r SubmitJob) (job.View, error) {
 		return job.View{}, &Error{Kind: ErrBadInput, Graph: r.Leader,
 			Message: fmt.Sprintf("a request's id has at most %d bytes, this one has %d", maxThreadID, len(r.RequestID))}
 	}
-	experts, notices, err := c.leaderServed(ctx, r.Leader)
+	experts, err := c.leaderServed(ctx, r.Leader)
 	if err != nil {
 		return job.View{}, err
 	}
@@ -31,7 +31,7 @@ func (c *Client) SubmitJob(ctx context.Context, r SubmitJob) (job.View, error) {
 	if err != nil {
 		return job.View{}, jobRefusal(r.Leader, err)
 	}
-	in := protocol.LeaderInput{Leader: r.Leader, Job: r.Job, Notices: notices}
+	in := protocol.LeaderInput{Leader: r.Leader, Job: r.Job}
 	last, err := c.launchJob(ctx, r.RequestID, in, nil)
 	if errors.Is(err, errStartedBefore) {
 		return c.submittedBefore(ctx, r)
@@ -64,17 +64,17 @@ func (c *Client) submittedBefore(ctx context.Context, r SubmitJob) (job.View, er
 	return job.View{}, e
 }
 
-// leaderServed asks a worker for the experts of a leader, and whether it tells people of questions.
-func (c *Client) leaderServed(ctx context.Context, leader string) ([]job.Profile, bool, error) {
+// leaderServed asks a worker for the experts of a leader.
+func (c *Client) leaderServed(ctx context.Context, leader string) ([]job.Profile, error) {
 	var reply protocol.AdmitReply
 	for range admitTries {
 		if err := c.askDesk(ctx, protocol.AdmitRequest{Leader: leader}, &reply); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if reply.Known {
-			return reply.Experts, reply.Notices, nil
+			return reply.Experts, nil
 		}
 	}
-	return nil, false, &Error{Kind: ErrNoWorker, Graph: leader, Message: fmt.Sprintf("no worker on task queue %q serves the leader %q; it serves %s",
+	return nil, &Error{Kind: ErrNoWorker, Graph: leader, Message: fmt.Sprintf("no worker on task queue %q serves the leader %q; it serves %s",
 		c.cfg.TaskQueue, leader, orNone(reply.Leaders)), Do: "Check the name, or start a worker with that leader"}
 }

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
 )
 
 // Durability says when a run's progress is stored.
@@ -70,10 +71,7 @@ func (f fusedOption) applyEntrypoint(e *entrypointOptions) { f.applyCompile(&e.c
 
 // durabilityProblem says what is wrong with a durability, "" if nothing is.
 func durabilityProblem(d Durability) string {
-	if slices.Contains([]Durability{"", DurabilitySync, DurabilityAsync, DurabilityExit}, d) {
-		return ""
-	}
-	return fmt.Sprintf("unknown durability %q: there are sync, async and exit", d)
+	return protocol.DurabilityProblem(graphadapter.Durability(d))
 }
 
 // WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
@@ -139,9 +137,6 @@ func WithRequester(name string) RunOption {
 	return runOption(func(r *runOptions) { r.request.Requester = name })
 }
 
-// maxRunContext bounds a run's context in bytes: each task carries a copy of it.
-const maxRunContext = 64 << 10
-
 func runOptionsOf(opts []RunOption) (out runOptions) {
 	for _, o := range opts {
 		o.applyRun(&out)
@@ -159,8 +154,8 @@ func (o runOptions) start(spec *pregel.Spec, thread string) (StartRequest, error
 		switch {
 		case err != nil:
 			problem = fmt.Sprintf("the run's context does not encode as JSON: %v", err)
-		case len(raw) > maxRunContext:
-			problem = fmt.Sprintf("the run's context has %d bytes, the most is %d: give a reference", len(raw), maxRunContext)
+		case len(raw) > protocol.MaxContextBytes:
+			problem = fmt.Sprintf("the run's context has %d bytes, the most is %d: give a reference", len(raw), protocol.MaxContextBytes)
 		}
 		r.Context = json.RawMessage(raw)
 	}

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/attributes"
 	"superstep.dev/internal/history"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/leading"
@@ -36,9 +37,15 @@ func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
 	past := replays{c, cfg.DataConverter, adapters}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.Options.DisableWorkflowWorker {
+		watch := attributes.NewWatch(c.OperatorService())
+		find := func(namespace string) (protocol.Found, error) {
+			found, err := watch.Found(namespace)
+			found.Notices = cfg.Notify != nil
+			return found, err
+		}
 		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
-			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Register(r)
-		leading.New(leaders...).Register(r)
+			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Finding(find).Register(r)
+		leading.New(leaders...).Finding(find).Register(r)
 	}
 	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
 		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)

@@ -184,7 +184,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 func (r *rig) start(in protocol.GraphInput) client.WorkflowRun {
 	r.t.Helper()
 	if in.Input.Value == nil {
-		in.Input = pregel.Input{Value: pregel.Value(`{}`)}
+		in.Input = protocol.Input{Value: pregel.Value(`{}`)}
 	}
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
 		ID: testserver.Queue(r.t), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,

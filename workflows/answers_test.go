@@ -15,7 +15,7 @@ func asked(t *testing.T) (*rig, string, protocol.State) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	r.start(thread, protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	r.start(thread, protocol.GraphInput{Graph: "approval", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	return r, thread, r.asks(thread, 3)
 }
 
@@ -119,7 +119,7 @@ func oneOfThreeWins(t *testing.T) bool {
 	r := newRig(t)
 	stop := r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	s := r.asks(thread, 3)
 	stop()
 	one, two, three := questionOf(t, s, "one"), questionOf(t, s, "two"), questionOf(t, s, "three")
@@ -186,7 +186,7 @@ func TestAnswersReachTheirTaskWhileSiblingsRun(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
 	if s.Status != protocol.StatusRunning {
 		t.Errorf("beside a running task the run is %s", s.Status)

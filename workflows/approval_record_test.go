@@ -21,7 +21,7 @@ func TestRecordApprovals(t *testing.T) {
 				r.notifier = &recordingNotifier{}
 			}
 			r.work(paymentGraph(action))
-			r.start(name, protocol.GraphInput{Graph: "payment", Input: input(`{}`), Notices: r.notifier != nil})
+			r.start(name, protocol.GraphInput{Graph: "payment", Input: input(`{}`), Found: &protocol.Found{Notices: r.notifier != nil}})
 			life(r, name, r.asks(name, 1).Questions[0])
 			r.ended(name)
 			r.record(name, name)

@@ -54,7 +54,7 @@ func TestApprovalNeedsAToken(t *testing.T) {
 	if now := r.asks(thread, 1); len(now.Answered) != 0 || now.Approvals[0].Busy || len(now.Approvals[0].Votes) != 0 {
 		t.Errorf("refused answers left %+v behind", now.Approvals)
 	}
-	if err := r.invoke(thread, protocol.InvokeRequest{ID: "by input", Input: pregel.Input{Resume: &pregel.Resume{
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "by input", Input: protocol.Input{Resume: &pregel.Resume{
 		ByID: map[string]pregel.Value{q.ID: pregel.Value(approves)}}}}); errorKind(err) != protocol.ErrTypeNotAllowed {
 		t.Errorf("an answer that comes with input: %v", err)
 	}

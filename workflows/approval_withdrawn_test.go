@@ -17,7 +17,7 @@ func TestApprovalWithdrawn(t *testing.T) {
 	noted := map[string][]string{"an update": {"updated"}, "a cancellation": {"cancelled"}}
 	for name, abandon := range map[string]func(r *rig, thread string) error{
 		"new input": func(r *rig, thread string) error {
-			return r.invoke(thread, protocol.InvokeRequest{ID: "new", Input: pregel.Input{Value: pregel.Value(`{"log":["new"]}`)}})
+			return r.invoke(thread, protocol.InvokeRequest{ID: "new", Input: protocol.Input{Value: pregel.Value(`{"log":["new"]}`)}})
 		},
 		"an update": func(r *rig, thread string) error {
 			_, err := r.updateState(thread, one("u", as("pay", "by hand")))

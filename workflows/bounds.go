@@ -43,6 +43,9 @@ func boundedInvoke(req protocol.InvokeRequest) error {
 		}
 	}
 	if s := req.Settings; s != nil {
+		if problem := s.Problem(); problem != "" {
+			return protocol.Refuse(protocol.ErrTypeBadUpdate, "%s", problem)
+		}
 		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
 	}
 	if size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes {

@@ -35,7 +35,7 @@ func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 		to(pregel.Start, "asker"), to(pregel.Start, "careful"), to(pregel.Start, "careless"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "cancel", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "cancel", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
 	if err := r.client.CancelWorkflow(r.ctx, thread, ""); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAFailedRunSaysWhy(t *testing.T) {
 	r := newRig(t)
 	r.work(failingGraph())
 	thread := testserver.Queue(t)
-	err := r.start(thread, protocol.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}}).Get(r.ctx, nil)
+	err := r.start(thread, protocol.GraphInput{Graph: "failing", Input: protocol.Input{Value: pregel.Value(`{}`)}}).Get(r.ctx, nil)
 	left := closingOf(t, err)
 	if left.Failure == nil || left.Failure.Node != "bad" || left.Failure.Graph != "failing" || left.Failure.Message != "bad is not ready" {
 		t.Errorf("the failure is %+v", left.Failure)

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -119,6 +120,14 @@ func (r *run) failed(ctx workflow.Context) error {
 	return temporal.NewApplicationErrorWithOptions(text, errorType(r.failure), temporal.ApplicationErrorOptions{
 		NonRetryable: true, Details: []any{r.handBack(ctx, result, nil)},
 	})
+}
+
+// badInput ends a run that was given what it cannot begin with. There is no thread then.
+func badInput(ctx workflow.Context, in *protocol.GraphInput, problem string) error {
+	problem = clip.Text(problem, protocol.MaxReasonBytes)
+	return temporal.NewApplicationErrorWithOptions(fmt.Sprintf("thread %s: %s", workflow.GetInfo(ctx).WorkflowExecution.ID, problem), protocol.ErrTypeBadInput,
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{protocol.GraphResult{Graph: in.Graph,
+			Closing: protocol.Closing{Error: "its run could not begin", Failure: &pregel.NodeError{Graph: in.Graph, Type: protocol.ErrTypeBadInput, Message: problem}}}}})
 }
 
 // result is what the run's last event holds. The output is part of the state; a small one is repeated for readers that

@@ -105,7 +105,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 // handOn is the input of the run that continues this one.
 func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in := r.in
-	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, pregel.Input{}, false, false
+	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, protocol.Input{}, false, false
 	in.Behind = r.behind(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, nil
 	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(protocol.CarriedLines), r.lines.run

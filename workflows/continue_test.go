@@ -73,7 +73,7 @@ func TestContinueWhileWaiting(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)},
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: protocol.Input{Value: pregel.Value(`{}`)},
 		ContinueAt: &protocol.ContinueAt{Events: 1}})
 	s := r.asks(thread, 3)
 	first := answer("first", questionOf(t, s, "one"), `"yes"`)

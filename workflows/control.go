@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
@@ -193,7 +194,7 @@ func (r *run) beginOps() []approval.Control {
 	if len(r.in.Edits) > 0 {
 		return []approval.Control{{Op: approval.OpUpdate}}
 	}
-	b := trail.Beginning{Failed: r.in.Suspect, Input: r.in.Input}
+	b := trail.Beginning{Failed: r.in.Suspect, Input: pregel.Input(r.in.Input)}
 	if r.in.Replay {
 		b.Checkpoint = headID(r.thread)
 	}

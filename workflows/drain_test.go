@@ -93,7 +93,7 @@ func TestDrainByANode(t *testing.T) {
 	if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` || times.Load() != 2 {
 		t.Errorf("it ended with %s, and %d drains", log, times.Load())
 	}
-	for _, in := range []pregel.Input{input(`{}`), {}} {
+	for _, in := range []protocol.Input{input(`{}`), {}} {
 		memorized(t, memory, in, graphadapter.RunOptions{})
 	}
 	r.samePast(thread, g, memory)

@@ -97,7 +97,7 @@ func TestOneEventAnswersAllWhoWait(t *testing.T) {
 		t.Errorf("a person's answer to a wait: %v", err)
 	}
 	given := &pregel.Resume{Answers: []pregel.Answer{{QuestionID: s.Waits[0].ID, Value: word("x")}}}
-	if err := r.invoke(thread, protocol.InvokeRequest{ID: "i", Input: pregel.Input{Resume: given}}); errorKind(err) != protocol.ErrTypeBadAnswer {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "i", Input: protocol.Input{Resume: given}}); errorKind(err) != protocol.ErrTypeBadAnswer {
 		t.Errorf("a person's answer as input: %v", err)
 	}
 	if _, err := r.update(thread, protocol.ResumeRequest{ID: "yes", Question: s.Questions[0].ID, Value: word("yes")}); err != nil {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -11,7 +12,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
-	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -78,6 +78,9 @@ type run struct {
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
 func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.GraphResult, error) {
+	if problem := in.Problem(); problem != "" {
+		return nil, badInput(ctx, &in, problem)
+	}
 	r := &run{in: in, sink: g.sink, status: protocol.StatusRunning, suspectStep: -1}
 	r.inbox.answered, r.segments.suspect = in.Answered, in.Suspects
 	if in.Pauses != nil {
@@ -91,10 +94,12 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	}
 	r.openAudit(ctx)
 	r.behindFrom = behindFrom(&in, workflow.GetInfo(ctx).WorkflowStartTime)
-	r.listed.Listing = listing.Open(ctx, "")
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
-	r.program, r.served, r.heads = g.program(ctx, &r.in), g.byName[in.Graph], g.heads
+	var begun beginning
+	r.program, begun = g.program(ctx, &r.in)
+	r.served, r.heads = g.byName[in.Graph], g.heads
+	r.listed.Listing = list(ctx, &r.in, begun)
 	r.governs = g.governs
 	if err := r.open(ctx); err != nil {
 		return nil, err
@@ -109,7 +114,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	case in.Cancel != nil:
 		return nil, r.cancelledBefore(ctx)
 	default:
-		r.begin(ctx)
+		r.begin(ctx, begun.Problem)
 	}
 	for {
 		r.runTasks(ctx)
@@ -156,7 +161,14 @@ func (r *run) open(ctx workflow.Context) (err error) {
 }
 
 // begin does what the run was started for: a run of the engine, or updates of the state.
-func (r *run) begin(ctx workflow.Context) {
+func (r *run) begin(ctx workflow.Context, problem string) {
+	if name := r.in.Settings().UnknownNode(r.in.Spec); problem == "" && name != "" {
+		problem = fmt.Sprintf("the breakpoint at %q: there is no such node, there are %s", name, protocol.NodeNames(r.in.Spec))
+	}
+	if problem != "" {
+		r.failure, r.refused = protocol.Refuse(protocol.ErrTypeBadInput, "%s", problem), true
+		return
+	}
 	if r.failure = r.provenBegin(ctx); r.failure != nil {
 		r.refused = true
 		return
@@ -166,7 +178,7 @@ func (r *run) begin(ctx workflow.Context) {
 		r.refused = r.failure != nil
 		return
 	}
-	r.answer(ctx, "", r.in.Input, r.in.Replay, r.in.Asked, r.in.Suspect)
+	r.answer(ctx, "", pregel.Input(r.in.Input), r.in.Replay, r.in.Asked, r.in.Suspect)
 	if r.in.Suspect {
 		r.suspect()
 	}

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -25,6 +26,8 @@ type Graphs struct {
 	values Values
 	// notices says that the worker tells people outside of questions.
 	notices bool
+	// find says what a run finds around it; nil says nothing.
+	find func(namespace string) (protocol.Found, error)
 	// governs says whether what is done to runs is under rules; nil says no.
 	governs func() bool
 	// may says whether the gate of this worker would allow something; nil says nothing.
@@ -66,9 +69,16 @@ func (g *Graphs) Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: protocol.NoticesWorkflow})
 }
 
+// Finding makes the runs ask find, in the namespace that they are in, what a run finds around it. It must not take longer than a
+// second; an error makes the workflow task fail, which the server repeats. Without it they find nothing. It returns g.
+func (g *Graphs) Finding(find func(namespace string) (protocol.Found, error)) *Graphs {
+	g.find = find
+	return g
+}
+
 // program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes
 // the workflow task fail, which the server repeats on any worker: the run waits for a deploy, it does not fail.
-func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) *pregel.Program {
+func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) (*pregel.Program, beginning) {
 	if g.reader != nil {
 		return g.reader.program(ctx, in)
 	}
@@ -76,27 +86,74 @@ func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) *pregel.
 	if !ok {
 		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
 	}
-	if in.Spec == nil {
-		in.Spec = recordSpec(ctx, in, graph.Spec)
-	}
+	begun := begin(ctx, in, func(namespace string) beginning { return g.around(namespace, graph, in) })
 	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
 	if err != nil {
 		panic(fmt.Sprintf("this worker cannot run the graph %q as the run began with it: %v", in.Graph, err))
 	}
-	return program
+	return program, begun
 }
 
-// recordSpec makes the worker's Spec part of the run's history, so that a later deploy does not change the run.
-func recordSpec(ctx workflow.Context, in *protocol.GraphInput, served *pregel.Spec) *pregel.Spec {
-	var spec pregel.Spec
-	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return served })
-	if err := recorded.Get(&spec); err != nil {
-		panic(fmt.Sprintf("the recorded spec of graph %q cannot be read: %v", in.Graph, err))
+// beginning is what a run learns from its first worker. It is part of the run's history, so that a later deploy does not change
+// the run.
+type beginning struct {
+	Spec  *pregel.Spec    `json:"spec,omitempty"`
+	Found *protocol.Found `json:"found,omitempty"`
+	// Problem says why the graph does not take the run's input, "" when it does.
+	Problem string `json:"problem,omitempty"`
+}
+
+// around is what this worker knows, as far as the run does not.
+func (g *Graphs) around(namespace string, graph *graphadapter.Graph, in *protocol.GraphInput) (b beginning) {
+	if in.Spec == nil {
+		b.Spec = graph.Spec
 	}
-	if print, err := graphadapter.Fingerprint(&spec); err == nil && print != in.Noted {
-		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoSpec: print}); err != nil {
-			workflow.GetLogger(ctx).Warn("the spec's fingerprint is not in the memo", "error", err)
+	if in.Found == nil {
+		b.Found = &protocol.Found{}
+		if g.find != nil {
+			found, err := g.find(namespace)
+			if err != nil {
+				panic(fmt.Sprintf("this worker does not know which search attributes the namespace %q has: %v", namespace, err))
+			}
+			b.Found = &found
 		}
 	}
-	return &spec
+	if in.Value != nil && graph.CheckInput != nil {
+		if err := graph.CheckInput(in.Value); err != nil {
+			b.Problem = err.Error()
+		}
+	}
+	return b
+}
+
+// begin completes the input of a run with what around says. What is known already is not asked for, and leaves no event.
+func begin(ctx workflow.Context, in *protocol.GraphInput, around func(namespace string) beginning) (b beginning) {
+	if in.Spec != nil && in.Found != nil && (in.Carried != nil || in.Value == nil) {
+		return b
+	}
+	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any { return around(workflow.GetInfo(ctx).Namespace) })
+	if err := recorded.Get(&b); err != nil {
+		panic(fmt.Sprintf("what the run of graph %q began with cannot be read: %v", in.Graph, err))
+	}
+	if in.Spec == nil {
+		in.Spec = b.Spec
+	}
+	if in.Found == nil {
+		in.Found = b.Found
+	}
+	return b
+}
+
+// list shows a run in lists from its beginning on.
+func list(ctx workflow.Context, in *protocol.GraphInput, begun beginning) listing.Listing {
+	if in.Carried != nil {
+		return listing.Open(ctx, *in.Found)
+	}
+	noted := ""
+	if begun.Spec != nil {
+		if print, err := graphadapter.Fingerprint(begun.Spec); err == nil && print != in.Noted {
+			noted = print
+		}
+	}
+	return listing.Begin(ctx, *in.Found, in.Graph, noted)
 }

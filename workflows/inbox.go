@@ -69,7 +69,7 @@ func (b *inbox) hasAnswer(question string) bool {
 func (b *inbox) take() pregel.Input {
 	in := pregel.Input{}
 	if b.invoke != nil {
-		in = b.invoke.Input
+		in = pregel.Input(b.invoke.Input)
 		b.invoke = nil
 	}
 	if all := b.answers(); len(all) > 0 {

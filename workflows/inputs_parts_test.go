@@ -79,7 +79,7 @@ func TestEveryPartArrives(t *testing.T) {
 		in[fmt.Sprintf("small-%02d", i)] = large(1 << 10)
 	}
 	run := r.start(testserver.Queue(t), protocol.GraphInput{Graph: "parts", Context: big,
-		Input: pregel.Input{Value: pregel.Value(asJSON(t, in))}})
+		Input: protocol.Input{Value: pregel.Value(asJSON(t, in))}})
 	if result := r.finished(run); result.Step != 3 {
 		t.Errorf("the run ended at step %d", result.Step)
 	}

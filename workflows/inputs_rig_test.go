@@ -80,7 +80,7 @@ func (r *rig) looped(graph string, until int, big pregel.Value) client.WorkflowR
 		in["big"] = big
 	}
 	return r.start(testserver.Queue(r.t), protocol.GraphInput{Graph: graph, Options: pregel.Options{RecursionLimit: until + 10},
-		Input: pregel.Input{Value: pregel.Value(asJSON(r.t, in))}})
+		Input: protocol.Input{Value: pregel.Value(asJSON(r.t, in))}})
 }
 
 // historySize is what the server counts.

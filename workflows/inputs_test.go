@@ -168,7 +168,7 @@ func TestOneReplayForAWholeSuperstep(t *testing.T) {
 		return rebuild(ctx, run, pass)
 	})
 	run := r.start(testserver.Queue(t), protocol.GraphInput{Graph: "wide",
-		Input: pregel.Input{Value: pregel.Value(`{"big":` + string(big) + `}`)}})
+		Input: protocol.Input{Value: pregel.Value(`{"big":` + string(big) + `}`)}})
 	r.finished(run)
 	state, err := r.state(run.GetID())
 	if err != nil {

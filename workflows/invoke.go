@@ -38,7 +38,7 @@ func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error
 	if err != nil {
 		return approval.Control{}, r.refuseBad("", err)
 	}
-	b := trail.Beginning{Failed: r.failure != nil, Input: req.Input}
+	b := trail.Beginning{Failed: r.failure != nil, Input: pregel.Input(req.Input)}
 	if req.State != nil {
 		b.Checkpoint = headID(thread)
 	}
@@ -99,7 +99,7 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 	if req.Settings != nil {
 		tried.in.Set(*req.Settings)
 	}
-	loop, err := r.program.Start(thread, req.Input, tried.options(), req.State != nil, nil)
+	loop, err := r.program.Start(thread, pregel.Input(req.Input), tried.options(), req.State != nil, nil)
 	if err == nil && loop.Status() == pregel.StatusFailed {
 		err = loop.Err()
 	}

@@ -37,22 +37,8 @@ func (r *run) showAsked(ctx workflow.Context) {
 
 // unlisted reports whether tasks are under way, and lists do not show what is asked beside them.
 func (r *run) unlisted() bool {
-	return r.lists() && r.tasks.running > 0 && r.listed.underWay < maxShownUnderWay &&
+	return r.listed.Questions() && r.tasks.running > 0 && r.listed.underWay < maxShownUnderWay &&
 		(r.listed.changed || r.listed.news != r.approvals.news)
-}
-
-// lists reports whether the run tells lists what it asks.
-func (r *run) lists() bool { return r.in.Attributes && r.in.Inbox }
-
-// showQuestions is show for a run whose namespace has the search attributes of questions: at most one event for those, and
-// one for the memo, and none when there is nothing new to see.
-func (r *run) showQuestions(ctx workflow.Context, now listing.Shown) {
-	now.Note = r.noteOf(r.questions())
-	r.listed.changed, r.listed.news = false, r.approvals.news
-	if r.status != protocol.StatusRunning {
-		r.listed.underWay = 0
-	}
-	r.listed.Upsert(ctx, now)
 }
 
 // noteOf is what lists show of open questions.

@@ -68,7 +68,7 @@ func TestQuestionsAreNoted(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "approval", Attributes: true, Inbox: true, Input: input(`{}`)})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Found: &protocol.Found{Lists: true, Inbox: true}, Input: input(`{}`)})
 	s := r.asks(thread, 3)
 	note, attributes := r.noted(thread)
 	if got, want := strings.Join(ids(note), ", "), "one: first, three: fourth, two: second"; got != want {
@@ -102,8 +102,8 @@ func TestQuestionsAreNotedUnderWay(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread, plain := testserver.Queue(t), testserver.Queue(t)+"-plain"
-	r.start(thread, protocol.GraphInput{Graph: "slow", Attributes: true, Inbox: true, Input: input(`{}`)})
-	r.start(plain, protocol.GraphInput{Graph: "slow", Attributes: true, Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "slow", Found: &protocol.Found{Lists: true, Inbox: true}, Input: input(`{}`)})
+	r.start(plain, protocol.GraphInput{Graph: "slow", Found: &protocol.Found{Lists: true}, Input: input(`{}`)})
 	note, attributes := protocol.QuestionsNote{}, map[string]string{}
 	await(t, "the question in the memo", func() bool {
 		note, attributes = r.noted(thread)
@@ -130,7 +130,7 @@ func TestApprovalsAreNoted(t *testing.T) {
 		"high": approving(t, approval.Action{Tool: "pay", Summary: strings.Repeat("é", 400), Risk: approval.RiskHigh, Quorum: 2, Approvers: many}),
 	}, []string{"low", "high"}, to(pregel.Start, "low"), to(pregel.Start, "high")))
 	thread := testserver.Queue(t)
-	r.start(thread, protocol.GraphInput{Graph: "risky", Attributes: true, Inbox: true, Input: input(`{}`)})
+	r.start(thread, protocol.GraphInput{Graph: "risky", Found: &protocol.Found{Lists: true, Inbox: true}, Input: input(`{}`)})
 	r.asks(thread, 2)
 	note, attributes := r.noted(thread)
 	if len(note.Questions) != 2 {
@@ -177,7 +177,7 @@ func TestRecordListed(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update to record")
 	}
-	recordLife(t, "listed", approvalGraph(), protocol.GraphInput{Attributes: true, Inbox: true}, func(r *rig, run client.WorkflowRun) {
+	recordLife(t, "listed", approvalGraph(), protocol.GraphInput{Found: &protocol.Found{Lists: true, Inbox: true}}, func(r *rig, run client.WorkflowRun) {
 		r.asks("listed", 3)
 		r.answerAll("listed", run.GetRunID())
 	})

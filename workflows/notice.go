@@ -49,7 +49,7 @@ type telling struct {
 // openNotices takes over what an earlier execution had to tell. What a run tells goes on while the run is being cancelled.
 func (r *run) openNotices(ctx workflow.Context) {
 	n := &r.notices
-	if !r.in.Notices || n.life != nil {
+	if !r.in.Found.Notices || n.life != nil {
 		return
 	}
 	n.look = true

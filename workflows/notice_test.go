@@ -60,7 +60,7 @@ func TestNoticesOfAnExpiry(t *testing.T) {
 	r := newRig(t)
 	r.gate, r.notifier = &approval.Gate{Keys: plainKeys{}}, heard
 	r.work(paymentGraph(action))
-	r.start(r.queue, protocol.GraphInput{Graph: "payment", Input: input(`{}`), Notices: true})
+	r.start(r.queue, protocol.GraphInput{Graph: "payment", Input: input(`{}`), Found: &protocol.Found{Notices: true}})
 	if log := r.ended(r.queue); log != `["expired","{\"amount\":1000}","end"]` {
 		t.Errorf("the run ended with %s", log)
 	}

@@ -38,17 +38,15 @@ func (r *Reader) Register(w worker.WorkflowRegistry) { r.graphs.Register(w) }
 func (r *Reader) Err() error { return r.err }
 
 // program compiles the run's own Spec.
-func (r *Reader) program(ctx workflow.Context, in *protocol.GraphInput) *pregel.Program {
+func (r *Reader) program(ctx workflow.Context, in *protocol.GraphInput) (*pregel.Program, beginning) {
 	r.err = nil
-	if in.Spec == nil {
-		in.Spec = recordSpec(ctx, in, nil)
-	}
+	begun := begin(ctx, in, func(string) beginning { return beginning{} }) // its history has it
 	program, err := pregel.Compile(in.Spec, r.reducers)
 	if err != nil {
 		r.err = &UnreadableError{Graph: in.Graph, Err: err}
 		panic(r.err.Error())
 	}
-	return program
+	return program, begun
 }
 
 // UnreadableError says that a run of a graph cannot be read in this process, for a *pregel.UnknownReducerError or a

@@ -42,14 +42,14 @@ func TestRecord(t *testing.T) {
 	t.Run("failure", func(t *testing.T) {
 		r := newRig(t)
 		r.work(failingGraph())
-		run := r.start("failure", protocol.GraphInput{Graph: "failing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+		run := r.start("failure", protocol.GraphInput{Graph: "failing", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 		closingOf(t, run.Get(r.ctx, nil))
 		r.record("failure", "failure")
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		r := newRig(t)
 		r.work(approvalGraph())
-		run := r.start("cancelled", protocol.GraphInput{Graph: "approval", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+		run := r.start("cancelled", protocol.GraphInput{Graph: "approval", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 		s := r.asks("cancelled", 3)
 		r.signal("cancelled", protocol.ResumeRequest{ID: "s", Question: "no question", Value: pregel.Value(`"x"`)})
 		if _, err := r.update("cancelled", protocol.ResumeRequest{ID: "u", Question: questionOf(t, s, "three").ID, Value: pregel.Value(`"yes"`)}); err != nil {

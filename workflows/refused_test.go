@@ -18,14 +18,14 @@ func TestARunThatIsRefusedAtOnceLosesNothing(t *testing.T) {
 		to(pregel.Start, "a"), to(pregel.Start, "b"))
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "refused", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "refused", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	open := r.until(thread, "both questions", func(s protocol.State) bool { return len(s.Questions) == 2 }).Questions
 	if err := r.client.CancelWorkflow(r.ctx, thread, ""); err != nil {
 		t.Fatal(err)
 	}
 	before := closingOf(t, run.Get(r.ctx, nil))
 	scalar, command := &pregel.Resume{Scalar: pregel.Value(`"which?"`)}, &pregel.Command{Update: writes("log", "no list").Update}
-	for name, input := range map[string]pregel.Input{"an ambiguous answer": {Resume: scalar}, "a command of the wrong type": {Control: command}} {
+	for name, input := range map[string]protocol.Input{"an ambiguous answer": {Resume: scalar}, "a command of the wrong type": {Control: command}} {
 		in := next("refused", before)
 		in.Input = input
 		left := closingOf(t, r.start(thread, in).Get(r.ctx, nil))
@@ -43,7 +43,7 @@ func TestARunThatIsRefusedAtOnceLosesNothing(t *testing.T) {
 		}
 	}
 	in := next("refused", before)
-	in.Input = pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{open[0].ID: pregel.Value(`"yes"`), open[1].ID: pregel.Value(`"no"`)}}}
+	in.Input = protocol.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{open[0].ID: pregel.Value(`"yes"`), open[1].ID: pregel.Value(`"no"`)}}}
 	if log := string(r.finished(r.start(thread, in)).Output["log"]); log != `["a","\"yes\"","b","\"no\""]` {
 		t.Errorf("the thread ended with %s", log)
 	}

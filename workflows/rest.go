@@ -31,7 +31,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 		paused := r.paused
 		r.awaitNews(ctx, func() bool {
 			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx) ||
-				r.lists() && r.listed.news != r.approvals.news
+				r.listed.Questions() && r.listed.news != r.approvals.news
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false

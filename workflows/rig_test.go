@@ -89,6 +89,7 @@ func (r *rig) start(thread string, in protocol.GraphInput) client.WorkflowRun {
 		ID: thread, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:                                     map[string]any{protocol.MemoGraph: in.Graph}, // as our clients do
 	}, protocol.GraphWorkflow, in)
 	if err != nil {
 		r.t.Fatal(err)

@@ -143,7 +143,7 @@ func (s scenario) onServer(r *rig, thread string) earlier {
 			in = next(in.Graph, result.Closing)
 			s.mode.put(&in)
 		}
-		in.Input, in.ContinueAt = pregel.Input{Value: pregel.Value(input)}, s.continueAt
+		in.Input, in.ContinueAt = protocol.Input{Value: pregel.Value(input)}, s.continueAt
 		run := r.start(thread, in)
 		if s.fails && i == len(s.inputs)-1 {
 			in = next(in.Graph, closingOf(r.t, run.Get(r.ctx, nil)))

@@ -119,7 +119,7 @@ func TestSegmentsRunTheChain(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.work(chainGraph())
-			in.Graph, in.Input = "chain", pregel.Input{Value: pregel.Value(`{}`)}
+			in.Graph, in.Input = "chain", protocol.Input{Value: pregel.Value(`{}`)}
 			run := r.start(testserver.Queue(t), in)
 			if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
 				t.Errorf("it ended with %s", log)

@@ -40,7 +40,7 @@ func TestExitKeepsOneCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	in = next("approval", r.finished(run).Closing)
-	memorized(t, memory, pregel.Input{}, opts)
+	memorized(t, memory, protocol.Input{}, opts)
 	r.sameLines(thread, memory)
 	in.Input, in.Durability = input(`{}`), opts.Durability
 	r.start(thread, in)

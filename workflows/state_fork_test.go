@@ -24,7 +24,7 @@ func TestForkWithinARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.asks(thread, 2)
-	memorized(t, memory, pregel.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"yes"`), By: "somebody"}}}}, graphadapter.RunOptions{})
+	memorized(t, memory, protocol.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"yes"`), By: "somebody"}}}}, graphadapter.RunOptions{})
 	state, checkpoint := r.at(thread, run.GetRunID(), approvalGraph(), 0)
 	if err := r.invoke(thread, protocol.InvokeRequest{ID: "fork", State: state}); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestForkWithinARun(t *testing.T) {
 	now := r.until(thread, "the questions of the branch", func(now protocol.State) bool {
 		return now.Status == protocol.StatusWaiting && len(now.Questions) == 3 && now.Questions[0].ID != s.Questions[0].ID
 	})
-	forked := memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{Checkpoint: checkpoint})
+	forked := memorized(t, memory, protocol.Input{}, graphadapter.RunOptions{Checkpoint: checkpoint})
 	for i, q := range forked.Questions {
 		if now.Questions[i].ID != q.ID {
 			t.Errorf("question %d is %s, in memory %s", i, now.Questions[i].ID, q.ID)
@@ -79,7 +79,7 @@ func TestUpdateOfAnEarlierState(t *testing.T) {
 	if log := string(r.finished(run).Output["log"]); log != `["a","branch","b","c"]` {
 		t.Errorf("it ended with %s", log)
 	}
-	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
+	memorized(t, memory, protocol.Input{}, graphadapter.RunOptions{})
 	r.sameLines(thread, memory)
 	r.samePast(thread, chainGraph(), memory)
 }
@@ -100,7 +100,7 @@ func TestForkOfAThreadThatEnded(t *testing.T) {
 	if log := string(r.finished(r.start(thread, in)).Output["log"]); log != `["a","b","c"]` {
 		t.Errorf("the branch ended with %s", log)
 	}
-	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{Checkpoint: checkpoint})
+	memorized(t, memory, protocol.Input{}, graphadapter.RunOptions{Checkpoint: checkpoint})
 	r.sameLines(thread, memory)
 }
 

@@ -77,7 +77,7 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
+	memorized(t, memory, protocol.Input{}, graphadapter.RunOptions{})
 	r.samePast(thread, g, memory)
 }
 
@@ -120,11 +120,11 @@ func TestRefusedStateCalls(t *testing.T) {
 		{"a bad state", protocol.ErrTypeBadUpdate, "stored thread state", protocol.InvokeRequest{ID: "c", State: pregel.Value(`7`)}},
 		{"too large", protocol.ErrTypeBadUpdate, "at most 1048576 bytes", protocol.InvokeRequest{ID: "d", Input: input(`{"log":["` + large + `"]}`)}},
 		{"an ambiguous answer", protocol.ErrTypeBadUpdate, "answer by question id",
-			protocol.InvokeRequest{ID: "e", Input: pregel.Input{Resume: &pregel.Resume{Scalar: pregel.Value(`"yes"`)}}}},
+			protocol.InvokeRequest{ID: "e", Input: protocol.Input{Resume: &pregel.Resume{Scalar: pregel.Value(`"yes"`)}}}},
 		{"an answer of another type", protocol.ErrTypeBadAnswer, "does not fit",
-			protocol.InvokeRequest{ID: "f", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`7`)}}}}},
+			protocol.InvokeRequest{ID: "f", Input: protocol.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`7`)}}}}},
 		{"a large answer", protocol.ErrTypeBadAnswer, "at most",
-			protocol.InvokeRequest{ID: "g", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"` + large[:300<<10] + `"`)}}}}},
+			protocol.InvokeRequest{ID: "g", Input: protocol.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"` + large[:300<<10] + `"`)}}}}},
 	}
 	for _, c := range invocations {
 		if err := r.invoke(thread, c.req); errorKind(err) != c.kind || !strings.Contains(err.Error(), c.reason) {

@@ -177,16 +177,16 @@ func (r *rig) sameLines(thread string, memory *taskrun.Thread) {
 }
 
 // memorized runs input on a thread in memory.
-func memorized(t *testing.T, thread *taskrun.Thread, in pregel.Input, opts graphadapter.RunOptions) graphadapter.RunResult {
+func memorized(t *testing.T, thread *taskrun.Thread, in protocol.Input, opts graphadapter.RunOptions) graphadapter.RunResult {
 	t.Helper()
-	result, err := thread.Run(context.Background(), in, opts)
+	result, err := thread.Run(context.Background(), pregel.Input(in), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return result
 }
 
-func input(text string) pregel.Input { return pregel.Input{Value: json.RawMessage(text)} }
+func input(text string) protocol.Input { return protocol.Input{Value: json.RawMessage(text)} }
 
 // workBriefly is work with a worker that waits for nobody when it stops.
 func (r *rig) workBriefly(graphs ...*graphadapter.Graph) (stop func()) {

@@ -53,7 +53,7 @@ func TestStateUpdatedWhileItWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until(thread, "its end", func(s protocol.State) bool { return s.Status == protocol.StatusFinished })
-	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
+	memorized(t, memory, protocol.Input{}, graphadapter.RunOptions{})
 	r.sameLines(thread, memory)
 	r.samePast(thread, approvalGraph(), memory)
 }
@@ -131,10 +131,10 @@ func TestStateUpdatedInASubgraph(t *testing.T) {
 	}
 	now := r.asks(thread, 1)
 	q := questionOf(t, now, "beside")
-	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on", Input: pregel.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"fine"`)}, By: "somebody"}}}); err != nil {
+	if err := r.invoke(thread, protocol.InvokeRequest{ID: "on", Input: protocol.Input{Resume: &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"fine"`)}, By: "somebody"}}}); err != nil {
 		t.Fatal(err)
 	}
-	memorized(t, memory, pregel.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"fine"`), By: "somebody"}}}}, graphadapter.RunOptions{})
+	memorized(t, memory, protocol.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"fine"`), By: "somebody"}}}}, graphadapter.RunOptions{})
 	result := r.finished(run)
 	if log := string(result.Output["log"]); !strings.Contains(log, "for the asker") || len(result.Answered) != 1 || result.Answered[0].Question != q.ID {
 		t.Errorf("it ended with %s, answers on record %+v", log, result.Answered)
@@ -260,7 +260,7 @@ func TestRunsThatOnlyUpdate(t *testing.T) {
 	if _, err := r.update(thread, protocol.ResumeRequest{ID: "pass"}); err != nil {
 		t.Fatal(err)
 	}
-	memorized(t, memory, pregel.Input{}, graphadapter.RunOptions{})
+	memorized(t, memory, protocol.Input{}, graphadapter.RunOptions{})
 	r.finished(run)
 	r.sameLines(thread, memory)
 }
@@ -270,7 +270,7 @@ func TestACommandAsInput(t *testing.T) {
 	t.Parallel()
 	r, thread, memory, s := waits(t)
 	q := questionOf(t, s, "one")
-	in := pregel.Input{
+	in := protocol.Input{
 		Resume:  &pregel.Resume{ByID: map[string]pregel.Value{q.ID: pregel.Value(`"yes"`), "q-nobody": pregel.Value(`"x"`)}, By: "somebody", AskAgain: true},
 		Control: &pregel.Command{Update: writes("log", []string{"by command"}).Update, Goto: []pregel.Target{{Node: "end"}}},
 	}

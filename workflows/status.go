@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/pregel"
@@ -33,31 +32,23 @@ func (r *run) standing() bool { return r.status != protocol.StatusRunning && !r.
 // event, only when people have something new to see.
 func (r *run) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, r.details())
-	if !r.in.Attributes {
-		return
-	}
 	now := listing.Shown{Status: r.status, Open: len(r.questions())}
 	for _, q := range r.unanswered() {
 		now.Nodes = append(now.Nodes, q.Node)
 	}
-	if r.lists() {
-		r.showQuestions(ctx, now)
-		return
+	if r.listed.Questions() {
+		now.Note = r.noteOf(r.questions())
 	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, now.Attributes()...); err != nil {
-		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	r.listed.changed, r.listed.news = false, r.approvals.news
+	if r.status != protocol.StatusRunning {
+		r.listed.underWay = 0
 	}
+	r.listed.Upsert(ctx, now)
 }
 
 // showEnd shows how the run ends: who lists runs that are over sees it without reading their last events.
 func (r *run) showEnd(ctx workflow.Context, status string) {
 	r.status = status
 	workflow.SetCurrentDetails(ctx, r.details())
-	if !r.in.Attributes {
-		return
-	}
-	err := workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(status))
-	if err != nil {
-		workflow.GetLogger(ctx).Warn("the closing status is not shown", "error", err)
-	}
+	r.listed.End(ctx, status)
 }

@@ -56,7 +56,7 @@ func TestAnUnknownGraphWaitsForItsWorker(t *testing.T) {
 	r := newRig(t)
 	stop := r.work(fanOutGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	await(t, "a failed workflow task", func() bool { return r.pendingTask(thread) > 1 }, func() any { return r.pendingTask(thread) })
 	stop()
 	r.work(chainGraph(), fanOutGraph())
@@ -73,7 +73,7 @@ func TestAnUnknownReducerWaitsForItsWorker(t *testing.T) {
 	without.Reducers = nil
 	stop := r.work(without)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "reducing", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "reducing", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	await(t, "a failed workflow task", func() bool { return r.pendingTask(thread) > 1 }, func() any { return r.pendingTask(thread) })
 	stop()
 	r.work(reducingGraph(longer))
@@ -89,7 +89,7 @@ func TestNewInputForARunThatWaits(t *testing.T) {
 	invoke := func(id, input string) error {
 		handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
 			WorkflowID: thread, UpdateID: id, UpdateName: protocol.UpdateInvoke, WaitForStage: client.WorkflowUpdateStageCompleted,
-			Args: []any{protocol.InvokeRequest{ID: id, Input: pregel.Input{Value: pregel.Value(input)}}},
+			Args: []any{protocol.InvokeRequest{ID: id, Input: protocol.Input{Value: pregel.Value(input)}}},
 		})
 		if err != nil {
 			return err
@@ -117,11 +117,11 @@ func TestARunUnderWayTakesNoInput(t *testing.T) {
 	g, release := slowGraph()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: pregel.Input{Value: pregel.Value(`{}`)}})
+	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: protocol.Input{Value: pregel.Value(`{}`)}})
 	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
 	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
 		WorkflowID: thread, UpdateName: protocol.UpdateInvoke, WaitForStage: client.WorkflowUpdateStageCompleted,
-		Args: []any{protocol.InvokeRequest{Input: pregel.Input{Value: pregel.Value(`{}`)}}},
+		Args: []any{protocol.InvokeRequest{Input: protocol.Input{Value: pregel.Value(`{}`)}}},
 	})
 	if err == nil {
 		err = handle.Get(r.ctx, nil)
@@ -142,7 +142,7 @@ func TestABareResumePassesABreakpoint(t *testing.T) {
 	r := newRig(t)
 	r.work(chainGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: pregel.Input{Value: pregel.Value(`{}`)},
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: protocol.Input{Value: pregel.Value(`{}`)},
 		Options: pregel.Options{InterruptBefore: []string{"b"}, InterruptAfter: []string{"c"}}})
 	for i, next := range []string{"b", ""} {
 		s := r.until(thread, "the breakpoint", func(s protocol.State) bool {

@@ -206,7 +206,7 @@ func TestPositionsAreThoseOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: queue, TaskQueue: queue}, protocol.GraphWorkflow,
-		protocol.GraphInput{Graph: g.Spec.Name, Input: pregel.Input{Value: pregel.Value(`{}`)},
+		protocol.GraphInput{Graph: g.Spec.Name, Input: protocol.Input{Value: pregel.Value(`{}`)},
 			Options: pregel.Options{InterruptAfter: []string{"draft"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -82,6 +82,7 @@ var arrows = []arrow{
 		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/segment", "graphadapter/trail", "approval", "job", "internal/clip"},
 		theirs: []string{"go.temporal.io/sdk/temporal"},
 	},
+	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
 	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/pregel", "job"}, theirs: temporal},
 	{
@@ -89,7 +90,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	{
-		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows/..."},
+		from: "", ours: []string{"graphadapter/...", "approval/...", "job", "internal/attributes", "internal/clip", "internal/codec", "internal/draw", "internal/history", "internal/sdklog", "activities", "workflows/..."},
 		theirs: append([]string{
 			"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "go.uber.org/zap/...",
 			"google.golang.org/grpc/...", "google.golang.org/protobuf/...",
@@ -116,6 +117,7 @@ var arrows = []arrow{
 	{from: "test/bench", ours: anything, theirs: anything},
 	{from: "test/e2e", ours: anything, theirs: anything},
 	{from: "test/chaos", ours: anything, theirs: anything},
+	{from: "test/wire", ours: anything, theirs: anything},
 	{from: "test/soak", ours: anything, theirs: anything},
 	{from: "test/conformance/...", ours: []string{"", "test/conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/...", ours: []string{"", "examples/...", "cli", "approval/...", "job", "planner"}, theirs: anything},

@@ -154,7 +154,7 @@ func (r *rig) ofSpec(graph string, spec *pregel.Spec) (thread string) {
 	thread = testserver.Queue(r.t)
 	_, err := r.temporal.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{ID: thread, TaskQueue: r.queue,
 		Memo: map[string]any{protocol.MemoGraph: graph}}, protocol.GraphWorkflow, protocol.GraphInput{Graph: graph, Spec: spec,
-		Input: pregel.Input{Value: encode(r.t, r.steered())}})
+		Input: protocol.Input{Value: encode(r.t, r.steered())}})
 	require.NoError(r.t, err)
 	return thread
 }

@@ -100,7 +100,7 @@ func TestAnExpertsThreadIsAThread(t *testing.T) {
 	start := func(goal string) (client.WorkflowRun, string) {
 		thread := s.Queue + "-" + goal
 		run, err := s.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: thread, TaskQueue: s.Queue, Memo: map[string]any{protocol.MemoGraph: "expert"}},
-			protocol.GraphWorkflow, protocol.GraphInput{Graph: "expert", Expert: true, Input: pregel.Input{Value: pregel.Value(`{"goal":"` + goal + `"}`)}})
+			protocol.GraphWorkflow, protocol.GraphInput{Graph: "expert", Expert: true, Input: protocol.Input{Value: pregel.Value(`{"goal":"` + goal + `"}`)}})
 		require.NoError(t, err)
 		return run, thread
 	}

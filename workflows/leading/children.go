@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
@@ -59,8 +58,8 @@ func (l *lead) start(a job.Assignment) {
 	c.cancel = cancel
 	l.children = append(l.children, c)
 	in := protocol.GraphInput{
-		Graph: expert.Graph, Input: pregel.Input{Value: input}, Requester: l.board.Job.Requester,
-		Attributes: l.in.Attributes, Inbox: l.in.Inbox, Notices: l.in.Notices, Expert: true,
+		Graph: expert.Graph, Input: protocol.Input{Value: input}, Requester: l.board.Job.Requester,
+		Found: l.in.Found, Expert: true,
 	}
 	future := workflow.ExecuteChildWorkflow(ctx, protocol.GraphWorkflow, in)
 	workflow.Go(l.life, func(ctx workflow.Context) {
@@ -80,7 +79,7 @@ func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.Child
 		Memo:                  map[string]any{protocol.MemoGraph: expert.Graph},
 		StaticSummary:         listing.Line(a.Expert + ": " + a.Goal),
 	}
-	if l.in.Attributes {
+	if l.in.Found.Lists {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(expert.Graph),
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),

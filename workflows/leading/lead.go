@@ -72,17 +72,14 @@ func (ls *Leaders) Lead(ctx workflow.Context, in protocol.LeaderInput) (*protoco
 
 // open makes the board, or takes over that of the run before.
 func (l *lead) open(ctx workflow.Context, leaders *Leaders) error {
-	status := ""
-	if l.in.Board == nil || l.in.Recover != nil {
-		status = protocol.StatusRunning // as whoever started the run has set it
-	}
-	l.listed = listing.Open(ctx, status)
+	experts := leaders.begin(ctx, &l.in)
+	l.listed = listing.Begin(ctx, *l.in.Found, l.in.Leader, "")
 	if l.in.Board != nil {
 		l.board = l.in.Board
 		l.in.Board = nil
 		return nil
 	}
-	board, err := job.New(l.in.Job, leaders.recordExperts(ctx, l.in.Leader), l.now())
+	board, err := job.New(l.in.Job, experts, l.now())
 	if err != nil {
 		return refusedJob(err)
 	}

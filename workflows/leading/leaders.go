@@ -16,6 +16,7 @@ import (
 // (activities.Nodes.WithPlanners), and the graphs of their experts any worker's.
 type Leaders struct {
 	experts map[string][]job.Profile
+	find    func(namespace string) (protocol.Found, error)
 }
 
 // NewLeaders returns the workflow over these leaders.
@@ -27,25 +28,53 @@ func New(leaders ...workflows.Leader) *Leaders {
 	return ls
 }
 
+// Finding makes the runs ask find what they find around them: see workflows.Graphs.Finding. It returns ls.
+func (ls *Leaders) Finding(find func(namespace string) (protocol.Found, error)) *Leaders {
+	ls.find = find
+	return ls
+}
+
 // Register registers the workflow on a worker or a replayer.
 func (ls *Leaders) Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(ls.Lead, workflow.RegisterOptions{Name: protocol.LeaderWorkflow})
 }
 
-// recordExperts are those that a job begins with: what this worker serves becomes part of the run's history, so that a later
-// deploy does not change the job. A leader that this worker does not have makes the workflow task fail, which the server
-// repeats on any worker: the job waits for a deploy, it does not fail.
-func (ls *Leaders) recordExperts(ctx workflow.Context, leader string) []job.Profile {
-	served, ok := ls.experts[leader]
-	if !ok {
+// beginning is what a run learns from its first worker. It is part of the run's history, so that a later deploy does not change
+// the job.
+type beginning struct {
+	Experts []job.Profile   `json:"experts,omitempty"`
+	Found   *protocol.Found `json:"found,omitempty"`
+}
+
+// begin completes the input of a run with what this worker serves, and returns the experts that a new job begins with. A leader
+// that this worker does not have makes the workflow task fail, which the server repeats on any worker: the job waits for a
+// deploy, it does not fail.
+func (ls *Leaders) begin(ctx workflow.Context, in *protocol.LeaderInput) []job.Profile {
+	served, ok := ls.experts[in.Leader]
+	switch {
+	case in.Board != nil && in.Found != nil:
+		return nil
+	case in.Board == nil && !ok:
 		names := workflow.DeterministicKeys(ls.experts)
 		slices.Sort(names)
-		panic(fmt.Sprintf("this worker does not serve the leader %q, it serves %v: start a worker that does", leader, names))
+		panic(fmt.Sprintf("this worker does not serve the leader %q, it serves %v: start a worker that does", in.Leader, names))
 	}
-	var experts []job.Profile
-	recorded := workflow.SideEffect(ctx, func(workflow.Context) any { return served })
-	if err := recorded.Get(&experts); err != nil {
-		panic(fmt.Sprintf("the recorded experts of leader %q cannot be read: %v", leader, err))
+	var b beginning
+	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any {
+		found := protocol.Found{}
+		if ls.find != nil {
+			var err error
+			if found, err = ls.find(workflow.GetInfo(ctx).Namespace); err != nil {
+				panic(fmt.Sprintf("this worker does not know which search attributes the namespace has: %v", err))
+			}
+		}
+		return beginning{Experts: served, Found: &found}
+	})
+	if err := recorded.Get(&b); err != nil {
+		panic(fmt.Sprintf("what the job of leader %q began with cannot be read: %v", in.Leader, err))
 	}
-	return experts
+	if in.Found == nil {
+		in.Found = b.Found
+	}
+	return b.Experts
 }

@@ -79,15 +79,10 @@ func (a *alarm) set(ctx workflow.Context, at time.Time) {
 
 // show brings what lists show up to date: a leader waits for people when a plan needs approval, or its budget is spent.
 func (l *lead) show(ctx workflow.Context) {
-	if !l.in.Attributes {
-		return
-	}
 	now := listing.Shown{Status: l.status()}
 	if q := l.asks(); q != nil {
 		now.Open, now.Nodes = 1, []string{q.Node}
-		if l.in.Inbox {
-			now.Note.Questions = []protocol.QuestionNote{*q}
-		}
+		now.Note.Questions = []protocol.QuestionNote{*q}
 	}
 	l.listed.Upsert(ctx, now)
 }

@@ -25,6 +25,7 @@ const (
 
 // Listing is what lists were told of a run last.
 type Listing struct {
+	found protocol.Found
 	shown Shown
 	noted bool // there is a memo of questions
 }
@@ -38,36 +39,85 @@ type Shown struct {
 	Note  protocol.QuestionsNote
 }
 
-// Open takes over what lists show of the run as it begins. status is the one that whoever started it has set, "" for one that is
-// not known.
-func Open(ctx workflow.Context, status string) Listing {
-	_, noted := workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
-	return Listing{shown: Shown{Status: status}, noted: noted}
+// Open takes over what lists show of the run.
+func Open(ctx workflow.Context, found protocol.Found) Listing {
+	l := Listing{found: found}
+	_, l.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
+	l.shown.Status, _ = workflow.GetTypedSearchAttributes(ctx).GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
+	return l
 }
+
+// Begin is Open of a run that begins. What whoever started it has not said the run says itself: whose graph or leader it is, and
+// whose child. spec is the fingerprint of a Spec that is not in the memo, "" for none. A run that was started with all of that has
+// no event for this.
+func Begin(ctx workflow.Context, found protocol.Found, graph, spec string) Listing {
+	info := workflow.GetInfo(ctx)
+	memo := map[string]any{}
+	if _, said := info.Memo.GetFields()[protocol.MemoGraph]; !said {
+		memo[protocol.MemoGraph] = graph
+	}
+	if spec != "" {
+		memo[protocol.MemoSpec] = spec
+	}
+	if len(memo) > 0 {
+		if err := workflow.UpsertMemo(ctx, memo); err != nil {
+			workflow.GetLogger(ctx).Warn("the graph is not in the memo", "error", err)
+		}
+	}
+	named := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph)
+	if _, said := workflow.GetTypedSearchAttributes(ctx).GetKeyword(named); found.Lists && !said {
+		updates := []temporal.SearchAttributeUpdate{named.ValueSet(graph),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning)}
+		if parent := info.ParentWorkflowExecution; parent != nil {
+			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeParent).ValueSet(parent.ID))
+		}
+		upsert(ctx, updates)
+	}
+	return Open(ctx, found)
+}
+
+func upsert(ctx workflow.Context, updates []temporal.SearchAttributeUpdate) {
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// Questions reports whether lists show the questions of the run.
+func (l *Listing) Questions() bool { return l.found.Lists && l.found.Inbox }
 
 // Upsert shows what is new: at most one event for the search attributes, and one for the memo.
 func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
+	if !l.found.Lists {
+		return
+	}
+	if !l.found.Inbox {
+		now.Note = protocol.QuestionsNote{}
+	}
 	was := l.shown
 	other := !sameNote(now.Note, was.Note)
 	if now.Status == was.Status && now.Open == was.Open && slices.Equal(now.Nodes, was.Nodes) && !other {
 		return
 	}
 	l.shown = now
-	updates := now.Attributes()
-	if other || l.noted != (len(now.Note.Questions) > 0) {
+	updates := now.attributes()
+	if l.found.Inbox && (other || l.noted != (len(now.Note.Questions) > 0)) {
 		updates = append(updates, noteAttributes(now.Note)...)
 		l.noted = len(now.Note.Questions) > 0
 		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoQuestions: now.Note}); err != nil {
 			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
 		}
 	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
-		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
+	upsert(ctx, updates)
+}
+
+// End shows how the run ends, and nothing else: who lists runs that are over sees it without reading their last events.
+func (l *Listing) End(ctx workflow.Context, status string) {
+	if l.found.Lists {
+		upsert(ctx, []temporal.SearchAttributeUpdate{temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(status)})
 	}
 }
 
-// Attributes are the search attributes of a run, without those of its questions.
-func (s Shown) Attributes() []temporal.SearchAttributeUpdate {
+func (s Shown) attributes() []temporal.SearchAttributeUpdate {
 	return []temporal.SearchAttributeUpdate{
 		temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(s.Status),
 		temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeNodes).ValueSet(s.Nodes),

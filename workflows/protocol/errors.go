@@ -8,6 +8,8 @@ import (
 
 // The types of the application errors with which messages are refused and runs fail.
 const (
+	// ErrTypeBadInput: a run could not begin with what it was given; its message says what to send.
+	ErrTypeBadInput        = "superstep.BadInput"
 	ErrTypeNodeFailed      = "superstep.NodeFailed"
 	ErrTypeRunFailed       = "superstep.RunFailed"
 	ErrTypeUnknownQuestion = "superstep.UnknownQuestion"

@@ -9,12 +9,16 @@ import (
 	"superstep.dev/job"
 )
 
-// GraphInput is the input of a graph's run. Everything that a run must know of its past is in it, so that a run can be
-// continued as a new one, retried or forked by giving the same shape again.
+// GraphInput is the input of a graph's run. A graph's name and an input are all that a new thread needs; everything else has a
+// default that the run decides on. What a run must know of its past is in it too, so that a run can be continued as a new one,
+// retried or forked by giving the same shape again.
 type GraphInput struct {
 	Graph string `json:"graph"`
+	Input
 	// Spec is the graph that the run goes on with; nil makes the run record that of the worker it starts on.
 	Spec *pregel.Spec `json:"spec,omitempty"`
+	// Found is what the run finds around it; nil makes the run record what its first worker knows.
+	Found *Found `json:"found,omitempty"`
 	// Noted is the fingerprint that the run's memo has from its start, of the graph as a worker served it just before; "" for
 	// none. A run without a Spec that begins on another version notes that one.
 	Noted string `json:"noted,omitempty"`
@@ -29,8 +33,7 @@ type GraphInput struct {
 	// applies them and does no more: it is finished when nothing is left to run, and otherwise stands still.
 	Edits   [][]graphadapter.StateUpdate `json:"edits,omitempty"`
 	Within  []string                     `json:"within,omitempty"`
-	Input   pregel.Input                 `json:"input"`
-	Options pregel.Options               `json:"options"`
+	Options pregel.Options               `json:"options,omitzero"`
 	// MaxConcurrency bounds the tasks under way at once; 0 means the window's own bound (500).
 	MaxConcurrency int `json:"max_concurrency,omitempty"`
 	// StepTimeout bounds a superstep's wall clock, in milliseconds; 0 means no bound.
@@ -51,10 +54,6 @@ type GraphInput struct {
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspects says which tasks, beyond those, a segment of an earlier run may have run without a trace.
 	Suspects segment.Suspicion `json:"suspects,omitzero"`
-	// Attributes says that the namespace has the custom search attributes.
-	Attributes bool `json:"attributes,omitempty"`
-	// Inbox says that it has those of open questions too, and that the run notes its questions in its memo.
-	Inbox bool `json:"inbox,omitempty"`
 	// Answered are the latest answers taken so far, so that a repeated one is recognised across runs.
 	Answered []Answered `json:"answered,omitempty"`
 	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
@@ -81,12 +80,31 @@ type GraphInput struct {
 	Events *EventState `json:"events,omitempty"`
 	// Approvals is what the thread knows of its approvals.
 	Approvals *ApprovalState `json:"approvals,omitempty"`
-	// Notices says that people outside are told of questions; Told is what a run knew of that which this one continues.
-	Notices bool         `json:"notices,omitempty"`
-	Told    *NoticeState `json:"told,omitempty"`
+	// Told is what a run knew of what people outside are told, where this one only continues it.
+	Told *NoticeState `json:"told,omitempty"`
 	// Expert says that the run is an attempt of a leader's subjob: it hands back a message, and keeps the rest of its result
 	// in its own history. See [ExpertRecord].
 	Expert bool `json:"expert,omitempty"`
+
+	unreadable error // why what was sent is none of this
+}
+
+// Input is what a run is to go on with: new input, or answers and a command, or nothing.
+type Input struct {
+	// Value is new input, of the form that the graph takes.
+	Value pregel.Value `json:"input,omitempty"`
+	// Resume answers open questions, and Control writes and routes from outside.
+	Resume  *pregel.Resume  `json:"resume,omitempty"`
+	Control *pregel.Command `json:"command,omitempty"`
+}
+
+// Found is what a run finds around it, and goes on with whatever is deployed later.
+type Found struct {
+	// Lists says that the namespace has the custom search attributes of runs, and Inbox those of open questions beside them.
+	Lists bool `json:"lists,omitempty"`
+	Inbox bool `json:"inbox,omitempty"`
+	// Notices says that the run's worker has a notifier: people outside are told of questions.
+	Notices bool `json:"notices,omitempty"`
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
@@ -132,7 +150,7 @@ type Closing struct {
 
 // Settings shape a run: see the fields of the same names in GraphInput.
 type Settings struct {
-	Options        pregel.Options          `json:"options"`
+	Options        pregel.Options          `json:"options,omitzero"`
 	Durability     graphadapter.Durability `json:"durability,omitempty"`
 	Fused          bool                    `json:"fused,omitempty"`
 	MaxConcurrency int                     `json:"max_concurrency,omitempty"`
@@ -142,17 +160,23 @@ type Settings struct {
 	// KeepOpen of 0 keeps a run open that is.
 	KeepOpen int64 `json:"keep_open_ms,omitempty"`
 	Hold     bool  `json:"hold,omitempty"`
-	Notices  bool  `json:"notices,omitempty"`
+	// Notices makes a run tell people outside of its questions that began while its worker had no notifier.
+	Notices bool `json:"notices,omitempty"`
 }
 
 func (in *GraphInput) Settings() *Settings {
 	return &Settings{Options: in.Options, Durability: in.Durability, Fused: in.Fused, Context: in.Context, Requester: in.Requester,
-		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold, Notices: in.Notices}
+		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold}
 }
 
 func (in *GraphInput) Set(s Settings) {
 	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
 	in.Requester = s.Requester
 	in.MaxConcurrency, in.StepTimeout, in.Hold = s.MaxConcurrency, s.StepTimeout, s.Hold
-	in.KeepOpen, in.Notices = cmp.Or(s.KeepOpen, in.KeepOpen), in.Notices || s.Notices
+	in.KeepOpen = cmp.Or(s.KeepOpen, in.KeepOpen)
+	if s.Notices && in.Found != nil {
+		found := *in.Found
+		found.Notices = true
+		in.Found = &found
+	}
 }

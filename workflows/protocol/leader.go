@@ -10,11 +10,8 @@ type LeaderInput struct {
 	Board *job.Board `json:"board,omitempty"`
 	// Recover says that Board is of a job that stopped or failed, and how to go on.
 	Recover *job.Recover `json:"recover,omitempty"`
-	// Attributes and Inbox say which custom search attributes the namespace has, as in [GraphInput].
-	Attributes bool `json:"attributes,omitempty"`
-	Inbox      bool `json:"inbox,omitempty"`
-	// Notices says that people outside are told of the questions that experts ask.
-	Notices bool `json:"notices,omitempty"`
+	// Found is what the run finds around it, as in [GraphInput]; nil makes the run record what its first worker knows.
+	Found *Found `json:"found,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
 	// Grace is how long an attempt may take to end once it was told to, in milliseconds; then it is terminated. 0 means 2

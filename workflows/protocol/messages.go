@@ -40,8 +40,9 @@ const CarriedLines = 200
 
 // InvokeRequest is the argument of UpdateInvoke.
 type InvokeRequest struct {
-	ID    string       `json:"id"`
-	Input pregel.Input `json:"input"`
+	// ID makes the request idempotent.
+	ID string `json:"id"`
+	Input
 	// State replaces the thread's state by an earlier one of its own, to run again from there; nil goes on from the newest.
 	State pregel.Value `json:"state,omitempty"`
 	// Settings are those of the run from now on; nil keeps what it has.

@@ -1,0 +1,168 @@
+package superstep
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/protocol"
+)
+
+// GraphFuture is a run of a graph that a workflow has started with [ExecuteGraph].
+type GraphFuture[Out any] struct {
+	graph *Graph[Out]
+	run   workflow.ChildWorkflowFuture
+	err   error
+}
+
+// ExecuteGraph starts a run of a graph from a Temporal workflow of one's own, as a child run of it: a thread like any other, in
+// lists and in the inbox, whose questions are answered as everywhere. Input and options are as for [Thread.Start].
+//
+// What Temporal knows of children comes from workflow.WithChildOptions: the WorkflowID, which is the thread's id (at most 200
+// bytes), the TaskQueue of the graph's workers, and what becomes of the run when its parent is cancelled or ends. Without them the
+// thread has an id that Temporal makes of the parent's, the queue is the parent's, and a run whose parent ends is told to end as
+// well, in the way of [CancelKeep] (PARENT_CLOSE_POLICY_REQUEST_CANCEL). With WaitForCancellation the parent waits until it has.
+//
+// The parent's history has the run's result, with the thread's state. It is deterministic, as a workflow has to be, as long as the
+// input encodes in the same way each time.
+func ExecuteGraph[Out any](ctx workflow.Context, g *Graph[Out], input any, opts ...RunOption) GraphFuture[Out] {
+	f := GraphFuture[Out]{graph: g}
+	child := workflow.GetChildWorkflowOptions(ctx)
+	if child.WorkflowID != "" {
+		f.err = badThreadID(g.Name(), child.WorkflowID)
+	}
+	in, err := runInput(g, child.WorkflowID, input, opts)
+	if f.err = errors.Join(f.err, err); f.err != nil {
+		return f
+	}
+	if child.WorkflowTaskTimeout == 0 {
+		child.WorkflowTaskTimeout = workflowTaskTimeout
+	}
+	if child.ParentClosePolicy == enumspb.PARENT_CLOSE_POLICY_UNSPECIFIED {
+		child.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL
+	}
+	if child.StaticSummary == "" {
+		child.StaticSummary = "graph " + g.Name()
+	}
+	memo := map[string]any{protocol.MemoGraph: g.Name()}
+	for _, name := range workflow.DeterministicKeys(child.Memo) {
+		memo[name] = child.Memo[name]
+	}
+	child.Memo = memo
+	f.run = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, child), protocol.GraphWorkflow, in)
+	return f
+}
+
+// Started waits until the run has begun, and returns its thread and run. The error is as Get's, when it could not begin.
+func (f GraphFuture[Out]) Started(ctx workflow.Context) (thread, run string, err error) {
+	if f.err != nil {
+		return "", "", f.err
+	}
+	var execution workflow.Execution
+	if err := f.run.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
+		return "", "", f.failure(err)
+	}
+	return execution.ID, execution.RunID, nil
+}
+
+// Future is what a workflow.Selector waits for; nil when the input was refused, which Get says.
+func (f GraphFuture[Out]) Future() workflow.Future {
+	if f.err != nil {
+		return nil
+	}
+	return f.run
+}
+
+// Get waits until the run has ended and returns the graph's output. A run that waits for people has not ended.
+//
+// Errors: an [*Error] for an input or options that cannot be taken; a [*RunError] for a run that failed, was cancelled or was
+// terminated, in which errors.As finds Temporal's own errors and, as a [*NodeError], the failure of a node.
+func (f GraphFuture[Out]) Get(ctx workflow.Context) (Out, error) {
+	var none Out
+	if f.err != nil {
+		return none, f.err
+	}
+	var result protocol.GraphResult
+	if err := f.run.Get(ctx, &result); err != nil {
+		return none, f.failure(err)
+	}
+	output := result.Output
+	if output == nil && result.State != nil { // it is large
+		program, thread, err := readThread(result.Spec, result.State, reducersOf(f.graph.adapter))
+		if err != nil {
+			return none, &Error{Kind: ErrBadInput, Graph: f.graph.Name(), Message: "the run's state cannot be read", Cause: err}
+		}
+		output = program.Output(thread)
+	}
+	return decodeOutput[Out](f.graph.Name(), output)
+}
+
+// failure is why a run ended without finishing.
+func (f GraphFuture[Out]) failure(err error) error {
+	e := &RunError{Graph: f.graph.Name(), Status: StatusFailed, Message: err.Error(), Cause: err}
+	var child *temporal.ChildWorkflowExecutionError
+	if !errors.As(err, &child) {
+		return err // the parent's own: it was cancelled, or the child could not be started
+	}
+	e.Thread = child.WorkflowID()
+	var result protocol.GraphResult
+	var failed *temporal.ApplicationError
+	var cancelled *temporal.CanceledError
+	var terminated *temporal.TerminatedError
+	switch {
+	case errors.As(err, &failed):
+		e.Message = failed.Message()
+		if failed.HasDetails() && failed.Details(&result) == nil && result.Failure != nil {
+			e.Status, e.Cause = Status(protocol.FailureStatus(result.Failure)), errors.Join(err, result.Failure)
+		}
+	case errors.As(err, &cancelled):
+		e.Status, e.Message = StatusCancelled, "cancelled"
+		if cancelled.HasDetails() && cancelled.Details(&result) == nil && result.Cancel != nil && result.Cancel.Reason != "" {
+			e.Message = result.Cancel.Reason
+		}
+	case errors.As(err, &terminated):
+		e.Status, e.Message = StatusTerminated, "terminated"
+	}
+	if node, ok := nodeErrorOf(e.Cause); ok {
+		e.Node = node.Node
+	}
+	return e
+}
+
+// ScheduleAction is what a Temporal schedule does to start runs of a graph: give it to client.ScheduleOptions. Each run is a new
+// thread, whose id is that of the thread with the time behind it; it is in lists and in the inbox as any other. Input and options
+// are as for [Thread.Start]. TaskQueue is [DefaultTaskQueue]: set that of the graph's workers where it is another.
+//
+// Errors: [ErrBadInput].
+func ScheduleAction[Out any](g *Graph[Out], thread string, input any, opts ...RunOption) (*client.ScheduleWorkflowAction, error) {
+	if err := badThreadID(g.Name(), thread); err != nil {
+		return nil, err
+	}
+	in, err := runInput(g, thread, input, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &client.ScheduleWorkflowAction{
+		ID: thread, Workflow: protocol.GraphWorkflow, Args: []any{in}, TaskQueue: DefaultTaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
+		Memo: map[string]any{protocol.MemoGraph: g.Name()},
+	}, nil
+}
+
+// runInput is the input of a new thread's first run.
+func runInput[Out any](g *Graph[Out], thread string, input any, opts []RunOption) (protocol.GraphInput, error) {
+	req, err := newStart(g.adapter, thread, input, runOptionsOf(opts))
+	if err != nil {
+		return protocol.GraphInput{}, err
+	}
+	in := protocol.GraphInput{Graph: g.Name(), Input: protocol.Input{Value: pregel.Value(req.Input)}, Asked: askedOf(req.By, req.Reason, req.Token)}
+	in.Set(*settingsOf(req))
+	if problem := in.Problem(); problem != "" {
+		return in, &Error{Kind: ErrBadInput, Graph: g.Name(), Thread: thread, Message: problem}
+	}
+	return in, nil
+}

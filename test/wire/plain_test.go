@@ -1,0 +1,106 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev"
+	"superstep.dev/examples/desk"
+)
+
+type fields = map[string]any
+
+// TestARunThatAnyClientStarts is listed, in the inbox, told of and answered as any run, and stores as its graph says.
+func TestARunThatAnyClientStarts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	graph := "desk" + r.queue
+	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph, superstep.WithDurability(superstep.DurabilityAsync))}})
+	thread := "plain " + r.queue
+	run := r.start(thread, fields{"graph": graph, "input": fields{"do": "ask"}})
+
+	var question string
+	require.Eventually(t, func() bool {
+		page, err := r.ours.Inbox(t.Context(), superstep.InboxQuery{Graph: graph})
+		require.NoError(t, err)
+		if len(page.Questions) == 1 {
+			assert.Equal(t, thread, page.Questions[0].Thread)
+			assert.Equal(t, graph, page.Questions[0].Graph)
+			assert.Equal(t, "Deliver it?", page.Questions[0].Asks)
+			question = page.Questions[0].Question
+		}
+		return question != ""
+	}, patience, 50*time.Millisecond)
+	listed, err := r.ours.List(t.Context(), superstep.ListQuery{Graph: graph, Status: superstep.StatusWaiting})
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+	assert.Equal(t, []string{"ask"}, listed[0].Nodes)
+	view, err := r.ours.Show(t.Context(), thread)
+	require.NoError(t, err)
+	assert.Equal(t, superstep.DurabilityAsync, view.Durability)
+	require.Eventually(t, func() bool { return len(r.told.of(thread)) == 1 }, patience, 50*time.Millisecond, "nobody was told")
+
+	_, err = r.ours.Resume(t.Context(), superstep.ResumeRequest{Thread: thread, Question: question, Value: json.RawMessage(`true`)})
+	require.NoError(t, err)
+	var result struct {
+		Output struct {
+			Log []string `json:"log"`
+		} `json:"output"`
+	}
+	require.NoError(t, run.Get(t.Context(), &result))
+	assert.Equal(t, []string{"read", "delivered"}, result.Output.Log)
+	segments := 0
+	history := r.temporal.GetWorkflowHistory(t.Context(), thread, run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		require.NoError(t, err)
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == "superstep.segment" {
+			segments++
+		}
+	}
+	assert.Positive(t, segments, "it is to store as its graph says")
+}
+
+// TestABadInputIsRefused with an error that says what to send, and the run ends: nobody waits for it.
+func TestABadInputIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	graph := "desk" + r.queue
+	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph)}})
+	for name, c := range map[string]struct {
+		sent []any
+		says string
+	}{
+		"nothing":             {nil, `{"graph":"refund","input":{"order_id":"o-7"}}`},
+		"no object":           {[]any{graph}, `{"graph":"refund","input":{"order_id":"o-7"}}`},
+		"no graph":            {[]any{fields{"input": fields{}}}, "the graph's name is missing"},
+		"no input":            {[]any{fields{"graph": graph}}, "there is no input to begin the thread with"},
+		"a field of no input": {[]any{fields{"graph": graph, "input": fields{}, "durabilty": "async"}}, `unknown field "durabilty"`},
+		"a mode of none":      {[]any{fields{"graph": graph, "input": fields{}, "durability": "never"}}, "there are sync, async and exit"},
+		"a number below zero": {[]any{fields{"graph": graph, "input": fields{}, "step_timeout_ms": -1}}, "0 means no bound"},
+		"another type":        {[]any{fields{"graph": graph, "input": fields{"do": 7}}}, "do"},
+		"a channel of none":   {[]any{fields{"graph": graph, "input": fields{"dew": "ask"}}}, "dew"},
+		"a breakpoint of none": {[]any{fields{"graph": graph, "input": fields{}, "options": fields{"interrupt_before": []string{"reed"}}}},
+			"there is no such node, there are read, ask"},
+		"input and a command": {[]any{fields{"graph": graph, "input": fields{}, "command": fields{}}}, "do not go with it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			thread := name + " " + r.queue
+			err := r.start(thread, c.sent...).Get(t.Context(), nil)
+			var refused *temporal.ApplicationError
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, "superstep.BadInput", refused.Type())
+			assert.Contains(t, refused.Message(), c.says)
+			view, err := r.ours.Show(t.Context(), thread)
+			require.NoError(t, err)
+			assert.Equal(t, superstep.StatusFailed, view.Status)
+		})
+	}
+}
