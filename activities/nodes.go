@@ -237,11 +237,11 @@ func (e *execution) stopped(ctx context.Context) (pregel.Outcome, error) {
 
 // yielded gives the task back with what it has recorded, for another activity to go on. The server would keep that only
 // as long as nobody cancels the run: of an activity that waits for its next attempt it then forgets everything.
-func (e *execution) yielded(claim string, b graphadapter.Between) (pregel.Outcome, error) {
+func (e *execution) yielded(claim string, b graphadapter.CarryOver) (pregel.Outcome, error) {
 	entries := e.owner.Entries()
 	b.Suspect, b.Lost = e.suspect(), e.mayGoOn()
 	b.Emitted = taskrun.KeepEmitted(b.Emitted, e.owner.most)
-	stored, err := graphadapter.EncodeBetween(entries, b)
+	stored, err := graphadapter.EncodeCarryOver(entries, b)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
@@ -249,8 +249,8 @@ func (e *execution) yielded(claim string, b graphadapter.Between) (pregel.Outcom
 }
 
 // interrupted is what an execution leaves that is no attempt.
-func (e *execution) interrupted() graphadapter.Between {
-	return graphadapter.Between{Failures: e.owner.attempt() - 1, Begun: true, Emitted: e.owner.emitted()}
+func (e *execution) interrupted() graphadapter.CarryOver {
+	return graphadapter.CarryOver{Failures: e.owner.attempt() - 1, Begun: true, Emitted: e.owner.emitted()}
 }
 
 // cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of

@@ -36,7 +36,7 @@ func newOwner(c client.Client, info activity.Info, req graphadapter.NodeRequest,
 	if err != nil {
 		return nil, err
 	}
-	_, between, err := graphadapter.DecodeBetween(req.Task.Ledger)
+	_, between, err := graphadapter.DecodeCarryOver(req.Task.Ledger)
 	if err != nil {
 		return nil, err
 	}

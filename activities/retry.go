@@ -19,7 +19,7 @@ func (e *execution) again(ctx context.Context, wait time.Duration, emitted []pre
 	failure := graphadapter.FailureOf(e.graphName(), e.req.Task.Node, why)
 	text := failure.Type + ": " + failure.Error()
 	if e.owner.hasNews() {
-		return e.yielded("", graphadapter.Between{Failures: e.owner.attempt(), RetryAt: e.owner.inTime(wait), Failed: text,
+		return e.yielded("", graphadapter.CarryOver{Failures: e.owner.attempt(), RetryAt: e.owner.inTime(wait), Failed: text,
 			Emitted: append(e.owner.emitted(), emitted...)})
 	}
 	if err := e.owner.countFailure(ctx, wait, emitted); err != nil {
@@ -47,7 +47,7 @@ func (e *execution) tooEarly(ctx context.Context) error {
 	// Not recorded, it counts as a lost worker, of which a person hears only after many.
 	_ = e.owner.countGivenBack(ctx)
 	why := "the wait before the next attempt is not over"
-	if _, b, err := graphadapter.DecodeBetween(e.req.Task.Ledger); err == nil && b.Failed != "" {
+	if _, b, err := graphadapter.DecodeCarryOver(e.req.Task.Ledger); err == nil && b.Failed != "" {
 		why = b.Failed
 	}
 	return retryIn(rest, why)

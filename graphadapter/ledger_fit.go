@@ -86,12 +86,12 @@ func WithoutResult(e ledger.Entry) ledger.Entry {
 
 // SlimLedger returns a stored ledger without parameters, results and receipts. Of every call it says how far it got.
 func SlimLedger(stored pregel.Value) (pregel.Value, error) {
-	entries, between, err := DecodeBetween(stored)
+	entries, between, err := DecodeCarryOver(stored)
 	if err != nil {
 		return nil, err
 	}
 	for i, e := range entries {
 		entries[i] = Slim(e)
 	}
-	return EncodeBetween(entries, between)
+	return EncodeCarryOver(entries, between)
 }

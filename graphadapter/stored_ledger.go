@@ -17,11 +17,11 @@ const LedgerVersion = 1
 type StoredLedger struct {
 	Version int            `json:"version"`
 	Entries []ledger.Entry `json:"entries"`
-	Between
+	CarryOver
 }
 
-// Between is what an execution of a task that did not finish leaves to the next one, beside the entries of its ledger.
-type Between struct {
+// CarryOver is what an execution of a task that did not finish leaves to the next one, beside the entries of its ledger.
+type CarryOver struct {
 	// Failures counts the attempts that the node's retry policy has seen.
 	Failures int `json:"failures,omitempty"`
 	// RetryAt is when the next attempt may begin, by the server's clock; zero for at once.
@@ -38,21 +38,21 @@ type Between struct {
 	Emitted []pregel.Emission `json:"emitted,omitempty"`
 }
 
-func (b Between) empty() bool {
+func (b CarryOver) empty() bool {
 	return b.Failures == 0 && b.RetryAt.IsZero() && b.Failed == "" && !b.Suspect && !b.Lost && !b.Begun && len(b.Emitted) == 0
 }
 
 // EncodeLedger returns entries in their stored form, in their order; nil when there are none.
 func EncodeLedger(entries []ledger.Entry) (pregel.Value, error) {
-	return EncodeBetween(entries, Between{})
+	return EncodeCarryOver(entries, CarryOver{})
 }
 
-// EncodeBetween is [EncodeLedger] with what else the next execution has to know; nil when there is nothing.
-func EncodeBetween(entries []ledger.Entry, b Between) (pregel.Value, error) {
+// EncodeCarryOver is [EncodeLedger] with what else the next execution has to know; nil when there is nothing.
+func EncodeCarryOver(entries []ledger.Entry, b CarryOver) (pregel.Value, error) {
 	if len(entries) == 0 && b.empty() {
 		return nil, nil
 	}
-	v, err := jsontext.Encode(StoredLedger{Version: LedgerVersion, Entries: entries, Between: b})
+	v, err := jsontext.Encode(StoredLedger{Version: LedgerVersion, Entries: entries, CarryOver: b})
 	if err != nil {
 		return nil, fmt.Errorf("superstep: encode a task's ledger: %w", err)
 	}
@@ -62,24 +62,24 @@ func EncodeBetween(entries []ledger.Entry, b Between) (pregel.Value, error) {
 // DecodeLedger returns the entries of a stored ledger. Nil and null are the empty ledger. A ledger written by a newer
 // version than this one understands is an error: guessing could repeat a call.
 func DecodeLedger(v pregel.Value) ([]ledger.Entry, error) {
-	entries, _, err := DecodeBetween(v)
+	entries, _, err := DecodeCarryOver(v)
 	return entries, err
 }
 
-// DecodeBetween is [DecodeLedger] with what else the last execution left.
-func DecodeBetween(v pregel.Value) ([]ledger.Entry, Between, error) {
+// DecodeCarryOver is [DecodeLedger] with what else the last execution left.
+func DecodeCarryOver(v pregel.Value) ([]ledger.Entry, CarryOver, error) {
 	if len(v) == 0 || pregel.IsNull(v) {
-		return nil, Between{}, nil
+		return nil, CarryOver{}, nil
 	}
 	var stored StoredLedger
 	if err := json.Unmarshal(v, &stored); err != nil {
-		return nil, Between{}, fmt.Errorf("superstep: decode a task's ledger: %w", err)
+		return nil, CarryOver{}, fmt.Errorf("superstep: decode a task's ledger: %w", err)
 	}
 	if stored.Version != LedgerVersion {
-		return nil, Between{}, fmt.Errorf("superstep: a task's ledger has version %d, this worker understands %d: run a "+
+		return nil, CarryOver{}, fmt.Errorf("superstep: a task's ledger has version %d, this worker understands %d: run a "+
 			"newer worker", stored.Version, LedgerVersion)
 	}
-	return stored.Entries, stored.Between, nil
+	return stored.Entries, stored.CarryOver, nil
 }
 
 // MergeLedger returns the stored ledger base with the entries of newer put over it. Heartbeats carry only what the
@@ -89,10 +89,10 @@ func MergeLedger(base, newer pregel.Value) (pregel.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	added, between, err := DecodeBetween(newer)
+	added, between, err := DecodeCarryOver(newer)
 	if err != nil {
 		return nil, err
 	}
 	j.Add(added...)
-	return EncodeBetween(j.Entries(), between)
+	return EncodeCarryOver(j.Entries(), between)
 }

@@ -14,7 +14,7 @@ import (
 
 // activity runs one task as its activity does: execution after execution, until one comes to an end.
 func (tr *trial) activity(t *pregel.Task, suspect bool) (pregel.Outcome, error) {
-	_, between, err := graphadapter.DecodeBetween(t.Ledger)
+	_, between, err := graphadapter.DecodeCarryOver(t.Ledger)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}

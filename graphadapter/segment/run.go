@@ -63,7 +63,7 @@ func (s *Segment) enter(t *pregel.Task) (*segmentTask, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := t.Key()
-	brought, between, err := graphadapter.DecodeBetween(t.Ledger)
+	brought, between, err := graphadapter.DecodeCarryOver(t.Ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Segment) enter(t *pregel.Task) (*segmentTask, error) {
 	}
 	if left, ok := s.left[key]; ok {
 		var news []ledger.Entry
-		if news, between, err = graphadapter.DecodeBetween(left); err != nil {
+		if news, between, err = graphadapter.DecodeCarryOver(left); err != nil {
 			return nil, err
 		}
 		for _, e := range news {
@@ -99,12 +99,12 @@ func (t *segmentTask) news(most int) pregel.Value {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fitted, _ := graphadapter.FitLedger(t.newEntries(), most)
-	size, between := 0, t.attempts.Between()
+	size, between := 0, t.attempts.CarryOver()
 	for _, e := range fitted {
 		size += graphadapter.EntrySize(e)
 	}
 	between.Emitted = taskrun.KeepEmitted(between.Emitted, max(most-size-graphadapter.LedgerFrame, 0))
-	v, _ := graphadapter.EncodeBetween(fitted, between) // entries are JSON
+	v, _ := graphadapter.EncodeCarryOver(fitted, between) // entries are JSON
 	return v
 }
 
@@ -175,7 +175,7 @@ func (s *Segment) Begin(t *pregel.Task, env *taskrun.Env) *pregel.Outcome {
 		}
 	}
 	*env = taskrun.Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, Attempts: &under.attempts,
-		Behind: graphadapter.Milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.Between().Suspect,
+		Behind: graphadapter.Milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.CarryOver().Suspect,
 		Lost: s.suspect.lost && s.suspect.has(t)}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, env)

@@ -48,9 +48,9 @@ type attempt struct {
 	calls    int                     // under way
 	cancel   context.CancelCauseFunc // of the node's context
 	free     []func() bool           // what else bounds it
-	stayed   stayed
+	inline   inlineRun
 	patience *time.Timer
-	between  graphadapter.Between // what the last execution left
+	between  graphadapter.CarryOver // what the last execution left
 }
 
 // init makes a the attempt of a task.
@@ -69,7 +69,7 @@ func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error
 	if env.outer != nil {
 		a.info.Branch = env.outer.outermost().info.Branch // what it asks is new where the task that calls the graph is
 	}
-	if _, a.between, err = graphadapter.DecodeBetween(task.Ledger); err != nil {
+	if _, a.between, err = graphadapter.DecodeCarryOver(task.Ledger); err != nil {
 		return err
 	}
 	a.info.Suspect = a.info.Suspect || a.between.Suspect

@@ -21,19 +21,19 @@ type Attempts struct {
 	Leave <-chan struct{}             // ends a wait: the task is given back; nil never does
 
 	mu       sync.Mutex
-	Kept     graphadapter.Between
+	Kept     graphadapter.CarryOver
 	returned bool
 }
 
-// between is what the attempts leave to the next execution.
-func (a *Attempts) Between() graphadapter.Between {
+// CarryOver is what the attempts leave to the next execution.
+func (a *Attempts) CarryOver() graphadapter.CarryOver {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.Kept
 }
 
 // number is that of the attempt that is next, from 1.
-func (a *Attempts) number() int { return a.Between().Failures + 1 }
+func (a *Attempts) number() int { return a.CarryOver().Failures + 1 }
 
 // failed counts a failed attempt; emitted is what it and those before it streamed. One that cannot be made durable is
 // lost with this process, no more.
@@ -59,7 +59,7 @@ func (a *Attempts) clock() time.Time {
 
 // pause waits until the next attempt may begin. It reports false when ctx ended first, or the task is given back.
 func (a *Attempts) pause(ctx context.Context) bool {
-	at := a.Between().RetryAt
+	at := a.CarryOver().RetryAt
 	if at.IsZero() {
 		return ctx.Err() == nil
 	}

@@ -103,7 +103,7 @@ func (d *driver) onward(late ...delivery) {
 				d.ended(e)
 			}
 		}()
-		enoughStack(0)
+		growStack(0)
 		for _, arrived := range late {
 			d.take(arrived)
 		}
@@ -159,7 +159,7 @@ func (d *driver) steps(away *bool) error {
 
 // perform runs a task on this goroutine. It reports false when the outcome comes, or came, elsewhere; alone says that nobody
 // waits for it there.
-func (d *driver) perform(ctx context.Context, watch *vigil, t *pregel.Task, alone bool) (o pregel.Outcome, here bool) {
+func (d *driver) perform(ctx context.Context, watch *deadlineWatch, t *pregel.Task, alone bool) (o pregel.Outcome, here bool) {
 	e := &execution{ctx: ctx, watch: watch, graph: d.run.Root(), task: t, driver: d, alone: alone}
 	if refused := d.run.Begin(t, &e.env); refused != nil {
 		return *refused, true
@@ -223,7 +223,7 @@ func (d *driver) start() (opened <-chan struct{}) {
 			break
 		}
 		go func() {
-			enoughStack(0)
+			growStack(0)
 			if o, here := d.perform(ctx, watch, task, false); here {
 				d.done <- delivery{task, o}
 			}

@@ -80,8 +80,8 @@ func RunAttempt(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, e
 	defer t.unbound()
 	done := make(inbox, 1)
 	go func() {
-		enoughStack(0)
-		if r, here := t.stay(bounded, done, nil); here {
+		growStack(0)
+		if r, here := t.runInline(bounded, done, nil); here {
 			done <- r
 		}
 	}()
@@ -90,10 +90,10 @@ func RunAttempt(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, e
 	return t.conclude(ctx, bounded, r)
 }
 
-// inbox is an heir that waits for its inheritance.
+// inbox is a resumer that hands the result to whoever receives from the channel.
 type inbox chan result
 
-func (in inbox) inherit(r result) { in <- r }
+func (in inbox) resume(r result) { in <- r }
 
 func (t *TaskRun) runNode(ctx context.Context) (command pregel.Command, err error) {
 	if t.task.RouteOnly {
@@ -158,7 +158,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	t.mu.Unlock()
 	entries := t.journal.Entries()
 	var err error
-	if out.Ledger, err = graphadapter.EncodeBetween(entries, graphadapter.Between{Suspect: t.info.Suspect, Lost: t.info.Lost}); err != nil {
+	if out.Ledger, err = graphadapter.EncodeCarryOver(entries, graphadapter.CarryOver{Suspect: t.info.Suspect, Lost: t.info.Lost}); err != nil {
 		return out, err
 	}
 	out.Kept = t.kept(entries)
@@ -187,7 +187,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 // failedWith is the end of an attempt that failed. Its ledger counts when no other attempt follows.
 func (t *TaskRun) failedWith(out pregel.Outcome, entries []ledger.Entry, failure error) (_ pregel.Outcome, err error) {
 	told := Reported(entries)
-	if out.Ledger, err = graphadapter.EncodeBetween(told, graphadapter.Between{Suspect: t.info.Suspect}); err != nil {
+	if out.Ledger, err = graphadapter.EncodeCarryOver(told, graphadapter.CarryOver{Suspect: t.info.Suspect}); err != nil {
 		return out, errors.Join(failure, err)
 	}
 	out.Kept = t.kept(told)
@@ -215,7 +215,7 @@ func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 // givenBack is the outcome of an execution that is to be run again. Its attempt has not failed.
 func (t *TaskRun) givenBack(out pregel.Outcome, entries []ledger.Entry) (_ pregel.Outcome, err error) {
 	out.Yielded, out.Claim = true, t.claim
-	out.Ledger, err = graphadapter.EncodeBetween(entries, graphadapter.Between{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Lost: t.info.Lost, Begun: true,
+	out.Ledger, err = graphadapter.EncodeCarryOver(entries, graphadapter.CarryOver{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Lost: t.info.Lost, Begun: true,
 		Emitted: t.between.Emitted})
 	return out, err
 }

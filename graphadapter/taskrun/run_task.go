@@ -15,7 +15,7 @@ func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env 
 	done := make(chan pregel.Outcome, 1)
 	e := execution{ctx: ctx, graph: g, task: task, env: env, done: done}
 	go func() {
-		enoughStack(0)
+		growStack(0)
 		if o, here := e.run(); here {
 			done <- o
 		}
@@ -27,7 +27,7 @@ func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env 
 // before it begins does not run.
 type execution struct {
 	ctx   context.Context     // the superstep's
-	watch *vigil              // over ctx; nil for none
+	watch *deadlineWatch      // over ctx; nil for none
 	graph *graphadapter.Graph // the root
 	task  *pregel.Task
 	env   Env
@@ -53,7 +53,7 @@ func (e *execution) run() (o pregel.Outcome, here bool) {
 		return pregel.Outcome{Error: cancelled(e.ctx, e.graph, e.task)}, true
 	}
 	if e.tries = e.env.Attempts; e.tries == nil {
-		_, between, err := graphadapter.DecodeBetween(e.task.Ledger)
+		_, between, err := graphadapter.DecodeCarryOver(e.task.Ledger)
 		if err != nil {
 			return pregel.Outcome{Error: graphadapter.FailureOf(e.graph.NameOf(e.task), e.task.Node, err)}, true
 		}
@@ -63,7 +63,7 @@ func (e *execution) run() (o pregel.Outcome, here bool) {
 	if e.task.Retry != nil {
 		return retrySubgraph(e.ctx, e.graph, e.task, e.policies, e.tries), true
 	}
-	e.last = pregel.Outcome{Emitted: e.tries.Between().Emitted}
+	e.last = pregel.Outcome{Emitted: e.tries.CarryOver().Emitted}
 	return e.goOn()
 }
 
@@ -84,19 +84,19 @@ func (e *execution) goOn() (o pregel.Outcome, here bool) {
 
 // attempt makes one attempt. The error is that it could not begin.
 func (e *execution) attempt() (r result, here bool, err error) {
-	between := e.tries.Between()
+	between := e.tries.CarryOver()
 	e.env.Attempt, e.before = between.Failures+1, between.Emitted
 	if e.under, err = newTaskRun(e.graph, e.task, &e.env); err != nil {
 		return result{}, true, err
 	}
 	e.under.reset()
 	e.bounded = e.under.bound(e.ctx)
-	r, here = e.under.stay(e.bounded, e, e.watch)
+	r, here = e.under.runInline(e.bounded, e, e.watch)
 	return r, here, nil
 }
 
-// inherit implements heir.
-func (e *execution) inherit(r result) {
+// resume implements resumer.
+func (e *execution) resume(r result) {
 	o, here := e.ended(r, nil)
 	if !here {
 		o, here = e.goOn()
@@ -157,12 +157,12 @@ func retrySubgraph(ctx context.Context, g *graphadapter.Graph, task *pregel.Task
 
 // withBefore is the outcome of a task that was given back, which keeps what its failed attempts streamed.
 func withBefore(o pregel.Outcome, emitted []pregel.Emission) pregel.Outcome {
-	entries, between, err := graphadapter.DecodeBetween(o.Ledger)
+	entries, between, err := graphadapter.DecodeCarryOver(o.Ledger)
 	if err != nil {
 		return o
 	}
 	between.Emitted = emitted
-	if stored, err := graphadapter.EncodeBetween(entries, between); err == nil {
+	if stored, err := graphadapter.EncodeCarryOver(entries, between); err == nil {
 		o.Ledger = stored
 	}
 	return o

@@ -13,7 +13,7 @@ type superstep struct {
 	graph  string
 	number int
 	ctx    context.Context
-	watch  *vigil // over ctx
+	watch  *deadlineWatch // over ctx
 	cancel context.CancelFunc
 }
 
@@ -29,7 +29,7 @@ func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) 
 	if limit > 0 {
 		s.ctx, s.cancel = context.WithTimeoutCause(ctx, limit, &graphadapter.StepTimeoutError{Graph: s.graph, Step: number, Limit: limit})
 	}
-	s.watch = watchOver(s.ctx)
+	s.watch = watchDeadline(s.ctx)
 }
 
 // leave frees the superstep's timer.

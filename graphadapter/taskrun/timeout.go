@@ -22,7 +22,7 @@ func (a *attempt) bound(ctx context.Context) context.Context {
 	if run > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, run, fail(graphadapter.TimeoutRun, run))
-		a.free = append(a.free, context.AfterFunc(ctx, a.stayed.wait), func() bool { cancel(); return true })
+		a.free = append(a.free, context.AfterFunc(ctx, a.inline.wait), func() bool { cancel(); return true })
 	}
 	return ctx
 }

@@ -70,5 +70,5 @@ func (a *attempt) endCall() {
 // stop ends the node's context.
 func (a *attempt) stop(cause error) {
 	a.cancel(cause)
-	a.stayed.wait()
+	a.inline.wait()
 }

@@ -140,12 +140,12 @@ func TestADeafNodeMayBeginLate(t *testing.T) {
 		synctest.Wait() // whoever is told of that has been
 		began, came := time.Now(), make(inbox, 1)
 		go func() {
-			if _, here := run.stay(bounded, came, watchOver(t.Context())); here {
+			if _, here := run.runInline(bounded, came, watchDeadline(t.Context())); here {
 				t.Error("a deaf node has come back")
 			}
 		}()
 		if r := <-came; !r.left || time.Since(began) != abandonAfter {
-			t.Errorf("after %v its heir was told %+v", time.Since(began), r)
+			t.Errorf("after %v the resumer was given %+v", time.Since(began), r)
 		}
 	})
 }

@@ -22,19 +22,19 @@ type result struct {
 	left bool
 }
 
-// heir goes on with the result of a node that has kept the goroutine which it was called on. It is told at most once, on
-// another goroutine.
-type heir interface{ inherit(result) }
+// resumer takes the result of a node whose caller cannot take it, because the node has kept the caller's goroutine. resume
+// is called at most once, on another goroutine.
+type resumer interface{ resume(result) }
 
-// stay runs node and branches on the goroutine of its caller: to give each node one of its own would cost more than all
-// else of an attempt. The price is that a node which does not come back soon after its context, ctx, is done, or which ends
-// its goroutine, takes that along. Then the heir goes on with the result, and stay says that its caller does not (here is
-// false), if it comes back at all. over watches over the context that ctx was made of; nil watches over ctx itself.
-func (t *TaskRun) stay(ctx context.Context, next heir, over *vigil) (r result, here bool) {
-	s := &t.stayed
+// runInline runs the node and its branches on the caller's goroutine. A goroutine for each node would cost more than the
+// rest of the attempt. The price: a node that does not return soon after ctx is done, or that ends its goroutine
+// (runtime.Goexit), keeps the caller's goroutine. Then next takes the result, and the caller must not: here is false, if
+// runInline returns at all. over watches the context that ctx was made from; nil watches ctx itself.
+func (t *TaskRun) runInline(ctx context.Context, next resumer, over *deadlineWatch) (r result, here bool) {
+	s := &t.inline
 	s.begin(ctx, next)
 	if over == nil {
-		over = watchOver(ctx)
+		over = watchDeadline(ctx)
 		defer over.end()
 	}
 	over.add(s)
@@ -50,7 +50,7 @@ func (t *TaskRun) stay(ctx context.Context, next heir, over *vigil) (r result, h
 			r = result{err: graphadapter.NewPanicError(panicked)}
 		case here && !came:
 			here = false
-			go next.inherit(result{err: &graphadapter.PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}})
+			go next.resume(result{err: &graphadapter.PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}})
 		}
 	}()
 	r = t.result(t.in(ctx))
@@ -58,22 +58,23 @@ func (t *TaskRun) stay(ctx context.Context, next heir, over *vigil) (r result, h
 	return r, here
 }
 
-// stayed is a node that has the goroutine of its caller. The zero value has none.
-type stayed struct {
+// inlineRun is a node under way on its caller's goroutine. The zero value is no node.
+type inlineRun struct {
 	mu    sync.Mutex
 	ctx   context.Context
-	next  heir // nil before it has one, and once somebody goes on
+	next  resumer // nil before it has one, and once somebody goes on
 	grace *time.Timer
 }
 
-func (s *stayed) begin(ctx context.Context, next heir) {
+func (s *inlineRun) begin(ctx context.Context, next resumer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ctx, s.next = ctx, next
 }
 
-// wait has the heir go on unless the node comes back soon: its context is done.
-func (s *stayed) wait() {
+// wait is called when the node's context is done. A node that has not returned after abandonAfter is left behind, and the
+// resumer takes over.
+func (s *inlineRun) wait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil || s.grace != nil {
@@ -81,13 +82,13 @@ func (s *stayed) wait() {
 	}
 	s.grace = time.AfterFunc(abandonAfter, func() {
 		if next, ok := s.goOn(); ok {
-			next.inherit(result{err: context.Cause(s.ctx), left: true})
+			next.resume(result{err: context.Cause(s.ctx), left: true})
 		}
 	})
 }
 
-// back reports whether the node is back before its heir went on.
-func (s *stayed) back() bool {
+// back reports whether the node has returned before the resumer took over.
+func (s *inlineRun) back() bool {
 	_, first := s.goOn()
 	if s.grace != nil { // nobody sets it any more
 		s.grace.Stop()
@@ -95,51 +96,51 @@ func (s *stayed) back() bool {
 	return first
 }
 
-// goOn reports whether nobody has gone on yet; the caller does.
-func (s *stayed) goOn() (next heir, first bool) {
+// goOn reports whether the caller is the first to go on with the task: either the node's own goroutine or the resumer does.
+func (s *inlineRun) goOn() (next resumer, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next, s.next = s.next, nil
 	return next, next != nil
 }
 
-// vigil watches over the nodes that stay on their callers' goroutines until a context is done.
-type vigil struct {
+// deadlineWatch tells the nodes that run inline when the context of all of them is done. One watch serves a whole superstep.
+type deadlineWatch struct {
 	end func() bool // ends the watch
 
 	mu    sync.Mutex
 	over  bool // the context is done
-	stays map[*stayed]struct{}
+	nodes map[*inlineRun]struct{}
 }
 
-func watchOver(ctx context.Context) *vigil {
-	v := &vigil{stays: map[*stayed]struct{}{}}
+func watchDeadline(ctx context.Context) *deadlineWatch {
+	v := &deadlineWatch{nodes: map[*inlineRun]struct{}{}}
 	v.end = context.AfterFunc(ctx, v.done)
 	return v
 }
 
-func (v *vigil) done() {
+func (v *deadlineWatch) done() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.over = true
-	for s := range v.stays {
+	for s := range v.nodes {
 		s.wait()
 	}
 }
 
-func (v *vigil) add(s *stayed) {
+func (v *deadlineWatch) add(s *inlineRun) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stays[s] = struct{}{}
+	v.nodes[s] = struct{}{}
 	if v.over {
 		s.wait()
 	}
 }
 
-func (v *vigil) remove(s *stayed) {
+func (v *deadlineWatch) remove(s *inlineRun) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	delete(v.stays, s)
+	delete(v.nodes, s)
 }
 
 // result runs node and branches, or takes what is kept of an equal input.
@@ -166,11 +167,11 @@ func (t *TaskRun) result(ctx context.Context) (r result) {
 	return r
 }
 
-// enoughStack gives a new goroutine the stack that most nodes need at once. Otherwise it grows in several steps, each of
-// which copies what is on it: more work than all else that an attempt costs.
+// growStack grows a new goroutine's stack to what most nodes need, in one step. Without growStack the stack grows in several
+// steps, and each step copies the stack: that costs more than the rest of an attempt.
 //
 //go:noinline
-func enoughStack(at int) byte {
+func growStack(at int) byte {
 	var room [8 << 10]byte
 	room[at]++ // without a use there is no room
 	return room[len(room)-1-at]
