@@ -36,16 +36,16 @@ type Guarantee struct {
 	AfterLoss Loss
 }
 
-// Before is what is known of the executions of a task before this one, beside its ledger.
-type Before string
+// Earlier is what is known of the executions of a task before this one, beside its ledger.
+type Earlier string
 
 const (
-	// BeforeNothing: none of them called without leaving an entry.
-	BeforeNothing Before = ""
-	// BeforeSuspect: one may have. It has ended.
-	BeforeSuspect Before = "suspect"
-	// BeforeLost: one may have, and nobody knows that it has ended: it may be frozen, with its call still to come.
-	BeforeLost Before = "lost"
+	// EarlierNone: none of them called without leaving an entry.
+	EarlierNone Earlier = ""
+	// EarlierUncertain: one may have. It has ended.
+	EarlierUncertain Earlier = "suspect"
+	// EarlierLost: one may have, and nobody knows that it has ended: it may be frozen, with its call still to come.
+	EarlierLost Earlier = "lost"
 )
 
 // Finding is what the outside says about a key.
@@ -111,16 +111,16 @@ var reconcile = []rule{
 //
 // A recorded receipt is used. Without a trace of an earlier call the call is made. Everything else asks the outside
 // first, then follows the table; what the table does not know, a person decides. The answer is never a blind repeat.
-func Decide(g Guarantee, entry *Entry, before Before, finding Finding) Action {
+func Decide(g Guarantee, entry *Entry, before Earlier, finding Finding) Action {
 	return decideBy(reconcile, g, entry, before, finding)
 }
 
 // decideBy is the action of the first row that matches, once the outside was asked; what no row knows, a person decides.
-func decideBy(table []rule, g Guarantee, entry *Entry, before Before, finding Finding) Action {
+func decideBy(table []rule, g Guarantee, entry *Entry, before Earlier, finding Finding) Action {
 	switch {
 	case entry != nil && entry.State == StateCommitted:
 		return ActionUse
-	case finding == FindingNone && mayBeOutside(entry, before != BeforeNothing):
+	case finding == FindingNone && mayBeOutside(entry, before != EarlierNone):
 		return ActionLookUp
 	case finding == FindingNone:
 		return ActionCall
@@ -145,6 +145,6 @@ func mayBeOutside(entry *Entry, suspect bool) bool {
 
 // mayBeUnderWay reports whether a call may be under way of which nobody knows that it has ended: its worker was lost, and
 // may go on when it thaws.
-func mayBeUnderWay(entry *Entry, before Before) bool {
-	return before == BeforeLost || entry != nil && entry.Attempts > entry.Returned
+func mayBeUnderWay(entry *Entry, before Earlier) bool {
+	return before == EarlierLost || entry != nil && entry.Attempts > entry.Returned
 }

@@ -28,11 +28,11 @@ func entryIn(state ledger.State) *ledger.Entry {
 
 func of(t ledger.Target) ledger.Guarantee { return ledger.Guarantee{Target: t} }
 
-func suspected(yes bool) ledger.Before {
+func suspected(yes bool) ledger.Earlier {
 	if yes {
-		return ledger.BeforeSuspect
+		return ledger.EarlierUncertain
 	}
-	return ledger.BeforeNothing
+	return ledger.EarlierNone
 }
 
 // TestDecide holds the whole table in text: each row of testdata/decide is what happens to a target.
@@ -68,7 +68,7 @@ func TestDecide(t *testing.T) {
 // sameForAll returns the action, which must not depend on the entry's state or on suspicion.
 func sameForAll(t *testing.T, target ledger.Target, finding ledger.Finding) ledger.Action {
 	t.Helper()
-	want := ledger.Decide(of(target), nil, ledger.BeforeSuspect, finding)
+	want := ledger.Decide(of(target), nil, ledger.EarlierUncertain, finding)
 	for _, state := range states {
 		if state == ledger.StateCommitted {
 			continue
@@ -98,21 +98,21 @@ func TestDecideAfterALoss(t *testing.T) {
 		target  ledger.Target
 		loss    ledger.Loss
 		entry   *ledger.Entry
-		before  ledger.Before
+		before  ledger.Earlier
 		finding ledger.Finding
 		want    ledger.Action
 	}{
-		{"lost with a call", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent)), ledger.BeforeSuspect, ledger.FindingStillNotFound, ledger.ActionAskPerson},
-		{"the settle time is waited for first", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent)), ledger.BeforeSuspect, ledger.FindingNotFound, ledger.ActionWaitSettle},
-		{"it is there", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent)), ledger.BeforeSuspect, ledger.FindingCommitted, ledger.ActionAccept},
-		{"the call failed", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent).Return()), ledger.BeforeSuspect, ledger.FindingStillNotFound, ledger.ActionCall},
-		{"one of two was lost", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(sent(intent)).Return()), ledger.BeforeSuspect, ledger.FindingStillNotFound, ledger.ActionAskPerson},
-		{"a person said repeat, and that call failed", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(sent(intent).AnsweredFor()).Return()), ledger.BeforeSuspect, ledger.FindingStillNotFound, ledger.ActionCall},
-		{"a person said repeat, and that call was lost", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(sent(intent).AnsweredFor())), ledger.BeforeSuspect, ledger.FindingStillNotFound, ledger.ActionAskPerson},
-		{"no trace, and nothing was lost", ledger.TargetLookupOnly, ledger.LossAsk, nil, ledger.BeforeSuspect, ledger.FindingStillNotFound, ledger.ActionCall},
-		{"no trace of what was lost", ledger.TargetLookupOnly, ledger.LossAsk, nil, ledger.BeforeLost, ledger.FindingStillNotFound, ledger.ActionAskPerson},
-		{"the effect does not ask", ledger.TargetLookupOnly, ledger.LossRepeat, new(sent(intent)), ledger.BeforeLost, ledger.FindingStillNotFound, ledger.ActionCall},
-		{"the target refuses a second call", ledger.TargetKeyed, ledger.LossAsk, new(sent(intent)), ledger.BeforeLost, ledger.FindingNotFound, ledger.ActionCall},
+		{"lost with a call", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent)), ledger.EarlierUncertain, ledger.FindingStillNotFound, ledger.ActionAskPerson},
+		{"the settle time is waited for first", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent)), ledger.EarlierUncertain, ledger.FindingNotFound, ledger.ActionWaitSettle},
+		{"it is there", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent)), ledger.EarlierUncertain, ledger.FindingCommitted, ledger.ActionAccept},
+		{"the call failed", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(intent).Return()), ledger.EarlierUncertain, ledger.FindingStillNotFound, ledger.ActionCall},
+		{"one of two was lost", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(sent(intent)).Return()), ledger.EarlierUncertain, ledger.FindingStillNotFound, ledger.ActionAskPerson},
+		{"a person said repeat, and that call failed", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(sent(intent).AnsweredFor()).Return()), ledger.EarlierUncertain, ledger.FindingStillNotFound, ledger.ActionCall},
+		{"a person said repeat, and that call was lost", ledger.TargetLookupOnly, ledger.LossAsk, new(sent(sent(intent).AnsweredFor())), ledger.EarlierUncertain, ledger.FindingStillNotFound, ledger.ActionAskPerson},
+		{"no trace, and nothing was lost", ledger.TargetLookupOnly, ledger.LossAsk, nil, ledger.EarlierUncertain, ledger.FindingStillNotFound, ledger.ActionCall},
+		{"no trace of what was lost", ledger.TargetLookupOnly, ledger.LossAsk, nil, ledger.EarlierLost, ledger.FindingStillNotFound, ledger.ActionAskPerson},
+		{"the effect does not ask", ledger.TargetLookupOnly, ledger.LossRepeat, new(sent(intent)), ledger.EarlierLost, ledger.FindingStillNotFound, ledger.ActionCall},
+		{"the target refuses a second call", ledger.TargetKeyed, ledger.LossAsk, new(sent(intent)), ledger.EarlierLost, ledger.FindingNotFound, ledger.ActionCall},
 	} {
 		if got := ledger.Decide(ledger.Guarantee{Target: c.target, AfterLoss: c.loss}, c.entry, c.before, c.finding); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -122,7 +122,7 @@ func TestDecideAfterALoss(t *testing.T) {
 
 func TestDecideUsesACommittedReceiptWhateverIsSaid(t *testing.T) {
 	for _, finding := range append(findings, ledger.FindingNone, "nonsense") {
-		if got := ledger.Decide(of(""), entryIn(ledger.StateCommitted), ledger.BeforeLost, finding); got != ledger.ActionUse {
+		if got := ledger.Decide(of(""), entryIn(ledger.StateCommitted), ledger.EarlierLost, finding); got != ledger.ActionUse {
 			t.Errorf("finding %q: %s", finding, got)
 		}
 	}
@@ -135,7 +135,7 @@ func TestDecideAsksAPersonAboutWhatItDoesNotKnow(t *testing.T) {
 	}{
 		{"", ledger.FindingNotFound}, {"newer", ledger.FindingStillNotFound}, {ledger.TargetKeyed, "newer"},
 	} {
-		if got := ledger.Decide(of(c.target), entryIn(ledger.StateIntent), ledger.BeforeNothing, c.finding); got != ledger.ActionAskPerson {
+		if got := ledger.Decide(of(c.target), entryIn(ledger.StateIntent), ledger.EarlierNone, c.finding); got != ledger.ActionAskPerson {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

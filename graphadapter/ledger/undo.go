@@ -38,7 +38,7 @@ var undoing = []rule{
 //
 // It is [Decide] the other way round: what may have been called already is asked for first, and it is not called again
 // unless the target's guarantee allows.
-func DecideUndo(g Guarantee, own *Entry, before Before, finding Finding) Action {
+func DecideUndo(g Guarantee, own *Entry, before Earlier, finding Finding) Action {
 	return decideBy(undoing, g, own, before, finding)
 }
 
@@ -52,7 +52,7 @@ func DecideStanding(g Guarantee, entry *Entry, finding Finding) Action {
 		return ActionAccept
 	case finding == FindingNotFound && g.Target != TargetNone:
 		return ActionWaitSettle // a call that is still under way could write after the question
-	case finding == FindingStillNotFound && g.AfterLoss == LossAsk && mayBeUnderWay(entry, BeforeNothing):
+	case finding == FindingStillNotFound && g.AfterLoss == LossAsk && mayBeUnderWay(entry, EarlierNone):
 		return ActionAskPerson
 	case finding == FindingStillNotFound && g.Target != TargetNone:
 		return ActionUse

@@ -35,9 +35,9 @@ func TestDecideUndo(t *testing.T) {
 		{TargetKeyed, intent, false, FindingUnknown, ActionAskPerson},
 		{TargetKeyed, intent, false, "something new", ActionAskPerson},
 	} {
-		before := BeforeNothing
+		before := EarlierNone
 		if c.suspect {
-			before = BeforeSuspect
+			before = EarlierUncertain
 		}
 		if got := DecideUndo(Guarantee{Target: c.target}, c.own, before, c.finding); got != c.want {
 			t.Errorf("%s, own %v, suspect %t, %q: %s, want %s", c.target, c.own, c.suspect, c.finding, got, c.want)
@@ -76,12 +76,12 @@ func TestUndoingAfterALoss(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		own    *Entry
-		before Before
+		before Earlier
 		want   Action
 	}{
-		{"lost", lost, BeforeSuspect, ActionAskPerson},
-		{"failed", failed, BeforeSuspect, ActionCall},
-		{"no trace", nil, BeforeLost, ActionAskPerson},
+		{"lost", lost, EarlierUncertain, ActionAskPerson},
+		{"failed", failed, EarlierUncertain, ActionCall},
+		{"no trace", nil, EarlierLost, ActionAskPerson},
 	} {
 		if got := DecideUndo(asks, c.own, c.before, FindingStillCommitted); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)

@@ -68,7 +68,7 @@ func (p *Past) Began(at int64, program *pregel.Program, t *pregel.Thread, d grap
 	p.asBegun = nil
 	if t.Head != nil {
 		p.learn("", t.Head)
-		p.asBegun = t.Head.Bare()
+		p.asBegun = t.Head.WithoutTasks()
 	}
 }
 
@@ -289,7 +289,7 @@ func (p *Past) History(path []string) ([]Checkpoint, error) {
 	space, sub := "", p.program
 	if len(path) > 0 {
 		var err error
-		if sub, space, err = p.program.Within(p.thread, path); err != nil {
+		if sub, space, err = p.program.SubgraphAt(p.thread, path); err != nil {
 			return nil, err
 		}
 	}

@@ -89,7 +89,7 @@ type Rewound struct {
 	// Thread is the thread as it stood before the oldest superstep on its present line of which a cancellation has undone
 	// a write: what came of that superstep must not count. It is nil when the thread stands there already, or before it.
 	Thread *pregel.Thread
-	// Left is what stands of what the thread did from there on, for [pregel.Thread.SetLeft]: whoever comes to the same
+	// Left is what stands of what the thread did from there on, for [pregel.Thread.CarryLedgers]: whoever comes to the same
 	// place again finds it, and does not make it a second time. What is large is cut: a receipt that is missing is looked up.
 	Left map[string]pregel.Value
 }
@@ -132,7 +132,7 @@ func GoBack(p *pregel.Program, t *pregel.Thread, to Rewound) *pregel.Record {
 	default:
 		t.Renew()
 	}
-	t.SetLeft(to.Left)
+	t.CarryLedgers(to.Left)
 	return made
 }
 
@@ -176,7 +176,7 @@ func (e *Effects) leftBefore() map[string]bool {
 	if e.line.thread == nil {
 		return keys
 	}
-	left := e.line.thread.Left()
+	left := e.line.thread.CarriedLedgers()
 	for _, place := range slices.Sorted(maps.Keys(left)) {
 		for _, entry := range effectsIn(left[place]) {
 			keys[entry.Key] = true

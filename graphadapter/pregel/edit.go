@@ -284,8 +284,8 @@ func (p *Program) within(t *Thread, path []string) (subThread, error) {
 	return s, nil
 }
 
-// Within returns the namespace of the subgraph of the tasks of the nodes of that path, and its program.
-func (p *Program) Within(t *Thread, path []string) (*Program, string, error) {
+// SubgraphAt returns the namespace of the subgraph of the tasks of the nodes of that path, and its program.
+func (p *Program) SubgraphAt(t *Thread, path []string) (*Program, string, error) {
 	s, err := p.within(t, path)
 	return s.Program, s.namespace, err
 }

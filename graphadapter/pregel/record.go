@@ -24,7 +24,7 @@ type Record struct {
 }
 
 func (r *Record) clone() *Record {
-	c := r.Bare()
+	c := r.WithoutTasks()
 	for _, e := range r.tasks.sorted() {
 		path, rec := e.path, e.rec
 		t := *rec
@@ -37,8 +37,8 @@ func (r *Record) clone() *Record {
 	return c
 }
 
-// Bare is the record without its tasks.
-func (r *Record) Bare() *Record {
+// WithoutTasks is the record without its tasks.
+func (r *Record) WithoutTasks() *Record {
 	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, space: r.space,
 		dropped: r.dropped, early: r.early}
 }
@@ -69,7 +69,7 @@ func (r *Record) askedBranch() string {
 // Join returns a record that knows what r knew when it was made and what a later record of the same checkpoint, read
 // back from storage, has found out since about the tasks that the checkpoint led to.
 func (r *Record) Join(later *Record) *Record {
-	joined := later.Bare()
+	joined := later.WithoutTasks()
 	joined.Checkpoint, joined.memory, joined.tasks = r.Checkpoint, r.memory, later.tasks
 	return joined
 }
@@ -127,7 +127,7 @@ func (t *TaskRecord) answeredOne() bool {
 
 // again is the record on another branch: every task runs again, with its questions and answers.
 func (r *Record) again(branch string) *Record {
-	c := r.Bare()
+	c := r.WithoutTasks()
 	c.line, c.asked = &branch, new(r.askedBranch())
 	for _, e := range r.tasks.sorted() {
 		if !strings.HasSuffix(e.path, handlerMark) {

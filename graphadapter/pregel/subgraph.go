@@ -171,7 +171,7 @@ func (l *Loop) childDone(tr *taskRun, result Command) {
 		l.end(tr)
 		return
 	}
-	if err := l.prog.CheckFromWithin(&result); err != nil {
+	if err := l.prog.CheckParentCommand(&result); err != nil {
 		l.failChild(tr, err)
 		return
 	}
@@ -195,10 +195,10 @@ func (l *Loop) outputWrites() []Write {
 	return out
 }
 
-// CheckFromWithin refuses a command that came from a graph within a node's task, when it goes where this graph has no
+// CheckParentCommand refuses a command that came from a graph within a node's task, when it goes where this graph has no
 // node, or gives timeouts to a subgraph's. Who sent it does not know this graph; LangGraph drops such ways, and the run
 // ends as if it had finished. A *InvalidUpdateError.
-func (p *Program) CheckFromWithin(c *Command) error {
+func (p *Program) CheckParentCommand(c *Command) error {
 	for _, t := range c.Goto {
 		at, known := p.nodeAt[t.Node]
 		problem := ""

@@ -14,7 +14,7 @@ type Thread struct {
 	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
 	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
 	filled int                // bytes of kept, keys included
-	left   map[string]Value   // see SetLeft; it is replaced, never changed
+	left   map[string]Value   // see CarryLedgers; it is replaced, never changed
 	seq    int
 	passed bool // Head is not the newest checkpoint any more: what goes on from it is a line of its own
 }
@@ -172,7 +172,7 @@ func Renewals(branch string) (line string, renewals []string) {
 // Rewind puts a thread back to earlier, a state of the thread that [Thread.At] returned: what the thread did since has
 // been taken back, so none of that may count. A copy of that checkpoint becomes the thread's newest, with the same
 // superstep and values; the others stay what happened before it. What runs next has new keys, as after Renew. What the
-// thread keeps under thread-wide keys, and the ledgers of SetLeft, stay.
+// thread keeps under thread-wide keys, and the ledgers of CarryLedgers, stay.
 func (p *Program) Rewind(t, earlier *Thread) *Record {
 	from := earlier.Head.Checkpoint
 	t.seq++
@@ -188,13 +188,13 @@ func (p *Program) Rewind(t, earlier *Thread) *Record {
 	return t.Head
 }
 
-// SetLeft gives a thread ledgers for going on from an earlier state, or on a renewed branch: of what earlier tasks did outside
+// CarryLedgers gives a thread ledgers for going on from an earlier state, or on a renewed branch: of what earlier tasks did outside
 // and nobody undid, by [Task.Place]. The tasks at those places begin with them. New input, an update from outside and the end
 // of the run drop them.
-func (t *Thread) SetLeft(ledgers map[string]Value) { t.left = ledgers }
+func (t *Thread) CarryLedgers(ledgers map[string]Value) { t.left = ledgers }
 
-// Left returns the ledgers that SetLeft has given and nothing has dropped yet. The map must not be changed.
-func (t *Thread) Left() map[string]Value { return t.left }
+// CarriedLedgers returns the ledgers that CarryLedgers has given and nothing has dropped yet. The map must not be changed.
+func (t *Thread) CarriedLedgers() map[string]Value { return t.left }
 
 // Place is the task's Key without the renewals of its branch: the same each time that the thread runs the task again after it was
 // put back.

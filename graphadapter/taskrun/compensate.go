@@ -289,14 +289,14 @@ func (u *undo) returned(ctx context.Context, err error) {
 }
 
 // before is what is known of the executions before this one. One of them that left nothing may have been lost.
-func (u *undo) before() ledger.Before {
+func (u *undo) before() ledger.Earlier {
 	switch {
 	case !u.env.Suspect:
-		return ledger.BeforeNothing
+		return ledger.EarlierNone
 	case u.recorded:
-		return ledger.BeforeSuspect
+		return ledger.EarlierUncertain
 	}
-	return ledger.BeforeLost
+	return ledger.EarlierLost
 }
 
 // effectOf finds the declaration of an effect: in the graph whose node called it, or else in one that a node called.

@@ -59,12 +59,12 @@ func (c *effectCall) returned(ctx context.Context) {
 }
 
 // before is what is known of the executions before this one.
-func (c *effectCall) before() ledger.Before {
+func (c *effectCall) before() ledger.Earlier {
 	switch {
 	case c.t.info.Lost, c.mayStillArrive:
-		return ledger.BeforeLost
+		return ledger.EarlierLost
 	case c.t.info.Suspect:
-		return ledger.BeforeSuspect
+		return ledger.EarlierUncertain
 	}
-	return ledger.BeforeNothing
+	return ledger.EarlierNone
 }

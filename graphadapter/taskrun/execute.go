@@ -124,7 +124,7 @@ func (t *TaskRun) checkFromWithin(c *pregel.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := program.CheckFromWithin(c); err != nil {
+	if err := program.CheckParentCommand(c); err != nil {
 		return graphadapter.Permanent(err)
 	}
 	return nil

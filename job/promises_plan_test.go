@@ -2,17 +2,19 @@ package job_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"superstep.dev/job"
 )
 
-// More of the defects that defects_test.go is about: those of plans, retries and costs.
+// What promises_test.go says, for plans, retries, costs and answers.
 
-// B12: saving the graph wrote every subjob's row again, so that what others had changed meanwhile was lost.
-func TestB12ANewPlanLeavesOtherSubJobsAsTheyAre(t *testing.T) {
+// In Chat2Graph, saving the graph wrote every subjob's row again, so that what others had changed meanwhile was lost.
+func TestANewPlanLeavesOtherSubJobsAsTheyAre(t *testing.T) {
 	r := planned(t, job.Job{}, draft([]string{"a", "loader"}, []string{"b", "loader"}, []string{"c", "loader"}))
 	r.begins("p1-a/1", "p1-b/1", "p1-c/1")
 	r.report("p1-a/1 JOB_TOO_COMPLICATED_ERROR", "p1-b/1 JOB_TOO_COMPLICATED_ERROR", "p1-c/1 SUCCESS | output=1 | tokens=5")
@@ -30,8 +32,8 @@ func TestB12ANewPlanLeavesOtherSubJobsAsTheyAre(t *testing.T) {
 	}
 }
 
-// B15: joins and forks could not be replaced, several roots or leaves were wired wrongly, an empty plan cut the graph.
-func TestB15ReplacingWiresEveryRootAndEveryLeaf(t *testing.T) {
+// In Chat2Graph, joins and forks could not be replaced, several roots or leaves were wired wrongly, an empty plan cut the graph.
+func TestReplacingWiresEveryRootAndEveryLeaf(t *testing.T) {
 	r := planned(t, job.Job{}, draft([]string{"a", "loader"}, []string{"b", "loader"}, []string{"m", "analyst", "b", "a"},
 		[]string{"y", "writer", "m"}, []string{"z", "writer", "a", "m"}))
 	r.begins("p1-a/1", "p1-b/1")
@@ -58,8 +60,8 @@ func TestB15ReplacingWiresEveryRootAndEveryLeaf(t *testing.T) {
 	}
 }
 
-// B16: a cycle was not tried again, and left subjobs behind.
-func TestB16ACycleCostsAPlanAttemptAndLeavesNothing(t *testing.T) {
+// In Chat2Graph, a cycle was not tried again, and left subjobs behind.
+func TestACycleCostsAPlanAttemptAndLeavesNothing(t *testing.T) {
 	r := planned(t, job.Job{}, draft([]string{"a", "loader", "b"}, []string{"b", "loader", "a"}))
 	if len(r.b.SubJobs) != 0 || r.b.PlanVersion != 0 {
 		t.Fatalf("%d subjobs are left of a plan that cannot be used", len(r.b.SubJobs))
@@ -71,8 +73,8 @@ func TestB16ACycleCostsAPlanAttemptAndLeavesNothing(t *testing.T) {
 	r.begins("p1-a/1")
 }
 
-// B17: an error on the way to the planner, the second time, left the job RUNNING for ever.
-func TestB17APlannerThatCannotBeReachedFailsTheJob(t *testing.T) {
+// In Chat2Graph, an error on the way to the planner, the second time, left the job RUNNING for ever.
+func TestAPlannerThatCannotBeReachedFailsTheJob(t *testing.T) {
 	r := planned(t, job.Job{}, job.Draft{})
 	r.ready()
 	r.b.Planned(job.Draft{}, errors.New("connection refused"), r.now)
@@ -85,8 +87,8 @@ func TestB17APlannerThatCannotBeReachedFailsTheJob(t *testing.T) {
 	}
 }
 
-// B18: retries came at once, and nothing bounded how many attempts ran.
-func TestB18RetriesWaitAndAttemptsAreBounded(t *testing.T) {
+// In Chat2Graph, retries came at once, and nothing bounded how many attempts ran.
+func TestRetriesWaitAndAttemptsAreBounded(t *testing.T) {
 	r := planned(t, job.Job{Policy: job.Policy{MaxParallel: 2}}, draft([]string{"a", "loader"}, []string{"b", "loader"}, []string{"c", "loader"}))
 	r.begins("p1-a/1", "p1-b/1")
 	r.begins()
@@ -106,8 +108,8 @@ func TestB18RetriesWaitAndAttemptsAreBounded(t *testing.T) {
 	}
 }
 
-// B19: what a job cost was never counted, and nothing bounded it.
-func TestB19WhatAJobSpendsIsCountedAndBounded(t *testing.T) {
+// In Chat2Graph, what a job cost was never counted, and nothing bounded it.
+func TestWhatAJobSpendsIsCountedAndBounded(t *testing.T) {
 	r := planned(t, job.Job{Budget: job.Budget{Tokens: 100}}, chain)
 	r.begins("p1-a/1")
 	r.now = r.now.Add(time.Minute)
@@ -123,8 +125,8 @@ func TestB19WhatAJobSpendsIsCountedAndBounded(t *testing.T) {
 	r.begins("p1-b/1")
 }
 
-// B20: a status that does not exist was a crash within the expert.
-func TestB20AnUnknownStatusIsAnExecutionErrorThatSaysSo(t *testing.T) {
+// In Chat2Graph, a status that does not exist was a crash within the expert.
+func TestAnUnknownStatusIsAnExecutionErrorThatSaysSo(t *testing.T) {
 	r := planned(t, job.Job{}, chain)
 	r.begins("p1-a/1")
 	r.report("p1-a/1 success | evaluation=looks good")
@@ -133,8 +135,8 @@ func TestB20AnUnknownStatusIsAnExecutionErrorThatSaysSo(t *testing.T) {
 	}
 }
 
-// B25: experts were known by ids of a process, which meant nothing in the next one.
-func TestB25ExpertsAreKnownByName(t *testing.T) {
+// In Chat2Graph, experts were known by ids of a process, which meant nothing in the next one.
+func TestExpertsAreKnownByName(t *testing.T) {
 	r := planned(t, job.Job{}, draft([]string{"a", "  Data_Loader "}, []string{"b", "WRITER", "a"}))
 	_ = r.b // "Data_Loader" is nobody here
 	if len(r.b.SubJobs) != 0 {
@@ -146,5 +148,62 @@ func TestB25ExpertsAreKnownByName(t *testing.T) {
 	w := stored.Ready(r.now)
 	if w.Run[0].Expert != "loader" || stored.SubJobs[1].Expert != "writer" {
 		t.Fatalf("%+v", w.Run)
+	}
+}
+
+// In Chat2Graph, the first look at a job that had no plan yet stored an empty one, over a plan that came meanwhile.
+func TestLookingBeforeThereIsAPlanKeepsThePlanThatComes(t *testing.T) {
+	r := &drive{t: t, b: newBoard(t, job.Job{}), now: start}
+	r.ready()
+	before := r.b.View(r.now)
+	if len(before.SubJobs) != 0 || before.PlanVersion != 0 {
+		t.Fatalf("there is a plan already: %+v", before.SubJobs)
+	}
+	r.plan(chain)
+	before.SubJobs = append(before.SubJobs, job.SubJob{DraftSubJob: job.DraftSubJob{ID: "written over it"}}) // what was seen is the reader's own
+	if after := r.b.View(r.now); len(after.SubJobs) != 3 || after.PlanVersion != 1 {
+		t.Fatalf("the plan is lost: %+v", after.SubJobs)
+	}
+	r.begins("p1-a/1")
+}
+
+// In Chat2Graph, of several last steps one was taken for the result, without a word, and parallel ones ran one after another.
+func TestEveryLastSubJobIsPartOfTheAnswerAndBranchesRunAtOnce(t *testing.T) {
+	r := planned(t, job.Job{}, draft([]string{"a", "loader"}, []string{"b", "analyst", "a"}, []string{"c", "critic", "a"}))
+	r.begins("p1-a/1")
+	r.report("p1-a/1 SUCCESS | output=read")
+	r.begins("p1-b/1", "p1-c/1")
+	r.report("p1-c/1 SUCCESS | output=judged", "p1-b/1 SUCCESS | output=counted")
+	r.ready()
+	r.is(job.StatusFinished)
+	var parts []string
+	for _, in := range r.b.Answer() {
+		parts = append(parts, in.Text)
+	}
+	if !slices.Equal(parts, []string{"counted", "judged"}) {
+		t.Fatalf("the answer is of %v", parts)
+	}
+}
+
+// In Chat2Graph, what an expert remembered of a job grew with every attempt, without a bound, and was lost at a restart.
+func TestWhatAnAttemptIsToldIsBoundedAndKept(t *testing.T) {
+	r := planned(t, job.Job{Policy: job.Policy{MaxRetries: 30, RetryWait: time.Millisecond}}, draft([]string{"a", "loader"}))
+	most := 0
+	for attempt := 1; attempt <= 30; attempt++ {
+		r.now = r.now.Add(time.Hour)
+		w := r.ready()
+		if len(w.Run) != 1 || w.Run[0].Attempt != attempt {
+			t.Fatalf("%d: %+v", attempt, w.Run)
+		}
+		told := w.Run[0].Lessons
+		if attempt > 1 && !strings.HasPrefix(told[len(told)-1], fmt.Sprint(attempt-1)) {
+			t.Fatalf("attempt %d is not told what came of the one before", attempt)
+		}
+		most = max(most, len(told))
+		r.report(fmt.Sprintf("p1-a/%d EXECUTION_ERROR | lesson=%d%s", attempt, attempt, strings.Repeat(" and more", 40)))
+		r.b = r.b.Copy() // another worker goes on
+	}
+	if most != 8 {
+		t.Fatalf("an attempt was told %d lessons", most)
 	}
 }
