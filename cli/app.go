@@ -29,6 +29,9 @@ type app struct {
 	stdin   io.Reader
 	stderr  io.Writer
 
+	// parsed says that the command line is read: errors are the command's own from then on.
+	parsed bool
+
 	userName func() string
 	// newThread makes the id of a thread that must be new.
 	newThread func(graph string) string
@@ -82,27 +85,14 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// commandError is an error of a command's own run; every other error comes from reading the command line.
-type commandError struct{ error }
-
-// Unwrap gives the command's error.
-func (e commandError) Unwrap() error { return e.error }
-
 // asUsageError gives errors about the command line their exit code and a hint where to read on.
 func (a *app) asUsageError(cmd *cobra.Command, err error) error {
-	if err == nil {
-		return nil
-	}
-	var (
-		own   commandError
-		usage *usageError
-	)
-	if errors.As(err, &own) {
-		err = own.error
-		if !errors.As(err, &usage) {
-			return err
-		}
-	} else if !errors.As(err, &usage) {
+	var usage *usageError
+	switch {
+	case errors.As(err, &usage):
+	case err == nil || a.parsed:
+		return err
+	default:
 		usage = &usageError{message: err.Error()}
 	}
 	usage.hint = cmp.Or(usage.hint, strings.TrimSpace(a.program+strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())+" --help"))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,14 +65,8 @@ type auditView struct {
 }
 
 func (f *auditFlags) check(thread string) error {
-	modes := 0
-	for _, set := range []bool{f.head, f.export != "", f.verify != ""} {
-		if set {
-			modes++
-		}
-	}
 	switch {
-	case modes > 1:
+	case howMany(f.head, f.export != "", f.verify != "") > 1:
 		return usagef("--head, --export and --verify exclude each other: what is exported is verified")
 	case f.verify != "" && thread != "":
 		return usagef("--verify proves a file, without a server: leave THREAD out")
@@ -151,23 +146,15 @@ func whoDid(e approval.Entry) string {
 
 // entryNote is what else a person wants to know of an entry.
 func entryNote(e approval.Entry) string {
-	var parts []string
+	times, from := "", ""
 	if e.Count > 1 {
-		parts = append(parts, fmt.Sprintf("%d times", e.Count))
-	}
-	if e.Code != "" {
-		parts = append(parts, string(e.Code))
+		times = fmt.Sprintf("%d times", e.Count)
 	}
 	if e.Checkpoint != "" {
-		parts = append(parts, strings.TrimSpace(e.From+" "+e.Checkpoint))
+		from = strings.TrimSpace(e.From + " " + e.Checkpoint)
 	}
-	if e.Node != "" {
-		parts = append(parts, e.Node)
-	}
-	if e.Reason != "" {
-		parts = append(parts, e.Reason)
-	}
-	return strings.Join(parts, ": ")
+	parts := []string{times, string(e.Code), from, e.Node, e.Reason}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // exportAudit writes an audit, to a file that is there only when it is whole.

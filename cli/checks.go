@@ -152,6 +152,11 @@ func checkNodes(flag string, nodes []string) error {
 	return nil
 }
 
+// howMany counts what is given of things that exclude each other.
+func howMany(given ...bool) int {
+	return len(slices.DeleteFunc(given, func(g bool) bool { return !g }))
+}
+
 func notPrintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // quoted shows what a user typed within a message, bounded.

@@ -44,15 +44,13 @@ func (a *app) build(c command) *cobra.Command {
 		ValidArgsFunction: a.complete(names, c.complete),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = append(args, make([]string, len(names)-len(args))...)
+			a.parsed = true
 			if !c.ownChecks {
 				if err := checkArguments(names, args); err != nil {
-					return commandError{err}
+					return err
 				}
 			}
-			if err := c.run(cmd.Context(), args); err != nil {
-				return commandError{err}
-			}
-			return nil
+			return c.run(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().SortFlags = false

@@ -32,16 +32,7 @@ const (
 )
 
 // String implements fmt.Stringer.
-func (s healthState) String() string {
-	switch s {
-	case healthReady:
-		return "ready"
-	case healthDraining:
-		return "draining"
-	default:
-		return "starting"
-	}
-}
+func (s healthState) String() string { return [...]string{"starting", "ready", "draining"}[s] }
 
 // noServer is what a worker says that has no server to take tasks from.
 const noServer = "no server"

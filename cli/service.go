@@ -37,11 +37,6 @@ type service interface {
 	RetryWith(ctx context.Context, req superstep.RetryRequest) (superstep.ThreadView, error)
 	CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error)
 	GraphSpec(ctx context.Context, name string) (*pregel.Spec, error)
-	jobService
-}
-
-// jobService is the part of it that is about jobs.
-type jobService interface {
 	SubmitJob(ctx context.Context, req superstep.SubmitJob) (job.View, error)
 	Jobs(ctx context.Context, q superstep.JobsQuery) ([]superstep.JobItem, error)
 	Job(ctx context.Context, id string) (superstep.JobView, error)

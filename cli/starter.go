@@ -15,15 +15,7 @@ const starterExits = `
 Everything else that can be done to runs: superstep --help
 
 Exit codes:
-  0    the run finished
-  1    the run failed
-  2    usage or bad input; nothing was changed
-  3    the run waits for an answer or an event, stopped, or is paused
-  4    not found
-  5    the answer was refused: already answered, expired, or not yours
-  6    no server, or no worker with that graph
-  7    the run was cancelled
-  130  Ctrl-C; the run goes on
+  0    the run finished` + runExits + `  130  Ctrl-C; the run goes on
 `
 
 // starting is the starter: one command that starts a run, follows it, and answers what it asks.
@@ -81,12 +73,7 @@ func (a starting) words(args []string) (program string, words []string) {
 }
 
 func (a starting) start(ctx context.Context, graph string, f *starterFlags) error {
-	answers := 0
-	for _, given := range []bool{f.given("answer"), f.approve, f.reject} {
-		if given {
-			answers++
-		}
-	}
+	answers := howMany(f.given("answer"), f.approve, f.reject)
 	switch {
 	case answers > 1:
 		return usagef("--answer, --approve and --reject exclude each other")

@@ -15,9 +15,6 @@ import (
 // what could move the cursor, colour the screen or turn the reading direction is shown as an escape. A question is
 // what a person decides by, so it must not be able to paint over the lines around it.
 func Clean(s string) string {
-	if isClean(s) {
-		return s
-	}
 	var b strings.Builder
 	space := false
 	for _, r := range s {
@@ -36,18 +33,6 @@ func Clean(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// isClean reports whether s needs no cleaning: the usual case.
-func isClean(s string) bool {
-	last := ' ' // so that leading space counts as doubled
-	for _, r := range s {
-		if r == ' ' && last == ' ' || r != ' ' && !harmless(r) {
-			return false
-		}
-		last = r
-	}
-	return s == "" || last != ' '
 }
 
 // harmless reports whether a terminal shows r and does nothing else. The two joiners are needed by several scripts

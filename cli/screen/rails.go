@@ -26,15 +26,6 @@ func (c *canvas) connect(left, right []box) bool {
 			cells[r] = strings.TrimSuffix(cells[r], " ") + "─"
 		}
 	}
-	for i, a := range rails {
-		for _, b := range rails[i+1:] {
-			for r := range a.from {
-				if b.from[r] {
-					return false
-				}
-			}
-		}
-	}
 	c.add(cells, func(int) string { return " " })
 	return true
 }
