@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -93,7 +94,9 @@ func (a looks) audit(ctx context.Context, svc service, thread string, f auditFla
 	switch {
 	case err != nil && (f.head || !errors.As(err, &broken)):
 	case f.head:
-		a.Show(chain, func() { a.Printf("verified  %s%s\n", entryCount(len(entries)), headText(chain)) })
+		a.Show(chain, func() {
+			a.Printf("verified  %s%s\n", english.Plural(len(entries), "entry", "entries"), headText(chain))
+		})
 	default: // the entries of a broken record are shown, and do not count
 		a.Show(auditView{Entries: listed(entries), Chain: chain}, func() { a.showAudit(entries) })
 	}
@@ -111,13 +114,6 @@ func (a looks) showAudit(entries []approval.Entry) {
 	if first := entries[0].Seq; first > 1 {
 		a.Printf("what is before entry %d is gone with earlier runs\n", first)
 	}
-}
-
-func entryCount(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
 }
 
 func headText(c approval.Chain) string {
@@ -169,7 +165,7 @@ func (a looks) exportAudit(x approval.Export, path string) error {
 		return fmt.Errorf("--export %s: %w", quoted(path), err)
 	}
 	a.Show(exportView{Chain: x.Chain, Signed: x.Signed != ""}, func() {
-		a.Printf("exported  %s to %s%s\n", entryCount(len(x.Entries)), screen.Clean(path), headText(x.Chain))
+		a.Printf("exported  %s to %s%s\n", english.Plural(len(x.Entries), "entry", "entries"), screen.Clean(path), headText(x.Chain))
 		if x.Signed == "" {
 			a.Printf("unsigned  no worker with an audit key answered: nobody can prove this file (worker --audit-key)\n")
 			return
@@ -211,7 +207,7 @@ func (a looks) verifyExport(f auditFlags) error {
 	}
 	view := verifiedView{Chain: head.Chain, Thread: head.Thread, From: f.from, At: head.At, KeyID: head.KeyID, Worker: head.Worker}
 	a.Show(view, func() {
-		a.Printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", entryCount(len(x.Entries)), screen.Clean(head.Thread),
+		a.Printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", english.Plural(len(x.Entries), "entry", "entries"), screen.Clean(head.Thread),
 			headText(head.Chain), screen.Clean(head.Worker), screen.Clean(head.KeyID), a.Moment(head.At))
 	})
 	return nil

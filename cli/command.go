@@ -179,15 +179,15 @@ func (c *choice[Text]) Type() string { return "string" }
 
 // Set implements pflag.Value.
 func (c *choice[Text]) Set(text string) error {
-	if err := c.check(Text(text)); err != nil {
-		return err
+	err := c.check(Text(text))
+	if err == nil || text == "" && c.usual == "" {
+		*c.to, err = Text(text), nil
 	}
-	*c.to = Text(text)
-	return nil
+	return err
 }
 
 func (c *choice[Text]) check(text Text) error {
-	if slices.Contains(c.among, text) || text == c.usual {
+	if slices.Contains(c.among, text) {
 		return nil
 	}
 	return badValue(quoted(string(text)) + " is unknown; it is " + screen.OneOf(c.among))

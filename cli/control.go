@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -139,7 +140,7 @@ func (a control) showPaused(reply superstep.PauseReply) {
 		a.Printf("nothing to pause  %s is %s\n", thread, reply.Status)
 		return
 	case !reply.Changed:
-		a.Printf("paused   %s  before%s\n", thread, pausedText(*reply.Paused))
+		a.Printf("paused   %s  before%s\n", thread, byText(reply.Paused.By, reply.Paused.Reason))
 	case reply.Status == superstep.StatusPaused:
 		a.Printf("paused   %s\n", thread)
 	default:
@@ -164,16 +165,15 @@ func (a control) showUnpaused(reply superstep.PauseReply) {
 
 // pauseFact is who paused a run, when and why.
 func (a *app) pauseFact(p superstep.PauseView) string {
-	return strings.TrimPrefix(pausedText(superstep.PauseView{By: p.By}), ", ") + " " + a.MomentAgo(p.At) + screen.Colon(p.Reason)
+	return strings.TrimPrefix(byText(p.By, ""), ", ") + " " + a.MomentAgo(p.At) + screen.Colon(p.Reason)
 }
 
-// pausedText says who paused a run and why, "" when neither is known.
-func pausedText(p superstep.PauseView) string {
-	text := ""
-	if p.By != "" {
-		text = ", by " + screen.Clean(p.By)
+// byText says who did something and why, "" when neither is known.
+func byText(who, reason string) string {
+	if who != "" {
+		who = ", by " + screen.Clean(who)
 	}
-	return text + screen.Colon(p.Reason)
+	return who + screen.Colon(reason)
 }
 
 // cancelModes are the values of cancel --mode.
@@ -227,14 +227,10 @@ func (a control) showCancelled(view superstep.ThreadView) {
 
 // undoneNote says how many effects were undone.
 func undoneNote(c *superstep.CancelView) string {
-	switch {
-	case c == nil || c.Mode != superstep.CancelCompensate:
+	if c == nil || c.Mode != superstep.CancelCompensate {
 		return ""
-	case c.Undone == 1:
-		return "  1 effect undone"
-	default:
-		return fmt.Sprintf("  %d effects undone", c.Undone)
 	}
+	return "  " + english.Plural(c.Undone, "effect", "") + " undone"
 }
 
 // waitNote says until when a cancellation waits, and for what; "" when it does not wait.
@@ -276,12 +272,5 @@ func cancelFact(c *superstep.CancelView) string {
 	if c == nil || c.Mode == superstep.CancelKeep {
 		return ""
 	}
-	text := string(c.Mode) + undoneNote(c)
-	if c.By != "" {
-		text += ", by " + c.By
-	}
-	if c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	return text
+	return string(c.Mode) + undoneNote(c) + byText(c.By, c.Reason)
 }

@@ -37,7 +37,7 @@ func (a *app) showEnd(view superstep.ThreadView) {
 	case superstep.StatusPaused:
 		paused := ""
 		if view.Paused != nil {
-			paused = pausedText(*view.Paused)
+			paused = byText(view.Paused.By, view.Paused.Reason)
 		}
 		a.Printf("%s%s%s\n", a.Status("paused"), paused, before(view.Nodes))
 	case superstep.StatusStopped:

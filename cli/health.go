@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,11 +114,8 @@ func (p *serverProbe) answers(ctx context.Context) bool {
 
 // isThere reports whether a health check that ended so met a server. One behind a proxy may not offer such checks.
 func isThere(err error) bool {
-	switch status.Code(err) {
-	case codes.OK, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
-		return true
-	}
-	return false
+	return slices.Contains([]codes.Code{codes.OK, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated,
+		codes.ResourceExhausted}, status.Code(err))
 }
 
 // healthTimeout bounds one health check; a healthy worker answers in milliseconds.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,19 +104,14 @@ func jobLine(v job.View) string {
 
 // mark is where a subjob stands in one character.
 func mark(s job.SubJob) string {
+	ended := map[job.Status]string{job.StatusFinished: screen.MarkFinished, job.StatusFailed: screen.MarkFailed, job.StatusStopped: screen.MarkStopped}
 	switch {
 	case s.Open:
 		return screen.MarkRunning
-	case s.Status == job.StatusFinished:
-		return screen.MarkFinished
-	case s.Status == job.StatusFailed:
-		return screen.MarkFailed
-	case s.Status == job.StatusStopped:
-		return screen.MarkStopped
-	case s.Attempts > 0:
+	case ended[s.Status] == "" && s.Attempts > 0:
 		return screen.MarkRetry
 	}
-	return screen.MarkWaiting
+	return cmp.Or(ended[s.Status], screen.MarkWaiting)
 }
 
 // draw draws what waits for what, or lists it when it is too much for a picture.

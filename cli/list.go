@@ -73,7 +73,7 @@ func note(v superstep.ThreadView) string {
 	const width = 60
 	text := cmp.Or(v.Problem, v.Error)
 	if v.Paused != nil {
-		text = "paused " + strings.TrimPrefix(pausedText(*v.Paused), ", ")
+		text = "paused " + strings.TrimPrefix(byText(v.Paused.By, v.Paused.Reason), ", ")
 	}
 	if text == "" && len(v.Questions) > 0 {
 		text = screen.ValueText(v.Questions[0].Value)

@@ -83,7 +83,7 @@ func (a starting) start(ctx context.Context, graph string, f *starterFlags) erro
 		return usagef("an answer is for a run that is there: leave GRAPH and --input out")
 	case graph != "":
 		f.Graph, f.follow = graph, true
-		return runs{a.app}.startRun(ctx, &f.runFlags)
+		return runs(a).startRun(ctx, &f.runFlags)
 	case f.Thread == "" || f.given("input"):
 		return usagef("GRAPH is missing, or --thread alone for the run that is there")
 	}
@@ -106,7 +106,7 @@ func (a starting) answer(ctx context.Context, f *starterFlags) (err error) {
 	if f.approve {
 		verdict.Verdict = approval.VerdictApprove
 	}
-	people := answers{a.app}
+	people := answers(a)
 	if f.given("answer") {
 		err = people.readAnswer(ctx, value)
 	} else {

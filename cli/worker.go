@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap"
 
 	"superstep.dev"
-	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 	"superstep.dev/cli/screen"
 	"superstep.dev/internal/heaproom"
@@ -91,7 +90,12 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 	cfg = superstep.WorkerConfig{Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue, Gate: g.approvals(),
 		Options: worker.Options{WorkerStopTimeout: f.drainTimeout}}
 	if err == nil {
-		cfg.AuditSigner, err = openAuditKey(f.auditKey)
+		var heads *token.Signer
+		if heads, err = token.AuditSigner(f.auditKey); err != nil {
+			err = usagef("--audit-key: %w", err)
+		} else if heads != nil {
+			cfg.AuditSigner = heads
+		}
 	}
 	if err == nil {
 		cfg.Notify, err = a.openNotifier(f.notify)
@@ -109,18 +113,6 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 	}
 	cfg.DataConverter, cfg.FailureConverter = opts.DataConverter, opts.FailureConverter
 	return cfg, opts, g, err
-}
-
-// openAuditKey reads the key that audits are signed with; nil when there is none.
-func openAuditKey(file string) (approval.HeadSigner, error) {
-	s, err := token.AuditSigner(file)
-	if err != nil {
-		return nil, usagef("--audit-key: %w", err)
-	}
-	if s == nil {
-		return nil, nil
-	}
-	return s, nil
 }
 
 // work serves the graphs until ctx ends.
