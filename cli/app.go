@@ -17,8 +17,8 @@ import (
 	"superstep.dev/cli/screen"
 )
 
-// app is one command line on its way: what it was given, and the world around it, which tests replace. The commands are
-// methods of types that stand on it, one for each group: runs, answers, looks, jobs, serving.
+// app is one command line: what it was given, and the clock, user, environment and server around it, which tests replace. The
+// commands are methods of types that embed it, one for each group: runs, answers, control, looks, jobs, operating, starting.
 type app struct {
 	*screen.Screen
 	connection
@@ -35,7 +35,8 @@ type app struct {
 	userName func() string
 	// newThread makes the id of a thread that must be new.
 	newThread func(graph string) string
-	// spell says how this program is told what the whole command line is told with these words; nil for the same words.
+	// spell translates a command of the whole command line into one of this program, for the lines that the user is told to
+	// type next; nil when this program has the same commands.
 	spell func(args []string) (program string, words []string)
 }
 

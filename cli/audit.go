@@ -132,7 +132,7 @@ func whatHappened(e approval.Entry) string {
 	return string(e.Kind) + " " + what
 }
 
-// whoDid is who did it, and with a ~ who only says so.
+// whoDid is the person who is proven to have done it, or with a ~ the name that somebody gave.
 func whoDid(e approval.Entry) string {
 	if e.Who == "" && e.Claimed != "" {
 		return "~" + e.Claimed

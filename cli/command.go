@@ -132,7 +132,7 @@ func flagError(err error) error {
 }
 
 // once makes the flags of a command that take one value refuse a second one that differs: nobody can tell which of the two
-// was meant. Those of the connection and the output, which wrappers set and their users change, are not a command's own.
+// was meant. The flags of the connection and --output are left as they are: a script sets them, and its user overrides them.
 func once(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if _, many := f.Value.(pflag.SliceValue); !many {
@@ -193,7 +193,7 @@ func (c *choice[Text]) check(text Text) error {
 	return badValue(quoted(string(text)) + " is unknown; it is " + screen.OneOf(c.among))
 }
 
-// completions implements chosen.
+// completions are the values that Tab suggests.
 func (c *choice[Text]) completions() []cobra.Completion {
 	all := make([]cobra.Completion, len(c.among))
 	for i, text := range c.among {

@@ -17,13 +17,13 @@ import (
 // control are the commands that do something to a run or its state.
 type control struct{ *app }
 
-// asked is what is done to a run, and by whom.
-type asked struct{ thread, reason, by, token, id string }
+// request is what is done to a run, by whom and why.
+type request struct{ thread, reason, by, token, id string }
 
-// controlling makes a command of one call, with the flags of who asks for it. on returns what it is about, see
-// [approval.Control]; nil for nothing.
+// controlling makes a command that does one thing to a run, with the flags of who asks for it. on returns what a token for that
+// names besides the operation ([approval.Control.On]), nil for nothing; do makes the call, and show tells what came of it.
 func controlling[View any](a control, c command, op approval.Op, on func(ctx context.Context, svc service, f proofFlags, thread string) (string, error),
-	do func(ctx context.Context, svc service, r asked) (View, error), show func(View)) *cobra.Command {
+	do func(ctx context.Context, svc service, r request) (View, error), show func(View)) *cobra.Command {
 	var (
 		f  proofFlags
 		id string
@@ -49,7 +49,7 @@ func controlling[View any](a control, c command, op approval.Op, on func(ctx con
 					return view, err
 				}
 			}
-			r := asked{thread: args[0], reason: f.reason, id: id}
+			r := request{thread: args[0], reason: f.reason, id: id}
 			if r.by, r.token, err = a.prove(f, r.thread, op, about); err != nil {
 				return view, err
 			}
@@ -64,7 +64,7 @@ func (a control) retryCommand() *cobra.Command {
 		use: "retry THREAD", short: "Continue a failed run",
 		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
 		example: []string{"retry r-7"},
-	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
 		return svc.RetryWith(ctx, superstep.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, func(view superstep.ThreadView) {
 		a.Printf("retrying  %s\n", screen.Clean(view.Thread))
@@ -78,7 +78,7 @@ func (a control) drainCommand() *cobra.Command {
 		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
 interrupts no node.`,
 		example: []string{`drain r-7 --reason "the payments service moves"`},
-	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
 		return svc.DrainWith(ctx, superstep.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, a.showDrained)
 }
@@ -108,7 +108,7 @@ takes answers and updates of its state, and goes on with them later. Without a w
 }
 
 func (a control) unpauseCommand() *cobra.Command {
-	// The token is for the pause of now: only who makes one has to know which that is.
+	// A token to unpause names the pause that it ends. Without a key no token is made, and nothing is to be named.
 	on := func(ctx context.Context, svc service, f proofFlags, thread string) (string, error) {
 		if !a.signs(f) {
 			return "", nil
@@ -126,7 +126,7 @@ are about that, whoever asks proves it with a token for this pause, and may stil
 // pausing makes one of the two commands.
 func (a control) pausing(c command, op approval.Op, on func(context.Context, service, proofFlags, string) (string, error),
 	do func(service, context.Context, superstep.PauseRequest) (superstep.PauseReply, error), show func(superstep.PauseReply)) *cobra.Command {
-	return controlling(a, c, op, on, func(ctx context.Context, svc service, r asked) (superstep.PauseReply, error) {
+	return controlling(a, c, op, on, func(ctx context.Context, svc service, r request) (superstep.PauseReply, error) {
 		return do(svc, ctx, superstep.PauseRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token, ID: r.id})
 	}, show)
 }
@@ -195,7 +195,7 @@ Drop and compensate also clean up behind a run that has failed.`,
 			choiceVar(flags, &mode, "mode", superstep.CancelKeep, cancelModes, "keep, drop or compensate")
 		},
 	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
-		func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+		func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
 			return svc.CancelWith(ctx, superstep.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
 		}, a.showCancelled)
 }

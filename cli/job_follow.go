@@ -23,7 +23,7 @@ type jobFollow struct {
 	asks chan superstep.ThreadView // attempts that wait for people
 	open map[string]bool           // attempts under way, by thread: whether they wait for people
 	told map[[2]string]bool        // questions that were shown, by thread and id
-	// looking are those who read beside the one that shows: all have ended when the command does.
+	// looking counts the goroutines that read events and follow attempts: all have ended when the command does.
 	looking sync.WaitGroup
 }
 
@@ -46,7 +46,7 @@ type happened struct {
 	err   error
 }
 
-// tell hands on what was read, unless the one that shows has gone.
+// tell sends what was read, and reports false when ctx ends before somebody takes it.
 func tell[T any](ctx context.Context, to chan<- T, what T) bool {
 	select {
 	case to <- what:

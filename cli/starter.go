@@ -61,7 +61,7 @@ the looking.`,
 	return a.asRoot(root, starterExits)
 }
 
-// words says how the starter is told what the command line is told with these words: what it cannot do is for superstep.
+// words translates a command of superstep into the starter's flags. A command that the starter does not have stays superstep's.
 func (a starting) words(args []string) (program string, words []string) {
 	switch {
 	case args[0] == "show":

@@ -47,9 +47,9 @@ func (f *proofFlags) check(id string) error {
 	return checkLength("--reason", f.reason, maxReason)
 }
 
-// proof is who does something, and the token that proves it: the one that was given, or one that is made here, with the
-// claims of who it is. A given token says who it is for, so that nobody has to. There is none without a key: where the
-// workers' rules ask for none there need be none.
+// proof returns who does something, and the token that proves it: the one that was given, else one that is made here with the
+// signing key and the claims of that person. A given token names the person itself, so --by may be missing then. Without a key
+// there is no token; workers whose rules want one refuse the request.
 func (a *app) proof(f proofFlags, claims func(who string) approval.Claims) (who, signed string, err error) {
 	fromEnv, _ := a.env.LookupEnv(envToken)
 	if given := cmp.Or(f.token, fromEnv); given != "" {
