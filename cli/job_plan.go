@@ -147,8 +147,7 @@ func planOf(v job.View) planView {
 	}
 	for _, s := range v.SubJobs {
 		if !s.Legacy {
-			p.SubJobs = append(p.SubJobs, job.DraftSubJob{ID: s.ID, Goal: s.Goal, Context: s.Context, CompletionCriteria: s.CompletionCriteria,
-				Dependencies: s.Dependencies, Expert: s.Expert, Thinking: s.Thinking, OutputSchema: s.OutputSchema})
+			p.SubJobs = append(p.SubJobs, s.DraftSubJob)
 		}
 	}
 	return p
