@@ -68,13 +68,13 @@ func exitOfRun(status superstep.Status) int {
 	switch status {
 	case superstep.StatusFinished:
 		return ExitOK
-	case superstep.StatusWaiting, superstep.StatusWaitingEvent, superstep.StatusStopped, superstep.StatusPaused:
-		return ExitWaiting
 	case superstep.StatusCancelled:
 		return ExitCancelled
-	default:
-		return ExitFailed
 	}
+	if status.Rests() {
+		return ExitWaiting
+	}
+	return ExitFailed
 }
 
 // statusExit ends a command with an exit code and no message: its screen has said everything.

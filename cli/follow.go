@@ -41,7 +41,11 @@ func (a *app) showEnd(view superstep.ThreadView) {
 		}
 		a.Printf("%s%s%s\n", a.Status("paused"), paused, before(view.Nodes))
 	case superstep.StatusStopped:
-		a.Printf("%s%s\n", a.Status(whyStopped(view)), before(view.Nodes))
+		why := "stopped"
+		if view.Drained != "" {
+			why = "drained" + screen.Colon(view.Drained)
+		}
+		a.Printf("%s%s\n", a.Status(why), before(view.Nodes))
 	default:
 		held := ""
 		if view.Held {
@@ -49,14 +53,6 @@ func (a *app) showEnd(view superstep.ThreadView) {
 		}
 		a.Printf("%s%s%s\n", a.Status(string(view.Status)), held, screen.Colon(cmp.Or(view.Error, view.Problem)))
 	}
-}
-
-// whyStopped says why a run stands still that asks nothing.
-func whyStopped(view superstep.ThreadView) string {
-	if view.Drained != "" {
-		return "drained" + screen.Colon(view.Drained)
-	}
-	return "stopped"
 }
 
 // before names the nodes that a stopped run has ahead.

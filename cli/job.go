@@ -25,11 +25,9 @@ func (a jobs) command() *cobra.Command {
 A leader has a job planned into subjobs that depend on each other, has its experts do them, and sees to what follows when
 one fails, when its input is of no use, or when it is too complicated. Each attempt of a subjob is a thread:
 job/JOB/s/SUBJOB/aATTEMPT, which show, stream and resume work on.`,
-		Example: strings.Join([]string{
-			"  " + a.program + ` job submit --leader research --id report-3 --goal "Which penguins are heaviest?" --follow`,
-			"  " + a.program + " job show report-3",
-			"  " + a.program + " job answer report-3",
-		}, "\n"),
+		Example: strings.ReplaceAll(`  superstep job submit --leader research --id report-3 --goal "Which penguins are heaviest?" --follow
+  superstep job show report-3
+  superstep job answer report-3`, "superstep", a.program),
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -202,12 +204,7 @@ func (f *jobFollow) onlyAsks(ctx context.Context) (bool, error) {
 
 // allAsk reports whether every attempt that is known to be under way waits for people.
 func (f *jobFollow) allAsk() bool {
-	for _, waits := range f.open {
-		if !waits {
-			return false
-		}
-	}
-	return len(f.open) > 0
+	return len(f.open) > 0 && !slices.Contains(slices.Collect(maps.Values(f.open)), false)
 }
 
 // end shows where the job stands.

@@ -175,19 +175,14 @@ func (c discreetCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 
 // discreet replaces the values of secret fields.
 func discreet(fields []zapcore.Field) []zapcore.Field {
-	if !slices.ContainsFunc(fields, isSecretField) {
-		return fields
-	}
 	fields = slices.Clone(fields)
 	for i, field := range fields {
-		if isSecretField(field) {
+		if screen.IsSecretName(field.Key) {
 			fields[i] = zap.String(field.Key, screen.Redacted)
 		}
 	}
 	return fields
 }
-
-func isSecretField(field zapcore.Field) bool { return screen.IsSecretName(field.Key) }
 
 // silentLogger is the SDK's logger of commands for people: what went wrong comes back as an error.
 func silentLogger() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }

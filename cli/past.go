@@ -85,9 +85,8 @@ func taskSays(task superstep.TaskView) string {
 		return "failed: " + task.Error.Error()
 	case task.Done:
 		return "done"
-	default:
-		return ""
 	}
+	return ""
 }
 
 // sources are the values of history --source: how a checkpoint came to be.

@@ -74,10 +74,8 @@ type backend struct {
 // temporalBackend is the one that talks to a Temporal server.
 func temporalBackend() backend {
 	return backend{
-		dial: dial,
-		service: func(c client.Client, cfg superstep.ClientConfig) (service, error) {
-			return superstep.NewClient(c, cfg)
-		},
+		dial:    dial,
+		service: func(c client.Client, cfg superstep.ClientConfig) (service, error) { return superstep.NewClient(c, cfg) },
 		newWorker: func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error) {
 			return superstep.NewWorker(c, cfg)
 		},
@@ -227,10 +225,8 @@ func (c connecting) connect(ctx context.Context, opts client.Options) (client.Cl
 
 // waited waits for d and reports whether ctx is still open then.
 func waited(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -31,7 +31,6 @@ type starterFlags struct {
 
 func (a starting) program() *cobra.Command {
 	var f starterFlags
-	name := a.app.program
 	a.spell = a.words
 	root := a.build(command{
 		use: "starter [GRAPH]", short: "Start a run, follow it until it asks or ends, and answer it",
@@ -57,7 +56,7 @@ the looking.`,
 		},
 		run: func(ctx context.Context, args []string) error { return a.start(ctx, args[0], &f) },
 	})
-	root.Use = name + " [GRAPH]"
+	root.Use = a.app.program + " [GRAPH]"
 	return a.asRoot(root, starterExits)
 }
 

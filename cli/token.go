@@ -38,13 +38,7 @@ func (f *proofFlags) register(flags *pflag.FlagSet, reasons bool) {
 
 // check refuses what no run takes. id is that of the request, to repeat it safely.
 func (f *proofFlags) check(id string) error {
-	switch {
-	case len(f.by) > maxName:
-		return usagef("--by has at most %d bytes", maxName)
-	case len(id) > maxName:
-		return usagef("--id has at most %d bytes", maxName)
-	}
-	return checkLength("--reason", f.reason, maxReason)
+	return cmp.Or(checkLength("--by", f.by, maxName), checkLength("--id", id, maxName), checkLength("--reason", f.reason, maxReason))
 }
 
 // proof returns who does something, and the token that proves it: the one that was given, else one that is made here with the
