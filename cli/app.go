@@ -17,8 +17,8 @@ import (
 	"superstep.dev/cli/screen"
 )
 
-// app is one command line on its way: what it was given, and the world around it, which tests replace. The commands are
-// methods of types that stand on it, one for each group: runs, answers, looks, jobs, serving.
+// app is one command line: what it was given, and the clock, user, environment and server around it, which tests replace. The
+// commands are methods of types that embed it, one for each group: runs, answers, control, looks, jobs, operating, starting.
 type app struct {
 	*screen.Screen
 	connection
@@ -29,10 +29,14 @@ type app struct {
 	stdin   io.Reader
 	stderr  io.Writer
 
+	// parsed says that the command line is read: errors are the command's own from then on.
+	parsed bool
+
 	userName func() string
 	// newThread makes the id of a thread that must be new.
 	newThread func(graph string) string
-	// spell says how this program is told what the whole command line is told with these words; nil for the same words.
+	// spell translates a command of the whole command line into one of this program, for the lines that the user is told to
+	// type next; nil when this program has the same commands.
 	spell func(args []string) (program string, words []string)
 }
 
@@ -82,27 +86,14 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// commandError is an error of a command's own run; every other error comes from reading the command line.
-type commandError struct{ error }
-
-// Unwrap gives the command's error.
-func (e commandError) Unwrap() error { return e.error }
-
 // asUsageError gives errors about the command line their exit code and a hint where to read on.
 func (a *app) asUsageError(cmd *cobra.Command, err error) error {
-	if err == nil {
-		return nil
-	}
-	var (
-		own   commandError
-		usage *usageError
-	)
-	if errors.As(err, &own) {
-		err = own.error
-		if !errors.As(err, &usage) {
-			return err
-		}
-	} else if !errors.As(err, &usage) {
+	var usage *usageError
+	switch {
+	case errors.As(err, &usage):
+	case err == nil || a.parsed:
+		return err
+	default:
 		usage = &usageError{message: err.Error()}
 	}
 	usage.hint = cmp.Or(usage.hint, strings.TrimSpace(a.program+strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name())+" --help"))

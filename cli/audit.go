@@ -8,9 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -64,14 +66,8 @@ type auditView struct {
 }
 
 func (f *auditFlags) check(thread string) error {
-	modes := 0
-	for _, set := range []bool{f.head, f.export != "", f.verify != ""} {
-		if set {
-			modes++
-		}
-	}
 	switch {
-	case modes > 1:
+	case howMany(f.head, f.export != "", f.verify != "") > 1:
 		return usagef("--head, --export and --verify exclude each other: what is exported is verified")
 	case f.verify != "" && thread != "":
 		return usagef("--verify proves a file, without a server: leave THREAD out")
@@ -98,7 +94,9 @@ func (a looks) audit(ctx context.Context, svc service, thread string, f auditFla
 	switch {
 	case err != nil && (f.head || !errors.As(err, &broken)):
 	case f.head:
-		a.Show(chain, func() { a.Printf("verified  %s%s\n", entryCount(len(entries)), headText(chain)) })
+		a.Show(chain, func() {
+			a.Printf("verified  %s%s\n", english.Plural(len(entries), "entry", "entries"), headText(chain))
+		})
 	default: // the entries of a broken record are shown, and do not count
 		a.Show(auditView{Entries: listed(entries), Chain: chain}, func() { a.showAudit(entries) })
 	}
@@ -118,13 +116,6 @@ func (a looks) showAudit(entries []approval.Entry) {
 	}
 }
 
-func entryCount(n int) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
-}
-
 func headText(c approval.Chain) string {
 	if c.Head == "" {
 		return ""
@@ -141,7 +132,7 @@ func whatHappened(e approval.Entry) string {
 	return string(e.Kind) + " " + what
 }
 
-// whoDid is who did it, and with a ~ who only says so.
+// whoDid is the person who is proven to have done it, or with a ~ the name that somebody gave.
 func whoDid(e approval.Entry) string {
 	if e.Who == "" && e.Claimed != "" {
 		return "~" + e.Claimed
@@ -151,23 +142,15 @@ func whoDid(e approval.Entry) string {
 
 // entryNote is what else a person wants to know of an entry.
 func entryNote(e approval.Entry) string {
-	var parts []string
+	times, from := "", ""
 	if e.Count > 1 {
-		parts = append(parts, fmt.Sprintf("%d times", e.Count))
-	}
-	if e.Code != "" {
-		parts = append(parts, string(e.Code))
+		times = fmt.Sprintf("%d times", e.Count)
 	}
 	if e.Checkpoint != "" {
-		parts = append(parts, strings.TrimSpace(e.From+" "+e.Checkpoint))
+		from = strings.TrimSpace(e.From + " " + e.Checkpoint)
 	}
-	if e.Node != "" {
-		parts = append(parts, e.Node)
-	}
-	if e.Reason != "" {
-		parts = append(parts, e.Reason)
-	}
-	return strings.Join(parts, ": ")
+	parts := []string{times, string(e.Code), from, e.Node, e.Reason}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // exportAudit writes an audit, to a file that is there only when it is whole.
@@ -182,7 +165,7 @@ func (a looks) exportAudit(x approval.Export, path string) error {
 		return fmt.Errorf("--export %s: %w", quoted(path), err)
 	}
 	a.Show(exportView{Chain: x.Chain, Signed: x.Signed != ""}, func() {
-		a.Printf("exported  %s to %s%s\n", entryCount(len(x.Entries)), screen.Clean(path), headText(x.Chain))
+		a.Printf("exported  %s to %s%s\n", english.Plural(len(x.Entries), "entry", "entries"), screen.Clean(path), headText(x.Chain))
 		if x.Signed == "" {
 			a.Printf("unsigned  no worker with an audit key answered: nobody can prove this file (worker --audit-key)\n")
 			return
@@ -224,7 +207,7 @@ func (a looks) verifyExport(f auditFlags) error {
 	}
 	view := verifiedView{Chain: head.Chain, Thread: head.Thread, From: f.from, At: head.At, KeyID: head.KeyID, Worker: head.Worker}
 	a.Show(view, func() {
-		a.Printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", entryCount(len(x.Entries)), screen.Clean(head.Thread),
+		a.Printf("verified  %s of %s%s\nsigned    by %s with the key %s at %s\n", english.Plural(len(x.Entries), "entry", "entries"), screen.Clean(head.Thread),
 			headText(head.Chain), screen.Clean(head.Worker), screen.Clean(head.KeyID), a.Moment(head.At))
 	})
 	return nil

@@ -71,14 +71,6 @@ func checkGraphName(name string) error {
 	return nil
 }
 
-// checkGraphFlag is checkGraphName for a flag that may be left out.
-func checkGraphFlag(name string) error {
-	if name == "" {
-		return nil
-	}
-	return checkGraphName(name)
-}
-
 // checkQuestion refuses what cannot be a question's id or the start of one.
 func checkQuestion(id string) error {
 	if len(id) > maxName || strings.ContainsFunc(id, notPrintable) {
@@ -150,6 +142,11 @@ func checkNodes(flag string, nodes []string) error {
 		}
 	}
 	return nil
+}
+
+// howMany counts what is given of things that exclude each other.
+func howMany(given ...bool) int {
+	return len(slices.DeleteFunc(given, func(g bool) bool { return !g }))
 }
 
 func notPrintable(r rune) bool { return !unicode.IsPrint(r) }

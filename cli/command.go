@@ -44,15 +44,13 @@ func (a *app) build(c command) *cobra.Command {
 		ValidArgsFunction: a.complete(names, c.complete),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = append(args, make([]string, len(names)-len(args))...)
+			a.parsed = true
 			if !c.ownChecks {
 				if err := checkArguments(names, args); err != nil {
-					return commandError{err}
+					return err
 				}
 			}
-			if err := c.run(cmd.Context(), args); err != nil {
-				return commandError{err}
-			}
-			return nil
+			return c.run(cmd.Context(), args)
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -134,7 +132,7 @@ func flagError(err error) error {
 }
 
 // once makes the flags of a command that take one value refuse a second one that differs: nobody can tell which of the two
-// was meant. Those of the connection and the output, which wrappers set and their users change, are not a command's own.
+// was meant. The flags of the connection and --output are left as they are: a script sets them, and its user overrides them.
 func once(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if _, many := f.Value.(pflag.SliceValue); !many {
@@ -181,21 +179,21 @@ func (c *choice[Text]) Type() string { return "string" }
 
 // Set implements pflag.Value.
 func (c *choice[Text]) Set(text string) error {
-	if err := c.check(Text(text)); err != nil {
-		return err
+	err := c.check(Text(text))
+	if err == nil || text == "" && c.usual == "" {
+		*c.to, err = Text(text), nil
 	}
-	*c.to = Text(text)
-	return nil
+	return err
 }
 
 func (c *choice[Text]) check(text Text) error {
-	if slices.Contains(c.among, text) || text == c.usual {
+	if slices.Contains(c.among, text) {
 		return nil
 	}
 	return badValue(quoted(string(text)) + " is unknown; it is " + screen.OneOf(c.among))
 }
 
-// completions implements chosen.
+// completions are the values that Tab suggests.
 func (c *choice[Text]) completions() []cobra.Completion {
 	all := make([]cobra.Completion, len(c.among))
 	for i, text := range c.among {

@@ -85,7 +85,7 @@ func completeFlag(cmd *cobra.Command, name string, values func(*cobra.Command, [
 	})
 }
 
-// begunWith keeps what goes on as it was begun: not every shell leaves out the rest.
+// begunWith keeps the suggestions that begin with what was typed: not every shell drops the others.
 func begunWith(found []cobra.Completion, typed string) []cobra.Completion {
 	return slices.DeleteFunc(slices.Clone(found), func(c cobra.Completion) bool { return !strings.HasPrefix(c, typed) })
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -15,13 +17,13 @@ import (
 // control are the commands that do something to a run or its state.
 type control struct{ *app }
 
-// asked is what is done to a run, and by whom.
-type asked struct{ thread, reason, by, token, id string }
+// request is what is done to a run, by whom and why.
+type request struct{ thread, reason, by, token, id string }
 
-// controlling makes a command of one call, with the flags of who asks for it. on returns what it is about, see
-// [approval.Control]; nil for nothing.
+// controlling makes a command that does one thing to a run, with the flags of who asks for it. on returns what a token for that
+// names besides the operation ([approval.Control.On]), nil for nothing; do makes the call, and show tells what came of it.
 func controlling[View any](a control, c command, op approval.Op, on func(ctx context.Context, svc service, f proofFlags, thread string) (string, error),
-	do func(ctx context.Context, svc service, r asked) (View, error), show func(View)) *cobra.Command {
+	do func(ctx context.Context, svc service, r request) (View, error), show func(View)) *cobra.Command {
 	var (
 		f  proofFlags
 		id string
@@ -47,7 +49,7 @@ func controlling[View any](a control, c command, op approval.Op, on func(ctx con
 					return view, err
 				}
 			}
-			r := asked{thread: args[0], reason: f.reason, id: id}
+			r := request{thread: args[0], reason: f.reason, id: id}
 			if r.by, r.token, err = a.prove(f, r.thread, op, about); err != nil {
 				return view, err
 			}
@@ -62,7 +64,7 @@ func (a control) retryCommand() *cobra.Command {
 		use: "retry THREAD", short: "Continue a failed run",
 		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
 		example: []string{"retry r-7"},
-	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
 		return svc.RetryWith(ctx, superstep.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, func(view superstep.ThreadView) {
 		a.Printf("retrying  %s\n", screen.Clean(view.Thread))
@@ -76,7 +78,7 @@ func (a control) drainCommand() *cobra.Command {
 		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
 interrupts no node.`,
 		example: []string{`drain r-7 --reason "the payments service moves"`},
-	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r asked) (superstep.ThreadView, error) {
+	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
 		return svc.DrainWith(ctx, superstep.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, a.showDrained)
 }
@@ -106,7 +108,7 @@ takes answers and updates of its state, and goes on with them later. Without a w
 }
 
 func (a control) unpauseCommand() *cobra.Command {
-	// The token is for the pause of now: only who makes one has to know which that is.
+	// A token to unpause names the pause that it ends. Without a key no token is made, and nothing is to be named.
 	on := func(ctx context.Context, svc service, f proofFlags, thread string) (string, error) {
 		if !a.signs(f) {
 			return "", nil
@@ -124,7 +126,7 @@ are about that, whoever asks proves it with a token for this pause, and may stil
 // pausing makes one of the two commands.
 func (a control) pausing(c command, op approval.Op, on func(context.Context, service, proofFlags, string) (string, error),
 	do func(service, context.Context, superstep.PauseRequest) (superstep.PauseReply, error), show func(superstep.PauseReply)) *cobra.Command {
-	return controlling(a, c, op, on, func(ctx context.Context, svc service, r asked) (superstep.PauseReply, error) {
+	return controlling(a, c, op, on, func(ctx context.Context, svc service, r request) (superstep.PauseReply, error) {
 		return do(svc, ctx, superstep.PauseRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token, ID: r.id})
 	}, show)
 }
@@ -138,7 +140,7 @@ func (a control) showPaused(reply superstep.PauseReply) {
 		a.Printf("nothing to pause  %s is %s\n", thread, reply.Status)
 		return
 	case !reply.Changed:
-		a.Printf("paused   %s  before%s\n", thread, pausedText(*reply.Paused))
+		a.Printf("paused   %s  before%s\n", thread, byText(reply.Paused.By, reply.Paused.Reason))
 	case reply.Status == superstep.StatusPaused:
 		a.Printf("paused   %s\n", thread)
 	default:
@@ -163,14 +165,112 @@ func (a control) showUnpaused(reply superstep.PauseReply) {
 
 // pauseFact is who paused a run, when and why.
 func (a *app) pauseFact(p superstep.PauseView) string {
-	return strings.TrimPrefix(pausedText(superstep.PauseView{By: p.By}), ", ") + " " + a.MomentAgo(p.At) + screen.Colon(p.Reason)
+	return strings.TrimPrefix(byText(p.By, ""), ", ") + " " + a.MomentAgo(p.At) + screen.Colon(p.Reason)
 }
 
-// pausedText says who paused a run and why, "" when neither is known.
-func pausedText(p superstep.PauseView) string {
-	text := ""
-	if p.By != "" {
-		text = ", by " + screen.Clean(p.By)
+// byText says who did something and why, "" when neither is known.
+func byText(who, reason string) string {
+	if who != "" {
+		who = ", by " + screen.Clean(who)
 	}
-	return text + screen.Colon(p.Reason)
+	return who + screen.Colon(reason)
+}
+
+// cancelModes are the values of cancel --mode.
+var cancelModes = []superstep.CancelMode{superstep.CancelKeep, superstep.CancelDrop, superstep.CancelCompensate}
+
+func (a control) cancelCommand() *cobra.Command {
+	var mode superstep.CancelMode
+	return controlling(a, command{
+		use: "cancel THREAD", short: "Cancel a run",
+		about: `Running nodes are told to stop and may clean up; the run is cancelled when they have. What becomes of what it did:
+  keep        what finished is kept, and retry goes on from there
+  drop        the step under way is forgotten, with its questions; retry runs it anew; effects that were made stay
+  compensate  as drop, and the effects of the thread since it last finished are undone, the newest first. The thread then
+              stands before the oldest of them: retry makes them anew. For those that no program can undo the run waits
+              for a person: resume answers done, repeat or leave; cancel ends it
+Drop and compensate also clean up behind a run that has failed.`,
+		example: []string{`cancel r-7 --reason "ordered twice"`, "cancel r-7 --mode compensate"},
+		flags: func(flags *pflag.FlagSet) {
+			choiceVar(flags, &mode, "mode", superstep.CancelKeep, cancelModes, "keep, drop or compensate")
+		},
+	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
+		func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
+			return svc.CancelWith(ctx, superstep.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
+		}, a.showCancelled)
+}
+
+// showCancelled tells a run that is over from one whose nodes are still stopping, and one that waits for people.
+func (a control) showCancelled(view superstep.ThreadView) {
+	thread := screen.Clean(view.Thread)
+	undoing := view.Cancel != nil && view.Cancel.Mode == superstep.CancelCompensate
+	switch {
+	case view.Status == superstep.StatusCancelled:
+		a.Printf("cancelled  %s%s\n", thread, undoneNote(view.Cancel))
+		a.showLeft(view.Cancel)
+		a.next("retry", view.Thread)
+	case view.Status != superstep.StatusRunning && !view.Status.Rests() && !view.Held:
+		a.Printf("nothing to cancel  %s is %s\n", thread, view.Status)
+	case undoing && len(view.Questions) > 0:
+		a.Printf("cancelling  %s%s; %d could not be undone and need a person\n", thread, undoneNote(view.Cancel), len(view.Questions))
+		a.showQuestions(view.Questions)
+		a.nextAfterLook(view.Thread, view.Status, view.Questions)
+	default:
+		waits := a.waitNote(view.Cancel)
+		if waits != "" {
+			waits = "; waits " + waits
+		}
+		a.Printf("cancelling  %s  still %s%s\n", thread, view.Status, waits)
+		a.next("show", view.Thread)
+	}
+}
+
+// undoneNote says how many effects were undone.
+func undoneNote(c *superstep.CancelView) string {
+	if c == nil || c.Mode != superstep.CancelCompensate {
+		return ""
+	}
+	return "  " + english.Plural(c.Undone, "effect", "") + " undone"
+}
+
+// waitNote says until when a cancellation waits, and for what; "" when it does not wait.
+func (a *app) waitNote(c *superstep.CancelView) string {
+	if c == nil || c.Waits == nil {
+		return ""
+	}
+	return fmt.Sprintf("until %s: an earlier call of %s (key %s) may show at the target until then", a.Moment(c.Waits.Until),
+		screen.Clean(c.Waits.Effect), screen.Clean(c.Waits.Key))
+}
+
+// showLeft lists the effects that a cancellation did not undo.
+func (a *app) showLeft(c *superstep.CancelView) {
+	if c == nil {
+		return
+	}
+	if c.Halted != "" {
+		a.Printf("the thread cannot go on by itself: %s\n", screen.Clean(c.Halted))
+	}
+	if c.Checkpoint != "" {
+		a.Printf("it stands at %s, before the oldest write that was undone: retry makes those writes anew\n", screen.Clean(c.Checkpoint))
+	}
+	if c.Problem != "" {
+		a.Printf("not all effects were looked at: %s\n", screen.Clean(c.Problem))
+	}
+	if c.Gone > 0 {
+		a.Printf("earlier runs are gone (%d): what they did was not undone\n", c.Gone)
+	}
+	screen.Section(a.Screen, c.Left, func(l superstep.LeftEffect) screen.Row {
+		return screen.Row{l.Key, l.Effect, l.Node, screen.Brief(l.Reason)}
+	}, "NOT UNDONE", "EFFECT", "NODE", "REASON")
+	if c.More > 0 {
+		a.Printf("and %d more: %s lists all\n", c.More, a.program+" effects")
+	}
+}
+
+// cancelFact says how a run was cancelled, "" when there is nothing to say.
+func cancelFact(c *superstep.CancelView) string {
+	if c == nil || c.Mode == superstep.CancelKeep {
+		return ""
+	}
+	return string(c.Mode) + undoneNote(c) + byText(c.By, c.Reason)
 }

@@ -1,9 +1,39 @@
-// Package cli is Superstep's command line, made to be built into a program of yours together with your graphs:
+// Package cli is Superstep's command line, made to be built into programs of yours together with your graphs. A worker is
 //
-//	func main() { cli.Main(refund.Graph(payments, 10_000)) }
+//	func main() { cli.Worker(refund.Graph(payments, 10_000)) }
 //
-// Such a program serves its graphs (worker), draws them (graph) and runs and answers them (run, resume, show, …). A
-// program without graphs has every command except worker: the server's workers know the graphs.
+// There are three programs:
 //
-// [Main] ends the process with one of the Exit codes; [Run] returns it, for tests.
+//   - [Worker] serves graphs, with flags and no sub-command: go run ./worker.
+//   - [Starter] starts a run, follows it and answers it: go run ./starter.
+//   - [Main] has every command: run, resume, approve, show, history, fork, job …, and worker when the program has graphs. Without
+//     graphs it is cmd/superstep, which operates the runs of any graph: the server's workers know the graphs.
+//
+// [Program] is a program with more than graphs: leaders, or a codec for all that is stored. Main, Worker and Starter end the
+// process with one of the Exit codes; [Program.Run] returns it, for tests.
+//
+// # Where things are
+//
+//	main.go                 the programs; Ctrl-C
+//	app.go, root.go         one command line on its way; the trees of commands and their help
+//	command.go, checks.go   how a command is described; what arguments and flags may be
+//	connection.go           which server: flags, environment, configuration file
+//	service.go              what commands ask of a server, and the way there
+//	token.go, key.go        who does something, and the proof of it
+//	input.go                JSON from flags, files and standard input
+//	exit.go                 errors, how they are told, exit codes
+//	complete.go             what Tab suggests
+//
+// Each group of commands is a type over one app. Whatever asks a server goes through call, which shows the reply whole to a
+// program and as text to a person:
+//
+//	runs        run.go, follow.go: start, fork, follow; what to type next
+//	answers     question.go, resume.go, approve.go, token.go, list.go (inbox)
+//	control     control.go (retry, drain, pause, cancel), send.go (event, update)
+//	looks       list.go, show.go (show, effects, graph), past.go (state, history), audit.go, stream.go
+//	jobs        job.go, job_show.go, job_follow.go, job_plan.go, job_steer.go
+//	operating   worker.go, gate.go, operations.go, health.go, key.go
+//	starting    starter.go
+//
+// Package [superstep.dev/cli/screen] has what is shown, without commands: tables, pictures, colours, times, secrets.
 package cli

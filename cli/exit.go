@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,13 +68,13 @@ func exitOfRun(status superstep.Status) int {
 	switch status {
 	case superstep.StatusFinished:
 		return ExitOK
-	case superstep.StatusWaiting, superstep.StatusWaitingEvent, superstep.StatusStopped, superstep.StatusPaused:
-		return ExitWaiting
 	case superstep.StatusCancelled:
 		return ExitCancelled
-	default:
-		return ExitFailed
 	}
+	if status.Rests() {
+		return ExitWaiting
+	}
+	return ExitFailed
 }
 
 // statusExit ends a command with an exit code and no message: its screen has said everything.
@@ -178,4 +179,73 @@ func (a *app) report(err error) int {
 	}
 	fmt.Fprintf(a.stderr, "%s\n", encoded)
 	return v.Exit
+}
+
+// errInterrupted is the kind of an error that Ctrl-C or a termination signal caused.
+var errInterrupted = errors.New("interrupted")
+
+// errNotBegun is the kind of an error that keeps a worker from serving and lies on its own machine.
+var errNotBegun = errors.New("the worker could not begin")
+
+// usageError is a command line that cannot be carried out as it stands. Nothing was sent anywhere.
+type usageError struct {
+	message string
+	// hint is a command line that explains the right use.
+	hint string
+	err  error
+}
+
+// usagef returns a usage error without a hint, which [app.asUsageError] adds. An error given for %w is its cause.
+func usagef(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &usageError{message: err.Error(), err: errors.Unwrap(err)}
+}
+
+// wrongUse makes err a usage error with the same text.
+func wrongUse(err error) error { return usagef("%w", err) }
+
+// Error implements error in one line.
+func (e *usageError) Error() string {
+	if e.hint == "" {
+		return e.message
+	}
+	return e.message + " (see " + e.hint + ")"
+}
+
+// Unwrap makes every usage error a bad input.
+func (e *usageError) Unwrap() []error {
+	if e.err == nil {
+		return []error{superstep.ErrBadInput}
+	}
+	return []error{superstep.ErrBadInput, e.err}
+}
+
+// kindError is an error of one of the kinds above.
+type kindError struct {
+	kind    error
+	message string
+	cause   error
+}
+
+// Error implements error.
+func (e *kindError) Error() string { return e.message }
+
+// Unwrap gives the kind, and the cause if there is one.
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.cause} }
+
+// notBegun says what keeps a worker from serving: the system's error about a flag.
+func notBegun(flag string, err error) error {
+	return &kindError{errNotBegun, fmt.Sprintf("%s: %v", flag, err), err}
+}
+
+// interrupt is the error of a command that stopped because the user asked it to.
+func interrupt(message string) error { return &kindError{kind: errInterrupted, message: message} }
+
+// interrupted returns err, or an interrupt in its place when ctx ended: what a call reports after its context was
+// cancelled says nothing of its own. message says what the interruption means.
+func interrupted(ctx context.Context, err error, message string) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, errInterrupted) || isSilent(err) {
+		return err
+	}
+	return interrupt(message)
 }

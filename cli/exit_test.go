@@ -16,8 +16,8 @@ func TestExitOfErrors(t *testing.T) {
 		ExitNotFound:    {superstep.ErrNotFound},
 		ExitRefused:     {superstep.ErrAnswerRefused},
 		ExitUnreachable: {superstep.ErrNoServer, superstep.ErrNoWorker},
-		ExitNotBegun:    {&notBegun{"--metrics-addr", errors.New("x")}},
-		ExitInterrupted: {&interrupt{"x"}},
+		ExitNotBegun:    {notBegun("--metrics-addr", errors.New("x"))},
+		ExitInterrupted: {interrupt("x")},
 		ExitFailed:      {errors.New("anything else")},
 	} {
 		for _, kind := range kinds {

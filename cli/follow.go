@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
@@ -36,11 +37,15 @@ func (a *app) showEnd(view superstep.ThreadView) {
 	case superstep.StatusPaused:
 		paused := ""
 		if view.Paused != nil {
-			paused = pausedText(*view.Paused)
+			paused = byText(view.Paused.By, view.Paused.Reason)
 		}
 		a.Printf("%s%s%s\n", a.Status("paused"), paused, before(view.Nodes))
 	case superstep.StatusStopped:
-		a.Printf("%s%s\n", a.Status(whyStopped(view)), before(view.Nodes))
+		why := "stopped"
+		if view.Drained != "" {
+			why = "drained" + screen.Colon(view.Drained)
+		}
+		a.Printf("%s%s\n", a.Status(why), before(view.Nodes))
 	default:
 		held := ""
 		if view.Held {
@@ -50,18 +55,85 @@ func (a *app) showEnd(view superstep.ThreadView) {
 	}
 }
 
-// whyStopped says why a run stands still that asks nothing.
-func whyStopped(view superstep.ThreadView) string {
-	if view.Drained != "" {
-		return "drained" + screen.Colon(view.Drained)
-	}
-	return "stopped"
-}
-
 // before names the nodes that a stopped run has ahead.
 func before(nodes []string) string {
 	if len(nodes) == 0 {
 		return ""
 	}
 	return ", next " + screen.Clean(screen.List(nodes))
+}
+
+// commandLine returns a command that can be typed as it stands: quoted for a shell, and with the connection flags that
+// this command was given.
+func (a *app) commandLine(args ...string) string {
+	program := a.program
+	if a.spell != nil {
+		program, args = a.spell(args)
+	}
+	words := append([]string{program}, args...)
+	words = append(words, a.conn.given()...)
+	for i, w := range words {
+		words[i] = screen.ShellQuote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// next prints what to type next. Programs that read JSON have the view to decide by.
+func (a *app) next(args ...string) {
+	if len(args) > 0 && !a.JSON() {
+		a.Printf("Next: %s\n", a.commandLine(args...))
+	}
+}
+
+// nextAfterLook prints what to type next after a look at a thread: not the same look again.
+func (a *app) nextAfterLook(thread string, status superstep.Status, questions []superstep.Question) {
+	if next := nextOf(thread, status, questions); len(next) > 0 && next[0] != "show" {
+		a.next(next...)
+	}
+}
+
+// nextOf returns the command that takes a thread further, nil when there is nothing to do. A run in progress needs
+// only to be looked at.
+func nextOf(thread string, status superstep.Status, questions []superstep.Question) []string {
+	switch {
+	case status == superstep.StatusPaused:
+		return []string{"unpause", thread}
+	case len(questions) > 0:
+		q := questions[0]
+		if q.Approval != nil {
+			return []string{"question", thread, q.ID}
+		}
+		return answerLine(thread, q)
+	case status == superstep.StatusStopped:
+		return []string{"resume", thread}
+	case status.Failed(), status == superstep.StatusTerminated, status == superstep.StatusCancelled:
+		return []string{"retry", thread}
+	case status == superstep.StatusRunning, status == superstep.StatusWaiting, status == superstep.StatusWaitingEvent:
+		return []string{"show", thread}
+	default:
+		return nil
+	}
+}
+
+// nextOfView is nextOf a thread that may wait for an event: the command that sends the first one.
+func nextOfView(view superstep.ThreadView, questions []superstep.Question) []string {
+	if view.Status != superstep.StatusWaitingEvent || len(view.Waits) == 0 {
+		return nextOf(view.Thread, view.Status, questions)
+	}
+	w := view.Waits[0]
+	line := []string{"event", view.Thread, w.Event}
+	if value := screen.SampleAnswer(w.Schema); value != "null" {
+		line = append(line, "--value", value)
+	}
+	return line
+}
+
+// answerLine is the command that answers a question, with an answer to edit.
+func answerLine(thread string, q superstep.Question) []string {
+	return []string{"resume", thread, q.ID, "--value", screen.SampleAnswer(q.Schema)}
+}
+
+// goOn is the command with which a thread that stands still goes on.
+func goOn(graph, thread string) []string {
+	return []string{"run", graph, "--thread", thread, "--follow"}
 }

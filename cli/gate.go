@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
@@ -83,10 +84,7 @@ func (g *gate) approvals() *approval.Gate {
 	if g == nil {
 		return nil
 	}
-	out := &approval.Gate{Keys: g.keys, Leeway: g.leeway}
-	if g.leeway == 0 {
-		out.Leeway = approval.NoLeeway
-	}
+	out := &approval.Gate{Keys: g.keys, Leeway: cmp.Or(g.leeway, approval.NoLeeway)}
 	if g.book != nil {
 		out.Policy, out.Directory = g.book, g.book
 	}

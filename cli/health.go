@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,16 +33,7 @@ const (
 )
 
 // String implements fmt.Stringer.
-func (s healthState) String() string {
-	switch s {
-	case healthReady:
-		return "ready"
-	case healthDraining:
-		return "draining"
-	default:
-		return "starting"
-	}
-}
+func (s healthState) String() string { return [...]string{"starting", "ready", "draining"}[s] }
 
 // noServer is what a worker says that has no server to take tasks from.
 const noServer = "no server"
@@ -122,11 +114,8 @@ func (p *serverProbe) answers(ctx context.Context) bool {
 
 // isThere reports whether a health check that ended so met a server. One behind a proxy may not offer such checks.
 func isThere(err error) bool {
-	switch status.Code(err) {
-	case codes.OK, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
-		return true
-	}
-	return false
+	return slices.Contains([]codes.Code{codes.OK, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated,
+		codes.ResourceExhausted}, status.Code(err))
 }
 
 // healthTimeout bounds one health check; a healthy worker answers in milliseconds.

@@ -118,7 +118,7 @@ func readBounded(ctx context.Context, r io.Reader, most int) ([]byte, error) {
 	case got := <-done:
 		return got.text, got.err
 	case <-ctx.Done():
-		return nil, &interrupt{message: "interrupted"}
+		return nil, interrupt("interrupted")
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +25,7 @@ type jobFollow struct {
 	asks chan superstep.ThreadView // attempts that wait for people
 	open map[string]bool           // attempts under way, by thread: whether they wait for people
 	told map[[2]string]bool        // questions that were shown, by thread and id
-	// looking are those who read beside the one that shows: all have ended when the command does.
+	// looking counts the goroutines that read events and follow attempts: all have ended when the command does.
 	looking sync.WaitGroup
 }
 
@@ -46,7 +48,7 @@ type happened struct {
 	err   error
 }
 
-// tell hands on what was read, unless the one that shows has gone.
+// tell sends what was read, and reports false when ctx ends before somebody takes it.
 func tell[T any](ctx context.Context, to chan<- T, what T) bool {
 	select {
 	case to <- what:
@@ -202,12 +204,7 @@ func (f *jobFollow) onlyAsks(ctx context.Context) (bool, error) {
 
 // allAsk reports whether every attempt that is known to be under way waits for people.
 func (f *jobFollow) allAsk() bool {
-	for _, waits := range f.open {
-		if !waits {
-			return false
-		}
-	}
-	return len(f.open) > 0
+	return len(f.open) > 0 && !slices.Contains(slices.Collect(maps.Values(f.open)), false)
 }
 
 // end shows where the job stands.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -144,8 +147,7 @@ func planOf(v job.View) planView {
 	}
 	for _, s := range v.SubJobs {
 		if !s.Legacy {
-			p.SubJobs = append(p.SubJobs, job.DraftSubJob{ID: s.ID, Goal: s.Goal, Context: s.Context, CompletionCriteria: s.CompletionCriteria,
-				Dependencies: s.Dependencies, Expert: s.Expert, Thinking: s.Thinking, OutputSchema: s.OutputSchema})
+			p.SubJobs = append(p.SubJobs, s.DraftSubJob)
 		}
 	}
 	return p
@@ -167,4 +169,139 @@ func (a jobs) showPlan(p planView) {
 	if p.Waits {
 		a.next("job", "plan", p.Job, "--approve", fmt.Sprint(p.Version))
 	}
+}
+
+func (a jobs) budgetCommand() *cobra.Command {
+	var f budgetFlags
+	return a.build(command{
+		use: "budget JOB", short: "Show or raise what a job may spend",
+		about:   `Without a flag it shows what is spent. A job that waits because its budget is spent goes on when it is raised.`,
+		example: []string{"job budget report-3", "job budget report-3 --tokens 200000 --time 1h"},
+		flags:   f.register,
+		run: func(ctx context.Context, args []string) error {
+			b, err := f.budget()
+			if err != nil {
+				return err
+			}
+			return call(ctx, a.app, func(svc service) (job.View, error) {
+				if b == (job.Budget{}) {
+					v, err := svc.Job(ctx, args[0])
+					return v.View, err
+				}
+				return svc.RaiseBudget(ctx, args[0], b)
+			}, a.showBudget)
+		},
+	})
+}
+
+func (a jobs) showBudget(v job.View) {
+	a.Printf("%s\n", jobLine(v))
+	screen.Rows(a.Screen, limitsOf(v), func(l limit) screen.Row { return screen.Row{l.what, l.shown(l.spent), l.mostText()} }, "WHAT", "SPENT", "MOST")
+	if v.Spent.Unknown {
+		a.Printf("some attempts could not tell what they spent: what was set aside for them is counted\n")
+	}
+}
+
+// budgetFlags are what a job may spend.
+type budgetFlags struct {
+	tokens, writes, subjobs, attempts int64
+	usd                               float64
+	time                              time.Duration
+}
+
+func (f *budgetFlags) register(flags *pflag.FlagSet) {
+	flags.Int64Var(&f.tokens, "tokens", 0, "at most `N` tokens")
+	flags.Float64Var(&f.usd, "usd", 0, "at most `N` dollars")
+	flags.Int64Var(&f.writes, "writes", 0, "at most `N` writes to the outside")
+	flags.Int64Var(&f.subjobs, "subjobs", 0, "at most `N` subjobs begun")
+	flags.Int64Var(&f.attempts, "attempts", 0, "at most `N` attempts begun")
+	flags.DurationVar(&f.time, "time", 0, "at most this `TIME` at work, in whole seconds")
+}
+
+// maxUSD keeps a budget in millionths of a dollar exact.
+const maxUSD = 1e9
+
+// budget is what the flags say.
+func (f *budgetFlags) budget() (job.Budget, error) {
+	switch {
+	case min(f.tokens, f.writes, f.subjobs, f.attempts) < 0:
+		return job.Budget{}, usagef("a limit is not below 0")
+	case !(f.usd >= 0 && f.usd <= maxUSD):
+		return job.Budget{}, usagef("--usd %v is not between 0 and %.0f", f.usd, maxUSD)
+	case f.time < 0 || f.time%time.Second != 0:
+		return job.Budget{}, usagef("--time %v is not a number of whole seconds", f.time)
+	}
+	return job.Budget{Tokens: f.tokens, MicroUSD: int64(math.Round(f.usd * 1e6)), Writes: f.writes, SubJobs: f.subjobs,
+		Attempts: f.attempts, Seconds: int64(f.time / time.Second)}, nil
+}
+
+// limit is one line of a budget. A most of 0 is no limit.
+type limit struct {
+	what        string
+	spent, most int64
+	shown       func(int64) string
+	// flag raises it, to a value that is typed so; "" for one that is not proposed to be raised.
+	flag  string
+	typed func(int64) string
+}
+
+func (l limit) mostText() string {
+	if l.most == 0 {
+		return "no limit"
+	}
+	return l.shown(l.most)
+}
+
+// limitsOf is what a job has spent of what it may spend.
+func limitsOf(v job.View) []limit {
+	var begun, attempts int64
+	for _, s := range v.SubJobs {
+		attempts += int64(s.Attempts)
+		if s.Attempts > 0 {
+			begun++
+		}
+	}
+	digits := func(n int64) string { return fmt.Sprint(n) }
+	took := func(n int64) string { return screen.Duration(time.Duration(n)) }
+	seconds := func(n int64) string { return fmt.Sprintf("%ds", n/int64(time.Second)) }
+	return []limit{
+		{"tokens", v.Spent.Tokens, v.Budget.Tokens, humanize.Comma, "--tokens", digits},
+		{"usd", v.Spent.MicroUSD, v.Budget.MicroUSD, dollars, "--usd", dollars},
+		{"writes", v.Spent.Writes, v.Budget.Writes, humanize.Comma, "--writes", digits},
+		{"time", int64(v.Duration), v.Budget.Seconds * int64(time.Second), took, "--time", seconds},
+		{"subjobs", begun, v.Budget.SubJobs, humanize.Comma, "", nil},
+		{"attempts", attempts, v.Budget.Attempts, humanize.Comma, "", nil},
+	}
+}
+
+// raised are flags that double the limits that are reached.
+func raised(v job.View) (flags []string) {
+	for _, l := range limitsOf(v) {
+		if l.flag != "" && l.most > 0 && l.spent >= l.most {
+			flags = append(flags, l.flag, l.typed(2*l.most))
+		}
+	}
+	return flags
+}
+
+// dollars shows millionths of a dollar, to the cent when that is exact.
+func dollars(micro int64) string {
+	if micro%10_000 == 0 {
+		return fmt.Sprintf("%d.%02d", micro/1_000_000, micro%1_000_000/10_000)
+	}
+	return fmt.Sprintf("%d.%06d", micro/1_000_000, micro%1_000_000)
+}
+
+// spentShort is what a job has spent in one line: what is limited, and tokens and money when there are any.
+func spentShort(v job.View) string {
+	text := ""
+	for _, l := range limitsOf(v) {
+		switch {
+		case l.most > 0:
+			text += fmt.Sprintf("  %s %s/%s", l.what, l.shown(l.spent), l.shown(l.most))
+		case (l.what == "tokens" || l.what == "usd") && l.spent > 0:
+			text += fmt.Sprintf("  %s %s", l.what, l.shown(l.spent))
+		}
+	}
+	return text
 }

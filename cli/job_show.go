@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -58,11 +59,12 @@ func (a jobs) showJob(v superstep.JobView) {
 	t.Fact("started", a.Ago(v.Started))
 	t.Fact("ended", a.Ago(v.Ended))
 	t.Print("")
-	if current, replaced := split(v.SubJobs); len(current) > 0 {
+	current := slices.DeleteFunc(slices.Clone(v.SubJobs), func(s job.SubJob) bool { return s.Legacy })
+	if len(current) > 0 {
 		a.Printf("\n")
 		a.draw(current)
 		a.Printf("\n")
-		a.showSubJobs(v.View, current, replaced)
+		a.showSubJobs(v.View, current)
 	}
 	screen.Section(a.Screen, v.Waiting, func(i superstep.InboxItem) screen.Row {
 		asks := i.Asks
@@ -102,19 +104,14 @@ func jobLine(v job.View) string {
 
 // mark is where a subjob stands in one character.
 func mark(s job.SubJob) string {
+	ended := map[job.Status]string{job.StatusFinished: screen.MarkFinished, job.StatusFailed: screen.MarkFailed, job.StatusStopped: screen.MarkStopped}
 	switch {
 	case s.Open:
 		return screen.MarkRunning
-	case s.Status == job.StatusFinished:
-		return screen.MarkFinished
-	case s.Status == job.StatusFailed:
-		return screen.MarkFailed
-	case s.Status == job.StatusStopped:
-		return screen.MarkStopped
-	case s.Attempts > 0:
+	case ended[s.Status] == "" && s.Attempts > 0:
 		return screen.MarkRetry
 	}
-	return screen.MarkWaiting
+	return cmp.Or(ended[s.Status], screen.MarkWaiting)
 }
 
 // draw draws what waits for what, or lists it when it is too much for a picture.
@@ -145,38 +142,9 @@ func nextOfJob(v job.View) []string {
 	return []string{"job", "show", v.ID}
 }
 
-// raised are flags that double the limits that are reached.
-func raised(v job.View) []string {
-	var flags []string
-	double := func(flag string, spent, most int64) {
-		if most > 0 && spent >= most {
-			flags = append(flags, flag, fmt.Sprint(2*most))
-		}
-	}
-	double("--tokens", v.Spent.Tokens, v.Budget.Tokens)
-	double("--writes", v.Spent.Writes, v.Budget.Writes)
-	if v.Budget.MicroUSD > 0 && v.Spent.MicroUSD >= v.Budget.MicroUSD {
-		flags = append(flags, "--usd", dollars(2*v.Budget.MicroUSD))
-	}
-	if v.Budget.Seconds > 0 && int64(v.Duration.Seconds()) >= v.Budget.Seconds {
-		flags = append(flags, "--time", fmt.Sprintf("%ds", 2*v.Budget.Seconds))
-	}
-	return flags
-}
-
-// split parts the subjobs that count from those that others have replaced.
-func split(all []job.SubJob) (current, replaced []job.SubJob) {
-	for _, s := range all {
-		if s.Legacy {
-			replaced = append(replaced, s)
-		} else {
-			current = append(current, s)
-		}
-	}
-	return current, replaced
-}
-
-func (a jobs) showSubJobs(v job.View, current, replaced []job.SubJob) {
+// showSubJobs shows the subjobs that count, and behind them those that others have replaced.
+func (a jobs) showSubJobs(v job.View, current []job.SubJob) {
+	replaced := slices.DeleteFunc(slices.Clone(v.SubJobs), func(s job.SubJob) bool { return !s.Legacy })
 	shown := current
 	if len(current) > mostShown {
 		shown = slices.DeleteFunc(slices.Clone(current), func(s job.SubJob) bool {

@@ -40,7 +40,7 @@ func (a looks) listCommand() *cobra.Command {
 			flags.IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` threads, up to %d", mostListed))
 		},
 		run: func(ctx context.Context, _ []string) error {
-			if err := cmp.Or(checkGraphFlag(q.Graph), checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
+			if err := cmp.Or(checkArguments([]string{"[GRAPH]"}, []string{q.Graph}), checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
 				return err
 			}
 			return call(ctx, a.app, func(svc service) ([]superstep.ThreadView, error) {
@@ -73,7 +73,7 @@ func note(v superstep.ThreadView) string {
 	const width = 60
 	text := cmp.Or(v.Problem, v.Error)
 	if v.Paused != nil {
-		text = "paused " + strings.TrimPrefix(pausedText(*v.Paused), ", ")
+		text = "paused " + strings.TrimPrefix(byText(v.Paused.By, v.Paused.Reason), ", ")
 	}
 	if text == "" && len(v.Questions) > 0 {
 		text = screen.ValueText(v.Questions[0].Value)
@@ -97,7 +97,7 @@ moment behind. ON SILENCE is what happens when nobody has answered by then.`,
 			flags.StringVar(&q.Page, "page", "", "go on behind a page: its `NEXT`")
 		},
 		run: func(ctx context.Context, _ []string) error {
-			if err := cmp.Or(checkGraphFlag(q.Graph), checkPerson(q.Approver), checkPerson(q.Group),
+			if err := cmp.Or(checkArguments([]string{"[GRAPH]"}, []string{q.Graph}), checkPerson(q.Approver), checkPerson(q.Group),
 				checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
 				return err
 			}

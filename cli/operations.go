@@ -3,10 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +17,11 @@ import (
 	tallyprom "github.com/uber-go/tally/v4/prometheus"
 	"go.temporal.io/sdk/client"
 	contribtally "go.temporal.io/sdk/contrib/tally"
+	"go.temporal.io/sdk/log"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"superstep.dev/cli/screen"
 )
 
 // operations is what a worker offers to those who operate it: its health and its metrics, over HTTP when an address
@@ -43,14 +48,10 @@ func startOperations(addr string, logger *zap.Logger) (*operations, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, &notBegun{"--metrics-addr", err}
+		return nil, notBegun("--metrics-addr", err)
 	}
-	source, err := newMetrics(logger)
-	if err != nil {
-		listener.Close()
-		return nil, err
-	}
-	o.listener, o.source, o.metrics = listener, source, source.handler
+	o.listener, o.source = listener, newMetrics(logger)
+	o.metrics = o.source.handler
 	o.serve(logger)
 	return o, nil
 }
@@ -109,15 +110,9 @@ type metrics struct {
 }
 
 // newMetrics returns metrics under a registry of their own, so that several workers fit into one test process.
-func newMetrics(logger *zap.Logger) (*metrics, error) {
+func newMetrics(logger *zap.Logger) *metrics {
 	registry := prometheus.NewRegistry()
-	for _, c := range []prometheus.Collector{
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("metrics: %w", err)
-		}
-	}
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reporter := tallyprom.NewReporter(tallyprom.Options{
 		Registerer:       registry,
 		Gatherer:         registry,
@@ -136,10 +131,58 @@ func newMetrics(logger *zap.Logger) (*metrics, error) {
 		registry: registry,
 		handler:  contribtally.NewMetricsHandler(contribtally.NewPrometheusNamingScope(scope)),
 		scope:    closer,
-	}, nil
+	}
 }
 
 // endpoint serves the metrics.
 func (m *metrics) endpoint() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
+
+// newLogger returns a worker's logger. format and level are values of the flags.
+func newLogger(w io.Writer, format, level string) *zap.Logger {
+	config := zap.NewProductionEncoderConfig()
+	config.EncodeTime = zapcore.ISO8601TimeEncoder
+	config.EncodeDuration = zapcore.StringDurationEncoder
+	encoder := zapcore.NewConsoleEncoder(config)
+	if format == "json" {
+		encoder = zapcore.NewJSONEncoder(config)
+	}
+	lowest, _ := zapcore.ParseLevel(level) // info, if it were none
+	return zap.New(discreetCore{zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), lowest)})
+}
+
+// discreetCore does not write values under a secret's name.
+type discreetCore struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (c discreetCore) With(fields []zapcore.Field) zapcore.Core {
+	return discreetCore{c.Core.With(discreet(fields))}
+}
+
+// Check implements zapcore.Core.
+func (c discreetCore) Check(entry zapcore.Entry, to *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return to.AddCore(entry, c)
+	}
+	return to
+}
+
+// Write implements zapcore.Core.
+func (c discreetCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	return c.Core.Write(entry, discreet(fields))
+}
+
+// discreet replaces the values of secret fields.
+func discreet(fields []zapcore.Field) []zapcore.Field {
+	fields = slices.Clone(fields)
+	for i, field := range fields {
+		if screen.IsSecretName(field.Key) {
+			fields[i] = zap.String(field.Key, screen.Redacted)
+		}
+	}
+	return fields
+}
+
+// silentLogger is the SDK's logger of commands for people: what went wrong comes back as an error.
+func silentLogger() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }

@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +21,8 @@ A first run:
   %[1]s resume r-7 q-41c9 --value true
   %[1]s show r-7`
 
-// rootExits is the end of the root's help.
-const rootExits = `
-Exit codes:
-  0    done; run --follow: the run finished
+// runExits are the exit codes about runs.
+const runExits = `
   1    the run failed
   2    usage or bad input; nothing was changed
   3    the run waits for an answer or an event, stopped, or is paused
@@ -28,7 +30,12 @@ Exit codes:
   5    the answer was refused: already answered, expired, or not yours
   6    no server, or no worker with that graph
   7    the run was cancelled
-  8    the worker could not begin: an address that is taken, a file that cannot be written
+`
+
+// rootExits is the end of the root's help.
+const rootExits = `
+Exit codes:
+  0    done; run --follow: the run finished` + runExits + `  8    the worker could not begin: an address that is taken, a file that cannot be written
   130  Ctrl-C; a followed run goes on
 Commands that only look (show, list, state, history, effects) exit 0 when there was something to look at.
 `
@@ -108,3 +115,52 @@ func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 		eachCommand(below, do)
 	}
 }
+
+// versionView is what version shows: what one needs to know to reproduce a problem.
+type versionView struct {
+	Program   string `json:"program"`
+	Version   string `json:"version"`
+	Superstep string `json:"superstep"`
+	Temporal  string `json:"temporal_sdk"`
+	Go        string `json:"go"`
+	Revision  string `json:"revision,omitempty"`
+}
+
+func (a operating) versionCommand() *cobra.Command {
+	return a.build(command{
+		use: "version", short: "Show the versions this program was built from",
+		example: []string{"version", "version -o json"},
+		run: func(context.Context, []string) error {
+			build, _ := debug.ReadBuildInfo()
+			v := versionOf(a.program, build)
+			a.Show(v, func() {
+				a.Printf("%s %s  superstep %s  temporal sdk %s  %s\n", v.Program, v.Version, v.Superstep, v.Temporal, v.Go)
+			})
+			return nil
+		},
+	})
+}
+
+// versionOf reads the versions from a program's build information, which is nil for one built without modules.
+func versionOf(program string, build *debug.BuildInfo) versionView {
+	const unknown = "(unknown)"
+	v := versionView{Program: program, Version: unknown, Superstep: unknown, Temporal: unknown, Go: runtime.Version()}
+	if build == nil {
+		return v
+	}
+	built := map[string]string{build.Main.Path: build.Main.Version}
+	for _, dep := range build.Deps {
+		built[dep.Path] = dep.Version
+	}
+	v.Version, v.Superstep = cmp.Or(build.Main.Version, unknown), cmp.Or(built[modulePath], unknown)
+	v.Temporal = cmp.Or(built["go.temporal.io/sdk"], unknown)
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			v.Revision = setting.Value
+		}
+	}
+	return v
+}
+
+// modulePath is Superstep's own module.
+const modulePath = "superstep.dev"

@@ -23,8 +23,6 @@ const maxContext = 64 << 10
 // runs are the commands that start runs.
 type runs struct{ *app }
 
-func (a runs) commands() []*cobra.Command { return []*cobra.Command{a.runCommand(), a.forkCommand()} }
-
 // runFlags are the flags of run, and what they say of the run.
 type runFlags struct {
 	superstep.StartRequest

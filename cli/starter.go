@@ -15,15 +15,7 @@ const starterExits = `
 Everything else that can be done to runs: superstep --help
 
 Exit codes:
-  0    the run finished
-  1    the run failed
-  2    usage or bad input; nothing was changed
-  3    the run waits for an answer or an event, stopped, or is paused
-  4    not found
-  5    the answer was refused: already answered, expired, or not yours
-  6    no server, or no worker with that graph
-  7    the run was cancelled
-  130  Ctrl-C; the run goes on
+  0    the run finished` + runExits + `  130  Ctrl-C; the run goes on
 `
 
 // starting is the starter: one command that starts a run, follows it, and answers what it asks.
@@ -39,7 +31,6 @@ type starterFlags struct {
 
 func (a starting) program() *cobra.Command {
 	var f starterFlags
-	name := a.app.program
 	a.spell = a.words
 	root := a.build(command{
 		use: "starter [GRAPH]", short: "Start a run, follow it until it asks or ends, and answer it",
@@ -65,11 +56,11 @@ the looking.`,
 		},
 		run: func(ctx context.Context, args []string) error { return a.start(ctx, args[0], &f) },
 	})
-	root.Use = name + " [GRAPH]"
+	root.Use = a.app.program + " [GRAPH]"
 	return a.asRoot(root, starterExits)
 }
 
-// words says how the starter is told what the command line is told with these words: what it cannot do is for superstep.
+// words translates a command of superstep into the starter's flags. A command that the starter does not have stays superstep's.
 func (a starting) words(args []string) (program string, words []string) {
 	switch {
 	case args[0] == "show":
@@ -81,12 +72,7 @@ func (a starting) words(args []string) (program string, words []string) {
 }
 
 func (a starting) start(ctx context.Context, graph string, f *starterFlags) error {
-	answers := 0
-	for _, given := range []bool{f.given("answer"), f.approve, f.reject} {
-		if given {
-			answers++
-		}
-	}
+	answers := howMany(f.given("answer"), f.approve, f.reject)
 	switch {
 	case answers > 1:
 		return usagef("--answer, --approve and --reject exclude each other")
@@ -96,7 +82,7 @@ func (a starting) start(ctx context.Context, graph string, f *starterFlags) erro
 		return usagef("an answer is for a run that is there: leave GRAPH and --input out")
 	case graph != "":
 		f.Graph, f.follow = graph, true
-		return runs{a.app}.startRun(ctx, &f.runFlags)
+		return runs(a).startRun(ctx, &f.runFlags)
 	case f.Thread == "" || f.given("input"):
 		return usagef("GRAPH is missing, or --thread alone for the run that is there")
 	}
@@ -119,7 +105,7 @@ func (a starting) answer(ctx context.Context, f *starterFlags) (err error) {
 	if f.approve {
 		verdict.Verdict = approval.VerdictApprove
 	}
-	people := answers{a.app}
+	people := answers(a)
 	if f.given("answer") {
 		err = people.readAnswer(ctx, value)
 	} else {

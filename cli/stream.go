@@ -21,6 +21,7 @@ var streamModes = []superstep.StreamMode{
 func (a looks) streamCommand() *cobra.Command {
 	var r superstep.StreamRequest
 	var modes []string
+	among := &choice[superstep.StreamMode]{among: streamModes}
 	cmd := a.build(command{
 		use: "stream THREAD", short: "Show what a thread streams",
 		about: `One line a part, from the beginning of the thread's newest run, or behind --from; a run under way is followed until
@@ -46,17 +47,15 @@ goes on with exactly the rest, in any process: keep it to follow a thread across
 		run: func(ctx context.Context, args []string) error {
 			r.Thread = args[0]
 			for _, mode := range modes {
-				if bad := (&choice[superstep.StreamMode]{among: streamModes}).check(superstep.StreamMode(mode)); bad != nil || mode == "" {
-					return usagef("--mode %s is unknown; it is %s", quoted(mode), screen.OneOf(streamModes))
+				if err := among.check(superstep.StreamMode(mode)); err != nil {
+					return usagef("--mode %w", err)
 				}
 				r.Modes = append(r.Modes, superstep.StreamMode(mode))
 			}
 			return a.stream(ctx, r)
 		},
 	})
-	completeFlag(cmd, "mode", func(*cobra.Command, []string) []cobra.Completion {
-		return (&choice[superstep.StreamMode]{among: streamModes}).completions()
-	})
+	completeFlag(cmd, "mode", func(*cobra.Command, []string) []cobra.Completion { return among.completions() })
 	return cmd
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +18,6 @@ import (
 	"go.uber.org/zap"
 
 	"superstep.dev"
-	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 	"superstep.dev/cli/screen"
 	"superstep.dev/internal/heaproom"
@@ -88,7 +90,12 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 	cfg = superstep.WorkerConfig{Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue, Gate: g.approvals(),
 		Options: worker.Options{WorkerStopTimeout: f.drainTimeout}}
 	if err == nil {
-		cfg.AuditSigner, err = openAuditKey(f.auditKey)
+		var heads *token.Signer
+		if heads, err = token.AuditSigner(f.auditKey); err != nil {
+			err = usagef("--audit-key: %w", err)
+		} else if heads != nil {
+			cfg.AuditSigner = heads
+		}
 	}
 	if err == nil {
 		cfg.Notify, err = a.openNotifier(f.notify)
@@ -106,18 +113,6 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 	}
 	cfg.DataConverter, cfg.FailureConverter = opts.DataConverter, opts.FailureConverter
 	return cfg, opts, g, err
-}
-
-// openAuditKey reads the key that audits are signed with; nil when there is none.
-func openAuditKey(file string) (approval.HeadSigner, error) {
-	s, err := token.AuditSigner(file)
-	if err != nil {
-		return nil, usagef("--audit-key: %w", err)
-	}
-	if s == nil {
-		return nil, nil
-	}
-	return s, nil
 }
 
 // work serves the graphs until ctx ends.
@@ -227,4 +222,46 @@ func (a operating) showDrained(took, allowed time.Duration) {
 		}
 		a.Printf("worker drained  pid %d  in %s\n", e.PID, screen.Duration(took))
 	})
+}
+
+// writeWhole writes a file that is there only when it is whole: whoever waits for it never reads half of it.
+func writeWhole(path string, write func(io.Writer) error) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(write(temp), temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		os.Remove(temp.Name()) // what is left of the attempt; the error to report is the first one
+	}
+	return err
+}
+
+// readyFile is a file that exists while a worker takes tasks; it holds the worker's pid. "" is none.
+type readyFile string
+
+func (f readyFile) write(pid int) error {
+	if f == "" {
+		return nil
+	}
+	if err := writeWhole(string(f), func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, pid)
+		return err
+	}); err != nil {
+		return notBegun("--ready-file", err)
+	}
+	return nil
+}
+
+// remove takes the file away unless another worker has written it since: a successor may start while this one drains.
+func (f readyFile) remove(pid int) {
+	if f == "" {
+		return
+	}
+	text, err := os.ReadFile(string(f))
+	if err == nil && strings.TrimSpace(string(text)) == strconv.Itoa(pid) {
+		os.Remove(string(f)) // already gone is as good
+	}
 }

@@ -15,9 +15,6 @@ import (
 // what could move the cursor, colour the screen or turn the reading direction is shown as an escape. A question is
 // what a person decides by, so it must not be able to paint over the lines around it.
 func Clean(s string) string {
-	if isClean(s) {
-		return s
-	}
 	var b strings.Builder
 	space := false
 	for _, r := range s {
@@ -36,18 +33,6 @@ func Clean(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// isClean reports whether s needs no cleaning: the usual case.
-func isClean(s string) bool {
-	last := ' ' // so that leading space counts as doubled
-	for _, r := range s {
-		if r == ' ' && last == ' ' || r != ' ' && !harmless(r) {
-			return false
-		}
-		last = r
-	}
-	return s == "" || last != ' '
 }
 
 // harmless reports whether a terminal shows r and does nothing else. The two joiners are needed by several scripts
@@ -140,4 +125,22 @@ func By(who string) string {
 		return ""
 	}
 	return " by " + Clean(who)
+}
+
+// ShellQuote quotes a word for a POSIX shell when it needs that.
+func ShellQuote(word string) string {
+	if word != "" && strings.IndexFunc(word, needsQuotes) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// needsQuotes reports whether r means something to a shell, or might.
+func needsQuotes(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	default:
+		return !strings.ContainsRune("_@%+=:,./-", r)
+	}
 }

@@ -16,11 +16,11 @@ func showsColours(w io.Writer) bool {
 
 // The escape sequences that begin a colour on a terminal.
 const (
-	Green  = "\x1b[32m" // over, and well
-	Yellow = "\x1b[33m" // somebody is to act, or to know
+	Green  = "\x1b[32m" // ended well
+	Yellow = "\x1b[33m" // somebody should act, or know of it
 	Red    = "\x1b[31m" // went wrong
 	Cyan   = "\x1b[36m" // under way
-	Grey   = "\x1b[90m" // over, and of no more concern
+	Grey   = "\x1b[90m" // ended, with nothing left to do
 	// EndColour ends each of them.
 	EndColour = "\x1b[0m"
 )

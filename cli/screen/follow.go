@@ -86,16 +86,10 @@ func arrow(next []string) string {
 
 // join puts two texts behind one another, with space only where both are there.
 func join(a, b string) string {
-	switch {
-	case a == "":
-		return b
-	case b == "":
-		return a
-	case strings.HasPrefix(b, "→"):
-		return a + " " + b
-	default:
-		return a + "  " + b
+	if strings.HasPrefix(b, "→") {
+		return strings.Trim(a+" "+b, " ")
 	}
+	return strings.Trim(a+"  "+b, " ")
 }
 
 // splitNotes puts a single short note on the line of its step, all others below it.

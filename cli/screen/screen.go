@@ -5,6 +5,7 @@ package screen
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,7 +60,9 @@ func (s *Screen) show(v any, indent string, text func()) {
 	enc.SetEscapeHTML(false) // the reader is a program or a terminal, never a web page
 	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
-		s.fail(fmt.Errorf("the reply cannot be shown as JSON: %w", err))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.err = cmp.Or(s.err, fmt.Errorf("the reply cannot be shown as JSON: %w", err))
 		return
 	}
 	s.Write(b.Bytes()) // a failure is kept
@@ -77,14 +80,6 @@ func (s *Screen) Write(p []byte) (int, error) {
 		s.err = fmt.Errorf("writing the output: %w", err)
 	}
 	return n, s.err
-}
-
-func (s *Screen) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = err
-	}
 }
 
 // Err returns the first failure.

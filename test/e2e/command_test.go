@@ -36,6 +36,12 @@ func (r *rig) begun(args ...string) *running {
 	return r.begunWith(append(args, "--address", r.address, "--task-queue", r.queue)...)
 }
 
+// starter runs the starter to its end.
+func (r *rig) starter(args ...string) ended {
+	r.t.Helper()
+	return r.begunBy(r.binary(starterCommand), append(args, r.connection()...)).end()
+}
+
 func (r *rig) begunWith(args ...string) *running {
 	r.t.Helper()
 	return r.begunBy(r.binary(superstepCommand), args)

@@ -52,6 +52,7 @@ func given(name string) (given bool) {
 // The commands under test, by the directories of their packages.
 const (
 	workerCommand    = "worker"
+	starterCommand   = "starter"
 	superstepCommand = "cmd/superstep"
 	paymentsCommand  = "examples/refund/payments/cmd"
 )
@@ -59,7 +60,7 @@ const (
 // binaries builds the commands once for all tests.
 var binaries = sync.OnceValues(func() (map[string]string, error) {
 	paths := map[string]string{}
-	for _, pkg := range []string{workerCommand, superstepCommand, paymentsCommand} {
+	for _, pkg := range []string{workerCommand, starterCommand, superstepCommand, paymentsCommand} {
 		path := filepath.Join(binaryDir, filepath.Base(filepath.Dir(pkg))+"-"+filepath.Base(pkg))
 		args := append([]string{"build", "-o", path}, buildFlags...)
 		build := exec.Command("go", append(args, "./"+pkg)...)
