@@ -45,6 +45,7 @@ var elsewhere = map[string]string{
 	"make demo-research":         "../examples/research/demo/main_test.go",
 	"make dev":                   "../examples/refund/dev/main_test.go",
 	"make test":                  "../.ci/run",
+	"make verify":                "../.ci/run",
 	"make bench":                 "../test/bench/engine_test.go",
 	"make chaos":                 "../test/chaos/chaos_test.go",
 	"make soak":                  "../test/soak/soak_test.go",
@@ -120,6 +121,9 @@ func firstSteps(t *testing.T) []string {
 
 // TestFirstSteps runs the README's commands as they stand, on free ports: the addresses come from the environment.
 func TestFirstSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs all that the README names")
+	}
 	steps := firstSteps(t)
 	require.Len(t, steps, 13)
 	address := testserver.Start(t, testserver.Options{}).Address() // its own: the README's thread ids are anybody's
