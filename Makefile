@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo demo-research dev test race check tools build bench chaos soak clean
+.PHONY: help demo demo-research dev test verify race check tools build bench chaos soak clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
@@ -20,7 +20,8 @@ help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
 	@echo 'make demo-research   four experts, a data set, a question, a killed worker, one report'
 	@echo 'make dev     the same processes, up until Ctrl-C'
-	@echo 'make test    formatting, vet, linters, determinism, and every test against a real server'
+	@echo 'make test    formatting, vet, determinism, and the tests, against a real server: six minutes'
+	@echo 'make verify  staticcheck, and the tests that take long: processes that are killed, documented commands, matrices'
 	@echo 'make race    the tests once more, with the race detector'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
 	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); twenty minutes, N=20 two'
@@ -38,24 +39,32 @@ demo-research:
 # The server is another process, started once for the whole run. Most tests wait for it most of the time, so more of them
 # run at once than there are processors. What go test would vet, check has vetted.
 TESTED := $(GO) run ./internal/testserver/run -- $(GO) test -timeout 25m
+AT_ONCE := -vet=off -p 3 -parallel 6
+
+# Packages with tests that take long: with -short they skip those, or take a smaller sample. make test runs every package
+# with -short, and make verify runs these without, so that both together run everything.
+LONG := ./activities ./devserver ./docs ./examples/agent ./examples/publish ./examples/refund \
+	./examples/refund/demo ./examples/refund/dev ./examples/research/demo ./test/chaos ./test/conformance ./test/e2e ./test/soak \
+	./test/thread ./workflows
 
 test: check
 	@echo '== tests ($(FIRST))'
-	$(TESTED) -vet=off -p 3 -parallel 6 ./...
-	@echo '== tests of the embedded server'
-	cd devserver && $(GO) test -timeout 15m -vet=off .
+	$(TESTED) $(AT_ONCE) -short ./... ./devserver
+
+verify: tools
+	@echo '== staticcheck'
+	$(BIN)/staticcheck ./...
+	@echo '== tests that take long ($(FIRST))'
+	$(TESTED) $(AT_ONCE) $(LONG)
 
 # What shares memory between goroutines is watched while it is tested: all of it takes three quarters of an hour.
 race:
 	$(TESTED) -race ./...
 
 check: tools
-	@echo '== formatting, vet, staticcheck, workflowcheck'
+	@echo '== formatting, vet, workflowcheck'
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(BIN)/staticcheck ./...
-	cd devserver && $(GO) vet .
-	cd examples/wire && $(GO) vet .
+	$(GO) vet ./... ./devserver ./examples/wire
 	$(BIN)/workflowcheck -show-pos -config workflowcheck.config.yaml ./workflows/... ./graphadapter/pregel/... ./graphadapter/ledger/... ./graphadapter/trail/... ./graphadapter/life/...
 
 tools:

@@ -46,7 +46,7 @@ const busyPatience = 4 * time.Minute
 // finishes.
 func TestManyTasksWithFullLedgers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("500 tasks")
+		t.Skip("keeps a server busy with 500 tasks")
 	}
 	const tasks, before, after = 500, 1, 1
 	r, full := newRig(t), make(chan struct{})

@@ -43,6 +43,9 @@ var theCluster struct {
 // test that wants it is skipped where PostgreSQL is not installed.
 func postgres(t *testing.T) *cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("sets up a PostgreSQL, and Temporal's schema in it")
+	}
 	initdb, server := findPostgres("initdb"), findPostgres("postgres")
 	if initdb == "" || server == "" {
 		t.Skip("no initdb in PATH or /usr/lib/postgresql/*/bin: install PostgreSQL (Debian: apt-get install postgresql) to run this test")

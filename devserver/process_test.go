@@ -27,21 +27,24 @@ const (
 	poll         = 20 * time.Millisecond
 )
 
-// binary is the devserver, built once for all tests. It is a real process that
-// gets real signals, and is built without -race whatever the tests run with: the
-// server itself would be many times slower.
-var binary string
+// binary is the devserver, built once for all tests unless the environment says
+// where it is. It is a real process that gets real signals, and is built without
+// -race whatever the tests run with: the server itself would be many times slower.
+var binary = os.Getenv("SUPERSTEP_TEST_DEVSERVER")
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	defer stopPostgres()
+	if binary != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "devserver")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a directory for the binary:", err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	defer stopPostgres()
 	binary = filepath.Join(dir, "devserver")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the devserver: %v\n%s", err, out)

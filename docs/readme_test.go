@@ -45,12 +45,16 @@ var elsewhere = map[string]string{
 	"make demo-research":         "../examples/research/demo/main_test.go",
 	"make dev":                   "../examples/refund/dev/main_test.go",
 	"make test":                  "../.ci/run",
-	"make bench":                 "../test/bench/engine_test.go",
-	"make chaos":                 "../test/chaos/chaos_test.go",
-	"make soak":                  "../test/soak/soak_test.go",
-	"go run ./devserver":         "../devserver/process_test.go",
-	"go run ./test/conformance":  "../test/conformance/conformance_test.go",
-	"go run ./test/conformance -durability exit":                              "../test/conformance/conformance_test.go",
+	"make build":                 "../.ci/run",
+	"go run ./internal/testserver/run -- go test ./test/thread -run TestEvents": "../Makefile",
+	"go test ./internal/house -update":                                          "../internal/house/excess_test.go",
+	"make verify":                                                               "../.ci/run",
+	"make bench":                                                                "../test/bench/engine_test.go",
+	"make chaos":                                                                "../test/chaos/chaos_test.go",
+	"make soak":                                                                 "../test/soak/soak_test.go",
+	"go run ./devserver":                                                        "../devserver/process_test.go",
+	"go run ./test/conformance":                                                 "../test/conformance/conformance_test.go",
+	"go run ./test/conformance -durability exit":                                "../test/conformance/conformance_test.go",
 	"go run ./test/conformance/recorder -version V test/conformance/testdata": "../test/conformance/recorder/recorder_test.go",
 	"go run ./test/conformance/recorder test/conformance/testdata/cases":      "../test/conformance/recorder/recorder_test.go",
 	"superstep run settles --thread r-7 --input @order.json --hold":           "../test/e2e/pauses_test.go",
@@ -91,7 +95,7 @@ var elsewhere = map[string]string{
 func TestEveryCommandIsRun(t *testing.T) {
 	documents, err := filepath.Glob("*.md")
 	require.NoError(t, err)
-	for _, document := range append(documents, "../README.md") {
+	for _, document := range append(documents, "../README.md", "../CONTRIBUTING.md") {
 		for _, command := range commands(t, document) {
 			if strings.HasPrefix(command, "go run ./test/conformance test/conformance/testdata") {
 				command = "go run ./test/conformance"
@@ -120,6 +124,9 @@ func firstSteps(t *testing.T) []string {
 
 // TestFirstSteps runs the README's commands as they stand, on free ports: the addresses come from the environment.
 func TestFirstSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs all that the README names")
+	}
 	steps := firstSteps(t)
 	require.Len(t, steps, 13)
 	address := testserver.Start(t, testserver.Options{}).Address() // its own: the README's thread ids are anybody's

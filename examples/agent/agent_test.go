@@ -142,11 +142,17 @@ func TestTheModelIsToldItsMistakes(t *testing.T) {
 
 // TestNoCrashOrdersTwice crashes the worker everywhere, with two tools that wait for a person.
 func TestNoCrashOrdersTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a run for each point where one can be stopped")
+	}
 	graphtest.Matrix(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"), graphtest.Answer(approval.VerdictApprove), graphtest.Answer(approval.VerdictReject))
 }
 
 // TestTheAgentGoesOnFromEverywhere interrupts the agent in each of its turns, with two tools that wait for a person.
 func TestTheAgentGoesOnFromEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a run for each node, in every mode")
+	}
 	graphtest.Interrupts(t, agent.Graph(clerk, newShelves()), fill("bolts, pins"),
 		graphtest.Answer(approval.VerdictApprove), graphtest.Answer(approval.VerdictReject), graphtest.Parallel())
 }

@@ -126,6 +126,9 @@ func TestALostReplyIsLookedUp(t *testing.T) {
 
 // TestNoCrashPublishesTwice crashes the worker everywhere.
 func TestNoCrashPublishesTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a run for each point where one can be stopped")
+	}
 	graphtest.Matrix(t, publish.Graph(chatty{}, newSite(t, nil)), tea(),
 		graphtest.Answer(publish.Review{Verdict: publish.VerdictPublish}))
 }
@@ -133,6 +136,9 @@ func TestNoCrashPublishesTwice(t *testing.T) {
 // TestPublishGoesOnFromEverywhere interrupts a run that revises a section before it publishes, at every node, those of
 // the sections' graph included.
 func TestPublishGoesOnFromEverywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a run for each node, in every mode")
+	}
 	graphtest.Interrupts(t, publish.Graph(chatty{}, newSite(t, nil)), tea(),
 		graphtest.Answer(publish.Review{Verdict: publish.VerdictRevise, Headings: []string{"Water"}, Note: "Not hot."}),
 		graphtest.Answer(publish.Review{Verdict: publish.VerdictPublish}), graphtest.Parallel())

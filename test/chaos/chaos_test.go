@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 // testWorld is a world on the server that all tests share.
 func testWorld(t *testing.T) *world {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("kills workers for minutes")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "temporal.toml"), nil, 0o600))

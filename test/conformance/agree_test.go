@@ -17,11 +17,15 @@ import (
 	"superstep.dev"
 )
 
-// checks sets how many cases a property draws, unless -rapid.checks says so: a case on a server takes a second.
+// checks sets how many cases a property draws, unless -rapid.checks says so: a case on a server takes a second. With
+// -short it draws a third.
 func checks(t *testing.T, n int) {
 	t.Helper()
 	if checksGiven() {
 		return
+	}
+	if testing.Short() {
+		n = (n + 2) / 3
 	}
 	before := flag.Lookup("rapid.checks").Value.String()
 	if err := flag.Set("rapid.checks", strconv.Itoa(n)); err != nil {

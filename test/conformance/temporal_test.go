@@ -20,22 +20,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// sampled is one in how many cases is run on Temporal.
-const sampled = 8
+// sampled is one in how many cases is run on Temporal, and sampledInMode in each mode in which supersteps are fused.
+const sampled, sampledInMode = 8, 20
+
+// oneIn makes a sample a fifth as large for go test -short.
+func oneIn(n int) int {
+	if testing.Short() {
+		return 5 * n
+	}
+	return n
+}
 
 // TestRecordedTracesOnTemporal runs cases as workflows on a real server: they do what they do in memory.
 func TestRecordedTracesOnTemporal(t *testing.T) {
 	var cases []source
 	for i, c := range recordedCases(t) {
-		if *all || i%sampled == 0 {
+		if *all || i%oneIn(sampled) == 0 {
 			cases = append(cases, *c)
 		}
 	}
 	judgeCases(t, temporalForTests(t), cases, "")
 }
-
-// sampledInMode is one in how many cases is run on Temporal in each mode in which supersteps are fused.
-const sampledInMode = 20
 
 // TestRecordedTracesInEachModeOnTemporal runs other cases in each mode in which consecutive supersteps are one activity.
 func TestRecordedTracesInEachModeOnTemporal(t *testing.T) {
@@ -43,7 +48,7 @@ func TestRecordedTracesInEachModeOnTemporal(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			var cases []source
 			for i, c := range recordedCases(t) {
-				if *all || i%sampledInMode == 5*k+1 {
+				if *all || i%oneIn(sampledInMode) == 5*k+1 {
 					cases = append(cases, *c)
 				}
 			}

@@ -31,6 +31,10 @@ func testMain(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	binaryDir = dir
 	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped: builds the commands, and kills them for minutes")
+		return 0
+	}
 	if !given("test.parallel") {
 		// These tests mostly wait for other processes, however few processors there are.
 		if err := flag.Set("test.parallel", "6"); err != nil {

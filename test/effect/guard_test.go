@@ -168,15 +168,17 @@ func TestGuardedCallsGoThrough(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}
 		client := &http.Client{Transport: superstep.GuardedTransport(transport)}
+		var at time.Time // when the call's time is over
 		send := func(ctx context.Context) error {
-			at, ok := superstep.CallDeadline(ctx)
+			var ok bool
+			at, ok = superstep.CallDeadline(ctx)
 			require.True(t, ok)
 			require.LessOrEqual(t, time.Until(at), neverMind)
 			require.NoError(t, superstep.CheckCall(ctx))
 			return post(ctx, client, server.URL, strings.NewReader(strings.Repeat("x", 1<<20)))
 		}
 		require.NoError(t, inDo(t, time.Second, send))
-		time.Sleep(time.Second) // the first call's time is over, and its connection is used again
+		<-time.After(time.Until(at)) // the first call's time is over, and its connection is used again
 		require.NoError(t, inDo(t, neverMind, send))
 		require.EqualValues(t, 2, whole.Load())
 		require.EqualValues(t, 1, dialled.Load())

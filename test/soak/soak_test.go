@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 
 // A short thread that is continued as a new run often, with workers killed at that moment too.
 func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills workers for half a minute")
+	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "temporal.toml"), nil, 0o600))
 	set, _, err := processes.New(context.Background(), filepath.Join(dir, "logs"))

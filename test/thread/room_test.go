@@ -39,6 +39,9 @@ func fanOut(name string, text func() string) *superstep.Graph[wide] {
 // TestResultsThatDoNotFitAHistory: tasks that return more together than the server keeps of a run end it with its state,
 // before the server would, and a retry goes on from there.
 func TestResultsThatDoNotFitAHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills histories to their end")
+	}
 	const parts = 60
 	var small atomic.Bool
 	g := fanOut("full", func() string {
