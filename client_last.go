@@ -53,8 +53,14 @@ func (c *Client) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 	if info.GetType().GetName() != kind {
 		return nil, notOfKind(thread, info.GetType().GetName())
 	}
+	graph := c.graphOf(info)
+	if graph == "" && kind == protocol.GraphWorkflow {
+		if graph, err = c.graphStarted(ctx, info.GetExecution()); err != nil {
+			return nil, c.explain(err, "", thread)
+		}
+	}
 	return &lastRun{
-		kind: kind, thread: thread, graph: c.graphOf(info), runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
+		kind: kind, thread: thread, graph: graph, runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
 		first:   cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()),
 		queue:   described.GetExecutionConfig().GetTaskQueue().GetName(),
 		open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
@@ -90,6 +96,25 @@ func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 		}
 	}
 	return graph
+}
+
+// graphStarted is the graph of a run that has not said so itself yet, since no worker has had it: another program than ours started
+// it. The run's input names the graph; "" is an input that names none.
+func (c *Client) graphStarted(ctx context.Context, run *commonpb.WorkflowExecution) (string, error) {
+	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: c.cfg.Namespace, Execution: run, MaximumPageSize: 1,
+	})
+	if err != nil {
+		return "", err
+	}
+	var in protocol.GraphInput
+	for _, e := range page.GetHistory().GetEvents() {
+		input := e.GetWorkflowExecutionStartedEventAttributes().GetInput()
+		if c.cfg.DataConverter.FromPayloads(input, &in) != nil {
+			return "", nil // the run will say what is wrong with it
+		}
+	}
+	return in.Graph, nil
 }
 
 // carryOver puts what the last run left into the input of the next, and returns the settings that it had; nil when it is

@@ -1,14 +1,21 @@
 package wire_test
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"superstep.dev"
 	"superstep.dev/examples/desk"
@@ -103,4 +110,42 @@ func TestABadInputIsRefused(t *testing.T) {
 			assert.Equal(t, superstep.StatusFailed, view.Status)
 		})
 	}
+}
+
+// TestARunThatNoWorkerHasHad is shown with its graph all the same.
+func TestARunThatNoWorkerHasHad(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start(r.queue, fields{"graph": "desk", "input": fields{"do": "ask"}})
+	view, err := r.ours.Show(t.Context(), r.queue)
+	require.NoError(t, err)
+	assert.Equal(t, "desk", view.Graph)
+	assert.Equal(t, superstep.StatusRunning, view.Status)
+	r.start("none "+r.queue, "no object")
+	view, err = r.ours.Show(t.Context(), "none "+r.queue)
+	require.NoError(t, err)
+	assert.Empty(t, view.Graph)
+}
+
+// TestAWorkerThatCannotAskWhatIsThere lets its runs wait instead of hiding them from lists for good.
+func TestAWorkerThatCannotAskWhatIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var refused atomic.Int32
+	mute := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if strings.HasSuffix(method, "/ListSearchAttributes") && refused.Add(1) <= 2 {
+			return status.Error(codes.Internal, "not now")
+		}
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	var err error
+	r.temporal, err = client.Dial(client.Options{HostPort: r.address,
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithUnaryInterceptor(mute)}}})
+	require.NoError(t, err)
+	t.Cleanup(r.temporal.Close)
+	graph := "desk" + r.queue
+	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph)}})
+	r.start(r.queue, fields{"graph": graph, "input": fields{"do": "ask"}})
+	assert.Equal(t, r.queue, r.asked(graph).Thread)
+	assert.Greater(t, refused.Load(), int32(2))
 }
