@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
@@ -168,18 +167,12 @@ func (o runOptions) start(spec *pregel.Spec, thread string) (StartRequest, error
 func (o runOptions) problem(spec *pregel.Spec) string {
 	r := o.request
 	switch {
-	case r.RecursionLimit < 0:
-		return fmt.Sprintf("the recursion limit %d is negative: 0 means the default", r.RecursionLimit)
-	case r.MaxConcurrency < 0:
-		return fmt.Sprintf("the most tasks at once, %d, is negative: 0 means no bound", r.MaxConcurrency)
 	case r.StepTimeout < 0:
 		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
 	case r.IdleTimeout < 0 || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
 		return fmt.Sprintf("the time %v that a run is kept open is below a millisecond: 0 is for ever", r.IdleTimeout)
-	case len(r.Requester) > approval.MaxName:
-		return fmt.Sprintf("the requester's name has %d bytes, the most is %d", len(r.Requester), approval.MaxName)
-	case durabilityProblem(r.Durability) != "":
-		return durabilityProblem(r.Durability)
+	case settingsOf(r).Problem() != "":
+		return settingsOf(r).Problem()
 	}
 	known := map[string]bool{}
 	for _, n := range spec.Nodes {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
+
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -109,4 +111,9 @@ func NodeNames(spec *pregel.Spec) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// Refuse builds the error of one of these types with which a message is turned away.
+func Refuse(kind, format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
 }
