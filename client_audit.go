@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -112,17 +111,6 @@ func (c *Client) Viewed(ctx context.Context, thread, question, by string) error 
 		return c.explain(err, last.graph, thread)
 	}
 	return nil
-}
-
-// addNotAllowed says why a gate did not allow an answer, and what to do about that.
-func addNotAllowed(e *Error, refused *temporal.ApplicationError) {
-	var why protocol.AnswerRefusal
-	e.Kind, e.Do, e.Command = ErrAnswerRefused, "Look at it", []string{"show", e.Thread}
-	if !refused.HasDetails() || refused.Details(&why) != nil {
-		return
-	}
-	e.Question, e.Code = why.Question, why.Code
-	e.addCode()
 }
 
 // addCode says what to do about what a gate refuses.

@@ -99,7 +99,7 @@ func (r *Run) Check(c Command, governed bool) error {
 		return r.unproven(a, governed)
 	}
 	if op := c.control(r).Op; op != "" && governed && c.head().token == "" {
-		return denied(op, Unsigned(op))
+		return Denied(op, Unsigned(op))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (r *Run) proven(asked Proof, ruling approval.Ruling) (trail.Actor, error) {
 	if !ruling.Allowed {
 		actor.Claimed = named(asked.By)
 		r.trail.Refuse(trail.Denied(asked.Op, actor), 1)
-		return actor, denied(asked.Op, ruling)
+		return actor, Denied(asked.Op, ruling)
 	}
 	return actor, nil
 }

@@ -1,10 +1,9 @@
 package protocol
 
 import (
-	"time"
-
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -124,11 +123,7 @@ type PauseReply struct {
 }
 
 // Pause says who paused a run, when and why.
-type Pause struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-}
+type Pause = life.Paused
 
 // EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
 type EventRequest struct {
