@@ -42,9 +42,7 @@ func (c *Client) auditOf(ctx context.Context, g *graphadapter.Graph, thread stri
 			return nil, approval.Chain{}, c.explainReplay(err, last)
 		}
 		pages, before = append(pages, entries), approval.Chain{}
-		if in.Approvals != nil {
-			before = in.Approvals.Chain
-		}
+		before = in.Life.Chain
 		if id = in.Previous; before.Count == 0 {
 			break
 		}

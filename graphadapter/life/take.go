@@ -214,7 +214,9 @@ func (r *Run) still(c Command, asked approval.Control) error {
 
 func (r *Run) finish(t Turn, by trail.Actor, now time.Time) Turn {
 	reply := t.command.take(r, by, now)
-	r.took(t.command, reply)
+	if act, ok := t.command.(Act); !ok || !act.Later {
+		r.took(t.command, reply)
+	}
 	return r.end(t, reply, nil, now)
 }
 
@@ -236,6 +238,15 @@ func (r *Run) told(t Turn) Turn {
 	t.Actions = r.Actions()
 	return t
 }
+
+// Again reports whether a command was taken before.
+func (r *Run) Again(c Command) bool {
+	_, again := r.taken(c)
+	return again
+}
+
+// Done notes the outcome of an [Act] that was done later than it was taken.
+func (r *Run) Done(c Act, reply any) { r.took(c, reply) }
 
 // took notes a command and its outcome.
 func (r *Run) took(c Command, reply any) {

@@ -112,15 +112,7 @@ func Matching(open []pregel.OpenQuestion, prefix string) []string {
 type Answered = life.Answered
 
 // Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
-type Refused struct {
-	Question string `json:"question"`
-	Event    string `json:"event,omitempty"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason"`
-	// Code is why a gate refused an answer to an approval.
-	Code approval.Code `json:"code,omitempty"`
-	At   time.Time     `json:"at"`
-}
+type Refused = life.Refused
 
 // Due is when a wait for an event is over.
 type Due = life.Due
