@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
@@ -47,7 +48,7 @@ func (c *Client) admit(ctx context.Context, req protocol.AdmitRequest) (protocol
 			Message: fmt.Sprintf("no worker on task queue %q serves the graph %q; it serves %s", c.cfg.TaskQueue, req.Graph,
 				orNone(reply.Serves)), Do: "Check the name, or start a worker with that graph"}
 	case reply.Ruling != nil && !reply.Ruling.Allowed:
-		return reply, denied(req.Graph, req.Control.Thread, req.Control.Control.Op, *reply.Ruling)
+		return reply, refusedByLife(req.Graph, req.Control.Thread, life.Denied(req.Control.Control.Op, *reply.Ruling))
 	case reply.Problem != "":
 		return reply, &Error{Kind: ErrBadInput, Graph: req.Graph, Message: reply.Problem}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -43,9 +42,7 @@ func (c *Client) auditOf(ctx context.Context, g *graphadapter.Graph, thread stri
 			return nil, approval.Chain{}, c.explainReplay(err, last)
 		}
 		pages, before = append(pages, entries), approval.Chain{}
-		if in.Approvals != nil {
-			before = in.Approvals.Chain
-		}
+		before = in.Life.Chain
 		if id = in.Previous; before.Count == 0 {
 			break
 		}
@@ -112,17 +109,6 @@ func (c *Client) Viewed(ctx context.Context, thread, question, by string) error 
 		return c.explain(err, last.graph, thread)
 	}
 	return nil
-}
-
-// addNotAllowed says why a gate did not allow an answer, and what to do about that.
-func addNotAllowed(e *Error, refused *temporal.ApplicationError) {
-	var why protocol.AnswerRefusal
-	e.Kind, e.Do, e.Command = ErrAnswerRefused, "Look at it", []string{"show", e.Thread}
-	if !refused.HasDetails() || refused.Details(&why) != nil {
-		return
-	}
-	e.Question, e.Code = why.Question, why.Code
-	e.addCode()
 }
 
 // addCode says what to do about what a gate refuses.

@@ -104,7 +104,7 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) erro
 	if err != nil {
 		return &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread's state cannot be read", Cause: err}
 	}
-	if err := checkResume(program, thread, last.graph, last.thread, in.Input.Resume); err != nil {
+	if err := checkResume(program.OpenQuestions(thread), last.graph, last.thread, in.Input.Resume); err != nil {
 		return err
 	}
 	if g == nil && len(unreadable(in.Spec)) > 0 {

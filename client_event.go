@@ -73,12 +73,8 @@ func (c *Client) eventRun(ctx context.Context, _ *graphadapter.Graph, r EventReq
 // noEvents says why a closed run takes no event. One that was taken before is no error.
 func (c *Client) noEvents(ctx context.Context, last *lastRun, wire protocol.EventRequest) (EventReply, error) {
 	left, _, err := c.left(ctx, last)
-	if err == nil && left.Events != nil { // what cannot be read has nothing to add
-		for _, taken := range left.Events.Taken {
-			if taken.ID == wire.ID {
-				return EventReply{Thread: last.thread, Event: wire.Name, Nodes: taken.Nodes, Repeated: true}, nil
-			}
-		}
+	if taken, again := left.Life.TakenEvent(wire.ID); err == nil && again { // what cannot be read has nothing to add
+		return EventReply{Thread: last.thread, Event: wire.Name, Nodes: taken.Nodes, Repeated: true}, nil
 	}
 	return EventReply{}, &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread,
 		Message: fmt.Sprintf("thread %q takes no event: its run is %s", last.thread, statusOf(last.status)),

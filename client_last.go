@@ -132,9 +132,8 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *protocol.Grap
 	if c := left.Cancel; c != nil && c.Halted != "" && in.Cancel == nil && !in.Replay {
 		return nil, halted(last.graph, last.thread, c.Halted)
 	}
-	in.Events, in.Approvals = left.Events, left.Approvals
 	in.Suspects, in.Behind = left.Suspect, left.Behind
-	in.Spec, in.State, in.Answered, in.Lines = left.Spec, left.State, left.Answered, left.Lines
+	in.Spec, in.State, in.Life, in.Lines = left.Spec, left.State, left.Life, left.Lines
 	if last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		in.Suspect, in.Behind = left.Cancel == nil || !left.Cancel.Renewed, 1
 	}

@@ -107,7 +107,7 @@ func (c *Client) addClosed(ctx context.Context, last *lastRun, v *ThreadView) er
 		return err
 	}
 	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, cancelView(left.Cancel)
-	v.Refused = refusedViews(left.Refused)
+	v.Refused = refusedViews(left.Life.Refused)
 	if v.Status == StatusFailed {
 		v.Status = failureStatus(left.Failure)
 	}

@@ -185,7 +185,7 @@ func (c *Client) notAsking(ctx context.Context, last *lastRun, req ResumeRequest
 	if err != nil {
 		return ResumeReply{}, e // what cannot be read has nothing to add
 	}
-	for _, a := range left.Answered {
+	for _, a := range left.Life.Answered {
 		switch {
 		case req.ID != "" && a.RequestID == req.ID:
 			return repeatedAnswer(last, req.wire(), &a), nil

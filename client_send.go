@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
@@ -75,25 +76,17 @@ func (c *Client) explainUpdate(ctx context.Context, err error, thread string) er
 	case errors.As(err, &refused) && refused.Type() == protocol.ErrTypeJobRefused:
 		return refusedJob(thread, refused)
 	case errors.As(err, &refused):
-		e.Message = refused.Message()
-		e.Kind = map[string]error{
-			protocol.ErrTypeAnswered: ErrAnswerRefused, protocol.ErrTypeBadAnswer: ErrBadInput,
-			protocol.ErrTypeUnknownQuestion: ErrNotFound, protocol.ErrTypeBusy: ErrRunning,
-			protocol.ErrTypeNotAllowed: ErrAnswerRefused, protocol.ErrTypeBadUpdate: ErrBadInput, protocol.ErrTypeNotFailed: ErrNotFailed,
-		}[refused.Type()]
-		if refused.Type() == protocol.ErrTypeNotAllowed {
-			addNotAllowed(e, refused)
-			return e
+		var why *life.Ruling
+		if refused.HasDetails() && life.Kind(refused.Type()) == life.NotAllowed && refused.Details(&why) != nil {
+			why = nil
 		}
-		if cause := refusedBy(refused); cause != nil {
+		e = refusedAs(life.Kind(refused.Type()), "", thread, refused.Message(), why)
+		if cause := refusedBy(refused); cause != nil && why == nil {
 			e.Cause = cause
 			e.Message = strings.TrimSuffix(strings.TrimSuffix(e.Message, cause.Error()), ": ")
 			if e.Message == "" {
 				e.Message = "the run refuses it"
 			}
-		}
-		if e.Kind == nil {
-			e.Kind = ErrAnswerRefused
 		}
 		return e
 	case ctx.Err() != nil:

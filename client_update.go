@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
@@ -102,9 +103,7 @@ func (c *Client) tookEarlier(ctx context.Context, last *lastRun, id string) (boo
 	if err != nil || in.Carried == nil {
 		return false, err
 	}
-	return slices.ContainsFunc(in.Carried.Taken, func(t protocol.Taken) bool {
-		return t.Update == protocol.UpdateState && t.ID == id
-	}), nil
+	return slices.ContainsFunc(in.Life.Taken, func(t life.Taken) bool { return t.Command == protocol.UpdateState && t.ID == id }), nil
 }
 
 // updateOpen lets the run apply the updates while it stands still.

@@ -46,7 +46,7 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	view, events := ThreadView{Graph: g.Name()}, trace{asked: map[string]asked{}}
 	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
 	concludeView(&view, ended, err)
-	events.complete(&view)
+	events.complete(&view, ended.Questions)
 	return resultOf[Out](view, err)
 }
 

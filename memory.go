@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/graphadapter/trail"
@@ -43,27 +44,30 @@ type memoryThread struct {
 	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
 	spec *pregel.Spec
 
-	trace    trace
-	effects  memoryEffects
-	audit    *memoryAudit
-	requests memoryRequests
-	undo     *memoryUndo // under mu: while effects are undone
-	// ending is the request that its newest run is being cancelled for; nil once that is in the audit.
-	ending   *CancelRequest
-	endingBy trail.Actor
+	of      *Memory
+	trace   trace
+	effects memoryEffects
+	heard   memoryHeard
+	tape    *tape
 
-	mu        sync.Mutex
-	view      ThreadView
-	cause     error
-	options   StartRequest
-	open      []pregel.Question
-	tape      *tape
-	cancel    context.CancelCauseFunc
-	drain     chan<- string
-	runs      int
-	pause     memoryPause
-	events    memoryEvents
-	approvals memoryApprovals
+	mu sync.Mutex
+	g  *graphadapter.Graph // that the newest run began with
+	// life decides what the run owes to people and to time, over stands and open: where the engine stands, and what its tasks
+	// ask. view is what people are given of all that.
+	life    *life.Run
+	stands  ThreadView
+	open    []pregel.OpenQuestion
+	view    ThreadView
+	entries []approval.Entry // of the audit, the newest of them
+	undo    *memoryUndo      // while effects are undone
+	cause   error
+	options StartRequest
+	cancel  context.CancelCauseFunc
+	drain   chan<- string
+	runs    int
+	gate    *graphadapter.Barrier // the newest run's
+	held    bool                  // the run stands at its gate
+	timer   *time.Timer           // of what is due first
 	// done is closed when the newest run stopped, or is held by a pause; nil before the first.
 	done chan struct{}
 }
@@ -74,8 +78,9 @@ func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryTh
 	defer m.mu.Unlock()
 	t, ok := m.threads[id]
 	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, trace: trace{asked: map[string]asked{}}, tape: newTape(),
-			effects: newMemoryEffects(), audit: newMemoryAudit(id)}
+		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, of: m, g: g, trace: trace{asked: map[string]asked{}}, tape: newTape(),
+			effects: newMemoryEffects()}
+		t.life = life.New(id, t.graph, t, life.State{})
 		if !first {
 			return nil, t.refuse(ErrNotFound, "it has never run")
 		}
@@ -107,19 +112,27 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in := inputOf(r)
-	if err := t.pastTheGate(in.Resume); err != nil {
-		return t.view, err
-	}
 	begins := t.beginning(in, r.Checkpoint, r.Reason)
-	if err := t.mayBegin(in, r.Checkpoint); err != nil {
-		return t.view, err
-	}
-	by, err := t.provenBegin(ctx, m, begins, asker{by: r.By, token: r.Token})
+	by, err := t.provenBegin(ctx, begins, asker{by: r.By, token: r.Token})
 	if err != nil {
 		return t.view, err
 	}
-	t.options = r
-	return t.begin(ctx, m, g, in, r.Checkpoint, trail.Begins(by, begins)...)
+	t.options, t.g = r, g
+	return t.begin(ctx, in, r.Checkpoint, trail.Begins(by, begins)...)
+}
+
+// provenBegin is proven for what the thread goes on with; new input takes no proof.
+func (t *memoryThread) provenBegin(ctx context.Context, b trail.Beginning, a asker) (trail.Actor, error) {
+	may := func() error { return t.mayBegin(b.Input, b.Checkpoint) }
+	ops := b.Ops(t.stands.Status.Rests())
+	if len(ops) == 0 || t.done == nil && b.From == "" {
+		return trail.Actor{Claimed: a.by}, may()
+	}
+	if len(ops) > 1 && t.of.gate.Governs() {
+		return trail.Actor{}, t.refuse(ErrBadInput, "a token is for one thing, and this is to "+string(ops[0].Op)+" and to "+
+			string(ops[1].Op)+": do one after the other")
+	}
+	return t.proven(ctx, ops[0], a, may)
 }
 
 // mayBegin says why a run with that input cannot begin now; nil when it can, as far as is known before.
@@ -127,63 +140,62 @@ func (t *memoryThread) mayBegin(in pregel.Input, checkpoint string) error {
 	if err := t.busy(); err != nil {
 		return err
 	}
-	if c := t.view.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
+	if c := t.stands.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
 		return halted(t.graph, t.id, c.Halted)
 	}
-	return t.checkAnswers(in.Resume)
+	return checkResume(t.open, t.graph, t.id, in.Resume)
 }
 
 // beginning is what the thread goes on with.
 func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) trail.Beginning {
-	b := trail.Beginning{Failed: t.view.Status.Failed() || t.view.Status == StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
-	for i, q := range t.open {
-		if _, given := answerTo(in.Resume, q.ID, i == 0); given {
-			b.Answered = append(b.Answered, q.ID)
-		}
+	b := trail.Beginning{Failed: t.stands.Status.Failed() || t.stands.Status == StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
+	for _, a := range life.AnswersTo(t.open, in.Resume) {
+		b.Answered = append(b.Answered, a.QuestionID)
 	}
 	return b
 }
 
 // begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was; of one that begins
 // the entries are noted.
-func (t *memoryThread) begin(ctx context.Context, m *Memory, g *graphadapter.Graph, in pregel.Input, checkpoint string, entries ...approval.Entry) (ThreadView, error) {
-	if err := t.mayBegin(in, checkpoint); err != nil {
-		return t.view, err
-	}
+func (t *memoryThread) begin(ctx context.Context, in pregel.Input, checkpoint string, entries ...approval.Entry) (ThreadView, error) {
 	opts := engineOptions(t.options, t.observe)
-	opts.Checkpoint, opts.Use = checkpoint, m.use
-	durability, fused := graphadapter.ModeOf(g.Spec, opts.Durability, t.options.Fused)
+	opts.Checkpoint, opts.Use = checkpoint, t.of.use
+	durability, fused := graphadapter.ModeOf(t.g.Spec, opts.Durability, t.options.Fused)
 	opts.Durability = durability
 	drain := make(chan string, 1)
 	opts.Drain, opts.Emitted = drain, t.tape.emitted
 	gate := &graphadapter.Barrier{}
 	opts.Gate = gate
-	program, err := g.Program()
+	program, err := t.g.Program()
 	if err != nil {
 		return t.view, err
 	}
-	t.tape.begins(t.view.rests(), program, opts.Durability)
-	run, err := m.driver.Thread(g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
+	rested := t.stands.rests()
+	forget := t.life.Accept("", life.AnswersTo(t.open, in.Resume), time.Now())
+	t.tape.begins(rested, program, opts.Durability)
+	run, err := t.of.driver.Thread(t.g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
 	if err != nil {
+		forget()
 		t.tape.ends()
 		return t.view, refusal(t.graph, t.id, err)
 	}
+	if t.life.GiveAnswers(); !rested { // what a run was told that is over is over, too
+		t.listen()
+		t.life = life.New(t.id, t.graph, t, t.life.Left())
+	}
 	t.runs++
 	number := t.runs
-	gate.Held = func(s *pregel.Snapshot) { t.held(number, s) }
-	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
+	gate.Held = func(s *pregel.Snapshot) { t.heldUp(number, s) }
+	t.stands = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
 		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: modeShown(durability), Fused: fused}
-	t.effects.begins(t.view.RunID)
-	t.cause, t.open, t.drain, t.pause.gate, t.pause.answers = nil, nil, drain, gate, nil
+	t.effects.begins(t.stands.RunID)
+	t.cause, t.open, t.drain, t.gate = nil, nil, drain, gate
 	t.done = make(chan struct{})
-	t.events.waits = nil
-	t.events.again = func(given []pregel.Answer) {
-		if _, err := t.begin(context.Background(), m, g, pregel.Input{Resume: &pregel.Resume{Answers: given}}, ""); err != nil {
-			t.view.Problem = err.Error()
-		}
-	}
+	t.drains()
+	t.note(entries...)
+	t.shown()
+	t.time()
 	// The run outlives the call that began it, as on any runtime.
-	t.audit.note(entries...)
 	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	t.cancel = cancel
 	go func() {
@@ -199,7 +211,7 @@ func (t *memoryThread) observe(e pregel.Event) {
 	defer t.trace.mu.Unlock()
 	t.trace.observe(e)
 	t.effects.observe(e)
-	t.audit.observe(e)
+	t.heard.observe(e)
 	t.tape.observe(e)
 }
 
@@ -216,36 +228,6 @@ func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread stri
 		return t.view, nil // also one that failed before
 	}
 	return t.view, t.cause
-}
-
-func (m *Memory) retryRun(ctx context.Context, g *graphadapter.Graph, r RetryRequest) (ThreadView, error) {
-	if err := checkAsker(r.Thread, r.By, r.Reason); err != nil {
-		return ThreadView{}, err
-	}
-	t, err := m.thread(g, r.Thread, false)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.busy(); err != nil {
-		return t.view, err
-	}
-	switch {
-	case t.done == nil:
-		return t.view, t.refuse(ErrNotFound, "it has never run")
-	case !t.view.Status.Failed() && t.view.Status != StatusCancelled:
-		return t.view, t.refuse(ErrNotFailed, "its run is "+string(t.view.Status))
-	}
-	in := pregel.Input{}
-	if t.pause.answers != nil { // taken before it was cancelled
-		in.Resume = &pregel.Resume{Answers: t.pause.answers, AskAgain: true}
-	}
-	by, err := t.proven(ctx, m, approval.Control{Op: approval.OpRetry}, asker{by: r.By, token: r.Token})
-	if err != nil {
-		return t.view, err
-	}
-	return t.begin(ctx, m, g, in, "", trail.Retried(by, r.Reason))
 }
 
 func (t *memoryThread) refuse(kind error, why string) error {

@@ -9,60 +9,42 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // maxMemoryAudit bounds the entries that a thread in memory keeps: the newest. Its chain counts all of them.
 const maxMemoryAudit = 10_000
 
-// memoryAudit is the audit of a thread in memory. It has a lock of its own, because the engine tells of uses while the
-// thread's is held.
-type memoryAudit struct {
-	mu      sync.Mutex
-	state   trail.State
-	trail   trail.Trail
-	entries []approval.Entry
+// memoryHeard are the ledgers that the engine has told of and that are not in the audit yet. The engine tells while the thread's
+// lock is held, too.
+type memoryHeard struct {
+	mu  sync.Mutex
+	all []heardEvent
 }
 
-func newMemoryAudit(thread string) *memoryAudit {
-	a := &memoryAudit{}
-	a.trail = trail.Trail{State: &a.state, Thread: thread, Noted: func(e approval.Entry) {
-		a.entries = append(a.entries, e)
-		if n := len(a.entries); n > maxMemoryAudit {
-			a.entries = slices.Delete(a.entries, 0, n-maxMemoryAudit)
-		}
-	}}
-	return a
+type heardEvent struct {
+	at time.Time
+	pregel.Event
 }
 
-func (a *memoryAudit) note(all ...approval.Entry) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, e := range all {
-		a.trail.Note(time.Now(), e)
+func (h *memoryHeard) observe(e pregel.Event) {
+	if e.Kind != pregel.EventLedger {
+		return
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, heardEvent{time.Now(), e})
 }
 
-// refuse counts what was refused.
-func (a *memoryAudit) refuse(e approval.Entry) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.trail.Refuse(e, 1)
-	a.trail.Flush(time.Now(), false)
-}
-
-// flush notes what was refused and is in no entry yet: the run is over.
-func (a *memoryAudit) flush() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.trail.Flush(time.Now(), true)
-}
-
-// observe notes what ledgers tell.
-func (a *memoryAudit) observe(e pregel.Event) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.trail.Happened(time.Now(), e)
+// listen brings the audit up to date with what the engine has told; t.mu is held.
+func (t *memoryThread) listen() {
+	t.heard.mu.Lock()
+	all := t.heard.all
+	t.heard.all = nil
+	t.heard.mu.Unlock()
+	for _, e := range all {
+		t.life.Happened(e.at, e.Event)
+	}
+	t.act(t.life.Actions())
 }
 
 // WithAuditSigner makes a [Memory] sign the ends of audits that are exported, as a worker does with WorkerConfig.AuditSigner.
@@ -85,7 +67,8 @@ func (m *Memory) auditOf(_ context.Context, g *graphadapter.Graph, thread string
 	if err != nil {
 		return nil, approval.Chain{}, err
 	}
-	t.audit.mu.Lock()
-	defer t.audit.mu.Unlock()
-	return slices.Clone(t.audit.entries), t.audit.state.Chain, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listen()
+	return slices.Clone(t.entries), t.life.Chain, nil
 }

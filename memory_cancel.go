@@ -3,11 +3,14 @@ package superstep
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
-	"superstep.dev/approval"
+	"github.com/google/uuid"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/graphadapter/trail"
@@ -15,10 +18,8 @@ import (
 
 // memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
 type memoryUndo struct {
-	reason string
 	of     *taskrun.Thread
 	parked []*memoryParked
-	enough bool // somebody wants it to end
 }
 
 // memoryParked is an effect that a person has to decide about.
@@ -39,95 +40,98 @@ func (m *Memory) cancelRun(ctx context.Context, g *graphadapter.Graph, r CancelR
 		return ThreadView{}, err
 	}
 	t.mu.Lock()
-	by := trail.Actor{Claimed: r.By}
-	if t.done != nil && (t.undo != nil || t.view.Status == StatusRunning || t.view.rests() || r.Mode != CancelKeep) {
-		by, err = t.proven(ctx, m, approval.Control{Op: approval.OpCancel, On: string(r.Mode)}, asker{by: r.By, token: r.Token})
-	}
-	if err != nil {
+	undoing := t.undo != nil
+	if err := t.takeCancel(ctx, r); err != nil {
 		defer t.mu.Unlock()
 		return t.view, err
-	}
-	r.By = by.Name()
-	undoing := t.undo != nil
-	if !undoing {
-		t.ending, t.endingBy = &r, by
-	}
-	switch {
-	case undoing && r.Mode == CancelDrop:
-		defer t.mu.Unlock()
-		return t.view, t.refuse(ErrRunning, "it was being cancelled with mode compensate already: drop came too late")
-	case undoing && r.Mode != CancelCompensate:
-		if !t.undo.enough {
-			t.audit.note(trail.Cancelled(by, string(r.Mode), r.Reason))
-		}
-		t.undo.enough = true
-	case undoing:
-	default:
-		t.pause.forget(t)
-		if t.view.Status == StatusRunning {
-			t.cancel(&cancelledError{cmp.Or(r.Reason, noReason)})
-		}
 	}
 	t.mu.Unlock()
 	if err := t.settle(ctx); err != nil {
 		return ThreadView{}, err
 	}
 	defer t.mu.Unlock()
-	if undoing {
-		if t.undo != nil && t.undo.enough {
+	switch {
+	case undoing:
+		if t.undo != nil && t.life.Enough() {
 			t.endUndo()
 		}
-		return t.view, nil
+	case t.stands.rests():
+		t.conclude()
 	}
-	if t.view.rests() {
-		t.conclude(cmp.Or(r.Reason, noReason))
+	if !undoing && r.Mode != CancelKeep && t.stands.Status != StatusFinished {
+		return t.cancelHard(ctx, g, r)
 	}
-	if t.view.Status == StatusFinished || r.Mode == CancelKeep {
-		t.ending = nil
-		return t.view, nil
+	return t.view, nil
+}
+
+// takeCancel takes a request in, and tells a run that is under way; t.mu is held. One that is over is left as it is, but for
+// what the mode wants to be undone.
+func (t *memoryThread) takeCancel(ctx context.Context, r CancelRequest) error {
+	open := t.undo != nil || t.stands.Status == StatusRunning || t.stands.rests()
+	if t.done == nil || !open && r.Mode == CancelKeep {
+		return nil
 	}
-	return t.cancelHard(ctx, m, g, r)
+	if !open { // it is cleaned up behind
+		t.life = life.New(t.id, t.graph, t, t.life.Left())
+	}
+	_, err := t.take(ctx, life.Cancel{ID: cmp.Or(r.ID, uuid.NewString()), Mode: life.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token})
+	if err != nil || t.undo != nil {
+		return err
+	}
+	t.life.Unpaused()
+	t.hold(false)
+	if t.stands.Status == StatusRunning {
+		t.cancel(&cancelledError{t.reason()})
+	}
+	t.shown()
+	return nil
 }
 
 // noReason is why a run was cancelled for which nobody gave a reason.
 const noReason = "no reason given"
 
-// noteCancel notes what the thread's run is cancelled for, once; t.mu is held.
-func (t *memoryThread) noteCancel() {
-	if r := t.ending; r != nil {
-		t.ending = nil
-		t.audit.note(trail.Cancelled(t.endingBy, string(r.Mode), r.Reason))
-		t.withdrawApprovals(trail.CancelledRun)
+func (t *memoryThread) reason() string {
+	if c := t.life.State.Cancel; c != nil && c.Reason != "" {
+		return c.Reason
+	}
+	return noReason
+}
+
+// cancelled notes that the run ends as it was asked to; t.mu is held.
+func (t *memoryThread) cancelled() {
+	if !t.life.CancelBegun() {
+		t.act(t.life.Cancelled(noReason, time.Now()))
+		t.act(t.life.Flush(time.Now()))
 	}
 }
 
 // conclude ends a run that rests as cancelled; t.mu is held.
-func (t *memoryThread) conclude(reason string) {
-	t.noteCancel()
-	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusCancelled, reason, nil, time.Now()
-	t.view.Held, t.view.Failure = false, nil
-	t.cause, t.open, t.view.Waits, t.events.waits = &cancelledError{reason}, nil, nil, nil
-	t.attendApprovals()
+func (t *memoryThread) conclude() {
+	t.cancelled()
+	t.stands.Status, t.stands.Error, t.stands.Closed = StatusCancelled, t.reason(), time.Now()
+	t.stands.Held, t.stands.Failure = false, nil
+	t.cause, t.open = &cancelledError{t.reason()}, nil
+	t.shown()
+	t.time()
 }
 
 // cancelHard forgets the superstep under way, and begins to undo effects when the mode wants it; t.mu is held.
-func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapter.Graph, r CancelRequest) (ThreadView, error) {
-	compensate := r.Mode == CancelCompensate
-	if err := m.driver.Thread(g, t.id).Drop(ctx); err != nil {
+func (t *memoryThread) cancelHard(ctx context.Context, g *graphadapter.Graph, r CancelRequest) (ThreadView, error) {
+	d := t.of.driver.Thread(g, t.id)
+	if err := d.Drop(ctx); err != nil {
 		return t.view, err
 	}
-	t.conclude(cmp.Or(r.Reason, noReason))
-	t.events.due = nil // who waits again begins anew
-	t.view.Cancel = &CancelView{Mode: r.Mode, Reason: r.Reason, By: r.By}
-	if !compensate {
+	t.life.GiveAnswers()
+	t.life.ForgetWaits()
+	t.stands.Cancel = &CancelView{Mode: r.Mode, Reason: r.Reason, By: t.life.State.Cancel.By.Name()}
+	if t.conclude(); r.Mode != CancelCompensate {
 		return t.view, nil
 	}
-	d := m.driver.Thread(g, t.id)
-	t.undo = &memoryUndo{reason: cmp.Or(r.Reason, noReason), of: d}
+	t.g, t.undo = g, &memoryUndo{of: d}
 	standing := t.effects.standing()
 	t.undoing(ctx, func(ctx context.Context) {
 		for _, e := range standing {
-			t.undoOne(ctx, d, g, &memoryParked{of: e})
+			t.undoOne(ctx, &memoryParked{of: e})
 		}
 	})
 	t.mu.Unlock()
@@ -140,10 +144,11 @@ func (t *memoryThread) cancelHard(ctx context.Context, m *Memory, g *graphadapte
 
 // undoing does that in the background, as a run, and then waits for people or ends; t.mu is held.
 func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) {
-	t.view.Status, t.view.Error, t.view.Questions, t.view.Closed = StatusRunning, "", nil, time.Time{}
-	t.cause, t.open = nil, nil
+	t.stands.Status, t.stands.Error, t.stands.Closed = StatusRunning, "", time.Time{}
+	t.cause = nil
 	done := make(chan struct{})
 	t.done = done
+	t.shown()
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		defer close(done)
@@ -154,12 +159,12 @@ func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) 
 	}()
 }
 
-func (t *memoryThread) undoOne(ctx context.Context, d *taskrun.Thread, g *graphadapter.Graph, p *memoryParked) {
+func (t *memoryThread) undoOne(ctx context.Context, p *memoryParked) {
 	t.mu.Lock()
-	enough, run := t.undo.enough, t.options.Context
+	enough, run, g := t.life.Enough(), t.options.Context, t.g
 	t.mu.Unlock()
 	if enough {
-		t.leave(ctx, d, p, "the run was ended before it was undone")
+		t.leave(ctx, p, "the run was ended before it was undone")
 		return
 	}
 	journal, err := graphadapter.NewMemoryJournal(nil)
@@ -169,11 +174,11 @@ func (t *memoryThread) undoOne(ctx context.Context, d *taskrun.Thread, g *grapha
 	}
 	switch {
 	case err != nil:
-		t.leave(ctx, d, p, err.Error())
+		t.leave(ctx, p, err.Error())
 	case p.undone.State == taskrun.UndoDone:
-		t.undone(ctx, d, p, ledger.StateCompensated, p.undone.Evidence)
+		t.undone(ctx, p, ledger.StateCompensated, p.undone.Evidence)
 	case p.undone.State == taskrun.UndoAbsent:
-		t.undone(ctx, d, p, ledger.StateFailed, p.undone.Evidence)
+		t.undone(ctx, p, ledger.StateFailed, p.undone.Evidence)
 	default:
 		t.park(p)
 	}
@@ -183,36 +188,37 @@ func (t *memoryThread) undoOne(ctx context.Context, d *taskrun.Thread, g *grapha
 func (t *memoryThread) waitsFor(of taskrun.Compensation, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := *t.view.Cancel // somebody may have been given the other
+	c := *t.stands.Cancel // somebody may have been given the other
 	c.Waits = nil
 	if !until.IsZero() {
 		c.Waits = &SettleView{Effect: of.Effect.Name, Key: of.Effect.Key, Until: until}
 	}
-	t.view.Cancel = &c
+	t.stands.Cancel = &c
+	t.shown()
 }
 
-func (t *memoryThread) undone(ctx context.Context, d *taskrun.Thread, p *memoryParked, state ledger.State, evidence string) {
-	if err := d.KeepUndone(ctx, p.of, state, evidence); err != nil {
-		t.leave(ctx, d, p, "the thread cannot be told: "+err.Error())
+func (t *memoryThread) undone(ctx context.Context, p *memoryParked, state ledger.State, evidence string) {
+	if err := t.undo.of.KeepUndone(ctx, p.of, state, evidence); err != nil {
+		t.leave(ctx, p, "the thread cannot be told: "+err.Error())
 		return
 	}
 	t.effects.observe(taskrun.UndoEvent(p.of, state, evidence, p.undone.Calls))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.view.Cancel.Undone++
-	t.audit.note(trail.Undone(p.of, state, evidence))
+	t.stands.Cancel.Undone++
+	t.note(trail.Undone(p.of, state, evidence))
 }
 
-func (t *memoryThread) leave(ctx context.Context, d *taskrun.Thread, p *memoryParked, reason string) {
-	if err := d.KeepUndone(ctx, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
+func (t *memoryThread) leave(ctx context.Context, p *memoryParked, reason string) {
+	if err := t.undo.of.KeepUndone(ctx, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
 		reason += "; the thread cannot be told: " + err.Error()
 	}
 	t.effects.observe(taskrun.UndoEvent(p.of, p.of.Effect.State, "not undone: "+reason, p.undone.Calls))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.view.Cancel.Left = append(t.view.Cancel.Left,
+	t.stands.Cancel.Left = append(t.stands.Cancel.Left,
 		LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
-	t.audit.note(trail.Left(p.of, reason))
+	t.note(trail.Left(p.of, reason))
 }
 
 func (t *memoryThread) park(p *memoryParked) {
@@ -221,33 +227,30 @@ func (t *memoryThread) park(p *memoryParked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.undo.parked = append(t.undo.parked, p)
-	t.audit.note(trail.Unclear(p.of, p.question.ID, p.undone.Reason))
+	t.note(trail.Unclear(p.of, p.question.ID, p.undone.Reason))
 }
 
 // askOrEnd lets the thread wait for people, or ends it; t.mu is held.
 func (t *memoryThread) askOrEnd() {
-	if len(t.undo.parked) == 0 || t.undo.enough {
+	if len(t.undo.parked) == 0 || t.life.Enough() {
 		t.endUndo()
 		return
 	}
-	t.view.Status = StatusWaiting
-	for _, p := range t.undo.parked {
-		t.view.Questions = append(t.view.Questions, questionsOf([]pregel.OpenQuestion{p.question})...)
-		t.open = append(t.open, p.question.Question)
-	}
+	t.stands.Status = StatusWaiting
+	t.shown()
 }
 
 // endUndo ends the thread, and lists what nobody decided about; t.mu is held.
 func (t *memoryThread) endUndo() {
 	for _, p := range t.undo.parked {
-		t.audit.note(trail.Left(p.of, p.undone.Reason))
-		t.view.Cancel.Left = append(t.view.Cancel.Left,
+		t.note(trail.Left(p.of, p.undone.Reason))
+		t.stands.Cancel.Left = append(t.stands.Cancel.Left,
 			LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: p.undone.Reason})
 	}
 	of := t.undo.of
-	t.conclude(t.undo.reason)
 	t.undo = nil
 	t.goBack(of)
+	t.conclude()
 }
 
 // goBack lets the thread go on before the oldest superstep of which an effect was undone; t.mu is held.
@@ -259,33 +262,33 @@ func (t *memoryThread) goBack(of *taskrun.Thread) {
 	}
 	switch {
 	case err != nil:
-		t.view.Cancel.Halted = err.Error()
+		t.stands.Cancel.Halted = err.Error()
 	case made != nil:
-		t.view.Cancel.Checkpoint = made.Checkpoint.ID
+		t.stands.Cancel.Checkpoint = made.Checkpoint.ID
 	}
 }
 
 // rule does what people decided about effects that could not be undone; t.mu is held.
-func (t *memoryThread) rule(ctx context.Context, d *taskrun.Thread, g *graphadapter.Graph, byID map[string]pregel.Value, by string) {
-	by = cmp.Or(by, "a person")
+func (t *memoryThread) rule(ctx context.Context, given []pregel.Answer) {
 	asked := t.undo.parked
 	t.undo.parked = nil
 	t.undoing(ctx, func(ctx context.Context) {
 		for _, p := range asked {
-			ruling, given := byID[p.question.ID]
-			if !given {
+			at := slices.IndexFunc(given, func(a pregel.Answer) bool { return a.QuestionID == p.question.ID })
+			if at < 0 {
 				t.mu.Lock()
 				t.undo.parked = append(t.undo.parked, p)
 				t.mu.Unlock()
 				continue
 			}
-			switch p.rulings++; taskrun.ReadUndoRuling(ruling) {
+			by := cmp.Or(given[at].By, "a person")
+			switch p.rulings++; taskrun.ReadUndoRuling(given[at].Value) {
 			case taskrun.UndoRuledDone:
-				t.undone(ctx, d, p, ledger.StateCompensated, "undone, says "+by)
+				t.undone(ctx, p, ledger.StateCompensated, "undone, says "+by)
 			case taskrun.UndoRuledRepeat:
-				t.undoOne(ctx, d, g, p)
+				t.undoOne(ctx, p)
 			default:
-				t.leave(ctx, d, p, "left, says "+by)
+				t.leave(ctx, p, "left, says "+by)
 			}
 		}
 	})

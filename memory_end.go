@@ -3,6 +3,7 @@ package superstep
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -18,33 +19,24 @@ func (t *memoryThread) stopped(number int, ended graphadapter.RunResult, err err
 	}
 	defer close(t.done)
 	t.tape.ends()
-	concludeView(&t.view, ended, err)
-	t.trace.complete(&t.view)
-	if t.view.Status == StatusCancelled {
-		t.noteCancel()
+	t.listen()
+	concludeView(&t.stands, ended, err)
+	t.open = t.trace.complete(&t.stands, ended.Questions)
+	t.effects.ended(t.stands.Status)
+	t.cause, t.held = err, false
+	t.stands.Held = t.options.Hold && t.stands.Status.Failed()
+	if !t.stands.rests() {
+		t.stands.Closed = time.Now()
+		t.life.Unpaused()
 	}
-	t.effects.ended(t.view.Status)
-	t.open, t.events.waits = splitQuestions(ended.Questions)
-	t.cause = err
-	t.view.Held = t.options.Hold && t.view.Status.Failed()
-	t.view.Closed = time.Now()
-	if t.view.rests() {
-		t.view.Closed = time.Time{}
+	if t.stands.Status == StatusCancelled {
+		t.cancelled()
 	}
-	t.pause.rests(t)
-	t.attend()
-}
-
-// splitQuestions tells questions for people from waits for events.
-func splitQuestions(all []pregel.Question) (open, waits []pregel.Question) {
-	for _, q := range all {
-		if q.Event != "" {
-			waits = append(waits, q)
-			continue
-		}
-		open = append(open, q)
+	t.life.Look()
+	if err := t.advance(); err != nil {
+		t.stands.Problem = err.Error()
+		t.shown()
 	}
-	return open, waits
 }
 
 // cancelledError is the cause of a cancelled run's context.
@@ -55,13 +47,6 @@ func (e *cancelledError) Error() string { return e.reason }
 // concludeView says how a run ended.
 func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	v.Output = ended.Output
-	open, waits := splitQuestions(ended.Questions)
-	for _, q := range open {
-		v.Questions = append(v.Questions, questionView(q, "", 0))
-	}
-	for _, q := range waits {
-		v.Waits = append(v.Waits, WaitView{ID: q.ID, Event: q.Event, Schema: q.Schema})
-	}
 	var cancelled *cancelledError
 	switch {
 	case errors.As(err, &cancelled), errors.Is(err, context.Canceled):
@@ -69,10 +54,11 @@ func concludeView(v *ThreadView, ended graphadapter.RunResult, err error) {
 	case err != nil:
 		v.Failure = pregel.AsNodeError(v.Graph, "", err)
 		v.Status, v.Error = failureStatus(v.Failure), err.Error()
-	case len(open) > 0:
+	case len(ended.Questions) > 0:
 		v.Status = StatusWaiting
-	case len(waits) > 0:
-		v.Status = StatusWaitingEvent
+		if !slices.ContainsFunc(ended.Questions, func(q pregel.Question) bool { return q.Event == "" }) {
+			v.Status = StatusWaitingEvent
+		}
 	case ended.Breakpoint, ended.Drained != "":
 		v.Status, v.Drained = StatusStopped, ended.Drained
 	default:

@@ -26,19 +26,7 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.view.Status == StatusRunning || t.undo != nil {
-		return StateView{}, t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
-	}
-	if c := t.view.Cancel; c != nil && c.Halted != "" && r.Checkpoint == "" {
-		return StateView{}, halted(t.graph, t.id, c.Halted)
-	}
-	if t.view.Paused != nil && t.pause.answers != nil {
-		return StateView{}, t.refuse(ErrRunning, "it has answers to go on with when it is unpaused: unpause it, then update its state")
-	}
-	by := trail.Actor{Claimed: r.By}
-	if t.done != nil {
-		by, err = t.proven(ctx, m, approval.Control{Op: approval.OpUpdate}, asker{by: r.By, token: r.Token})
-	}
+	by, err := t.provenUpdate(ctx, r)
 	if err != nil {
 		return StateView{}, err
 	}
@@ -50,11 +38,35 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	if err != nil {
 		return StateView{}, err
 	}
-	t.audit.note(trail.Updated(by, r.Updates, snapshot.Checkpoint, r.Reason))
+	t.g = g
 	t.updated(snapshot, open)
+	t.note(trail.Updated(by, r.Updates, snapshot.Checkpoint, r.Reason))
+	if err := t.advance(); err != nil {
+		return StateView{}, err
+	}
 	view := snapshotView(t.graph, t.id, snapshot, false)
 	view.Status, view.Questions = t.view.Status, t.view.Questions
 	return view, nil
+}
+
+// provenUpdate is proven for an update of the state; the first one of a new thread takes no proof.
+func (t *memoryThread) provenUpdate(ctx context.Context, r UpdateRequest) (trail.Actor, error) {
+	may := func() error {
+		if t.stands.Status == StatusRunning && !t.held || t.undo != nil {
+			return t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
+		}
+		if c := t.stands.Cancel; c != nil && c.Halted != "" && r.Checkpoint == "" {
+			return halted(t.graph, t.id, c.Halted)
+		}
+		if t.life.State.Paused != nil && t.life.Waiting() {
+			return t.refuse(ErrRunning, "it has answers to go on with when it is unpaused: unpause it, then update its state")
+		}
+		return nil
+	}
+	if t.done == nil {
+		return trail.Actor{Claimed: r.By}, may()
+	}
+	return t.proven(ctx, approval.Control{Op: approval.OpUpdate}, asker{by: r.By, token: r.Token}, may)
 }
 
 func (t *memoryThread) updateError(r UpdateRequest, err error) error {
@@ -70,29 +82,29 @@ func (t *memoryThread) updateError(r UpdateRequest, err error) error {
 // unless a subgraph alone was updated.
 func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	t.runs++
-	t.view = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusFinished, Output: outputs(t.spec.Output, s.Values), Step: s.Step,
-		Started: time.Now(), Closed: time.Now(), Paused: t.view.Paused}
+	t.stands = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusFinished, Output: outputs(t.spec.Output, s.Values), Step: s.Step,
+		Started: time.Now(), Closed: time.Now()}
 	switch {
 	case len(open) > 0:
-		t.view.Status, t.view.Closed = waitingStatus(open), time.Time{}
+		t.stands.Status, t.stands.Closed = waitingStatus(open), time.Time{}
 	case len(s.Next) > 0:
-		t.view.Status, t.view.Closed = StatusStopped, time.Time{}
+		t.stands.Status, t.stands.Closed = StatusStopped, time.Time{}
 	}
-	t.effects.ended(t.view.Status)
-	t.view.Questions, t.cause = questionsOf(forPeople(open)), nil
-	t.view.Waits = waitViews(forEvents(open), func(id string) time.Time { return t.events.due[id] })
-	all := make([]pregel.Question, len(open))
-	for i, q := range open {
-		all[i] = q.Question
-	}
-	t.open, t.events.waits = splitQuestions(all)
+	t.effects.ended(t.stands.Status)
+	t.open, t.cause = open, nil
 	if t.done == nil {
 		t.done = make(chan struct{})
 		close(t.done)
 	}
-	t.pause.superseded(t)
-	if t.events.again != nil { // a thread that began with this update waits for nothing
-		t.attend()
+	if t.held { // the run at the gate ends
+		t.held = false
+		t.tape.ends()
+		t.gate.Open()
+	}
+	t.life.GiveAnswers()
+	t.life.Reopen(open)
+	if t.life.Look(); !t.stands.rests() {
+		t.life.Unpaused()
 	}
 }
 
@@ -135,7 +147,7 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	}
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	by, err := as.proven(ctx, m, approval.Control{Op: approval.OpFork, On: r.Checkpoint}, asker{by: r.By, token: r.Token})
+	by, err := as.proven(ctx, approval.Control{Op: approval.OpFork, On: r.Checkpoint}, asker{by: r.By, token: r.Token}, nil)
 	if err != nil {
 		return ThreadView{}, err
 	}
@@ -146,30 +158,6 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 	if !fresh || as.done != nil {
 		return ThreadView{}, existsAlready(t.graph, r.As)
 	}
-	as.options = start
-	return as.begin(ctx, m, g, pregel.Input{}, r.Checkpoint, trail.Forked(by, r.Thread, r.Checkpoint, r.Reason))
-}
-
-func (m *Memory) drainRun(ctx context.Context, g *graphadapter.Graph, r DrainRequest) (ThreadView, error) {
-	if err := checkDrain(&r); err != nil {
-		return ThreadView{}, err
-	}
-	t, err := m.begun(g, r.Thread)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.view.Status == StatusRunning {
-		by, err := t.proven(ctx, m, approval.Control{Op: approval.OpDrain}, asker{by: r.By, token: r.Token})
-		if err != nil {
-			return t.view, err
-		}
-		select {
-		case t.drain <- r.Reason:
-			t.audit.note(trail.Drained(by, r.Reason))
-		default: // it has been asked already
-		}
-	}
-	return t.view, nil
+	as.options, as.g = start, g
+	return as.begin(ctx, pregel.Input{}, r.Checkpoint, trail.Forked(by, r.Thread, r.Checkpoint, r.Reason))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -40,25 +41,22 @@ func (t *trace) question(e pregel.Event) {
 	}
 }
 
-// complete fills in what only the events told.
-func (t *trace) complete(v *ThreadView) {
+// complete fills in what only the events told: where the open questions come from. It returns those with that.
+func (t *trace) complete(v *ThreadView, asked []pregel.Question) []pregel.OpenQuestion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v.Step = t.step
-	for i := range v.Questions {
-		from := t.asked[v.Questions[i].ID]
-		v.Questions[i].Node, v.Questions[i].Step = from.node, from.step
+	var open []pregel.OpenQuestion
+	for _, q := range asked {
+		from := t.asked[q.ID]
+		open = append(open, pregel.OpenQuestion{Question: q, Node: from.node, Step: from.step})
 		if !slices.Contains(v.Nodes, from.node) {
 			v.Nodes = append(v.Nodes, from.node)
 		}
 	}
-	for i := range v.Waits {
-		from := t.asked[v.Waits[i].ID]
-		v.Waits[i].Node, v.Waits[i].Step = from.node, from.step
-		if !slices.Contains(v.Nodes, from.node) {
-			v.Nodes = append(v.Nodes, from.node)
-		}
-	}
+	v.Questions = questionsOf(forPeople(open))
+	v.Waits = waitViews(forEvents(open), func(string) time.Time { return time.Time{} })
+	return open
 }
 
 func (m *Memory) stateOf(ctx context.Context, g *graphadapter.Graph, r StateRequest) (StateView, error) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -38,42 +38,47 @@ func refusal(graph, thread string, err error) error {
 }
 
 // checkResume refuses answers that do not fit the open questions they are for. Those of unknown questions answer nothing.
-func checkResume(program *pregel.Program, thread *pregel.Thread, graph, id string, resume *pregel.Resume) error {
-	for i, q := range program.OpenQuestions(thread) {
-		given, ok := answerTo(resume, q.ID, i == 0)
-		if !ok {
-			continue
-		}
-		if q.Event != "" {
-			return waitsForEvent(graph, id, q.Question)
-		}
-		if q.Approval != nil {
-			return approvalPastGate(graph, id, q.ID)
-		}
-		if err := graphadapter.CheckAnswer(q.Question, given); err != nil {
-			return badAnswer(graph, id, q.ID, err)
+func checkResume(open []pregel.OpenQuestion, graph, id string, resume *pregel.Resume) error {
+	for _, a := range life.AnswersTo(open, resume) {
+		for _, q := range open {
+			if q.ID != a.QuestionID {
+				continue
+			}
+			if err := life.InputRefusal(q, a.Value); err != nil {
+				return refusedByLife(graph, id, err)
+			}
 		}
 	}
 	return nil
 }
 
-func badAnswer(graph, thread, question string, err error) error {
-	return &Error{Kind: ErrBadInput, Graph: graph, Thread: thread, Question: question, Message: fmt.Sprintf("thread %q", thread), Cause: err}
+// refusedByLife says in a caller's words why life refuses what it is asked for; nil, and another error, stays what it is.
+func refusedByLife(graph, thread string, err error) error {
+	var refused *life.Refusal
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return refusedAs(refused.Kind, graph, thread, refused.Message, refused.Ruling)
 }
 
-// answerTo finds the answer to a question; a scalar is for the first one.
-func answerTo(resume *pregel.Resume, question string, first bool) (pregel.Value, bool) {
-	if resume == nil {
-		return nil, false
+// refusedAs is refusedByLife of what came over the wire.
+func refusedAs(kind life.Kind, graph, thread, message string, r *life.Ruling) *Error {
+	e := &Error{Kind: ErrAnswerRefused, Graph: graph, Thread: thread, Message: message}
+	switch kind {
+	case life.BadAnswer, life.BadRequest:
+		e.Kind = ErrBadInput
+	case life.UnknownQuestion:
+		e.Kind = ErrNotFound
+	case life.Busy:
+		e.Kind = ErrRunning
+	case life.NotFailed:
+		e.Kind = ErrNotFailed
+	case life.NotAllowed:
+		e.Do, e.Command = "Look at it", []string{"show", thread}
 	}
-	if first && resume.Scalar != nil {
-		return resume.Scalar, true
+	if r != nil {
+		e.Question, e.Code = r.Question, r.Code
+		e.addCode()
 	}
-	for _, a := range resume.Answers {
-		if a.QuestionID == question {
-			return a.Value, true
-		}
-	}
-	given, ok := resume.ByID[question]
-	return given, ok
+	return e
 }

@@ -2,9 +2,7 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -45,20 +43,26 @@ func (n *Nodes) Verify(ctx context.Context, req graphadapter.VerifyRequest) (gra
 		err := fmt.Errorf("this worker does not serve the graph %q", req.Graph)
 		return graphadapter.VerifyReply{}, temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeUnservedType, err)
 	}
-	v := verification{gate: n.gate, graph: g, req: req}
-	for _, q := range req.Questions {
-		v.votes = append(v.votes, slices.Clone(q.Votes))
+	reply, err := g.Verify(ctx, req, n.reply)
+	if err != nil {
+		activity.GetLogger(ctx).Error("answers to approvals cannot be verified", "thread", req.Thread, "error", err)
 	}
-	var reply graphadapter.VerifyReply
-	for _, one := range req.Requests {
-		rulings, err := v.request(ctx, one)
-		if err != nil {
-			activity.GetLogger(ctx).Error("answers to approvals cannot be verified", "thread", req.Thread, "error", err)
-			return graphadapter.VerifyReply{}, err
-		}
-		reply.Rulings = append(reply.Rulings, rulings)
+	if graphadapter.IsPermanent(err) {
+		err = temporal.NewNonRetryableApplicationError(err.Error(), "BadRequest", err)
 	}
-	return reply, nil
+	return reply, err
+}
+
+// reply asks the gate about one reply.
+func (n *Nodes) reply(ctx context.Context, check approval.ReplyCheck) (approval.Ruling, error) {
+	if n.gate == nil {
+		return approval.Ruling{Code: approval.CodeUnavailable, Reason: noGate}, nil
+	}
+	ruling, err := n.gate.Reply(ctx, check)
+	if ruling.Cause != nil {
+		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "question", check.Question, "error", ruling.Cause)
+	}
+	return ruling, err
 }
 
 // Control is the activity that says whether something may be done to a run, as things are now. A worker without a gate has no
@@ -67,56 +71,6 @@ func (n *Nodes) Control(ctx context.Context, check approval.ControlCheck) (appro
 	ruling, err := n.gate.Control(ctx, check)
 	if ruling.Cause != nil {
 		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "op", check.Control.Op, "error", ruling.Cause)
-	}
-	return ruling, err
-}
-
-// verification is one execution of the activity.
-type verification struct {
-	gate  *approval.Gate
-	graph *graphadapter.Graph
-	req   graphadapter.VerifyRequest
-	votes [][]approval.Vote // of each question, with those that were allowed here
-}
-
-// request verifies the replies of one request. Its approvals count for what is verified next if all of them do.
-func (v *verification) request(ctx context.Context, replies []graphadapter.VerifyOne) ([]approval.Ruling, error) {
-	rulings := make([]approval.Ruling, len(replies))
-	all := true
-	for i, one := range replies {
-		var err error
-		if rulings[i], err = v.one(ctx, one); err != nil {
-			return nil, err
-		}
-		all = all && rulings[i].Allowed
-	}
-	for i, one := range replies {
-		if all && one.Reply.Verdict == approval.VerdictApprove {
-			v.votes[one.Question] = append(v.votes[one.Question], rulings[i].Vote(one.Reply))
-		}
-	}
-	return rulings, nil
-}
-
-func (v *verification) one(ctx context.Context, one graphadapter.VerifyOne) (approval.Ruling, error) {
-	if v.gate == nil {
-		return approval.Ruling{Code: approval.CodeUnavailable, Reason: noGate}, nil
-	}
-	if one.Question < 0 || one.Question >= len(v.req.Questions) {
-		return approval.Ruling{}, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("a reply is for question %d of %d", one.Question, len(v.req.Questions)), "BadRequest", nil)
-	}
-	q := v.req.Questions[one.Question]
-	var action approval.Action
-	if err := json.Unmarshal(q.Action, &action); err != nil {
-		return approval.Ruling{Code: approval.CodeMalformed, Reason: "the action that the question is about cannot be read"}, nil
-	}
-	ruling, err := v.gate.Reply(ctx, v.graph.Knowing(approval.ReplyCheck{
-		Thread: v.req.Thread, Graph: v.req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
-		Token: one.Token, By: one.By, Reply: one.Reply, Votes: v.votes[one.Question],
-	}))
-	if ruling.Cause != nil {
-		activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", v.req.Thread, "question", q.ID, "error", ruling.Cause)
 	}
 	return ruling, err
 }

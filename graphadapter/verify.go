@@ -1,6 +1,9 @@
 package graphadapter
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -79,4 +82,44 @@ func (g *Graph) effect(name string) (*Effect, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Verify asks, with reply, which replies to approvals count, in their order. The approvals of a request count for what is
+// verified behind them if all of its replies do. An error says that it cannot be known.
+func (g *Graph) Verify(ctx context.Context, req VerifyRequest, reply func(context.Context, approval.ReplyCheck) (approval.Ruling, error)) (VerifyReply, error) {
+	var out VerifyReply
+	req.Questions = slices.Clone(req.Questions)
+	for _, ones := range req.Requests {
+		rulings, all := make([]approval.Ruling, len(ones)), true
+		for i, one := range ones {
+			var err error
+			if rulings[i], err = g.verify(ctx, req, one, reply); err != nil {
+				return VerifyReply{}, err
+			}
+			all = all && rulings[i].Allowed
+		}
+		for i, one := range ones {
+			if all && one.Reply.Verdict == approval.VerdictApprove {
+				q := &req.Questions[one.Question]
+				q.Votes = append(slices.Clip(q.Votes), rulings[i].Vote(one.Reply))
+			}
+		}
+		out.Rulings = append(out.Rulings, rulings)
+	}
+	return out, nil
+}
+
+func (g *Graph) verify(ctx context.Context, req VerifyRequest, one VerifyOne, reply func(context.Context, approval.ReplyCheck) (approval.Ruling, error)) (approval.Ruling, error) {
+	if one.Question < 0 || one.Question >= len(req.Questions) {
+		return approval.Ruling{}, Permanent(fmt.Errorf("a reply is for question %d of %d", one.Question, len(req.Questions)))
+	}
+	q := req.Questions[one.Question]
+	var action approval.Action
+	if err := json.Unmarshal(q.Action, &action); err != nil {
+		return approval.Ruling{Code: approval.CodeMalformed, Reason: "the action that the question is about cannot be read"}, nil
+	}
+	return reply(ctx, g.Knowing(approval.ReplyCheck{
+		Thread: req.Thread, Graph: req.Graph, Node: q.Node, Question: q.ID, Action: action, Asked: q.Asked,
+		Token: one.Token, By: one.By, Reply: one.Reply, Votes: q.Votes,
+	}))
 }

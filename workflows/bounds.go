@@ -4,6 +4,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
@@ -11,27 +12,13 @@ import (
 // maxRefused bounds the refusals that a run remembers.
 const maxRefused = 100
 
-func boundedAnswers(id, by string, answers []pregel.Answer) error {
-	size := 0
-	for _, a := range answers {
-		size += len(a.Value)
-		if len(a.QuestionID) > protocol.MaxNameBytes || len(a.By) > protocol.MaxNameBytes {
-			size += protocol.MaxAnswerBytes
-		}
-	}
-	if size > protocol.MaxAnswerBytes || len(by) > protocol.MaxNameBytes || len(id) > protocol.MaxNameBytes || len(answers) > protocol.MaxAnswers {
-		return protocol.Refuse(protocol.ErrTypeBadAnswer, "an answer has at most %d bytes, and names at most %d", protocol.MaxAnswerBytes, protocol.MaxNameBytes)
-	}
-	return nil
-}
-
 func boundedInvoke(req protocol.InvokeRequest) error {
 	if resume := req.Input.Resume; resume != nil {
 		given := append(resume.Answers[:len(resume.Answers):len(resume.Answers)], pregel.Answer{Value: resume.Scalar})
 		for _, id := range workflow.DeterministicKeys(resume.ByID) {
 			given = append(given, pregel.Answer{QuestionID: id, Value: resume.ByID[id]})
 		}
-		if err := boundedAnswers(req.ID, resume.By, given); err != nil {
+		if err := life.BoundAnswers(req.ID, resume.By, given); err != nil {
 			return err
 		}
 	}

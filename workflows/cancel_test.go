@@ -45,8 +45,8 @@ func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := closingOf(t, run.Get(r.ctx, nil))
-	if left.Step != 0 || len(left.Answered) != 1 {
-		t.Errorf("the run left step %d and the answers %+v", left.Step, left.Answered)
+	if left.Step != 0 || len(left.Life.Answered) != 1 {
+		t.Errorf("the run left step %d and the answers %+v", left.Step, left.Life.Answered)
 	}
 	in := next("cancel", left)
 	in.Suspect = true

@@ -23,10 +23,10 @@ func (r *run) closing() protocol.Closing {
 	if r.newest != nil {
 		thread = pregel.Newer(r.newest, thread)
 	}
-	c := protocol.Closing{Step: stepOf(thread), Spec: r.in.Spec, Answered: r.inbox.answered, Refused: r.inbox.refused, Lines: r.lines.latest(protocol.CarriedLines), Settings: r.in.Settings(),
-		Events: r.eventState(), Approvals: r.approvalState(), Suspect: r.mayHaveRun()}
-	if r.cancel.begun {
-		c.Cancel = r.cancel.asked
+	c := protocol.Closing{Step: stepOf(thread), Spec: r.in.Spec, Lines: r.lines.latest(protocol.CarriedLines), Settings: r.in.Settings(),
+		Life: r.life.Left(), Suspect: r.mayHaveRun()}
+	if r.life.CancelBegun() {
+		c.Cancel = r.cancel.report
 	}
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)
@@ -39,10 +39,10 @@ func (r *run) closing() protocol.Closing {
 	switch {
 	case err != nil:
 		c.Error = err.Error()
-	case len(state)+r.events.bytes() > protocol.MaxStateBytes && r.closeWithoutSuperstep(&c, thread):
-	case len(state)+r.events.bytes() > protocol.MaxStateBytes:
+	case len(state)+r.life.KeptBytes() > protocol.MaxStateBytes && r.closeWithoutSuperstep(&c, thread):
+	case len(state)+r.life.KeptBytes() > protocol.MaxStateBytes:
 		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: "+
-			"keep large values outside and references in the state", len(state), r.events.bytes(), protocol.MaxStateBytes)
+			"keep large values outside and references in the state", len(state), r.life.KeptBytes(), protocol.MaxStateBytes)
 	default:
 		c.State = state
 	}
@@ -56,15 +56,11 @@ func (r *run) closeWithoutSuperstep(c *protocol.Closing, thread *pregel.Thread) 
 	before := thread.Copy()
 	r.program.Drop(before)
 	state, err := r.program.EncodeThread(before)
-	if err != nil || len(state)+r.events.bytes() > protocol.MaxStateBytes {
+	if err != nil || len(state)+r.life.KeptBytes() > protocol.MaxStateBytes {
 		return false
 	}
 	c.State, c.Dropped = state, true
-	if c.Events != nil {
-		events := *c.Events
-		events.Due = nil // who waits again begins anew
-		c.Events = &events
-	}
+	c.Life.Due = nil // who waits again begins anew
 	return true
 }
 
@@ -159,17 +155,17 @@ func (r *run) output() map[string]pregel.Value {
 func (r *run) replied(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	_ = workflow.Await(wait, func() bool {
-		return workflow.AllHandlersFinished(wait) && r.approvals.proving == 0 && (ctx.Err() != nil || r.approvals.idle())
+		return workflow.AllHandlersFinished(wait) && r.host.taking == 0 && (ctx.Err() != nil || !r.life.Claiming() && len(r.life.Replies) == 0)
 	})
 	r.readEvents(wait)
 	r.readViews(wait)
-	r.auditRefusals(wait, true)
+	r.act(wait, r.life.Flush(workflow.Now(wait)))
 	r.leaveNotices(wait)
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.
 func (r *run) keepAnswers(ctx workflow.Context) {
-	if in := r.inbox.take(); in.Resume != nil {
+	if in := r.takeInput(); in.Resume != nil {
 		if err := r.program.Answer(r.thread, in.Resume); err != nil {
 			workflow.GetLogger(ctx).Error("accepted answers could not be recorded", "error", err)
 		}

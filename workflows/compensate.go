@@ -58,8 +58,8 @@ func (r *run) compensate(ctx workflow.Context) {
 	}
 	r.decide(ctx)
 	r.goBack(ctx)
-	if r.segments.suspect.Lost && r.cancel.asked.Problem == "" {
-		r.cancel.asked.Problem = problemUnstored
+	if r.segments.suspect.Lost && r.cancel.report.Problem == "" {
+		r.cancel.report.Problem = problemUnstored
 	}
 	r.cancel.undoing = false
 }
@@ -74,7 +74,7 @@ func (r *run) rests(ctx workflow.Context, status string) {
 
 // standingEffects finds the next effects to undo, behind those seen.
 func (r *run) standingEffects(ctx workflow.Context, seen int) (page taskrun.StandingReply, more bool) {
-	asked := r.cancel.asked
+	asked := r.cancel.report
 	if full := r.historyFull(ctx); full != nil {
 		asked.Problem = full.Error()
 		return page, false
@@ -95,7 +95,7 @@ func (r *run) standingEffects(ctx workflow.Context, seen int) (page taskrun.Stan
 // does not end, also when somebody wants it to: the thread would go on behind a write that is not there.
 func (r *run) goBack(ctx workflow.Context) {
 	var reply past.RewindReply
-	asked := r.cancel.asked
+	asked := r.cancel.report
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, apartOptions("", "where the thread goes on")),
 		taskrun.RewindActivity, past.RewindRequest{Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
 	var to past.Rewound
@@ -135,7 +135,7 @@ func apartOptions(queue, summary string) workflow.ActivityOptions {
 func (r *run) apart(ctx workflow.Context, name, queue, summary string, reply, req any) error {
 	bounded, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, apartOptions(queue, summary)))
 	future := workflow.ExecuteActivity(bounded, name, req)
-	_ = workflow.Await(ctx, func() bool { return future.IsReady() || r.cancel.enough })
+	_ = workflow.Await(ctx, func() bool { return future.IsReady() || r.life.Enough() })
 	if !future.IsReady() {
 		stop()
 	}
@@ -145,7 +145,7 @@ func (r *run) apart(ctx workflow.Context, name, queue, summary string, reply, re
 // undo undoes one effect, or parks it for a person.
 func (r *run) undo(ctx workflow.Context, p *parked) {
 	switch {
-	case r.cancel.enough:
+	case r.life.Enough():
 		r.leave(ctx, p, "the run was ended before it was undone")
 		return
 	case r.historyFull(ctx) != nil:
@@ -183,17 +183,17 @@ func (r *run) park(ctx workflow.Context, p *parked) {
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+p.undone.Reason)
 	p.question = taskrun.UndoQuestion(workflow.GetInfo(ctx).WorkflowExecution.ID, p.of, p.undone, p.rulings)
 	r.cancel.parked = append(r.cancel.parked, p)
-	r.audit(ctx, trail.Unclear(p.of, p.question.ID, p.undone.Reason))
+	r.note(ctx, trail.Unclear(p.of, p.question.ID, p.undone.Reason))
 }
 
 // done notes that an effect is not there any more.
 func (r *run) done(ctx workflow.Context, p *parked, state ledger.State, evidence string) {
-	r.cancel.asked.Undone++
+	r.cancel.report.Undone++
 	if err := taskrun.KeepUndone(r.thread, p.of, state, evidence); err != nil {
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect was undone", "key", p.of.Effect.Key, "error", err)
 	}
 	r.tell(ctx, p, state, evidence)
-	r.audit(ctx, trail.Undone(p.of, state, evidence))
+	r.note(ctx, trail.Undone(p.of, state, evidence))
 }
 
 // leave notes that an effect is left as it is.
@@ -202,8 +202,8 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 		reason = strings.ToValidUTF8(reason[:maxLeftReason], "") + "…"
 	}
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+reason)
-	r.audit(ctx, trail.Left(p.of, reason))
-	asked := r.cancel.asked
+	r.note(ctx, trail.Left(p.of, reason))
+	asked := r.cancel.report
 	if err := taskrun.KeepUndone(r.thread, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect stands", "key", p.of.Effect.Key, "error", err)
 	}
@@ -223,16 +223,12 @@ func (r *run) tell(ctx workflow.Context, p *parked, state ledger.State, evidence
 
 // decide waits until people have decided about all effects that are parked, or somebody wants the run to end.
 func (r *run) decide(ctx workflow.Context) {
-	for len(r.cancel.parked) > 0 && !r.cancel.enough {
+	for len(r.cancel.parked) > 0 && !r.life.Enough() {
 		r.rests(ctx, protocol.StatusWaiting)
 		r.notices.look = true
 		r.attendNotices(ctx)
-		_ = workflow.Await(ctx, func() bool { return r.inbox.hasAnswers() || r.cancel.enough })
-		given := r.inbox.take().Resume
-		if given == nil {
-			continue
-		}
-		for _, a := range given.Answers {
+		_ = workflow.Await(ctx, func() bool { return len(r.life.Given) > 0 || r.life.Enough() })
+		for _, a := range r.life.GiveAnswers() {
 			r.ruled(ctx, a)
 		}
 		r.show(ctx)

@@ -23,20 +23,20 @@ func (r *run) due(ctx workflow.Context) bool {
 	events := info.GetCurrentHistoryLength()
 	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
 	return long && events >= r.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life &&
-		ctx.Err() == nil && len(r.inbox.edits) == 0 && len(r.approvals.claims) == 0 && r.approvals.backlog() <= maxBacklog && workflow.AllHandlersFinished(ctx)
+		ctx.Err() == nil && len(r.inbox.edits) == 0 && !r.life.Claiming() && !r.life.Backlogged() && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew sets what ends the run, unless something arrived that comes first, or what is to be handed on is too
 // large. Nothing may be under way.
 func (r *run) continueAsNew(ctx workflow.Context) bool {
-	r.approvals.closing = true
-	defer func() { r.approvals.closing = r.successor != nil }()
+	r.host.closing = true
+	defer func() { r.host.closing = r.successor != nil }()
 	GiveWay(ctx) // what somebody who receives has been given is not in its channel any more
 	r.readAllSignals(ctx)
-	if r.mayGoOn() || ctx.Err() != nil || r.approvals.busy() {
+	if r.mayGoOn() || ctx.Err() != nil || r.host.taking > 0 || r.life.Proving() || r.life.Backlogged() {
 		return false
 	}
-	r.auditRefusals(ctx, true)
+	r.act(ctx, r.life.Flush(workflow.Now(ctx)))
 	events := workflow.GetInfo(ctx).GetCurrentHistoryLength()
 	in, err := r.handOn(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 	r.readViews(ctx)
 	channel := resumeSignals(ctx)
 	if !r.inbox.changing() {
-		r.readSignals(ctx, channel)
+		r.readAnswers(ctx, channel)
 		return
 	}
 	for { // it cannot be looked at yet
@@ -108,13 +108,12 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, protocol.Input{}, false, false
 	in.Behind = r.behind(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, nil
-	in.Answered, in.Lines, in.Previous = r.inbox.answered, r.lines.latest(protocol.CarriedLines), r.lines.run
+	in.Life, in.Lines, in.Previous = r.life.State, r.lines.latest(protocol.CarriedLines), r.lines.run
 	in.Carried = &protocol.Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
-		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds, Refused: r.inbox.refused, Taken: r.inbox.taken,
-		Invoke: r.inbox.invoke, Resumes: r.inbox.updates, BySignal: r.inbox.signals, Signals: r.inbox.unread, Ended: r.inbox.events,
-		Retry: r.inbox.retry}
-	if r.loop == nil || r.loop.Status() != pregel.StatusRunning { // which has been told
-		in.Carried.Drain = r.inbox.drain
+		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds,
+		Invoke: r.inbox.invoke, Signals: r.inbox.unread}
+	if r.loop != nil && r.loop.Status() == pregel.StatusRunning {
+		in.Life.Drain = "" // the engine has been told
 	}
 	if r.failure != nil {
 		in.Carried.Failure = failureOf(r.in.Graph, r.failure)
@@ -122,8 +121,7 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	if info := workflow.GetInfo(ctx); info.OriginalRunID != info.WorkflowExecution.RunID {
 		in.Carried.Suspect.All = true // it was reset, which the next run cannot see
 	}
-	in.Pauses, in.Events, in.Approvals = r.pauseState(), r.eventState(), r.approvalState()
-	in.Carried.Replies, in.Told = r.approvals.waiting, r.noticeState()
+	in.Told = r.noticeState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}
@@ -152,13 +150,7 @@ func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	r.idleEnds = c.IdleEnds
 	r.segments.suspect, r.segments.apart = c.Suspect, c.Apart
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
-	r.inbox.refused, r.inbox.taken = c.Refused, c.Taken
-	r.inbox.invoke, r.inbox.updates, r.inbox.signals = c.Invoke, c.Resumes, c.BySignal
-	r.inbox.unread, r.inbox.events, r.events.asked = c.Signals, c.Ended, true
-	r.inbox.retry, r.inbox.drain = c.Retry, c.Drain
-	for _, w := range c.Replies {
-		r.approvals.await(w.Request, w.Count)
-	}
+	r.inbox.invoke, r.inbox.unread = c.Invoke, c.Signals
 	if c.Failure != nil {
 		r.failure = c.Failure
 	}

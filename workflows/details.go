@@ -23,8 +23,8 @@ func (r *run) details() string {
 	}
 	b.WriteByte('\n')
 	switch {
-	case r.paused != nil && r.paused.Reason != "":
-		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(listing.Line(r.paused.Reason))))
+	case r.life.State.Paused != nil && r.life.State.Paused.Reason != "":
+		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(listing.Line(r.life.State.Paused.Reason))))
 	case r.drained != "":
 		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(listing.Line(r.drained))))
 	case r.failure != nil:
@@ -41,14 +41,14 @@ func (r *run) details() string {
 
 // detailOpen writes what the run waits for.
 func (r *run) detailOpen(b *strings.Builder) {
-	asked := r.noteOf(r.questions())
+	asked := r.noteOf(r.life.Questions())
 	for _, q := range asked.Questions {
 		b.WriteString(fmt.Sprintf("\n- question %s of %s: %s", literal(q.ID), literal(q.Node), literal(q.Asks)))
 	}
 	if asked.More > 0 {
 		b.WriteString(fmt.Sprintf("\n- and %d more questions", asked.More))
 	}
-	waits := r.waits()
+	waits := r.life.Waits()
 	for _, w := range waits[:min(len(waits), listing.MaxQuestions)] {
 		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(listing.Line(w.Event))))
 	}

@@ -265,8 +265,8 @@ func TestAnEventThatIsKeptOutlivesItsRun(t *testing.T) {
 		t.Fatalf("to a wait in a subgraph: %+v, %v", reply, err)
 	}
 	result := r.finished(run)
-	if !strings.Contains(string(result.Output["log"]), "inside") || result.Events == nil || len(result.Events.Kept) != 1 {
-		t.Errorf("it ended with %s, and keeps %+v", result.Output["log"], result.Events)
+	if !strings.Contains(string(result.Output["log"]), "inside") || len(result.Life.Kept) != 1 {
+		t.Errorf("it ended with %s, and keeps %+v", result.Output["log"], result.Life.Kept)
 	}
 	g.Subgraphs["inner"].Nodes["asker"] = inner
 }

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
@@ -38,9 +39,6 @@ type run struct {
 	// refused says that the engine refused what the run was to go on with: it never began.
 	refused bool
 	drained string // why the run was asked to stop, and did
-	// paused says who paused the run, nil when nobody did; pausesSeen are the ids of the requests for that.
-	paused     *protocol.Pause
-	pausesSeen []string
 	// invoked says that an invocation is under way, and base is the checkpoint at which it began.
 	invoked bool
 	base    string
@@ -51,19 +49,19 @@ type run struct {
 	// behindFrom is when a run of the thread ended badly, or this one failed and was held open; zero for never.
 	behindFrom time.Time
 
-	cancel    cancellation
-	tasks     window
-	segments  segments
-	clock     clock
-	results   []result
-	inbox     inbox
-	lines     lines
-	inputs    inputs
-	events    events
-	approvals approvals
-	listed    listed
-	notices   notices
-	updates   int // that were begun, for the ids of their activities
+	cancel   cancellation
+	tasks    window
+	segments segments
+	clock    clock
+	results  []result
+	inbox    inbox
+	lines    lines
+	inputs   inputs
+	life     *life.Run
+	host     lifeHost
+	listed   listed
+	notices  notices
+	updates  int // that were begun, for the ids of their activities
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
 	idled    bool
@@ -82,17 +80,11 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 		return nil, badInput(ctx, &in, problem)
 	}
 	r := &run{in: in, sink: g.sink, status: protocol.StatusRunning, suspectStep: -1}
-	r.inbox.answered, r.segments.suspect = in.Answered, in.Suspects
-	if in.Pauses != nil {
-		r.paused, r.pausesSeen = in.Pauses.Paused, in.Pauses.Seen
+	r.segments.suspect = in.Suspects
+	if in.Carried == nil {
+		in.Life.Refused = nil // of the run before
 	}
-	if in.Events != nil {
-		r.events.EventState, r.events.asked = *in.Events, true
-	}
-	if in.Approvals != nil {
-		r.approvals.ApprovalState, r.approvals.look = *in.Approvals, true
-	}
-	r.openAudit(ctx)
+	r.life = life.New(workflow.GetInfo(ctx).WorkflowExecution.ID, in.Graph, r, in.Life)
 	r.behindFrom = behindFrom(&in, workflow.GetInfo(ctx).WorkflowStartTime)
 	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
 	r.inputs.values = g.values
@@ -105,7 +97,8 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 		return nil, err
 	}
 	ctx, cancel := workflow.WithCancel(ctx)
-	if err := r.handle(ctx, cancel); err != nil {
+	r.host.alive, r.host.end = ctx, cancel
+	if err := r.handle(ctx); err != nil {
 		return nil, err
 	}
 	r.openNotices(ctx)
@@ -124,7 +117,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 		switch {
 		case r.successor != nil:
 			return nil, r.successor
-		case ctx.Err() != nil && r.status == protocol.StatusFinished && r.cancel.mode() == protocol.CancelKeep:
+		case ctx.Err() != nil && r.status == protocol.StatusFinished && r.life.CancelMode() == protocol.CancelKeep:
 			return r.finished(ctx) // it was only kept open
 		case ctx.Err() != nil:
 			return nil, r.cancelled(ctx)
@@ -152,7 +145,7 @@ func (r *run) open(ctx workflow.Context) (err error) {
 	case err == nil && r.in.Carried != nil:
 		err = r.carryOn(ctx, r.in.Carried)
 	case err == nil:
-		r.inbox.reopen(r.program.OpenQuestions(r.thread))
+		r.life.Reopen(r.program.OpenQuestions(r.thread))
 	}
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), protocol.ErrTypeRunFailed, err)
@@ -187,12 +180,11 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 // answer is start by a request whose answers are noted. Those of an input that the engine refuses count for nothing: the
 // questions are open, and may be answered again.
 func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool, by *protocol.Asked, failed bool) {
-	before := r.inbox.answered
 	if r.failure = r.ungated(in.Resume); r.failure != nil {
 		r.status, r.drained, r.loop, r.refused = protocol.StatusRunning, "", nil, true
 		return
 	}
-	given := r.answersTo(r.thread, in.Resume)
+	given := life.AnswersTo(r.program.OpenQuestions(r.thread), in.Resume)
 	begins := trail.Beginning{Failed: failed, Input: in}
 	if replay {
 		begins.Checkpoint = headID(r.thread)
@@ -200,13 +192,26 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 	for _, a := range given {
 		begins.Answered = append(begins.Answered, a.QuestionID)
 	}
-	r.accept(ctx, request, given)
+	forget := r.life.Accept(request, given, workflow.Now(ctx))
 	r.start(ctx, in, replay)
 	if r.loop == nil {
-		r.inbox.answered = before
+		forget()
 		return
 	}
 	r.auditBegin(ctx, by, begins)
+}
+
+// ungated refuses answers to approvals that come with a run's input: they would pass no gate.
+func (r *run) ungated(resume *pregel.Resume) error {
+	open := r.program.OpenQuestions(r.thread)
+	for _, a := range life.AnswersTo(open, resume) {
+		for _, q := range open {
+			if q.ID == a.QuestionID && q.Approval != nil {
+				return refused(life.InputRefusal(q, a.Value))
+			}
+		}
+	}
+	return nil
 }
 
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.

@@ -5,8 +5,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/approval"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -15,38 +13,6 @@ import (
 func (r *run) heldOpen() bool {
 	var full *HistoryFullError
 	return r.in.Hold && r.failure != nil && !r.refused && !errors.As(r.failure, &full)
-}
-
-// onRetry lets the run go on from where it failed.
-func (r *run) onRetry(ctx workflow.Context, req protocol.RetryRequest) error {
-	if r.inbox.taken.Again(protocol.UpdateRetry, req.ID, nil) {
-		return nil
-	}
-	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpRetry}, by: req.By, token: req.Token,
-		still: func() error { return r.retryRefusal(req) }})
-	if err != nil {
-		return err
-	}
-	r.inbox.taken.Took(protocol.UpdateRetry, req.ID, nil)
-	r.inbox.retry = true
-	r.audit(ctx, trail.Retried(by, req.Reason))
-	return nil
-}
-
-// retryRefusal says why the run cannot be retried now; nil means it can. It changes nothing.
-func (r *run) retryRefusal(req protocol.RetryRequest) error {
-	switch {
-	case req.ID == "" || len(req.ID) > protocol.MaxNameBytes || len(req.By) > protocol.MaxNameBytes || len(req.Reason) > protocol.MaxReasonBytes:
-		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a retry has an id and a name of at most %d bytes, and a reason of at most %d", protocol.MaxNameBytes,
-			protocol.MaxReasonBytes)
-	case r.inbox.changing() || r.inbox.retry:
-		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to go on: look where it stands then")
-	case r.failure == nil || !r.standing():
-		return protocol.Refuse(protocol.ErrTypeNotFailed, "the run has nothing to retry: it is %s", r.status)
-	case r.paused != nil:
-		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
-	}
-	return nil
 }
 
 // suspect notes that the superstep which the run goes on with was under way before: its tasks may have acted without a
@@ -60,12 +26,63 @@ func (r *run) suspect() {
 
 // hasNoted reports whether a run that failed was answered.
 func (r *run) hasNoted() bool {
-	return r.failure != nil && r.inbox.waiting() && r.inbox.invoke == nil && !r.inbox.retry
+	return r.failure != nil && r.life.Waiting() && r.inbox.invoke == nil && !r.life.State.Retry
 }
 
 // noteAnswers puts what a run that failed was answered on record, in its thread: whatever goes on with that finds it.
 func (r *run) noteAnswers(ctx workflow.Context) {
 	if r.hasNoted() {
 		r.keepAnswers(ctx)
+	}
+}
+
+// holdsUp reports whether the run is paused before tasks that it would start.
+func (r *run) holdsUp(ctx workflow.Context) bool {
+	return r.life.State.Paused != nil && ctx.Err() == nil && !r.clock.expired && len(r.tasks.queue) > 0
+}
+
+// holdUp keeps a run that was paused in the middle of a superstep from starting the rest of it. Its step timeout begins
+// anew afterwards: a pause is not the nodes' time. It reports false when an update of the state has
+// dropped the superstep, and when the run is continued as a new one.
+func (r *run) holdUp(ctx workflow.Context) bool {
+	r.clock.leave()
+	r.status = protocol.StatusPaused
+	r.show(ctx)
+	for r.life.State.Paused != nil && ctx.Err() == nil && r.loop != nil {
+		_ = workflow.Await(ctx, func() bool {
+			return r.life.State.Paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil || r.due(ctx)
+		})
+		r.applyEdits(ctx)
+		if r.continueUnderWay(ctx) {
+			return false
+		}
+	}
+	if r.loop == nil {
+		r.tasks.queue = nil
+		return false
+	}
+	r.status = protocol.StatusRunning
+	r.show(ctx)
+	return true
+}
+
+// drain asks the engine to stop before its next superstep, when somebody asked the run.
+func (r *run) drain() {
+	if r.life.Drain != "" {
+		r.loop.Drain(r.life.Drain)
+	}
+}
+
+// drainsOn reports whether a drain is still to come, though nothing is under way: the superstep has its answers already,
+// so that the run does not rest, and goes on with it.
+func (r *run) drainsOn() bool {
+	return r.life.Drain != "" && r.failure == nil && r.waiting()
+}
+
+// drainFirst tells an engine that goes on what was asked before: a segment would be interrupted for that at once.
+func (r *run) drainFirst() {
+	if r.life.Drain != "" && r.loop != nil {
+		r.drain()
+		r.life.Drained()
 	}
 }

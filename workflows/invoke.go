@@ -1,35 +1,30 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/workflow"
-
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
-// onInvoke takes in what a run that rests is to do next.
-func (r *run) onInvoke(ctx workflow.Context, req protocol.InvokeRequest) error {
-	if r.inbox.taken.Again(protocol.UpdateInvoke, req.ID, nil) {
-		return nil
+// invocation is what a run that rests is to do next, as a command. With may it is tried before it is taken: its validator does
+// that, and who had to wait for a gate does it again.
+func (r *run) invocation(req protocol.InvokeRequest, may bool) life.Act {
+	act := life.Act{Name: protocol.UpdateInvoke, ID: req.ID, By: nameOf(req.Asked), Token: tokenOf(req.Asked)}
+	if may {
+		act.May = func() error { return r.invokeRefusal(req) }
 	}
 	control, err := r.invokeControl(req)
-	if err != nil {
-		return err
+	if act.What = control; err != nil {
+		act.May = func() error { return err }
 	}
-	by := trail.Actor{Claimed: nameOf(req.Asked)}
-	if control.Op != "" {
-		by, err = r.proven(ctx, request{Control: control, by: nameOf(req.Asked), token: tokenOf(req.Asked),
-			still: func() error { return r.invokeRefusal(req) }})
+	act.Do = func(by trail.Actor) any {
+		req.Asked = provenBy(req.Asked, by)
+		r.inbox.invoke = &req
+		return nil
 	}
-	if err != nil {
-		return err
-	}
-	req.Asked = provenBy(req.Asked, by)
-	r.inbox.taken.Took(protocol.UpdateInvoke, req.ID, nil)
-	r.inbox.invoke = &req
-	return nil
+	return act
 }
 
 // invokeControl is what an invocation does to the run, for those who may have to prove that they may; none for new input.
@@ -42,7 +37,7 @@ func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error
 	if req.State != nil {
 		b.Checkpoint = headID(thread)
 	}
-	for _, a := range r.answersTo(thread, req.Input.Resume) {
+	for _, a := range life.AnswersTo(r.program.OpenQuestions(thread), req.Input.Resume) {
 		b.Answered = append(b.Answered, a.QuestionID)
 	}
 	return r.oneControl(b.Ops(!r.nothingLeft()), tokenOf(req.Asked))
@@ -69,28 +64,22 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 	if err := boundedAsked(req.Asked); err != nil {
 		return err
 	}
-	if r.paused != nil {
-		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.pausedBy())
+	if r.life.State.Paused != nil {
+		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.life.PausedBy())
 	}
-	if !r.standing() || r.inbox.waiting() || r.inbox.changing() {
+	if !r.standing() || r.waiting() || r.inbox.changing() {
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
 	}
 	thread, err := r.earlier(req.State)
 	if err != nil {
 		return r.refuseBad("", err)
 	}
-	for _, a := range r.answersTo(thread, req.Input.Resume) {
+	for _, a := range life.AnswersTo(r.program.OpenQuestions(thread), req.Input.Resume) {
 		for _, q := range r.program.OpenQuestions(thread) {
 			if q.ID != a.QuestionID {
 				continue
 			}
-			if q.Event != "" {
-				return eventOnly(q)
-			}
-			if q.Approval != nil {
-				return gateOnly(q)
-			}
-			if err := unfit(q.Question, a.Value); err != nil {
+			if err := life.InputRefusal(q, a.Value); err != nil {
 				return err
 			}
 		}
@@ -107,26 +96,4 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 		return r.refuseBad("", err)
 	}
 	return nil
-}
-
-// answersTo are the answers in resume to questions of the thread that are open; others answer nothing.
-func (r *run) answersTo(thread *pregel.Thread, resume *pregel.Resume) []pregel.Answer {
-	if resume == nil {
-		return nil
-	}
-	given := make([]pregel.Answer, 0, len(resume.Answers)+len(resume.ByID))
-	for i, q := range r.program.OpenQuestions(thread) {
-		if value, ok := resume.ByID[q.ID]; ok {
-			given = append(given, pregel.Answer{QuestionID: q.ID, Value: value, By: resume.By})
-		}
-		for _, a := range resume.Answers {
-			if a.QuestionID == q.ID {
-				given = append(given, a)
-			}
-		}
-		if i == 0 && resume.Scalar != nil {
-			given = append(given, pregel.Answer{QuestionID: q.ID, Value: resume.Scalar, By: resume.By})
-		}
-	}
-	return given
 }

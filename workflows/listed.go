@@ -38,7 +38,7 @@ func (r *run) showAsked(ctx workflow.Context) {
 // unlisted reports whether tasks are under way, and lists do not show what is asked beside them.
 func (r *run) unlisted() bool {
 	return r.listed.Questions() && r.tasks.running > 0 && r.listed.underWay < maxShownUnderWay &&
-		(r.listed.changed || r.listed.news != r.approvals.news)
+		(r.listed.changed || r.listed.news != r.host.news)
 }
 
 // noteOf is what lists show of open questions.
@@ -59,7 +59,7 @@ func (r *run) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
 	}
 	n.Asks, n.Risk, n.Silence = listing.Line(a.Summary), a.Risk, a.Silence
 	n.Approvers, n.Need = a.Approvers, a.Needs(0)
-	if p := r.pending(q.ID); p != nil {
+	if p := r.life.PendingOn(q.ID); p != nil {
 		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due
 		if n.Due.IsZero() {
 			n.Due = p.Missed

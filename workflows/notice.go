@@ -71,7 +71,7 @@ func (r *run) attendNotices(ctx workflow.Context) {
 		return
 	}
 	n.look = false
-	open := r.questions()
+	open := r.life.Questions()
 	known := n.known
 	n.known = nil
 	for _, q := range open {
@@ -94,13 +94,13 @@ func (r *run) overWith(ctx workflow.Context, question string) {
 	if r.notices.drop(question) {
 		return // nobody has heard of it
 	}
-	at := slices.IndexFunc(r.inbox.answered, func(a protocol.Answered) bool { return a.Question == question })
+	at := slices.IndexFunc(r.life.State.Answered, func(a protocol.Answered) bool { return a.Question == question })
 	if at < 0 {
 		return
 	}
-	a := r.inbox.answered[at]
+	a := r.life.State.Answered[at]
 	r.tellOf(ctx, pregel.OpenQuestion{Node: a.Node, Question: pregel.Question{ID: question}},
-		approval.Notice{Kind: approval.KindAnswered, By: named(a.By)})
+		approval.Notice{Kind: approval.KindAnswered, By: a.By})
 }
 
 // tellAudited tells of what the audit says of an approval's time.
@@ -108,7 +108,7 @@ func (r *run) tellAudited(ctx workflow.Context, e approval.Entry) {
 	if r.notices.life == nil || e.Kind != approval.KindWarned && e.Kind != approval.KindEscalated && e.Kind != approval.KindExpired {
 		return
 	}
-	open := r.asks()
+	open := r.Asks()
 	at := slices.IndexFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == e.Question })
 	if at < 0 {
 		return
@@ -134,7 +134,7 @@ func (r *run) tellOf(ctx workflow.Context, q pregel.OpenQuestion, n approval.Not
 	if q.Approval != nil && json.Unmarshal(q.Approval, &a) == nil {
 		n.Summary, n.Tool, n.ParamsHash, n.Risk, n.Silence, n.Approvers = a.Summary, a.Tool, a.ParamsHash, a.Risk, a.Silence, a.Approvers
 	}
-	if p := r.pending(q.ID); p != nil {
+	if p := r.life.PendingOn(q.ID); p != nil {
 		n.Due, n.Approvers = p.Due, p.Asked
 	}
 	r.notices.add(protocol.Untold{Notice: n.Name(), Until: now.Add(noticeLife)})

@@ -40,7 +40,7 @@ func (r *run) state() (protocol.State, error) {
 	if err != nil {
 		return protocol.State{}, err
 	}
-	s := r.outlineOf(protocol.State{Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Questions: r.questions(), Waits: r.waits(), Ledgers: r.program.Ledgers(r.thread)})
+	s := r.outlineOf(protocol.State{Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Questions: r.life.Questions(), Waits: r.life.Waits(), Ledgers: r.program.Ledgers(r.thread)})
 	if s.Cancel == nil && r.status == protocol.StatusRunning {
 		s.Running = snapshot.Next
 	}
@@ -53,31 +53,31 @@ func (r *run) state() (protocol.State, error) {
 
 // outline is where the run stands, without values: it is small whatever the thread's state and its questions are.
 func (r *run) outline() protocol.State {
-	s := protocol.State{Questions: withoutValues(r.questions()), Waits: withoutValues(r.waits())}
+	s := protocol.State{Questions: withoutValues(r.life.Questions()), Waits: withoutValues(r.life.Waits())}
 	s.Snapshot.Step = stepOf(r.thread)
 	return r.outlineOf(s)
 }
 
 // outlineOf adds what is known of the run beside its values.
 func (r *run) outlineOf(s protocol.State) protocol.State {
-	s.Graph, s.Status, s.Drained, s.Paused, s.Output = r.in.Graph, r.status, r.drained, r.paused, r.program.Spec.Output
-	s.Answered, s.Refused, s.Due = r.inbox.answered, r.inbox.refused, r.events.Due
+	s.Graph, s.Status, s.Drained, s.Paused, s.Output = r.in.Graph, r.status, r.drained, r.life.State.Paused, r.program.Spec.Output
+	s.Answered, s.Refused, s.Due = r.life.State.Answered, r.life.State.Refused, r.life.State.Due
 	if r.failure != nil {
 		s.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	s.Durability, s.Fused = r.mode()
-	s.Approvals = r.shownApprovals()
+	s.Approvals = r.life.Shown()
 	for _, p := range s.Approvals {
 		if !p.Due.IsZero() {
 			s.Due = append(slices.Clip(s.Due), protocol.Due{Question: p.Question, At: p.Due})
 		}
 	}
-	for _, k := range r.events.Kept {
+	for _, k := range r.life.Kept {
 		k.Value = nil
 		s.Kept = append(s.Kept, k)
 	}
 	if r.cancel.undoing {
-		s.Cancel = r.cancel.asked
+		s.Cancel = r.cancel.report
 	}
 	return s
 }
@@ -85,7 +85,7 @@ func (r *run) outlineOf(s protocol.State) protocol.State {
 // question is the answer to QueryQuestion.
 func (r *run) question(id string) (protocol.QuestionReply, error) {
 	reply := protocol.QuestionReply{State: r.outline()}
-	open, size := r.questions(), 0
+	open, size := r.life.Questions(), 0
 	matches := protocol.Matching(open, id)
 	for i, q := range open {
 		size += questionBytes(q.Question)
@@ -152,14 +152,3 @@ func snapshotBytes(s *pregel.Snapshot) int {
 }
 
 func questionBytes(q pregel.Question) int { return len(q.Value) + len(q.Schema) + len(q.Approval) }
-
-// unanswered are the open questions without those whose answer is in the inbox already.
-func (r *run) unanswered() []pregel.OpenQuestion {
-	var out []pregel.OpenQuestion
-	for _, q := range r.asks() {
-		if !r.inbox.hasAnswer(q.ID) {
-			out = append(out, q)
-		}
-	}
-	return out
-}

@@ -35,8 +35,8 @@ func TestARunThatIsRefusedAtOnceLosesNothing(t *testing.T) {
 		if string(left.State) != string(before.State) || left.Step != before.Step {
 			t.Errorf("%s changed the state from\n%s\nto\n%s", name, before.State, left.State)
 		}
-		if len(left.Answered) != 0 {
-			t.Errorf("%s left the answers %+v, which nobody took", name, left.Answered)
+		if len(left.Life.Answered) != 0 {
+			t.Errorf("%s left the answers %+v, which nobody took", name, left.Life.Answered)
 		}
 		if asJSON(t, left.Lines) != asJSON(t, before.Lines) {
 			t.Errorf("%s left the checkpoints %s, before %s", name, asJSON(t, left.Lines), asJSON(t, before.Lines))

@@ -16,7 +16,8 @@ func position(ctx workflow.Context) int64 {
 // began reports that the engine, or an update, goes on with the thread.
 func (r *run) began(ctx workflow.Context, d graphadapter.Durability) {
 	r.invoked, r.base, r.beganIn = true, headID(r.thread), r.lines.run
-	r.events.asked, r.approvals.look, r.notices.look = true, true, true
+	r.notices.look = true
+	r.life.Look()
 	if r.sink != nil {
 		r.sink.Began(position(ctx), r.program, r.thread, d)
 	}
@@ -64,11 +65,13 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
 			r.lines.add(r.program, e.Checkpoint, workflow.Now(ctx))
 		}
-		r.approvals.trail.Happened(workflow.Now(ctx), e)
+		r.life.Happened(workflow.Now(ctx), e)
+		r.act(ctx, r.life.Actions())
+		if len(e.Questions) > 0 {
+			r.life.Look()
+		}
 		r.notices.look = r.notices.look || len(e.Questions) > 0
 		for _, q := range e.Questions {
-			r.events.asked = r.events.asked || q.Event != ""
-			r.approvals.look = r.approvals.look || q.Approval != nil
 			r.listed.changed = r.listed.changed || q.Event == ""
 		}
 		if r.sink != nil {

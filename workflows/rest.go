@@ -15,7 +15,7 @@ import (
 func (r *run) rest(ctx workflow.Context) bool {
 	for ctx.Err() == nil && (!r.nothingLeft() || r.staysOpen()) {
 		if !r.inbox.changing() {
-			r.readSignals(ctx, nil)
+			r.readAnswers(ctx, nil)
 		}
 		r.attend(ctx)
 		r.noteAnswers(ctx)
@@ -28,15 +28,15 @@ func (r *run) rest(ctx workflow.Context) bool {
 		}
 		r.status = r.resting()
 		r.show(ctx)
-		paused := r.paused
+		paused := r.life.State.Paused
 		r.awaitNews(ctx, func() bool {
-			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.paused != paused || ctx.Err() != nil || r.due(ctx) ||
-				r.listed.Questions() && r.listed.news != r.approvals.news
+			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.life.State.Paused != paused || ctx.Err() != nil || r.due(ctx) ||
+				r.listed.Questions() && r.listed.news != r.host.news
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false
 		}
-		if r.mayGoOn() || r.inbox.waiting() && ctx.Err() != nil {
+		if r.mayGoOn() || r.waiting() && ctx.Err() != nil {
 			r.status = protocol.StatusRunning
 			r.show(ctx)
 			return true
@@ -49,7 +49,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 // mayGoOn reports whether there is something to go on with, and nobody holds the run up. One that failed does not go on
 // with an answer.
 func (r *run) mayGoOn() bool {
-	return r.paused == nil && (r.inbox.invoke != nil || r.inbox.retry || r.failure == nil && r.inbox.waiting())
+	return r.life.State.Paused == nil && r.inbox.invoke != nil || r.life.GoesOn()
 }
 
 // goOn continues with what arrived while the run rested. What was accepted counts also when the run has been cancelled
@@ -57,7 +57,7 @@ func (r *run) mayGoOn() bool {
 func (r *run) goOn(ctx workflow.Context) {
 	r.idleEnds, r.idled = time.Time{}, false
 	invoke, failed := r.inbox.invoke, r.failure != nil
-	in := r.inbox.take()
+	in := r.takeInput()
 	if failed {
 		defer r.suspect() // as a run that follows a failed one
 		r.behindFrom = workflow.Now(ctx)
@@ -79,7 +79,7 @@ func (r *run) goOn(ctx workflow.Context) {
 		}
 		r.newest = r.thread
 		r.thread, r.loop, r.suspectStep = thread, nil, -1
-		r.inbox.reopen(r.program.OpenQuestions(thread))
+		r.life.Reopen(r.program.OpenQuestions(thread))
 	}
 	r.answer(ctx, invoke.ID, in, invoke.State != nil, invoke.Asked, failed)
 }

@@ -159,7 +159,7 @@ func (s scenario) onServer(r *rig, thread string) earlier {
 
 // next is the input of a run that continues a thread from what its last run left.
 func next(graph string, left protocol.Closing) protocol.GraphInput {
-	return protocol.GraphInput{Graph: graph, Spec: left.Spec, State: left.State, Answered: left.Answered, Lines: left.Lines}
+	return protocol.GraphInput{Graph: graph, Spec: left.Spec, State: left.State, Life: left.Life, Lines: left.Lines}
 }
 
 // answerAll answers a run's questions until it has ended, by update and by signal in turn.

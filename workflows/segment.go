@@ -166,5 +166,5 @@ func (r *run) segmentEnded() bool { return r.segments.under != nil && r.segments
 func (r *run) news(ctx workflow.Context) bool {
 	under := r.segments.under
 	return under != nil && !under.interrupted &&
-		(ctx.Err() != nil || r.inbox.hasAnswers() || r.inbox.drain != "" || r.paused != nil)
+		(ctx.Err() != nil || len(r.life.Given) > 0 || r.life.Drain != "" || r.life.State.Paused != nil)
 }

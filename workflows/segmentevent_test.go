@@ -110,11 +110,11 @@ func TestAnEventWhileItsWaitIsDropped(t *testing.T) {
 			}
 			close(end)
 			left := closingOf(t, first.Get(r.ctx, nil))
-			if left.Events == nil || len(left.Events.Kept) != 1 {
-				t.Fatalf("the run left the events %+v", left.Events)
+			if len(left.Life.Kept) != 1 {
+				t.Fatalf("the run left the events %+v", left.Life.Kept)
 			}
 			again := next("waiting", left)
-			again.Events, again.Fused, again.Durability = left.Events, in.Fused, in.Durability
+			again.Life, again.Fused, again.Durability = left.Life, in.Fused, in.Durability
 			right.release <- struct{}{}
 			r.logIs(r.start(thread, again), `["p","right","end"]`)
 		})

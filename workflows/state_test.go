@@ -136,8 +136,8 @@ func TestStateUpdatedInASubgraph(t *testing.T) {
 	}
 	memorized(t, memory, protocol.Input{Resume: &pregel.Resume{Answers: []pregel.Answer{{QuestionID: q.ID, Value: pregel.Value(`"fine"`), By: "somebody"}}}}, graphadapter.RunOptions{})
 	result := r.finished(run)
-	if log := string(result.Output["log"]); !strings.Contains(log, "for the asker") || len(result.Answered) != 1 || result.Answered[0].Question != q.ID {
-		t.Errorf("it ended with %s, answers on record %+v", log, result.Answered)
+	if log := string(result.Output["log"]); !strings.Contains(log, "for the asker") || len(result.Life.Answered) != 1 || result.Life.Answered[0].Question != q.ID {
+		t.Errorf("it ended with %s, answers on record %+v", log, result.Life.Answered)
 	}
 	r.samePast(thread, g, memory)
 }

@@ -11,11 +11,11 @@ import (
 // resting is the status of a run that has no task under way.
 func (r *run) resting() string {
 	switch {
-	case r.paused != nil:
+	case r.life.State.Paused != nil:
 		return protocol.StatusPaused
 	case r.failure != nil:
 		return protocol.FailureStatus(failureOf(r.in.Graph, r.failure))
-	case r.stands() == pregel.StatusWaiting && len(r.questions()) == 0 && len(r.waits()) > 0:
+	case r.stands() == pregel.StatusWaiting && len(r.life.Questions()) == 0 && len(r.life.Waits()) > 0:
 		return protocol.StatusWaitingEvent
 	case r.stands() == pregel.StatusWaiting:
 		return protocol.StatusWaiting
@@ -32,14 +32,14 @@ func (r *run) standing() bool { return r.status != protocol.StatusRunning && !r.
 // event, only when people have something new to see.
 func (r *run) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, r.details())
-	now := listing.Shown{Status: r.status, Open: len(r.questions())}
-	for _, q := range r.unanswered() {
+	now := listing.Shown{Status: r.status, Open: len(r.life.Questions())}
+	for _, q := range r.life.Unanswered() {
 		now.Nodes = append(now.Nodes, q.Node)
 	}
 	if r.listed.Questions() {
-		now.Note = r.noteOf(r.questions())
+		now.Note = r.noteOf(r.life.Questions())
 	}
-	r.listed.changed, r.listed.news = false, r.approvals.news
+	r.listed.changed, r.listed.news = false, r.host.news
 	if r.status != protocol.StatusRunning {
 		r.listed.underWay = 0
 	}

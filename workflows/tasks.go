@@ -13,7 +13,7 @@ import (
 // and waits for those that run: their writes are kept.
 func (r *run) runTasks(ctx workflow.Context) {
 	if r.failure != nil || r.loop == nil {
-		r.inbox.drain = "" // there is no superstep to stop before
+		r.life.Drained() // there is no superstep to stop before
 		return
 	}
 	// A disconnected context: the wait for running tasks outlasts the cancellation that ends them.
@@ -27,7 +27,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 			break
 		}
 		full := r.historyFull(ctx)
-		if ctx.Err() == nil && full == nil && r.segments.expired == nil && r.paused == nil && !hold {
+		if ctx.Err() == nil && full == nil && r.segments.expired == nil && r.life.State.Paused == nil && !hold {
 			r.startTasks(ctx)
 		}
 		if r.tasks.running == 0 && len(r.results) == 0 && r.segments.under == nil {
@@ -41,7 +41,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 			break
 		}
 		r.showAsked(ctx)
-		paused := r.paused != nil
+		paused := r.life.State.Paused != nil
 		step := r.clock.context(ctx)
 		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(step) })
 		if r.tasks.mustEnd(step) {
@@ -59,7 +59,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 	}
 	r.clock.leave()
 	if !r.drainsOn() {
-		r.inbox.drain = ""
+		r.life.Drained()
 	}
 }
 
@@ -82,7 +82,7 @@ func (r *run) arrived(ctx workflow.Context, paused bool) bool {
 	if r.segments.under != nil {
 		return r.segmentEnded() || r.news(ctx)
 	}
-	return len(r.results) > 0 || ctx.Err() == nil && (r.inbox.hasAnswers() || paused && r.paused == nil) || r.unlisted()
+	return len(r.results) > 0 || ctx.Err() == nil && (len(r.life.Given) > 0 || paused && r.life.State.Paused == nil) || r.unlisted()
 }
 
 // leaveSegment takes in a segment that has ended, and makes one leave that is still under way.
@@ -118,11 +118,11 @@ func (r *run) left(full error) error {
 // answerRunning gives answers that arrived to the tasks that asked, while siblings are still under way: nobody's
 // approval waits for somebody else's long task.
 func (r *run) answerRunning(ctx workflow.Context) {
-	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || !r.inbox.hasAnswers() || r.segments.under != nil {
+	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || len(r.life.Given) == 0 || r.segments.under != nil {
 		return
 	}
 	r.listed.changed = true
-	if err := r.loop.Resume(r.inbox.take().Resume); err != nil {
+	if err := r.loop.Resume(&pregel.Resume{Answers: r.life.GiveAnswers()}); err != nil {
 		// Only a scalar can be ambiguous, and what arrives here names its question.
 		workflow.GetLogger(ctx).Error("accepted answers could not be given", "error", err)
 	}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
@@ -26,27 +28,40 @@ type router func(*pregel.Task) ([]pregel.Target, error)
 
 // onUpdateState applies an update that the validator let through and returns what came of it: all of it, or nothing.
 func (r *run) onUpdateState(ctx workflow.Context, req protocol.UpdateStateRequest) (protocol.UpdateStateReply, error) {
-	var before protocol.UpdateStateReply
-	if r.inbox.taken.Again(protocol.UpdateState, req.ID, &before) {
-		return before, nil
-	}
-	by, err := r.proven(ctx, request{Control: approval.Control{Op: approval.OpUpdate}, by: nameOf(req.Asked), token: tokenOf(req.Asked),
-		still: func() error { return r.updateRefusal(req) }})
-	if err != nil {
-		return protocol.UpdateStateReply{}, err
-	}
-	req.Asked = provenBy(req.Asked, by)
 	e := &edit{req: req}
-	r.inbox.edits = append(r.inbox.edits, e)
+	act := r.updating(req, req.Asked != nil && req.Asked.Token != "", e)
+	turn := r.take(ctx, request{Command: act})
+	if before, ok := turn.Reply.(protocol.UpdateStateReply); ok || turn.Err != nil {
+		return before, turn.Err
+	}
 	// The outcome is known to whoever asked also when the run is cancelled meanwhile.
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	if err := workflow.Await(wait, func() bool { return e.done }); err != nil {
 		return protocol.UpdateStateReply{}, err
 	}
 	if e.err == nil {
-		r.inbox.taken.Took(protocol.UpdateState, req.ID, e.reply)
+		r.life.Done(act, e.reply)
 	}
 	return e.reply, e.err
+}
+
+// updating is an update of the state as a command; e is the edit that comes of it. May is as for an invocation.
+func (r *run) updating(req protocol.UpdateStateRequest, may bool, e *edit) life.Act {
+	act := life.Act{Name: protocol.UpdateState, ID: req.ID, By: nameOf(req.Asked), Token: tokenOf(req.Asked), Later: true,
+		What: approval.Control{Op: approval.OpUpdate}, Read: func(stored []byte) any {
+			var before protocol.UpdateStateReply
+			_ = json.Unmarshal(stored, &before) // which Done wrote
+			return before
+		}}
+	if may {
+		act.May = func() error { return r.updateRefusal(req) }
+	}
+	act.Do = func(by trail.Actor) any {
+		e.req.Asked = provenBy(req.Asked, by)
+		r.inbox.edits = append(r.inbox.edits, e)
+		return nil
+	}
+	return act
 }
 
 // applyEdits applies the updates that were accepted, in that order.
@@ -106,8 +121,8 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req protocol.U
 	if err != nil { // the same could be applied to the copy
 		return protocol.UpdateStateReply{}, protocol.Refuse(protocol.ErrTypeBadUpdate, "%v", err)
 	}
-	r.inbox.reopen(r.program.OpenQuestions(thread))
-	r.audit(ctx, trail.Updated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
+	r.life.Reopen(r.program.OpenQuestions(thread))
+	r.note(ctx, trail.Updated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
 	r.ended(ctx)
 	return protocol.UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
 }
@@ -176,10 +191,10 @@ func (r *run) updateRefusal(req protocol.UpdateStateRequest) error {
 	if err := boundedAsked(req.Asked); err != nil {
 		return err
 	}
-	if r.paused != nil && r.inbox.waiting() {
+	if r.life.State.Paused != nil && r.waiting() {
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
 	}
-	if !r.standing() || r.inbox.waiting() {
+	if !r.standing() || r.waiting() {
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or stands still, or drain it, then update its state")
 	}
 	if len(r.inbox.edits) >= protocol.MaxQueuedUpdates {

@@ -166,6 +166,28 @@ func InputRefusal(q pregel.OpenQuestion, value pregel.Value) error {
 	return unfit(q.Question, value)
 }
 
+// AnswersTo are the answers in a run's input to questions that are open; others answer nothing.
+func AnswersTo(open []pregel.OpenQuestion, resume *pregel.Resume) []pregel.Answer {
+	if resume == nil {
+		return nil
+	}
+	given := make([]pregel.Answer, 0, len(resume.Answers)+len(resume.ByID))
+	for i, q := range open {
+		if value, ok := resume.ByID[q.ID]; ok {
+			given = append(given, pregel.Answer{QuestionID: q.ID, Value: value, By: resume.By})
+		}
+		for _, a := range resume.Answers {
+			if a.QuestionID == q.ID {
+				given = append(given, a)
+			}
+		}
+		if i == 0 && resume.Scalar != nil {
+			given = append(given, pregel.Answer{QuestionID: q.ID, Value: resume.Scalar, By: resume.By})
+		}
+	}
+	return given
+}
+
 // unfit refuses a value that is no answer to the question.
 func unfit(q pregel.Question, value pregel.Value) error {
 	err := graphadapter.CheckAnswer(q, value)
@@ -197,7 +219,7 @@ func (r *Run) unproven(a Answer, governed bool) error {
 	switch {
 	case !governed:
 	case gated == 0 && a.Token == "":
-		return denied(approval.OpResume, Unsigned(approval.OpResume))
+		return Denied(approval.OpResume, Unsigned(approval.OpResume))
 	case gated > 0 && gated < len(a.All()):
 		return refuse(BadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
 	}
@@ -271,6 +293,20 @@ func (r *Run) repeated(a Answer) (Answered, bool) {
 		}
 	}
 	return Answered{}, false
+}
+
+// TakenAnswer is the outcome of a request with answers that was taken before, perhaps by an earlier run of the thread.
+func (s *State) TakenAnswer(id string) (AnswerReply, bool) {
+	if before, ok := s.find(nameAnswer, id); ok {
+		reply := read[AnswerReply](before)
+		reply.Repeated = true
+		return reply, true
+	}
+	at := slices.IndexFunc(s.Answered, func(a Answered) bool { return id != "" && a.RequestID == id })
+	if at < 0 {
+		return AnswerReply{}, false
+	}
+	return AnswerReply{Question: s.Answered[at].Question, Node: s.Answered[at].Node, Repeated: true}, true
 }
 
 // Reopen forgets the answers to questions that an earlier state of the thread has open.

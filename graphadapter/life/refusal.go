@@ -50,8 +50,8 @@ func refuse(kind Kind, format string, args ...any) error {
 	return &Refusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// denied refuses what the rules for control do not allow.
-func denied(op approval.Op, ruling approval.Ruling) error {
+// Denied refuses what the rules for control do not allow.
+func Denied(op approval.Op, ruling approval.Ruling) error {
 	return &Refusal{Kind: NotAllowed, Message: fmt.Sprintf("%s is not allowed: %s", op, ruling.Reason), Ruling: &Ruling{Ruling: ruling}}
 }
 

@@ -102,6 +102,9 @@ func New(thread, graph string, of Thread, known State) *Run {
 	return r
 }
 
+// ThreadID is the thread's id.
+func (r *Run) ThreadID() string { return r.thread }
+
 // Left is what the thread's next run has to know: what was taken, kept and is in the audit, and nothing that only an execution
 // under way can use.
 func (r *Run) Left() State {

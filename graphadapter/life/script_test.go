@@ -59,13 +59,15 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 type session struct {
 	stored   bool
 	governed bool
+	checks   bool // commands are checked before they are stored, as a validator does
 	run      *life.Run
 	now      time.Time
 	open     []pregel.OpenQuestion
 	stand    life.Stand
 	later    map[string]life.Turn
 	kinds    []approval.Kind // of all entries
-	seen     int             // of them, when time passed until one came
+	lines    []string        // what they say
+	seen     int             // of the kinds, when time passed until one came
 	out      strings.Builder
 }
 
@@ -112,7 +114,7 @@ func (s *session) err(err error) {
 func (s *session) do(d *datadriven.TestData) error {
 	switch d.Cmd {
 	case "thread":
-		*s = session{stored: s.stored, governed: d.HasArg("governed"), now: start, later: map[string]life.Turn{}}
+		*s = session{stored: s.stored, checks: s.checks, governed: d.HasArg("governed"), now: start, later: map[string]life.Turn{}}
 		s.stand = life.Stand{Status: "waiting", Standing: true}
 		s.run = life.New("t-1", "g", s, life.State{})
 	case "asks":
@@ -294,6 +296,11 @@ func (s *session) asked(d *datadriven.TestData) error {
 		s.out.WriteString("it is not free\n")
 		return nil
 	}
+	if s.checks {
+		if err := s.run.Check(c, s.governed); err != nil {
+			return err
+		}
+	}
 	var turn life.Turn
 	if d.HasArg("silent") {
 		turn = s.run.TakeSilent(c, s.now)
@@ -419,6 +426,7 @@ func (s *session) acted(actions []life.Action) {
 		switch a := a.(type) {
 		case life.Noted:
 			s.kinds = append(s.kinds, a.Kind)
+			s.lines = append(s.lines, lineOf(a.Entry)+"\n")
 			fmt.Fprintf(&s.out, "  audit %s\n", lineOf(a.Entry))
 		case life.Shown:
 			fmt.Fprintf(&s.out, "  shows %s\n", pausedText(&a.Paused))

@@ -106,6 +106,8 @@ type Act struct {
 	May  func() error
 	Do   func(by trail.Actor) any
 	Read func(stored []byte) any
+	// Later says that Do only begins it: [Run.Done] has the outcome.
+	Later bool
 }
 
 func (c Act) head() head { return head{c.Name, c.ID, c.By, c.Token} }

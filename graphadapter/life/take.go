@@ -99,7 +99,7 @@ func (r *Run) Check(c Command, governed bool) error {
 		return r.unproven(a, governed)
 	}
 	if op := c.control(r).Op; op != "" && governed && c.head().token == "" {
-		return denied(op, Unsigned(op))
+		return Denied(op, Unsigned(op))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (r *Run) proven(asked Proof, ruling approval.Ruling) (trail.Actor, error) {
 	if !ruling.Allowed {
 		actor.Claimed = named(asked.By)
 		r.trail.Refuse(trail.Denied(asked.Op, actor), 1)
-		return actor, denied(asked.Op, ruling)
+		return actor, Denied(asked.Op, ruling)
 	}
 	return actor, nil
 }
@@ -214,7 +214,9 @@ func (r *Run) still(c Command, asked approval.Control) error {
 
 func (r *Run) finish(t Turn, by trail.Actor, now time.Time) Turn {
 	reply := t.command.take(r, by, now)
-	r.took(t.command, reply)
+	if act, ok := t.command.(Act); !ok || !act.Later {
+		r.took(t.command, reply)
+	}
 	return r.end(t, reply, nil, now)
 }
 
@@ -236,6 +238,15 @@ func (r *Run) told(t Turn) Turn {
 	t.Actions = r.Actions()
 	return t
 }
+
+// Again reports whether a command was taken before.
+func (r *Run) Again(c Command) bool {
+	_, again := r.taken(c)
+	return again
+}
+
+// Done notes the outcome of an [Act] that was done later than it was taken.
+func (r *Run) Done(c Act, reply any) { r.took(c, reply) }
 
 // took notes a command and its outcome.
 func (r *Run) took(c Command, reply any) {

@@ -79,7 +79,7 @@ var arrows = []arrow{
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
 	{
-		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/segment", "graphadapter/trail", "approval", "job", "internal/clip"},
+		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/segment", "graphadapter/trail", "approval", "job", "internal/clip"},
 		theirs: []string{"go.temporal.io/sdk/temporal"},
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},

@@ -104,9 +104,9 @@ func TestQuestionsAreAnswered(t *testing.T) {
 
 	_, err = th.Resume(t.Context(), true)
 	require.ErrorIs(t, err, superstep.ErrBadInput)
-	assert.ErrorContains(t, err, "2 questions are open: answer by id")
+	assert.ErrorContains(t, err, "several questions are open")
 	_, err = th.ResumeByID(t.Context(), map[string]any{"nobody": true})
-	assert.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	assert.ErrorIs(t, err, superstep.ErrNotFound)
 	_, err = th.ResumeByID(t.Context(), map[string]any{})
 	assert.ErrorIs(t, err, superstep.ErrBadInput)
 	_, err = th.ResumeByID(t.Context(), map[string]any{got.Questions[0].ID: true, got.Questions[1].ID: "maybe"})

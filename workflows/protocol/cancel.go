@@ -1,49 +1,22 @@
 package protocol
 
-import (
-	"slices"
-	"time"
-)
+import "superstep.dev/graphadapter/life"
 
 // CancelMode says what a cancelled run leaves behind.
-type CancelMode string
+type CancelMode = life.CancelMode
 
-// The modes, the strongest last. Of several that are asked for before the run has begun to end, the strongest counts.
+// The modes, the strongest last: see package life.
 const (
-	// CancelKeep keeps what the superstep under way has finished: a retry goes on from there.
-	CancelKeep CancelMode = "keep"
-	// CancelDrop forgets the superstep under way, and open questions with it.
-	CancelDrop CancelMode = "drop"
-	// CancelCompensate does the same, and undoes the effects of the thread since it last finished, the newest receipt
-	// first. What no program can undo, a person is asked about.
-	CancelCompensate CancelMode = "compensate"
+	CancelKeep       = life.CancelKeep
+	CancelDrop       = life.CancelDrop
+	CancelCompensate = life.CancelCompensate
 )
 
-var cancelModes = []CancelMode{CancelKeep, CancelDrop, CancelCompensate}
-
-// Valid reports whether there is such a mode.
-func (m CancelMode) Valid() bool { return slices.Contains(cancelModes, m) }
-
-// Above reports whether the mode is stronger than another.
-func (m CancelMode) Above(other CancelMode) bool {
-	return slices.Index(cancelModes, m) > slices.Index(cancelModes, other)
-}
-
 // CancelRequest is the argument of SignalCancel.
-type CancelRequest struct {
-	// ID makes the request idempotent.
-	ID     string     `json:"id"`
-	Mode   CancelMode `json:"mode"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
+type CancelRequest = life.Cancel
 
 // CancelReply is the outcome of UpdateCancel.
-type CancelReply struct {
-	At time.Time `json:"at"`
-}
+type CancelReply = life.CancelReply
 
 // CancelBehind cancels a thread whose last run has ended.
 type CancelBehind struct {

@@ -32,23 +32,11 @@ type Carried struct {
 	StepEnds time.Time `json:"step_ends,omitzero"`
 	// IdleEnds is when a run that is kept open ends for want of input; zero while it has something to do.
 	IdleEnds time.Time `json:"idle_ends,omitzero"`
-	// Invoke, Resumes and BySignal were taken and not used yet, because the run is paused; Signals were not even looked at.
-	Invoke   *InvokeRequest  `json:"invoke,omitempty"`
-	Resumes  []ResumeRequest `json:"resumes,omitempty"`
-	BySignal []ResumeRequest `json:"by_signal,omitempty"`
-	Signals  []ResumeRequest `json:"signals,omitempty"`
-	// Replies are answers by signal that wait to be verified.
-	Replies []WaitingReply `json:"replies,omitempty"`
-	// Retry was taken and not used yet, because the run is paused.
-	Retry bool `json:"retry,omitempty"`
-	// Drain is why the run is to stop once it has gone on with those.
-	Drain string `json:"drain,omitempty"`
+	// Invoke was taken and not used yet, because the run is paused; Signals were not even looked at.
+	Invoke  *InvokeRequest  `json:"invoke,omitempty"`
+	Signals []ResumeRequest `json:"signals,omitempty"`
 	// Failure is why the run failed that is held open; nil for one that is not.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
-	Ended   []pregel.Answer   `json:"ended,omitempty"` // the ends of waits for events
-	Refused []Refused         `json:"refused,omitempty"`
-	// Taken are the latest requests by update, oldest first.
-	Taken TakenList `json:"taken,omitempty"`
 }
 
 // Taken is a request by update that a run took, with its outcome. The server recognises an update that is repeated by its
@@ -93,28 +81,6 @@ func (l TakenList) Again(update, id string, reply any) bool {
 		}
 	}
 	return false
-}
-
-// PauseState is what a run knows of its pauses. A run that continues another as a new execution is given it whole.
-type PauseState struct {
-	Paused *Pause `json:"paused,omitempty"`
-	// Seen are the ids of the latest requests, oldest first: one that comes again, perhaps late by signal, changes nothing.
-	Seen []string `json:"seen,omitempty"`
-}
-
-// EventState is what a run knows of events. Whatever continues the thread is given it whole: another execution of the
-// run, or the thread's next run.
-type EventState struct {
-	Kept  []KeptEvent  `json:"kept,omitempty"`
-	Due   []Due        `json:"due,omitempty"`
-	Taken []TakenEvent `json:"taken,omitempty"`
-}
-
-// TakenEvent is a request that was taken, so that the same one is recognised.
-type TakenEvent struct {
-	ID    string   `json:"id"`
-	Nodes []string `json:"nodes,omitempty"`
-	Call  string   `json:"call,omitempty"`
 }
 
 // NoticeState is what a run knows of what people outside are told, for the run that continues it.

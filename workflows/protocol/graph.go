@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/job"
@@ -54,16 +55,15 @@ type GraphInput struct {
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspects says which tasks, beyond those, a segment of an earlier run may have run without a trace.
 	Suspects segment.Suspicion `json:"suspects,omitzero"`
-	// Answered are the latest answers taken so far, so that a repeated one is recognised across runs.
-	Answered []Answered `json:"answered,omitempty"`
+	// Life is what the run has to know of people and of time: what an earlier run of the thread left, or all that this one knew
+	// where it is only continued.
+	Life life.State `json:"life,omitzero"`
 	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
 	Lines []Line `json:"lines,omitempty"`
 	// Cancel makes the run one that only cleans up behind the thread's last, which has ended.
 	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
 	Previous string `json:"previous,omitempty"`
-	// Pauses is what the run knew of its pauses, where this execution only continues it.
-	Pauses *PauseState `json:"pauses,omitempty"`
 	// Asked is who asked for the run, and why; nil when nobody said.
 	Asked *Asked `json:"asked,omitempty"`
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
@@ -76,10 +76,6 @@ type GraphInput struct {
 	Hold bool `json:"hold,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
-	// Events is what the thread knows of events: those that it keeps, and until when its tasks wait.
-	Events *EventState `json:"events,omitempty"`
-	// Approvals is what the thread knows of its approvals.
-	Approvals *ApprovalState `json:"approvals,omitempty"`
 	// Told is what a run knew of what people outside are told, where this one only continues it.
 	Told *NoticeState `json:"told,omitempty"`
 	// Expert says that the run is an attempt of a leader's subjob: it hands back a message, and keeps the rest of its result
@@ -129,17 +125,12 @@ type Closing struct {
 	// Dropped says that State is the newest checkpoint without what the superstep under way had finished: that does not fit.
 	Dropped bool `json:"dropped,omitempty"`
 	// Failure is why the run failed, nil when it did not.
-	Failure  *pregel.NodeError `json:"failure,omitempty"`
-	Answered []Answered        `json:"answered,omitempty"`
-	Lines    []Line            `json:"lines,omitempty"`
-	// Refused are the latest answers and events by signal that were not taken.
-	Refused []Refused `json:"refused,omitempty"`
+	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Life is what the thread knows of people and of time. The events that it keeps count with the State.
+	Life  life.State `json:"life,omitzero"`
+	Lines []Line     `json:"lines,omitempty"`
 	// Cancel is how the run was cancelled, nil when it was not, or plainly.
 	Cancel *Cancellation `json:"cancel,omitempty"`
-	// Events is what the thread knows of events. Those that it keeps count with the State.
-	Events *EventState `json:"events,omitempty"`
-	// Approvals is what the thread knows of its approvals, and the end of its audit.
-	Approvals *ApprovalState `json:"approvals,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
 	Settings *Settings `json:"settings,omitempty"`
 	// Behind is how long before its end a run of the thread ended badly: the next run's GraphInput.Behind.

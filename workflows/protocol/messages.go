@@ -1,10 +1,9 @@
 package protocol
 
 import (
-	"time"
-
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -85,70 +84,22 @@ type Asked struct {
 }
 
 // RetryRequest is the argument of UpdateRetry.
-type RetryRequest struct {
-	// ID makes the request idempotent.
-	ID string `json:"id"`
-	// By says who asks, and Reason why, for the audit.
-	By     string `json:"by,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
+type RetryRequest = life.Retry
 
 // DrainRequest is the argument of UpdateDrain.
-type DrainRequest struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
-	By     string `json:"by,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
+type DrainRequest = life.Drain
 
 // PauseRequest is the argument of UpdatePause and SignalPause: it pauses a run, or with Unpause lets it go on.
-type PauseRequest struct {
-	// ID makes the request idempotent, by whichever way it comes.
-	ID      string `json:"id"`
-	By      string `json:"by,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Unpause bool   `json:"unpause,omitempty"`
-	// Token proves who asks, where rules want that.
-	Token string `json:"token,omitempty"`
-}
+type PauseRequest = life.Pause
 
 // PauseReply says how the run stands after the request.
-type PauseReply struct {
-	// Paused is nil for a run that is not paused. A run that was paused before keeps who did it first.
-	Paused *Pause `json:"paused,omitempty"`
-	// Changed is false when the run was as it was asked to be, or had taken this very request before.
-	Changed bool `json:"changed,omitempty"`
-}
+type PauseReply = life.PauseReply
 
 // Pause says who paused a run, when and why.
-type Pause struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-}
+type Pause = life.Paused
 
 // EventRequest is the argument of UpdateEvent and SignalEvent: an event for every task of the thread that waits for it.
-type EventRequest struct {
-	// ID makes the request idempotent, by whichever way it comes.
-	ID string `json:"id"`
-	// Call names one call of its sender: the outcome has the name of the call that was taken, so that a sender knows whether
-	// a call before was.
-	Call  string       `json:"call,omitempty"`
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	// Token proves who sends it, where rules want that.
-	Token string `json:"token,omitempty"`
-}
+type EventRequest = life.Event
 
 // EventReply says what became of an event.
-type EventReply struct {
-	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
-	Nodes []string `json:"nodes,omitempty"`
-	// Repeated says that this very request had been taken before, by the Call of another name.
-	Repeated bool   `json:"repeated,omitempty"`
-	Call     string `json:"call,omitempty"`
-}
+type EventReply = life.EventReply

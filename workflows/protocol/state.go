@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -108,39 +109,16 @@ func Matching(open []pregel.OpenQuestion, prefix string) []string {
 }
 
 // Answered is a question that got its answer.
-type Answered struct {
-	Question  string    `json:"question"`
-	Node      string    `json:"node"`
-	RequestID string    `json:"request_id"`
-	By        string    `json:"by,omitempty"`
-	At        time.Time `json:"at"`
-}
+type Answered = life.Answered
 
 // Refused is an answer or an event by signal that was not taken, or an event that was kept and fits none who waits.
-type Refused struct {
-	Question string `json:"question"`
-	Event    string `json:"event,omitempty"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason"`
-	// Code is why a gate refused an answer to an approval.
-	Code approval.Code `json:"code,omitempty"`
-	At   time.Time     `json:"at"`
-}
+type Refused = life.Refused
 
 // Due is when a wait for an event is over.
-type Due struct {
-	Question string    `json:"question"`
-	At       time.Time `json:"at"`
-}
+type Due = life.Due
 
 // KeptEvent is an event that nobody has waited for yet.
-type KeptEvent struct {
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	At    time.Time    `json:"at"`
-	ID    string       `json:"id,omitempty"`
-}
+type KeptEvent = life.KeptEvent
 
 // Line is one checkpoint in the thread's history.
 type Line struct {

@@ -1,9 +1,6 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/workflow"
-
-	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
@@ -60,26 +57,4 @@ func reasonOf(a *protocol.Asked) string {
 		return ""
 	}
 	return a.Reason
-}
-
-// auditBegin notes what it is a recovery of that the thread goes on: nothing for a run that just begins.
-func (r *run) auditBegin(ctx workflow.Context, a *protocol.Asked, b trail.Beginning) {
-	if a != nil {
-		b.From, b.Reason = a.From, a.Reason
-	}
-	for _, e := range trail.Begins(actorOf(a), b) {
-		r.audit(ctx, e)
-	}
-}
-
-// auditAnswers notes who answers questions that ask for no approval. It is called before the answers are taken.
-func (r *run) auditAnswers(ctx workflow.Context, by trail.Actor, answers []pregel.Answer) {
-	open := r.asks()
-	for _, a := range answers {
-		for _, q := range open {
-			if q.ID == a.QuestionID && q.Approval == nil && q.Event == "" {
-				r.audit(ctx, trail.Answered(by, q.Question, a.Value))
-			}
-		}
-	}
 }
