@@ -97,6 +97,9 @@ func TestManyTasksWithFullLedgers(t *testing.T) {
 // TestAFailedRunKeepsManyLedgers: what 400 tasks did outside is more than the last event of a failed run holds. That it
 // was done is kept, so a retry calls nothing again.
 func TestAFailedRunKeepsManyLedgers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("keeps a server busy with hundreds of tasks")
+	}
 	t.Parallel()
 	const tasks, each = 400, 10
 	r := newRig(t)

@@ -66,6 +66,7 @@ func againAfter(t *testing.T, b *rig.Bank, th *superstep.Thread[rig.Payment], mo
 // A write in a subgraph counts for the superstep of the whole graph in which the subgraph ran; one that remembers forgets
 // what it did since.
 func TestSubgraphsGoBackWithTheirThread(t *testing.T) {
+	t.Parallel()
 	b := rig.NewBank()
 	pay := b.Effect("bank.pay")
 	graphs := map[string]*superstep.Graph[rig.Payment]{}
@@ -100,6 +101,7 @@ func TestSubgraphsGoBackWithTheirThread(t *testing.T) {
 
 // What was left as it is, is found by whoever comes to the same place again; what was undone beside it is made anew.
 func TestARetryFindsWhatWasLeft(t *testing.T) {
+	t.Parallel()
 	r := rig.NewUndoable(true)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		inAllModes(t, func(t *testing.T, mode superstep.RunOption) {
@@ -132,6 +134,7 @@ func TestARetryFindsWhatWasLeft(t *testing.T) {
 
 // Effects of several runs of a thread are undone together: it stands before the oldest of them, which an earlier run made.
 func TestAThreadGoesBackOverItsRuns(t *testing.T) {
+	t.Parallel()
 	b := rig.NewBank()
 	pay := b.Effect("bank.pay")
 	var broken bool
@@ -185,6 +188,7 @@ func TestAThreadGoesBackOverItsRuns(t *testing.T) {
 
 // An entrypoint has one superstep: what it did is undone, and made anew from its input.
 func TestAnEntrypointGoesBackToItsInput(t *testing.T) {
+	t.Parallel()
 	b := rig.NewBank()
 	pay := b.Effect("bank.pay")
 	e := superstep.NewEntrypoint("payer", func(ctx context.Context, to string) (string, error) {

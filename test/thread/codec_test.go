@@ -219,6 +219,7 @@ func (v *vault) leader() *superstep.Leader {
 
 // TestWithACodecNothingIsReadable: not in the server's database, nor in any log. With the key everything is, as ever.
 func TestWithACodecNothingIsReadable(t *testing.T) {
+	t.Parallel()
 	v := &vault{t: t, dir: t.TempDir(), markers: map[string]string{}}
 	v.server = testserver.Start(t, testserver.Options{DB: filepath.Join(v.dir, "server.db")})
 	key := sealed(t)
