@@ -189,6 +189,9 @@ func TestStoppedInTheMiddle(t *testing.T) {
 // TestRecordingFromTheRelease asks the real release, if it can be installed: cases that no release changed have not
 // moved, and drawn cases can be recorded, and recorded again without a difference.
 func TestRecordingFromTheRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks LangGraph")
+	}
 	drawn := filepath.Join(t.TempDir(), "drawn.jsonl")
 	c, err := parse([]string{drawn})
 	if err != nil {
