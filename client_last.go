@@ -55,7 +55,7 @@ func (c *Client) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 	}
 	graph := c.graphOf(info)
 	if graph == "" && kind == protocol.GraphWorkflow {
-		if graph, err = c.graphStarted(ctx, info.GetExecution()); err != nil {
+		if graph, err = graphStarted(ctx, c, info.GetExecution()); err != nil {
 			return nil, c.explain(err, "", thread)
 		}
 	}
@@ -100,7 +100,7 @@ func (c *Client) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 
 // graphStarted is the graph of a run that has not said so itself yet, since no worker has had it: another program than ours started
 // it. The run's input names the graph; "" is an input that names none.
-func (c *Client) graphStarted(ctx context.Context, run *commonpb.WorkflowExecution) (string, error) {
+func graphStarted(ctx context.Context, c *Client, run *commonpb.WorkflowExecution) (string, error) {
 	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: c.cfg.Namespace, Execution: run, MaximumPageSize: 1,
 	})
