@@ -101,10 +101,14 @@ func (c *Client) addUntaken(events []*historypb.HistoryEvent, effects *past.Effe
 func (c *Client) addResult(kind, id string, result *commonpb.Payloads, at time.Time, effects *past.Effects) {
 	_, node, isNode := strings.Cut(kind, ".")
 	var outcome pregel.Outcome
-	var ran segment.Result
 	switch {
 	case kind == segment.SegmentActivity:
-		if c.cfg.DataConverter.FromPayloads(result, &ran) != nil {
+		var encoded []byte
+		if c.cfg.DataConverter.FromPayloads(result, &encoded) != nil {
+			return
+		}
+		ran, err := segment.DecodeWhole(encoded)
+		if err != nil {
 			return
 		}
 		for _, d := range ran.Deliveries {

@@ -1,10 +1,7 @@
 package superstep
 
 import (
-	"bytes"
-	"compress/flate"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -187,8 +184,8 @@ func TestARecordOfAnotherLoop(t *testing.T) {
 	require.NoError(t, err)
 	a := (&handed{"segment 1", program, suspended}).ahead(scheduled("segment 1"))
 	require.NotNil(t, a)
-	assert.False(t, a.read(detailsOf(t, segment.Delivery{Key: "1/other"}), converter.GetDefaultDataConverter()))
-	assert.False(t, a.read(detailsOf(t, segment.Delivery{Key: "1/other"}, segment.Delivery{Key: "2/other"}), converter.GetDefaultDataConverter()))
+	assert.False(t, a.read(detailsOf(t, "other", "another"), converter.GetDefaultDataConverter()))
+	assert.False(t, a.read(detailsOf(t, "other", "another", "third"), converter.GetDefaultDataConverter()))
 	assert.Empty(t, a.tape)
 	assert.Nil(t, (&handed{"segment 2", program, suspended}).ahead(scheduled("segment 1")))
 }
@@ -198,16 +195,34 @@ func scheduled(activityID string) []*historypb.HistoryEvent {
 		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityId: activityID}}}}
 }
 
-// detailsOf are the details of a heartbeat.
-func detailsOf(t *testing.T, all ...segment.Delivery) *commonpb.Payloads {
-	var record bytes.Buffer
-	w, err := flate.NewWriter(&record, flate.BestSpeed)
-	require.NoError(t, err)
-	for _, d := range all {
-		require.NoError(t, json.NewEncoder(w).Encode(d))
+// detailsOf are the details of the last heartbeat of a segment that runs these nodes, one after the other.
+func detailsOf(t *testing.T, nodes ...string) *commonpb.Payloads {
+	g := NewStateGraph[struct{}]("g")
+	last := Start
+	for _, node := range nodes {
+		g.AddNode(node, func(_ context.Context, s struct{}) (struct{}, error) { return s, nil })
+		g.AddEdge(last, node)
+		last = node
 	}
-	require.NoError(t, w.Flush())
-	details, err := converter.GetDefaultDataConverter().ToPayloads(segment.Progress{}, record.Bytes())
+	adapter := g.MustCompile().Adapter()
+	program, err := adapter.Program()
+	require.NoError(t, err)
+	loop, err := program.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{}`)}, pregel.Options{RecursionLimit: 9}, false, nil)
+	require.NoError(t, err)
+	suspended, err := loop.Suspend()
+	require.NoError(t, err)
+	s, err := segment.OpenSegment(adapter, &segment.Request{Graph: "g", Thread: "t", Loop: suspended}, false, nil, segment.Progress{})
+	require.NoError(t, err)
+	var record []byte
+	_, err = s.Run(t.Context(), segment.Host{Keep: func(context.Context) error {
+		record, _ = s.Record()
+		return nil
+	}})
+	require.NoError(t, err)
+	all, err := segment.DecodeRecord(record)
+	require.NoError(t, err)
+	require.Len(t, all, len(nodes)-1, "before the last one the heartbeat is sent")
+	details, err := converter.GetDefaultDataConverter().ToPayloads(segment.Progress{}, record)
 	require.NoError(t, err)
 	return details
 }

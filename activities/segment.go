@@ -18,21 +18,21 @@ import (
 )
 
 // Segment is the activity of consecutive supersteps of a run. It is registered by segment.SegmentActivity, which is
-// the name of no node.
+// the name of no node. What it returns is read by segment.DecodeResult.
 //
 // In sync mode a superstep begins when the outcomes of the one before are stored, by a heartbeat that blocks; in async
 // mode they are stored in the background; in exit mode with the segment's end. A repeated execution goes on behind what
 // is stored. Errors are as those of [Nodes.Run]: another worker takes the segment over.
-func (n *Nodes) Segment(ctx context.Context, req segment.Request) (segment.Result, error) {
+func (n *Nodes) Segment(ctx context.Context, req segment.Request) ([]byte, error) {
 	e := &segmentRun{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
 		leave: make(chan struct{})}
 	e.keeper.last = e.began
 	e.lease = lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
 	if err := e.read(ctx); err != nil {
-		return segment.Result{}, err
+		return nil, err
 	}
 	if e.graph == nil {
-		return segment.Result{}, e.givenBack(ctx, graphadapter.NodeUnservedType,
+		return nil, e.givenBack(ctx, graphadapter.NodeUnservedType,
 			fmt.Errorf("this worker does not serve the graph %q", req.Graph))
 	}
 	return e.run(ctx)
@@ -93,13 +93,12 @@ func (e *segmentRun) relaxed() bool {
 }
 
 // run keeps the segment's lease while its supersteps run, and sorts out how it ended.
-func (e *segmentRun) run(ctx context.Context) (segment.Result, error) {
-	var none segment.Result
+func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	e.counted = e.progress.Counted(e.info.Attempt)
 	if e.counted < graphadapter.MostLosses { // else a person is asked
 		release, err := e.onTrial(ctx)
 		if err != nil {
-			return none, err
+			return nil, err
 		}
 		defer release()
 	}
@@ -110,11 +109,11 @@ func (e *segmentRun) run(ctx context.Context) (segment.Result, error) {
 	defer e.end(nil)
 	defer e.watch(ctx)()
 	if err := e.fill(held); err != nil {
-		return none, e.ended(ctx, err)
+		return nil, e.ended(ctx, err)
 	}
 	running, err := segment.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress)
 	if err != nil {
-		return none, e.ended(ctx, err)
+		return nil, e.ended(ctx, err)
 	}
 	e.mu.Lock()
 	e.running = running
@@ -126,9 +125,9 @@ func (e *segmentRun) run(ctx context.Context) (segment.Result, error) {
 		Over: e.over,
 	})
 	if err != nil {
-		return none, e.ended(ctx, err)
+		return nil, e.ended(ctx, err)
 	}
-	return result, nil
+	return result.Encode()
 }
 
 // onTrial runs the segment on trial if its losses want it; see lease.takeTurn.

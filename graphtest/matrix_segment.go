@@ -82,7 +82,11 @@ func (tr *trial) segment(suspended pregel.Value, suspect segment.Suspicion) (seg
 			if err != nil {
 				return result, err
 			}
-			return sent(result)
+			encoded, err := result.Encode()
+			if err != nil {
+				return segment.Result{}, err
+			}
+			return segment.DecodeWhole(encoded)
 		})
 		if !errors.Is(err, errLost) {
 			return result, err

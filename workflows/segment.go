@@ -37,7 +37,7 @@ type segmentRun struct {
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
 	stored              segment.StoredProgress
-	result              *segment.MarkedResult // nil until it has ended
+	result              *segment.StoredResult // nil until it has ended
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool
 }
@@ -106,11 +106,16 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 		sink.Handed(under.id, r.program, suspended)
 	}
 	workflow.Go(apart, func(ctx workflow.Context) {
-		var result segment.MarkedResult
-		if err := future.Get(ctx, &result); err != nil {
-			result = segment.MarkedResult{Result: r.lostSegment(under, err)}
+		var encoded []byte
+		if err := future.Get(ctx, &encoded); err != nil {
+			under.result = &segment.StoredResult{Result: r.lostSegment(under, err)}
+			return
 		}
-		under.result = &result
+		result, err := segment.DecodeResult(encoded)
+		if err != nil {
+			panic(err.Error())
+		}
+		under.result = result
 	})
 	return true
 }
@@ -126,7 +131,7 @@ func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) segme
 		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: r.print(), Loop: suspended,
 		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
-		Pack: true, MarkBefore: r.markBefore(),
+		ResumeBefore: r.resumeBefore(),
 	}
 	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
 	return req

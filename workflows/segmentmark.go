@@ -11,9 +11,9 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// markBefore is how many supersteps of a segment the run delivers to its own loop at least, when it passes over those
+// resumeBefore is how many supersteps of a segment the run delivers to its own loop at least, when it passes over those
 // before: as many as it shows to the thread's next run. In exit mode that is the last checkpoint alone.
-func (r *run) markBefore() int {
+func (r *run) resumeBefore() int {
 	switch {
 	case r.in.Spec.HasOwnReducers(): // each worker's own may differ, and only the run's own engine tells
 		return 0
@@ -23,19 +23,19 @@ func (r *run) markBefore() int {
 	return protocol.CarriedLines
 }
 
-// passOver goes on from the mark of a segment, if there is one: its state is what the outcomes before it come to, and the
+// passOver goes on from the resume point of a segment, if there is one: its state is what the outcomes before it come to, and the
 // checkpoints that they made are made again for whoever asks. A reader of the run's history delivers all of them. It returns
 // the outcomes that are to be delivered, and the tasks handed out.
 func (r *run) passOver(ctx workflow.Context, under *segmentRun) (segment.Result, []*pregel.Task) {
-	mark := under.result.Mark
-	if mark == nil || r.sink != nil {
+	point := under.result.Resume
+	if point == nil || r.sink != nil {
 		whole, err := under.result.Whole()
 		if err != nil {
 			panic(err.Error())
 		}
 		return whole, under.ready
 	}
-	loop, err := r.program.Restore(mark.Loop, r.observe)
+	loop, err := r.program.Restore(point.Loop, r.observe)
 	if err != nil {
 		panic(err.Error())
 	}
@@ -47,7 +47,7 @@ func (r *run) passOver(ctx workflow.Context, under *segmentRun) (segment.Result,
 	return under.result.Result, loop.Ready()
 }
 
-// linesBefore are the checkpoints that the outcomes before a segment's mark made.
+// linesBefore are the checkpoints that the outcomes before a segment's resume point made.
 func (r *run) linesBefore(under *segmentRun, at time.Time) []protocol.Line {
 	made := lines{run: r.lines.run}
 	whole, err := under.result.Whole()
@@ -60,7 +60,7 @@ func (r *run) linesBefore(under *segmentRun, at time.Time) []protocol.Line {
 		}
 	})
 	if err == nil {
-		_, err = segment.Redeliver(loop, loop.Ready(), whole.Deliveries[:under.result.Mark.Deliveries], nil)
+		_, err = segment.Redeliver(loop, loop.Ready(), whole.Deliveries[:under.result.Resume.Deliveries], nil)
 	}
 	if err != nil {
 		panic(err.Error())

@@ -19,7 +19,7 @@ func (s *Segment) Open(ctx context.Context, queue []*pregel.Task, fresh bool) bo
 	case fresh && !s.mine(queue):
 		s.leaving = true
 	case fresh && s.unkept && len(queue) > 0:
-		s.mark(queue)
+		s.makeResumePoint(queue)
 		s.leaving = !s.keep(ctx) || s.told()
 	}
 	return !s.leaving
@@ -74,14 +74,14 @@ func (s *Segment) keep(ctx context.Context) bool {
 // arrived implements guard: it records an outcome, and reports whether it is to be delivered.
 func (s *Segment) Arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
 	returned := s.IsReturned(t) || s.strays(t, o) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
-	d, encoded := s.fit(t, o)
-	if returned || s.bytes > 0 && s.bytes+len(encoded) > maxOutcomeBytes {
+	d, frame := s.encode(t, o)
+	if returned || s.bytes > 0 && s.bytes+len(frame) > maxOutcomeBytes {
 		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
 		s.returned = append(s.returned, t)
 		s.Leave(t, true)
 		return o, false
 	}
-	s.note(&d, encoded, t.Namespace == "" && s.loop.IsOnly(t))
+	s.note(&d, frame, t.Namespace == "" && s.loop.IsOnly(t))
 	s.Leave(t, false) // after it is recorded: a heartbeat in between must have one of the two
 	if s.host.Over != nil && !d.Outcome.Yielded {
 		s.host.Over(t)
@@ -99,12 +99,13 @@ func (s *Segment) strays(t *pregel.Task, o pregel.Outcome) bool {
 func isStopped(o pregel.Outcome) bool { return o.Error != nil && o.Error.Type == pregel.CancelledType }
 
 // note records a delivery. only is that of [segmentRecord.add].
-func (s *Segment) note(d *Delivery, encoded []byte, only bool) {
-	s.marks.delivered(&d.Outcome)
-	s.result.encoded.put(encoded)
-	s.bytes += len(encoded)
+func (s *Segment) note(d *Delivery, frame []byte, only bool) {
+	s.resume.delivered(&d.Outcome)
+	s.result.made++
+	s.result.frames = append(s.result.frames, frame...)
+	s.bytes += len(frame) + outcomeCost
 	if s.req.Durability != graphadapter.DurabilityExit {
-		s.record.add(d, encoded, only)
+		s.record.add(d, frame, only)
 	}
 	s.unkept = true
 }

@@ -63,7 +63,7 @@ func TestASegmentLeavesBeforeItsHeartbeatsCarryTooMuch(t *testing.T) {
 			return nil
 		}})
 		if err == nil {
-			err = result.read()
+			result, err = result.asStored()
 		}
 		if n := len(result.Deliveries); err != nil || n > c.most || n < c.most*2/3 || carried > maxCarried*11/10 {
 			t.Errorf("%s: %d, at most %d, with heartbeats of %d bytes together, %v", name, n, c.most, carried, err)

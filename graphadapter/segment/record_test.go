@@ -1,11 +1,13 @@
 package segment
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"superstep.dev/graphadapter"
@@ -15,20 +17,18 @@ import (
 // TestARecordStaysSmall although each of its deliveries is flushed: every heartbeat carries all of it.
 func TestARecordStaysSmall(t *testing.T) {
 	const steps = 1000
-	for _, c := range []struct {
-		only bool
-		most int // bytes each
-	}{{true, 4}, {false, 16}} {
+	var c coder
+	for only, most := range map[bool]int{true: 4, false: 16} { // bytes each
 		r := newSegmentRecord(0)
 		var record []byte
 		for i := range steps {
-			d, encoded, err := asRead(Delivery{Key: fmt.Sprintf("%d/again", i), Digest: fmt.Sprintf("%08x", uint32(i)*2654435761),
+			d, frame, err := c.roundTrip(Delivery{Key: fmt.Sprintf("%d/again", i), Digest: fmt.Sprintf("%08x", uint32(i)*2654435761),
 				Outcome: pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "turn", Value: pregel.Value(fmt.Sprint(i))}}}},
-			}, nil)
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.add(&d, encoded, c.only)
+			r.add(&d, frame, only)
 			var held int
 			record, held = r.carry()
 			if i%97 > 0 {
@@ -39,8 +39,8 @@ func TestARecordStaysSmall(t *testing.T) {
 				t.Fatalf("after %d deliveries %d of %d are read, error %v", i+1, len(all), held, err)
 			}
 		}
-		if all, err := DecodeRecord(record); err != nil || len(all) != steps || len(record) > steps*c.most {
-			t.Errorf("%d bytes hold %d deliveries, error %v; want at most %d bytes each", len(record), len(all), err, c.most)
+		if all, err := DecodeRecord(record); err != nil || len(all) != steps || len(record) > steps*most {
+			t.Errorf("%d bytes hold %d deliveries, error %v; want at most %d bytes each", len(record), len(all), err, most)
 		}
 		r.close()
 	}
@@ -67,7 +67,7 @@ func TestARecordIsReadWithItsTasks(t *testing.T) {
 				return nil
 			}})
 			if err == nil {
-				err = result.read()
+				result, err = result.asStored()
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -94,6 +94,7 @@ func TestARecordIsReadWithItsTasks(t *testing.T) {
 
 // TestARecordOfOtherTasksIsNotDelivered, wherever it differs from what this engine comes to, nor one without its end.
 func TestARecordOfOtherTasksIsNotDelivered(t *testing.T) {
+	var c coder
 	recordOf := func(change func(i int, d *Delivery)) []byte {
 		g := countdown(20, nil)
 		r := newFusedRun(t, g, graphadapter.DurabilitySync, input(`{}`))
@@ -105,11 +106,11 @@ func TestARecordOfOtherTasksIsNotDelivered(t *testing.T) {
 		defer record.close()
 		for i, d := range result.Deliveries[:15] {
 			change(i, &d)
-			_, encoded, err := asRead(d, nil)
+			_, frame, err := c.roundTrip(d)
 			if err != nil {
 				t.Fatal(err)
 			}
-			record.add(&d, encoded, true)
+			record.add(&d, frame, true)
 		}
 		text, _ := record.carry()
 		return text
@@ -137,7 +138,7 @@ func TestARecordOfOtherTasksIsNotDelivered(t *testing.T) {
 			t.Errorf("another outcome %d was delivered: %v", at, err)
 		}
 	}
-	if err := deliver(whole[:len(whole)-sealBytes]); err == nil {
+	if err := deliver(whole[:len(whole)-1]); err == nil {
 		t.Error("a record without its end was delivered")
 	}
 }
@@ -145,21 +146,33 @@ func TestARecordOfOtherTasksIsNotDelivered(t *testing.T) {
 // TestARecordThatIsFullHoldsWhatFits, whatever it was about to do when the news came that does not.
 func TestARecordThatIsFullHoldsWhatFits(t *testing.T) {
 	const most = 8 << 10
-	for before := mostFlushes - 2; before <= mostFlushes+2; before++ {
+	var c coder
+	add := func(r *segmentRecord, key, value string) {
+		d, frame, err := c.roundTrip(Delivery{Key: key, Digest: "0a1b2c3d", Outcome: pregel.Outcome{Command: pregel.Command{
+			Update: []pregel.Write{{Channel: "text", Value: pregel.Value(`"` + value + `"`)}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.add(&d, frame, false)
+	}
+	small := strings.Repeat("x", blockBytes/8)
+	for before := range 18 { // around one block, and around two
 		r := newSegmentRecord(most)
 		for i := range before {
-			r.add(&Delivery{}, fmt.Appendf(nil, `{"key":"%d/small"}`, i), false)
-			if !r.fits() {
+			if add(r, fmt.Sprintf("%d/small", i), small); !r.fits() {
 				t.Fatalf("%d small deliveries do not fit", i+1)
 			}
 		}
-		r.add(&Delivery{}, fmt.Appendf(nil, `{"key":"%s"}`, randomText(2*most)), false)
+		add(r, "99/large", randomText(2*most))
 		record, held := r.carry()
 		all, err := DecodeRecord(record)
 		if r.fits() || err != nil || len(all) != before || held != before || len(record) > most {
 			t.Errorf("%d deliveries before: %d bytes hold %d, error %v, whole %t", before, len(record), len(all), err, r.fits())
 		}
 		r.close()
+		if late, _ := r.carry(); !bytes.Equal(late, record) {
+			t.Errorf("%d deliveries before: a late heartbeat has %d bytes, want %d", before, len(late), len(record))
+		}
 	}
 }
 

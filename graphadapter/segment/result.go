@@ -1,135 +1,119 @@
 package segment
 
 import (
-	"bytes"
-	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+
+	"superstep.dev/graphadapter/pregel"
 )
 
-// storedResult is a SegmentResult as encoding/json writes and reads it.
-type storedResult struct {
-	resultFields
-	// Packed is the JSON of a result that has the deliveries instead, in the DEFLATE format.
-	Packed []byte `json:"packed,omitempty"`
-	// Mark is nil unless the deliveries are packed.
-	Mark *Mark `json:"mark,omitempty"`
+// Result is what a segment leaves behind.
+type Result struct {
+	// Deliveries are the outcomes in the order in which they were delivered: whoever delivers the same to the loop that
+	// was suspended comes to the same place. What [Segment.Run] returns has them as frames only: see [Result.Encode].
+	Deliveries []Delivery `json:"-"`
+	// Apart says that the tasks which are to run now are not for a segment: this worker does not serve one of them, or the
+	// outcome of one does not fit beside others.
+	Apart bool `json:"apart,omitempty"`
+	// Expired says that the superstep under way ran out of time.
+	Expired bool `json:"expired,omitempty"`
+	// Suspect says which tasks of those that come next may have been run already, by an execution that was lost.
+	Suspect Suspicion `json:"suspect,omitzero"`
+	// Left are tasks that were under way and are given back, by their keys: their ledgers, as far as they are new.
+	Left map[string]pregel.Value `json:"left,omitempty"`
+
+	made   int        // deliveries
+	frames []byte     // the deliveries, as a segment encoded them
+	resume *madePoint // nil for no resume point
 }
 
-type resultFields Result
+// StoredResult is a [Result] of which only what comes behind its resume point is read at once.
+type StoredResult struct {
+	Made   int          `json:"made"` // how many Deliveries there are in all
+	Result              // its Deliveries are those behind the resume point; without one all
+	Resume *ResumePoint `json:"resume,omitempty"` // nil for none
 
-// How the JSON of a result begins, without deliveries and with them.
-const (
-	noDeliveries   = `{"deliveries":null`
-	someDeliveries = `{"deliveries":[`
-)
+	before []byte // the blocks before the resume point
+}
 
-// packsFrom is how many bytes of outcomes are packed, where they may be: a few stay readable.
-const packsFrom = 8 << 10
-
-// MarshalJSON implements json.Marshaler: what a segment encoded for its record is not encoded again.
-func (r Result) MarshalJSON() ([]byte, error) {
-	stored := storedResult{resultFields: resultFields(r)}
-	switch size := r.encoded.size; {
-	case size == 0:
-		return json.Marshal(stored)
-	case r.pack && size >= packsFrom:
-		packed, mark := r.packed()
-		if base64.StdEncoding.EncodedLen(len(packed))+mark.size() > size {
-			break // what does not get shorter may be too long for a payload
-		}
-		stored.Deliveries, stored.Packed, stored.Mark = nil, packed, mark
-		return json.Marshal(stored)
+// Encode returns the result of a segment's execution as its activity returns it: the length of the JSON of what is not
+// deliveries, that JSON, the length of the blocks before the resume point, those blocks, and the ones behind it.
+func (r *Result) Encode() ([]byte, error) {
+	stored, at := StoredResult{Made: r.made, Result: *r}, 0
+	if r.resume != nil {
+		stored.Resume, at = &r.resume.point, r.resume.frames
 	}
-	stored.Deliveries = nil
-	rest, err := json.Marshal(stored)
+	header, err := json.Marshal(stored)
 	if err != nil {
 		return nil, err
 	}
-	text := append(make([]byte, 0, len(someDeliveries)+r.encoded.size+len(rest)), someDeliveries...)
-	for _, block := range r.encoded.all {
-		text = append(text, block...)
-	}
-	return append(append(text, ']'), rest[len(noDeliveries):]...), nil
+	out := append(binary.AppendUvarint(nil, uint64(len(header))), header...)
+	before := appendBlock(nil, "", r.frames[:at])
+	out = append(binary.AppendUvarint(out, uint64(len(before))), before...)
+	return appendBlock(out, "", r.frames[at:]), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler: deliveries as asPlain writes them are read without reflection.
-func (r *Result) UnmarshalJSON(text []byte) error {
-	var stored storedResult
-	if err := stored.read(text, false); err != nil {
-		return err
-	}
-	return r.take(stored)
-}
-
-// packed are the deliveries, and the mark among them.
-func (r *Result) packed() ([]byte, *Mark) {
-	if r.mark == nil {
-		return r.encoded.packed(someDeliveries, `]}`), nil
-	}
-	packed, at := r.encoded.packedApart(someDeliveries, r.mark.text, `]}`)
-	return packed, &Mark{Deliveries: r.mark.made, Loop: r.mark.loop, At: at}
-}
-
-// take makes the result the one that was stored.
-func (r *Result) take(stored storedResult) (err error) {
-	if stored.Packed != nil {
-		if stored.Deliveries, err = unpackDeliveries(stored.Packed, false); err != nil {
-			return err
-		}
-	}
-	*r = Result(stored.resultFields)
-	return nil
-}
-
-// unpackDeliveries reads packed deliveries: all of them, or those from a mark on.
-func unpackDeliveries(packed []byte, marked bool) ([]Delivery, error) {
-	text, err := unpack(packed)
-	if err == nil && marked {
-		text = slices.Concat([]byte(someDeliveries), bytes.TrimPrefix(text, []byte(",")))
-	}
-	var of storedResult
+// DecodeResult reads what [Result.Encode] wrote, to its resume point.
+func DecodeResult(encoded []byte) (*StoredResult, error) {
+	c := coder{left: encoded}
+	header := c.bytes()
+	r := &StoredResult{before: c.bytes()}
+	err := c.err
 	if err == nil {
-		err = of.read(text, true)
+		err = json.Unmarshal(header, r)
+	}
+	if err == nil && (r.Resume != nil) != (len(r.before) > 0) {
+		err = errors.New("it has a resume point without outcomes before it, or the other way round")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("superstep: the outcomes of a segment cannot be read: %w", err)
+		return nil, fmt.Errorf("superstep: the result of a segment cannot be read: %w", err)
 	}
-	return of.Deliveries, nil
+	if r.Deliveries, err = decodeBlocks(c.left); err != nil {
+		return nil, err
+	}
+	if r.Resume == nil && len(r.Deliveries) != r.Made {
+		return nil, r.miscounted(len(r.Deliveries))
+	}
+	return r, nil
 }
 
-// read reads a result; unchecked says that nobody knows yet that the text is JSON.
-func (r *storedResult) read(text []byte, unchecked bool) error {
-	deliveries, rest, plain := readAllPlain(text, unchecked)
-	if !plain {
-		return json.Unmarshal(text, r)
-	}
-	err := json.Unmarshal(slices.Concat([]byte(noDeliveries), rest), r)
-	r.Deliveries = deliveries
-	return err
-}
-
-// read makes a result that a segment returned the one that its reader finds.
-func (r *Result) read() error {
-	text, err := json.Marshal(r)
+// DecodeWhole reads what [Result.Encode] wrote, with all of its outcomes.
+func DecodeWhole(encoded []byte) (Result, error) {
+	stored, err := DecodeResult(encoded)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
-	return json.Unmarshal(text, r)
+	return stored.Whole()
 }
 
-// leastDelivery is the length of the shortest plain delivery.
-const leastDelivery = len(deliveryKey + `""` + deliveryDigest + `""` + `,"outcome":{}}`)
-
-// readAllPlain reads the deliveries that a result begins with, and returns what stands behind their list. It reports false
-// when one is not plain, or there is none.
-func readAllPlain(text []byte, unchecked bool) (all []Delivery, rest []byte, plain bool) {
-	p := plainReader{text: text, plain: true, unchecked: unchecked, names: map[string]string{}}
-	p.expect(someDeliveries)
-	all = make([]Delivery, 0, min(bytes.Count(text, []byte(deliveryDigest)), len(text)/leastDelivery)) // a value may have it too
-	for p.next(len(all)) {
-		all = append(all, p.delivery())
+// Whole reads the outcomes before the resume point too, and forgets that.
+func (r *StoredResult) Whole() (Result, error) {
+	whole := r.Result
+	if r.Resume == nil {
+		return whole, nil
 	}
-	return all, p.text, p.plain
+	before, err := decodeBlocks(r.before)
+	if err != nil {
+		return Result{}, err
+	}
+	whole.Deliveries = append(before, r.Deliveries...)
+	if len(before) != r.Resume.Deliveries || len(whole.Deliveries) != r.Made {
+		return Result{}, r.miscounted(len(whole.Deliveries))
+	}
+	return whole, nil
+}
+
+func (r *StoredResult) miscounted(found int) error {
+	return fmt.Errorf("superstep: the result of a segment cannot be read: it is of %d outcomes and has %d", r.Made, found)
+}
+
+// asStored is what a segment returned as its reader finds it.
+func (r *Result) asStored() (Result, error) {
+	encoded, err := r.Encode()
+	if err != nil {
+		return Result{}, err
+	}
+	return DecodeWhole(encoded)
 }

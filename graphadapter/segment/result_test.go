@@ -1,9 +1,8 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -15,131 +14,117 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// TestAResultIsAsStored: the text that a segment kept of its outcomes holds them, and is read as encoding/json does it.
-func TestAResultIsAsStored(t *testing.T) {
-	whole := 0
+// resultOf is a result as a segment leaves it that delivered these, with a resume point behind so many of them; 0 for none.
+func resultOf(t interface{ Fatal(...any) }, all []Delivery, before int) (r Result, read []Delivery) {
+	var c coder
+	for i, d := range all {
+		d, frame, err := c.roundTrip(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.frames = append(r.frames, frame...)
+		if r.made++; i+1 == before {
+			r.resume = &madePoint{frames: len(r.frames), point: ResumePoint{Deliveries: before, Loop: pregel.Value(`{"step":7}`)}}
+		}
+		read = append(read, d)
+	}
+	return r, read
+}
+
+// TestAResultIsReadAsItWasWritten, whole and behind its resume point, and is written with the same bytes each time.
+func TestAResultIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var r Result
-		var deliveries []Delivery
-		for range rapid.IntRange(0, 4).Draw(t, "deliveries") {
-			d, encoded, err := asRead(drawAnyDelivery(t), nil)
-			if err != nil {
+		var all []Delivery
+		for range rapid.IntRange(0, 6).Draw(t, "deliveries") {
+			d := drawAnyDelivery(t)
+			if _, err := throughJSON(d); err != nil || d.Key == "" {
 				continue
 			}
-			deliveries = append(deliveries, d)
-			r.encoded.put(encoded)
+			all = append(all, d)
 		}
+		before := rapid.IntRange(0, len(all)).Draw(t, "before")
+		r, want := resultOf(t, all, before)
 		r.Apart, r.Expired = rapid.Bool().Draw(t, "apart"), rapid.Bool().Draw(t, "expired")
 		if rapid.Bool().Draw(t, "left") {
-			r.Left, r.Suspect = map[string]pregel.Value{"3/pay": pregel.Value(`{"a":1}`)}, Suspicion{Tasks: []string{"3/pay"}}
+			r.Left, r.Suspect = map[string]pregel.Value{"3/pay": pregel.Value(`{"a":1}`), "3/b": pregel.Value(`1`)}, Suspicion{Tasks: []string{"3/pay"}}
 		}
-		text, err := json.Marshal(r)
-		var read storedResult
-		if err := errors.Join(err, json.Unmarshal(text, &read)); err != nil {
-			t.Fatalf("%s\nis no result: %v", text, err)
+		encoded, err := r.Encode()
+		again, _ := r.Encode()
+		if err != nil || !bytes.Equal(encoded, again) {
+			t.Fatalf("it is written as\n%q\nand\n%q (%v)", encoded, again, err)
 		}
-		if r.encoded, r.Deliveries = (blocks{}), deliveries; !reflect.DeepEqual(Result(read.resultFields), r) {
-			t.Fatalf("%s\nis of\n%#v\nwant\n%#v", text, read, r)
+		whole, err := DecodeWhole(encoded)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, _, plain := readAllPlain(text, false); plain {
-			whole++
+		stored, err := DecodeResult(encoded)
+		if err != nil {
+			t.Fatal(err)
 		}
-		isReadAsStored(t, text)
-		isReadAsStored(t, drawChange(t, text))
+		if (stored.Resume != nil) != (before > 0) || before > 0 && !reflect.DeepEqual(*stored.Resume, r.resume.point) {
+			t.Fatalf("it has the resume point %+v, want one behind %d", stored.Resume, before)
+		}
+		if behind := want[before:]; len(stored.Deliveries) != len(behind) || len(behind) > 0 && !reflect.DeepEqual(stored.Deliveries, behind) {
+			t.Fatalf("behind its resume point there are\n%#v\nwant\n%#v", stored.Deliveries, behind)
+		}
+		r.Deliveries, r.frames, r.made, r.resume = want, nil, 0, nil
+		if !reflect.DeepEqual(whole, r) {
+			t.Fatalf("it is read as\n%#v\nwant\n%#v", whole, r)
+		}
 	})
-	if whole == 0 {
-		t.Error("no result was read as plain")
-	}
 }
 
-func isReadAsStored(t *rapid.T, text []byte) {
-	var read Result
-	var want storedResult
-	err, wrong := json.Unmarshal(text, &read), json.Unmarshal(text, &want)
-	if (err == nil) != (wrong == nil) || err == nil && !reflect.DeepEqual(read, Result(want.resultFields)) {
-		t.Fatalf("%s\nis read as\n%#v (error %v)\nwant\n%#v (error %v)", text, read, err, want, wrong)
-	}
-}
-
-// TestAPackedResultIsTheSame to whoever reads it, a tenth as long, and an error when somebody has changed it.
-func TestAPackedResultIsTheSame(t *testing.T) {
+// TestAResultIsSmall: everyday outcomes take a few bytes each.
+func TestAResultIsSmall(t *testing.T) {
 	g := countdown(500, nil)
-	texts, read := map[bool][]byte{}, map[bool]Result{}
-	for _, pack := range []bool{false, true} {
-		r := newFusedRun(t, g, graphadapter.DurabilityExit, input(`{}`))
-		r.req.Pack = pack
-		s, err := OpenSegment(g, r.suspended(), false, nil, Progress{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := s.Run(t.Context(), Host{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if texts[pack], err = json.Marshal(result); err != nil {
-			t.Fatal(err)
-		}
-		var brought Result
-		if err := json.Unmarshal(texts[pack], &brought); err != nil {
-			t.Fatal(err)
-		}
-		for i := range brought.Deliveries {
-			brought.Deliveries[i].Took = 0 // the two runs are timed apart
-		}
-		read[pack] = brought
-		r.take(result)
-		if r.loop.Status() != pregel.StatusDone {
-			t.Errorf("packed %v: the run stands at %v", pack, r.loop.Status())
-		}
-	}
-	if len(read[true].Deliveries) != 500 || !reflect.DeepEqual(read[true], read[false]) {
-		t.Errorf("packed there are %d outcomes, else %d", len(read[true].Deliveries), len(read[false].Deliveries))
-	}
-	if len(texts[true]) > len(texts[false])/5 {
-		t.Errorf("packed it has %d bytes, else %d", len(texts[true]), len(texts[false]))
-	}
-	var stored storedResult
-	if err := json.Unmarshal(texts[true], &stored); err != nil {
+	r := newFusedRun(t, g, graphadapter.DurabilityExit, input(`{}`))
+	s, err := OpenSegment(g, r.suspended(), false, nil, Progress{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	zeros := blocks{}
-	zeros.put(make([]byte, maxUnpacked))
-	for what, packed := range map[string][]byte{
-		"cut":      stored.Packed[:len(stored.Packed)/2],
-		"too long": zeros.packed(someDeliveries, `]}`),
-		"no JSON":  new(blocks).packed(someDeliveries, `{"key":"1/a","digest":"0","outcome":{"update":[{"channel":"a","value":nothing}]}}]}`),
-		"more":     new(blocks).packed(someDeliveries, `{"key":"1/a","digest":"0","outcome":{}}]}]`),
-	} {
-		text, err := json.Marshal(storedResult{Packed: packed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var brought Result
-		if err := json.Unmarshal(text, &brought); err == nil {
-			t.Errorf("%s: it was read as %+v", what, brought)
-		}
+	result, err := s.Run(t.Context(), Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := result.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := DecodeWhole(encoded)
+	if err != nil || len(whole.Deliveries) != 500 || len(encoded) > 500*16 {
+		t.Errorf("%d outcomes have %d bytes (%v)", len(whole.Deliveries), len(encoded), err)
+	}
+	text, err := json.Marshal(whole.Deliveries)
+	if err != nil || len(encoded) > len(text)/5 {
+		t.Errorf("they have %d bytes, and %d as JSON (%v)", len(encoded), len(text), err)
 	}
 }
 
-// TestAResultThatDoesNotGetShorterFits: text of which little repeats is longer packed than it was.
+// TestAResultThatDoesNotGetShorterFits: text of which little repeats is hardly shorter when it is compressed.
 func TestAResultThatDoesNotGetShorterFits(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	r := Result{pack: true}
-	for r.encoded.size < maxOutcomeBytes-4000 {
-		text := make([]rune, 1000)
+	var all []Delivery
+	size := 0
+	for size < maxOutcomeBytes-4000 {
+		text := make([]byte, 2000)
 		for i := range text {
-			text[i] = rune(0x80 + random.IntN(0x780)) // two bytes each
+			text[i] = " !#$%()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~"[random.IntN(89)]
 		}
-		r.encoded.put(fmt.Appendf(nil, `{"key":"1/a","digest":"0","outcome":{"update":[{"channel":"a","value":"%s"}]}}`, string(text)))
+		all = append(all, Delivery{Key: "1/a", Digest: "0", Outcome: pregel.Outcome{Command: pregel.Command{
+			Update: []pregel.Write{{Channel: "a", Value: pregel.Value(`"` + string(text) + `"`)}}}}})
+		size += len(text) + outcomeCost
 	}
-	for _, mark := range []*marked{nil, {made: 1, text: 2500, loop: pregel.Value(`"` + strings.Repeat("x", maxMarkBytes-2) + `"`)}} {
-		r.mark = mark
-		text, err := json.Marshal(r)
+	for _, before := range []int{0, 1, len(all) / 2} {
+		r, _ := resultOf(t, all, before)
+		if before > 0 {
+			r.resume.point.Loop = pregel.Value(`"` + strings.Repeat("x", maxResumeBytes-2) + `"`)
+		}
+		encoded, err := r.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := 2 << 20; len(text) > most {
-			t.Errorf("a result of %d bytes of outcomes has %d, at most %d are a payload", r.encoded.size, len(text), most)
+		if most := 2 << 20; len(encoded) > most {
+			t.Errorf("a result of %d bytes of outcomes has %d, at most %d are a payload", size, len(encoded), most)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -21,8 +20,10 @@ const SegmentActivity = "superstep.segment"
 const (
 	// maxSegmentTime is how long a segment goes on while it could leave: others wait for its worker.
 	maxSegmentTime = 30 * time.Second
-	// maxSegmentBytes bounds a segment's outcomes as JSON: together they are one result.
+	// maxSegmentBytes bounds a segment's outcomes, as frames and with outcomeCost each: together they are one result.
 	maxSegmentBytes = 1500 << 10
+	// outcomeCost is what an outcome counts beside the bytes of its frame: whoever reads it takes as much and more.
+	outcomeCost = 96
 	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
 	maxOutcomeBytes = 1900 << 10
 	// maxCarried bounds what the heartbeats of a segment carry together: each has the whole record, and from here on another
@@ -32,7 +33,7 @@ const (
 	maxSegmentTasks = 500
 )
 
-// SegmentHost is where a segment runs: what a worker, or a test, does for it.
+// Host is where a segment runs: what a worker, or a test, does for it.
 type Host struct {
 	// Keep makes the segment's [Segment.Progress] durable, before each of its supersteps but the first. In sync mode it
 	// returns when it is; in async mode it returns at once, mostly, and in exit mode it has only life to tell. An error
@@ -65,8 +66,8 @@ type Segment struct {
 	ready   []*pregel.Task // handed out when the execution began
 	record  *segmentRecord
 	result  Result
-	bytes   int // of the outcomes, as JSON
-	scratch []byte
+	bytes   int // of the outcomes, as frames, and their outcomeCost
+	coder   coder
 	began   time.Time
 	leaving bool
 	unkept  bool // something was delivered since Keep
@@ -79,7 +80,7 @@ type Segment struct {
 	left   map[string]pregel.Value       // what is new in the ledgers of tasks that are not under way
 	losses graphadapter.Losses
 
-	marks marks
+	resume resumePoints
 }
 
 // OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
@@ -98,7 +99,7 @@ func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []De
 	}
 	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
 		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, losses: progress.Losses,
-		marks: marks{before: req.MarkBefore}}
+		resume: resumePoints{before: req.ResumeBefore}}
 	bare := make([]bool, len(record))
 	for i := range record {
 		bare[i] = record[i].Key == ""
@@ -107,11 +108,11 @@ func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []De
 		return nil, err
 	}
 	for i := range record {
-		encoded, err := json.Marshal(record[i])
+		frame, err := s.coder.encode(&record[i])
 		if err != nil {
 			return nil, err
 		}
-		s.note(&record[i], encoded, bare[i])
+		s.note(&record[i], frame, bare[i])
 	}
 	s.unkept = false
 	for key, news := range progress.Tasks {
@@ -131,7 +132,7 @@ func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host H
 	if err != nil {
 		return Result{}, err
 	}
-	return result, result.read()
+	return result.asStored()
 }
 
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
@@ -161,8 +162,8 @@ func (s *Segment) Run(ctx context.Context, host Host) (Result, error) {
 	}
 	s.result.Expired = d.Expired()
 	s.result.Suspect = s.suspect.rest(d.Queue)
-	s.result.Left = s.given(d.Queue)
-	s.result.pack, s.result.mark = s.req.Pack, s.marks.chosen(s.loop.Step())
+	s.result.Left = s.leftovers(d.Queue)
+	s.result.resume = s.resume.chosen(s.loop.Step())
 	return s.result, nil
 }
 

@@ -172,9 +172,13 @@ func (f *fold) report(e *historypb.HistoryEvent, of *task, s Step) {
 // segmentEnded reports the tasks that a segment ran.
 func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, a *historypb.ActivityTaskCompletedEventAttributes) error {
 	delete(f.tasks, a.GetScheduledEventId())
-	var result segment.Result
-	if err := f.decode(a.GetResult(), &result); err != nil {
+	var encoded []byte
+	if err := f.decode(a.GetResult(), &encoded); err != nil {
 		return err
+	}
+	result, err := segment.DecodeWhole(encoded)
+	if err != nil {
+		return &codec.UnreadableError{Err: err}
 	}
 	for i := range result.Deliveries {
 		d := &result.Deliveries[i]

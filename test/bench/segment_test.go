@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 	before := map[graphadapter.Durability]int{graphadapter.DurabilityAsync: protocol.CarriedLines, graphadapter.DurabilityExit: 1}
 	request := func(mode graphadapter.Durability) *segment.Request {
 		return &segment.Request{Graph: loopName, Thread: "loop-1", Loop: suspended, Durability: mode, LedgerBytes: 128 << 10,
-			Pack: true, MarkBefore: before[mode]}
+			ResumeBefore: before[mode]}
 	}
 	// The processor time of all threads, garbage collection included.
 	perStep := func(b *testing.B, began time.Duration) {
@@ -55,7 +54,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if stored[mode], err = json.Marshal(result); err != nil {
+				if stored[mode], err = result.Encode(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -67,12 +66,12 @@ func BenchmarkFusedSteps(b *testing.B) {
 			b.ReportAllocs()
 			began := ownCPU()
 			for b.Loop() {
-				var brought segment.MarkedResult
-				if err := json.Unmarshal(stored[mode], &brought); err != nil {
+				brought, err := segment.DecodeResult(stored[mode])
+				if err != nil {
 					b.Fatal(err)
 				}
 				lines := 0
-				loop, err := program.Restore(brought.Mark.Loop, func(e pregel.Event) {
+				loop, err := program.Restore(brought.Resume.Loop, func(e pregel.Event) {
 					if e.Kind == pregel.EventCheckpoint {
 						program.Made(e.Checkpoint)
 						program.Next(e.Checkpoint)

@@ -134,8 +134,8 @@ func (s *Segment) Leave(t *pregel.Task, giveBack bool) {
 	delete(s.under, t)
 }
 
-// given is what executions left to tasks that are to run again: those of the queue, and those that were given back.
-func (s *Segment) given(queue []*pregel.Task) map[string]pregel.Value {
+// leftovers is what executions left to tasks that are to run again: those of the queue, and those that were given back.
+func (s *Segment) leftovers(queue []*pregel.Task) map[string]pregel.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string]pregel.Value{}
