@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -66,7 +66,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 
 // mayBegin refuses what the rules for control do, before a run begins that would.
 func (c *Client) mayBegin(ctx context.Context, last *lastRun, in protocol.GraphInput, req StartRequest) error {
-	b := trail.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: pregel.Input(in.Input)}
+	b := life.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: pregel.Input(in.Input)}
 	if in.Input.Resume != nil {
 		b.Answered = []string{""}
 	}

@@ -13,7 +13,6 @@ import (
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Memory is a [Runtime] that keeps threads in this process, for tests and for graphs that need no durability. It is
@@ -118,18 +117,18 @@ func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartReq
 		return t.view, err
 	}
 	t.options, t.g = r, g
-	return t.begin(ctx, in, r.Checkpoint, trail.Begins(by, begins)...)
+	return t.begin(ctx, in, r.Checkpoint, life.Begins(by, begins)...)
 }
 
 // provenBegin is proven for what the thread goes on with; new input takes no proof.
-func (t *memoryThread) provenBegin(ctx context.Context, b trail.Beginning, a asker) (trail.Actor, error) {
+func (t *memoryThread) provenBegin(ctx context.Context, b life.Beginning, a asker) (life.Actor, error) {
 	may := func() error { return t.mayBegin(b.Input, b.Checkpoint) }
 	ops := b.Ops(t.stands.Status.Rests())
 	if len(ops) == 0 || t.done == nil && b.From == "" {
-		return trail.Actor{Claimed: a.by}, may()
+		return life.Actor{Claimed: a.by}, may()
 	}
 	if len(ops) > 1 && t.of.gate.Governs() {
-		return trail.Actor{}, t.refuse(ErrBadInput, "a token is for one thing, and this is to "+string(ops[0].Op)+" and to "+
+		return life.Actor{}, t.refuse(ErrBadInput, "a token is for one thing, and this is to "+string(ops[0].Op)+" and to "+
 			string(ops[1].Op)+": do one after the other")
 	}
 	return t.proven(ctx, ops[0], a, may)
@@ -147,8 +146,8 @@ func (t *memoryThread) mayBegin(in pregel.Input, checkpoint string) error {
 }
 
 // beginning is what the thread goes on with.
-func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) trail.Beginning {
-	b := trail.Beginning{Failed: t.stands.Status.Failed() || t.stands.Status == StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
+func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) life.Beginning {
+	b := life.Beginning{Failed: t.stands.Status.Failed() || t.stands.Status == StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
 	for _, a := range life.AnswersTo(t.open, in.Resume) {
 		b.Answered = append(b.Answered, a.QuestionID)
 	}

@@ -13,7 +13,6 @@ import (
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
-	"superstep.dev/graphadapter/trail"
 )
 
 // memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
@@ -206,7 +205,7 @@ func (t *memoryThread) undone(ctx context.Context, p *memoryParked, state ledger
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stands.Cancel.Undone++
-	t.note(trail.Undone(p.of, state, evidence))
+	t.note(life.EntryUndone(p.of, state, evidence))
 }
 
 func (t *memoryThread) leave(ctx context.Context, p *memoryParked, reason string) {
@@ -218,7 +217,7 @@ func (t *memoryThread) leave(ctx context.Context, p *memoryParked, reason string
 	defer t.mu.Unlock()
 	t.stands.Cancel.Left = append(t.stands.Cancel.Left,
 		LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
-	t.note(trail.Left(p.of, reason))
+	t.note(life.EntryLeft(p.of, reason))
 }
 
 func (t *memoryThread) park(p *memoryParked) {
@@ -227,7 +226,7 @@ func (t *memoryThread) park(p *memoryParked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.undo.parked = append(t.undo.parked, p)
-	t.note(trail.Unclear(p.of, p.question.ID, p.undone.Reason))
+	t.note(life.EntryUnclear(p.of, p.question.ID, p.undone.Reason))
 }
 
 // askOrEnd lets the thread wait for people, or ends it; t.mu is held.
@@ -243,7 +242,7 @@ func (t *memoryThread) askOrEnd() {
 // endUndo ends the thread, and lists what nobody decided about; t.mu is held.
 func (t *memoryThread) endUndo() {
 	for _, p := range t.undo.parked {
-		t.note(trail.Left(p.of, p.undone.Reason))
+		t.note(life.EntryLeft(p.of, p.undone.Reason))
 		t.stands.Cancel.Left = append(t.stands.Cancel.Left,
 			LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: p.undone.Reason})
 	}

@@ -10,7 +10,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // MemoryOption shapes a [Memory].
@@ -72,9 +71,9 @@ func (t *memoryThread) take(ctx context.Context, c life.Command) (any, error) {
 
 // proven returns who asks for that to be done to the thread, when they may: by a token that the gate allows, or as they say where
 // rules ask for none. may says why it cannot be done now; nil for never.
-func (t *memoryThread) proven(ctx context.Context, what approval.Control, a asker, may func() error) (by trail.Actor, err error) {
+func (t *memoryThread) proven(ctx context.Context, what approval.Control, a asker, may func() error) (by life.Actor, err error) {
 	_, err = t.take(ctx, life.Act{Name: string(what.Op), By: a.by, Token: a.token, What: what, May: may,
-		Do: func(who trail.Actor) any { by = who; return nil }})
+		Do: func(who life.Actor) any { by = who; return nil }})
 	return by, err
 }
 

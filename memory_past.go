@@ -6,8 +6,8 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r UpdateRequest) (StateView, error) {
@@ -40,7 +40,7 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 	}
 	t.g = g
 	t.updated(snapshot, open)
-	t.note(trail.Updated(by, r.Updates, snapshot.Checkpoint, r.Reason))
+	t.note(life.EntryUpdated(by, r.Updates, snapshot.Checkpoint, r.Reason))
 	if err := t.advance(); err != nil {
 		return StateView{}, err
 	}
@@ -50,7 +50,7 @@ func (m *Memory) updateState(ctx context.Context, g *graphadapter.Graph, r Updat
 }
 
 // provenUpdate is proven for an update of the state; the first one of a new thread takes no proof.
-func (t *memoryThread) provenUpdate(ctx context.Context, r UpdateRequest) (trail.Actor, error) {
+func (t *memoryThread) provenUpdate(ctx context.Context, r UpdateRequest) (life.Actor, error) {
 	may := func() error {
 		if t.stands.Status == StatusRunning && !t.held || t.undo != nil {
 			return t.refuse(ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
@@ -64,7 +64,7 @@ func (t *memoryThread) provenUpdate(ctx context.Context, r UpdateRequest) (trail
 		return nil
 	}
 	if t.done == nil {
-		return trail.Actor{Claimed: r.By}, may()
+		return life.Actor{Claimed: r.By}, may()
 	}
 	return t.proven(ctx, approval.Control{Op: approval.OpUpdate}, asker{by: r.By, token: r.Token}, may)
 }
@@ -159,5 +159,5 @@ func (m *Memory) forkRun(ctx context.Context, g *graphadapter.Graph, r ForkReque
 		return ThreadView{}, existsAlready(t.graph, r.As)
 	}
 	as.options, as.g = start, g
-	return as.begin(ctx, pregel.Input{}, r.Checkpoint, trail.Forked(by, r.Thread, r.Checkpoint, r.Reason))
+	return as.begin(ctx, pregel.Input{}, r.Checkpoint, life.EntryForked(by, r.Thread, r.Checkpoint, r.Reason))
 }

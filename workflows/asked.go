@@ -1,18 +1,18 @@
 package workflows
 
 import (
-	"superstep.dev/graphadapter/trail"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/workflows/protocol"
 )
 
-func actorOf(a *protocol.Asked) trail.Actor {
+func actorOf(a *protocol.Asked) life.Actor {
 	switch {
 	case a == nil:
-		return trail.Actor{}
+		return life.Actor{}
 	case a.Proven != nil:
-		return trail.Actor{Claimed: a.By, Ruling: *a.Proven}
+		return life.Actor{Claimed: a.By, Ruling: *a.Proven}
 	}
-	return trail.Actor{Claimed: a.By}
+	return life.Actor{Claimed: a.By}
 }
 
 // tokenOf is what proves who asks, "" for nothing.
@@ -31,7 +31,7 @@ func nameOf(a *protocol.Asked) string {
 }
 
 // provenBy is who asks once a gate has said so; the token is not kept.
-func provenBy(a *protocol.Asked, actor trail.Actor) *protocol.Asked {
+func provenBy(a *protocol.Asked, actor life.Actor) *protocol.Asked {
 	if a == nil {
 		return nil
 	}

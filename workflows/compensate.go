@@ -10,11 +10,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -183,7 +183,7 @@ func (r *run) park(ctx workflow.Context, p *parked) {
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+p.undone.Reason)
 	p.question = taskrun.UndoQuestion(workflow.GetInfo(ctx).WorkflowExecution.ID, p.of, p.undone, p.rulings)
 	r.cancel.parked = append(r.cancel.parked, p)
-	r.note(ctx, trail.Unclear(p.of, p.question.ID, p.undone.Reason))
+	r.note(ctx, life.EntryUnclear(p.of, p.question.ID, p.undone.Reason))
 }
 
 // done notes that an effect is not there any more.
@@ -193,7 +193,7 @@ func (r *run) done(ctx workflow.Context, p *parked, state ledger.State, evidence
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect was undone", "key", p.of.Effect.Key, "error", err)
 	}
 	r.tell(ctx, p, state, evidence)
-	r.note(ctx, trail.Undone(p.of, state, evidence))
+	r.note(ctx, life.EntryUndone(p.of, state, evidence))
 }
 
 // leave notes that an effect is left as it is.
@@ -202,7 +202,7 @@ func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
 		reason = strings.ToValidUTF8(reason[:maxLeftReason], "") + "…"
 	}
 	r.tell(ctx, p, p.of.Effect.State, "not undone: "+reason)
-	r.note(ctx, trail.Left(p.of, reason))
+	r.note(ctx, life.EntryLeft(p.of, reason))
 	asked := r.cancel.report
 	if err := taskrun.KeepUndone(r.thread, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
 		workflow.GetLogger(ctx).Error("the thread does not know that an effect stands", "key", p.of.Effect.Key, "error", err)

@@ -11,7 +11,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // A run under rules for control: whoever does something to it proves who they are, with a token that the gate of the run's
@@ -76,12 +75,12 @@ func (r *run) provenBegin(ctx workflow.Context) error {
 		return err
 	}
 	control, err := r.oneControl(r.beginOps(), tokenOf(asked))
-	r.in.Asked = provenBy(asked, trail.Actor{})
+	r.in.Asked = provenBy(asked, life.Actor{})
 	if err != nil || control.Op == "" {
 		return err
 	}
 	return r.take(ctx, request{unseen: true, Command: life.Act{Name: string(control.Op), By: nameOf(asked), Token: tokenOf(asked), What: control,
-		Do: func(by trail.Actor) any { r.in.Asked = provenBy(asked, by); return nil }}}).Err
+		Do: func(by life.Actor) any { r.in.Asked = provenBy(asked, by); return nil }}}).Err
 }
 
 // beginOps is what the run's beginning does to its thread.
@@ -89,7 +88,7 @@ func (r *run) beginOps() []approval.Control {
 	if len(r.in.Edits) > 0 {
 		return []approval.Control{{Op: approval.OpUpdate}}
 	}
-	b := trail.Beginning{Failed: r.in.Suspect, Input: pregel.Input(r.in.Input)}
+	b := life.Beginning{Failed: r.in.Suspect, Input: pregel.Input(r.in.Input)}
 	if r.in.Replay {
 		b.Checkpoint = headID(r.thread)
 	}

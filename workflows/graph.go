@@ -12,7 +12,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -185,7 +184,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 		return
 	}
 	given := life.AnswersTo(r.program.OpenQuestions(r.thread), in.Resume)
-	begins := trail.Beginning{Failed: failed, Input: in}
+	begins := life.Beginning{Failed: failed, Input: in}
 	if replay {
 		begins.Checkpoint = headID(r.thread)
 	}

@@ -4,7 +4,6 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -19,7 +18,7 @@ func (r *run) invocation(req protocol.InvokeRequest, may bool) life.Act {
 	if act.What = control; err != nil {
 		act.May = func() error { return err }
 	}
-	act.Do = func(by trail.Actor) any {
+	act.Do = func(by life.Actor) any {
 		req.Asked = provenBy(req.Asked, by)
 		r.inbox.invoke = &req
 		return nil
@@ -33,7 +32,7 @@ func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error
 	if err != nil {
 		return approval.Control{}, r.refuseBad("", err)
 	}
-	b := trail.Beginning{Failed: r.failure != nil, Input: pregel.Input(req.Input)}
+	b := life.Beginning{Failed: r.failure != nil, Input: pregel.Input(req.Input)}
 	if req.State != nil {
 		b.Checkpoint = headID(thread)
 	}

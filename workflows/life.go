@@ -11,7 +11,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -266,11 +265,11 @@ func (r *run) takeInput() pregel.Input {
 }
 
 // auditBegin notes what it is a recovery of that the thread goes on: nothing for a run that just begins.
-func (r *run) auditBegin(ctx workflow.Context, a *protocol.Asked, b trail.Beginning) {
+func (r *run) auditBegin(ctx workflow.Context, a *protocol.Asked, b life.Beginning) {
 	if a != nil {
 		b.From, b.Reason = a.From, a.Reason
 	}
-	r.note(ctx, trail.Begins(actorOf(a), b)...)
+	r.note(ctx, life.Begins(actorOf(a), b)...)
 }
 
 // auditReply answers a query, so the signature is in no history: a worker signs what it has come to itself.

@@ -11,7 +11,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -56,7 +55,7 @@ func (r *run) updating(req protocol.UpdateStateRequest, may bool, e *edit) life.
 	if may {
 		act.May = func() error { return r.updateRefusal(req) }
 	}
-	act.Do = func(by trail.Actor) any {
+	act.Do = func(by life.Actor) any {
 		e.req.Asked = provenBy(req.Asked, by)
 		r.inbox.edits = append(r.inbox.edits, e)
 		return nil
@@ -122,7 +121,7 @@ func (r *run) commit(ctx workflow.Context, thread *pregel.Thread, req protocol.U
 		return protocol.UpdateStateReply{}, protocol.Refuse(protocol.ErrTypeBadUpdate, "%v", err)
 	}
 	r.life.Reopen(r.program.OpenQuestions(thread))
-	r.note(ctx, trail.Updated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
+	r.note(ctx, life.EntryUpdated(actorOf(req.Asked), req.Edits, headID(thread), reasonOf(req.Asked)))
 	r.ended(ctx)
 	return protocol.UpdateStateReply{Checkpoint: headID(thread), Next: r.program.Next(thread.Head)}, nil
 }

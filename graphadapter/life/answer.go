@@ -8,7 +8,6 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Answer answers questions, all that it names or none; without any it passes the breakpoint at which the run stands. The
@@ -226,7 +225,7 @@ func (r *Run) unproven(a Answer, governed bool) error {
 	return nil
 }
 
-func (a Answer) take(r *Run, by trail.Actor, now time.Time) any {
+func (a Answer) take(r *Run, by Actor, now time.Time) any {
 	a.By = by.Name()
 	r.auditAnswers(by, a.All(), now)
 	reply := AnswerReply{Question: a.Question, Node: r.accept(a.ID, a.All(), now), Call: a.Call}
@@ -269,24 +268,24 @@ func (r *Run) Accept(request string, answers []pregel.Answer, now time.Time) (fo
 }
 
 // auditAnswers notes who answers questions that ask for no approval. It is called before the answers are taken.
-func (r *Run) auditAnswers(by trail.Actor, answers []pregel.Answer, now time.Time) {
+func (r *Run) auditAnswers(by Actor, answers []pregel.Answer, now time.Time) {
 	open := r.of.Asks()
 	for _, a := range answers {
 		for _, q := range open {
 			if q.ID == a.QuestionID && q.Approval == nil && q.Event == "" {
-				r.Note(now, trail.Answered(by, q.Question, a.Value))
+				r.Note(now, EntryAnswered(by, q.Question, a.Value))
 			}
 		}
 	}
 }
 
 // repeated finds a request whose answers were taken before under the same id, perhaps by an earlier run of the thread.
-func (r *Run) repeated(a Answer) (Answered, bool) {
+func (s *State) repeated(a Answer) (Answered, bool) {
 	if a.ID == "" {
 		return Answered{}, false
 	}
 	for _, given := range a.All() {
-		for _, done := range r.State.Answered {
+		for _, done := range s.Answered {
 			if done.RequestID == a.ID && done.Question == given.QuestionID {
 				return done, true
 			}
@@ -310,19 +309,19 @@ func (s *State) TakenAnswer(id string) (AnswerReply, bool) {
 }
 
 // Reopen forgets the answers to questions that an earlier state of the thread has open.
-func (r *Run) Reopen(open []pregel.OpenQuestion) {
-	r.State.Answered = slices.DeleteFunc(slices.Clone(r.State.Answered), func(a Answered) bool {
+func (s *State) Reopen(open []pregel.OpenQuestion) {
+	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(a Answered) bool {
 		return slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == a.Question })
 	})
 }
 
 // HasAnswer reports whether the answer to a question was taken, and the engine was not given it yet.
-func (r *Run) HasAnswer(question string) bool {
-	return slices.ContainsFunc(r.State.Given, func(a pregel.Answer) bool { return a.QuestionID == question })
+func (s *State) HasAnswer(question string) bool {
+	return slices.ContainsFunc(s.Given, func(a pregel.Answer) bool { return a.QuestionID == question })
 }
 
 // Waiting reports whether there is something for the engine to go on with.
-func (r *Run) Waiting() bool { return len(r.State.Given) > 0 || r.Passed || r.State.Retry }
+func (s *State) Waiting() bool { return len(s.Given) > 0 || s.Passed || s.Retry }
 
 // GoesOn reports whether the engine is to go on with that now: nobody holds the run up. A run that failed does not go on with
 // an answer alone.

@@ -7,7 +7,6 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Pending is an action that waits for approval.
@@ -68,10 +67,10 @@ func (r *Run) asksFor(question string) (openApproval, bool) {
 }
 
 // PendingOn returns what is known of an approval that waits; nil when the run does not wait for it. It is not to be changed.
-func (r *Run) PendingOn(question string) *Pending {
-	for i := range r.State.Pending {
-		if r.State.Pending[i].Question == question {
-			return &r.State.Pending[i]
+func (s *State) PendingOn(question string) *Pending {
+	for i := range s.Pending {
+		if s.Pending[i].Question == question {
+			return &s.Pending[i]
 		}
 	}
 	return nil
@@ -97,13 +96,13 @@ func (r *Run) attendApprovals(now time.Time) {
 			kept = append(kept, p)
 			continue
 		}
-		r.Note(now, trail.Withdrawn(p.Question, p.ParamsHash, trail.NotAsked))
+		r.Note(now, EntryWithdrawn(p.Question, p.ParamsHash, NotAsked))
 	}
 	r.State.Pending = kept
 	for _, o := range open {
 		if r.PendingOn(o.ID) == nil {
 			r.State.Pending = append(r.State.Pending, asked(o, now))
-			r.Note(now, trail.Asked(o.ID, o.action))
+			r.Note(now, EntryAsked(o.ID, o.action))
 		}
 	}
 }
@@ -129,14 +128,14 @@ func (p *Pending) limit(a approval.Action, now time.Time) {
 }
 
 // settled forgets an approval that was decided.
-func (r *Run) settled(question string) {
-	r.State.Pending = slices.DeleteFunc(slices.Clone(r.State.Pending), func(p Pending) bool { return p.Question == question })
+func (s *State) settled(question string) {
+	s.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(p Pending) bool { return p.Question == question })
 }
 
 // Withdraw notes that a run which ends asks for no approval any more, and refuses the replies that wait to be verified.
 func (r *Run) Withdraw(why string, now time.Time) {
 	for _, p := range r.State.Pending {
-		r.Note(now, trail.Withdrawn(p.Question, p.ParamsHash, why))
+		r.Note(now, EntryWithdrawn(p.Question, p.ParamsHash, why))
 	}
 	r.State.Pending = nil
 	for _, w := range r.takeWaiting(len(r.Replies)) {
@@ -158,5 +157,5 @@ func (r *Run) Viewed(v View, now time.Time) {
 		return
 	}
 	p.Viewers = append(slices.Clip(p.Viewers), v.By)
-	r.Note(now, trail.Viewed(v.Question, v.By))
+	r.Note(now, EntryViewed(v.Question, v.By))
 }

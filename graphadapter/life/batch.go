@@ -58,9 +58,9 @@ func (r *Run) takeWaiting(n int) []WaitingReply {
 }
 
 // Backlogged reports whether more waits to be verified than can be handed on to another execution of the run.
-func (r *Run) Backlogged() bool {
+func (s *State) Backlogged() bool {
 	size := 0
-	for _, w := range r.Replies {
+	for _, w := range s.Replies {
 		size += replyBytes(w.Request)
 	}
 	return size > maxBacklog
@@ -109,10 +109,10 @@ func (r *Run) Batch(now time.Time) Turn {
 }
 
 // batch is how many of those that wait are verified at once.
-func (r *Run) batch() int {
+func (s *State) batch() int {
 	n, size := 0, 0
-	for n < len(r.Replies) && n < graphadapter.MaxVerified {
-		size += replyBytes(r.Replies[n].Request)
+	for n < len(s.Replies) && n < graphadapter.MaxVerified {
+		size += replyBytes(s.Replies[n].Request)
 		if n > 0 && size > maxVerifyBytes {
 			break
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter/trail"
 )
 
 // CancelMode says what a cancelled run leaves behind.
@@ -45,9 +44,9 @@ type CancelReply struct {
 
 // Cancellation is how a run is being cancelled.
 type Cancellation struct {
-	Mode   CancelMode  `json:"mode"`
-	Reason string      `json:"reason,omitempty"`
-	By     trail.Actor `json:"by"`
+	Mode   CancelMode `json:"mode"`
+	Reason string     `json:"reason,omitempty"`
+	By     Actor      `json:"by"`
 	// Begun says that the run ends so: it is too late for another way. Enough, that somebody wants a run that undoes its effects
 	// to end without more being undone.
 	Begun  bool `json:"begun,omitempty"`
@@ -79,11 +78,11 @@ func (r *Run) endsUndoing(c Cancel) bool {
 	return r.CancelBegun() && r.CancelMode() == CancelCompensate && c.Mode == CancelKeep
 }
 
-func (c Cancel) take(r *Run, by trail.Actor, now time.Time) any {
+func (c Cancel) take(r *Run, by Actor, now time.Time) any {
 	switch asked := r.State.Cancel; {
 	case r.endsUndoing(c):
 		if !asked.Enough {
-			r.Note(now, trail.Cancelled(by, string(c.Mode), c.Reason))
+			r.Note(now, EntryCancelled(by, string(c.Mode), c.Reason))
 		}
 		asked.Enough = true
 	case !r.CancelBegun() && (asked == nil || slices.Index(cancelModes, c.Mode) > slices.Index(cancelModes, asked.Mode)):
@@ -98,21 +97,21 @@ func (c Cancel) again(_ *Run, before Taken) any { return read[CancelReply](befor
 func (c Cancel) turnedDown() Refused { return Refused{Question: nameCancel, By: named(c.By)} }
 
 // CancelMode is how the run is to end, if it is cancelled.
-func (r *Run) CancelMode() CancelMode {
-	if r.State.Cancel == nil {
+func (s *State) CancelMode() CancelMode {
+	if s.Cancel == nil {
 		return CancelKeep
 	}
-	return r.State.Cancel.Mode
+	return s.Cancel.Mode
 }
 
 // Drops reports whether the superstep under way is going to be forgotten.
 func (r *Run) Drops() bool { return r.CancelMode() != CancelKeep && !r.of.Stand().Undoing }
 
 // CancelBegun reports whether the run ends as it was asked to.
-func (r *Run) CancelBegun() bool { return r.State.Cancel != nil && r.State.Cancel.Begun }
+func (s *State) CancelBegun() bool { return s.Cancel != nil && s.Cancel.Begun }
 
 // Enough reports whether somebody wants a run that undoes its effects to end without more being undone.
-func (r *Run) Enough() bool { return r.State.Cancel != nil && r.State.Cancel.Enough }
+func (s *State) Enough() bool { return s.Cancel != nil && s.Cancel.Enough }
 
 // Cancelled notes that the run ends as it was asked to, and withdraws what it asks: from now on it is too late for another way.
 // Where nobody asked but the server, why says so.
@@ -121,8 +120,8 @@ func (r *Run) Cancelled(why string, now time.Time) []Action {
 		r.State.Cancel = &Cancellation{Mode: CancelKeep, Reason: why}
 	}
 	asked := r.State.Cancel
-	r.Note(now, trail.Cancelled(asked.By, string(asked.Mode), asked.Reason))
-	r.Withdraw(trail.CancelledRun, now)
+	r.Note(now, EntryCancelled(asked.By, string(asked.Mode), asked.Reason))
+	r.Withdraw(CancelledRun, now)
 	asked.Begun = true
 	return r.Actions()
 }

@@ -6,7 +6,6 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Look says that the run may ask something that it did not, or not any more: [Run.Attend] looks again.
@@ -58,7 +57,7 @@ func (r *Run) attendSilence(now time.Time) {
 		}
 		if !p.Warn.IsZero() && !p.Warn.After(now) {
 			p.Warn = time.Time{}
-			r.Note(now, trail.Warned(o.ID, o.action, p.Due))
+			r.Note(now, EntryWarned(o.ID, o.action, p.Due))
 		}
 		if !p.Due.IsZero() && !p.Due.After(now) {
 			r.silence(o, p, now)
@@ -72,16 +71,16 @@ func (r *Run) silence(o openApproval, p *Pending, now time.Time) {
 	case o.action.Silence == approval.SilenceEscalate && !p.Escalated:
 		p.Escalated, p.Asked = true, slices.Clone(o.action.Escalate)
 		p.limit(o.action, now)
-		r.Note(now, trail.Escalated(o.ID, o.action))
+		r.Note(now, EntryEscalated(o.ID, o.action))
 	case o.action.Silence == approval.SilencePause:
-		by, why := trail.Silence(o.ID)
+		by, why := Silence(o.ID)
 		r.setPause(false, Paused{By: by, Reason: why, At: now})
 		p.Missed, p.Due = p.Due, time.Time{}
-		r.Note(now, trail.Missed(o.ID, o.action))
+		r.Note(now, EntryMissed(o.ID, o.action))
 	default:
 		d := o.action.Silent(o.ID, p.Votes, now)
 		r.give(o.OpenQuestion, "", pregel.Answer{QuestionID: o.ID, Value: decisionValue(d)}, now)
 		r.settled(o.ID)
-		r.Note(now, trail.Expired(o.action, d))
+		r.Note(now, EntryExpired(o.action, d))
 	}
 }

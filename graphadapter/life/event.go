@@ -7,7 +7,6 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Event is an event for every task of the thread that waits for it, or, when none does, for the first that will. The reply is
@@ -84,7 +83,7 @@ func (e Event) refusal(r *Run) error {
 }
 
 // take gives an event to all who wait for it, or keeps it.
-func (e Event) take(r *Run, by trail.Actor, now time.Time) any {
+func (e Event) take(r *Run, by Actor, now time.Time) any {
 	var nodes []string
 	for _, q := range r.Waits() {
 		if q.Event == e.Name {
@@ -96,7 +95,7 @@ func (e Event) take(r *Run, by trail.Actor, now time.Time) any {
 		r.State.Kept = append(slices.Clip(r.State.Kept),
 			KeptEvent{Name: e.Name, Value: e.Value, By: by.Name(), At: now, ID: e.ID, All: r.of.Stand().Blind})
 	}
-	r.Note(now, trail.Event(by, e.Name, nodes))
+	r.Note(now, EntryEvent(by, e.Name, nodes))
 	return EventReply{Nodes: nodes, Call: e.Call}
 }
 
@@ -199,8 +198,8 @@ func (r *Run) giveKept(q pregel.OpenQuestion, now time.Time) bool {
 }
 
 // dueAt is when a wait is over: what was said when it began counts, whatever the run has gone through since.
-func (r *Run) dueAt(q pregel.OpenQuestion, now time.Time) time.Time {
-	for _, d := range r.State.Due {
+func (s *State) dueAt(q pregel.OpenQuestion, now time.Time) time.Time {
+	for _, d := range s.Due {
 		if d.Question == q.ID {
 			return d.At
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Paused says who paused a run, when and why.
@@ -58,13 +57,13 @@ func (p Pause) control(r *Run) approval.Control {
 
 func (p Pause) refusal(*Run) error { return nil }
 
-func (p Pause) take(r *Run, by trail.Actor, now time.Time) any {
+func (p Pause) take(r *Run, by Actor, now time.Time) any {
 	changed := r.setPause(p.Unpause, Paused{By: by.Name(), Reason: p.Reason, At: now})
 	switch {
 	case changed && p.Unpause:
-		r.Note(now, trail.Unpaused(by, p.Reason))
+		r.Note(now, EntryUnpaused(by, p.Reason))
 	case changed:
-		r.Note(now, trail.Paused(by, p.Reason))
+		r.Note(now, EntryPaused(by, p.Reason))
 	}
 	return PauseReply{Paused: r.State.Paused, Changed: changed}
 }

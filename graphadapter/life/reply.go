@@ -11,7 +11,6 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Verification are replies to approvals that a gate is asked about. Nobody else answers their questions meanwhile.
@@ -179,7 +178,7 @@ func (r *Run) count(v *verified, now time.Time) (AnswerReply, error) {
 	}
 	reply := AnswerReply{Question: v.req.Question}
 	if rest := v.rest(); len(rest.All()) > 0 {
-		r.auditAnswers(trail.Actor{Claimed: rest.By}, rest.All(), now)
+		r.auditAnswers(Actor{Claimed: rest.By}, rest.All(), now)
 		reply.Node = r.accept(v.req.ID, rest.All(), now)
 		r.State.Given = append(slices.Clip(r.State.Given), rest.All()...)
 	}
@@ -240,7 +239,7 @@ func (r *Run) vote(v *verified, i int, reply *AnswerReply, now time.Time) {
 		r.give(o.OpenQuestion, v.req.ID, pregel.Answer{QuestionID: question, Value: decisionValue(decision), By: by}, now)
 		r.settled(question)
 	}
-	r.Note(now, trail.Voted(question, o.action, cast, decided))
+	r.Note(now, EntryVoted(question, o.action, cast, decided))
 }
 
 func decisionValue(d approval.Decision) pregel.Value {
@@ -279,5 +278,5 @@ func (r *Run) refuseReply(a Ruling, count int) {
 	if r.PendingOn(a.Question) != nil || slices.ContainsFunc(r.State.Answered, func(g Answered) bool { return g.Question == a.Question }) {
 		question = a.Question
 	}
-	r.trail.Refuse(trail.Refused(question, a.Ruling), count)
+	r.trail.Refuse(EntryRefused(question, a.Ruling), count)
 }

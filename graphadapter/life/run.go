@@ -6,7 +6,6 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Thread is where a run's engine stands, as its host knows. A [Run] looks at it whenever it decides, and never changes it.
@@ -44,8 +43,7 @@ func (s Stand) changing() bool { return s.Invoked || s.Edited }
 // State is what a run knows of people and of time. It is stored whole, and whatever continues the run is given it whole:
 // another execution, which goes on in the middle of everything, or, as [Run.Left] says, the thread's next run.
 type State struct {
-	// State is that of the thread's audit.
-	trail.State
+	AuditState
 	// Answered are the latest answers taken, oldest first.
 	Answered []Answered `json:"answered,omitempty"`
 	// Refused are the latest messages without a reply that were not taken, oldest first.
@@ -80,7 +78,7 @@ type Run struct {
 	State
 	thread, graph string
 	of            Thread
-	trail         trail.Trail
+	trail         Trail
 	actions       []Action
 	// look says that something may be asked that was not, or not any more.
 	look bool
@@ -98,7 +96,7 @@ type Run struct {
 // new thread.
 func New(thread, graph string, of Thread, known State) *Run {
 	r := &Run{State: known, thread: thread, graph: graph, of: of, look: true}
-	r.trail = trail.Trail{State: &r.State.State, Thread: thread, Noted: func(e approval.Entry) { r.do(Noted{e}) }}
+	r.trail = Trail{State: &r.State.AuditState, Thread: thread, Noted: func(e approval.Entry) { r.do(Noted{e}) }}
 	return r
 }
 
@@ -170,19 +168,19 @@ const (
 )
 
 // note keeps who answered what, the latest of them.
-func (r *Run) note(a Answered) {
-	r.State.Answered = latest(append(slices.Clip(r.State.Answered), a), maxAnswered)
+func (s *State) note(a Answered) {
+	s.Answered = latest(append(slices.Clip(s.Answered), a), maxAnswered)
 }
 
-func (r *Run) noteRefused(f Refused, now time.Time) {
+func (s *State) noteRefused(f Refused, now time.Time) {
 	f.At = now
-	r.State.Refused = latest(append(slices.Clip(r.State.Refused), f), maxRefused)
+	s.Refused = latest(append(slices.Clip(s.Refused), f), maxRefused)
 }
 
 // useToken remembers that a token counted.
-func (r *Run) useToken(id string) {
+func (s *State) useToken(id string) {
 	if id != "" {
-		r.Used = latest(append(slices.Clip(r.Used), id), maxUsedTokens)
+		s.Used = latest(append(slices.Clip(s.Used), id), maxUsedTokens)
 	}
 }
 

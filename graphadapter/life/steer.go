@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter/trail"
 )
 
 // Retry lets a run go on that failed and was held open. It has no reply.
@@ -43,9 +42,9 @@ func (c Retry) refusal(r *Run) error {
 	return nil
 }
 
-func (c Retry) take(r *Run, by trail.Actor, now time.Time) any {
+func (c Retry) take(r *Run, by Actor, now time.Time) any {
 	r.State.Retry = true
-	r.Note(now, trail.Retried(by, c.Reason))
+	r.Note(now, EntryRetried(by, c.Reason))
 	return nil
 }
 
@@ -78,10 +77,10 @@ func (c Drain) control(*Run) approval.Control { return approval.Control{Op: appr
 
 func (c Drain) refusal(*Run) error { return nil }
 
-func (c Drain) take(r *Run, by trail.Actor, now time.Time) any {
+func (c Drain) take(r *Run, by Actor, now time.Time) any {
 	if stand := r.of.Stand(); !stand.Standing || stand.Invoked || stand.Held || r.Waiting() {
 		r.State.Drain = c.Reason
-		r.Note(now, trail.Drained(by, c.Reason))
+		r.Note(now, EntryDrained(by, c.Reason))
 	}
 	return nil
 }
@@ -91,7 +90,7 @@ func (c Drain) again(*Run, Taken) any { return nil }
 func (c Drain) turnedDown() Refused { return Refused{Question: nameDrain, By: named(c.By)} }
 
 // Drained forgets why the run was to stop: the engine has been told, or there is no superstep to stop before.
-func (r *Run) Drained() { r.State.Drain = "" }
+func (s *State) Drained() { s.Drain = "" }
 
 // Act is a command that its host does: a run that goes on with something new, or an update of the state. Who asks is held to
 // the rules, its outcome is recognised when it comes again, and what happened is in the audit like that of any other command.
@@ -104,7 +103,7 @@ type Act struct {
 	// May says why it cannot be done now, nil for never. Do does it and returns the reply, a value that encodes as JSON or nil.
 	// Read makes a reply of such a value again; nil where there is none.
 	May  func() error
-	Do   func(by trail.Actor) any
+	Do   func(by Actor) any
 	Read func(stored []byte) any
 	// Later says that Do only begins it: [Run.Done] has the outcome.
 	Later bool
@@ -123,7 +122,7 @@ func (c Act) refusal(*Run) error {
 	return c.May()
 }
 
-func (c Act) take(_ *Run, by trail.Actor, _ time.Time) any { return c.Do(by) }
+func (c Act) take(_ *Run, by Actor, _ time.Time) any { return c.Do(by) }
 
 func (c Act) again(_ *Run, before Taken) any {
 	if c.Read == nil {

@@ -6,7 +6,6 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/trail"
 	"superstep.dev/internal/clip"
 )
 
@@ -22,7 +21,7 @@ type Command interface {
 	// refusal says why the run cannot do it now; nil means it can. It changes nothing.
 	refusal(r *Run) error
 	// take does it and returns the reply.
-	take(r *Run, by trail.Actor, now time.Time) any
+	take(r *Run, by Actor, now time.Time) any
 	// again is the reply to a command that was taken before.
 	again(r *Run, before Taken) any
 	// turnedDown is what is kept of a message without a reply that was not taken.
@@ -153,7 +152,7 @@ func (r *Run) begin(t Turn, now time.Time) Turn {
 	}
 	control := c.control(r)
 	if control.Op == "" {
-		return r.finish(t, trail.Actor{Claimed: c.head().by}, now)
+		return r.finish(t, Actor{Claimed: c.head().by}, now)
 	}
 	r.proving++
 	t.Control = &Proof{Control: control, By: c.head().by, Token: c.head().token}
@@ -183,12 +182,12 @@ func (r *Run) Ruled(t Turn, word Word, now time.Time) Turn {
 }
 
 // proven returns who asks for something, as a gate says.
-func (r *Run) proven(asked Proof, ruling approval.Ruling) (trail.Actor, error) {
+func (r *Run) proven(asked Proof, ruling approval.Ruling) (Actor, error) {
 	r.once(&ruling, nil)
-	actor := trail.Actor{Claimed: asked.By, Ruling: ruling}
+	actor := Actor{Claimed: asked.By, Ruling: ruling}
 	if !ruling.Allowed {
 		actor.Claimed = named(asked.By)
-		r.trail.Refuse(trail.Denied(asked.Op, actor), 1)
+		r.trail.Refuse(EntryDenied(asked.Op, actor), 1)
 		return actor, Denied(asked.Op, ruling)
 	}
 	return actor, nil
@@ -212,7 +211,7 @@ func (r *Run) still(c Command, asked approval.Control) error {
 	return nil
 }
 
-func (r *Run) finish(t Turn, by trail.Actor, now time.Time) Turn {
+func (r *Run) finish(t Turn, by Actor, now time.Time) Turn {
 	reply := t.command.take(r, by, now)
 	if act, ok := t.command.(Act); !ok || !act.Later {
 		r.took(t.command, reply)

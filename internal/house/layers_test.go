@@ -49,14 +49,10 @@ var arrows = []arrow{
 		from: "graphadapter", ours: []string{"graphadapter/pregel", "graphadapter/ledger", "approval", "internal/clip", "internal/jsontext"},
 		theirs: []string{"github.com/google/jsonschema-go/jsonschema", "github.com/gowebpki/jcs", "github.com/jellydator/ttlcache/v3"},
 	},
-	{
-		from: "graphadapter/trail",
-		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "approval"},
-	},
 	// What a run owes to people and to time: both runtimes drive it.
 	{
 		from: "graphadapter/life",
-		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/trail", "approval", "internal/clip"},
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "approval", "internal/clip"},
 	},
 	{from: "graphadapter/past", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "internal/clip"}},
 	{
@@ -79,7 +75,7 @@ var arrows = []arrow{
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
 	{
-		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/segment", "graphadapter/trail", "approval", "job", "internal/clip"},
+		from: "workflows/protocol", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/segment", "approval", "job", "internal/clip"},
 		theirs: []string{"go.temporal.io/sdk/temporal"},
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},

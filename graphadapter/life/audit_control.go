@@ -1,4 +1,4 @@
-package trail
+package life
 
 import (
 	"encoding/json"
@@ -36,49 +36,51 @@ func (a Actor) Name() string {
 	return a.Claimed
 }
 
-// Denied: the rules for control refused what was asked for.
-func Denied(op approval.Op, a Actor) approval.Entry {
+// EntryDenied: the rules for control refused what was asked for.
+func EntryDenied(op approval.Op, a Actor) approval.Entry {
 	e := a.did(approval.KindDenied, a.Ruling.Reason)
 	e.Op, e.Code = op, a.Ruling.Code
 	return e
 }
 
-// Paused: the run starts nothing more.
-func Paused(a Actor, reason string) approval.Entry { return a.did(approval.KindPaused, reason) }
+// EntryPaused: the run starts nothing more.
+func EntryPaused(a Actor, reason string) approval.Entry { return a.did(approval.KindPaused, reason) }
 
-// Unpaused: it goes on.
-func Unpaused(a Actor, reason string) approval.Entry { return a.did(approval.KindUnpaused, reason) }
+// EntryUnpaused: it goes on.
+func EntryUnpaused(a Actor, reason string) approval.Entry {
+	return a.did(approval.KindUnpaused, reason)
+}
 
-// Cancelled: the run ends in that way.
-func Cancelled(a Actor, mode, reason string) approval.Entry {
+// EntryCancelled: the run ends in that way.
+func EntryCancelled(a Actor, mode, reason string) approval.Entry {
 	e := a.did(approval.KindCancelled, reason)
 	e.Mode = mode
 	return e
 }
 
-// Drained: the run is to stop before its next superstep.
-func Drained(a Actor, reason string) approval.Entry { return a.did(approval.KindDrained, reason) }
+// EntryDrained: the run is to stop before its next superstep.
+func EntryDrained(a Actor, reason string) approval.Entry { return a.did(approval.KindDrained, reason) }
 
-// Retried: the thread goes on after a failure, or where it was ended.
-func Retried(a Actor, reason string) approval.Entry { return a.did(approval.KindRetried, reason) }
+// EntryRetried: the thread goes on after a failure, or where it was ended.
+func EntryRetried(a Actor, reason string) approval.Entry { return a.did(approval.KindRetried, reason) }
 
-// Forked: the thread goes on from that checkpoint, of the thread from, or "" for its own.
-func Forked(a Actor, from, checkpoint, reason string) approval.Entry {
+// EntryForked: the thread goes on from that checkpoint, of the thread from, or "" for its own.
+func EntryForked(a Actor, from, checkpoint, reason string) approval.Entry {
 	e := a.did(approval.KindForked, reason)
 	e.From, e.Checkpoint = from, checkpoint
 	return e
 }
 
-// Event: the run was sent an event; name is its name, and nodes are those that waited for it.
-func Event(a Actor, name string, nodes []string) approval.Entry {
+// EntryEvent: the run was sent an event; name is its name, and nodes are those that waited for it.
+func EntryEvent(a Actor, name string, nodes []string) approval.Entry {
 	e := a.did(approval.KindEvent, "")
 	e.Event, e.Node = name, strings.Join(nodes, ", ")
 	return e
 }
 
-// Updated: the state was written from outside, which made that checkpoint. The entry names the nodes in whose name that
+// EntryUpdated: the state was written from outside, which made that checkpoint. The entry names the nodes in whose name that
 // was, and the channels, and not what was written.
-func Updated(a Actor, updates [][]graphadapter.StateUpdate, checkpoint, reason string) approval.Entry {
+func EntryUpdated(a Actor, updates [][]graphadapter.StateUpdate, checkpoint, reason string) approval.Entry {
 	e := a.did(approval.KindUpdated, reason)
 	var nodes, channels []string
 	for _, step := range updates {
@@ -116,14 +118,14 @@ type Beginning struct {
 func Begins(a Actor, b Beginning) []approval.Entry {
 	var entries []approval.Entry
 	if b.Checkpoint != "" {
-		entries = append(entries, Forked(a, b.From, b.Checkpoint, b.Reason))
+		entries = append(entries, EntryForked(a, b.From, b.Checkpoint, b.Reason))
 	}
 	e, given := invoked(a, b.Input.Control, b.Answered)
 	if given {
 		entries = append(entries, e)
 	}
 	if b.Failed && !given && b.Checkpoint == "" && b.Input.Value == nil {
-		entries = append(entries, Retried(a, b.Reason))
+		entries = append(entries, EntryRetried(a, b.Reason))
 	}
 	return entries
 }
@@ -189,9 +191,9 @@ func join(first, second string) string {
 	return first + ": " + second
 }
 
-// Answered: a person answered a question that asks for no approval. What was answered is noted only where it is a ruling
+// EntryAnswered: a person answered a question that asks for no approval. What was answered is noted only where it is a ruling
 // about something unclear: a write, or a task whose workers were lost.
-func Answered(a Actor, q pregel.Question, value pregel.Value) approval.Entry {
+func EntryAnswered(a Actor, q pregel.Question, value pregel.Value) approval.Entry {
 	e := a.did(approval.KindAnswered, "")
 	e.Question = q.ID
 	if !taskrun.IsDoubt(q) && !taskrun.IsUndo(q) {
@@ -228,20 +230,20 @@ func about(kind approval.Kind, c taskrun.Compensation, reason string) approval.E
 	return approval.Entry{Kind: kind, Node: c.Node, Effect: c.Effect.Name, EffectKey: c.Effect.Key, Reason: reason}
 }
 
-// Undone: a write is not there any more, for what the evidence says.
-func Undone(c taskrun.Compensation, state ledger.State, evidence string) approval.Entry {
+// EntryUndone: a write is not there any more, for what the evidence says.
+func EntryUndone(c taskrun.Compensation, state ledger.State, evidence string) approval.Entry {
 	e := about(approval.KindUndone, c, evidence)
 	e.State = string(state)
 	return e
 }
 
-// Left: a write stays as it is.
-func Left(c taskrun.Compensation, reason string) approval.Entry {
+// EntryLeft: a write stays as it is.
+func EntryLeft(c taskrun.Compensation, reason string) approval.Entry {
 	return about(approval.KindLeft, c, reason)
 }
 
-// Unclear: nobody could take a write back, so a person is asked.
-func Unclear(c taskrun.Compensation, question, reason string) approval.Entry {
+// EntryUnclear: nobody could take a write back, so a person is asked.
+func EntryUnclear(c taskrun.Compensation, question, reason string) approval.Entry {
 	e := about(approval.KindUnclear, c, reason)
 	e.Question = question
 	return e

@@ -1,4 +1,4 @@
-package trail
+package life
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"superstep.dev/approval"
 )
 
-// Asked: a question asks for the approval of an action.
-func Asked(question string, a approval.Action) approval.Entry {
+// EntryAsked: a question asks for the approval of an action.
+func EntryAsked(question string, a approval.Action) approval.Entry {
 	return approval.Entry{Kind: approval.KindAsked, Question: question, ParamsHash: a.ParamsHash, Reason: a.Summary}
 }
 
-// Withdrawn: a question is not asked any more. Hash is that of the parameters it was about.
-func Withdrawn(question, hash, why string) approval.Entry {
+// EntryWithdrawn: a question is not asked any more. Hash is that of the parameters it was about.
+func EntryWithdrawn(question, hash, why string) approval.Entry {
 	return approval.Entry{Kind: approval.KindWithdrawn, Question: question, ParamsHash: hash, Reason: why}
 }
 
@@ -23,13 +23,13 @@ const (
 	CancelledRun = "the run was cancelled"
 )
 
-// Viewed: somebody says to have looked at a question.
-func Viewed(question, by string) approval.Entry {
+// EntryViewed: somebody says to have looked at a question.
+func EntryViewed(question, by string) approval.Entry {
 	return approval.Entry{Kind: approval.KindViewed, Question: question, Claimed: by}
 }
 
-// Warned: nobody has decided, and the time will be over at due.
-func Warned(question string, a approval.Action, due time.Time) approval.Entry {
+// EntryWarned: nobody has decided, and the time will be over at due.
+func EntryWarned(question string, a approval.Action, due time.Time) approval.Entry {
 	return approval.Entry{Kind: approval.KindWarned, Question: question, ParamsHash: a.ParamsHash,
 		Reason: "nobody has decided, and the time is over at " + due.UTC().Format(time.RFC3339)}
 }
@@ -37,19 +37,19 @@ func Warned(question string, a approval.Action, due time.Time) approval.Entry {
 // inTime is why silence counts.
 const inTime = "nobody decided in time"
 
-// Escalated: the time is over, and others are asked.
-func Escalated(question string, a approval.Action) approval.Entry {
+// EntryEscalated: the time is over, and others are asked.
+func EntryEscalated(question string, a approval.Action) approval.Entry {
 	return approval.Entry{Kind: approval.KindEscalated, Question: question, ParamsHash: a.ParamsHash, Reason: inTime}
 }
 
-// Missed: the time is over, the run is paused, and the question stays open.
-func Missed(question string, a approval.Action) approval.Entry {
+// EntryMissed: the time is over, the run is paused, and the question stays open.
+func EntryMissed(question string, a approval.Action) approval.Entry {
 	return approval.Entry{Kind: approval.KindExpired, Question: question, ParamsHash: a.ParamsHash,
 		Reason: inTime + ": the run is paused, and the question stays open"}
 }
 
-// Expired: the time is over, and silence has decided so.
-func Expired(a approval.Action, d approval.Decision) approval.Entry {
+// EntryExpired: the time is over, and silence has decided so.
+func EntryExpired(a approval.Action, d approval.Decision) approval.Entry {
 	return approval.Entry{Kind: approval.KindExpired, Question: d.Question, ParamsHash: a.ParamsHash, Verdict: d.Verdict, Reason: d.Reason}
 }
 
@@ -58,8 +58,8 @@ func Silence(question string) (by, reason string) {
 	return "superstep", fmt.Sprintf("nobody decided on the approval %s in time", question)
 }
 
-// Voted: a reply counts; decided says that it was the one that decided.
-func Voted(question string, a approval.Action, v approval.Vote, decided bool) approval.Entry {
+// EntryVoted: a reply counts; decided says that it was the one that decided.
+func EntryVoted(question string, a approval.Action, v approval.Vote, decided bool) approval.Entry {
 	e := approval.Entry{Kind: approval.KindVoted, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash,
 		Token: v.Token, KeyID: v.KeyID, Reason: v.Reason, Policy: v.Policy}
 	if decided {
@@ -68,8 +68,8 @@ func Voted(question string, a approval.Action, v approval.Vote, decided bool) ap
 	return e
 }
 
-// Refused: a reply does not count. Question is "" when nobody asks it.
-func Refused(question string, r approval.Ruling) approval.Entry {
+// EntryRefused: a reply does not count. Question is "" when nobody asks it.
+func EntryRefused(question string, r approval.Ruling) approval.Entry {
 	return approval.Entry{Kind: approval.KindRefused, Question: question, Who: r.By, Code: r.Code, Reason: r.Reason,
 		Token: r.Token, KeyID: r.KeyID, Policy: r.Policy}
 }

@@ -1,4 +1,4 @@
-package trail_test
+package life_test
 
 import (
 	"fmt"
@@ -9,23 +9,23 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/trail"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // made is a trail, and the entries that it has made.
-func made() (*trail.Trail, *[]approval.Entry) {
+func made() (*life.Trail, *[]approval.Entry) {
 	var all []approval.Entry
-	return &trail.Trail{State: &trail.State{}, Thread: "t-1", Noted: func(e approval.Entry) { all = append(all, e) }}, &all
+	return &life.Trail{State: &life.AuditState{}, Thread: "t-1", Noted: func(e approval.Entry) { all = append(all, e) }}, &all
 }
 
 // TestFloodIsAFewEntries: refusals of one kind are entries of one, nine, ninety, and people under many names are one kind at last.
 func TestFloodIsAFewEntries(t *testing.T) {
 	tr, all := made()
 	for range 10_000 {
-		tr.Refuse(trail.Denied(approval.OpPause, trail.Actor{Claimed: "mallory", Ruling: approval.Ruling{Code: approval.CodeUnsigned}}), 1)
+		tr.Refuse(life.EntryDenied(approval.OpPause, life.Actor{Claimed: "mallory", Ruling: approval.Ruling{Code: approval.CodeUnsigned}}), 1)
 		tr.Flush(now, false)
 	}
 	tr.Flush(now, true)
@@ -38,7 +38,7 @@ func TestFloodIsAFewEntries(t *testing.T) {
 	}
 	before := len(*all)
 	for i := range 10_000 {
-		tr.Refuse(trail.Denied(approval.OpPause, trail.Actor{Claimed: fmt.Sprint("mallory ", i)}), 1)
+		tr.Refuse(life.EntryDenied(approval.OpPause, life.Actor{Claimed: fmt.Sprint("mallory ", i)}), 1)
 		tr.Flush(now, false)
 	}
 	if n := len(*all) - before; n > 70 {
@@ -49,13 +49,13 @@ func TestFloodIsAFewEntries(t *testing.T) {
 // TestRepliesCountWhereApprovalsAreAsked: junk on a thread that asks for none leaves no trace.
 func TestRepliesCountWhereApprovalsAreAsked(t *testing.T) {
 	tr, all := made()
-	tr.Refuse(trail.Refused("q", approval.Ruling{Code: approval.CodeUnsigned}), 1)
+	tr.Refuse(life.EntryRefused("q", approval.Ruling{Code: approval.CodeUnsigned}), 1)
 	tr.Flush(now, true)
 	if len(*all) != 0 {
 		t.Errorf("it is noted: %v", *all)
 	}
-	tr.Note(now, trail.Asked("q", approval.Action{}))
-	tr.Refuse(trail.Refused("q", approval.Ruling{Code: approval.CodeUnsigned}), 1)
+	tr.Note(now, life.EntryAsked("q", approval.Action{}))
+	tr.Refuse(life.EntryRefused("q", approval.Ruling{Code: approval.CodeUnsigned}), 1)
 	tr.Flush(now, true)
 	if len(*all) != 2 {
 		t.Errorf("there are %d entries, want 2", len(*all))
@@ -98,12 +98,12 @@ func TestLedgersTellOnce(t *testing.T) {
 
 // TestUpdatesNameNoValues: what was written is nobody's business who reads an audit.
 func TestUpdatesNameNoValues(t *testing.T) {
-	e := trail.Updated(trail.Actor{Claimed: "ann"}, [][]graphadapter.StateUpdate{{{AsNode: "pay",
+	e := life.EntryUpdated(life.Actor{Claimed: "ann"}, [][]graphadapter.StateUpdate{{{AsNode: "pay",
 		Values: []pregel.Write{{Channel: "card", Value: pregel.Value(`"4929"`)}, {Channel: "card"}}}}}, "c-1", "typo")
 	if e.Reason != "wrote card: typo" || e.Node != "pay" || e.Checkpoint != "c-1" {
 		t.Errorf("noted is %+v", e)
 	}
-	answered := trail.Answered(trail.Actor{}, pregel.Question{ID: "q-1"}, pregel.Value(`"my secret"`))
+	answered := life.EntryAnswered(life.Actor{}, pregel.Question{ID: "q-1"}, pregel.Value(`"my secret"`))
 	if answered.Verdict != "" || answered.Reason != "" {
 		t.Errorf("an answer is noted: %+v", answered)
 	}
@@ -112,23 +112,23 @@ func TestUpdatesNameNoValues(t *testing.T) {
 // TestBeginnings: what a beginning is a recovery of, and what it takes a token for.
 func TestBeginnings(t *testing.T) {
 	for name, c := range map[string]struct {
-		b     trail.Beginning
+		b     life.Beginning
 		kinds []approval.Kind
 		ops   []approval.Op
 	}{
-		"a new run":           {trail.Beginning{Input: pregel.Input{Value: pregel.Value(`{}`)}}, nil, nil},
-		"one that goes on":    {trail.Beginning{}, nil, []approval.Op{approval.OpResume}},
-		"a retry":             {trail.Beginning{Failed: true}, []approval.Kind{approval.KindRetried}, []approval.Op{approval.OpRetry}},
-		"new input after all": {trail.Beginning{Failed: true, Input: pregel.Input{Value: pregel.Value(`{}`)}}, nil, nil},
-		"a fork":              {trail.Beginning{Failed: true, Checkpoint: "c"}, []approval.Kind{approval.KindForked}, []approval.Op{approval.OpFork}},
-		"answers":             {trail.Beginning{Answered: []string{"q"}}, []approval.Kind{approval.KindInvoked}, []approval.Op{approval.OpResume}},
-		"a command": {trail.Beginning{Input: pregel.Input{Control: &pregel.Command{Goto: []pregel.Target{{Node: "x"}}}}},
+		"a new run":           {life.Beginning{Input: pregel.Input{Value: pregel.Value(`{}`)}}, nil, nil},
+		"one that goes on":    {life.Beginning{}, nil, []approval.Op{approval.OpResume}},
+		"a retry":             {life.Beginning{Failed: true}, []approval.Kind{approval.KindRetried}, []approval.Op{approval.OpRetry}},
+		"new input after all": {life.Beginning{Failed: true, Input: pregel.Input{Value: pregel.Value(`{}`)}}, nil, nil},
+		"a fork":              {life.Beginning{Failed: true, Checkpoint: "c"}, []approval.Kind{approval.KindForked}, []approval.Op{approval.OpFork}},
+		"answers":             {life.Beginning{Answered: []string{"q"}}, []approval.Kind{approval.KindInvoked}, []approval.Op{approval.OpResume}},
+		"a command": {life.Beginning{Input: pregel.Input{Control: &pregel.Command{Goto: []pregel.Target{{Node: "x"}}}}},
 			[]approval.Kind{approval.KindInvoked}, []approval.Op{approval.OpUpdate}},
-		"a fork with answers": {trail.Beginning{Checkpoint: "c", Answered: []string{"q"}},
+		"a fork with answers": {life.Beginning{Checkpoint: "c", Answered: []string{"q"}},
 			[]approval.Kind{approval.KindForked, approval.KindInvoked}, []approval.Op{approval.OpFork, approval.OpResume}},
 	} {
 		var kinds []approval.Kind
-		for _, e := range trail.Begins(trail.Actor{}, c.b) {
+		for _, e := range life.Begins(life.Actor{}, c.b) {
 			kinds = append(kinds, e.Kind)
 		}
 		var ops []approval.Op

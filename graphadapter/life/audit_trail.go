@@ -1,4 +1,4 @@
-package trail
+package life
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"superstep.dev/approval"
 )
 
-// State is what has to be known of a thread's audit to add to it. Whatever continues the thread is given it whole.
-type State struct {
+// AuditState is what has to be known of a thread's audit to add to it. Whatever continues the thread is given it whole.
+type AuditState struct {
 	// Chain is the end of the audit.
 	Chain approval.Chain `json:"chain"`
 	// Done are the ids of what ledgers have told and the audit has, the latest [maxDone] of them: a ledger tells again what
@@ -24,7 +24,7 @@ const maxDone = 1000
 // Trail adds to the audit of one thread. It is not safe for concurrent use.
 type Trail struct {
 	// State is continued; it must not be nil.
-	State *State
+	State *AuditState
 	// Thread is the thread's id.
 	Thread string
 	// Noted is told of each entry once it is part of the chain; nil tells nobody.
