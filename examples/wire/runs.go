@@ -47,7 +47,7 @@ func (p *program) answersAQuestion() {
 // goesOn gives a thread whose last run has ended new input: the next run starts with what the last one left.
 func (p *program) goesOn(thread string, left object, last string) {
 	input := object{"graph": p.graph, "input": object{"do": "ask"}, "previous": last}
-	for _, field := range []string{"spec", "state", "answered", "lines", "events", "approvals", "behind_ms"} {
+	for _, field := range []string{"spec", "state", "life", "lines", "behind_ms"} {
 		if left[field] != nil {
 			input[field] = left[field]
 		}
