@@ -124,6 +124,9 @@ func (c *Client) carryOver(ctx context.Context, last *lastRun, in *protocol.Grap
 	if err != nil {
 		return nil, err
 	}
+	if left.State == nil && left.Failure != nil && left.Failure.Type == protocol.ErrTypeBadInput {
+		return left.Settings, nil // the thread's first run could not begin
+	}
 	if left.State == nil {
 		return nil, &Error{Kind: ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread cannot be continued: " +
 			cmp.Or(left.Closing.Error, "its last run left no state"), Do: "Fork an earlier checkpoint as a new thread",

@@ -85,14 +85,10 @@ func TestARefusedInputFailsTheRun(t *testing.T) {
 		input, reason string
 		step          int
 	}{
-		{``, "got no input", 0},
 		{`{"log":1}`, "append/v1 takes lists", -1},
 		{`[]`, "must be a JSON object", -1},
 	} {
-		in := protocol.GraphInput{Graph: "chain"}
-		if c.input != "" {
-			in.Input.Value = pregel.Value(c.input)
-		}
+		in := protocol.GraphInput{Graph: "chain", Input: protocol.Input{Value: pregel.Value(c.input)}}
 		err := r.start(thread, in).Get(r.ctx, nil)
 		left := closingOf(t, err)
 		if !strings.Contains(err.Error(), c.reason) || left.Step != c.step {

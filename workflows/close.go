@@ -118,12 +118,13 @@ func (r *run) failed(ctx workflow.Context) error {
 	})
 }
 
-// badInput ends a run that was given what it cannot begin with. There is no thread then.
+// badInput ends a thread's first run, which was given what it cannot begin with. It leaves no state: the thread may begin
+// again. A later run that cannot begin ends with the thread as it was.
 func badInput(ctx workflow.Context, in *protocol.GraphInput, problem string) error {
 	problem = clip.Text(problem, protocol.MaxReasonBytes)
 	return temporal.NewApplicationErrorWithOptions(fmt.Sprintf("thread %s: %s", workflow.GetInfo(ctx).WorkflowExecution.ID, problem), protocol.ErrTypeBadInput,
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{protocol.GraphResult{Graph: in.Graph,
-			Closing: protocol.Closing{Error: "its run could not begin", Failure: &pregel.NodeError{Graph: in.Graph, Type: protocol.ErrTypeBadInput, Message: problem}}}}})
+			Closing: protocol.Closing{Step: -1, Error: "its run could not begin", Failure: &pregel.NodeError{Graph: in.Graph, Type: protocol.ErrTypeBadInput, Message: problem}}}}})
 }
 
 // result is what the run's last event holds. The output is part of the state; a small one is repeated for readers that

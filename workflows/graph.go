@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -75,7 +76,8 @@ type run struct {
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
 func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.GraphResult, error) {
-	if problem := in.Problem(); problem != "" {
+	problem := in.Problem()
+	if problem != "" && in.State == nil {
 		return nil, badInput(ctx, &in, problem)
 	}
 	r := &run{in: in, sink: g.sink, status: protocol.StatusRunning, suspectStep: -1}
@@ -106,7 +108,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	case in.Cancel != nil:
 		return nil, r.cancelledBefore(ctx)
 	default:
-		r.begin(ctx, begun.Problem)
+		r.begin(ctx, cmp.Or(problem, begun.Problem))
 	}
 	for {
 		r.runTasks(ctx)

@@ -108,6 +108,9 @@ func TestABadInputIsRefused(t *testing.T) {
 			view, err := r.ours.Show(t.Context(), thread)
 			require.NoError(t, err)
 			assert.Equal(t, superstep.StatusFailed, view.Status)
+			// The thread has not begun, and may: who made the mistake mends it under the same id.
+			_, err = r.ours.Start(t.Context(), superstep.StartRequest{Graph: graph, Thread: thread, Input: []byte(`{"do":"read"}`)})
+			assert.NoError(t, err)
 		})
 	}
 }
