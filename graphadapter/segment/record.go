@@ -113,7 +113,9 @@ func (r *segmentRecord) close() {
 // DecodeRecord reads the deliveries of a heartbeat. Those that go without their tasks have an empty Key, and all but the last
 // of them in each block an empty Digest, until [Redeliver] has found their tasks. The error says that it is no record, or one
 // that was cut off or changed: one that was cut off between two blocks is a shorter record.
-func DecodeRecord(record []byte) ([]Delivery, error) { return decodeBlocks(record) }
+func DecodeRecord(record []byte) ([]Delivery, error) {
+	return decodeBlocks(record, mostAtOnce)
+}
 
 // The types of the local activities that read what a run's activities have stored with their heartbeats. No node's
 // activity has such a name.

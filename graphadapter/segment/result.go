@@ -39,8 +39,11 @@ type StoredResult struct {
 }
 
 // Encode returns the result of a segment's execution as its activity returns it: the length of the JSON of what is not
-// deliveries, that JSON, the length of the blocks before the resume point, those blocks, and the ones behind it.
+// deliveries, that JSON, the length of the blocks before the resume point, those blocks, and the ones behind it. A result whose Deliveries were read already cannot be encoded.
 func (r *Result) Encode() ([]byte, error) {
+	if len(r.Deliveries) > 0 {
+		return nil, errors.New("superstep: only a result that Segment.Run returned is encoded, not one that was read")
+	}
 	stored, at := StoredResult{Made: r.made, Result: *r}, 0
 	if r.resume != nil {
 		stored.Resume, at = &r.resume.point, r.resume.frames
@@ -70,7 +73,11 @@ func DecodeResult(encoded []byte) (*StoredResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("superstep: the result of a segment cannot be read: %w", err)
 	}
-	if r.Deliveries, err = decodeBlocks(c.left); err != nil {
+	behind := r.Made
+	if r.Resume != nil {
+		behind -= r.Resume.Deliveries
+	}
+	if r.Deliveries, err = decodeBlocks(c.left, behind); err != nil {
 		return nil, err
 	}
 	if r.Resume == nil && len(r.Deliveries) != r.Made {
@@ -94,7 +101,7 @@ func (r *StoredResult) Whole() (Result, error) {
 	if r.Resume == nil {
 		return whole, nil
 	}
-	before, err := decodeBlocks(r.before)
+	before, err := decodeBlocks(r.before, r.Made)
 	if err != nil {
 		return Result{}, err
 	}
