@@ -28,6 +28,16 @@ import (
 //
 // The digest trailer is the digest of the block's last delivery that has no key: see [segmentRecord].
 
+// The bounds of outcomes.
+const (
+	// maxSegmentBytes bounds a segment's outcomes, as frames and with outcomeCost each: together they are one result.
+	maxSegmentBytes = 1500 << 10
+	// outcomeCost is what an outcome counts beside the bytes of its frame: whoever reads it takes as much and more.
+	outcomeCost = 96
+	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
+	maxOutcomeBytes = 1900 << 10
+)
+
 // coder writes and reads frames. Its memory is used again from one frame to the next.
 type coder struct {
 	out           []byte // what is written

@@ -36,6 +36,10 @@ type segmentRecord struct {
 	carried int    // bytes, by all heartbeats
 }
 
+// maxCarried bounds what the heartbeats of a segment carry together: each has the whole record, and from here on another
+// segment, which begins with an empty one, costs less than they do.
+const maxCarried = 2 << 20
+
 // blockBytes is how many bytes of frames make a block full: each heartbeat compresses no more than that again.
 const blockBytes = 8 << 10
 

@@ -38,6 +38,21 @@ type StoredResult struct {
 	before []byte // the blocks before the resume point
 }
 
+// ResumePoint is a place that a segment came through: whoever goes on from it need not deliver the outcomes before it. Nobody
+// has to look at those but for what they were: no task asked, or came back with a ledger.
+type ResumePoint struct {
+	// Deliveries is how many of the outcomes were delivered by then.
+	Deliveries int `json:"deliveries"`
+	// Loop is the run as it stood, suspended (pregel.Loop.Suspend).
+	Loop pregel.Value `json:"loop"`
+}
+
+// madePoint is a resume point that was made, with its superstep, and the bytes of the frames by then.
+type madePoint struct {
+	step, frames int
+	point        ResumePoint
+}
+
 // Encode returns the result of a segment's execution as its activity returns it: the length of the JSON of what is not
 // deliveries, that JSON, the length of the blocks before the resume point, those blocks, and the ones behind it. A result whose Deliveries were read already cannot be encoded.
 func (r *Result) Encode() ([]byte, error) {
