@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -28,6 +27,16 @@ import (
 // elements. A value is JSON text. The rest is the JSON of an outcome's other fields, empty when there are none.
 //
 // The digest trailer is the digest of the block's last delivery that has no key: see [segmentRecord].
+
+// The bounds of outcomes.
+const (
+	// maxSegmentBytes bounds a segment's outcomes, as frames and with outcomeCost each: together they are one result.
+	maxSegmentBytes = 1500 << 10
+	// outcomeCost is what an outcome counts beside the bytes of its frame: whoever reads it takes as much and more.
+	outcomeCost = 96
+	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
+	maxOutcomeBytes = 1900 << 10
+)
 
 // coder writes and reads frames. Its memory is used again from one frame to the next.
 type coder struct {
@@ -55,7 +64,7 @@ func (c *coder) encode(d *Delivery) ([]byte, error) {
 	}
 	c.putTargets(d.Outcome.Goto)
 	c.putTargets(d.Outcome.Routes)
-	c.putRest(d.Outcome)
+	c.putRest(&d.Outcome)
 	return c.out, c.err
 }
 
@@ -132,13 +141,15 @@ func (c *coder) putJSON(text []byte) {
 }
 
 // putRest writes what an outcome has beside its writes and targets. Nearly all have nothing.
-func (c *coder) putRest(o pregel.Outcome) {
-	o.Update, o.Goto, o.Routes = nil, nil, nil
-	if reflect.ValueOf(&o).Elem().IsZero() {
+func (c *coder) putRest(o *pregel.Outcome) {
+	if o.Parent == nil && o.Questions == nil && o.Error == nil && o.Emitted == nil && !o.Cached && o.Drain == "" &&
+		!o.Again && o.Ledger == nil && !o.Yielded && o.Claim == "" && o.Kept == nil {
 		c.putText("")
 		return
 	}
-	text, err := json.Marshal(&o)
+	rest := *o
+	rest.Update, rest.Goto, rest.Routes = nil, nil, nil
+	text, err := json.Marshal(&rest)
 	c.err = errors.Join(c.err, err)
 	c.putJSON(text)
 }
@@ -147,8 +158,10 @@ func (c *coder) putRest(o pregel.Outcome) {
 // was given: a node may go on changing what it returned. The frame stands until the next call.
 func (c *coder) roundTrip(d Delivery) (read Delivery, frame []byte, err error) {
 	if frame, err = c.encode(&d); err == nil {
-		c.left = frame
-		read, err = c.delivery(), c.err
+		c.left, read = frame, Delivery{Key: d.Key, Digest: d.Digest}
+		_, _ = c.bytes(), c.bytes() // those two
+		c.readOutcome(&read)
+		err = c.err
 	}
 	if c.left = nil; cap(c.out) > maxScratch {
 		c.out = nil
@@ -158,8 +171,18 @@ func (c *coder) roundTrip(d Delivery) (read Delivery, frame []byte, err error) {
 
 // delivery reads one frame.
 func (c *coder) delivery() (d Delivery) {
-	d.Key, d.Digest, d.Took = string(c.bytes()), string(c.bytes()), c.number()
-	for n := c.count(); n > 0 && c.err == nil; n-- {
+	d.Key, d.Digest = string(c.bytes()), string(c.bytes())
+	c.readOutcome(&d)
+	return d
+}
+
+func (c *coder) readOutcome(d *Delivery) {
+	d.Took = c.number()
+	n := c.count()
+	if n > 0 {
+		d.Outcome.Update = make([]pregel.Write, 0, min(n, mostAtOnce))
+	}
+	for ; n > 0 && c.err == nil; n-- {
 		d.Outcome.Update = append(d.Outcome.Update, pregel.Write{Channel: c.name(), Overwrite: c.flag(), Value: c.value()})
 	}
 	to, routes := c.targets(), c.targets()
@@ -169,8 +192,10 @@ func (c *coder) delivery() (d Delivery) {
 		d.Outcome.Update = update
 	}
 	d.Outcome.Goto, d.Outcome.Routes = to, routes
-	return d
 }
+
+// mostAtOnce bounds what memory is made for before it is read: the number of a list's elements may be wrong.
+const mostAtOnce = 64
 
 func (c *coder) targets() (out []pregel.Target) {
 	for n := c.count(); n > 0 && c.err == nil; n-- {
@@ -267,8 +292,12 @@ func appendBlock(out []byte, trailer string, frames []byte) []byte {
 const maxUnpacked = 2 * maxOutcomeBytes
 
 // decodeBlocks reads the deliveries of blocks. The error says that they were cut off, or changed, or grow beyond maxUnpacked.
-func decodeBlocks(blocks []byte) (all []Delivery, err error) {
+// They are about as many as expected.
+func decodeBlocks(blocks []byte, expected int) (all []Delivery, err error) {
 	c, room := coder{left: blocks}, maxUnpacked
+	if len(blocks) > 0 {
+		all = make([]Delivery, 0, max(min(expected, maxSegmentBytes/outcomeCost), 0))
+	}
 	for len(c.left) > 0 {
 		size := c.number()
 		if c.err != nil || size < 0 || size > int64(len(c.left))-crc32.Size {

@@ -32,13 +32,17 @@
 // or an error, one that was changed is an error. Equal outcomes have equal bytes. No outcome is larger than a payload; one that
 // cannot be stored fails its node, with a reason.
 //
-// # Files
+// # The files, in order of reading
 //
-//   - request.go: the request, and what it says of tasks that may have run.
-//   - segment.go, guard.go: an execution, and when it ends.
-//   - task.go, journal.go: a task under way, its ledger, and what is left of it.
-//   - codec.go: the binary format of outcomes. outcome.go: outcomes that do not fit it.
-//   - record.go: the record that heartbeats carry, and the activities that read it from the server.
-//   - result.go, resume.go: the result, and the points from which a reader goes on without what was before.
-//   - deliver.go: delivering outcomes to another loop.
+//	deliver  outcomes, and delivering them to another loop
+//	codec    the binary format of outcomes
+//	request  the request, and what it says of tasks that may have run
+//	result   the result, and the point from which a reader goes on without what was before
+//	record   the record that heartbeats carry, and the activities that read it from the server
+//	segment  an execution
+//	resume   making resume points
+//	task     a task under way, and what is left of it
+//	journal  its ledger
+//	outcome  outcomes that do not fit the format
+//	guard    when tasks may start, and the execution ends
 package segment

@@ -71,14 +71,3 @@ func (t *segmentTask) take(e ledger.Entry, room int) (whole, taken bool) {
 	t.size.Add(int64(graphadapter.EntrySize(e)))
 	return whole, true
 }
-
-// newEntries are those that the request did not bring.
-func (t *segmentTask) newEntries() []ledger.Entry {
-	var news []ledger.Entry
-	for _, e := range t.journal.Entries() {
-		if !t.brought[e.Key] {
-			news = append(news, e)
-		}
-	}
-	return news
-}

@@ -36,6 +36,10 @@ type segmentRecord struct {
 	carried int    // bytes, by all heartbeats
 }
 
+// maxCarried bounds what the heartbeats of a segment carry together: each has the whole record, and from here on another
+// segment, which begins with an empty one, costs less than they do.
+const maxCarried = 2 << 20
+
 // blockBytes is how many bytes of frames make a block full: each heartbeat compresses no more than that again.
 const blockBytes = 8 << 10
 
@@ -113,7 +117,9 @@ func (r *segmentRecord) close() {
 // DecodeRecord reads the deliveries of a heartbeat. Those that go without their tasks have an empty Key, and all but the last
 // of them in each block an empty Digest, until [Redeliver] has found their tasks. The error says that it is no record, or one
 // that was cut off or changed: one that was cut off between two blocks is a shorter record.
-func DecodeRecord(record []byte) ([]Delivery, error) { return decodeBlocks(record) }
+func DecodeRecord(record []byte) ([]Delivery, error) {
+	return decodeBlocks(record, mostAtOnce)
+}
 
 // The types of the local activities that read what a run's activities have stored with their heartbeats. No node's
 // activity has such a name.

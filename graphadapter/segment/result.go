@@ -38,9 +38,27 @@ type StoredResult struct {
 	before []byte // the blocks before the resume point
 }
 
+// ResumePoint is a place that a segment came through: whoever goes on from it need not deliver the outcomes before it. Nobody
+// has to look at those but for what they were: no task asked, or came back with a ledger.
+type ResumePoint struct {
+	// Deliveries is how many of the outcomes were delivered by then.
+	Deliveries int `json:"deliveries"`
+	// Loop is the run as it stood, suspended (pregel.Loop.Suspend).
+	Loop pregel.Value `json:"loop"`
+}
+
+// madePoint is a resume point that was made, with its superstep, and the bytes of the frames by then.
+type madePoint struct {
+	step, frames int
+	point        ResumePoint
+}
+
 // Encode returns the result of a segment's execution as its activity returns it: the length of the JSON of what is not
-// deliveries, that JSON, the length of the blocks before the resume point, those blocks, and the ones behind it.
+// deliveries, that JSON, the length of the blocks before the resume point, those blocks, and the ones behind it. A result whose Deliveries were read already cannot be encoded.
 func (r *Result) Encode() ([]byte, error) {
+	if len(r.Deliveries) > 0 {
+		return nil, errors.New("superstep: only a result that Segment.Run returned is encoded, not one that was read")
+	}
 	stored, at := StoredResult{Made: r.made, Result: *r}, 0
 	if r.resume != nil {
 		stored.Resume, at = &r.resume.point, r.resume.frames
@@ -70,7 +88,11 @@ func DecodeResult(encoded []byte) (*StoredResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("superstep: the result of a segment cannot be read: %w", err)
 	}
-	if r.Deliveries, err = decodeBlocks(c.left); err != nil {
+	behind := r.Made
+	if r.Resume != nil {
+		behind -= r.Resume.Deliveries
+	}
+	if r.Deliveries, err = decodeBlocks(c.left, behind); err != nil {
 		return nil, err
 	}
 	if r.Resume == nil && len(r.Deliveries) != r.Made {
@@ -94,7 +116,7 @@ func (r *StoredResult) Whole() (Result, error) {
 	if r.Resume == nil {
 		return whole, nil
 	}
-	before, err := decodeBlocks(r.before)
+	before, err := decodeBlocks(r.before, r.Made)
 	if err != nil {
 		return Result{}, err
 	}

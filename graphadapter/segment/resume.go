@@ -6,15 +6,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// ResumePoint is a place that a segment came through: whoever goes on from it need not deliver the outcomes before it. Nobody
-// has to look at those but for what they were: no task asked, or came back with a ledger.
-type ResumePoint struct {
-	// Deliveries is how many of the outcomes were delivered by then.
-	Deliveries int `json:"deliveries"`
-	// Loop is the run as it stood, suspended (pregel.Loop.Suspend).
-	Loop pregel.Value `json:"loop"`
-}
-
 // The bounds of resume points: a suspended run takes as long to make as one to three supersteps that do nothing.
 const (
 	// resumeEvery is how many outcomes lie between two resume points at least.
@@ -31,12 +22,6 @@ type resumePoints struct {
 	cost   int  // bytes of the newest resume point: as many outcomes pay for the next
 	passed int  // bytes of the outcomes by then
 	over   bool // something was delivered that nobody may pass over, or the run is too large
-}
-
-// madePoint is a resume point that was made, with its superstep, and the bytes of the frames by then.
-type madePoint struct {
-	step, frames int
-	point        ResumePoint
 }
 
 // delivered notes an outcome.

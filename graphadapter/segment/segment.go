@@ -20,15 +20,6 @@ const SegmentActivity = "superstep.segment"
 const (
 	// maxSegmentTime is how long a segment goes on while it could leave: others wait for its worker.
 	maxSegmentTime = 30 * time.Second
-	// maxSegmentBytes bounds a segment's outcomes, as frames and with outcomeCost each: together they are one result.
-	maxSegmentBytes = 1500 << 10
-	// outcomeCost is what an outcome counts beside the bytes of its frame: whoever reads it takes as much and more.
-	outcomeCost = 96
-	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
-	maxOutcomeBytes = 1900 << 10
-	// maxCarried bounds what the heartbeats of a segment carry together: each has the whole record, and from here on another
-	// segment, which begins with an empty one, costs less than they do.
-	maxCarried = 2 << 20
 	// maxSegmentTasks bounds the tasks that a segment has under way at once.
 	maxSegmentTasks = 500
 )

@@ -108,6 +108,17 @@ func (t *segmentTask) news(most int) pregel.Value {
 	return v
 }
 
+// newEntries are those that the request did not bring.
+func (t *segmentTask) newEntries() []ledger.Entry {
+	var news []ledger.Entry
+	for _, e := range t.journal.Entries() {
+		if !t.brought[e.Key] {
+			news = append(news, e)
+		}
+	}
+	return news
+}
+
 // ledger is the whole of it.
 func (t *segmentTask) ledger() pregel.Value {
 	v, _ := graphadapter.EncodeLedger(t.journal.Entries()) // as above
