@@ -31,7 +31,7 @@ func (c *Client) begin(ctx context.Context, g *graphadapter.Graph, req StartRequ
 		return ThreadView{}, notBegun(req)
 	case last == nil:
 		return c.launch(ctx, req, in, nil)
-	case last.graph != req.Graph:
+	case last.graph != req.Graph && last.graph != "": // "" is of a run that named none
 		return ThreadView{}, &Error{Kind: ErrBadInput, Graph: req.Graph, Thread: req.Thread,
 			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
 	case last.open:

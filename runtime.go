@@ -56,7 +56,6 @@ type answers struct {
 	// says to answer. id makes the request idempotent.
 	question, token, by, id string
 	tokens                  map[string]string // with byID, by the same keys
-	several                 bool              // byID was what the caller gave
 }
 
 // as gives answers who gives them.

@@ -9,9 +9,6 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// maxRefused bounds the refusals that a run remembers.
-const maxRefused = 100
-
 func boundedInvoke(req protocol.InvokeRequest) error {
 	if resume := req.Input.Resume; resume != nil {
 		given := append(resume.Answers[:len(resume.Answers):len(resume.Answers)], pregel.Answer{Value: resume.Scalar})

@@ -232,7 +232,9 @@ func questionOf(line string) (pregel.OpenQuestion, error) {
 		case "hash":
 			a.ParamsHash = value
 		case "quorum":
-			_, err = fmt.Sscan(value, &a.Quorum)
+			if _, err := fmt.Sscan(value, &a.Quorum); err != nil {
+				return q, err
+			}
 		default:
 			q.Event = w
 		}
