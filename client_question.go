@@ -70,7 +70,7 @@ func (c *Client) Question(ctx context.Context, thread, id string) (QuestionView,
 // questionGiven is the view of a question that is not open.
 func questionGiven(last *lastRun, state protocol.State, open []Question, v QuestionView, id string) (QuestionView, error) {
 	if id == "" {
-		return v, asksNothing(last, state.Status)
+		return v, asksNothing(last, "", state.Status)
 	}
 	for i := len(state.Answered) - 1; i >= 0; i-- {
 		if a := state.Answered[i]; strings.HasPrefix(a.Question, id) {
@@ -87,8 +87,8 @@ func severalOpen(last *lastRun, id string, matches []string) error {
 		Message: fmt.Sprintf("several questions are open (%s)", strings.Join(matches, ", ")), Do: "Name one of them"}
 }
 
-func asksNothing(last *lastRun, status string) error {
-	return &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread,
+func asksNothing(last *lastRun, question, status string) error {
+	return &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: question,
 		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, status),
 		Do:      "Look at it", Command: []string{"show", last.thread}}
 }

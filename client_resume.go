@@ -178,24 +178,29 @@ func (c *Client) signal(ctx context.Context, last *lastRun, name string, arg any
 // notAsking says why a closed run takes no answer: who has answered the question before, as far as it knows. A request that
 // was taken before is no error.
 func (c *Client) notAsking(ctx context.Context, last *lastRun, req ResumeRequest) (ResumeReply, error) {
-	e := &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: req.Question,
-		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", last.thread, statusOf(last.status)),
-		Do:      "Look at it", Command: []string{"show", last.thread}}
 	left, _, err := c.left(ctx, last)
 	if err != nil {
-		return ResumeReply{}, e // what cannot be read has nothing to add
+		left.Life.Answered = nil // what cannot be read has nothing to add
 	}
 	for _, a := range left.Life.Answered {
-		switch {
-		case req.ID != "" && a.RequestID == req.ID:
+		if req.ID != "" && a.RequestID == req.ID {
 			return repeatedAnswer(last, req.wire(), &a), nil
-		case req.Question != "" && strings.HasPrefix(a.Question, req.Question):
-			e.Question = a.Question
-			e.Message = fmt.Sprintf("question %s was already answered%s at %s, and the run is %s", a.Question, byWhom(a.By),
-				a.At.UTC().Format(time.RFC3339), statusOf(last.status))
 		}
 	}
-	return ResumeReply{}, e
+	return ResumeReply{}, answeredBefore(last, string(statusOf(last.status)), req.Question, left.Life.Answered)
+}
+
+// answeredBefore refuses an answer to a run that asks nothing: it names who has answered the question, where that is known.
+func answeredBefore(last *lastRun, status, question string, answered []protocol.Answered) error {
+	for i := len(answered) - 1; i >= 0 && question != ""; i-- {
+		if a := answered[i]; strings.HasPrefix(a.Question, question) {
+			return &Error{Kind: ErrAnswerRefused, Graph: last.graph, Thread: last.thread, Question: a.Question,
+				Do: "Look at it", Command: []string{"show", last.thread},
+				Message: fmt.Sprintf("question %s was already answered%s at %s, and the run is %s", a.Question, byWhom(a.By),
+					a.At.UTC().Format(time.RFC3339), status)}
+		}
+	}
+	return asksNothing(last, question, status)
 }
 
 func byWhom(name string) string {
@@ -253,7 +258,7 @@ func resolveQuestion(last *lastRun, s protocol.State, named string) (string, err
 	case named == "" && s.Status == protocol.StatusStopped:
 		return "", nil
 	case named == "":
-		return "", asksNothing(last, s.Status)
+		return "", asksNothing(last, "", s.Status)
 	}
 	for _, a := range s.Answered {
 		if strings.HasPrefix(a.Question, named) {

@@ -25,7 +25,8 @@ func (m *Memory) resumeRun(ctx context.Context, g *graphadapter.Graph, thread st
 		return t.replyTo(before, slices.Sorted(maps.Keys(a.byID))), nil
 	}
 	if !t.stands.rests() {
-		return ResumeReply{}, asksNothing(&lastRun{thread: t.id, graph: t.graph}, string(t.view.Status))
+		last := &lastRun{thread: t.id, graph: t.graph}
+		return ResumeReply{}, answeredBefore(last, string(t.view.Status), a.question, t.life.State.Answered)
 	}
 	req, err := t.match(a)
 	if err != nil {

@@ -29,6 +29,7 @@ func newLogger(level zapcore.Level) (*zap.Logger, zap.AtomicLevel) {
 var passingTroubles = []string{
 	"shard status unknown",
 	"transport: SendHeader called multiple times",
+	"context canceled", // whoever asked has left
 }
 
 // passing leaves out what says that of itself, unless everything is written.

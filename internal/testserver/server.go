@@ -46,7 +46,13 @@ func Launch(binary string, opts Options) (*Server, error) {
 		opts.DB = filepath.Join(dir, "server.db")
 	}
 	s := &Server{opts: opts, binary: binary, dir: dir}
-	if err := s.Restart(); err != nil {
+	// Another process may take a port between its choice and its use: other ports are tried then.
+	for range 3 {
+		if err = s.Restart(); err == nil || !strings.Contains(err.Error(), "address already in use") {
+			break
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
