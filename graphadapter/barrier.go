@@ -7,7 +7,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Gate keeps a run from starting tasks while it is shut; those under way end. The zero Gate is open. It is safe for
+// Barrier keeps a run from starting tasks while it is shut; those under way end. The zero Gate is open. It is safe for
 // concurrent use.
 type Barrier struct {
 	// Held is called when the run stands still at the gate, with the thread to be looked at and changed until it opens. It
@@ -40,7 +40,7 @@ func (g *Barrier) Open() {
 	}
 }
 
-// shut returns what is closed when the gate opens, nil while it is open.
+// Opened returns what is closed when the gate opens, nil while it is open.
 func (g *Barrier) Opened() <-chan struct{} {
 	if g == nil {
 		return nil

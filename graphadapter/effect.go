@@ -76,6 +76,7 @@ type CallOptions struct {
 var ErrNotRegistered = errors.New("the effect is not registered on the graph: add it with AddEffect, so that it can " +
 	"be looked up after a crash")
 
+// Guarantee is what the effect's target promises, as [ledger.Decide] takes it.
 func (e Effect) Guarantee() ledger.Guarantee {
 	return ledger.Guarantee{Target: e.Target, AfterLoss: e.AfterLoss}
 }
@@ -96,7 +97,7 @@ func (e *EffectError) Error() string {
 // Unwrap returns what went wrong.
 func (e *EffectError) Unwrap() error { return e.Err }
 
-// masked hides the parameters that nobody is shown when the call asks for an approval. It hides all of them when Approval
+// Masked hides the parameters that nobody is shown when the call asks for an approval. It hides all of them when Approval
 // does not say which: the parameters do not fit any more, or it panics.
 func (e *Effect) Masked(params pregel.Value) pregel.Value {
 	if e.Approval == nil || params == nil {
@@ -116,5 +117,5 @@ func (e *Effect) wouldAsk(params pregel.Value) (action approval.Action, err erro
 	return action, err
 }
 
-// hiddenParams are parameters of which nobody knows what is to be hidden.
+// HiddenParams are parameters of which nobody knows what is to be hidden.
 var HiddenParams = pregel.Value(`"` + approval.Hidden + `"`)

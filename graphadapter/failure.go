@@ -65,5 +65,5 @@ func wrapper(t reflect.Type) bool {
 	return t == reflect.TypeFor[permanentError]() || t == reflect.TypeFor[EffectError]()
 }
 
-// bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
+// Bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.
 func Bounded(text string) string { return clip.Text(text, maxMessage) }

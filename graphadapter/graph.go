@@ -99,6 +99,7 @@ type Graph struct {
 	programErr error
 }
 
+// NameOf returns the name of the graph that a task is of; the root's when there is no such subgraph.
 func (g *Graph) NameOf(task *pregel.Task) string {
 	if sub, ok := g.Subgraph(task.Graph); ok {
 		return sub.Spec.Name

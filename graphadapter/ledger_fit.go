@@ -6,7 +6,7 @@ import (
 	"superstep.dev/internal/jsontext"
 )
 
-// ledgerFrame bounds what the stored form of a ledger takes beside its entries, in bytes.
+// LedgerFrame bounds what the stored form of a ledger takes beside its entries, in bytes.
 const LedgerFrame = 160
 
 // FitLedger returns as much of a ledger as has at most that many bytes in its stored form, in its order; whole says that
@@ -56,7 +56,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 // outside reports whether an entry is one of a call that changes the outside.
 func outside(e ledger.Entry) bool { return e.Kind == ledger.KindEffect || e.Kind == ledger.KindUndo }
 
-// entrySize is what an entry takes in a stored ledger, in bytes.
+// EntrySize is what an entry takes in a stored ledger, in bytes.
 func EntrySize(e ledger.Entry) int {
 	v, err := jsontext.Encode(e)
 	if err != nil {
@@ -65,13 +65,13 @@ func EntrySize(e ledger.Entry) int {
 	return len(v) + 1
 }
 
-// slim is an entry without what can be had again: the node gives the parameters when it calls, the outside the receipt.
+// Slim is an entry without what can be had again: the node gives the parameters when it calls, the outside the receipt.
 func Slim(e ledger.Entry) ledger.Entry {
 	e.Params = nil
 	return WithoutResult(e)
 }
 
-// withoutResult is an entry whose result is too large to keep. A committed effect stays so: its receipt is looked up
+// WithoutResult is an entry whose result is too large to keep. A committed effect stays so: its receipt is looked up
 // when it is needed. A memoised call has to be made again.
 func WithoutResult(e ledger.Entry) ledger.Entry {
 	if e.Result == nil {

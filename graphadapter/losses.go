@@ -76,7 +76,7 @@ func (l Losses) Ran(d time.Duration) Losses {
 	return l
 }
 
-// milliseconds is a stored number of them; one that is too large stands for the longest time.
+// Milliseconds is a stored number of them; one that is too large stands for the longest time.
 func Milliseconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -81,6 +81,7 @@ type StateUpdate = pregel.Update
 // DefaultRecursionLimit bounds the supersteps of a run that names no limit: LangGraph's default.
 const DefaultRecursionLimit = 10_007
 
+// Engine returns the engine's options, with [DefaultRecursionLimit] where none is given.
 func (o RunOptions) Engine() pregel.Options {
 	if o.RecursionLimit == 0 {
 		o.RecursionLimit = DefaultRecursionLimit

@@ -37,13 +37,14 @@ func (e *PanicError) Unwrap() error { return e.Cause }
 // ErrorType names the kind of failure in stored data.
 func (e *PanicError) ErrorType() string { return "Panic" }
 
-// catch turns a panic of the function that defers it into a *PanicError.
+// Catch turns a panic of the function that defers it into a *PanicError.
 func Catch(err *error) {
 	if r := recover(); r != nil {
 		*err = NewPanicError(r)
 	}
 }
 
+// NewPanicError returns the error of a recovered panic, with the place in the node's code and the stack.
 func NewPanicError(value any) *PanicError {
 	cause, _ := value.(error)
 	return &PanicError{Message: fmt.Sprint(value), Where: wherePanicked(), Stack: debug.Stack(), Cause: cause}

@@ -68,7 +68,7 @@ func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
 	return nil
 }
 
-// fill puts in one part, if its value is the one that was sent.
+// Fill puts in one part, if its value is the one that was sent.
 func Fill(ref Reference, value func(Reference) (pregel.Value, error), put func(Reference, pregel.Value) error) error {
 	v, err := value(ref)
 	switch {
@@ -102,6 +102,7 @@ func (r *NodeRequest) put(ref Reference, v pregel.Value) error {
 	return nil
 }
 
+// UnknownPart is the error of a reference to a part that its request does not have.
 func UnknownPart(ref Reference) error {
 	return fmt.Errorf("a request has a part %q, which this version does not know: upgrade the worker", ref.Part)
 }

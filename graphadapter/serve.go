@@ -31,7 +31,7 @@ func (e *UnservedError) Error() string {
 		"the version of the graph that the run was started with", e.Node, e.Graph, e.Missing)
 }
 
-// serve finds the functions of a task: its graph, its node and all its branches, before anything runs.
+// Serve finds the functions of a task: its graph, its node and all its branches, before anything runs.
 func (g *Graph) Serve(task *pregel.Task) (*Graph, Node, error) {
 	graph, node, err := g.declared(task)
 	switch {
@@ -81,7 +81,7 @@ func (g *Graph) RetryPolicies(task *pregel.Task) ([]RetryPolicy, error) {
 	return node.Retry, err
 }
 
-// nodeSpec returns the declaration of a node.
+// NodeSpec returns the declaration of a node.
 func (g *Graph) NodeSpec(name string) (*pregel.NodeSpec, bool) {
 	for i := range g.Spec.Nodes {
 		if g.Spec.Nodes[i].Name == name {

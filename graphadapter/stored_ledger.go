@@ -10,10 +10,10 @@ import (
 	"superstep.dev/internal/jsontext"
 )
 
-// ledgerVersion is the version of the stored form of a ledger.
+// LedgerVersion is the version of the stored form of a ledger.
 const LedgerVersion = 1
 
-// storedLedger is a ledger as it travels in pregel.Outcome and pregel.Task.
+// StoredLedger is a ledger as it travels in pregel.Outcome and pregel.Task.
 type StoredLedger struct {
 	Version int            `json:"version"`
 	Entries []ledger.Entry `json:"entries"`

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 )
 
-// hashOf returns the SHA-256 of the parts in hex. Each part goes with its length, so that no two lists of parts are
+// Hash returns the SHA-256 of the parts in hex. Each part goes with its length, so that no two lists of parts are
 // the same bytes.
 func Hash(parts ...string) string {
 	h := sha256.New()
@@ -19,13 +19,13 @@ func Hash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// keyLength is 128 bits in hex: short enough for people and for the key fields of other systems.
+// KeyLength is 128 bits in hex: short enough for people and for the key fields of other systems.
 const KeyLength = 32
 
 // UndoKey is the key of an effect's compensation.
 func UndoKey(effect string) string { return Hash("compensate", effect)[:KeyLength] }
 
-// kindApproval is the ledger entry of a question about an action: its Params are the action as it was asked about, its
+// KindApproval is the ledger entry of a question about an action: its Params are the action as it was asked about, its
 // state is committed once the approval was acted upon, and failed when that was refused.
 const KindApproval Kind = "approval"
 

@@ -48,7 +48,7 @@ type kept struct {
 	now     *pregel.Record // with what is known of its tasks
 }
 
-// PastCheckpoint is one checkpoint of a thread's history, with what made it.
+// Checkpoint is one checkpoint of a thread's history, with what made it.
 type Checkpoint struct {
 	*pregel.Snapshot
 	// Ran are the nodes whose writes made it, Wrote the channels that were written; empty when the run that made it is not
@@ -112,7 +112,7 @@ func (p *Past) Happened(at int64, e pregel.Event) {
 	}
 }
 
-// observer records what happens, and tells another observer too.
+// Observer records what happens, and tells another observer too.
 func (p *Past) Observer(also pregel.Observer) pregel.Observer {
 	return func(e pregel.Event) {
 		p.Happened(0, e)
@@ -141,7 +141,7 @@ func (p *Past) Ended(at int64, s pregel.Status, t *pregel.Thread) {
 	p.thread, p.head = t, t.Head
 }
 
-// leave keeps what an invocation in exit mode leaves behind.
+// Leave keeps what an invocation in exit mode leaves behind.
 func (p *Past) Leave() {
 	if !p.exit {
 		return

@@ -10,7 +10,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// open implements guard: it says whether tasks that wait may start. fresh says that some were handed out just now.
+// Open implements taskrun.Guard: it says whether tasks that wait may start. fresh says that some were handed out just now.
 func (s *Segment) Open(ctx context.Context, queue []*pregel.Task, fresh bool) bool {
 	switch {
 	case s.leaving:
@@ -71,7 +71,7 @@ func (s *Segment) keep(ctx context.Context) bool {
 	return s.host.Keep(ctx) == nil
 }
 
-// arrived implements guard: it records an outcome, and reports whether it is to be delivered.
+// Arrived implements taskrun.Guard: it records an outcome, and reports whether it is to be delivered.
 func (s *Segment) Arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
 	returned := s.IsReturned(t) || s.strays(t, o) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
 	d, frame := s.encode(t, o)

@@ -125,7 +125,7 @@ func (t *segmentTask) ledger() pregel.Value {
 	return v
 }
 
-// isReturned reports whether a task under way is given back before its next attempt.
+// IsReturned reports whether a task under way is given back before its next attempt.
 func (s *Segment) IsReturned(t *pregel.Task) bool {
 	s.mu.Lock()
 	under, ok := s.under[t]
@@ -133,7 +133,7 @@ func (s *Segment) IsReturned(t *pregel.Task) bool {
 	return ok && under.attempts.IsReturned()
 }
 
-// leave forgets a task that was under way. What it leaves is recorded before, unless it is given back.
+// Leave forgets a task that was under way. What it leaves is recorded before, unless it is given back.
 func (s *Segment) Leave(t *pregel.Task, giveBack bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,10 +170,10 @@ func (s *Segment) Begins() []string {
 // Suspects reports whether an execution that was lost may have run the task.
 func (s *Segment) Suspects(t *pregel.Task) bool { return s.suspect.has(t) }
 
-// root implements runner.
+// Root implements taskrun.Runner.
 func (s *Segment) Root() *graphadapter.Graph { return s.graph }
 
-// begin implements runner.
+// Begin implements taskrun.Runner.
 func (s *Segment) Begin(t *pregel.Task, env *taskrun.Env) *pregel.Outcome {
 	under, err := s.enter(t)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Segment) Begin(t *pregel.Task, env *taskrun.Env) *pregel.Outcome {
 	return nil
 }
 
-// end implements runner: what the task did outside goes with its outcome.
+// End implements taskrun.Runner: what the task did outside goes with its outcome.
 func (s *Segment) End(t *pregel.Task, o *pregel.Outcome) {
 	if o.Ledger != nil {
 		return

@@ -13,7 +13,7 @@ import (
 // server's, and holds no worker.
 const maxHeldWait = 5 * time.Second
 
-// attempts counts the failed attempts of one task, and waits between them. The zero value is that of a task that begins.
+// Attempts counts the failed attempts of one task, and waits between them. The zero value is that of a task that begins.
 // It is safe for concurrent use.
 type Attempts struct {
 	Keep  func(context.Context) error // makes a failed attempt durable; nil does not
@@ -89,7 +89,7 @@ func (a *Attempts) giveBack() bool {
 	return false
 }
 
-// isReturned reports whether the task is given back before its next attempt.
+// IsReturned reports whether the task is given back before its next attempt.
 func (a *Attempts) IsReturned() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

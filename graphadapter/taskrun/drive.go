@@ -62,11 +62,12 @@ func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts
 	return d.end(ctx)
 }
 
+// NewDriver returns a driver for a loop that has begun; nothing runs before [driver.Drive].
 func NewDriver(program *pregel.Program, loop *pregel.Loop, opts graphadapter.RunOptions, run Runner) *driver {
 	return &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), Step: superstep{graph: program.Spec.Name}}
 }
 
-// drive runs tasks until none runs and none may start. The error is why a run ended that was held at its gate.
+// Drive runs tasks until none runs and none may start. The error is why a run ended that was held at its gate.
 func (d *driver) Drive(ctx context.Context) error {
 	ended := make(chan ending, 1)
 	d.ended = func(e ending) { ended <- e }
@@ -232,7 +233,7 @@ func (d *driver) start() (opened <-chan struct{}) {
 	return nil
 }
 
-// expired reports whether the superstep under way ran out of time.
+// Expired reports whether the superstep under way ran out of time.
 func (d *driver) Expired() bool {
 	if d.Step.ctx == nil || d.Step.number != d.loop.Step() || !d.Step.late() {
 		return false

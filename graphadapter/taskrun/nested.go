@@ -95,7 +95,7 @@ func (n nested) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	return nil
 }
 
-// end leaves the ledger to the caller, who stores its journal.
+// End leaves the ledger to the caller, who stores its journal.
 func (nested) End(_ *pregel.Task, o *pregel.Outcome) { o.Ledger, o.Kept = nil, nil }
 
 // nestedThread is the graph's thread as the last execution of the task left it, and what to go on with.

@@ -10,7 +10,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// runTask runs one task to its outcome.
+// RunTask runs one task to its outcome.
 func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env Env) pregel.Outcome {
 	done := make(chan pregel.Outcome, 1)
 	e := execution{ctx: ctx, graph: g, task: task, env: env, done: done}

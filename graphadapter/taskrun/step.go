@@ -32,7 +32,7 @@ func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) 
 	s.watch = watchDeadline(s.ctx)
 }
 
-// leave frees the superstep's timer.
+// Leave frees the superstep's timer.
 func (s *superstep) Leave() {
 	if s.ctx != nil {
 		s.watch.end()

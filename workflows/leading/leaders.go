@@ -19,7 +19,7 @@ type Leaders struct {
 	find    func(namespace string) (protocol.Found, error)
 }
 
-// NewLeaders returns the workflow over these leaders.
+// New returns the workflow over these leaders.
 func New(leaders ...workflows.Leader) *Leaders {
 	ls := &Leaders{experts: map[string][]job.Profile{}}
 	for _, l := range leaders {
