@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/jsonfit"
 )
 
 // channel is what the engine's side needs of a state field. Every channel type implements it on its pointer; the
@@ -128,9 +129,9 @@ func (s *stored[T]) get() T {
 
 func (s *stored[T]) decode() {
 	var v T
-	if err := decodeJSON(s.raw, &v); err != nil {
+	if err := jsonfit.Decode(s.raw, &v); err != nil {
 		s.scope.fail(&StateError{Graph: s.scope.graph, Node: s.scope.node, Field: s.field,
-			Type: typeName(reflect.TypeFor[T]()), Cause: err})
+			Type: jsonfit.TypeName(reflect.TypeFor[T]()), Cause: err})
 		return
 	}
 	s.value = v

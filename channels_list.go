@@ -2,10 +2,12 @@ package superstep
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
 )
 
 // List is a state field that nodes append to (reducer "append/v1"). Appends of one superstep are in task order: nodes
@@ -55,7 +57,7 @@ func (c List[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 // UnmarshalJSON appends the elements of a JSON array.
 func (c *List[T]) UnmarshalJSON(data []byte) error {
 	var elements []T
-	if err := decodeJSON(data, &elements); err != nil {
+	if err := jsonfit.Decode(data, &elements); err != nil {
 		return err
 	}
 	c.Append(elements...)
@@ -67,7 +69,7 @@ func (c *List[T]) declare(name string, o fieldOptions) (declaration, error) {
 	return declaration{
 		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: "append/v1"},
 		value: t, update: t,
-		check: checkUpdate[[]T]('['),
+		check: jsonfit.CheckUpdate[[]T]('['),
 	}, o.none()
 }
 
@@ -87,7 +89,7 @@ func (c *List[T]) written() ([]pregel.Write, error) {
 	for _, w := range changes {
 		all = append(all, w.value...)
 	}
-	raw, err := encodeJSON(all)
+	raw, err := jsonfit.Encode(all)
 	return []pregel.Write{{Value: raw, Overwrite: overwritten(changes)}}, err
 }
 
@@ -95,7 +97,7 @@ func (c List[T]) encode() (pregel.Value, error) {
 	if c.local == nil && c.read != nil {
 		return c.read.raw, nil
 	}
-	return encodeJSON(append([]T{}, c.Get()...))
+	return jsonfit.Encode(append([]T{}, c.Get()...))
 }
 
 // Topic is a state field that carries messages from one superstep to the next (LangGraph's Topic): a node reads what
@@ -135,7 +137,7 @@ func (c Topic[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 // UnmarshalJSON publishes the elements of a JSON array.
 func (c *Topic[T]) UnmarshalJSON(data []byte) error {
 	var values []T
-	if err := decodeJSON(data, &values); err != nil {
+	if err := jsonfit.Decode(data, &values); err != nil {
 		return err
 	}
 	c.Publish(values...)
@@ -150,7 +152,7 @@ func (c *Topic[T]) declare(name string, o fieldOptions) (declaration, error) {
 	return declaration{
 		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindTopic, Accumulate: o.accumulate},
 		value: t, update: t,
-		check: checkUpdate[[]T]('['),
+		check: jsonfit.CheckUpdate[[]T]('['),
 	}, nil
 }
 
@@ -170,7 +172,7 @@ func (c *Topic[T]) written() ([]pregel.Write, error) {
 	if all == nil {
 		return nil, nil
 	}
-	raw, err := encodeJSON(all)
+	raw, err := jsonfit.Encode(all)
 	return []pregel.Write{{Value: raw}}, err
 }
 
@@ -178,5 +180,95 @@ func (c Topic[T]) encode() (pregel.Value, error) {
 	if c.local == nil && c.read != nil {
 		return c.read.raw, nil
 	}
-	return encodeJSON(append([]T{}, c.Get()...))
+	return jsonfit.Encode(append([]T{}, c.Get()...))
+}
+
+// Map is a state field that merges what nodes put into it, key by key (reducer "merge/v1"). When two nodes put the
+// same key in one superstep, the later one in task order wins.
+type Map[T any] struct {
+	read  *stored[map[string]T]
+	local *change[map[string]T]
+}
+
+// Get returns the map with this node's own writes; it is never nil. The map is the caller's: changing it changes
+// nothing here, though what its values point to is shared by the copies of this state. A stored value that is not a
+// map of T fails the task with a *[StateError] after the node returned.
+func (c Map[T]) Get() map[string]T {
+	changes := c.local.inOrder()
+	out := map[string]T{}
+	if !overwritten(changes) {
+		maps.Copy(out, c.read.get())
+	}
+	for _, w := range changes {
+		maps.Copy(out, w.value)
+	}
+	return out
+}
+
+// Put writes one key. It is encoded when the node returns.
+func (c *Map[T]) Put(key string, v T) {
+	c.local = &change[map[string]T]{before: c.local, value: map[string]T{key: v}}
+}
+
+// Overwrite replaces the whole map and drops what siblings put in the same superstep; two overwrites of a channel in
+// one superstep are an error of the run. What this node puts afterwards is part of the replacement.
+func (c *Map[T]) Overwrite(m map[string]T) {
+	c.local = &change[map[string]T]{before: c.local, value: maps.Clone(m), overwrite: true}
+}
+
+// IsZero reports whether the map was neither read nor written; the json option omitzero follows it.
+func (c Map[T]) IsZero() bool { return c.read == nil && c.local == nil }
+
+// String returns the map as fmt prints it, in the order of its keys.
+func (c Map[T]) String() string { return fmt.Sprint(c.Get()) }
+
+// MarshalJSON returns the map with this node's own writes; it is never null.
+func (c Map[T]) MarshalJSON() ([]byte, error) { return c.encode() }
+
+// UnmarshalJSON puts every key of a JSON object.
+func (c *Map[T]) UnmarshalJSON(data []byte) error {
+	var m map[string]T
+	if err := jsonfit.Decode(data, &m); err != nil {
+		return err
+	}
+	if m != nil {
+		c.local = &change[map[string]T]{before: c.local, value: m}
+	}
+	return nil
+}
+
+func (c *Map[T]) declare(name string, o fieldOptions) (declaration, error) {
+	t := reflect.TypeFor[map[string]T]()
+	return declaration{
+		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: "merge/v1"},
+		value: t, update: t,
+		check: jsonfit.CheckUpdate[map[string]T]('{'),
+	}, o.none()
+}
+
+func (c *Map[T]) bind(s *scope, field string, raw pregel.Value) {
+	*c = Map[T]{read: &stored[map[string]T]{raw: raw, field: field, scope: s}}
+}
+
+func (c *Map[T]) load() { c.read.get() }
+
+// written makes one write of all puts: merging is associative, and a write each would grow the run's history.
+func (c *Map[T]) written() ([]pregel.Write, error) {
+	changes := c.local.inOrder()
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	all := map[string]T{}
+	for _, w := range changes {
+		maps.Copy(all, w.value)
+	}
+	raw, err := jsonfit.Encode(all)
+	return []pregel.Write{{Value: raw, Overwrite: overwritten(changes)}}, err
+}
+
+func (c Map[T]) encode() (pregel.Value, error) {
+	if c.local == nil && c.read != nil {
+		return c.read.raw, nil
+	}
+	return jsonfit.Encode(c.Get())
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/message"
 )
 
 // What the messages reducer takes as removals, as LangGraph stores them.
@@ -23,7 +25,7 @@ const (
 // Messages is a state field that holds a conversation (LangGraph's add_messages, reducer "messages/v1"): a message
 // whose id is already there replaces the old one in its place, any other is appended.
 type Messages struct {
-	read  *stored[[]Message]
+	read  *stored[[]message.Message]
 	local *change[[]messageChange]
 	// task is the scope of the task whose state this is; nil in a state of the node's or caller's own.
 	task *scope
@@ -31,29 +33,29 @@ type Messages struct {
 
 // messageChange is one element of an update: a message, or a removal by id.
 type messageChange struct {
-	message Message
+	message message.Message
 	remove  string
 }
 
 // MarshalJSON returns what the reducer takes.
 func (m messageChange) MarshalJSON() ([]byte, error) {
 	if m.remove != "" {
-		return encodeJSON(map[string]string{"role": removeRole, "id": m.remove})
+		return jsonfit.Encode(map[string]string{"role": removeRole, "id": m.remove})
 	}
-	return encodeJSON(m.message)
+	return jsonfit.Encode(m.message)
 }
 
 // Get returns the messages with this node's own writes. The slice is the caller's. A stored value that is not a list
 // of messages, and the removal of a message that is not there, fail the task with a *[StateError] after the node
 // returned.
-func (c Messages) Get() []Message {
+func (c Messages) Get() []message.Message {
 	if c.local == nil {
 		return slices.Clone(c.read.get())
 	}
 	raw, err := c.folded(unnamed())
-	var out []Message
+	var out []message.Message
 	if err == nil {
-		err = decodeJSON(raw, &out)
+		err = jsonfit.Decode(raw, &out)
 	}
 	if err != nil && c.read != nil {
 		c.read.scope.fail(&StateError{Graph: c.read.scope.graph, Node: c.read.scope.node, Field: c.read.field,
@@ -68,10 +70,10 @@ func (c Messages) Get() []Message {
 }
 
 // Last returns the last message, and false when there is none.
-func (c Messages) Last() (Message, bool) {
+func (c Messages) Last() (message.Message, bool) {
 	all := c.Get()
 	if len(all) == 0 {
-		return Message{}, false
+		return message.Message{}, false
 	}
 	return all[len(all)-1], true
 }
@@ -82,7 +84,7 @@ func (c Messages) Last() (Message, bool) {
 // A message without an id gets one: in the state that a node was given at once, and the same whenever the task is
 // attempted again, so that what was streamed of an earlier attempt is replaced; in a state of its own (for
 // [Command].Update, a Send or an input) when that is handed over. Two tasks never give the same.
-func (c *Messages) Append(messages ...Message) {
+func (c *Messages) Append(messages ...message.Message) {
 	if len(messages) == 0 {
 		return
 	}
@@ -126,8 +128,8 @@ func (c Messages) MarshalJSON() ([]byte, error) { return c.encode() }
 
 // UnmarshalJSON appends the messages of a JSON array.
 func (c *Messages) UnmarshalJSON(data []byte) error {
-	var messages []Message
-	if err := decodeJSON(data, &messages); err != nil {
+	var messages []message.Message
+	if err := jsonfit.Decode(data, &messages); err != nil {
 		return err
 	}
 	c.Append(messages...)
@@ -135,16 +137,16 @@ func (c *Messages) UnmarshalJSON(data []byte) error {
 }
 
 func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
-	t := reflect.TypeFor[[]Message]()
+	t := reflect.TypeFor[[]message.Message]()
 	return declaration{
 		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: messagesReducer},
 		value: t, update: t,
-		check: func(raw pregel.Value) error { return checkMessages(raw) },
+		check: func(raw pregel.Value) error { return message.CheckMessages(raw) },
 	}, o.none()
 }
 
 func (c *Messages) bind(s *scope, field string, raw pregel.Value) {
-	*c = Messages{read: &stored[[]Message]{raw: raw, field: field, scope: s}, task: s}
+	*c = Messages{read: &stored[[]message.Message]{raw: raw, field: field, scope: s}, task: s}
 }
 
 func (c *Messages) load() { c.read.get() }
@@ -185,7 +187,7 @@ func (c *Messages) written() ([]pregel.Write, error) {
 	for _, w := range c.local.inOrder() {
 		all = append(all, w.value...)
 	}
-	raw, err := encodeJSON(all)
+	raw, err := jsonfit.Encode(all)
 	return []pregel.Write{{Value: raw}}, err
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/message"
 )
 
 type order struct {
@@ -92,7 +94,7 @@ func TestChannelsReadWhatTheTaskWasGiven(t *testing.T) {
 	assert.Equal(t, map[string]int{"k": 1}, s.Map.Get())
 	last, ok := s.Messages.Last()
 	assert.True(t, ok)
-	assert.Equal(t, Message{ID: "m", Role: RoleUser, Content: Text("hi")}, last)
+	assert.Equal(t, message.Message{ID: "m", Role: message.RoleUser, Content: message.Text("hi")}, last)
 	assert.Equal(t, "abc", s.Longest.Get())
 	assert.Equal(t, "x", s.Any.Get())
 	assert.Equal(t, "e", s.Ephemeral.Get())
@@ -117,7 +119,7 @@ func TestChannelsShowTheNodeItsOwnWrites(t *testing.T) {
 	s.Longest.Write("abcde")
 	s.Longest.Write("x")
 	s.Topic.Publish(2, 3)
-	s.Messages.Append(Message{ID: "n", Role: RoleAssistant, Content: Text("hello")})
+	s.Messages.Append(message.Message{ID: "n", Role: message.RoleAssistant, Content: message.Text("hello")})
 	s.Messages.Remove("m")
 	s.Items.Write([]string{"y"})
 
@@ -293,7 +295,7 @@ func BenchmarkBindReadCollect(b *testing.B) {
 	for range 100 {
 		list = append(list, "an entry of the log")
 	}
-	raw, err := encodeJSON(list)
+	raw, err := jsonfit.Encode(list)
 	require.NoError(b, err)
 	values := map[string]pregel.Value{"list": raw, "value": pregel.Value("4"), "sum": pregel.Value("2")}
 	s := schemaFor[allChannels]()

@@ -3,21 +3,17 @@ package superstep
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"strings"
-	"sync"
-	"time"
+	"iter"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"superstep.dev/graphadapter"
-	"superstep.dev/internal/attributes"
-	"superstep.dev/internal/codec"
-	"superstep.dev/internal/history"
-	"superstep.dev/workflows/protocol"
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/remote"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/thread/live"
 )
 
 // DefaultTaskQueue is the task queue of clients and workers that name none.
@@ -45,170 +41,272 @@ type ClientConfig struct {
 	// Graphs are those that this program knows. The past of a run whose graph has reducers of its own can be read only
 	// with that graph; others need none.
 	Graphs []Runnable
-	// Transport brings streams what nodes emit while they run; nil for with their results. See [Transport].
-	Transport Transport
+	// Transport brings streams what nodes emit while they run; nil for with their results. See [live.Transport].
+	Transport live.Transport
 }
 
 // Client starts, reads and answers threads on a Temporal server. It is safe for concurrent use. Its methods return an
-// [*Error] that says what to do; none of them changes anything when it fails before it is accepted.
+// [*thread.Error] that says what to do; none of them changes anything when it fails before it is accepted.
 type Client struct {
-	temporal client.Client
-	cfg      ClientConfig
-	tail     history.Tail
-	feeds    feeds
-
-	attributesOnce sync.Mutex
-	attributes     *protocol.Found
+	threads *remote.Threads
+	jobs    *remote.Jobs
 }
+
+func (c *Client) runtime() runtime.Runtime { return c.threads }
 
 // NewClient returns a client on a Temporal connection, which stays the caller's to close.
 //
 // Errors: ErrBadInput; with a DataConverter and no FailureConverter also ErrNoServer, when there is no connection yet.
 func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	if c == nil {
-		return nil, &Error{Kind: ErrBadInput, Message: "a Client needs a Temporal client: dial one first"}
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a Client needs a Temporal client: dial one first"}
 	}
-	if cfg.TaskQueue == "" {
-		cfg.TaskQueue = DefaultTaskQueue
+	inner := remote.Config{TaskQueue: cmp.Or(cfg.TaskQueue, DefaultTaskQueue), Namespace: cmp.Or(cfg.Namespace, defaultNamespace),
+		DataConverter: cfg.DataConverter, Identity: cfg.Identity, Transport: cfg.Transport}
+	for _, g := range cfg.Graphs {
+		inner.Graphs = append(inner.Graphs, g.Adapter())
 	}
-	if cfg.Namespace == "" {
-		cfg.Namespace = defaultNamespace
-	}
-	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: cfg.Namespace, Identity: cfg.Identity})
+	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: inner.Namespace, Identity: cfg.Identity})
 	if err != nil {
 		return nil, err
 	}
-	if cfg.DataConverter == nil {
-		cfg.DataConverter = converter.GetDefaultDataConverter()
+	if inner.DataConverter == nil {
+		inner.DataConverter = converter.GetDefaultDataConverter()
 	}
-	return &Client{temporal: c, cfg: cfg, tail: history.Tail{
-		Service: c.WorkflowService(), Namespace: cfg.Namespace, Converter: cfg.DataConverter,
-	}}, nil
+	threads, jobs := remote.New(c, inner)
+	return &Client{threads: threads, jobs: jobs}, nil
 }
 
-// known returns a graph of this program by its name, nil for one that it does not have.
-func (c *Client) known(graph string) *graphadapter.Graph {
-	for _, g := range c.cfg.Graphs {
-		if g.Name() == graph {
-			return g.Adapter()
-		}
-	}
-	return nil
+// Start begins a run of a thread: of a new one, or of one whose last run has ended, which then goes on from its state.
+// A worker checks the input first; nothing is started when it does not fit.
+//
+// Errors: ErrBadInput; ErrRunning when the thread's run is open; ErrNoWorker when no worker serves the graph;
+// ErrNoServer.
+func (c *Client) Start(ctx context.Context, req thread.StartRequest) (thread.View, error) {
+	return c.threads.StartRun(ctx, nil, runtime.Start{StartRequest: req})
 }
 
-// graphOr returns g, or this program's graph of that run.
-func (c *Client) graphOr(g *graphadapter.Graph, last *lastRun) *graphadapter.Graph {
-	if g == nil {
-		g = c.known(last.graph)
-	}
-	return g
+// Resume answers a question of a waiting thread, and returns when the answer is stored and taken. Without a question
+// it answers the only one that is open, or lets the run pass the breakpoint at which it stands. With Answers it answers
+// several, all or none. A request whose ID was taken before is no error, also when the run is over: the reply is Repeated.
+//
+// Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
+// or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker
+// when no worker answers: then the answer is not stored (Signal stores it without one).
+func (c *Client) Resume(ctx context.Context, req thread.ResumeRequest) (thread.ResumeReply, error) {
+	return c.threads.Resume(ctx, req)
 }
 
-// hasAttributes asks once: a run that sets an attribute that is missing would not start.
-func (c *Client) hasAttributes(ctx context.Context) (protocol.Found, error) {
-	c.attributesOnce.Lock()
-	defer c.attributesOnce.Unlock()
-	if c.attributes != nil {
-		return *c.attributes, nil
-	}
-	has, err := attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
-	if err != nil {
-		return has, c.explain(err, "", "")
-	}
-	c.attributes = &has
-	return has, nil
+// SendEvent sends an event to a thread: to every task that waits for it with [WaitEvent], or, when none does yet, for the
+// first that will. A thread keeps at most 100 events for waits to come, of 512 KiB together. Without a worker the event
+// is stored unchecked. A request whose ID was taken before is no error, also when the run is over: the reply is Repeated.
+//
+// Errors: ErrNotFound; ErrBadInput when the event does not fit what waits for it; ErrAnswerRefused when the thread's run
+// is over; ErrRunning when the thread keeps too many events; ErrNoServer.
+func (c *Client) SendEvent(ctx context.Context, r thread.EventRequest) (thread.EventReply, error) {
+	return c.threads.EventRun(ctx, nil, r)
 }
 
-// startServer says how a server is started on one's own machine, in whatever program the reader is.
-const startServer = "Superstep's devserver, or temporal server start-dev"
-
-// The bounds of calls that a worker answers. After a worker was lost some take 8 to 14 seconds until another one has
-// them, so nothing gives up earlier.
-const (
-	answerTimeout = 20 * time.Second
-	probeTimeout  = 4 * time.Second
-)
-
-// explain turns a Temporal error into one that says what to do.
-func (c *Client) explain(err error, graph, thread string) error {
-	var (
-		already     *Error
-		notFound    *serviceerror.NotFound
-		unavailable *serviceerror.Unavailable
-		tooLarge    *serviceerror.InvalidArgument
-		deadline    *serviceerror.DeadlineExceeded
-		unreadable  *codec.UnreadableError
-	)
-	e := &Error{Graph: graph, Thread: thread, Cause: err}
-	switch {
-	case errors.As(err, &already):
-		return err
-	case errors.As(err, &unreadable):
-		return unreadablePayload(thread, unreadable.Err)
-	case errors.As(err, &notFound):
-		e.Kind, e.Cause = ErrNotFound, nil
-		e.Message, e.Do, e.Command = "there is no thread "+quote(thread), "List the threads there are", []string{"list"}
-	case errors.As(err, &unavailable):
-		e.Kind, e.Message, e.Do = ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: "+startServer
-		if c.serverIsThere() {
-			e.Message, e.Do = serverInTrouble, lookAtTheServer
-		}
-	case errors.As(err, &tooLarge):
-		e.Kind, e.Message = ErrBadInput, "the server refused the request"
-	case errors.Is(err, context.Canceled):
-		return err
-	case errors.As(err, &deadline), errors.Is(err, context.DeadlineExceeded):
-		if trouble := c.serverTrouble(graph, thread); trouble != nil {
-			return trouble
-		}
-		fallthrough
-	default:
-		e.Kind, e.Message = ErrNoServer, "the call failed"
-	}
-	return e
+// Pause keeps a thread's open run from starting anything: the tasks under way end and are kept, answers and updates of
+// the state are taken, and nothing goes on before Unpause, also across restarts of everything. Without a worker the
+// request is stored. A run that is over is left as it is. Errors: ErrNotFound, ErrBadInput, ErrNoServer.
+func (c *Client) Pause(ctx context.Context, r thread.PauseRequest) (thread.PauseReply, error) {
+	return c.threads.PauseRun(ctx, nil, r, false)
 }
 
-// explainQuery does the same for a call that a worker has to answer.
-func (c *Client) explainQuery(err error, graph, thread, queue string) error {
-	var (
-		failed   *serviceerror.QueryFailed
-		noPoller *serviceerror.FailedPrecondition
-		deadline *serviceerror.DeadlineExceeded
-		refused  *serviceerror.Canceled
-		notReady *serviceerror.WorkflowNotReady
-	)
-	switch {
-	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, protocol.StateTooLarge):
-		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: errTooLarge,
-			Message: "no worker can show all of thread " + quote(thread) + " in one reply"}
-	case errors.As(err, &failed) && strings.Contains(failed.Message, undecodedQuery):
-		return unreadablePayload(thread, err)
-	case errors.As(err, &failed):
-		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread, Cause: err,
-			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
-	case errors.As(err, &notReady):
-		return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
-			Message: fmt.Sprintf("no worker can go on with thread %q", thread), Do: "See why", Command: []string{"show", thread}}
-	case errors.As(err, &noPoller):
-		return noWorker(graph, thread, queue)
-	case errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
-		return cmp.Or(c.serverTrouble(graph, thread), noWorker(graph, thread, queue))
-	}
-	return c.explain(err, graph, thread)
+// Unpause lets a paused run go on. Errors: those of Pause.
+func (c *Client) Unpause(ctx context.Context, r thread.PauseRequest) (thread.PauseReply, error) {
+	return c.threads.PauseRun(ctx, nil, r, true)
 }
 
-// undecodedQuery is what the SDK of a worker says of a query that its data converter cannot read.
-const undecodedQuery = "unable to decode the input for queryType"
+// Drain asks a thread's run to stop before its next superstep, and returns when that is accepted: Wait tells when it stands
+// still. A run that does not run stays as it is. The reason has at most 1,000 bytes. Errors: ErrNotFound; ErrBadInput; ErrNoWorker; ErrNoServer.
+func (c *Client) Drain(ctx context.Context, threadID, reason string) (thread.View, error) {
+	return c.DrainWith(ctx, thread.DrainRequest{Thread: threadID, Reason: reason})
+}
 
-// errTooLarge says that a run has more than one reply takes; its history has it.
-var errTooLarge = errors.New(protocol.StateTooLarge)
+// DrainWith is [Client.Drain] that says who asks.
+func (c *Client) DrainWith(ctx context.Context, r thread.DrainRequest) (thread.View, error) {
+	return c.threads.DrainRun(ctx, nil, r)
+}
 
-// noWorker says that nobody answers on a task queue: the run's own, where there is a run.
-func noWorker(graph, thread, queue string) error {
-	do := "Start one"
-	if graph != "" {
-		do = "Start one that serves the graph " + quote(graph)
-	}
-	return &Error{Kind: ErrNoWorker, Graph: graph, Thread: thread,
-		Message: "no worker answers on task queue " + quote(queue), Do: do, Command: []string{"worker"}}
+// Cancel is CancelWith for CancelKeep.
+func (c *Client) Cancel(ctx context.Context, threadID, reason string) (thread.View, error) {
+	return c.CancelWith(ctx, thread.CancelRequest{Thread: threadID, Reason: reason})
+}
+
+// CancelWith asks a thread's run to end in the way that the request's mode says, and returns when it has ended, or waits
+// for people: the tasks under way are told first, and have ended then. While no worker is there to end it, the request
+// stays stored, and the view says running. A run that has finished is returned as it is; with CancelDrop and
+// CancelCompensate one that failed, was cancelled or was terminated is cleaned up behind.
+//
+// Errors: ErrNotFound, ErrBadInput, ErrRunning when the run is being cancelled in another way already, ErrNoServer.
+func (c *Client) CancelWith(ctx context.Context, r thread.CancelRequest) (thread.View, error) {
+	return c.threads.CancelRun(ctx, nil, r)
+}
+
+// Retry continues a thread whose last run failed, was cancelled or was terminated: from its last checkpoint, without
+// running again what had finished, and with the settings that the run had. A run that is held open ([WithHold]) goes on itself.
+// Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer; ErrRunning for one that is paused.
+func (c *Client) Retry(ctx context.Context, threadID string) (thread.View, error) {
+	return c.RetryWith(ctx, thread.RetryRequest{Thread: threadID})
+}
+
+// RetryWith is [Client.Retry] that says who asks, and why.
+func (c *Client) RetryWith(ctx context.Context, r thread.RetryRequest) (thread.View, error) {
+	return c.threads.RetryRun(ctx, nil, r)
+}
+
+// Update writes to a thread's state from outside, all of the updates or none, and returns the state as it is then; see
+// [Thread.Update].
+//
+// Errors, each of which leaves the thread as it was: ErrRunning while a run is under way; ErrNotFound; ErrBadInput for an
+// update that cannot be applied; ErrNoWorker; ErrNoServer.
+func (c *Client) Update(ctx context.Context, r thread.UpdateRequest) (thread.StateView, error) {
+	return c.threads.UpdateState(ctx, nil, r)
+}
+
+// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork].
+//
+// Errors: ErrNotFound; ErrRunning while a run is under way; ErrBadInput when the new thread exists already; ErrNoWorker;
+// ErrNoServer.
+func (c *Client) Fork(ctx context.Context, r thread.ForkRequest) (thread.View, error) {
+	return c.threads.ForkRun(ctx, nil, r)
+}
+
+// Wait is Follow of a thread without the reports.
+func (c *Client) Wait(ctx context.Context, thread string) (thread.View, error) {
+	return c.threads.Wait(ctx, thread)
+}
+
+// Follow reports what a thread does from the moment of a view on, task by task, and returns when its run waits for
+// answers, stands at a breakpoint, or has ended. The moment of the view that Start or Fork returned is the one before;
+// a view with nothing but the thread's id stands for the beginning of its newest run, as does one of an earlier run.
+// Branches that an update evaluates are no tasks. The end of ctx ends only the following. Errors: ErrNotFound, ErrNoServer.
+func (c *Client) Follow(ctx context.Context, since thread.View, on func(thread.Progress)) (thread.View, error) {
+	return c.threads.Follow(ctx, since, on)
+}
+
+// Stream returns what a thread's runs stream, in LangGraph's modes and order: of each superstep the checkpoint, the
+// start of its tasks, for each task that ends what it emitted, its update and its end, then the values. Namespace has
+// one element "superstep/task" for each graph around the part.
+//
+// The stream begins with the thread's newest run, or behind From, follows what comes, and goes over to the next run of
+// the thread. A run that was continued as a new one is one run with it. It ends when the thread waits for answers, stands still or has ended; the last part's Offset goes on from
+// there, in any process, as long as the server keeps the run. Every part comes once and in the same order for every
+// reader; a part is there when its event is durable, and never taken back.
+//
+// Graph modes are rebuilt from the run's history: nothing is stored for them, and any number of readers costs the
+// server one long poll for each run and process (for more than 500 runs at a time a look a second). Custom and messages
+// come with the node's result, before its update. What an attempt emitted that was then repeated comes too, followed by
+// a part of mode StreamReset with the task's id: it voids what that task emitted before. With a [live.Transport] they come
+// while the node runs, and not again with its result; such a part has the Offset of the part before it.
+//
+// Supersteps that run in one activity (async mode, [WithFused]) are streamed within a second after its heartbeat has
+// stored them, before the history has them; these parts, too, have the Offset of the last part that it had. With the modes
+// StreamTasks, StreamCheckpoints and StreamDebug, and in exit mode, they come when the activity has ended. The past of a
+// run that is terminated meanwhile, not cancelled, does not have what was streamed so.
+//
+// A run whose graph has reducers of its own can be streamed in a program that has the graph: by [Thread.Stream], or
+// with ClientConfig.Graphs.
+//
+// Errors, the last that a stream gives: ErrBadInput for an unknown mode, an offset that is none, or a run that cannot
+// be read here; ErrNotFound; ErrNoServer; the cause of ctx. The offset of the last part stays good.
+func (c *Client) Stream(ctx context.Context, r thread.StreamRequest) iter.Seq2[thread.Part, error] {
+	return c.threads.StreamRun(ctx, nil, r)
+}
+
+// Show returns what is known of a thread: where it stands, its open questions, what it did outside, and why it makes
+// no progress if it does not. For an open run it asks a worker; when none answers it replays the run's history, for which
+// all the graph's reducers must be Superstep's own.
+//
+// Errors: ErrNotFound, ErrNoServer.
+func (c *Client) Show(ctx context.Context, thread string) (thread.View, error) {
+	return c.threads.Show(ctx, thread)
+}
+
+// Question returns a question of a thread as its run has it now. id is the question's, or an unambiguous start of it, or
+// "" while exactly one is open. One that was answered lately is known too, without what it asked.
+//
+// Errors: ErrNotFound, ErrBadInput when several questions can be meant, ErrAnswerRefused when the thread asks nothing,
+// ErrNoWorker, ErrNoServer.
+func (c *Client) Question(ctx context.Context, thread, id string) (thread.QuestionView, error) {
+	return c.threads.Question(ctx, thread, id)
+}
+
+// List returns threads, those started last first, each with its newest run. The server's index is a moment behind.
+// Errors: ErrNoServer, ErrBadInput.
+func (c *Client) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
+	return c.threads.List(ctx, q)
+}
+
+// Inbox returns the open questions of all threads, a page of them with one call to the server's index: no worker is asked.
+// The index is a moment behind, and shows the first 20 questions of a thread.
+//
+// Errors: ErrNoServer; ErrBadInput, also for a namespace that does not have the search attributes of questions.
+func (c *Client) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPage, error) {
+	return c.threads.Inbox(ctx, q)
+}
+
+// State is StateOf for now.
+func (c *Client) State(ctx context.Context, threadID string) (thread.StateView, error) {
+	return c.StateOf(ctx, thread.StateRequest{Thread: threadID})
+}
+
+// StateOf returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
+// It needs no worker when this process can read the graph: all its reducers are Superstep's own.
+//
+// Errors: ErrNotFound for a thread, checkpoint or subgraph that there is not; ErrNoWorker; ErrNoServer.
+func (c *Client) StateOf(ctx context.Context, r thread.StateRequest) (thread.StateView, error) {
+	return c.threads.StateOf(ctx, nil, r)
+}
+
+// History is HistoryOf for all of a thread's checkpoints.
+func (c *Client) History(ctx context.Context, threadID string) ([]thread.CheckpointView, error) {
+	return c.HistoryOf(ctx, thread.HistoryRequest{Thread: threadID})
+}
+
+// HistoryOf returns a thread's checkpoints, newest first: those of all its runs that the server still has, of every
+// branch. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
+//
+// Errors: ErrNotFound for a thread, subgraph or checkpoint that there is not; ErrNoWorker; ErrNoServer.
+func (c *Client) HistoryOf(ctx context.Context, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
+	return c.threads.HistoryOf(ctx, nil, r)
+}
+
+// Effects returns what a thread did outside: the effects of all its runs that the server still has, and of tasks under
+// way, as far as those have stored it: in exit mode nothing before their end. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
+//
+// Errors: ErrNotFound; ErrBadInput when the past cannot be read here; ErrNoServer.
+func (c *Client) Effects(ctx context.Context, r thread.EffectsRequest) (thread.EffectsView, error) {
+	return c.threads.EffectsOf(ctx, nil, r.Thread)
+}
+
+// Audit returns a thread's record, oldest first, from all its runs that the server still has, and the chain that it ends in:
+// see [Thread.Audit]. It is read from the runs' histories
+// and held against the chain that they handed on, so what was changed since is an [*approval.BrokenError]. The first entry has
+// a Seq above 1 when earlier runs are gone. It needs no worker when this process can read the graph: all its reducers are
+// Superstep's own.
+//
+// Errors: ErrNotFound; ErrBadInput when the past cannot be read here; ErrNoServer.
+func (c *Client) Audit(ctx context.Context, thread string) ([]approval.Entry, approval.Chain, error) {
+	return c.threads.AuditOf(ctx, nil, thread)
+}
+
+// AuditExport returns the same with the end of the chain as a worker signs it: see [Thread.AuditExport]. The entries are
+// those up to that end. Without a worker, or one that has a key to sign with, Signed is "". Errors: those of Audit;
+// ErrBadInput when the worker that was asked cannot sign with its key.
+func (c *Client) AuditExport(ctx context.Context, thread string) (approval.Export, error) {
+	return c.threads.ExportOf(ctx, nil, thread)
+}
+
+// Viewed notes in a thread's audit that somebody has looked at a question which asks for an approval. It is noted once for
+// each name, of which nobody checks whose it is, and for other questions not at all. Errors: ErrNotFound, ErrNoServer.
+func (c *Client) Viewed(ctx context.Context, thread, question, by string) error {
+	return c.threads.Viewed(ctx, thread, question, by)
+}
+
+// GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
+func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
+	return c.threads.GraphSpec(ctx, name)
 }

@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/sdklog"
+	"superstep.dev/thread"
 )
 
 // Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
@@ -50,7 +51,7 @@ func encoded(c client.Client, failures converter.FailureConverter, o client.Opti
 		return c, nil
 	case failures == nil:
 	case codec.Shows(failures, o.DataConverter):
-		return nil, &Error{Kind: ErrBadInput, Message: "errors would be stored as plain text: the FailureConverter leaves readable what " +
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "errors would be stored as plain text: the FailureConverter leaves readable what " +
 			"the DataConverter hides", Do: "Dial the Temporal client with superstep.Encoded(options), and give the FailureConverter of those"}
 	default:
 		return c, nil
@@ -66,7 +67,7 @@ func encoded(c client.Client, failures converter.FailureConverter, o client.Opti
 		own, err = client.NewClientFromExistingWithContext(ctx, c, Encoded(o))
 	}
 	if err != nil {
-		return nil, &Error{Kind: ErrNoServer, Message: "there is no Temporal client that encodes errors", Cause: err,
+		return nil, &thread.Error{Kind: thread.ErrNoServer, Message: "there is no Temporal client that encodes errors", Cause: err,
 			Do: "Check the server; or dial with superstep.Encoded(options), and give the FailureConverter of those"}
 	}
 	own.Close() // gives up its share of the connection, which stays c's to close
@@ -80,10 +81,4 @@ func namespaceOf(ctx context.Context, c client.Client) (string, error) {
 		return "", fmt.Errorf("the namespace of the Temporal client is not known: %w", err)
 	}
 	return req.GetNamespace(), nil
-}
-
-// unreadablePayload is the error of a client that lacks the codec of what is stored, or has another one.
-func unreadablePayload(thread string, err error) error {
-	return &Error{Kind: ErrBadInput, Thread: thread, Message: "what is stored cannot be read with this program's data converter", Cause: err,
-		Do: "Give the program the data converter that the run's worker has, with its codec and key"}
 }

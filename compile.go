@@ -7,6 +7,8 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/nearest"
+	"superstep.dev/workflows/protocol"
 )
 
 // compiler turns a builder into a graph and collects what is wrong with it.
@@ -146,7 +148,7 @@ func (c *compiler) source(name string, startToo bool) string {
 	case name == Start:
 		return "the start of the graph cannot be one of a join's sources"
 	}
-	return fmt.Sprintf("there is no node %q%s", name, didYouMean(name, c.nodeSet))
+	return fmt.Sprintf("there is no node %q%s", name, nearest.DidYouMean(name, c.nodeSet))
 }
 
 // target says what is wrong with a name as the end of an edge.
@@ -157,7 +159,7 @@ func (c *compiler) target(name string) string {
 	case name == End, c.nodeSet[name]:
 		return ""
 	}
-	return fmt.Sprintf("there is no node %q%s", name, didYouMean(name, c.nodeSet))
+	return fmt.Sprintf("there is no node %q%s", name, nearest.DidYouMean(name, c.nodeSet))
 }
 
 func (c *compiler) checkEdges() {
@@ -233,7 +235,7 @@ func (c *compiler) checkCache() {
 }
 
 func (c *compiler) checkDurability() {
-	if problem := durabilityProblem(c.options.durability); problem != "" {
+	if problem := protocol.DurabilityProblem(c.options.durability); problem != "" {
 		c.fail("", c.at, "%s", problem)
 	}
 }
@@ -242,7 +244,7 @@ func (c *compiler) checkInterrupts() {
 	for _, list := range [][]string{c.options.before, c.options.after} {
 		for _, name := range list {
 			if name != All && !c.nodeSet[name] {
-				c.fail("", c.at, "the breakpoint at %q: there is no such node%s", name, didYouMean(name, c.nodeSet))
+				c.fail("", c.at, "the breakpoint at %q: there is no such node%s", name, nearest.DidYouMean(name, c.nodeSet))
 			}
 		}
 	}

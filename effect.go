@@ -10,7 +10,9 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/jsonfit"
 )
 
 // EffectTarget is what the outside guarantees about the key of an [Effect].
@@ -165,7 +167,7 @@ func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, er
 	if o.Key, err = o.key.value(); err != nil {
 		return receipt, fmt.Errorf("effect %q: %w", e.Name, err)
 	}
-	params, err := encodeJSON(p)
+	params, err := jsonfit.Encode(p)
 	if err != nil {
 		return receipt, recordError(t, "effect", e.Name, reflect.TypeFor[P](), true, err)
 	}
@@ -173,7 +175,7 @@ func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, er
 	if err != nil {
 		return receipt, answerError(err)
 	}
-	if err := decodeJSON(raw, &receipt); err != nil {
+	if err := jsonfit.Decode(raw, &receipt); err != nil {
 		return receipt, recordError(t, "effect", e.Name, reflect.TypeFor[R](), false, err)
 	}
 	return receipt, nil
@@ -208,4 +210,100 @@ func (e *Effect[P, R]) problem() error {
 			"a no-op, and about any other a person is asked in any case", e.Name)
 	}
 	return nil
+}
+
+func (e *Effect[P, R]) adapter() graphadapter.Effect {
+	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: ledger.Target(e.Target),
+		AfterLoss: ledger.Loss(e.AfterLoss), Do: untypedDo(e.Do)}
+	if e.Lookup != nil {
+		out.Lookup = untypedLookup(e.Lookup)
+	}
+	if check := e.Check; check != nil {
+		out.Check = func(params, receipt pregel.Value) error {
+			p, r, err := decodeBoth[P, R](params, receipt)
+			if err != nil {
+				return err
+			}
+			return check(p, r)
+		}
+	}
+	if compensate := e.Compensate; compensate != nil {
+		out.Compensate = func(ctx context.Context, key string, params, receipt pregel.Value) error {
+			p, r, err := decodeBoth[P, R](params, receipt)
+			if err != nil {
+				return graphadapter.Permanent(err)
+			}
+			return compensate(ctx, key, p, r)
+		}
+	}
+	if ask := e.Approval; ask != nil {
+		out.Approval = func(params pregel.Value) (approval.Action, bool, error) {
+			p, err := readProposed[P](params)
+			if err != nil {
+				return approval.Action{}, false, err
+			}
+			action, needed := ask(p)
+			return action, needed, nil
+		}
+		out.Canonical = func(params pregel.Value) (pregel.Value, error) {
+			p, err := readProposed[P](params)
+			if err != nil {
+				return nil, err
+			}
+			return jsonfit.Encode(p)
+		}
+	}
+	return out
+}
+
+// readProposed reads parameters that a person may have written. The error says what does not fit, and holds no value: it
+// may be a secret that stands in the wrong place.
+func readProposed[P any](params pregel.Value) (p P, err error) {
+	err = jsonfit.Explain(jsonfit.DecodeStrict(params, &p), reflect.TypeFor[P](), params)
+	if wrong, ok := errors.AsType[*jsonfit.Misfit](err); ok {
+		return p, errors.New(wrong.WithoutValue(jsonfit.TypeName(reflect.TypeFor[P]())))
+	}
+	return p, err
+}
+
+func untypedDo[P, R any](do func(context.Context, string, P) (R, error)) func(context.Context, string, pregel.Value) (pregel.Value, error) {
+	return func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {
+		var p P
+		if err := jsonfit.Decode(params, &p); err != nil {
+			return nil, graphadapter.Permanent(fmt.Errorf("the parameters do not decode: %w", err))
+		}
+		receipt, err := do(ctx, key, p)
+		if err != nil {
+			return nil, err
+		}
+		return jsonfit.Encode(receipt)
+	}
+}
+
+func untypedLookup[P, R any](lookup func(context.Context, string, P) (Finding[R], error)) func(context.Context, string, pregel.Value) (graphadapter.Finding, error) {
+	return func(ctx context.Context, key string, params pregel.Value) (graphadapter.Finding, error) {
+		var p P
+		if err := jsonfit.Decode(params, &p); err != nil {
+			return graphadapter.Finding{}, graphadapter.Permanent(fmt.Errorf("the parameters do not decode: %w", err))
+		}
+		f, err := lookup(ctx, key, p)
+		if err != nil {
+			return graphadapter.Finding{}, err
+		}
+		out := graphadapter.Finding{Status: ledger.Finding(f.Status), Note: f.Note}
+		if f.Status == FindingCommitted || f.Status == FindingPartial {
+			out.Receipt, err = jsonfit.Encode(f.Receipt)
+		}
+		return out, err
+	}
+}
+
+func decodeBoth[P, R any](params, receipt pregel.Value) (p P, r R, err error) {
+	if err = jsonfit.Decode(params, &p); err != nil {
+		return p, r, fmt.Errorf("the parameters do not decode: %w", err)
+	}
+	if err = jsonfit.Decode(receipt, &r); err != nil {
+		return p, r, fmt.Errorf("the receipt does not decode: %w", err)
+	}
+	return p, r, nil
 }

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 type refund struct {
@@ -256,13 +257,13 @@ func TestAPersonRulesAboutAnEffect(t *testing.T) {
 	p.fail = errors.New("connection reset")
 	e := p.effect()
 	e.Target, e.Lookup = TargetNone, nil
-	thread := oneNodeGraph(t, paying(e), e).Thread(NewMemory(), "t")
-	got, err := thread.Invoke(t.Context(), amount(250))
+	th := oneNodeGraph(t, paying(e), e).Thread(NewMemory(), "t")
+	got, err := th.Invoke(t.Context(), amount(250))
 	require.NoError(t, err)
 	require.Len(t, got.Questions, 1)
-	_, err = thread.Resume(t.Context(), "done")
-	assert.ErrorIs(t, err, ErrBadInput)
-	got, err = thread.Resume(t.Context(), map[string]any{"action": "done", "receipt": refundReceipt{"rf-9", 250}})
+	_, err = th.Resume(t.Context(), "done")
+	assert.ErrorIs(t, err, thread.ErrBadInput)
+	got, err = th.Resume(t.Context(), map[string]any{"action": "done", "receipt": refundReceipt{"rf-9", 250}})
 	require.NoError(t, err)
 	assert.Equal(t, "rf-9", got.Output.Receipt.Get())
 	assert.Equal(t, 1, p.calls)

@@ -3,13 +3,15 @@ package superstep
 import (
 	"errors"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	enumspb "go.temporal.io/api/enums/v1"
-
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/remote"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -26,7 +28,7 @@ type GraphFuture[Out any] struct {
 // What Temporal knows of children comes from workflow.WithChildOptions: the WorkflowID, which is the thread's id (at most 200
 // bytes), the TaskQueue of the graph's workers, and what becomes of the run when its parent is cancelled or ends. Without them the
 // thread has an id that Temporal makes of the parent's, the queue is the parent's, and a run whose parent ends is told to end as
-// well, in the way of [CancelKeep] (PARENT_CLOSE_POLICY_REQUEST_CANCEL). With WaitForCancellation the parent waits until it has.
+// well, in the way of [thread.CancelKeep] (PARENT_CLOSE_POLICY_REQUEST_CANCEL). With WaitForCancellation the parent waits until it has.
 //
 // The parent's history has the run's result, with the thread's state. It is deterministic, as a workflow has to be, as long as the
 // input encodes in the same way each time.
@@ -34,14 +36,14 @@ func ExecuteGraph[Out any](ctx workflow.Context, g *Graph[Out], input any, opts 
 	f := GraphFuture[Out]{graph: g}
 	child := workflow.GetChildWorkflowOptions(ctx)
 	if child.WorkflowID != "" {
-		f.err = badThreadID(g.Name(), child.WorkflowID)
+		f.err = runtime.BadThreadID(g.Name(), child.WorkflowID)
 	}
 	in, err := runInput(g, child.WorkflowID, input, opts)
 	if f.err = errors.Join(f.err, err); f.err != nil {
 		return f
 	}
 	if child.WorkflowTaskTimeout == 0 {
-		child.WorkflowTaskTimeout = workflowTaskTimeout
+		child.WorkflowTaskTimeout = remote.WorkflowTaskTimeout
 	}
 	if child.ParentClosePolicy == enumspb.PARENT_CLOSE_POLICY_UNSPECIFIED {
 		child.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL
@@ -80,7 +82,7 @@ func (f GraphFuture[Out]) Future() workflow.Future {
 
 // Get waits until the run has ended and returns the graph's output. A run that waits for people has not ended.
 //
-// Errors: an [*Error] for an input or options that cannot be taken; a [*RunError] for a run that failed, was cancelled or was
+// Errors: an [*thread.Error] for an input or options that cannot be taken; a [*RunError] for a run that failed, was cancelled or was
 // terminated, in which errors.As finds Temporal's own errors and, as a [*NodeError], the failure of a node.
 func (f GraphFuture[Out]) Get(ctx workflow.Context) (Out, error) {
 	var none Out
@@ -93,18 +95,18 @@ func (f GraphFuture[Out]) Get(ctx workflow.Context) (Out, error) {
 	}
 	output := result.Output
 	if output == nil && result.State != nil { // it is large
-		program, thread, err := readThread(result.Spec, result.State, reducersOf(f.graph.adapter))
+		program, th, err := runtime.ReadThread(result.Spec, result.State, runtime.ReducersOf(f.graph.adapter))
 		if err != nil {
-			return none, &Error{Kind: ErrBadInput, Graph: f.graph.Name(), Message: "the run's state cannot be read", Cause: err}
+			return none, &thread.Error{Kind: thread.ErrBadInput, Graph: f.graph.Name(), Message: "the run's state cannot be read", Cause: err}
 		}
-		output = program.Output(thread)
+		output = program.Output(th)
 	}
 	return decodeOutput[Out](f.graph.Name(), output)
 }
 
 // failure is why a run ended without finishing.
 func (f GraphFuture[Out]) failure(err error) error {
-	e := &RunError{Graph: f.graph.Name(), Status: StatusFailed, Message: err.Error(), Cause: err}
+	e := &RunError{Graph: f.graph.Name(), Status: thread.StatusFailed, Message: err.Error(), Cause: err}
 	var child *temporal.ChildWorkflowExecutionError
 	if !errors.As(err, &child) {
 		return err // the parent's own: it was cancelled, or the child could not be started
@@ -118,15 +120,15 @@ func (f GraphFuture[Out]) failure(err error) error {
 	case errors.As(err, &failed):
 		e.Message = failed.Message()
 		if failed.HasDetails() && failed.Details(&result) == nil && result.Failure != nil {
-			e.Status, e.Cause = Status(protocol.FailureStatus(result.Failure)), errors.Join(err, result.Failure)
+			e.Status, e.Cause = thread.Status(protocol.FailureStatus(result.Failure)), errors.Join(err, result.Failure)
 		}
 	case errors.As(err, &cancelled):
-		e.Status, e.Message = StatusCancelled, "cancelled"
+		e.Status, e.Message = thread.StatusCancelled, "cancelled"
 		if cancelled.HasDetails() && cancelled.Details(&result) == nil && result.Cancel != nil && result.Cancel.Reason != "" {
 			e.Message = result.Cancel.Reason
 		}
 	case errors.As(err, &terminated):
-		e.Status, e.Message = StatusTerminated, "terminated"
+		e.Status, e.Message = thread.StatusTerminated, "terminated"
 	}
 	if node, ok := nodeErrorOf(e.Cause); ok {
 		e.Node = node.Node
@@ -138,9 +140,9 @@ func (f GraphFuture[Out]) failure(err error) error {
 // thread, whose id is that of the thread with the time behind it; it is in lists and in the inbox as any other. Input and options
 // are as for [Thread.Start]. TaskQueue is [DefaultTaskQueue]: set that of the graph's workers where it is another.
 //
-// Errors: [ErrBadInput].
+// Errors: [thread.ErrBadInput].
 func ScheduleAction[Out any](g *Graph[Out], thread string, input any, opts ...RunOption) (*client.ScheduleWorkflowAction, error) {
-	if err := badThreadID(g.Name(), thread); err != nil {
+	if err := runtime.BadThreadID(g.Name(), thread); err != nil {
 		return nil, err
 	}
 	in, err := runInput(g, thread, input, opts)
@@ -148,21 +150,21 @@ func ScheduleAction[Out any](g *Graph[Out], thread string, input any, opts ...Ru
 		return nil, err
 	}
 	return &client.ScheduleWorkflowAction{
-		ID: thread, Workflow: protocol.GraphWorkflow, Args: []any{in}, TaskQueue: DefaultTaskQueue, WorkflowTaskTimeout: workflowTaskTimeout,
+		ID: thread, Workflow: protocol.GraphWorkflow, Args: []any{in}, TaskQueue: DefaultTaskQueue, WorkflowTaskTimeout: remote.WorkflowTaskTimeout,
 		Memo: map[string]any{protocol.MemoGraph: g.Name()},
 	}, nil
 }
 
 // runInput is the input of a new thread's first run.
-func runInput[Out any](g *Graph[Out], thread string, input any, opts []RunOption) (protocol.GraphInput, error) {
-	req, err := newStart(g.adapter, thread, input, runOptionsOf(opts))
+func runInput[Out any](g *Graph[Out], threadID string, input any, opts []RunOption) (protocol.GraphInput, error) {
+	req, err := newStart(g.adapter, threadID, input, runOptionsOf(opts))
 	if err != nil {
 		return protocol.GraphInput{}, err
 	}
-	in := protocol.GraphInput{Graph: g.Name(), Input: protocol.Input{Value: pregel.Value(req.Input)}, Asked: askedOf(req.By, req.Reason, req.Token)}
-	in.Set(*settingsOf(req))
+	in := protocol.GraphInput{Graph: g.Name(), Input: protocol.Input{Value: pregel.Value(req.Input)}, Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+	in.Set(*runtime.SettingsOf(req))
 	if problem := in.Problem(); problem != "" {
-		return in, &Error{Kind: ErrBadInput, Graph: g.Name(), Thread: thread, Message: problem}
+		return in, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Thread: threadID, Message: problem}
 	}
 	return in, nil
 }

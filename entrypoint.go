@@ -2,12 +2,16 @@ package superstep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/thread"
 )
 
 // NewEntrypoint makes a graph of one function, for work that reads best as plain code (LangGraph's functional API). The
@@ -82,7 +86,7 @@ func entrypointFunc[In, Out any](name string, fn func(context.Context, In) (Out,
 	return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
 		var none pregel.Command
 		var input In
-		if err := decodeJSON(in.State[pregel.FunctionInput], &input); err != nil {
+		if err := jsonfit.Decode(in.State[pregel.FunctionInput], &input); err != nil {
 			return none, graphadapter.Permanent(inputError[In](newScope(name, name), err))
 		}
 		t, _ := taskrun.TaskFrom(ctx)
@@ -91,10 +95,10 @@ func entrypointFunc[In, Out any](name string, fn func(context.Context, In) (Out,
 		if err != nil {
 			return none, err
 		}
-		output, err := encodeJSON(returned)
+		output, err := jsonfit.Encode(returned)
 		if err != nil {
 			return none, graphadapter.Permanent(&StateError{Graph: name, Node: name, Field: pregel.FunctionOutput,
-				Type: typeName(reflect.TypeFor[Out]()), Write: true, Cause: err})
+				Type: jsonfit.TypeName(reflect.TypeFor[Out]()), Write: true, Cause: err})
 		}
 		return pregel.Command{Update: pregel.FunctionWrites(output, e.kept(output))}, nil
 	}
@@ -103,8 +107,8 @@ func entrypointFunc[In, Out any](name string, fn func(context.Context, In) (Out,
 // entrypointInput checks input: any JSON that fits In, with no field that In does not have.
 func entrypointInput[In any](name string) func(pregel.Value) error {
 	return func(raw pregel.Value) error {
-		if err := checkSingle[In](raw); err != nil {
-			return &Error{Kind: ErrBadInput, Graph: name, Message: fmt.Sprintf("bad input for entrypoint %q", name), Cause: err}
+		if err := jsonfit.CheckSingle[In](raw); err != nil {
+			return &thread.Error{Kind: thread.ErrBadInput, Graph: name, Message: fmt.Sprintf("bad input for entrypoint %q", name), Cause: err}
 		}
 		return nil
 	}
@@ -117,8 +121,8 @@ func entrypointUpdate[Out any](name string) func([]pregel.Write) error {
 			if w.Channel != pregel.FunctionOutput {
 				continue
 			}
-			if err := checkSingle[Out](w.Value); err != nil {
-				return &Error{Kind: ErrBadInput, Graph: name, Message: fmt.Sprintf("bad update for entrypoint %q", name), Cause: err}
+			if err := jsonfit.CheckSingle[Out](w.Value); err != nil {
+				return &thread.Error{Kind: thread.ErrBadInput, Graph: name, Message: fmt.Sprintf("bad update for entrypoint %q", name), Cause: err}
 			}
 		}
 		return nil
@@ -132,9 +136,147 @@ func decodeReturned[Out any](graph string, values map[string]pregel.Value) (Out,
 	if raw == nil {
 		return out, nil
 	}
-	if err := decodeJSON(raw, &out); err != nil {
+	if err := jsonfit.Decode(raw, &out); err != nil {
 		var none Out
-		return none, &StateError{Graph: graph, Field: pregel.FunctionOutput, Type: typeName(reflect.TypeFor[Out]()), Cause: err}
+		return none, &StateError{Graph: graph, Field: pregel.FunctionOutput, Type: jsonfit.TypeName(reflect.TypeFor[Out]()), Cause: err}
 	}
 	return out, nil
+}
+
+// compileEntrypoint compiles the graph of one function. All that it lacks are the checks of values.
+func compileEntrypoint(n nodeDecl, returns reflect.Type, o entrypointOptions) (*graphadapter.Graph, error) {
+	c := &compiler{builder: &builder{graph: n.name, call: n.call, nodes: []nodeDecl{n}, effects: o.effects}, options: o.compile,
+		at: n.call, nodeSet: map[string]bool{}, subgraphs: map[string]bool{}, byName: map[string]int{}}
+	c.checkNodes()
+	c.checkCache()
+	c.checkInterrupts()
+	c.checkDurability()
+	c.checkEffects()
+	c.checkEntrypoint(n, returns)
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	g := c.entrypoint(n)
+	if _, err := g.Program(); err != nil {
+		c.fail("", c.at, "%v", err)
+		return nil, errors.Join(c.errs...)
+	}
+	return g, nil
+}
+
+// checkEntrypoint refuses types and options that mean something for state graphs only.
+func (c *compiler) checkEntrypoint(n nodeDecl, returns reflect.Type) {
+	for _, t := range []reflect.Type{n.input, returns} {
+		if isState(t) {
+			c.fail(n.name, n.call, "it takes or returns %s, a struct of channels: an entrypoint's values are plain types", jsonfit.TypeName(t))
+		}
+	}
+	if n.options.late {
+		c.fail(n.name, n.call, "WithDefer is for nodes that others can run before")
+	}
+	if c.options.input != nil || c.options.output != nil {
+		c.fail(n.name, n.call, "WithInput and WithOutput are for state graphs: the input and the output are those of the function")
+	}
+}
+
+func (c *compiler) entrypoint(n nodeDecl) *graphadapter.Graph {
+	o := n.options
+	node := c.function(n, o)
+	if node.Cache != nil && node.Cache.Key != nil {
+		key := node.Cache.Key // of the function's argument, as it is of a Send's
+		node.Cache.Key = func(in graphadapter.Input) (string, error) {
+			return key(graphadapter.Input{Arg: in.State[pregel.FunctionInput]})
+		}
+	}
+	g := &graphadapter.Graph{
+		Spec: pregel.FunctionSpec(n.name, pregel.NodeSpec{Name: n.name, TaskQueue: o.taskQueue,
+			RunTimeout: o.run.Milliseconds(), IdleTimeout: o.idle.Milliseconds()}),
+		Nodes:     map[string]graphadapter.Node{n.name: node},
+		Subgraphs: map[string]*graphadapter.Graph{},
+		Effects:   map[string]graphadapter.Effect{},
+	}
+	g.Spec.InterruptBefore, g.Spec.InterruptAfter = c.options.before, c.options.after
+	g.Spec.Durability, g.Spec.Fused = string(c.options.durability), c.options.fused
+	if c.options.cache != nil {
+		g.Cache = cacheBackend{c.options.cache}
+	}
+	c.assembleEffects(g)
+	return g
+}
+
+// ErrOutsideEntrypoint is returned by [Previous] and [Save] when their context is not that of a [NewEntrypoint]'s function.
+var ErrOutsideEntrypoint = errors.New("superstep: called outside an entrypoint: pass on the context that its function was given")
+
+type entryKey struct{}
+
+// entry is one call of an entrypoint's function.
+type entry struct {
+	task     taskrun.Info
+	previous pregel.Value // nil when no run of the thread has finished
+
+	mu    sync.Mutex
+	saved pregel.Value // nil when the returned value is kept
+}
+
+func (e *entry) kept(returned pregel.Value) pregel.Value {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.saved != nil {
+		return e.saved
+	}
+	return returned
+}
+
+// entryOf returns the entrypoint that ctx belongs to. A graph that its function calls is not part of it.
+func entryOf(ctx context.Context, call string) (*entry, *taskrun.TaskRun, error) {
+	t, inside := taskrun.TaskFrom(ctx)
+	e, ok := ctx.Value(entryKey{}).(*entry)
+	if !inside || !ok || e.task != t.Info() {
+		return nil, nil, fmt.Errorf("%s: %w", call, ErrOutsideEntrypoint)
+	}
+	return e, t, nil
+}
+
+// Previous returns what the thread's last finished run of this entrypoint kept: what it gave to [Save], or else what its
+// function returned. It is false when no run has finished. The same run gets the same value however often it is called.
+//
+// Errors: [ErrOutsideEntrypoint]; *[StateError] when the kept value does not fit T, which no retry repeats.
+func Previous[T any](ctx context.Context) (T, bool, error) {
+	var v, none T
+	e, t, err := entryOf(ctx, "previous")
+	if err != nil || e.previous == nil {
+		return none, false, err
+	}
+	if err := jsonfit.Decode(e.previous, &v); err != nil {
+		info := t.Info()
+		return none, false, graphadapter.Permanent(&StateError{Graph: info.Graph, Node: info.Node,
+			Field: pregel.FunctionPrevious, Type: jsonfit.TypeName(reflect.TypeFor[T]()), Cause: err})
+	}
+	return v, true, nil
+}
+
+// Save keeps v, any value that encodes as JSON, for [Previous] in the thread's next run, instead of what the function
+// returns (LangGraph's entrypoint.final). It is kept when the function returns without an error; the last call counts.
+//
+// Call it in the function itself. Inside a [Task] or [Go] it fails: a remembered call is not made again, so what it saved
+// would be lost whenever the function runs once more.
+func Save[T any](ctx context.Context, v T) error {
+	e, t, err := entryOf(ctx, "save")
+	if err != nil {
+		return err
+	}
+	info := t.Info()
+	if t.InCall() {
+		return graphadapter.Permanent(fmt.Errorf("%ssave: it is inside a Task, which does not run again: return the value "+
+			"from the Task and save it in the entrypoint's function", place(info.Graph, info.Node)))
+	}
+	raw, err := jsonfit.Encode(v)
+	if err != nil {
+		return graphadapter.Permanent(&StateError{Graph: info.Graph, Node: info.Node, Field: pregel.FunctionPrevious,
+			Type: jsonfit.TypeName(reflect.TypeFor[T]()), Write: true, Cause: err})
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.saved = raw
+	return nil
 }

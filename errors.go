@@ -3,65 +3,170 @@ package superstep
 import (
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
 	"strings"
 
-	"superstep.dev/approval"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
-// The errors that callers tell apart with errors.Is. The command line's exit codes follow them.
-var (
-	// ErrNotFound: no such thread, or no such question on it.
-	ErrNotFound = errors.New("not found")
-	// ErrBadInput: the input, the answer or an option is not acceptable; nothing was changed.
-	ErrBadInput = errors.New("bad input")
-	// ErrAnswerRefused: the question is not open: already answered, expired, or not yours.
-	ErrAnswerRefused = errors.New("answer refused")
-	// ErrNoServer: no Temporal server answers at the address.
-	ErrNoServer = errors.New("no server")
-	// ErrNoWorker: no worker with that graph answers.
-	ErrNoWorker = errors.New("no worker")
-	// ErrRunning: the thread's run is open, and the call needs a closed one.
-	ErrRunning = errors.New("the run is open")
-	// ErrNotFailed: retry of a run that did not fail.
-	ErrNotFailed = errors.New("the run did not fail")
-)
+// CompileError is one mistake in a graph, found by [StateGraph.Compile].
+type CompileError struct {
+	// Graph and Node name where it is; Node is "" when it concerns the graph.
+	Graph, Node string
+	// Call is the place of the call that made it, as "directory/file.go:line".
+	Call string
+	// Message says what is wrong and, where it is known, what to do.
+	Message string
+}
 
-// Error is a failed call on a thread: what failed, where, and what to do about it.
-type Error struct {
-	// Kind is one of the sentinels above.
-	Kind error
-	// Graph, Thread, Node and Question are those concerned, as far as known.
-	Graph, Thread, Node, Question string
-	// Message says what is wrong; Do says what to do next, in words.
-	Message, Do string
-	// Command is what to type for that: the arguments of the superstep command, nil if there is none.
-	Command []string
-	// Code is why an answer to an approval does not count, "" for everything else.
-	Code approval.Code
-	// Cause is the underlying error, nil if there is none.
+// Error implements error in one line.
+func (e *CompileError) Error() string {
+	out := place(e.Graph, e.Node) + e.Message
+	if e.Graph == "" {
+		out = `graph "": ` + out
+	}
+	if e.Call != "" {
+		out += fmt.Sprintf(" (%s)", e.Call)
+	}
+	return out
+}
+
+// calledAt returns the place that called the exported function that calls it. The path is cut to the file and its
+// directory: enough to find it, and the same on every machine.
+func calledAt() string {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return ""
+	}
+	file = filepath.ToSlash(file)
+	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
+}
+
+// StateError says that a node's state and its Go type do not fit: a stored value that does not decode when the node
+// reads it, or a written one that does not encode; or that the run's context does not fit. It fails the node's task; no retry policy repeats that.
+type StateError struct {
+	Graph, Node string
+	// Field is the channel's name, "" when it is the whole input; Type is the Go type.
+	Field, Type string
+	// Write says that the value was being written, Context that it is the run's context.
+	Write, Context bool
+	Cause          error
+}
+
+// Error implements error in one line. It leaves out graph and node, which the run's own error names.
+func (e *StateError) Error() string {
+	if e.Context {
+		return fmt.Sprintf("cannot read the run's context as %s: %v", e.Type, e.Cause)
+	}
+	where := "the input"
+	if e.Field != "" {
+		where = fmt.Sprintf("field %q", e.Field)
+	}
+	if e.Write {
+		return fmt.Sprintf("cannot write %s: its %s does not encode as JSON: %v", where, e.Type, e.Cause)
+	}
+	return fmt.Sprintf("cannot read %s as %s: %s. If the type changed, migrate the thread or give the field a new name",
+		where, e.Type, strings.TrimPrefix(e.Cause.Error(), "json: "))
+}
+
+// Unwrap returns the error of the decoder or encoder.
+func (e *StateError) Unwrap() error { return e.Cause }
+
+// TargetError says that a node or a routing function chose a way that its graph does not have.
+type TargetError struct {
+	Graph, Node string
+	// Target is the way that was chosen.
+	Target string
+	// Message says what is wrong with it.
+	Message string
+}
+
+// Error implements error in one line. It leaves out graph and node, which the run's own error names.
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("it goes to %q: %s", e.Target, e.Message)
+}
+
+// NodeError says why a node's task failed for good. It is data, so it survives the process that saw the failure: what an
+// error handler is given, what RetryOn of a subgraph's [RetryPolicy] is given, and what errors.As finds in a
+// [*RunError].
+type NodeError struct {
+	// Type is the error's kind: what its method ErrorType() string says, else the name of its Go type, such as
+	// "CardDeclined" for a *pay.CardDeclined; "Timeout", "Panic" and others for what this package finds itself.
+	Type string
+	// Message is the error's text, of at most 4 KiB.
+	Message string
+	// Graph and Node name where it happened, inside a subgraph the subgraph's; Node is "" when the superstep itself
+	// failed.
+	Graph, Node string
+}
+
+// Error implements error in one line.
+func (e *NodeError) Error() string {
+	failure := pregel.NodeError{Type: e.Type, Message: e.Message, Graph: e.Graph, Node: e.Node}
+	return failure.Error()
+}
+
+// nodeErrorOf returns the engine's failure in err's chain as this package's.
+func nodeErrorOf(err error) (*NodeError, bool) {
+	var failure *pregel.NodeError
+	if !errors.As(err, &failure) {
+		return nil, false
+	}
+	return &NodeError{Type: failure.Type, Message: failure.Message, Graph: failure.Graph, Node: failure.Node}, true
+}
+
+// RunError says that a run ended without finishing.
+type RunError struct {
+	Graph, Thread string
+	// Node is the node that failed, "" when none did.
+	Node string
+	// Status says how it ended: one for which Failed reports true, StatusCancelled or StatusTerminated.
+	Status thread.Status
+	// Message says why.
+	Message string
+	// Cause is the failure, such as a *pregel.RecursionError, nil when only the message is known. A node's failure is
+	// found with errors.As and a *NodeError.
 	Cause error
 }
 
 // Error implements error in one line.
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Message)
-	if e.Cause != nil {
-		fmt.Fprintf(&b, ": %v", e.Cause)
+func (e *RunError) Error() string {
+	run := fmt.Sprintf("the run of graph %q", e.Graph)
+	if e.Thread != "" {
+		run += fmt.Sprintf(" on thread %q", e.Thread)
 	}
-	if e.Do != "" {
-		b.WriteString(". " + e.Do)
+	switch e.Status {
+	case thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget:
+		return fmt.Sprintf("%s failed: %s", run, e.Message)
+	case thread.StatusCancelled:
+		return fmt.Sprintf("%s was cancelled: %s", run, e.Message)
 	}
-	if len(e.Command) > 0 {
-		b.WriteString(": superstep " + strings.Join(e.Command, " "))
-	}
-	return b.String()
+	return fmt.Sprintf("%s ended as %s: %s", run, e.Status, e.Message)
 }
 
-// Unwrap lets errors.Is see the kind and the cause.
-func (e *Error) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{e.Kind}
+// Unwrap returns the cause.
+func (e *RunError) Unwrap() error { return e.Cause }
+
+// As finds the failure of a node as a *[NodeError].
+func (e *RunError) As(target any) bool {
+	into, ok := target.(**NodeError)
+	if !ok {
+		return false
 	}
-	return []error{e.Kind, e.Cause}
+	failure, ok := nodeErrorOf(e.Cause)
+	if ok {
+		*into = failure
+	}
+	return ok
+}
+
+func runError(view thread.View, cause error) *RunError {
+	e := &RunError{Graph: view.Graph, Thread: view.Thread, Status: view.Status, Message: view.Error, Cause: cause}
+	if node, ok := nodeErrorOf(cause); ok {
+		e.Node = node.Node
+	}
+	return e
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 
 	"go.temporal.io/sdk/client"
+	"superstep.dev/thread"
+	"superstep.dev/thread/live"
 
 	"superstep.dev"
 )
@@ -55,9 +57,9 @@ func (r *refundsAPI) Handler() http.Handler {
 	})
 	mux.HandleFunc("GET /refunds/{id}/events", func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		thread := r.graph.Thread(r.runtime, req.PathValue("id"))
+		th := r.graph.Thread(r.runtime, req.PathValue("id"))
 		from := superstep.StreamFrom(req.Header.Get("Last-Event-ID"))
-		for part, err := range thread.Stream(req.Context(), superstep.StreamUpdates, superstep.StreamCustom, from) {
+		for part, err := range th.Stream(req.Context(), thread.StreamUpdates, thread.StreamCustom, from) {
 			if err != nil {
 				fmt.Fprintf(w, "event: error\ndata: %q\n\n", err.Error())
 				return
@@ -84,9 +86,9 @@ func (r *refundsAPI) Handler() http.Handler {
 func reply(w http.ResponseWriter, body any, err error) {
 	status := http.StatusOK
 	for kind, code := range map[error]int{
-		superstep.ErrBadInput: http.StatusBadRequest, superstep.ErrNotFound: http.StatusNotFound,
-		superstep.ErrAnswerRefused: http.StatusConflict, superstep.ErrRunning: http.StatusConflict,
-		superstep.ErrNoWorker: http.StatusServiceUnavailable, superstep.ErrNoServer: http.StatusServiceUnavailable,
+		thread.ErrBadInput: http.StatusBadRequest, thread.ErrNotFound: http.StatusNotFound,
+		thread.ErrAnswerRefused: http.StatusConflict, thread.ErrRunning: http.StatusConflict,
+		thread.ErrNoWorker: http.StatusServiceUnavailable, thread.ErrNoServer: http.StatusServiceUnavailable,
 	} {
 		if errors.Is(err, kind) {
 			status = code
@@ -109,7 +111,7 @@ func Example_http() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	graph, live := refundGraph(), &superstep.LocalTransport{}
+	graph, live := refundGraph(), &live.Local{}
 	worker, err := superstep.NewWorker(c, superstep.WorkerConfig{Graphs: []superstep.Runnable{graph}, Transport: live})
 	if err != nil {
 		log.Fatal(err)

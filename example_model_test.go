@@ -8,22 +8,23 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/message"
 )
 
 // A conversation that one API began goes on with the other: decode what an API returned into a Message, and convert the
 // whole for a request.
 func ExampleAnthropicMessages() {
-	var asked, answer superstep.Message
+	var asked, answer message.Message
 	_ = json.Unmarshal([]byte(`{"role":"user","content":"How warm is it in Paris?"}`), &asked)
 	_ = json.Unmarshal([]byte(`{"role":"assistant","content":null,"tool_calls":[
 		{"id":"call_1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}]}`), &answer)
-	conversation := []superstep.Message{
-		{Role: superstep.RoleSystem, Content: superstep.Text("Be brief.")}, asked, answer,
+	conversation := []message.Message{
+		{Role: message.RoleSystem, Content: message.Text("Be brief.")}, asked, answer,
 	}
 	for _, call := range answer.Calls() {
-		conversation = append(conversation, superstep.ToolResult(call, "12 °C"))
+		conversation = append(conversation, message.ToolResult(call, "12 °C"))
 	}
-	system, turns, err := superstep.AnthropicMessages(conversation)
+	system, turns, err := message.AnthropicMessages(conversation)
 	fmt.Printf("system %s %v\n", system, err)
 	for _, turn := range turns {
 		fmt.Printf("%s\n", turn)
@@ -37,11 +38,11 @@ func ExampleAnthropicMessages() {
 
 // Messages of a model that calls tools, as the OpenAI API takes them.
 func ExampleOpenAIMessages() {
-	var answer superstep.Message
+	var answer message.Message
 	_ = json.Unmarshal([]byte(`{"id":"msg_1","type":"message","role":"assistant","stop_reason":"tool_use","content":[
 		{"type":"text","text":"I look it up."},
 		{"type":"tool_use","id":"toolu_1","name":"weather","input":{"city":"Paris"}}]}`), &answer)
-	messages, err := superstep.OpenAIMessages([]superstep.Message{answer, superstep.ToolResult(answer.Calls()[0], "12 °C")})
+	messages, err := message.OpenAIMessages([]message.Message{answer, message.ToolResult(answer.Calls()[0], "12 °C")})
 	fmt.Println(err)
 	for _, m := range messages {
 		fmt.Printf("%s\n", m)

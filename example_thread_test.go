@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -185,24 +186,24 @@ func ExampleThread_Stream() {
 	g.AddEdge("check", "pay")
 
 	ctx := context.Background()
-	thread := g.MustCompile().Thread(superstep.NewMemory(), "payout-7") // the same on a Client
-	if err := thread.Start(ctx, map[string]int64{"amount": 250}); err != nil {
+	th := g.MustCompile().Thread(superstep.NewMemory(), "payout-7") // the same on a Client
+	if err := th.Start(ctx, map[string]int64{"amount": 250}); err != nil {
 		fmt.Println(err)
 	}
 	var offset string
-	for part, err := range thread.Stream(ctx, superstep.StreamCustom, superstep.StreamUpdates) {
+	for part, err := range th.Stream(ctx, thread.StreamCustom, thread.StreamUpdates) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Printf("%d %s %s\n", part.Step, part.Mode, part.Data)
 		offset = part.Offset
-		if part.Mode == superstep.StreamCustom {
+		if part.Mode == thread.StreamCustom {
 			break // the reader goes away, the run goes on
 		}
 	}
 	// Later, perhaps elsewhere: exactly the rest.
-	for part, err := range thread.Stream(ctx, superstep.StreamCustom, superstep.StreamUpdates, superstep.StreamFrom(offset)) {
+	for part, err := range th.Stream(ctx, thread.StreamCustom, thread.StreamUpdates, superstep.StreamFrom(offset)) {
 		fmt.Printf("%d %s %s %v\n", part.Step, part.Mode, part.Data, err)
 	}
 	// Output:
@@ -234,17 +235,17 @@ func ExampleWaitEvent() {
 	g.AddEdge(superstep.Start, "settle")
 
 	ctx := context.Background()
-	thread := g.MustCompile().Thread(superstep.NewMemory(), "payment-7") // the same on a Client
-	result, err := thread.Invoke(ctx, State{})
+	th := g.MustCompile().Thread(superstep.NewMemory(), "payment-7") // the same on a Client
+	result, err := th.Invoke(ctx, State{})
 	fmt.Println(result.Status, err)
 
-	_, err = thread.SendEvent(ctx, "payment.settled", "a lot")
-	fmt.Println("one that does not fit is refused:", errors.Is(err, superstep.ErrBadInput))
+	_, err = th.SendEvent(ctx, "payment.settled", "a lot")
+	fmt.Println("one that does not fit is refused:", errors.Is(err, thread.ErrBadInput))
 
-	reply, err := thread.SendEvent(ctx, "payment.settled", Settlement{Amount: 250})
+	reply, err := th.SendEvent(ctx, "payment.settled", Settlement{Amount: 250})
 	fmt.Println("taken by", reply.Nodes, err)
 
-	result, err = thread.Wait(ctx)
+	result, err = th.Wait(ctx)
 	fmt.Println(result.Status, result.Output.Result, err)
 	// Output:
 	// waiting_event <nil>

@@ -8,6 +8,10 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/draw"
+	"superstep.dev/internal/nearest"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
 )
 
 // Graph is a compiled graph whose results are of type Out: for a [StateGraph], its state. It is read-only and safe for
@@ -43,28 +47,28 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	if _, inside := taskrun.TaskFrom(ctx); inside {
 		return g.invokeNested(ctx, run)
 	}
-	view, events := ThreadView{Graph: g.Name()}, trace{asked: map[string]asked{}}
-	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, engineOptions(run, events.observe))
-	concludeView(&view, ended, err)
-	events.complete(&view, ended.Questions)
+	view, events := thread.View{Graph: g.Name()}, runtime.Trace{}
+	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, runtime.EngineOptions(run, events.Observe))
+	runtime.ConcludeView(&view, ended, err)
+	events.Complete(&view, ended.Questions)
 	return resultOf[Out](view, err)
 }
 
-func (g *Graph[Out]) invokeNested(ctx context.Context, run StartRequest) (Result[Out], error) {
+func (g *Graph[Out]) invokeNested(ctx context.Context, run runtime.Start) (Result[Out], error) {
 	output, err := taskrun.InvokeNested(ctx, g.adapter, run.Input)
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	return resultOf[Out](ThreadView{Graph: g.Name(), Status: StatusFinished, Output: output}, nil)
+	return resultOf[Out](thread.View{Graph: g.Name(), Status: thread.StatusFinished, Output: output}, nil)
 }
 
 // Thread returns the thread of that id on a runtime. It begins with its first run. An id has at most 200 bytes.
 func (g *Graph[Out]) Thread(rt Runtime, id string) *Thread[Out] {
-	return &Thread[Out]{graph: g.adapter, runtime: rt, id: id}
+	return &Thread[Out]{graph: g.adapter, runtime: rt.runtime(), id: id}
 }
 
 // ClearCache forgets what nodes [WithCache] returned, those of a subgraph node's subgraphs included; without nodes, all
-// of the graph's. A run under way may store results again at once. A node that the graph does not have is [ErrBadInput].
+// of the graph's. A run under way may store results again at once. A node that the graph does not have is [thread.ErrBadInput].
 func (g *Graph[Out]) ClearCache(ctx context.Context, nodes ...string) error {
 	known := map[string]bool{}
 	for _, n := range g.adapter.Spec.Nodes {
@@ -72,8 +76,8 @@ func (g *Graph[Out]) ClearCache(ctx context.Context, nodes ...string) error {
 	}
 	for _, n := range nodes {
 		if !known[n] {
-			return &Error{Kind: ErrBadInput, Graph: g.Name(), Node: n,
-				Message: fmt.Sprintf("clear the cache of %q: graph %q has no such node%s", n, g.Name(), didYouMean(n, known))}
+			return &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Node: n,
+				Message: fmt.Sprintf("clear the cache of %q: graph %q has no such node%s", n, g.Name(), nearest.DidYouMean(n, known))}
 		}
 	}
 	return g.adapter.ClearCache(ctx, nodes...)
@@ -90,4 +94,56 @@ func decodeOutput[Out any](graph string, values map[string]pregel.Value) (Out, e
 	s.bind(&out, sc, values)
 	s.load(&out)
 	return out, sc.failure()
+}
+
+// Result is where a run stands when it no longer runs.
+type Result[Out any] struct {
+	// Status is StatusFinished, that of a run that rests ([thread.Status.Rests]), or that of a run that ended otherwise.
+	Status thread.Status
+	// Output holds the graph's output fields as far as they have a value.
+	Output Out
+	// Questions are open: answer them with Resume or ResumeByID.
+	Questions []thread.Question
+	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
+	Drained string
+	// Paused says who paused the run; nil when nobody did.
+	Paused *thread.PauseView
+}
+
+// resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
+func resultOf[Out any](view thread.View, cause error) (Result[Out], error) {
+	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained, Paused: view.Paused}
+	switch view.Status {
+	case thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget, thread.StatusCancelled, thread.StatusTerminated:
+		return r, runError(view, cause)
+	}
+	if cause != nil {
+		return r, cause
+	}
+	var err error
+	r.Output, err = decodeOutput[Out](view.Graph, view.Output)
+	return r, err
+}
+
+// The formats of [Draw].
+const (
+	DrawText    = "text"
+	DrawMermaid = "mermaid"
+	DrawDOT     = "dot"
+)
+
+// Draw returns a picture of a graph: text for a terminal, Mermaid for a web page, or DOT for Graphviz. Conditional
+// edges are dashed (⇢ in text); those that declare no target lead to "any". Error handlers and breakpoints are shown.
+// Ways that a node takes by a Command are not part of a Spec and not shown. An unknown format is [thread.ErrBadInput].
+func Draw(spec *pregel.Spec, format string) (string, error) {
+	switch format {
+	case DrawText:
+		return draw.Text(spec), nil
+	case DrawMermaid:
+		return draw.Mermaid(spec), nil
+	case DrawDOT:
+		return draw.DOT(spec), nil
+	}
+	return "", &thread.Error{Kind: thread.ErrBadInput, Graph: spec.Name,
+		Message: fmt.Sprintf("unknown format %q: there are %s, %s and %s", format, DrawText, DrawMermaid, DrawDOT)}
 }

@@ -2,12 +2,15 @@ package superstep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/message"
 )
 
 // ErrOutsideNode is returned by [Task], [Effect.Call], [Interrupt] and [Emit] when their context is not that of a
@@ -64,12 +67,12 @@ func RunContext[T any](ctx context.Context) (T, error) {
 	if raw == nil {
 		err = errors.New("the run was given none: start it with superstep.WithContext")
 	} else {
-		err = explain(decodeStrict(raw, &out), reflect.TypeFor[T](), raw)
+		err = jsonfit.Explain(jsonfit.DecodeStrict(raw, &out), reflect.TypeFor[T](), raw)
 	}
 	if err != nil {
 		var zero T
 		return zero, graphadapter.Permanent(&StateError{Graph: t.Info().Graph, Node: t.Info().Node, Context: true,
-			Type: typeName(reflect.TypeFor[T]()), Cause: err})
+			Type: jsonfit.TypeName(reflect.TypeFor[T]()), Cause: err})
 	}
 	return out, nil
 }
@@ -89,4 +92,31 @@ func Heartbeat(ctx context.Context) {
 	if t, ok := taskrun.TaskFrom(ctx); ok {
 		t.Beat()
 	}
+}
+
+// Emit puts a value, which encodes as JSON, on the run's custom stream: at once for those who listen, and with the
+// node's result for those who read later. A node that runs again emits again. One attempt may emit 10,000 values, of
+// 256 KiB each and 1 MiB together; beyond that Emit fails and the value is dropped.
+func Emit(ctx context.Context, v any) error {
+	return emit(ctx, v, (*taskrun.TaskRun).Emit)
+}
+
+// EmitMessage is Emit for the messages stream: m is a message, or a piece of one that has the id of the whole. A
+// message with that id that the node then writes is not streamed again, so emit all of it, or only others. The bounds
+// are those of Emit, and both count together.
+func EmitMessage(ctx context.Context, m message.Message) error {
+	return emit(ctx, m, (*taskrun.TaskRun).EmitMessage)
+}
+
+func emit(ctx context.Context, v any, to func(*taskrun.TaskRun, json.RawMessage) error) error {
+	t, ok := taskrun.TaskFrom(ctx)
+	if !ok {
+		return fmt.Errorf("emit: %w", ErrOutsideNode)
+	}
+	raw, err := jsonfit.Encode(v)
+	if err != nil {
+		return graphadapter.Permanent(fmt.Errorf("%semit: a value of type %v does not encode as JSON: %w",
+			place(t.Info().Graph, t.Info().Node), reflect.TypeOf(v), err))
+	}
+	return to(t, raw)
 }

@@ -10,10 +10,13 @@ import (
 	"strings"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/internal/nearest"
+	"superstep.dev/thread"
 )
 
 // inputCheck returns a check of JSON input for a graph that accepts these channels: each known, given once, and of the
-// channel's type. Its errors are *[Error]s of kind [ErrBadInput] in one line that names every field at fault.
+// channel's type. Its errors are *[thread.Error]s of kind [thread.ErrBadInput] in one line that names every field at fault.
 func inputCheck(graph string, fields []schemaField) func(pregel.Value) error {
 	byName := make(map[string]*schemaField, len(fields))
 	known := make(map[string]bool, len(fields))
@@ -28,7 +31,7 @@ func inputCheck(graph string, fields []schemaField) func(pregel.Value) error {
 			f, ok := byName[name]
 			switch {
 			case !ok:
-				problems = append(problems, fmt.Sprintf("unknown field %q%s", name, didYouMean(name, known)))
+				problems = append(problems, fmt.Sprintf("unknown field %q%s", name, nearest.DidYouMean(name, known)))
 			case seen[name]:
 				problems = append(problems, fmt.Sprintf("field %q is given twice", name))
 			default:
@@ -44,7 +47,7 @@ func inputCheck(graph string, fields []schemaField) func(pregel.Value) error {
 		if len(problems) == 0 {
 			return nil
 		}
-		return &Error{Kind: ErrBadInput, Graph: graph,
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: graph,
 			Message: fmt.Sprintf("bad input for graph %q: %s", graph, strings.Join(problems, "; "))}
 	}
 }
@@ -68,7 +71,7 @@ func updateCheck(graph string, fields []schemaField) func([]pregel.Write) error 
 		if len(problems) == 0 {
 			return nil
 		}
-		return &Error{Kind: ErrBadInput, Graph: graph,
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: graph,
 			Message: fmt.Sprintf("bad update for graph %q: %s", graph, strings.Join(problems, "; "))}
 	}
 }
@@ -81,21 +84,21 @@ func (f *schemaField) checkWrite(w pregel.Write) error {
 	if !w.Overwrite || f.value == f.update {
 		return f.check(w.Value)
 	}
-	return explain(decodeStrict(w.Value, reflect.New(f.value).Interface()), f.value, w.Value)
+	return jsonfit.Explain(jsonfit.DecodeStrict(w.Value, reflect.New(f.value).Interface()), f.value, w.Value)
 }
 
 func fieldProblem(name string, err error) string {
-	var m *misfit
-	if errors.As(err, &m) && m.path != "" {
-		name += "." + m.path
+	var m *jsonfit.Misfit
+	if errors.As(err, &m) && m.Path != "" {
+		name += "." + m.Path
 	}
 	return fmt.Sprintf("field %q: %v", name, err)
 }
 
 // eachMember calls on for each member of a JSON object, in order, the same name twice included.
 func eachMember(raw pregel.Value, on func(name string, v pregel.Value)) error {
-	if kindOf(raw) != '{' {
-		return fmt.Errorf("expected a JSON object, found %s", found(raw))
+	if jsonfit.KindOf(raw) != '{' {
+		return fmt.Errorf("expected a JSON object, found %s", jsonfit.Found(raw))
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := d.Token(); err != nil {
@@ -141,14 +144,14 @@ func encodeInput(graph string, input any) (pregel.Value, error) {
 	}
 	raw, err := encodeInputStruct(input)
 	if err != nil {
-		return nil, &Error{Kind: ErrBadInput, Graph: graph, Cause: err,
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Cause: err,
 			Message: fmt.Sprintf("bad input for graph %q", graph)}
 	}
 	return raw, nil
 }
 
-// InputOf returns what [Graph.Invoke] takes as input as the JSON that [StartRequest] takes. What does not fit the graph is
-// an [ErrBadInput].
+// InputOf returns what [Graph.Invoke] takes as input as the JSON that [thread.StartRequest] takes. What does not fit the graph is
+// an [thread.ErrBadInput].
 func InputOf(g Runnable, input any) (json.RawMessage, error) {
 	r, err := newStart(g.Adapter(), "", input, runOptions{})
 	return r.Input, err
@@ -160,7 +163,7 @@ func encodeInputStruct(input any) (pregel.Value, error) {
 		v = v.Elem()
 	}
 	if !v.IsValid() || !isState(v.Type()) {
-		return encodeJSON(input)
+		return jsonfit.Encode(input)
 	}
 	at := reflect.New(v.Type())
 	at.Elem().Set(v)
@@ -175,7 +178,7 @@ func (s *schema) update(state any) (pregel.Value, error) {
 		f := &s.fields[i]
 		writes, err := f.writes(v, newScope("", ""))
 		if err != nil {
-			return nil, &StateError{Field: f.name, Type: typeName(f.value), Write: true, Cause: err}
+			return nil, &StateError{Field: f.name, Type: jsonfit.TypeName(f.value), Write: true, Cause: err}
 		}
 		if len(writes) == 0 {
 			continue
@@ -184,7 +187,7 @@ func (s *schema) update(state any) (pregel.Value, error) {
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.name, err)
 		}
-		out = appendMember(out, f.name, one)
+		out = jsonfit.AppendMember(out, f.name, one)
 	}
 	return append(out, '}'), nil
 }

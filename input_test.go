@@ -3,8 +3,6 @@ package superstep
 import (
 	"encoding/json"
 	"errors"
-	"math"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/message"
+	"superstep.dev/thread"
 )
 
 type refundInput struct {
@@ -90,7 +90,7 @@ func TestInputThatDoesNotFitNamesTheField(t *testing.T) {
 	for in, want := range tests {
 		t.Run(in, func(t *testing.T) {
 			err := checkRefund()([]byte(in))
-			require.ErrorIs(t, err, ErrBadInput)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 			assert.ErrorContains(t, err, `bad input for graph "refund": `)
 			assert.ErrorContains(t, err, want)
 			assert.NotContains(t, err.Error(), "\n")
@@ -110,7 +110,7 @@ func TestInputsOfManyKindsEncode(t *testing.T) {
 	state.Best.Write("ab")
 	state.Best.Write("a")
 	state.Inbox.Publish(1)
-	state.Talk.Append(Message{ID: "m", Role: RoleUser, Content: Text("hi")})
+	state.Talk.Append(message.Message{ID: "m", Role: message.RoleUser, Content: message.Text("hi")})
 	state.Talk.Remove("old")
 	written := `{"amount":250,"log":["a","b"],"total":5,"tags":{"x":1,"y":2},` +
 		`"talk":[{"id":"m","role":"user","content":"hi"},{"id":"old","role":"remove"}],"inbox":[1],"best":"ab"}`
@@ -145,11 +145,11 @@ func TestInputsThatCannotBeExpressedAreRefused(t *testing.T) {
 	var overwritten refundInput
 	overwritten.Log.Overwrite([]string{"a"})
 	_, err := encodeInput("refund", overwritten)
-	require.ErrorIs(t, err, ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	assert.ErrorContains(t, err, `field "log": input cannot overwrite`)
 
 	_, err = encodeInput("refund", map[string]any{"f": func() {}})
-	assert.ErrorIs(t, err, ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 }
 
 // FuzzInput holds the input check to its promises: it never panics, refuses in one line of one kind, and what it
@@ -166,8 +166,8 @@ func FuzzInput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		err := check(in)
 		if err != nil {
-			var refused *Error
-			if !errors.As(err, &refused) || !errors.Is(err, ErrBadInput) {
+			var refused *thread.Error
+			if !errors.As(err, &refused) || !errors.Is(err, thread.ErrBadInput) {
 				t.Fatalf("%q is refused with %T", in, err)
 			}
 			if strings.ContainsAny(err.Error(), "\n\r") {
@@ -187,39 +187,4 @@ func FuzzInput(f *testing.F) {
 			t.Fatalf("%q is accepted but a node cannot read it: %v", in, err)
 		}
 	})
-}
-
-// TestPlainIsAsJSON: a fast way that decides is one with encoding/json.
-func TestPlainIsAsJSON(t *testing.T) {
-	for _, raw := range []string{`0`, `-0`, `7`, `-7`, `00`, `01`, `-`, `+1`, ``, ` 7`, `7 `, `7.0`, `7e1`, `999999999999999999`, `-999999999999999999`,
-		`9223372036854775807`, `9223372036854775808`, `true`, `false`, `True`, `tru`, `null`, `""`, `"`, `"a"`, `"a`, `"a\"b"`, `"a"b"`, `"\u0041"`,
-		`"<>&"`, `"ä"`, "\"\x80\"", "\"\x7f\"", "\"\n\"", `[]`, `{}`} {
-		for _, zero := range []any{int(3), int64(3), "x", true, 2.5, int8(1), []int{1}} {
-			plain, slow := reflect.New(reflect.TypeOf(zero)), reflect.New(reflect.TypeOf(zero))
-			plain.Elem().Set(reflect.ValueOf(zero))
-			if !decodePlain([]byte(raw), plain.Interface()) {
-				require.Equal(t, zero, plain.Elem().Interface(), "%q was decoded half", raw)
-				continue
-			}
-			require.NoError(t, json.Unmarshal([]byte(raw), slow.Interface()), "%q into %T", raw, zero)
-			require.Equal(t, slow.Elem().Interface(), plain.Elem().Interface(), "%q into %T", raw, zero)
-		}
-	}
-	type named string
-	for _, v := range []any{0, -7, math.MaxInt, math.MinInt, int64(math.MinInt64), true, false, "", "a b", "<>&", "a\"b", `a\b`, "ä", "\x80", "\n", "\x7f",
-		named("x"), 2.5, nil, uint(3), json.RawMessage(`1`)} {
-		raw := encodePlain(v)
-		if raw == nil {
-			continue
-		}
-		want, err := json.Marshal(v)
-		require.NoError(t, err)
-		if v != "<>&" { // encodeJSON does not escape them
-			require.Equal(t, string(want), string(raw))
-		}
-		slow, err := encodeJSON(v)
-		require.NoError(t, err)
-		require.Equal(t, string(slow), string(raw))
-	}
-	require.Equal(t, `"<>&"`, string(encodePlain("<>&")))
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"superstep.dev/internal/clip"
+	"superstep.dev/internal/runtime"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // JobOption shapes one [Leader.Invoke].
@@ -20,7 +22,7 @@ func (o jobOption) applyJob(r *jobRunner) { o(r) }
 
 // WithExpertAnswers answers the questions that experts ask in a [Leader.Invoke]. It is called by several goroutines at once.
 // An error of it ends the job.
-func WithExpertAnswers(answer func(context.Context, job.Assignment, Question) (any, error)) JobOption {
+func WithExpertAnswers(answer func(context.Context, job.Assignment, thread.Question) (any, error)) JobOption {
 	return jobOption(func(r *jobRunner) { r.answer = answer })
 }
 
@@ -35,13 +37,13 @@ func WithPlanDecisions(decide func(context.Context, job.View) (job.Decision, err
 // again. The end of ctx stops the job, or with a *[JobFailure] as its cause fails it. A job without an ID gets
 // one.
 //
-// Errors: [ErrBadInput] for a job that cannot be carried out; a *[JobError] when it fails, is stopped, or waits for what no
+// Errors: [thread.ErrBadInput] for a job that cannot be carried out; a *[thread.JobError] when it fails, is stopped, or waits for what no
 // option gives: an answer to an expert, a decision on a plan, a larger budget.
-func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...JobOption) (JobAnswer, error) {
-	j.ID = cmp.Or(j.ID, NewThreadID(l.name))
+func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...JobOption) (thread.JobAnswer, error) {
+	j.ID = cmp.Or(j.ID, thread.NewID(l.name))
 	board, err := job.New(j, l.Experts(), time.Now())
 	if err != nil {
-		return JobAnswer{}, jobRefusal(l.name, err)
+		return thread.JobAnswer{}, runtime.JobRefusal(l.name, err)
 	}
 	r := &jobRunner{leader: l, board: board, memory: NewMemory(), happened: make(chan func(now time.Time)),
 		attempts: map[job.Attempt]context.CancelFunc{}}
@@ -63,7 +65,7 @@ type jobRunner struct {
 	leader *Leader
 	board  *job.Board
 	memory *Memory
-	answer func(context.Context, job.Assignment, Question) (any, error)
+	answer func(context.Context, job.Assignment, thread.Question) (any, error)
 	decide func(context.Context, job.View) (job.Decision, error)
 
 	happened   chan func(now time.Time)
@@ -73,7 +75,7 @@ type jobRunner struct {
 	interrupts <-chan struct{}                    // the end of the caller's context; nil once that was seen
 }
 
-func (r *jobRunner) run(ctx context.Context) (JobAnswer, error) {
+func (r *jobRunner) run(ctx context.Context) (thread.JobAnswer, error) {
 	r.interrupts = ctx.Done()
 	for {
 		now := time.Now()
@@ -154,14 +156,14 @@ func (r *jobRunner) unblock(ctx context.Context, now time.Time) (again bool, err
 	return true, r.board.Decide(d, now)
 }
 
-func (r *jobRunner) result() (JobAnswer, error) {
+func (r *jobRunner) result() (thread.JobAnswer, error) {
 	v := r.board.View(time.Now())
 	v.Leader = r.leader.name
 	switch {
 	case v.Status == job.StatusFinished:
-		return newAnswer(v, r.board.Answer()), nil
+		return runtime.NewAnswer(v, r.board.Answer()), nil
 	case r.cause != nil:
-		return JobAnswer{View: v}, &JobError{View: v, Message: r.cause.Error(), Cause: r.cause}
+		return thread.JobAnswer{View: v}, &thread.JobError{View: v, Message: r.cause.Error(), Cause: r.cause}
 	}
-	return JobAnswer{View: v}, &JobError{View: v, Message: v.Reason}
+	return thread.JobAnswer{View: v}, &thread.JobError{View: v, Message: v.Reason}
 }

@@ -17,6 +17,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // TestLifeOnBothRuntimes runs the scripts of graphadapter/life/testdata/shared, which say what package life decides, on both
@@ -46,10 +47,10 @@ type lifeScript struct {
 	rt     superstep.Runtime
 	graph  *superstep.Graph[lives]
 	thread *superstep.Thread[lives]
-	asked  map[string]superstep.Question // by node
-	names  *strings.Replacer             // of questions, by their nodes
-	shown  int                           // entries
-	waited int                           // entries, when time passed until one came
+	asked  map[string]thread.Question // by node
+	names  *strings.Replacer          // of questions, by their nodes
+	shown  int                        // entries
+	waited int                        // entries, when time passed until one came
 }
 
 func (s *lifeScript) directive(t *testing.T, d *datadriven.TestData) string {
@@ -87,7 +88,7 @@ func (s *lifeScript) directive(t *testing.T, d *datadriven.TestData) string {
 	default:
 		t.Fatalf("%q is no directive", d.Cmd)
 	}
-	var refused *superstep.Error
+	var refused *thread.Error
 	if errors.As(err, &refused) {
 		return fmt.Sprintf("refused: %s\n", s.named(refused.Message))
 	}
@@ -106,7 +107,7 @@ func (s *lifeScript) begin(t *testing.T, text string) {
 	}
 	s.graph = b.MustCompile()
 	s.rt = s.on(t, s.graph)
-	s.thread, s.asked, s.shown, s.waited = s.graph.Thread(s.rt, graphtest.ThreadID(t)), map[string]superstep.Question{}, 0, 0
+	s.thread, s.asked, s.shown, s.waited = s.graph.Thread(s.rt, graphtest.ThreadID(t)), map[string]thread.Question{}, 0, 0
 	_, err := s.thread.Invoke(t.Context(), lives{})
 	require.NoError(t, err)
 	s.look(t)
@@ -149,16 +150,11 @@ func asks(t *testing.T, what string, words []string) func(context.Context, lives
 }
 
 // look waits until the run rests or ends, and notes what it asks.
-func (s *lifeScript) look(t *testing.T) superstep.ThreadView {
+func (s *lifeScript) look(t *testing.T) thread.View {
 	t.Helper()
 	_, err := s.thread.Wait(t.Context())
 	require.NoError(t, err)
-	var v superstep.ThreadView
-	if m, ok := s.rt.(*superstep.Memory); ok {
-		v, err = superstep.ShowIn(m, s.graph, s.thread.ID())
-	} else {
-		v, err = s.rt.(*superstep.Client).Show(t.Context(), s.thread.ID())
-	}
+	v, err := s.thread.Show(t.Context())
 	require.NoError(t, err)
 	var pairs []string
 	for _, q := range v.Questions {

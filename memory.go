@@ -1,234 +1,44 @@
 package superstep
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"reflect"
-	"sync"
-	"time"
-
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/life"
-	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/memory"
+	"superstep.dev/internal/runtime"
 )
 
 // Memory is a [Runtime] that keeps threads in this process, for tests and for graphs that need no durability. It is
 // safe for concurrent use. Runs go on in the background until they wait or end; what a state call asks of a thread
 // that runs is answered when it stops.
-type Memory struct {
-	driver *taskrun.Memory
-	gate   *approval.Gate // nil lets everything through
-	heads  approval.HeadSigner
+type Memory struct{ threads *memory.Runtime }
 
-	mu      sync.Mutex
-	threads map[string]*memoryThread
-}
+func (m *Memory) runtime() runtime.Runtime { return m.threads }
 
 // NewMemory returns a Memory without threads.
 func NewMemory(opts ...MemoryOption) *Memory {
-	m := &Memory{driver: taskrun.NewMemory(), threads: map[string]*memoryThread{}}
+	var cfg memory.Config
 	for _, o := range opts {
-		o.applyMemory(m)
+		o.applyMemory(&cfg)
 	}
-	return m
+	return &Memory{memory.New(cfg)}
 }
 
-// memoryThread is one thread. Its fields below mu are of the newest run.
-type memoryThread struct {
-	id    string
-	graph string
-	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
-	spec *pregel.Spec
+// MemoryOption shapes a [Memory].
+type MemoryOption interface{ applyMemory(*memory.Config) }
 
-	of      *Memory
-	trace   trace
-	effects memoryEffects
-	heard   memoryHeard
-	tape    *tape
+type memoryOption func(*memory.Config)
 
-	mu sync.Mutex
-	g  *graphadapter.Graph // that the newest run began with
-	// life decides what the run owes to people and to time, over stands and open: where the engine stands, and what its tasks
-	// ask. view is what people are given of all that.
-	life    *life.Run
-	stands  ThreadView
-	open    []pregel.OpenQuestion
-	view    ThreadView
-	entries []approval.Entry // of the audit, the newest of them
-	undo    *memoryUndo      // while effects are undone
-	cause   error
-	options StartRequest
-	cancel  context.CancelCauseFunc
-	drain   chan<- string
-	runs    int
-	gate    *graphadapter.Barrier // the newest run's
-	held    bool                  // the run stands at its gate
-	timer   *time.Timer           // of what is due first
-	// done is closed when the newest run stopped, or is held by a pause; nil before the first.
-	done chan struct{}
+func (o memoryOption) applyMemory(m *memory.Config) { o(m) }
+
+// WithGate makes a [Memory] hold answers to approvals, and their use, to a gate. Without one every answer counts as that
+// of whoever it says ([AnsweredBy]), and every approval that is valid still may be acted upon: that is for tests.
+func WithGate(g *approval.Gate) MemoryOption {
+	return memoryOption(func(m *memory.Config) { m.Gate = g })
 }
 
-// thread returns the thread of that id, which belongs to one graph; the first run makes it.
-func (m *Memory) thread(g *graphadapter.Graph, id string, first bool) (*memoryThread, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	t, ok := m.threads[id]
-	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, of: m, g: g, trace: trace{asked: map[string]asked{}}, tape: newTape(),
-			effects: newMemoryEffects()}
-		t.life = life.New(id, t.graph, t, life.State{})
-		if !first {
-			return nil, t.refuse(ErrNotFound, "it has never run")
-		}
-		m.threads[id] = t
-	}
-	if t.graph != g.Spec.Name {
-		return nil, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: id,
-			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", id, t.graph, g.Spec.Name)}
-	}
-	if t.spec != g.Spec && !reflect.DeepEqual(t.spec, g.Spec) {
-		return nil, &Error{Kind: ErrBadInput, Graph: g.Spec.Name, Thread: id,
-			Message: fmt.Sprintf("thread %q began with another version of graph %q", id, t.graph),
-			Do:      "Use another thread id, or a new Memory."}
-	}
-	return t, nil
+// WithAuditSigner makes a [Memory] sign the ends of audits that are exported, as a worker does with WorkerConfig.AuditSigner.
+func WithAuditSigner(s approval.HeadSigner) MemoryOption {
+	return memoryOption(func(m *memory.Config) { m.Heads = s })
 }
 
-func (m *Memory) startRun(ctx context.Context, g *graphadapter.Graph, r StartRequest) (ThreadView, error) {
-	if err := checkStart(r); err != nil {
-		return ThreadView{}, err
-	}
-	t, err := m.thread(g, r.Thread, r.Checkpoint == "" && (r.Input != nil || r.Control != nil))
-	if errors.Is(err, ErrNotFound) {
-		return ThreadView{}, notBegun(r)
-	}
-	if err != nil {
-		return ThreadView{}, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	in := inputOf(r)
-	begins := t.beginning(in, r.Checkpoint, r.Reason)
-	by, err := t.provenBegin(ctx, begins, asker{by: r.By, token: r.Token})
-	if err != nil {
-		return t.view, err
-	}
-	t.options, t.g = r, g
-	return t.begin(ctx, in, r.Checkpoint, life.Begins(by, begins)...)
-}
-
-// provenBegin is proven for what the thread goes on with; new input takes no proof.
-func (t *memoryThread) provenBegin(ctx context.Context, b life.Beginning, a asker) (life.Actor, error) {
-	may := func() error { return t.mayBegin(b.Input, b.Checkpoint) }
-	ops := b.Ops(t.stands.Status.Rests())
-	if len(ops) == 0 || t.done == nil && b.From == "" {
-		return life.Actor{Claimed: a.by}, may()
-	}
-	if len(ops) > 1 && t.of.gate.Governs() {
-		return life.Actor{}, t.refuse(ErrBadInput, "a token is for one thing, and this is to "+string(ops[0].Op)+" and to "+
-			string(ops[1].Op)+": do one after the other")
-	}
-	return t.proven(ctx, ops[0], a, may)
-}
-
-// mayBegin says why a run with that input cannot begin now; nil when it can, as far as is known before.
-func (t *memoryThread) mayBegin(in pregel.Input, checkpoint string) error {
-	if err := t.busy(); err != nil {
-		return err
-	}
-	if c := t.stands.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
-		return halted(t.graph, t.id, c.Halted)
-	}
-	return checkResume(t.open, t.graph, t.id, in.Resume)
-}
-
-// beginning is what the thread goes on with.
-func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) life.Beginning {
-	b := life.Beginning{Failed: t.stands.Status.Failed() || t.stands.Status == StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
-	for _, a := range life.AnswersTo(t.open, in.Resume) {
-		b.Answered = append(b.Answered, a.QuestionID)
-	}
-	return b
-}
-
-// begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was; of one that begins
-// the entries are noted.
-func (t *memoryThread) begin(ctx context.Context, in pregel.Input, checkpoint string, entries ...approval.Entry) (ThreadView, error) {
-	opts := engineOptions(t.options, t.observe)
-	opts.Checkpoint, opts.Use = checkpoint, t.of.use
-	durability, fused := graphadapter.ModeOf(t.g.Spec, opts.Durability, t.options.Fused)
-	opts.Durability = durability
-	drain := make(chan string, 1)
-	opts.Drain, opts.Emitted = drain, t.tape.emitted
-	gate := &graphadapter.Barrier{}
-	opts.Gate = gate
-	program, err := t.g.Program()
-	if err != nil {
-		return t.view, err
-	}
-	rested := t.stands.rests()
-	forget := t.life.Accept("", life.AnswersTo(t.open, in.Resume), time.Now())
-	t.tape.begins(rested, program, opts.Durability)
-	run, err := t.of.driver.Thread(t.g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
-	if err != nil {
-		forget()
-		t.tape.ends()
-		return t.view, refusal(t.graph, t.id, err)
-	}
-	if t.life.GiveAnswers(); !rested { // what a run was told that is over is over, too
-		t.listen()
-		t.life = life.New(t.id, t.graph, t, t.life.Left())
-	}
-	t.runs++
-	number := t.runs
-	gate.Held = func(s *pregel.Snapshot) { t.heldUp(number, s) }
-	t.stands = ThreadView{Thread: t.id, Graph: t.graph, Status: StatusRunning,
-		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: modeShown(durability), Fused: fused}
-	t.effects.begins(t.stands.RunID)
-	t.cause, t.open, t.drain, t.gate = nil, nil, drain, gate
-	t.done = make(chan struct{})
-	t.drains()
-	t.note(entries...)
-	t.shown()
-	t.time()
-	// The run outlives the call that began it, as on any runtime.
-	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t.cancel = cancel
-	go func() {
-		defer cancel(nil)
-		ended, err := run.Drive(runCtx)
-		t.stopped(number, ended, err)
-	}()
-	return t.view, nil
-}
-
-func (t *memoryThread) observe(e pregel.Event) {
-	t.trace.mu.Lock()
-	defer t.trace.mu.Unlock()
-	t.trace.observe(e)
-	t.effects.observe(e)
-	t.heard.observe(e)
-	t.tape.observe(e)
-}
-
-func (m *Memory) waitRun(ctx context.Context, g *graphadapter.Graph, thread string) (ThreadView, error) {
-	t, err := m.thread(g, thread, false)
-	if err != nil {
-		return ThreadView{}, err
-	}
-	if err := t.settle(ctx); err != nil {
-		return ThreadView{}, err
-	}
-	defer t.mu.Unlock()
-	if t.view.Status == StatusPaused {
-		return t.view, nil // also one that failed before
-	}
-	return t.view, t.cause
-}
-
-func (t *memoryThread) refuse(kind error, why string) error {
-	return &Error{Kind: kind, Graph: t.graph, Thread: t.id, Message: fmt.Sprintf("thread %q: %s", t.id, why)}
-}
+// Runtime keeps and runs threads: [*Memory] in this process, or a [*Client] on Temporal. The same test body runs on both.
+type Runtime interface{ runtime() runtime.Runtime }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/message"
 )
 
 func TestMessagesKeepTheShapesOfTheModelAPIs(t *testing.T) {
@@ -21,19 +23,19 @@ func TestMessagesKeepTheShapesOfTheModelAPIs(t *testing.T) {
 	}
 	for name, in := range tests {
 		t.Run(name, func(t *testing.T) {
-			var m Message
+			var m message.Message
 			require.NoError(t, json.Unmarshal([]byte(in), &m))
-			out, err := encodeJSON(m)
+			out, err := jsonfit.Encode(m)
 			require.NoError(t, err)
 			assert.Equal(t, in, string(out))
 		})
 	}
-	var m Message
+	var m message.Message
 	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null}`), &m))
 	assert.Equal(t, "", m.Content.String())
 	assert.Error(t, json.Unmarshal([]byte(`{"role":"user","content":5}`), &m))
 	assert.ErrorContains(t, json.Unmarshal([]byte(`{"role":"user","content":[{"text":"x"}]}`), &m), "needs a type")
-	parts := Content{Parts: []Part{{Type: "text", Text: "a"}, {Type: "image"}, {Type: "text", Text: "b"}}}
+	parts := message.Content{Parts: []message.Part{{Type: "text", Text: "a"}, {Type: "image"}, {Type: "text", Text: "b"}}}
 	assert.Equal(t, "a\nb", parts.String())
 }
 
@@ -51,16 +53,16 @@ func TestMessagesWithoutIDsGetThoseOfTheirTask(t *testing.T) {
 		sc.task = func() string { return step }
 		var s allChannels
 		schemaFor[allChannels]().bind(&s, sc, nil)
-		s.Messages.Append(Message{Role: RoleUser, Content: Text("a")}, Message{Role: RoleUser, Content: Text("a")})
+		s.Messages.Append(message.Message{Role: message.RoleUser, Content: message.Text("a")}, message.Message{Role: message.RoleUser, Content: message.Text("a")})
 		copied := s
-		copied.Messages.Append(Message{Role: RoleUser, Content: Text("c")})
+		copied.Messages.Append(message.Message{Role: message.RoleUser, Content: message.Text("c")})
 		var own allChannels
-		own.Messages.Append(Message{Role: RoleUser, Content: Text("a")}, Message{ID: "mine", Role: RoleUser})
+		own.Messages.Append(message.Message{Role: message.RoleUser, Content: message.Text("a")}, message.Message{ID: "mine", Role: message.RoleUser})
 		assert.Equal(t, []string{"", "mine"}, ids(own.Messages), "none before it is handed over")
 		writes, err := schemaFor[allChannels]().collect(&own, sc)
 		require.NoError(t, err)
 		require.Len(t, writes, 1)
-		var handed []Message
+		var handed []message.Message
 		require.NoError(t, json.Unmarshal(writes[0].Value, &handed))
 		return append(append(ids(s.Messages), ids(copied.Messages)[2]), handed[0].ID)
 	}
@@ -81,13 +83,13 @@ func ids(m Messages) (out []string) {
 }
 
 func TestMessagesOfAnInputGetRandomIDs(t *testing.T) {
-	given := func() []Message {
+	given := func() []message.Message {
 		var in allChannels
-		in.Messages.Append(Message{Role: RoleUser, Content: Text("a")})
-		in.Messages.Append(Message{ID: "x", Role: RoleUser}, Message{ID: "x", Role: RoleAssistant})
+		in.Messages.Append(message.Message{Role: message.RoleUser, Content: message.Text("a")})
+		in.Messages.Append(message.Message{ID: "x", Role: message.RoleUser}, message.Message{ID: "x", Role: message.RoleAssistant})
 		raw, err := encodeInput("g", in)
 		require.NoError(t, err)
-		var out struct{ Messages []Message }
+		var out struct{ Messages []message.Message }
 		require.NoError(t, json.Unmarshal(raw, &out))
 		return out.Messages
 	}
@@ -99,7 +101,9 @@ func TestMessagesOfAnInputGetRandomIDs(t *testing.T) {
 
 // LangGraph's add_messages, as a node sees it in its own state.
 func TestMessagesFollowTheRulesOfAddMessages(t *testing.T) {
-	user := func(id, text string) Message { return Message{ID: id, Role: RoleUser, Content: Text(text)} }
+	user := func(id, text string) message.Message {
+		return message.Message{ID: id, Role: message.RoleUser, Content: message.Text(text)}
+	}
 	tests := map[string]struct {
 		write func(m *Messages)
 		want  string

@@ -19,6 +19,8 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/thread"
 )
 
 type decision struct {
@@ -43,8 +45,8 @@ func asking[A any](t *testing.T, opts ...QuestionOption) *Thread[refundState] {
 // TestInterruptAsksAndIsAnswered: a question carries the schema of its answer's type. A wrong answer is refused, and the
 // question stays open under its id: the run does not fail, as LangGraph's does.
 func TestInterruptAsksAndIsAnswered(t *testing.T) {
-	thread := asking[decision](t)
-	got, err := thread.Invoke(t.Context(), amount(250))
+	th := asking[decision](t)
+	got, err := th.Invoke(t.Context(), amount(250))
 	require.NoError(t, err)
 	require.Len(t, got.Questions, 1)
 	q := got.Questions[0]
@@ -52,26 +54,26 @@ func TestInterruptAsksAndIsAnswered(t *testing.T) {
 	assert.JSONEq(t, `{"type":"object","required":["approved"],"additionalProperties":false,"properties":{
 		"approved":{"type":"boolean"},"limit":{"type":"integer"},"note":{"type":"string"}}}`, string(q.Schema))
 	for _, bad := range []any{true, map[string]any{}, map[string]any{"approved": true, "typo": 1}, decision{}.Note} {
-		_, err = thread.Resume(t.Context(), bad)
-		assert.ErrorIs(t, err, ErrBadInput, "%v", bad)
+		_, err = th.Resume(t.Context(), bad)
+		assert.ErrorIs(t, err, thread.ErrBadInput, "%v", bad)
 	}
-	state, err := thread.State(t.Context())
+	state, err := th.State(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, StatusWaiting, state.Status)
+	assert.Equal(t, thread.StatusWaiting, state.Status)
 	require.Len(t, state.Questions, 1)
 	assert.Equal(t, q, state.Questions[0])
-	got, err = thread.Resume(t.Context(), decision{Approved: true, Limit: 9007199254740993})
+	got, err = th.Resume(t.Context(), decision{Approved: true, Limit: 9007199254740993})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"{Approved:true Limit:9007199254740993 Note:}"}, got.Output.Log.Get())
 }
 
 func TestInterruptWithASchemaOfItsOwn(t *testing.T) {
-	thread := asking[string](t, WithAnswerSchema(`{"enum":["approve","reject"]}`), WithKey("decide"))
-	_, err := thread.Invoke(t.Context(), amount(250))
+	th := asking[string](t, WithAnswerSchema(`{"enum":["approve","reject"]}`), WithKey("decide"))
+	_, err := th.Invoke(t.Context(), amount(250))
 	require.NoError(t, err)
-	_, err = thread.Resume(t.Context(), "maybe")
-	require.ErrorIs(t, err, ErrBadInput)
-	got, err := thread.Resume(t.Context(), "reject")
+	_, err = th.Resume(t.Context(), "maybe")
+	require.ErrorIs(t, err, thread.ErrBadInput)
+	got, err := th.Resume(t.Context(), "reject")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"reject"}, got.Output.Log.Get())
 }
@@ -190,17 +192,17 @@ func TestAnswerSchemaAcceptsWhatDecodes(t *testing.T) {
 		"either":[],"big":123456789012345678901234567890,"list":["1","2"],"map":{"a":1,"b":"x"},"channel":7,"wait":5,
 		"fixed":[1,2],"text":{"x":1.25}}`
 	var v all
-	require.NoError(t, decodeJSON([]byte(answer), &v))
-	schema, err := answerSchema(reflect.TypeFor[all]())
+	require.NoError(t, jsonfit.Decode([]byte(answer), &v))
+	schema, err := jsonfit.Schema(reflect.TypeFor[all]())
 	require.NoError(t, err)
 	assert.NoError(t, graphadapter.CheckAnswer(pregel.Question{Schema: schema}, pregel.Value(answer)))
 	for _, bad := range []string{`{"temp":12}`, `{"number":"1"}`, `{"bytes":[1]}`, `{"fixed":[1]}`} {
 		assert.Error(t, graphadapter.CheckAnswer(pregel.Question{Schema: schema}, pregel.Value(bad)), bad)
 	}
-	again, err := answerSchema(reflect.TypeFor[all]())
+	again, err := jsonfit.Schema(reflect.TypeFor[all]())
 	require.NoError(t, err)
 	assert.Same(t, &schema[0], &again[0], "worked out once")
-	_, err = answerSchema(reflect.TypeFor[tree]())
+	_, err = jsonfit.Schema(reflect.TypeFor[tree]())
 	assert.ErrorContains(t, err, "WithAnswerSchema")
 	var parsed jsonschema.Schema
 	assert.NoError(t, json.Unmarshal(schema, &parsed))

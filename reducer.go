@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
 )
 
 // Reducer folds an update into the value of a [Reduced] field. Implementations are used as their zero value, so they
@@ -67,14 +68,14 @@ func (reducerOf[T, R]) Reduce(current pregel.Value, updates []pregel.Value) (pre
 		empty = current == nil
 	)
 	if !empty {
-		if err := decodeJSON(current, &value); err != nil {
-			return nil, fmt.Errorf("cannot read the current value as %s: %w", typeName(reflect.TypeFor[T]()), err)
+		if err := jsonfit.Decode(current, &value); err != nil {
+			return nil, fmt.Errorf("cannot read the current value as %s: %w", jsonfit.TypeName(reflect.TypeFor[T]()), err)
 		}
 	}
 	for _, raw := range updates {
 		var update T
-		if err := decodeJSON(raw, &update); err != nil {
-			return nil, fmt.Errorf("cannot read the update %s as %s: %w", found(raw), typeName(reflect.TypeFor[T]()), err)
+		if err := jsonfit.Decode(raw, &update); err != nil {
+			return nil, fmt.Errorf("cannot read the update %s as %s: %w", jsonfit.Found(raw), jsonfit.TypeName(reflect.TypeFor[T]()), err)
 		}
 		if empty {
 			value, empty = update, false
@@ -85,7 +86,7 @@ func (reducerOf[T, R]) Reduce(current pregel.Value, updates []pregel.Value) (pre
 			return nil, err
 		}
 	}
-	return encodeJSON(value)
+	return jsonfit.Encode(value)
 }
 
 // Reduced is a state field folded by a reducer of yours (KindReduce with R's name). Before the first write it has T's
@@ -101,7 +102,7 @@ func (c Reduced[T, R]) Get() T {
 	v, err := c.view()
 	if err != nil && c.read != nil {
 		c.read.scope.fail(&StateError{Graph: c.read.scope.graph, Node: c.read.scope.node, Field: c.read.field,
-			Type: typeName(reflect.TypeFor[T]()), Cause: err})
+			Type: jsonfit.TypeName(reflect.TypeFor[T]()), Cause: err})
 	}
 	return v
 }
@@ -117,14 +118,14 @@ func (c Reduced[T, R]) view() (T, error) {
 	if err != nil {
 		return value, err
 	}
-	return value, decodeJSON(raw, &value)
+	return value, jsonfit.Decode(raw, &value)
 }
 
 // folded runs the changes through the engine's view of the reducer: the node sees what the run will see.
 func (c Reduced[T, R]) folded(changes []*change[T]) (pregel.Value, error) {
 	updates := make([]pregel.Value, len(changes))
 	for i, w := range changes {
-		raw, err := encodeJSON(w.value)
+		raw, err := jsonfit.Encode(w.value)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +167,7 @@ func (c Reduced[T, R]) MarshalJSON() ([]byte, error) { return c.encode() }
 // UnmarshalJSON writes an update.
 func (c *Reduced[T, R]) UnmarshalJSON(data []byte) error {
 	var update T
-	if err := decodeJSON(data, &update); err != nil {
+	if err := jsonfit.Decode(data, &update); err != nil {
 		return err
 	}
 	c.Write(update)
@@ -177,22 +178,22 @@ func (c *Reduced[T, R]) declare(name string, o fieldOptions) (declaration, error
 	reducer := reducerOf[T, R]{}
 	if t := reflect.TypeFor[R](); t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
 		return declaration{}, fmt.Errorf("the reducer %s has no usable zero value: use a type without fields",
-			typeName(t))
+			jsonfit.TypeName(t))
 	}
 	if !reducerName.MatchString(reducer.Name()) {
 		return declaration{}, fmt.Errorf("the reducer %s has the name %q: it needs a version, such as \"longest/v1\"",
-			typeName(reducer.implementation()), reducer.Name())
+			jsonfit.TypeName(reducer.implementation()), reducer.Name())
 	}
 	if _, taken := pregel.Builtin(reducer.Name()); taken {
 		return declaration{}, fmt.Errorf("the reducer %s has the name %q, which is one of the engine's own",
-			typeName(reducer.implementation()), reducer.Name())
+			jsonfit.TypeName(reducer.implementation()), reducer.Name())
 	}
 	t := reflect.TypeFor[T]()
 	return declaration{
 		spec:    pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: reducer.Name()},
 		reducer: reducer,
 		value:   t, update: t,
-		check: checkSingle[T],
+		check: jsonfit.CheckSingle[T],
 	}, o.none()
 }
 
@@ -210,7 +211,7 @@ func (c *Reduced[T, R]) written() ([]pregel.Write, error) {
 	}
 	out := make([]pregel.Write, len(changes))
 	for i, w := range changes {
-		raw, err := encodeJSON(w.value)
+		raw, err := jsonfit.Encode(w.value)
 		if err != nil {
 			return nil, err
 		}

@@ -8,19 +8,22 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
 // Durability says when a run's progress is stored.
-type Durability string
+type Durability = graphadapter.Durability
 
 const (
 	// DurabilitySync stores the record of each Task and Effect before the node goes on: the default.
-	DurabilitySync = Durability(graphadapter.DurabilitySync)
+	DurabilitySync = graphadapter.DurabilitySync
 	// DurabilityAsync stores those records in the background; after a lost worker effects are looked up.
-	DurabilityAsync = Durability(graphadapter.DurabilityAsync)
+	DurabilityAsync = graphadapter.DurabilityAsync
 	// DurabilityExit stores those records with the task's end; in memory a run's history is one checkpoint.
-	DurabilityExit = Durability(graphadapter.DurabilityExit)
+	DurabilityExit = graphadapter.DurabilityExit
 )
 
 // RunOption shapes one run: until the thread waits, stands still or has ended. The next run of the thread has options of
@@ -28,7 +31,7 @@ const (
 type RunOption interface{ applyRun(*runOptions) }
 
 type runOptions struct {
-	request StartRequest
+	request runtime.Start
 	// context is encoded with the request: an error then names graph and thread.
 	context any
 	// answers are encoded with the request too.
@@ -49,29 +52,28 @@ type ModeOption interface {
 // WithDurability says when a run's progress is stored. A run that names a durability takes nothing from its graph, so it
 // is fused only if it says so; the default of runs and graphs that say nothing is [DurabilitySync]. Graphs used as
 // subgraphs, or called from a node, run in the mode of the run that they are part of.
-func WithDurability(d Durability) ModeOption { return durabilityOption(d) }
+func WithDurability(d Durability) ModeOption { return durabilityOption{d} }
 
 // WithFused runs consecutive supersteps of a run in one activity, in sync mode too: each is stored by one heartbeat
 // before the next begins, which is about five times cheaper than an activity for each task, and its tasks run in one
 // worker. Async and exit mode do so anyway. In memory it changes nothing.
 func WithFused() ModeOption { return fusedOption{} }
 
-type durabilityOption Durability
+type durabilityOption struct{ d Durability }
 
-func (d durabilityOption) applyRun(r *runOptions)               { r.request.Durability = Durability(d) }
-func (d durabilityOption) applyCompile(c *compileOptions)       { c.durability = Durability(d) }
+func (d durabilityOption) applyRun(r *runOptions) { r.request.Durability = d.d }
+
+func (d durabilityOption) applyCompile(c *compileOptions) { c.durability = d.d }
+
 func (d durabilityOption) applyEntrypoint(e *entrypointOptions) { d.applyCompile(&e.compile) }
 
 type fusedOption struct{}
 
-func (fusedOption) applyRun(r *runOptions)                 { r.request.Fused = true }
-func (fusedOption) applyCompile(c *compileOptions)         { c.fused = true }
-func (f fusedOption) applyEntrypoint(e *entrypointOptions) { f.applyCompile(&e.compile) }
+func (fusedOption) applyRun(r *runOptions) { r.request.Fused = true }
 
-// durabilityProblem says what is wrong with a durability, "" if nothing is.
-func durabilityProblem(d Durability) string {
-	return protocol.DurabilityProblem(graphadapter.Durability(d))
-}
+func (fusedOption) applyCompile(c *compileOptions) { c.fused = true }
+
+func (f fusedOption) applyEntrypoint(e *entrypointOptions) { f.applyCompile(&e.compile) }
 
 // WithRecursionLimit bounds the supersteps of the run: a run of fresh input may execute that many and fails at the
 // next, so a chain of N nodes needs N+1. The default is 10,007 (LangGraph's).
@@ -144,12 +146,12 @@ func runOptionsOf(opts []RunOption) (out runOptions) {
 }
 
 // start returns the options as a request, without the input, or says which of them cannot be taken.
-func (o runOptions) start(spec *pregel.Spec, thread string) (StartRequest, error) {
+func (o runOptions) start(spec *pregel.Spec, threadID string) (runtime.Start, error) {
 	r := o.request
-	r.Graph, r.Thread = spec.Name, thread
-	problem := o.problem(spec)
+	r.Graph, r.Thread = spec.Name, threadID
+	problem := runtime.StartProblem(o.request, spec)
 	if problem == "" && o.context != nil {
-		raw, err := encodeJSON(o.context)
+		raw, err := jsonfit.Encode(o.context)
 		switch {
 		case err != nil:
 			problem = fmt.Sprintf("the run's context does not encode as JSON: %v", err)
@@ -159,46 +161,27 @@ func (o runOptions) start(spec *pregel.Spec, thread string) (StartRequest, error
 		r.Context = json.RawMessage(raw)
 	}
 	if problem != "" {
-		return StartRequest{}, &Error{Kind: ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: problem}
+		return runtime.Start{}, &thread.Error{Kind: thread.ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: problem}
 	}
 	return r, nil
 }
 
-func (o runOptions) problem(spec *pregel.Spec) string {
-	r := o.request
-	switch {
-	case r.StepTimeout < 0:
-		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
-	case r.IdleTimeout < 0 || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
-		return fmt.Sprintf("the time %v that a run is kept open is below a millisecond: 0 is for ever", r.IdleTimeout)
-	case settingsOf(r).Problem() != "":
-		return settingsOf(r).Problem()
+// newStart checks and encodes what a run begins with.
+func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (runtime.Start, error) {
+	r, err := o.start(g.Spec, thread)
+	if err != nil {
+		return runtime.Start{}, err
 	}
-	known := map[string]bool{}
-	for _, n := range spec.Nodes {
-		if !n.Handler {
-			known[n.Name] = true
+	if r.Resume, err = encodeAnswers(g, thread, o.answers); err != nil {
+		return runtime.Start{}, err
+	}
+	if r.Input, err = encodeInput(g.Spec.Name, input); err != nil {
+		return runtime.Start{}, err
+	}
+	if r.Input != nil && g.CheckInput != nil {
+		if err := g.CheckInput(r.Input); err != nil {
+			return runtime.Start{}, err
 		}
 	}
-	for _, name := range slices.Concat(r.InterruptBefore, r.InterruptAfter) {
-		if name != All && !known[name] {
-			return fmt.Sprintf("the breakpoint at %q: there is no such node%s", name, didYouMean(name, known))
-		}
-	}
-	return ""
-}
-
-// engineOptions are a request's options as the driver takes them.
-func engineOptions(r StartRequest, observer pregel.Observer) graphadapter.RunOptions {
-	return graphadapter.RunOptions{
-		Options: pregel.Options{RecursionLimit: r.RecursionLimit,
-			InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Branch: r.branch},
-		Durability:     graphadapter.Durability(r.Durability),
-		Checkpoint:     r.Checkpoint,
-		MaxConcurrency: r.MaxConcurrency,
-		StepTimeout:    r.StepTimeout,
-		Context:        pregel.Value(r.Context),
-		Requester:      r.Requester,
-		Observer:       observer,
-	}
+	return r, nil
 }

@@ -1,12 +1,14 @@
 package superstep
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"sync"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
 )
 
 // schema is a struct of channels, taken apart once.
@@ -39,9 +41,9 @@ func schemaOf(t reflect.Type) *schema {
 	}
 	s := &schema{typ: t, byName: map[string]int{}}
 	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(channelType) {
-		s.problem("%s is not a struct whose fields are channels, such as superstep.Value[int64]", typeName(t))
+		s.problem("%s is not a struct whose fields are channels, such as superstep.Value[int64]", jsonfit.TypeName(t))
 	} else {
-		s.addFields(t, nil, typeName(t))
+		s.addFields(t, nil, jsonfit.TypeName(t))
 	}
 	known, _ := schemas.LoadOrStore(t, s)
 	return known.(*schema)
@@ -79,7 +81,7 @@ func (s *schema) addEmbedded(f reflect.StructField, index []int, path string) {
 		s.addFields(f.Type, index, path+"."+f.Name)
 	case f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct:
 		s.problem("%s.%s is an embedded pointer: embed %s itself, a pointer would be shared between copies of the state",
-			path, f.Name, typeName(f.Type.Elem()))
+			path, f.Name, jsonfit.TypeName(f.Type.Elem()))
 	case f.IsExported():
 		s.addField(f, index, path+"."+f.Name, false)
 	}
@@ -120,14 +122,14 @@ func (s *schema) addField(f reflect.StructField, index []int, path string, isCha
 func (s *schema) plainField(f reflect.StructField, path string) {
 	t := f.Type
 	if t.Kind() == reflect.Pointer && reflect.PointerTo(t.Elem()).Implements(channelType) {
-		s.problem("%s is a pointer to a channel: declare it as %s", path, typeName(t.Elem()))
+		s.problem("%s is a pointer to a channel: declare it as %s", path, jsonfit.TypeName(t.Elem()))
 		return
 	}
-	hint := fmt.Sprintf("superstep.Value[%s]", typeName(t))
+	hint := fmt.Sprintf("superstep.Value[%s]", jsonfit.TypeName(t))
 	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
-		hint += fmt.Sprintf(", or superstep.List[%s] if nodes append to it", typeName(t.Elem()))
+		hint += fmt.Sprintf(", or superstep.List[%s] if nodes append to it", jsonfit.TypeName(t.Elem()))
 	}
-	s.problem("%s is a plain %s: declare it as %s", path, typeName(t), hint)
+	s.problem("%s is a plain %s: declare it as %s", path, jsonfit.TypeName(t), hint)
 }
 
 func tagName(f reflect.StructField) string {
@@ -210,7 +212,7 @@ func (s *schema) collect(state any, sc *scope) ([]pregel.Write, error) {
 		f := &s.fields[i]
 		writes, err := f.writes(v, sc)
 		if err != nil {
-			return nil, &StateError{Graph: sc.graph, Node: sc.node, Field: f.name, Type: typeName(f.value),
+			return nil, &StateError{Graph: sc.graph, Node: sc.node, Field: f.name, Type: jsonfit.TypeName(f.value),
 				Write: true, Cause: err}
 		}
 		for _, w := range writes {
@@ -243,25 +245,41 @@ func (s *schema) object(state any) (pregel.Value, error) {
 		}
 		raw, err := c.encode()
 		if err != nil {
-			return nil, &StateError{Field: f.name, Type: typeName(f.value), Write: true, Cause: err}
+			return nil, &StateError{Field: f.name, Type: jsonfit.TypeName(f.value), Write: true, Cause: err}
 		}
-		out = appendMember(out, f.name, raw)
+		out = jsonfit.AppendMember(out, f.name, raw)
 	}
 	return append(out, '}'), nil
-}
-
-// appendMember adds a member to an object that is not closed yet.
-func appendMember(object pregel.Value, name string, v pregel.Value) pregel.Value {
-	if len(object) > 1 {
-		object = append(object, ',')
-	}
-	key, _ := encodeJSON(name) // a string always encodes
-	object = append(object, key...)
-	object = append(object, ':')
-	return append(object, v...)
 }
 
 // isState reports whether t is a struct of channels, even one with mistakes in it: at least one field is a channel.
 func isState(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && len(schemaOf(t).fields) > 0
+}
+
+var (
+	errAccumulate = errors.New(`the tag superstep:"accumulate" is for superstep.Topic only`)
+	errUnguarded  = errors.New(`the tag superstep:"unguarded" is for superstep.Ephemeral and superstep.Untracked only`)
+)
+
+// none refuses every option.
+func (o fieldOptions) none() error {
+	switch {
+	case o.accumulate:
+		return errAccumulate
+	case o.unguarded:
+		return errUnguarded
+	}
+	return nil
+}
+
+// place is the beginning of a message about a node.
+func place(graph, node string) string {
+	switch {
+	case graph == "":
+		return ""
+	case node == "":
+		return fmt.Sprintf("graph %q: ", graph)
+	}
+	return fmt.Sprintf("graph %q: node %q: ", graph, node)
 }

@@ -7,6 +7,8 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/internal/nearest"
 )
 
 // The reserved node names; All stands for every node in a list of breakpoints.
@@ -97,7 +99,7 @@ func encodeArg(arg any) (pregel.Value, error) {
 		v = v.Elem()
 	}
 	if !v.IsValid() || !isState(v.Type()) {
-		return encodeJSON(arg)
+		return jsonfit.Encode(arg)
 	}
 	at := reflect.New(v.Type())
 	at.Elem().Set(v)
@@ -171,12 +173,12 @@ func (r *router) problem(t Target) string {
 	case t.node == End && t.send:
 		return "a Send needs a node, not the end of the graph"
 	case t.node != End && !r.known[t.node]:
-		return "there is no such node" + didYouMean(t.node, r.known)
+		return "there is no such node" + nearest.DidYouMean(t.node, r.known)
 	case t.own.Bounds() && r.subgraphs[t.node]:
 		return "a subgraph's node has no timeouts: give them to the nodes of the subgraph"
 	case r.declared != nil && !r.declared[t.node]:
 		return fmt.Sprintf("the conditional edge declares only %s: add it to the targets of AddConditionalEdges",
-			quotedList(r.declared))
+			nearest.QuotedList(r.declared))
 	}
 	return ""
 }

@@ -1,20 +1,25 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
 )
 
 // Thread is a named run of a graph that remembers its state between runs. It is a handle: making one does nothing, and
 // two handles with the same id on the same runtime are the same thread. It is safe for concurrent use.
 //
-// Calls return an [*Error] when they are refused, with a sentinel such as [ErrBadInput] or [ErrRunning], and a
+// Calls return an [*thread.Error] when they are refused, with a sentinel such as [thread.ErrBadInput] or [thread.ErrRunning], and a
 // [*RunError] when the run failed or was cancelled.
 type Thread[Out any] struct {
 	graph   *graphadapter.Graph
-	runtime Runtime
+	runtime runtime.Runtime
 	id      string
 }
 
@@ -23,23 +28,23 @@ func (t *Thread[Out]) ID() string { return t.id }
 
 // Start begins a run and returns when the runtime has accepted it. Input is as for [Graph.Invoke]; it abandons
 // questions that are still open. Nil input goes on where the thread stands: behind a breakpoint, or after a failure.
-// It is refused with [ErrRunning] while a run is under way.
+// It is refused with [thread.ErrRunning] while a run is under way.
 func (t *Thread[Out]) Start(ctx context.Context, input any, opts ...RunOption) error {
-	if err := badThreadID(t.graph.Spec.Name, t.id); err != nil {
+	if err := runtime.BadThreadID(t.graph.Spec.Name, t.id); err != nil {
 		return err
 	}
 	r, err := newStart(t.graph, t.id, input, runOptionsOf(opts))
 	if err != nil {
 		return err
 	}
-	_, err = t.runtime.startRun(ctx, t.graph, r)
+	_, err = t.runtime.StartRun(ctx, t.graph, r)
 	return err
 }
 
 // Wait returns when the thread's run waits for answers, stopped at a breakpoint, or ended. The end of ctx ends only
-// the waiting. Without any run it returns [ErrNotFound]. An output that does not fit Out is a *[StateError].
+// the waiting. Without any run it returns [thread.ErrNotFound]. An output that does not fit Out is a *[StateError].
 func (t *Thread[Out]) Wait(ctx context.Context) (Result[Out], error) {
-	return resultOf[Out](t.runtime.waitRun(ctx, t.graph, t.id))
+	return resultOf[Out](t.runtime.WaitRun(ctx, t.graph, t.id))
 }
 
 // Invoke is Start and Wait.
@@ -50,8 +55,14 @@ func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) 
 	return t.Wait(ctx)
 }
 
-// Resume answers the one open question and waits as Wait does. With several open it is refused with [ErrBadInput],
-// with none with [ErrAnswerRefused]; an answer that does not have the type that the node asked for is [ErrBadInput]
+// Show returns what is known of the thread without its values: where it stands, what it asks, and why it makes no progress if it
+// does not. It also does so while a run is under way. Errors: [thread.ErrNotFound]; of a [Client] those of its Show.
+func (t *Thread[Out]) Show(ctx context.Context) (thread.View, error) {
+	return t.runtime.ShowRun(ctx, t.graph, t.id)
+}
+
+// Resume answers the one open question and waits as Wait does. With several open it is refused with [thread.ErrBadInput],
+// with none with [thread.ErrAnswerRefused]; an answer that does not have the type that the node asked for is [thread.ErrBadInput]
 // and changes nothing.
 func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...ReplyOption) (Result[Out], error) {
 	if _, err := t.Answer(ctx, "", answer, opts...); err != nil {
@@ -70,26 +81,81 @@ func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts 
 }
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
-// again. It is refused with [ErrNotFailed] when the thread's run did not fail and was not cancelled.
+// again. It is refused with [thread.ErrNotFailed] when the thread's run did not fail and was not cancelled.
 func (t *Thread[Out]) Retry(ctx context.Context, opts ...ControlOption) (Result[Out], error) {
 	a := askerOf(opts)
-	if _, err := t.runtime.retryRun(ctx, t.graph, RetryRequest{Thread: t.id, By: a.by, Reason: a.reason, Token: a.token}); err != nil {
+	if _, err := t.runtime.RetryRun(ctx, t.graph, thread.RetryRequest{Thread: t.id, By: a.By, Reason: a.Reason, Token: a.Token}); err != nil {
 		return Result[Out]{}, err
 	}
 	return t.Wait(ctx)
 }
 
 // Cancel ends the thread's run and returns when it has ended; a run that already ended stays as it is. The reason is
-// kept with the run. The thread may be continued with Retry or new input. A [CancelMode] says what becomes of what it
-// did; with [CancelCompensate] the run may wait for people instead of ending, and a run that failed is cleaned up behind.
+// kept with the run. The thread may be continued with Retry or new input. A [thread.CancelMode] says what becomes of what it
+// did; with [thread.CancelCompensate] the run may wait for people instead of ending, and a run that failed is cleaned up behind.
 func (t *Thread[Out]) Cancel(ctx context.Context, reason string, opts ...CancelOption) error {
-	r := CancelRequest{Thread: t.id, Reason: reason}
+	r := thread.CancelRequest{Thread: t.id, Reason: reason}
 	for _, o := range opts {
-		o.applyCancel(&r)
+		o.ApplyCancel(&r)
 	}
-	_, err := t.runtime.cancelRun(ctx, t.graph, r)
+	_, err := t.runtime.CancelRun(ctx, t.graph, r)
 	return err
 }
 
 // String returns the graph's and the thread's name.
 func (t *Thread[Out]) String() string { return fmt.Sprintf("%s/%s", t.graph.Spec.Name, t.id) }
+
+// SendEvent sends an event to the thread, and returns when it is taken: every task that waits for it with [WaitEvent] goes
+// on, or, when none does yet, the first that will. Wait tells how the run goes on. Value encodes as JSON of at most
+// 256 KiB.
+//
+// With [WithRequestID] the same event may be sent again by who never learnt what became of it.
+//
+// Errors: [thread.ErrBadInput] when it does not fit what waits for it; [thread.ErrAnswerRefused] when the run is over; [thread.ErrRunning] when
+// the thread keeps too many events.
+func (t *Thread[Out]) SendEvent(ctx context.Context, name string, value any, opts ...EventOption) (thread.EventReply, error) {
+	raw, err := jsonfit.Encode(value)
+	if err != nil {
+		return thread.EventReply{}, &thread.Error{Kind: thread.ErrBadInput, Graph: t.graph.Spec.Name, Thread: t.id,
+			Message: "the event's value does not encode as JSON", Cause: err}
+	}
+	r := thread.EventRequest{Thread: t.id, Name: name, Value: raw}
+	for _, opt := range opts {
+		opt.applyEvent(&r)
+	}
+	return t.runtime.EventRun(ctx, t.graph, r)
+}
+
+// Pause keeps the thread's run from starting anything, and returns when that is accepted: the tasks under way end and are
+// kept, and Wait tells when the run stands still, with [thread.StatusPaused]. It takes answers and updates meanwhile, and goes on
+// with Unpause. A run that is over stays as it is. The reason has at most 1,000 bytes.
+func (t *Thread[Out]) Pause(ctx context.Context, reason string, opts ...ControlOption) error {
+	a := askerOf(opts)
+	_, err := t.runtime.PauseRun(ctx, t.graph, thread.PauseRequest{Thread: t.id, Reason: cmp.Or(reason, a.Reason), By: a.By, Token: a.Token}, false)
+	return err
+}
+
+// Unpause lets a paused run go on, and returns when that is accepted. A run that nobody paused stays as it is.
+func (t *Thread[Out]) Unpause(ctx context.Context, opts ...ControlOption) error {
+	a := askerOf(opts)
+	_, err := t.runtime.PauseRun(ctx, t.graph, thread.PauseRequest{Thread: t.id, Reason: a.Reason, By: a.By, Token: a.Token}, true)
+	return err
+}
+
+// Stream returns what the thread's runs stream, in the given modes or StreamUpdates: from the beginning of its newest
+// run, or behind an offset. It follows a run under way, and ends when the thread waits for answers, stands still or has
+// ended; the last part's Offset goes on from there later. See [Client.Stream] for the order, the payloads and the
+// guarantees, which are the same on every runtime.
+func (t *Thread[Out]) Stream(ctx context.Context, opts ...StreamOption) iter.Seq2[thread.Part, error] {
+	r := thread.StreamRequest{Thread: t.id}
+	for _, o := range opts {
+		o.ApplyStream(&r)
+	}
+	return t.runtime.StreamRun(ctx, t.graph, r)
+}
+
+// Effects returns what the thread did outside: the effects of all its runs and branches, with those that failed or were
+// cancelled and those of tasks under way, one row for each key. Errors: ErrNotFound.
+func (t *Thread[Out]) Effects(ctx context.Context) (thread.EffectsView, error) {
+	return t.runtime.EffectsOf(ctx, t.graph, t.id)
+}

@@ -14,7 +14,10 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
+	"superstep.dev/thread"
+	"superstep.dev/thread/live"
 )
 
 // stickyTimeout is how long a lost worker's runs wait for it before any other takes them. The SDK's 5 s are most of a
@@ -34,7 +37,7 @@ type WorkerConfig struct {
 	// TaskQueue is where the worker takes its tasks from; "" means DefaultTaskQueue.
 	TaskQueue string
 	// Transport takes what nodes emit to the readers of streams while the nodes run; nil for with their results only.
-	Transport Transport
+	Transport live.Transport
 	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
 	// five pollers, a DeadlockDetectionTimeout as long as a workflow task, and 30 s of WorkerStopTimeout to drain.
 	Options worker.Options
@@ -104,7 +107,7 @@ func (w *Worker) options() worker.Options {
 	if o.DeadlockDetectionTimeout == 0 {
 		// Only our own code and reducers run in a workflow. The SDK's second is less than a slow machine may need for a
 		// state near its bound, each time anew; after this long the server gives the task away anyway.
-		o.DeadlockDetectionTimeout = workflowTaskTimeout
+		o.DeadlockDetectionTimeout = remote.WorkflowTaskTimeout
 	}
 	if o.WorkerStopTimeout == 0 {
 		o.WorkerStopTimeout = 30 * time.Second
@@ -172,17 +175,17 @@ func (cfg WorkerConfig) served() []Runnable {
 
 func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
 	if len(graphs) == 0 {
-		return nil, &Error{Kind: ErrBadInput, Message: "a worker needs a graph or a leader to serve: give it one"}
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a worker needs a graph or a leader to serve: give it one"}
 	}
 	seen := map[string]bool{}
 	var out []*graphadapter.Graph
 	for _, g := range graphs {
 		if seen[g.Name()] {
-			return nil, &Error{Kind: ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("the graph name %q is used twice", g.Name())}
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("the graph name %q is used twice", g.Name())}
 		}
 		seen[g.Name()] = true
 		if _, err := g.Adapter().Program(); err != nil {
-			return nil, &Error{Kind: ErrBadInput, Graph: g.Name(), Message: "the graph cannot be served", Cause: err}
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: "the graph cannot be served", Cause: err}
 		}
 		out = append(out, g.Adapter())
 	}
@@ -194,7 +197,7 @@ func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
 // means that the server would not have the worker.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.worker.Start(); err != nil {
-		return &Error{Kind: ErrNoServer, Message: "the worker could not start", Cause: err, Do: "Check the server and the namespace"}
+		return &thread.Error{Kind: thread.ErrNoServer, Message: "the worker could not start", Cause: err, Do: "Check the server and the namespace"}
 	}
 	var names []string
 	for _, g := range w.cfg.served() {
@@ -213,7 +216,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.worker.Stop()
 	w.cfg.Logger.Info("worker drained")
 	if fatal != nil {
-		return &Error{Kind: ErrNoServer, Message: "the worker stopped", Cause: fatal}
+		return &thread.Error{Kind: thread.ErrNoServer, Message: "the worker stopped", Cause: fatal}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -88,13 +89,13 @@ func TestWhatALostTaskStoredIsKnown(t *testing.T) {
 }
 
 // leaves wants the thread's one effect to be in that state, and the run to say that it does not know all.
-func (r *rig) leaves(thread string, out *outside, state string, problem bool) {
+func (r *rig) leaves(threadID string, out *outside, state string, problem bool) {
 	r.t.Helper()
 	c, err := superstep.NewClient(r.client, superstep.ClientConfig{TaskQueue: r.queue})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	effects, err := c.Effects(r.ctx, superstep.EffectsRequest{Thread: thread})
+	effects, err := c.Effects(r.ctx, thread.EffectsRequest{Thread: threadID})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func (r *rig) leaves(thread string, out *outside, state string, problem bool) {
 	if log := out.written(); !slices.Equal(log, want) {
 		r.t.Errorf("the outside heard %v, want %v", log, want)
 	}
-	view, err := c.Show(r.ctx, thread)
+	view, err := c.Show(r.ctx, threadID)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // app is one command line: what it was given, and the clock, user, environment and server around it, which tests replace. The
@@ -46,7 +47,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 		Screen: screen.New(stdout), connection: newConnection(p.DataConverter),
 		program: programName(os.Args[0]), graphs: p.Graphs, leaders: p.Leaders,
 		stdin: stdin, stderr: stderr,
-		userName: osUser, newThread: superstep.NewThreadID,
+		userName: osUser, newThread: thread.NewID,
 	}
 }
 

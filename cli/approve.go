@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // replyFlags are the flags of approve, reject and edit, and what they reply.
 type replyFlags struct {
-	superstep.ResumeRequest
+	thread.ResumeRequest
 	approval.Reply
 	proof  proofFlags
 	params string
@@ -104,11 +104,11 @@ func (a answers) readReply(ctx context.Context, f *replyFlags) (err error) {
 
 // sendReply sends the reply to the approval that is meant, and returns the other questions that are open. A question that is
 // not open any more is sent a reply with an id all the same: it may be the very one that was taken.
-func (a answers) sendReply(ctx context.Context, svc service, f *replyFlags) (superstep.ResumeReply, []superstep.Question, error) {
+func (a answers) sendReply(ctx context.Context, svc service, f *replyFlags) (thread.ResumeReply, []thread.Question, error) {
 	v, why := a.openApproval(ctx, svc, f.Thread, f.Question)
 	if why != nil {
-		if f.ID == "" || !errors.Is(why, superstep.ErrAnswerRefused) {
-			return superstep.ResumeReply{}, nil, why
+		if f.ID == "" || !errors.Is(why, thread.ErrAnswerRefused) {
+			return thread.ResumeReply{}, nil, why
 		}
 		f.By = cmp.Or(f.proof.by, a.userName())
 		reply, err := svc.Resume(ctx, f.ResumeRequest)
@@ -119,31 +119,31 @@ func (a answers) sendReply(ctx context.Context, svc service, f *replyFlags) (sup
 	}
 	// Parameters copied from a screen that hides some of them: *** would be what is proposed.
 	if f.params != "" && len(v.Approval.Secrets) > 0 && strings.Contains(string(f.Value), `"`+approval.Hidden+`"`) {
-		return superstep.ResumeReply{}, nil, usagef("--params holds %q where the screens hide a value (%s): give the value itself",
+		return thread.ResumeReply{}, nil, usagef("--params holds %q where the screens hide a value (%s): give the value itself",
 			approval.Hidden, screen.List(v.Approval.Secrets))
 	}
 	f.Thread, f.Question = v.Thread, v.ID
 	var err error
 	if f.By, f.Token, err = a.proof(f.proof, func(who string) approval.Claims { return answerClaims(v, who) }); err != nil {
-		return superstep.ResumeReply{}, nil, err
+		return thread.ResumeReply{}, nil, err
 	}
 	reply, err := svc.Resume(ctx, f.ResumeRequest)
 	return reply, v.Others, err
 }
 
 // answerClaims are those of somebody who answers an approval as it is asked now. The signer says for how long.
-func answerClaims(v superstep.QuestionView, who string) approval.Claims {
+func answerClaims(v thread.QuestionView, who string) approval.Claims {
 	return approval.Claims{Thread: v.Thread, Question: v.ID, Approver: who, Digest: v.Approval.Digest, ParamsHash: v.Approval.ParamsHash}
 }
 
 // openApproval is the approval that is meant; an error says why it cannot be answered.
-func (a answers) openApproval(ctx context.Context, svc service, thread, id string) (superstep.QuestionView, error) {
-	v, err := svc.Question(ctx, thread, id)
+func (a answers) openApproval(ctx context.Context, svc service, threadID, id string) (thread.QuestionView, error) {
+	v, err := svc.Question(ctx, threadID, id)
 	switch {
 	case err != nil:
 		return v, err
 	case v.Given != nil:
-		return v, &superstep.Error{Kind: superstep.ErrAnswerRefused, Graph: v.Graph, Thread: v.Thread, Node: v.Node, Question: v.ID,
+		return v, &thread.Error{Kind: thread.ErrAnswerRefused, Graph: v.Graph, Thread: v.Thread, Node: v.Node, Question: v.ID,
 			Message: v.ID + ": already answered" + screen.By(v.Given.By) + " at " + a.Moment(v.Given.At),
 			Do:      "See what became of it", Command: []string{"audit", v.Thread}}
 	case v.Approval == nil:
@@ -153,9 +153,9 @@ func (a answers) openApproval(ctx context.Context, svc service, thread, id strin
 }
 
 // showCounted says what became of the reply, and returns the command that comes next.
-func (a answers) showCounted(reply superstep.ResumeReply, f *replyFlags, others []superstep.Question) (next []string) {
+func (a answers) showCounted(reply thread.ResumeReply, f *replyFlags, others []thread.Question) (next []string) {
 	who, what, node := screen.By(reply.By), screen.Clean(reply.Question), screen.Clean(cmp.Or(reply.Node, "the run"))
-	next = nextOf(f.Thread, superstep.StatusRunning, others)
+	next = nextOf(f.Thread, thread.StatusRunning, others)
 	switch {
 	case reply.Repeated:
 		a.Printf("repeated  %s  it was taken before, under the same id\n", what)

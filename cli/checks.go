@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // The bounds of what is typed, in bytes. They keep nonsense from the server, which has bounds of its own.
@@ -49,8 +49,8 @@ func checkThread(id string) error {
 	if strings.HasPrefix(id, "-") {
 		return usagef("the thread id %s begins with a dash, which would make it a flag", quoted(id))
 	}
-	var bad *superstep.Error
-	if errors.As(superstep.CheckThreadID(id), &bad) {
+	var bad *thread.Error
+	if errors.As(thread.CheckID(id), &bad) {
 		return usagef("%s", bad.Message)
 	}
 	return nil

@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 func TestThreadIDs(t *testing.T) {
@@ -15,7 +14,7 @@ func TestThreadIDs(t *testing.T) {
 		require.NoError(t, checkThread(good), good)
 	}
 	for _, bad := range []string{"", " ", "   ", ".", "..", " r", "r ", "日本", "ä-7", "-r", "a\nb", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 201), strings.Repeat("ä", 101)} {
-		require.ErrorIs(t, checkThread(bad), superstep.ErrBadInput, bad)
+		require.ErrorIs(t, checkThread(bad), thread.ErrBadInput, bad)
 	}
 }
 
@@ -31,6 +30,6 @@ func TestNewThread(t *testing.T) {
 		require.Regexp(t, `^thread-[a-z2-7]{26}$`, a.newThread(graph))
 	}
 	for _, bad := range []string{"", "a.b", "-a", "a\tb", "\xff", strings.Repeat("x", 201)} {
-		require.ErrorIs(t, checkGraphName(bad), superstep.ErrBadInput, bad)
+		require.ErrorIs(t, checkGraphName(bad), thread.ErrBadInput, bad)
 	}
 }

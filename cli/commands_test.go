@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -104,7 +105,7 @@ func TestHelpSpeaksOfTheProgramsOwnGraph(t *testing.T) {
 
 // TestAHintCanBeTyped: only a program that has the graph is told to start a worker of its own.
 func TestAHintCanBeTyped(t *testing.T) {
-	noWorker := &superstep.Error{Kind: superstep.ErrNoWorker, Graph: "report", Message: "no worker answers on task queue \"q\"",
+	noWorker := &thread.Error{Kind: thread.ErrNoWorker, Graph: "report", Message: "no worker answers on task queue \"q\"",
 		Do: "Start one that serves the graph \"report\"", Command: []string{"worker"}}
 	for _, c := range []struct {
 		graphs []superstep.Runnable

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 const (
@@ -121,13 +121,13 @@ func known[T any](all []T, err error, one func(T) (value, about string)) ([]cobr
 }
 
 func suggestThreads(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
-	views, err := svc.List(ctx, superstep.ListQuery{Limit: completed})
-	return known(views, err, func(v superstep.ThreadView) (string, string) { return v.Thread, string(v.Status) + " " + v.Graph })
+	views, err := svc.List(ctx, thread.ListQuery{Limit: completed})
+	return known(views, err, func(v thread.View) (string, string) { return v.Thread, string(v.Status) + " " + v.Graph })
 }
 
 // suggestGraphs are the graphs of the newest threads: a server has no list of graphs.
 func suggestGraphs(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
-	views, err := svc.List(ctx, superstep.ListQuery{Limit: completed})
+	views, err := svc.List(ctx, thread.ListQuery{Limit: completed})
 	graphs := map[string]bool{}
 	for _, v := range views {
 		graphs[v.Graph] = true
@@ -137,24 +137,24 @@ func suggestGraphs(ctx context.Context, svc service, _ []string) ([]cobra.Comple
 
 func suggestQuestions(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
 	view, err := svc.Show(ctx, args[0])
-	return known(view.Questions, err, func(q superstep.Question) (string, string) { return q.ID, q.Node + " " + screen.ValueText(q.Value) })
+	return known(view.Questions, err, func(q thread.Question) (string, string) { return q.ID, q.Node + " " + screen.ValueText(q.Value) })
 }
 
 func suggestEvents(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
 	view, err := svc.Show(ctx, args[0])
-	return known(view.Waits, err, func(w superstep.WaitView) (string, string) { return w.Event, w.Node })
+	return known(view.Waits, err, func(w thread.WaitView) (string, string) { return w.Event, w.Node })
 }
 
 func suggestCheckpoints(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
-	views, err := svc.HistoryOf(ctx, superstep.HistoryRequest{Thread: args[0], Limit: completed})
-	return known(views, err, func(v superstep.CheckpointView) (string, string) {
+	views, err := svc.HistoryOf(ctx, thread.HistoryRequest{Thread: args[0], Limit: completed})
+	return known(views, err, func(v thread.CheckpointView) (string, string) {
 		return v.Checkpoint, fmt.Sprintf("step %d next %s", v.Step, cmp.Or(screen.List(v.Next), "none"))
 	})
 }
 
 func suggestJobs(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
-	items, err := svc.Jobs(ctx, superstep.JobsQuery{Limit: completed})
-	return known(items, err, func(i superstep.JobItem) (string, string) {
+	items, err := svc.Jobs(ctx, thread.JobsQuery{Limit: completed})
+	return known(items, err, func(i thread.JobItem) (string, string) {
 		return i.ID, strings.ToLower(string(i.Status)) + " " + i.Goal
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -48,7 +49,7 @@ func TestConnectingGivesUp(t *testing.T) {
 		began := time.Now()
 		c := connecting{dialing(time.Hour, errors.New("refused")), 30 * time.Second, zap.NewNop()}
 		_, err := c.connect(t.Context(), client.Options{HostPort: "127.0.0.1:7233"})
-		require.ErrorIs(t, err, superstep.ErrNoServer)
+		require.ErrorIs(t, err, thread.ErrNoServer)
 		require.ErrorContains(t, err, "Start one")
 		require.Equal(t, 30*time.Second, time.Since(began))
 	})

@@ -16,8 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-
-	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 // optionsOf puts a connection together as a command line would.
@@ -122,7 +121,7 @@ func TestConnectionErrorsTellNoSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := optionsOf(t, environment{}, "--config", file(t, "temporal.toml", text))
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 			require.NotContains(t, err.Error(), "s3cr3t")
 			require.Contains(t, err.Error(), "configuration file")
 		})
@@ -150,7 +149,7 @@ func TestConnectionRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := optionsOf(t, environment{}, c.args...)
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 			require.ErrorContains(t, err, c.want)
 		})
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // control are the commands that do something to a run or its state.
@@ -64,11 +64,11 @@ func (a control) retryCommand() *cobra.Command {
 		use: "retry THREAD", short: "Continue a failed run",
 		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
 		example: []string{"retry r-7"},
-	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
-		return svc.RetryWith(ctx, superstep.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
-	}, func(view superstep.ThreadView) {
+	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
+		return svc.RetryWith(ctx, thread.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+	}, func(view thread.View) {
 		a.Printf("retrying  %s\n", screen.Clean(view.Thread))
-		a.next(nextOf(view.Thread, superstep.StatusRunning, nil)...)
+		a.next(nextOf(view.Thread, thread.StatusRunning, nil)...)
 	})
 }
 
@@ -78,23 +78,23 @@ func (a control) drainCommand() *cobra.Command {
 		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
 interrupts no node.`,
 		example: []string{`drain r-7 --reason "the payments service moves"`},
-	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
-		return svc.DrainWith(ctx, superstep.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
+		return svc.DrainWith(ctx, thread.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, a.showDrained)
 }
 
 // showDrained shows where a run stands that was asked to stop.
-func (a control) showDrained(view superstep.ThreadView) {
-	thread := screen.Clean(view.Thread)
+func (a control) showDrained(view thread.View) {
+	threadID := screen.Clean(view.Thread)
 	switch view.Status {
-	case superstep.StatusStopped:
-		a.Printf("drained  %s  stands behind step %d%s\n", thread, view.Step, before(view.Nodes))
+	case thread.StatusStopped:
+		a.Printf("drained  %s  stands behind step %d%s\n", threadID, view.Step, before(view.Nodes))
 		a.next(goOn(view.Graph, view.Thread)...)
-	case superstep.StatusRunning:
-		a.Printf("draining  %s  step %d is still under way\n", thread, view.Step)
+	case thread.StatusRunning:
+		a.Printf("draining  %s  step %d is still under way\n", threadID, view.Step)
 		a.next("show", view.Thread)
 	default:
-		a.Printf("nothing to drain  %s is %s\n", thread, view.Status)
+		a.Printf("nothing to drain  %s is %s\n", threadID, view.Status)
 	}
 }
 
@@ -125,31 +125,31 @@ are about that, whoever asks proves it with a token for this pause, and may stil
 
 // pausing makes one of the two commands.
 func (a control) pausing(c command, op approval.Op, on func(context.Context, service, proofFlags, string) (string, error),
-	do func(service, context.Context, superstep.PauseRequest) (superstep.PauseReply, error), show func(superstep.PauseReply)) *cobra.Command {
-	return controlling(a, c, op, on, func(ctx context.Context, svc service, r request) (superstep.PauseReply, error) {
-		return do(svc, ctx, superstep.PauseRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token, ID: r.id})
+	do func(service, context.Context, thread.PauseRequest) (thread.PauseReply, error), show func(thread.PauseReply)) *cobra.Command {
+	return controlling(a, c, op, on, func(ctx context.Context, svc service, r request) (thread.PauseReply, error) {
+		return do(svc, ctx, thread.PauseRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token, ID: r.id})
 	}, show)
 }
 
-func (a control) showPaused(reply superstep.PauseReply) {
-	thread := screen.Clean(reply.Thread)
+func (a control) showPaused(reply thread.PauseReply) {
+	threadID := screen.Clean(reply.Thread)
 	switch {
 	case reply.Stored:
-		a.Printf("stored   %s  it is paused as soon as a worker runs\n", thread)
+		a.Printf("stored   %s  it is paused as soon as a worker runs\n", threadID)
 	case reply.Paused == nil:
-		a.Printf("nothing to pause  %s is %s\n", thread, reply.Status)
+		a.Printf("nothing to pause  %s is %s\n", threadID, reply.Status)
 		return
 	case !reply.Changed:
-		a.Printf("paused   %s  before%s\n", thread, byText(reply.Paused.By, reply.Paused.Reason))
-	case reply.Status == superstep.StatusPaused:
-		a.Printf("paused   %s\n", thread)
+		a.Printf("paused   %s  before%s\n", threadID, byText(reply.Paused.By, reply.Paused.Reason))
+	case reply.Status == thread.StatusPaused:
+		a.Printf("paused   %s\n", threadID)
 	default:
-		a.Printf("pausing  %s  what is under way ends first\n", thread)
+		a.Printf("pausing  %s  what is under way ends first\n", threadID)
 	}
 	a.next("unpause", reply.Thread)
 }
 
-func (a control) showUnpaused(reply superstep.PauseReply) {
+func (a control) showUnpaused(reply thread.PauseReply) {
 	thread := screen.Clean(reply.Thread)
 	switch {
 	case reply.Stored:
@@ -164,7 +164,7 @@ func (a control) showUnpaused(reply superstep.PauseReply) {
 }
 
 // pauseFact is who paused a run, when and why.
-func (a *app) pauseFact(p superstep.PauseView) string {
+func (a *app) pauseFact(p thread.PauseView) string {
 	return strings.TrimPrefix(byText(p.By, ""), ", ") + " " + a.MomentAgo(p.At) + screen.Colon(p.Reason)
 }
 
@@ -177,10 +177,10 @@ func byText(who, reason string) string {
 }
 
 // cancelModes are the values of cancel --mode.
-var cancelModes = []superstep.CancelMode{superstep.CancelKeep, superstep.CancelDrop, superstep.CancelCompensate}
+var cancelModes = []thread.CancelMode{thread.CancelKeep, thread.CancelDrop, thread.CancelCompensate}
 
 func (a control) cancelCommand() *cobra.Command {
-	var mode superstep.CancelMode
+	var mode thread.CancelMode
 	return controlling(a, command{
 		use: "cancel THREAD", short: "Cancel a run",
 		about: `Running nodes are told to stop and may clean up; the run is cancelled when they have. What becomes of what it did:
@@ -192,27 +192,27 @@ func (a control) cancelCommand() *cobra.Command {
 Drop and compensate also clean up behind a run that has failed.`,
 		example: []string{`cancel r-7 --reason "ordered twice"`, "cancel r-7 --mode compensate"},
 		flags: func(flags *pflag.FlagSet) {
-			choiceVar(flags, &mode, "mode", superstep.CancelKeep, cancelModes, "keep, drop or compensate")
+			choiceVar(flags, &mode, "mode", thread.CancelKeep, cancelModes, "keep, drop or compensate")
 		},
 	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
-		func(ctx context.Context, svc service, r request) (superstep.ThreadView, error) {
-			return svc.CancelWith(ctx, superstep.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
+		func(ctx context.Context, svc service, r request) (thread.View, error) {
+			return svc.CancelWith(ctx, thread.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
 		}, a.showCancelled)
 }
 
 // showCancelled tells a run that is over from one whose nodes are still stopping, and one that waits for people.
-func (a control) showCancelled(view superstep.ThreadView) {
-	thread := screen.Clean(view.Thread)
-	undoing := view.Cancel != nil && view.Cancel.Mode == superstep.CancelCompensate
+func (a control) showCancelled(view thread.View) {
+	threadID := screen.Clean(view.Thread)
+	undoing := view.Cancel != nil && view.Cancel.Mode == thread.CancelCompensate
 	switch {
-	case view.Status == superstep.StatusCancelled:
-		a.Printf("cancelled  %s%s\n", thread, undoneNote(view.Cancel))
+	case view.Status == thread.StatusCancelled:
+		a.Printf("cancelled  %s%s\n", threadID, undoneNote(view.Cancel))
 		a.showLeft(view.Cancel)
 		a.next("retry", view.Thread)
-	case view.Status != superstep.StatusRunning && !view.Status.Rests() && !view.Held:
-		a.Printf("nothing to cancel  %s is %s\n", thread, view.Status)
+	case view.Status != thread.StatusRunning && !view.Status.Rests() && !view.Held:
+		a.Printf("nothing to cancel  %s is %s\n", threadID, view.Status)
 	case undoing && len(view.Questions) > 0:
-		a.Printf("cancelling  %s%s; %d could not be undone and need a person\n", thread, undoneNote(view.Cancel), len(view.Questions))
+		a.Printf("cancelling  %s%s; %d could not be undone and need a person\n", threadID, undoneNote(view.Cancel), len(view.Questions))
 		a.showQuestions(view.Questions)
 		a.nextAfterLook(view.Thread, view.Status, view.Questions)
 	default:
@@ -220,21 +220,21 @@ func (a control) showCancelled(view superstep.ThreadView) {
 		if waits != "" {
 			waits = "; waits " + waits
 		}
-		a.Printf("cancelling  %s  still %s%s\n", thread, view.Status, waits)
+		a.Printf("cancelling  %s  still %s%s\n", threadID, view.Status, waits)
 		a.next("show", view.Thread)
 	}
 }
 
 // undoneNote says how many effects were undone.
-func undoneNote(c *superstep.CancelView) string {
-	if c == nil || c.Mode != superstep.CancelCompensate {
+func undoneNote(c *thread.CancelView) string {
+	if c == nil || c.Mode != thread.CancelCompensate {
 		return ""
 	}
 	return "  " + english.Plural(c.Undone, "effect", "") + " undone"
 }
 
 // waitNote says until when a cancellation waits, and for what; "" when it does not wait.
-func (a *app) waitNote(c *superstep.CancelView) string {
+func (a *app) waitNote(c *thread.CancelView) string {
 	if c == nil || c.Waits == nil {
 		return ""
 	}
@@ -243,7 +243,7 @@ func (a *app) waitNote(c *superstep.CancelView) string {
 }
 
 // showLeft lists the effects that a cancellation did not undo.
-func (a *app) showLeft(c *superstep.CancelView) {
+func (a *app) showLeft(c *thread.CancelView) {
 	if c == nil {
 		return
 	}
@@ -259,7 +259,7 @@ func (a *app) showLeft(c *superstep.CancelView) {
 	if c.Gone > 0 {
 		a.Printf("earlier runs are gone (%d): what they did was not undone\n", c.Gone)
 	}
-	screen.Section(a.Screen, c.Left, func(l superstep.LeftEffect) screen.Row {
+	screen.Section(a.Screen, c.Left, func(l thread.LeftEffect) screen.Row {
 		return screen.Row{l.Key, l.Effect, l.Node, screen.Brief(l.Reason)}
 	}, "NOT UNDONE", "EFFECT", "NODE", "REASON")
 	if c.More > 0 {
@@ -268,8 +268,8 @@ func (a *app) showLeft(c *superstep.CancelView) {
 }
 
 // cancelFact says how a run was cancelled, "" when there is nothing to say.
-func cancelFact(c *superstep.CancelView) string {
-	if c == nil || c.Mode == superstep.CancelKeep {
+func cancelFact(c *thread.CancelView) string {
+	if c == nil || c.Mode == thread.CancelKeep {
 		return ""
 	}
 	return string(c.Mode) + undoneNote(c) + byText(c.By, c.Reason)

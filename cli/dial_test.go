@@ -14,8 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-
-	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 // frontend is as much of a Temporal server as a first contact needs.
@@ -77,13 +76,13 @@ func TestDialOverTLS(t *testing.T) {
 	require.NoError(t, dialWith(t, environment{"TEMPORAL_API_KEY": "s3cr3t"}, trust...))
 
 	err = dialWith(t, environment{"TEMPORAL_API_KEY": "wr0ng"}, trust...)
-	require.ErrorIs(t, err, superstep.ErrNoServer)
+	require.ErrorIs(t, err, thread.ErrNoServer)
 	require.Equal(t, "the server at "+address+" does not accept the credentials: who are you. "+
 		"Check TEMPORAL_API_KEY or --api-key-file", err.Error())
 	require.True(t, isRefusal(err), "a worker need not ask again")
 
 	err = dialWith(t, environment{"TEMPORAL_TLS": "true"}, "--address", address)
-	require.ErrorIs(t, err, superstep.ErrNoServer)
+	require.ErrorIs(t, err, thread.ErrNoServer)
 	require.ErrorContains(t, err, "no TLS connection to "+address)
 	require.ErrorContains(t, err, "Check --tls-ca")
 }
@@ -94,7 +93,7 @@ func TestDialNobody(t *testing.T) {
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	err = dialWith(t, environment{}, "--address", address)
-	require.ErrorIs(t, err, superstep.ErrNoServer)
+	require.ErrorIs(t, err, thread.ErrNoServer)
 	require.Equal(t, "no Temporal server at "+address+". Start one (Superstep's devserver, or temporal server start-dev), or name another one with --address", err.Error())
 	require.False(t, isRefusal(err))
 }

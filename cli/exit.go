@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // The exit codes.
@@ -44,13 +44,13 @@ var exits = []struct {
 }{
 	{errInterrupted, "interrupted", ExitInterrupted},
 	{errNotBegun, "not_begun", ExitNotBegun},
-	{superstep.ErrBadInput, "bad_input", ExitUsage},
-	{superstep.ErrRunning, "running", ExitUsage},
-	{superstep.ErrNotFailed, "not_failed", ExitUsage},
-	{superstep.ErrAnswerRefused, "answer_refused", ExitRefused},
-	{superstep.ErrNotFound, "not_found", ExitNotFound},
-	{superstep.ErrNoServer, "no_server", ExitUnreachable},
-	{superstep.ErrNoWorker, "no_worker", ExitUnreachable},
+	{thread.ErrBadInput, "bad_input", ExitUsage},
+	{thread.ErrRunning, "running", ExitUsage},
+	{thread.ErrNotFailed, "not_failed", ExitUsage},
+	{thread.ErrAnswerRefused, "answer_refused", ExitRefused},
+	{thread.ErrNotFound, "not_found", ExitNotFound},
+	{thread.ErrNoServer, "no_server", ExitUnreachable},
+	{thread.ErrNoWorker, "no_worker", ExitUnreachable},
 }
 
 // exitOf returns an error's kind, as programs see it, and its exit code.
@@ -64,11 +64,11 @@ func exitOf(err error) (kind string, code int) {
 }
 
 // exitOfRun is the exit code of a followed run that stands at status.
-func exitOfRun(status superstep.Status) int {
+func exitOfRun(status thread.Status) int {
 	switch status {
-	case superstep.StatusFinished:
+	case thread.StatusFinished:
 		return ExitOK
-	case superstep.StatusCancelled:
+	case thread.StatusCancelled:
 		return ExitCancelled
 	}
 	if status.Rests() {
@@ -119,7 +119,7 @@ func viewOf(err error) errorView {
 		v.Message, v.Do = usage.message, usage.hint
 		return v
 	}
-	var known *superstep.Error
+	var known *thread.Error
 	if !errors.As(err, &known) {
 		return v
 	}
@@ -135,7 +135,7 @@ func viewOf(err error) errorView {
 
 // canType reports whether the command of an error does in this program what the error says: only the program that has
 // a graph can serve that graph.
-func (a *app) canType(e *superstep.Error) bool {
+func (a *app) canType(e *thread.Error) bool {
 	if e.Command[0] != "worker" {
 		return true
 	}
@@ -157,7 +157,7 @@ func (a *app) report(err error) int {
 	}
 	v := viewOf(err)
 	text := err.Error()
-	var known *superstep.Error
+	var known *thread.Error
 	if errors.As(err, &known) && len(known.Command) > 0 {
 		// The command as it can be typed here: this program's name, this connection.
 		typed := "superstep " + strings.Join(known.Command, " ")
@@ -215,9 +215,9 @@ func (e *usageError) Error() string {
 // Unwrap makes every usage error a bad input.
 func (e *usageError) Unwrap() []error {
 	if e.err == nil {
-		return []error{superstep.ErrBadInput}
+		return []error{thread.ErrBadInput}
 	}
-	return []error{superstep.ErrBadInput, e.err}
+	return []error{thread.ErrBadInput, e.err}
 }
 
 // kindError is an error of one of the kinds above.

@@ -5,13 +5,13 @@ import (
 	"context"
 	"strings"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // follow shows a run until it waits, stops or ends, and ends the command with the code of that. named says that the
 // thread's id was made here, so that the user has not seen it yet.
-func (a *app) follow(ctx context.Context, svc service, since superstep.ThreadView, named bool) error {
+func (a *app) follow(ctx context.Context, svc service, since thread.View, named bool) error {
 	thread := since.Thread
 	if named && !a.JSON() {
 		a.Printf("thread  %s\n", screen.Clean(thread))
@@ -28,19 +28,19 @@ func (a *app) follow(ctx context.Context, svc service, since superstep.ThreadVie
 }
 
 // showEnd shows how a followed run ended. What a waiting run asks is on the screen already.
-func (a *app) showEnd(view superstep.ThreadView) {
+func (a *app) showEnd(view thread.View) {
 	switch view.Status {
-	case superstep.StatusWaiting, superstep.StatusWaitingEvent:
-	case superstep.StatusFinished:
+	case thread.StatusWaiting, thread.StatusWaitingEvent:
+	case thread.StatusFinished:
 		a.Printf("%s\n", a.Status("finished"))
 		a.Values(view.Output)
-	case superstep.StatusPaused:
+	case thread.StatusPaused:
 		paused := ""
 		if view.Paused != nil {
 			paused = byText(view.Paused.By, view.Paused.Reason)
 		}
 		a.Printf("%s%s%s\n", a.Status("paused"), paused, before(view.Nodes))
-	case superstep.StatusStopped:
+	case thread.StatusStopped:
 		why := "stopped"
 		if view.Drained != "" {
 			why = "drained" + screen.Colon(view.Drained)
@@ -86,7 +86,7 @@ func (a *app) next(args ...string) {
 }
 
 // nextAfterLook prints what to type next after a look at a thread: not the same look again.
-func (a *app) nextAfterLook(thread string, status superstep.Status, questions []superstep.Question) {
+func (a *app) nextAfterLook(thread string, status thread.Status, questions []thread.Question) {
 	if next := nextOf(thread, status, questions); len(next) > 0 && next[0] != "show" {
 		a.next(next...)
 	}
@@ -94,30 +94,30 @@ func (a *app) nextAfterLook(thread string, status superstep.Status, questions []
 
 // nextOf returns the command that takes a thread further, nil when there is nothing to do. A run in progress needs
 // only to be looked at.
-func nextOf(thread string, status superstep.Status, questions []superstep.Question) []string {
+func nextOf(threadID string, status thread.Status, questions []thread.Question) []string {
 	switch {
-	case status == superstep.StatusPaused:
-		return []string{"unpause", thread}
+	case status == thread.StatusPaused:
+		return []string{"unpause", threadID}
 	case len(questions) > 0:
 		q := questions[0]
 		if q.Approval != nil {
-			return []string{"question", thread, q.ID}
+			return []string{"question", threadID, q.ID}
 		}
-		return answerLine(thread, q)
-	case status == superstep.StatusStopped:
-		return []string{"resume", thread}
-	case status.Failed(), status == superstep.StatusTerminated, status == superstep.StatusCancelled:
-		return []string{"retry", thread}
-	case status == superstep.StatusRunning, status == superstep.StatusWaiting, status == superstep.StatusWaitingEvent:
-		return []string{"show", thread}
+		return answerLine(threadID, q)
+	case status == thread.StatusStopped:
+		return []string{"resume", threadID}
+	case status.Failed(), status == thread.StatusTerminated, status == thread.StatusCancelled:
+		return []string{"retry", threadID}
+	case status == thread.StatusRunning, status == thread.StatusWaiting, status == thread.StatusWaitingEvent:
+		return []string{"show", threadID}
 	default:
 		return nil
 	}
 }
 
 // nextOfView is nextOf a thread that may wait for an event: the command that sends the first one.
-func nextOfView(view superstep.ThreadView, questions []superstep.Question) []string {
-	if view.Status != superstep.StatusWaitingEvent || len(view.Waits) == 0 {
+func nextOfView(view thread.View, questions []thread.Question) []string {
+	if view.Status != thread.StatusWaitingEvent || len(view.Waits) == 0 {
 		return nextOf(view.Thread, view.Status, questions)
 	}
 	w := view.Waits[0]
@@ -129,7 +129,7 @@ func nextOfView(view superstep.ThreadView, questions []superstep.Question) []str
 }
 
 // answerLine is the command that answers a question, with an answer to edit.
-func answerLine(thread string, q superstep.Question) []string {
+func answerLine(thread string, q thread.Question) []string {
 	return []string{"resume", thread, q.ID, "--value", screen.SampleAnswer(q.Schema)}
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // endless is standard input that never ends, and counts what was taken from it.
@@ -48,7 +48,7 @@ func TestInputBounds(t *testing.T) {
 
 			value, stdin = source(exact + " ")
 			_, err = flag.read(t.Context(), value, stdin)
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 			require.ErrorContains(t, err, "--value is over 256 KiB")
 		})
 	}
@@ -97,7 +97,7 @@ func TestInputPositions(t *testing.T) {
 		strings.Repeat("[", 100_000): "--input is not JSON at line 1 column 10001",
 	} {
 		_, err := jsonFlag{name: "--input", max: maxInput, object: true}.read(t.Context(), text, nil)
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -117,7 +117,7 @@ func FuzzInput(f *testing.F) {
 		flag := jsonFlag{name: "--input", max: 1000, object: true}
 		got, err := flag.read(t.Context(), "-", bytes.NewReader(text))
 		if err != nil {
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 			require.NotContains(t, screen.Clean(err.Error()), "\n")
 			return
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // jobs are the commands about what leaders do.
@@ -38,7 +38,7 @@ job/JOB/s/SUBJOB/aATTEMPT, which show, stream and resume work on.`,
 }
 
 func (a jobs) listCommand() *cobra.Command {
-	var q superstep.JobsQuery
+	var q thread.JobsQuery
 	var status string
 	of := []string{"running", "finished", "failed", "stopped"}
 	return a.build(command{
@@ -55,15 +55,15 @@ func (a jobs) listCommand() *cobra.Command {
 			if err := checkBetween("--limit", q.Limit, 1, mostListed); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) ([]superstep.JobItem, error) {
+			return call(ctx, a.app, func(svc service) ([]thread.JobItem, error) {
 				items, err := svc.Jobs(ctx, q)
 				return listed(items), err
-			}, func(items []superstep.JobItem) { a.showList(items, q) })
+			}, func(items []thread.JobItem) { a.showList(items, q) })
 		},
 	})
 }
 
-func (a jobs) showList(items []superstep.JobItem, q superstep.JobsQuery) {
+func (a jobs) showList(items []thread.JobItem, q thread.JobsQuery) {
 	if len(items) == 0 {
 		a.Printf("no jobs\n")
 		return
@@ -109,7 +109,7 @@ func (a jobs) showSteered(v job.View) {
 
 // submitFlags are the flags of job submit, and what they submit.
 type submitFlags struct {
-	superstep.SubmitJob
+	thread.SubmitJob
 	goal, goalFile, context string
 	budget                  budgetFlags
 	follow                  bool

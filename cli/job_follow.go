@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // jobFollow shows what happens to a job. Its events come from the leader; what experts ask comes from the attempts
@@ -22,9 +22,9 @@ type jobFollow struct {
 
 	svc  service
 	id   string
-	asks chan superstep.ThreadView // attempts that wait for people
-	open map[string]bool           // attempts under way, by thread: whether they wait for people
-	told map[[2]string]bool        // questions that were shown, by thread and id
+	asks chan thread.View   // attempts that wait for people
+	open map[string]bool    // attempts under way, by thread: whether they wait for people
+	told map[[2]string]bool // questions that were shown, by thread and id
 	// looking counts the goroutines that read events and follow attempts: all have ended when the command does.
 	looking sync.WaitGroup
 }
@@ -32,7 +32,7 @@ type jobFollow struct {
 // follow shows what happens to a job until it waits or ends, and ends the command with the code of that.
 func (a jobs) follow(ctx context.Context, svc service, id string) error {
 	inner, stop := context.WithCancel(ctx)
-	f := &jobFollow{jobs: a, svc: svc, id: id, asks: make(chan superstep.ThreadView), open: map[string]bool{}, told: map[[2]string]bool{}}
+	f := &jobFollow{jobs: a, svc: svc, id: id, asks: make(chan thread.View), open: map[string]bool{}, told: map[[2]string]bool{}}
 	err := f.run(inner)
 	stop()
 	f.looking.Wait()
@@ -131,12 +131,12 @@ func (f *jobFollow) line(at time.Time, what, of, text string) {
 
 // watch waits until an attempt asks people, or ends: the leader tells how it ended. An attempt that cannot be looked at is
 // looked at again later: the leader tells that it starts just before the server has its run, and a server can be away.
-func (f *jobFollow) watch(ctx context.Context, thread string) {
+func (f *jobFollow) watch(ctx context.Context, threadID string) {
 	f.looking.Go(func() {
 		for pause := lookAgainFirst; ; pause = min(2*pause, lookAgainLast) {
-			v, err := f.svc.Follow(ctx, superstep.ThreadView{Thread: thread}, func(superstep.Progress) {})
+			v, err := f.svc.Follow(ctx, thread.View{Thread: threadID}, func(thread.Progress) {})
 			if err == nil {
-				if v.Status == superstep.StatusWaiting && len(v.Questions) > 0 {
+				if v.Status == thread.StatusWaiting && len(v.Questions) > 0 {
 					tell(ctx, f.asks, v)
 				}
 				return
@@ -155,7 +155,7 @@ const (
 )
 
 // asked shows what an attempt asks.
-func (f *jobFollow) asked(v superstep.ThreadView) {
+func (f *jobFollow) asked(v thread.View) {
 	if waits, open := f.open[v.Thread]; !open || waits {
 		return
 	}
@@ -167,7 +167,7 @@ func (f *jobFollow) asked(v superstep.ThreadView) {
 		f.told[[2]string{v.Thread, q.ID}] = true
 		f.ShowLine(map[string]any{"kind": "asks", "thread": v.Thread, "question": q}, func() {
 			f.line(f.Now(), "asks", q.ID, q.Text())
-			f.next(nextOf(v.Thread, v.Status, []superstep.Question{q})...)
+			f.next(nextOf(v.Thread, v.Status, []thread.Question{q})...)
 		})
 	}
 }
@@ -220,7 +220,7 @@ func (f *jobFollow) end(ctx context.Context) error {
 	return exitWith(exitOfJob(v.View))
 }
 
-func (f *jobFollow) showEnd(ctx context.Context, v superstep.JobView) error {
+func (f *jobFollow) showEnd(ctx context.Context, v thread.JobView) error {
 	f.Printf("%s\n", jobLine(v.View))
 	if v.Status == job.StatusFinished {
 		answer, err := f.svc.JobAnswer(ctx, f.id)

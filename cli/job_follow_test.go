@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // asking is a service whose job's events and attempts come when a test says so.
 type asking struct {
 	service
 	events   chan job.Event
-	attempts map[string]chan superstep.ThreadView
+	attempts map[string]chan thread.View
 	rest     atomic.Bool  // only attempt a is under way
 	unknown  atomic.Int32 // so many times more is a followed attempt not there yet
 }
@@ -37,21 +37,21 @@ func (s *asking) FollowJob(ctx context.Context, _ string, _ int64) iter.Seq2[job
 	}
 }
 
-func (s *asking) Follow(ctx context.Context, since superstep.ThreadView, _ func(superstep.Progress)) (superstep.ThreadView, error) {
+func (s *asking) Follow(ctx context.Context, since thread.View, _ func(thread.Progress)) (thread.View, error) {
 	if s.unknown.Add(-1) >= 0 {
-		return superstep.ThreadView{}, &superstep.Error{Kind: superstep.ErrNotFound, Thread: since.Thread, Message: "not there"}
+		return thread.View{}, &thread.Error{Kind: thread.ErrNotFound, Thread: since.Thread, Message: "not there"}
 	}
 	select {
 	case v := <-s.attempts[since.Thread]:
 		return v, nil
 	case <-ctx.Done():
-		return superstep.ThreadView{}, ctx.Err()
+		return thread.View{}, ctx.Err()
 	}
 }
 
 // Job has attempts under way before their events are there.
-func (s *asking) Job(context.Context, string) (superstep.JobView, error) {
-	return superstep.JobView{View: job.View{ID: "j", Status: job.StatusRunning, SubJobs: []job.SubJob{
+func (s *asking) Job(context.Context, string) (thread.JobView, error) {
+	return thread.JobView{View: job.View{ID: "j", Status: job.StatusRunning, SubJobs: []job.SubJob{
 		{DraftSubJob: job.DraftSubJob{ID: "a"}, Open: true, Attempts: 1}, {DraftSubJob: job.DraftSubJob{ID: "b"}, Open: !s.rest.Load(), Attempts: 1}}}}, nil
 }
 
@@ -60,8 +60,8 @@ func (s *asking) Job(context.Context, string) (superstep.JobView, error) {
 // before its run is there.
 func TestFollowedAttemptsThatAsk(t *testing.T) {
 	a, b := job.AttemptThread("j", "a", 1), job.AttemptThread("j", "b", 1)
-	s := &asking{events: make(chan job.Event), attempts: map[string]chan superstep.ThreadView{
-		a: make(chan superstep.ThreadView), b: make(chan superstep.ThreadView)}}
+	s := &asking{events: make(chan job.Event), attempts: map[string]chan thread.View{
+		a: make(chan thread.View), b: make(chan thread.View)}}
 	s.unknown.Store(3)
 	screen := make(lineWriter, 100)
 	app := newApp(nil, screen, screen, Program{})
@@ -73,9 +73,9 @@ func TestFollowedAttemptsThatAsk(t *testing.T) {
 		s.events <- job.Event{Kind: kind, SubJob: subjob, Attempt: 1, Time: app.Now()}
 	}
 	asks := func(questions ...string) {
-		v := superstep.ThreadView{Thread: a, Status: superstep.StatusWaiting}
+		v := thread.View{Thread: a, Status: thread.StatusWaiting}
 		for _, q := range questions {
-			v.Questions = append(v.Questions, superstep.Question{ID: q, Value: []byte(`"` + q + `?"`)})
+			v.Questions = append(v.Questions, thread.Question{ID: q, Value: []byte(`"` + q + `?"`)})
 		}
 		s.attempts[a] <- v
 	}

@@ -4,24 +4,24 @@ import (
 	"context"
 	"iter"
 
-	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
-func (s *script) SubmitJob(ctx context.Context, req superstep.SubmitJob) (job.View, error) {
+func (s *script) SubmitJob(ctx context.Context, req thread.SubmitJob) (job.View, error) {
 	return play[job.View](ctx, s, "SubmitJob", req, nil)
 }
 
-func (s *script) Jobs(ctx context.Context, q superstep.JobsQuery) ([]superstep.JobItem, error) {
-	return play[[]superstep.JobItem](ctx, s, "Jobs", q, nil)
+func (s *script) Jobs(ctx context.Context, q thread.JobsQuery) ([]thread.JobItem, error) {
+	return play[[]thread.JobItem](ctx, s, "Jobs", q, nil)
 }
 
-func (s *script) Job(ctx context.Context, id string) (superstep.JobView, error) {
-	return play[superstep.JobView](ctx, s, "Job", id, nil)
+func (s *script) Job(ctx context.Context, id string) (thread.JobView, error) {
+	return play[thread.JobView](ctx, s, "Job", id, nil)
 }
 
-func (s *script) JobAnswer(ctx context.Context, id string) (superstep.JobAnswer, error) {
-	return play[superstep.JobAnswer](ctx, s, "JobAnswer", id, nil)
+func (s *script) JobAnswer(ctx context.Context, id string) (thread.JobAnswer, error) {
+	return play[thread.JobAnswer](ctx, s, "JobAnswer", id, nil)
 }
 
 // FollowJob plays the events of the reply's view.

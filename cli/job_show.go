@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // mostShown bounds the subjobs that a screen shows one by one.
@@ -33,7 +33,7 @@ the job waits or ends, with the exit code of that: 0 finished, 1 failed, 3 waits
 			if follow {
 				return a.withService(ctx, func(svc service) error { return a.follow(ctx, svc, args[0]) })
 			}
-			return call(ctx, a.app, func(svc service) (superstep.JobView, error) { return svc.Job(ctx, args[0]) }, a.showJob)
+			return call(ctx, a.app, func(svc service) (thread.JobView, error) { return svc.Job(ctx, args[0]) }, a.showJob)
 		},
 	})
 }
@@ -44,13 +44,13 @@ func (a jobs) answerCommand() *cobra.Command {
 		about:   `The answer is whole and alone on standard output. A job that failed or was stopped has none, and the command fails.`,
 		example: []string{"job answer report-3", "job answer report-3 | less"},
 		run: func(ctx context.Context, args []string) error {
-			return call(ctx, a.app, func(svc service) (superstep.JobAnswer, error) { return svc.JobAnswer(ctx, args[0]) },
-				func(answer superstep.JobAnswer) { a.Printf("%s\n", screen.Lines(answer.Text)) })
+			return call(ctx, a.app, func(svc service) (thread.JobAnswer, error) { return svc.JobAnswer(ctx, args[0]) },
+				func(answer thread.JobAnswer) { a.Printf("%s\n", screen.Lines(answer.Text)) })
 		},
 	})
 }
 
-func (a jobs) showJob(v superstep.JobView) {
+func (a jobs) showJob(v thread.JobView) {
 	a.Printf("%s\n", jobLine(v.View))
 	t := a.Table()
 	t.Fact("leader", v.Leader)
@@ -66,7 +66,7 @@ func (a jobs) showJob(v superstep.JobView) {
 		a.Printf("\n")
 		a.showSubJobs(v.View, current)
 	}
-	screen.Section(a.Screen, v.Waiting, func(i superstep.InboxItem) screen.Row {
+	screen.Section(a.Screen, v.Waiting, func(i thread.InboxItem) screen.Row {
 		asks := i.Asks
 		if i.Question == "" {
 			asks = fmt.Sprintf("(%d more)", i.Open)

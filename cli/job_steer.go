@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 func (a jobs) stopCommand() *cobra.Command {
@@ -141,7 +141,7 @@ func profilesOf(ctx context.Context, svc service, leader string, wanted []string
 			for i, p := range served {
 				names[i] = p.Name
 			}
-			return nil, &superstep.Error{Kind: superstep.ErrNotFound, Graph: leader,
+			return nil, &thread.Error{Kind: thread.ErrNotFound, Graph: leader,
 				Message: "leader " + quoted(leader) + " has no expert " + quoted(name) + "; it has " + screen.List(names),
 				Do:      "Deploy a worker whose leader has it, then add it"}
 		}

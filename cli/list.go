@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // The bounds of --limit.
@@ -22,14 +22,14 @@ const (
 )
 
 // statuses are the values of --status.
-var statuses = []superstep.Status{
-	superstep.StatusRunning, superstep.StatusWaiting, superstep.StatusWaitingEvent, superstep.StatusPaused, superstep.StatusStopped, superstep.StatusFinished,
-	superstep.StatusFailed, superstep.StatusTimedOut, superstep.StatusOutOfBudget, superstep.StatusCancelled,
-	superstep.StatusTerminated,
+var statuses = []thread.Status{
+	thread.StatusRunning, thread.StatusWaiting, thread.StatusWaitingEvent, thread.StatusPaused, thread.StatusStopped, thread.StatusFinished,
+	thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget, thread.StatusCancelled,
+	thread.StatusTerminated,
 }
 
 func (a looks) listCommand() *cobra.Command {
-	var q superstep.ListQuery
+	var q thread.ListQuery
 	return a.build(command{
 		use: "list", short: "List threads",
 		about:   `The threads known to the server, the latest first.`,
@@ -43,33 +43,33 @@ func (a looks) listCommand() *cobra.Command {
 			if err := cmp.Or(checkArguments([]string{"[GRAPH]"}, []string{q.Graph}), checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) ([]superstep.ThreadView, error) {
+			return call(ctx, a.app, func(svc service) ([]thread.View, error) {
 				views, err := svc.List(ctx, q)
 				return listed(views), err
-			}, func(views []superstep.ThreadView) { a.showList(views, q) })
+			}, func(views []thread.View) { a.showList(views, q) })
 		},
 	})
 }
 
-func (a looks) showList(views []superstep.ThreadView, q superstep.ListQuery) {
+func (a looks) showList(views []thread.View, q thread.ListQuery) {
 	if len(views) == 0 {
 		a.Printf("no threads\n")
 		return
 	}
-	screen.Rows(a.Screen, views, func(v superstep.ThreadView) screen.Row {
+	screen.Rows(a.Screen, views, func(v thread.View) screen.Row {
 		return screen.Row{v.Thread, v.Graph, v.Status, screen.List(v.Nodes), a.Ago(v.Started), note(v)}
 	}, "THREAD", "GRAPH", "STATUS", "AT", "STARTED", "NOTE")
 	if len(views) == q.Limit {
 		a.Printf("%d shown; there may be more: --limit, --graph, --status\n", q.Limit)
 	}
-	waits := slices.IndexFunc(views, func(v superstep.ThreadView) bool { return v.Status == superstep.StatusWaiting })
+	waits := slices.IndexFunc(views, func(v thread.View) bool { return v.Status == thread.StatusWaiting })
 	if waits >= 0 {
 		a.next("show", views[waits].Thread)
 	}
 }
 
 // note is what a person should know of a thread at first sight.
-func note(v superstep.ThreadView) string {
+func note(v thread.View) string {
 	const width = 60
 	text := cmp.Or(v.Problem, v.Error)
 	if v.Paused != nil {
@@ -82,7 +82,7 @@ func note(v superstep.ThreadView) string {
 }
 
 func (a answers) inboxCommand() *cobra.Command {
-	var q superstep.InboxQuery
+	var q thread.InboxQuery
 	return a.build(command{
 		use: "inbox", short: "List what waits for people",
 		about: `The open questions of all threads, the most pressing first. The server's index has them, so no worker is asked; it is a
@@ -101,22 +101,22 @@ moment behind. ON SILENCE is what happens when nobody has answered by then.`,
 				checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) (superstep.InboxPage, error) {
+			return call(ctx, a.app, func(svc service) (thread.InboxPage, error) {
 				page, err := svc.Inbox(ctx, q)
 				page.Questions = listed(page.Questions)
 				return page, err
-			}, func(page superstep.InboxPage) { a.showInbox(page, q) })
+			}, func(page thread.InboxPage) { a.showInbox(page, q) })
 		},
 	})
 }
 
-func (a answers) showInbox(page superstep.InboxPage, q superstep.InboxQuery) {
+func (a answers) showInbox(page thread.InboxPage, q thread.InboxQuery) {
 	if len(page.Questions) == 0 && page.Next == "" {
 		a.Printf("nothing waits\n")
 		return
 	}
 	head := []string{"QUESTION", "THREAD", "ASKS", "RISK", "DUE", "ON SILENCE"}
-	quorum := slices.ContainsFunc(page.Questions, func(i superstep.InboxItem) bool { return i.Need > 1 })
+	quorum := slices.ContainsFunc(page.Questions, func(i thread.InboxItem) bool { return i.Need > 1 })
 	if quorum {
 		head = append(head, "VOTES")
 	}
@@ -140,8 +140,8 @@ func (a answers) showInbox(page superstep.InboxPage, q superstep.InboxQuery) {
 }
 
 // nextInInbox names the most pressing question, one of a leader by its job, and the next page.
-func (a answers) nextInInbox(page superstep.InboxPage, q superstep.InboxQuery) {
-	if at := slices.IndexFunc(page.Questions, func(i superstep.InboxItem) bool { return i.Question != "" }); at >= 0 {
+func (a answers) nextInInbox(page thread.InboxPage, q thread.InboxQuery) {
+	if at := slices.IndexFunc(page.Questions, func(i thread.InboxItem) bool { return i.Question != "" }); at >= 0 {
 		if i := page.Questions[at]; i.Job != "" && i.Thread == job.WorkflowID(i.Job) {
 			a.next("job", "show", i.Job)
 		} else {

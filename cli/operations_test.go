@@ -16,8 +16,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 // get asks a running worker.
@@ -140,5 +139,5 @@ func TestOperationsAddressTaken(t *testing.T) {
 	_, err = startOperations(o.addr(), zap.NewNop())
 	require.ErrorContains(t, err, "--metrics-addr")
 	_, err = startOperations("nowhere", zap.NewNop())
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 func (a looks) stateCommand() *cobra.Command {
 	var (
-		req   superstep.StateRequest
+		req   thread.StateRequest
 		where place
 	)
 	return a.build(command{
@@ -39,13 +39,13 @@ whole. Ended threads are read from the server, without a worker.`,
 			if req.Subgraph, err = where.subgraph(); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) (superstep.StateView, error) { return svc.StateOf(ctx, req) },
-				func(view superstep.StateView) { a.showState(view, req) })
+			return call(ctx, a.app, func(svc service) (thread.StateView, error) { return svc.StateOf(ctx, req) },
+				func(view thread.StateView) { a.showState(view, req) })
 		},
 	})
 }
 
-func (a looks) showState(view superstep.StateView, req superstep.StateRequest) {
+func (a looks) showState(view thread.StateView, req thread.StateRequest) {
 	a.Printf("%s  %s  step %d  checkpoint %s\n", screen.Clean(view.Thread), a.Status(string(view.Status)), view.Step, screen.Clean(view.Checkpoint))
 	a.showPlace(view, req.Subgraph)
 	switch {
@@ -58,7 +58,7 @@ func (a looks) showState(view superstep.StateView, req superstep.StateRequest) {
 }
 
 // showPlace shows what a graph, or a subgraph of it, has next and its values, and below that its subgraphs.
-func (a looks) showPlace(view superstep.StateView, path []string) {
+func (a looks) showPlace(view thread.StateView, path []string) {
 	if len(view.Next) > 0 {
 		a.Printf("next  %s\n", screen.Clean(screen.List(view.Next)))
 	}
@@ -79,7 +79,7 @@ func (a looks) showPlace(view superstep.StateView, path []string) {
 }
 
 // taskSays is what became of a task of the step under way, "" for one that has yet to begin or to end.
-func taskSays(task superstep.TaskView) string {
+func taskSays(task thread.TaskView) string {
 	switch {
 	case task.Error != nil:
 		return "failed: " + task.Error.Error()
@@ -97,7 +97,7 @@ const maxHistory = 100_000
 
 func (a looks) historyCommand() *cobra.Command {
 	var (
-		req   superstep.HistoryRequest
+		req   thread.HistoryRequest
 		where place
 		step  int
 		given func(flag string) bool
@@ -136,20 +136,20 @@ left behind are there too. Any of them can be looked at (state --at), changed (u
 			if req.Subgraph, err = where.subgraph(); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) ([]superstep.CheckpointView, error) {
+			return call(ctx, a.app, func(svc service) ([]thread.CheckpointView, error) {
 				views, err := svc.HistoryOf(ctx, req)
 				return listed(views), err
-			}, func(views []superstep.CheckpointView) { a.showHistory(views, req) })
+			}, func(views []thread.CheckpointView) { a.showHistory(views, req) })
 		},
 	})
 }
 
-func (a looks) showHistory(views []superstep.CheckpointView, req superstep.HistoryRequest) {
+func (a looks) showHistory(views []thread.CheckpointView, req thread.HistoryRequest) {
 	if len(views) == 0 {
 		a.Printf("no checkpoints\n")
 		return
 	}
-	screen.Rows(a.Screen, views, func(v superstep.CheckpointView) screen.Row {
+	screen.Rows(a.Screen, views, func(v thread.CheckpointView) screen.Row {
 		return screen.Row{v.Step, v.Checkpoint, v.Source, screen.List(v.Ran), screen.List(v.Wrote), screen.List(v.Next)}
 	}, "STEP", "CHECKPOINT", "SOURCE", "RAN", "WROTE", "NEXT")
 	if req.Values {
@@ -165,7 +165,7 @@ func (a looks) showHistory(views []superstep.CheckpointView, req superstep.Histo
 
 // forkOf returns the command that runs again from the newest checkpoint behind which something was run already, nil when
 // there is none.
-func forkOf(thread string, views []superstep.CheckpointView) []string {
+func forkOf(thread string, views []thread.CheckpointView) []string {
 	for _, v := range views[1:] {
 		if len(v.Next) > 0 {
 			return []string{"fork", thread, v.Checkpoint}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 func (a answers) questionCommand() *cobra.Command {
@@ -25,7 +25,7 @@ what was proposed before. Parameters that are secret show as ***. The audit note
 can be left out while one question is open.`,
 		example: []string{"question r-7 q-41c9", "question r-7 -o json"},
 		run: func(ctx context.Context, args []string) error {
-			return call(ctx, a.app, func(svc service) (superstep.QuestionView, error) {
+			return call(ctx, a.app, func(svc service) (thread.QuestionView, error) {
 				v, err := svc.Question(ctx, args[0], args[1])
 				if err == nil && v.Approval != nil && v.Given == nil {
 					err = svc.Viewed(ctx, v.Thread, v.ID, a.userName())
@@ -36,10 +36,10 @@ can be left out while one question is open.`,
 	})
 }
 
-func (a answers) showQuestion(v superstep.QuestionView) {
+func (a answers) showQuestion(v thread.QuestionView) {
 	if v.Given != nil {
 		a.Printf("%s of %s was answered%s at %s\n", screen.Clean(v.ID), screen.Clean(v.Node), screen.By(v.Given.By), a.Moment(v.Given.At))
-		a.nextAfterLook(v.Thread, superstep.StatusWaiting, v.Others)
+		a.nextAfterLook(v.Thread, thread.StatusWaiting, v.Others)
 		return
 	}
 	a.Printf("%s\n", screen.Clean(v.Text()))
@@ -61,7 +61,7 @@ func (a answers) showQuestion(v superstep.QuestionView) {
 }
 
 // questionFacts are the lines of a question that have something to say.
-func (a answers) questionFacts(v superstep.QuestionView) *screen.Table {
+func (a answers) questionFacts(v thread.QuestionView) *screen.Table {
 	t := a.Table()
 	t.Fact("question", v.ID)
 	t.Fact("thread", v.Thread)
@@ -100,7 +100,7 @@ func validFact(action approval.Action) string {
 	return fmt.Sprintf("%s from when it is given; then it is asked for anew", time.Duration(action.ValidFor)*time.Millisecond)
 }
 
-func askedFact(v superstep.ApprovalView) string {
+func askedFact(v thread.ApprovalView) string {
 	who := screen.List(v.Asked)
 	if len(v.Asked) == 0 {
 		who = "whoever the policy allows"
@@ -111,7 +111,7 @@ func askedFact(v superstep.ApprovalView) string {
 	return who
 }
 
-func (a answers) dueFact(v superstep.ApprovalView) string {
+func (a answers) dueFact(v thread.ApprovalView) string {
 	if v.Due.IsZero() {
 		return "never: it waits"
 	}
@@ -119,7 +119,7 @@ func (a answers) dueFact(v superstep.ApprovalView) string {
 }
 
 // silenceText says what happens when nobody has answered.
-func silenceText(v superstep.ApprovalView) string {
+func silenceText(v thread.ApprovalView) string {
 	switch {
 	case v.Silence == approval.SilenceDefault:
 		return "it counts as " + string(v.Default)
@@ -133,7 +133,7 @@ func silenceText(v superstep.ApprovalView) string {
 }
 
 // votesFact lists the approvals so far, "" for one that takes one approval and has none.
-func (a answers) votesFact(v superstep.ApprovalView) string {
+func (a answers) votesFact(v thread.ApprovalView) string {
 	if len(v.Votes) == 0 && v.Need <= 1 {
 		return ""
 	}
@@ -149,7 +149,7 @@ func (a answers) votesFact(v superstep.ApprovalView) string {
 }
 
 // policyFact is the version of the policy that the newest vote was held to.
-func policyFact(v superstep.ApprovalView) string {
+func policyFact(v thread.ApprovalView) string {
 	if len(v.Votes) == 0 {
 		return ""
 	}
@@ -157,7 +157,7 @@ func policyFact(v superstep.ApprovalView) string {
 }
 
 // showAction shows the parameters exactly, and what is different from what was asked before.
-func (a answers) showAction(v superstep.ApprovalView) {
+func (a answers) showAction(v thread.ApprovalView) {
 	a.Printf("\nparameters\n")
 	a.Exactly(v.Params)
 	if len(v.Watch) > 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // answers are the commands about questions: what is asked, and the answers to it.
@@ -20,7 +20,7 @@ type answers struct{ *app }
 
 // resumeFlags are the flags of resume, and what they answer.
 type resumeFlags struct {
-	superstep.ResumeRequest
+	thread.ResumeRequest
 	proof          proofFlags
 	value, answers string
 	// flag is what value is called on the command line, and given whether a flag is there.
@@ -64,7 +64,7 @@ func (a answers) resume(ctx context.Context, f *resumeFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
-		var view superstep.ThreadView
+		var view thread.View
 		// With a signal there may be no worker to ask what is open; the keys of several answers say which are meant.
 		if !f.Signal && len(f.Answers) == 0 {
 			var err error
@@ -78,15 +78,15 @@ func (a answers) resume(ctx context.Context, f *resumeFlags) error {
 		}
 		a.Show(reply, func() {
 			what := a.showTaken(reply, f)
-			rest := slices.DeleteFunc(slices.Clone(answerable(view)), func(q superstep.Question) bool { return q.ID == what })
-			a.next(nextOf(f.Thread, superstep.StatusRunning, rest)...)
+			rest := slices.DeleteFunc(slices.Clone(answerable(view)), func(q thread.Question) bool { return q.ID == what })
+			a.next(nextOf(f.Thread, thread.StatusRunning, rest)...)
 		})
 		return nil
 	})
 }
 
 // answer sends the answer to the question that is meant; view is what is open, as far as that is known.
-func (a answers) answer(ctx context.Context, svc service, f *resumeFlags, view superstep.ThreadView) (reply superstep.ResumeReply, err error) {
+func (a answers) answer(ctx context.Context, svc service, f *resumeFlags, view thread.View) (reply thread.ResumeReply, err error) {
 	if view.Thread != "" {
 		if err := a.chooseQuestion(view, f); err != nil {
 			return reply, err
@@ -111,7 +111,7 @@ func (a answers) readAnswer(ctx context.Context, f *resumeFlags) (err error) {
 	case f.Signal && f.Question == "":
 		return usagef("--signal needs the QUESTION: there may be no worker to ask which one is open")
 	case f.Signal && !valued:
-		return a.needValue(f, superstep.Question{ID: f.Question})
+		return a.needValue(f, thread.Question{ID: f.Question})
 	case valued:
 		f.Value, err = a.jsonText(ctx, "--"+f.flag, maxAnswer, f.value)
 		return err
@@ -138,7 +138,7 @@ func (a answers) readAnswers(ctx context.Context, f *resumeFlags) error {
 
 // chooseQuestion settles which question is meant, as far as the open ones are known; the rest is left to the server,
 // which also knows what became of the others.
-func (a answers) chooseQuestion(view superstep.ThreadView, f *resumeFlags) error {
+func (a answers) chooseQuestion(view thread.View, f *resumeFlags) error {
 	meant := matching(answerable(view), f.Question)
 	switch {
 	case len(meant) > 1 && f.Question == "":
@@ -148,28 +148,28 @@ func (a answers) chooseQuestion(view superstep.ThreadView, f *resumeFlags) error
 	case len(meant) == 1:
 		f.Question = meant[0].ID
 		return a.needValue(f, meant[0])
-	case view.Status == superstep.StatusStopped && f.given(f.flag):
+	case view.Status == thread.StatusStopped && f.given(f.flag):
 		return usagef("thread %s stopped at a breakpoint, which takes no value: %s", f.Thread, a.commandLine("resume", f.Thread))
 	case f.Question != "":
-		return a.needValue(f, superstep.Question{ID: f.Question})
+		return a.needValue(f, thread.Question{ID: f.Question})
 	}
 	return nil
 }
 
 // answerable returns the questions of a thread that can be answered now.
-func answerable(view superstep.ThreadView) []superstep.Question {
-	if view.Status == superstep.StatusRunning || view.Status == superstep.StatusWaiting || view.Status == superstep.StatusPaused {
+func answerable(view thread.View) []thread.Question {
+	if view.Status == thread.StatusRunning || view.Status == thread.StatusWaiting || view.Status == thread.StatusPaused {
 		return view.Questions
 	}
 	return nil
 }
 
 // matching returns the questions that an id or the start of one can mean; a whole id means that question only.
-func matching(open []superstep.Question, id string) []superstep.Question {
-	var found []superstep.Question
+func matching(open []thread.Question, id string) []thread.Question {
+	var found []thread.Question
 	for _, q := range open {
 		if q.ID == id {
-			return []superstep.Question{q}
+			return []thread.Question{q}
 		}
 		if strings.HasPrefix(q.ID, id) {
 			found = append(found, q)
@@ -179,7 +179,7 @@ func matching(open []superstep.Question, id string) []superstep.Question {
 }
 
 // needValue refuses a question without an answer, and shows the answer's form.
-func (a answers) needValue(f *resumeFlags, q superstep.Question) error {
+func (a answers) needValue(f *resumeFlags, q thread.Question) error {
 	if f.given(f.flag) {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (a answers) needValue(f *resumeFlags, q superstep.Question) error {
 }
 
 // showTaken says what became of an answer, and returns what it answered.
-func (a answers) showTaken(reply superstep.ResumeReply, f *resumeFlags) (what string) {
+func (a answers) showTaken(reply thread.ResumeReply, f *resumeFlags) (what string) {
 	what = screen.Clean(cmp.Or(reply.Question, f.Question, screen.List(reply.Questions)))
 	switch {
 	case reply.Repeated:
@@ -215,7 +215,7 @@ func continues(node string) string {
 }
 
 // questionIDs lists questions for a message: "q-41c9 (approval), q-4777 (review)".
-func questionIDs(questions []superstep.Question) string {
+func questionIDs(questions []thread.Question) string {
 	parts := make([]string, len(questions))
 	for i, q := range questions {
 		parts[i] = q.ID + " (" + q.Node + ")"

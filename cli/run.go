@@ -12,6 +12,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // durabilities are the values of --durability.
@@ -25,7 +26,7 @@ type runs struct{ *app }
 
 // runFlags are the flags of run, and what they say of the run.
 type runFlags struct {
-	superstep.StartRequest
+	thread.StartRequest
 	input, context string
 	follow         bool
 	// given reports whether a flag is on the command line.
@@ -144,7 +145,7 @@ func (f *runFlags) check() error {
 		checkCheckpoint("--from-checkpoint", f.Checkpoint))
 }
 
-func (a *app) showStarted(view superstep.ThreadView) {
+func (a *app) showStarted(view thread.View) {
 	a.Show(view, func() {
 		a.Printf("started  %s\n", screen.Clean(view.Thread))
 		a.next(nextOf(view.Thread, view.Status, view.Questions)...)
@@ -153,7 +154,7 @@ func (a *app) showStarted(view superstep.ThreadView) {
 
 func (a runs) forkCommand() *cobra.Command {
 	var (
-		req    superstep.ForkRequest
+		req    thread.ForkRequest
 		proof  proofFlags
 		follow bool
 		given  func(flag string) bool

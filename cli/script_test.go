@@ -11,10 +11,10 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 // script is a service that replies what a test wrote down, by method name, and notes what it was asked.
@@ -29,18 +29,18 @@ type script struct {
 
 // reply is what one method does.
 type reply struct {
-	View     json.RawMessage      `json:"view"`
-	Progress []superstep.Progress `json:"progress"`
+	View     json.RawMessage   `json:"view"`
+	Progress []thread.Progress `json:"progress"`
 	// Parts are what Stream gives.
-	Parts []superstep.StreamPart `json:"parts"`
-	Error *scriptedError         `json:"error"`
+	Parts []thread.Part  `json:"parts"`
+	Error *scriptedError `json:"error"`
 	// Interrupt plays Ctrl-C while the call is under way.
 	Interrupt bool `json:"interrupt"`
 	// Refused, under "dial", means that nobody listens.
 	Refused bool `json:"refused"`
 }
 
-// scriptedError is a [superstep.Error] as text.
+// scriptedError is a [thread.Error] as text.
 type scriptedError struct {
 	Kind, Message, Do, Thread, Question, Cause string
 }
@@ -48,7 +48,7 @@ type scriptedError struct {
 func (e *scriptedError) err() error {
 	for _, exit := range exits {
 		if exit.name == e.Kind {
-			known := &superstep.Error{
+			known := &thread.Error{
 				Kind: exit.kind, Message: e.Message, Do: e.Do, Thread: e.Thread, Question: e.Question,
 			}
 			if e.Cause != "" {
@@ -61,7 +61,7 @@ func (e *scriptedError) err() error {
 }
 
 // play replies to one call.
-func play[View any](ctx context.Context, s *script, method string, request any, on func(superstep.Progress)) (View, error) {
+func play[View any](ctx context.Context, s *script, method string, request any, on func(thread.Progress)) (View, error) {
 	var view View
 	text, err := given(request)
 	if err != nil {
@@ -107,37 +107,37 @@ func given(request any) (string, error) {
 	return string(text), err
 }
 
-func (s *script) Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Start", req, nil)
+func (s *script) Start(ctx context.Context, req thread.StartRequest) (thread.View, error) {
+	return play[thread.View](ctx, s, "Start", req, nil)
 }
 
-func (s *script) Follow(ctx context.Context, since superstep.ThreadView, on func(superstep.Progress)) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Follow", since, on)
+func (s *script) Follow(ctx context.Context, since thread.View, on func(thread.Progress)) (thread.View, error) {
+	return play[thread.View](ctx, s, "Follow", since, on)
 }
 
-func (s *script) Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error] {
-	return func(yield func(superstep.StreamPart, error) bool) {
+func (s *script) Stream(ctx context.Context, r thread.StreamRequest) iter.Seq2[thread.Part, error] {
+	return func(yield func(thread.Part, error) bool) {
 		for _, p := range s.replies["Stream"].Parts {
 			if !yield(p, nil) {
 				return
 			}
 		}
 		if _, err := play[struct{}](ctx, s, "Stream", r, nil); err != nil {
-			yield(superstep.StreamPart{}, err)
+			yield(thread.Part{}, err)
 		}
 	}
 }
 
-func (s *script) List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error) {
-	return play[[]superstep.ThreadView](ctx, s, "List", q, nil)
+func (s *script) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
+	return play[[]thread.View](ctx, s, "List", q, nil)
 }
 
-func (s *script) Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.InboxPage, error) {
-	return play[superstep.InboxPage](ctx, s, "Inbox", q, nil)
+func (s *script) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPage, error) {
+	return play[thread.InboxPage](ctx, s, "Inbox", q, nil)
 }
 
-func (s *script) Question(ctx context.Context, thread, id string) (superstep.QuestionView, error) {
-	return play[superstep.QuestionView](ctx, s, "Question", []string{thread, id}, nil)
+func (s *script) Question(ctx context.Context, threadID, id string) (thread.QuestionView, error) {
+	return play[thread.QuestionView](ctx, s, "Question", []string{threadID, id}, nil)
 }
 
 func (s *script) Viewed(ctx context.Context, thread, question, by string) error {
@@ -154,56 +154,56 @@ func (s *script) AuditExport(ctx context.Context, thread string) (approval.Expor
 	return play[approval.Export](ctx, s, "AuditExport", thread, nil)
 }
 
-func (s *script) Show(ctx context.Context, thread string) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Show", thread, nil)
+func (s *script) Show(ctx context.Context, threadID string) (thread.View, error) {
+	return play[thread.View](ctx, s, "Show", threadID, nil)
 }
 
-func (s *script) StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error) {
-	return play[superstep.StateView](ctx, s, "StateOf", req, nil)
+func (s *script) StateOf(ctx context.Context, req thread.StateRequest) (thread.StateView, error) {
+	return play[thread.StateView](ctx, s, "StateOf", req, nil)
 }
 
-func (s *script) HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error) {
-	return play[[]superstep.CheckpointView](ctx, s, "HistoryOf", req, nil)
+func (s *script) HistoryOf(ctx context.Context, req thread.HistoryRequest) ([]thread.CheckpointView, error) {
+	return play[[]thread.CheckpointView](ctx, s, "HistoryOf", req, nil)
 }
 
-func (s *script) Effects(ctx context.Context, req superstep.EffectsRequest) (superstep.EffectsView, error) {
-	return play[superstep.EffectsView](ctx, s, "Effects", req, nil)
+func (s *script) Effects(ctx context.Context, req thread.EffectsRequest) (thread.EffectsView, error) {
+	return play[thread.EffectsView](ctx, s, "Effects", req, nil)
 }
 
-func (s *script) Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error) {
-	return play[superstep.StateView](ctx, s, "Update", req, nil)
+func (s *script) Update(ctx context.Context, req thread.UpdateRequest) (thread.StateView, error) {
+	return play[thread.StateView](ctx, s, "Update", req, nil)
 }
 
-func (s *script) Fork(ctx context.Context, req superstep.ForkRequest) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "Fork", req, nil)
+func (s *script) Fork(ctx context.Context, req thread.ForkRequest) (thread.View, error) {
+	return play[thread.View](ctx, s, "Fork", req, nil)
 }
 
-func (s *script) DrainWith(ctx context.Context, req superstep.DrainRequest) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "DrainWith", req, nil)
+func (s *script) DrainWith(ctx context.Context, req thread.DrainRequest) (thread.View, error) {
+	return play[thread.View](ctx, s, "DrainWith", req, nil)
 }
 
-func (s *script) Pause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error) {
-	return play[superstep.PauseReply](ctx, s, "Pause", req, nil)
+func (s *script) Pause(ctx context.Context, req thread.PauseRequest) (thread.PauseReply, error) {
+	return play[thread.PauseReply](ctx, s, "Pause", req, nil)
 }
 
-func (s *script) Unpause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error) {
-	return play[superstep.PauseReply](ctx, s, "Unpause", req, nil)
+func (s *script) Unpause(ctx context.Context, req thread.PauseRequest) (thread.PauseReply, error) {
+	return play[thread.PauseReply](ctx, s, "Unpause", req, nil)
 }
 
-func (s *script) SendEvent(ctx context.Context, req superstep.EventRequest) (superstep.EventReply, error) {
-	return play[superstep.EventReply](ctx, s, "SendEvent", req, nil)
+func (s *script) SendEvent(ctx context.Context, req thread.EventRequest) (thread.EventReply, error) {
+	return play[thread.EventReply](ctx, s, "SendEvent", req, nil)
 }
 
-func (s *script) Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error) {
-	return play[superstep.ResumeReply](ctx, s, "Resume", req, nil)
+func (s *script) Resume(ctx context.Context, req thread.ResumeRequest) (thread.ResumeReply, error) {
+	return play[thread.ResumeReply](ctx, s, "Resume", req, nil)
 }
 
-func (s *script) RetryWith(ctx context.Context, req superstep.RetryRequest) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "RetryWith", req, nil)
+func (s *script) RetryWith(ctx context.Context, req thread.RetryRequest) (thread.View, error) {
+	return play[thread.View](ctx, s, "RetryWith", req, nil)
 }
 
-func (s *script) CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error) {
-	return play[superstep.ThreadView](ctx, s, "CancelWith", req, nil)
+func (s *script) CancelWith(ctx context.Context, req thread.CancelRequest) (thread.View, error) {
+	return play[thread.View](ctx, s, "CancelWith", req, nil)
 }
 
 func (s *script) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 // maxEventName bounds an event's name, in bytes.
@@ -18,7 +18,7 @@ const maxEventName = 256
 
 func (a control) eventCommand() *cobra.Command {
 	var (
-		req   superstep.EventRequest
+		req   thread.EventRequest
 		proof proofFlags
 		value string
 		given func(flag string) bool
@@ -54,12 +54,12 @@ knowing what became of it names it with --id: it is taken once.`,
 			if err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) (superstep.EventReply, error) { return svc.SendEvent(ctx, req) }, a.showEvent)
+			return call(ctx, a.app, func(svc service) (thread.EventReply, error) { return svc.SendEvent(ctx, req) }, a.showEvent)
 		},
 	})
 }
 
-func (a control) showEvent(reply superstep.EventReply) {
+func (a control) showEvent(reply thread.EventReply) {
 	name := screen.Clean(reply.Event)
 	switch {
 	case reply.Repeated:
@@ -81,7 +81,7 @@ const maxUpdate = 1 << 20
 
 // updateFlags are the flags of update, and what they update.
 type updateFlags struct {
-	superstep.UpdateRequest
+	thread.UpdateRequest
 	where  place
 	proof  proofFlags
 	values string
@@ -117,7 +117,7 @@ what became of it names it with --id: the thread's last run takes it once.`,
 			if err := a.completeUpdate(ctx, &f); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) (superstep.StateView, error) {
+			return call(ctx, a.app, func(svc service) (thread.StateView, error) {
 				view, err := svc.Update(ctx, f.UpdateRequest)
 				return view, interrupted(ctx, err, "interrupted; "+f.Thread+" was updated or was not. Look: "+
 					a.commandLine("history", f.Thread, "--source", "update"))
@@ -148,7 +148,7 @@ func (a control) completeUpdate(ctx context.Context, f *updateFlags) (err error)
 	return err
 }
 
-func (a control) showUpdated(view superstep.StateView) {
+func (a control) showUpdated(view thread.StateView) {
 	a.Printf("updated  %s  step %d  checkpoint %s\n", screen.Clean(view.Thread), view.Step, screen.Clean(view.Checkpoint))
 	if len(view.Next) == 0 {
 		a.Printf("nothing is left to do\n")

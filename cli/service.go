@@ -17,38 +17,39 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // service is what the commands ask of a server: the methods of [superstep.Client]. Tests script it.
 type service interface {
-	Start(ctx context.Context, req superstep.StartRequest) (superstep.ThreadView, error)
-	Follow(ctx context.Context, since superstep.ThreadView, on func(superstep.Progress)) (superstep.ThreadView, error)
-	Stream(ctx context.Context, r superstep.StreamRequest) iter.Seq2[superstep.StreamPart, error]
-	List(ctx context.Context, q superstep.ListQuery) ([]superstep.ThreadView, error)
-	Inbox(ctx context.Context, q superstep.InboxQuery) (superstep.InboxPage, error)
-	Question(ctx context.Context, thread, id string) (superstep.QuestionView, error)
+	Start(ctx context.Context, req thread.StartRequest) (thread.View, error)
+	Follow(ctx context.Context, since thread.View, on func(thread.Progress)) (thread.View, error)
+	Stream(ctx context.Context, r thread.StreamRequest) iter.Seq2[thread.Part, error]
+	List(ctx context.Context, q thread.ListQuery) ([]thread.View, error)
+	Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPage, error)
+	Question(ctx context.Context, thread, id string) (thread.QuestionView, error)
 	Viewed(ctx context.Context, thread, question, by string) error
 	Audit(ctx context.Context, thread string) ([]approval.Entry, approval.Chain, error)
 	AuditExport(ctx context.Context, thread string) (approval.Export, error)
-	Show(ctx context.Context, thread string) (superstep.ThreadView, error)
-	StateOf(ctx context.Context, req superstep.StateRequest) (superstep.StateView, error)
-	HistoryOf(ctx context.Context, req superstep.HistoryRequest) ([]superstep.CheckpointView, error)
-	Effects(ctx context.Context, req superstep.EffectsRequest) (superstep.EffectsView, error)
-	Update(ctx context.Context, req superstep.UpdateRequest) (superstep.StateView, error)
-	Fork(ctx context.Context, req superstep.ForkRequest) (superstep.ThreadView, error)
-	DrainWith(ctx context.Context, req superstep.DrainRequest) (superstep.ThreadView, error)
-	Pause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
-	Unpause(ctx context.Context, req superstep.PauseRequest) (superstep.PauseReply, error)
-	SendEvent(ctx context.Context, req superstep.EventRequest) (superstep.EventReply, error)
-	Resume(ctx context.Context, req superstep.ResumeRequest) (superstep.ResumeReply, error)
-	RetryWith(ctx context.Context, req superstep.RetryRequest) (superstep.ThreadView, error)
-	CancelWith(ctx context.Context, req superstep.CancelRequest) (superstep.ThreadView, error)
+	Show(ctx context.Context, thread string) (thread.View, error)
+	StateOf(ctx context.Context, req thread.StateRequest) (thread.StateView, error)
+	HistoryOf(ctx context.Context, req thread.HistoryRequest) ([]thread.CheckpointView, error)
+	Effects(ctx context.Context, req thread.EffectsRequest) (thread.EffectsView, error)
+	Update(ctx context.Context, req thread.UpdateRequest) (thread.StateView, error)
+	Fork(ctx context.Context, req thread.ForkRequest) (thread.View, error)
+	DrainWith(ctx context.Context, req thread.DrainRequest) (thread.View, error)
+	Pause(ctx context.Context, req thread.PauseRequest) (thread.PauseReply, error)
+	Unpause(ctx context.Context, req thread.PauseRequest) (thread.PauseReply, error)
+	SendEvent(ctx context.Context, req thread.EventRequest) (thread.EventReply, error)
+	Resume(ctx context.Context, req thread.ResumeRequest) (thread.ResumeReply, error)
+	RetryWith(ctx context.Context, req thread.RetryRequest) (thread.View, error)
+	CancelWith(ctx context.Context, req thread.CancelRequest) (thread.View, error)
 	GraphSpec(ctx context.Context, name string) (*pregel.Spec, error)
-	SubmitJob(ctx context.Context, req superstep.SubmitJob) (job.View, error)
-	Jobs(ctx context.Context, q superstep.JobsQuery) ([]superstep.JobItem, error)
-	Job(ctx context.Context, id string) (superstep.JobView, error)
+	SubmitJob(ctx context.Context, req thread.SubmitJob) (job.View, error)
+	Jobs(ctx context.Context, q thread.JobsQuery) ([]thread.JobItem, error)
+	Job(ctx context.Context, id string) (thread.JobView, error)
 	FollowJob(ctx context.Context, id string, after int64) iter.Seq2[job.Event, error]
-	JobAnswer(ctx context.Context, id string) (superstep.JobAnswer, error)
+	JobAnswer(ctx context.Context, id string) (thread.JobAnswer, error)
 	StopJob(ctx context.Context, id string, h job.Halt) (job.View, error)
 	FailJob(ctx context.Context, id string, h job.Halt) (job.View, error)
 	RecoverJob(ctx context.Context, id string, r job.Recover) (job.View, error)
@@ -136,7 +137,7 @@ func dial(ctx context.Context, opts client.Options) (client.Client, error) {
 
 // dialError says in the user's terms why there is no connection.
 func dialError(opts client.Options, err error) error {
-	e := &superstep.Error{Kind: superstep.ErrNoServer, Cause: shortCause{err}}
+	e := &thread.Error{Kind: thread.ErrNoServer, Cause: shortCause{err}}
 	text := err.Error()
 	switch {
 	case isRefusal(err):
@@ -212,7 +213,7 @@ func (c connecting) connect(ctx context.Context, opts client.Options) (client.Cl
 		if err == nil {
 			return conn, nil
 		}
-		if !errors.Is(err, superstep.ErrNoServer) || isRefusal(err) {
+		if !errors.Is(err, thread.ErrNoServer) || isRefusal(err) {
 			return nil, err
 		}
 		c.logger.Warn("no Temporal server yet", zap.String("address", opts.HostPort), zap.Duration("next_try_in", wait))

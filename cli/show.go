@@ -13,6 +13,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 // looks are the commands that look and change nothing.
@@ -24,12 +25,12 @@ func (a looks) showCommand() *cobra.Command {
 		about:   `Its status, what it runs or waits for, its open questions, its writes to the outside and the size of its history.`,
 		example: []string{"show r-7", "show r-7 -o json"},
 		run: func(ctx context.Context, args []string) error {
-			return call(ctx, a.app, func(svc service) (superstep.ThreadView, error) { return svc.Show(ctx, args[0]) }, a.showThread)
+			return call(ctx, a.app, func(svc service) (thread.View, error) { return svc.Show(ctx, args[0]) }, a.showThread)
 		},
 	})
 }
 
-func (a looks) showThread(view superstep.ThreadView) {
+func (a looks) showThread(view thread.View) {
 	a.Printf("%s  %s\n", screen.Clean(view.Thread), a.Status(string(view.Status)))
 	a.threadFacts(view).Print("")
 	a.showQuestions(view.Questions)
@@ -46,13 +47,13 @@ func (a looks) showThread(view superstep.ThreadView) {
 }
 
 // threadFacts are the lines of a thread that have something to say.
-func (a looks) threadFacts(view superstep.ThreadView) *screen.Table {
+func (a looks) threadFacts(view thread.View) *screen.Table {
 	t := a.Table()
 	t.Fact("graph", view.Graph)
 	t.Fact("durability", modeFact(view.Durability, view.Fused))
 	t.Fact("step", fmt.Sprint(view.Step))
 	at := "at"
-	if view.Status == superstep.StatusStopped || view.Status == superstep.StatusPaused || view.Held {
+	if view.Status == thread.StatusStopped || view.Status == thread.StatusPaused || view.Held {
 		at = "next"
 	}
 	t.Fact(at, screen.List(view.Nodes))
@@ -85,27 +86,27 @@ func modeFact(d superstep.Durability, fused bool) string {
 	return string(d)
 }
 
-func (a *app) showQuestions(questions []superstep.Question) {
-	screen.Section(a.Screen, questions, func(q superstep.Question) screen.Row {
+func (a *app) showQuestions(questions []thread.Question) {
+	screen.Section(a.Screen, questions, func(q thread.Question) screen.Row {
 		return screen.Row{q.ID, q.Node, screen.ValueText(q.Value)}
 	}, "QUESTION", "NODE", "ASKS")
 }
 
 // showInbox shows what a thread waits for that is no person, and what was sent to it: what came by signal and was not taken is
 // told here, as whoever sent it had no reply.
-func (a looks) showInbox(view superstep.ThreadView) {
-	screen.Section(a.Screen, view.Waits, func(w superstep.WaitView) screen.Row {
+func (a looks) showInbox(view thread.View) {
+	screen.Section(a.Screen, view.Waits, func(w thread.WaitView) screen.Row {
 		return screen.Row{w.Event, w.Node, a.Moment(w.Due)}
 	}, "EVENT", "NODE", "UNTIL")
-	screen.Section(a.Screen, view.Kept, func(k superstep.KeptEventView) screen.Row {
+	screen.Section(a.Screen, view.Kept, func(k thread.KeptEventView) screen.Row {
 		return screen.Row{k.Event, k.By, a.MomentAgo(k.At)}
 	}, "KEPT EVENT", "BY", "SENT")
-	screen.Section(a.Screen, view.Refused, func(r superstep.RefusedView) screen.Row {
+	screen.Section(a.Screen, view.Refused, func(r thread.RefusedView) screen.Row {
 		return screen.Row{cmp.Or(r.Question, r.Event, "request"), r.By, a.MomentAgo(r.At), r.Reason}
 	}, "NOT TAKEN", "BY", "SENT", "WHY")
 }
 
-func effectRow(e superstep.EffectView) screen.Row {
+func effectRow(e thread.EffectView) screen.Row {
 	return screen.Row{e.Key, e.Effect, e.State, e.Attempts, screen.Cell(e.Receipt), e.Evidence}
 }
 
@@ -117,8 +118,8 @@ runs that failed or were cancelled. STATE is intent (it may have been called), c
 it), unknown (a person has to say) or compensated (it was undone).`,
 		example: []string{"effects r-7", "effects r-7 -o json"},
 		run: func(ctx context.Context, args []string) error {
-			return call(ctx, a.app, func(svc service) (superstep.EffectsView, error) {
-				view, err := svc.Effects(ctx, superstep.EffectsRequest{Thread: args[0]})
+			return call(ctx, a.app, func(svc service) (thread.EffectsView, error) {
+				view, err := svc.Effects(ctx, thread.EffectsRequest{Thread: args[0]})
 				view.Effects = listed(view.Effects)
 				return view, err
 			}, a.showEffects)
@@ -126,11 +127,11 @@ it), unknown (a person has to say) or compensated (it was undone).`,
 	})
 }
 
-func (a looks) showEffects(view superstep.EffectsView) {
+func (a looks) showEffects(view thread.EffectsView) {
 	if len(view.Effects) == 0 {
 		a.Printf("no effects\n")
 	} else {
-		screen.Rows(a.Screen, view.Effects, func(e superstep.EffectView) screen.Row {
+		screen.Rows(a.Screen, view.Effects, func(e thread.EffectView) screen.Row {
 			return append(effectRow(e), e.Node, e.Step, a.Moment(e.Time), e.Run)
 		}, "KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE", "NODE", "STEP", "TIME", "RUN")
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/thread"
 )
 
 // starterExits is the end of the starter's help.
@@ -93,13 +93,13 @@ func (a starting) start(ctx context.Context, graph string, f *starterFlags) erro
 		return a.answer(ctx, f)
 	}
 	return a.withService(ctx, func(svc service) error {
-		return a.follow(ctx, svc, superstep.ThreadView{Thread: f.Thread}, false)
+		return a.follow(ctx, svc, thread.View{Thread: f.Thread}, false)
 	})
 }
 
 // answer answers a question, and follows what the run does from then on.
 func (a starting) answer(ctx context.Context, f *starterFlags) (err error) {
-	req := superstep.ResumeRequest{Thread: f.Thread, Question: f.question}
+	req := thread.ResumeRequest{Thread: f.Thread, Question: f.question}
 	value := &resumeFlags{ResumeRequest: req, proof: f.proof, value: f.answer, flag: "answer", given: f.given}
 	verdict := &replyFlags{ResumeRequest: req, Reply: approval.Reply{Verdict: approval.VerdictReject, Reason: f.reason}, proof: f.proof}
 	if f.approve {
@@ -119,7 +119,7 @@ func (a starting) answer(ctx context.Context, f *starterFlags) (err error) {
 		if err != nil {
 			return err
 		}
-		var reply superstep.ResumeReply
+		var reply thread.ResumeReply
 		if f.given("answer") {
 			reply, err = people.answer(ctx, svc, value, before)
 		} else {

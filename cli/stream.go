@@ -8,20 +8,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 // streamModes are the values of --mode.
-var streamModes = []superstep.StreamMode{
-	superstep.StreamValues, superstep.StreamUpdates, superstep.StreamMessages, superstep.StreamCustom, superstep.StreamTasks,
-	superstep.StreamCheckpoints, superstep.StreamDebug,
+var streamModes = []thread.StreamMode{
+	thread.StreamValues, thread.StreamUpdates, thread.StreamMessages, thread.StreamCustom, thread.StreamTasks,
+	thread.StreamCheckpoints, thread.StreamDebug,
 }
 
 func (a looks) streamCommand() *cobra.Command {
-	var r superstep.StreamRequest
+	var r thread.StreamRequest
 	var modes []string
-	among := &choice[superstep.StreamMode]{among: streamModes}
+	among := &choice[thread.StreamMode]{among: streamModes}
 	cmd := a.build(command{
 		use: "stream THREAD", short: "Show what a thread streams",
 		about: `One line a part, from the beginning of the thread's newest run, or behind --from; a run under way is followed until
@@ -40,17 +40,17 @@ goes on with exactly the rest, in any process: keep it to follow a thread across
 		example: []string{"stream r-7", "stream r-7 --mode values --mode updates --subgraphs",
 			"stream r-7 --mode messages -o json | jq -r '.data[0].content'"},
 		flags: func(flags *pflag.FlagSet) {
-			flags.StringSliceVar(&modes, "mode", []string{string(superstep.StreamUpdates)}, "`MODE` to show; repeat it for several")
+			flags.StringSliceVar(&modes, "mode", []string{string(thread.StreamUpdates)}, "`MODE` to show; repeat it for several")
 			flags.StringVar(&r.From, "from", "", "go on behind the part of this `OFFSET`")
 			flags.BoolVar(&r.Subgraphs, "subgraphs", false, "subgraphs too")
 		},
 		run: func(ctx context.Context, args []string) error {
 			r.Thread = args[0]
 			for _, mode := range modes {
-				if err := among.check(superstep.StreamMode(mode)); err != nil {
+				if err := among.check(thread.StreamMode(mode)); err != nil {
 					return usagef("--mode %w", err)
 				}
-				r.Modes = append(r.Modes, superstep.StreamMode(mode))
+				r.Modes = append(r.Modes, thread.StreamMode(mode))
 			}
 			return a.stream(ctx, r)
 		},
@@ -60,7 +60,7 @@ goes on with exactly the rest, in any process: keep it to follow a thread across
 }
 
 // stream shows a stream, and ends the command with the code of where the thread stands then.
-func (a looks) stream(ctx context.Context, r superstep.StreamRequest) error {
+func (a looks) stream(ctx context.Context, r thread.StreamRequest) error {
 	return a.withService(ctx, func(svc service) error {
 		offset := r.From
 		for part, err := range svc.Stream(ctx, r) {
@@ -85,7 +85,7 @@ func (a looks) stream(ctx context.Context, r superstep.StreamRequest) error {
 }
 
 // leftStream says how to go on after Ctrl-C.
-func (a looks) leftStream(r superstep.StreamRequest, offset string) string {
+func (a looks) leftStream(r thread.StreamRequest, offset string) string {
 	args := []string{"stream", r.Thread}
 	for _, m := range r.Modes {
 		args = append(args, "--mode", string(m))
@@ -100,7 +100,7 @@ func (a looks) leftStream(r superstep.StreamRequest, offset string) string {
 }
 
 // showPart shows one part on a line.
-func (a looks) showPart(p superstep.StreamPart) {
+func (a looks) showPart(p thread.Part) {
 	const width = 160
 	where := ""
 	if len(p.Namespace) > 0 {
@@ -110,7 +110,7 @@ func (a looks) showPart(p superstep.StreamPart) {
 }
 
 // showStreamEnd says where the thread stands, and the offset to go on from.
-func (a looks) showStreamEnd(view superstep.ThreadView, offset string) {
+func (a looks) showStreamEnd(view thread.View, offset string) {
 	a.Printf("%s%s\n", a.Status(string(view.Status)), screen.Colon(cmp.Or(view.Error, view.Problem)))
 	if offset != "" {
 		a.Printf("offset  %s\n", screen.Clean(offset))
@@ -120,8 +120,8 @@ func (a looks) showStreamEnd(view superstep.ThreadView, offset string) {
 
 // exitOfStream is the exit code of a stream that has ended. A run that is open stands still then, even if no worker is
 // there to say so.
-func exitOfStream(status superstep.Status) int {
-	if status == superstep.StatusRunning {
+func exitOfStream(status thread.Status) int {
+	if status == thread.StatusRunning {
 		return ExitWaiting
 	}
 	return exitOfRun(status)

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread"
 )
 
 const (
@@ -183,7 +183,7 @@ func (a answers) tokenSigner(question string, f *tokenFlags) (*token.Signer, err
 			return nil, usagef("--op is for what is done to a run: name a question with --op resume --on QUESTION")
 		}
 		if f.control.Op == approval.OpCancel {
-			f.control.On = cmp.Or(f.control.On, string(superstep.CancelKeep))
+			f.control.On = cmp.Or(f.control.On, string(thread.CancelKeep))
 		}
 	}
 	if f.life < time.Second || f.life > approval.MaxTokenLife {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -150,7 +151,7 @@ func TestWorkerDrainRunsOut(t *testing.T) {
 
 func TestWorkerFails(t *testing.T) {
 	_, code, _, stderr := workWith(t, t.Context(), func(context.Context, func()) error {
-		return &superstep.Error{Kind: superstep.ErrNoServer, Message: "namespace gone"}
+		return &thread.Error{Kind: thread.ErrNoServer, Message: "namespace gone"}
 	}, "--log-level", "error")
 	require.Equal(t, ExitUnreachable, code)
 	require.Equal(t, "worker: namespace gone\n", stderr)

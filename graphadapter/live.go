@@ -28,3 +28,6 @@ type LiveEmission struct {
 	Sequence  int             `json:"sequence"`
 	Emission  pregel.Emission `json:"emission"`
 }
+
+// Of is the task that emitted it.
+func (e LiveEmission) Of() LiveTask { return LiveTask{Thread: e.Thread, Run: e.Run, Task: e.Task} }

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/thread"
 )
 
 // ErrCrashed is what everything returns in an attempt that [CrashAfterSend] cut off.
@@ -61,7 +62,7 @@ type attempt struct {
 
 	mu      sync.Mutex
 	dead    bool // whatever still happens has no effect
-	asked   []superstep.Question
+	asked   []thread.Question
 	emitted []json.RawMessage
 	calls   []made
 }
@@ -141,9 +142,9 @@ func (a *attempt) ask(q pregel.Question) (pregel.Value, bool) {
 	if a.dead {
 		return nil, false
 	}
-	asked := superstep.Question{ID: q.ID, Node: a.info.Node, Step: a.info.Step, Value: q.Value, Schema: q.Schema}
+	asked := thread.Question{ID: q.ID, Node: a.info.Node, Step: a.info.Step, Value: q.Value, Schema: q.Schema}
 	if action, err := actionOf(q); err == nil {
-		asked.Approval = &superstep.ApprovalView{Action: action, Digest: action.Digest(), Asked: action.Approvers, Need: action.Needs(0)}
+		asked.Approval = &thread.ApprovalView{Action: action, Digest: action.Digest(), Asked: action.Approvers, Need: action.Needs(0)}
 	}
 	a.asked = append(a.asked, asked)
 	answer, ok := a.kit.answer(q.ID)

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter"
+	"superstep.dev/thread"
 )
 
 // Context returns a context as a node gets it, so that a node, or any function that takes a node's context, can be
@@ -56,11 +57,11 @@ func Again(ctx context.Context) context.Context {
 
 // Asked returns the questions that the node asked with this context, answered or not, in the order in which they were
 // asked. It panics when ctx is not of a [Context].
-func Asked(ctx context.Context) []superstep.Question {
+func Asked(ctx context.Context) []thread.Question {
 	a := attemptOf(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]superstep.Question(nil), a.asked...)
+	return append([]thread.Question(nil), a.asked...)
 }
 
 // Emitted returns the values that the node emitted with this context. It panics when ctx is not of a [Context].

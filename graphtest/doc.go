@@ -8,7 +8,7 @@
 //		graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 //			result, err := g.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), map[string]string{"order_id": "o-7"})
 //			require.NoError(t, err)
-//			require.Equal(t, superstep.StatusFinished, result.Status)
+//			require.Equal(t, thread.StatusFinished, result.Status)
 //		}, g)
 //	}
 //

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/thread"
 )
 
 // approve asks for an approval where the graph is to be interrupted by one.
@@ -28,9 +29,9 @@ func (w *watched) approve(ctx context.Context, path string) error {
 }
 
 // decide answers the first of the open approvals, by as many people as it takes; false when none is open.
-func (in *interrupts) decide(ctx context.Context, thread *superstep.Thread[any], c *course, open []superstep.Question) (
+func (in *interrupts) decide(ctx context.Context, th *superstep.Thread[any], c *course, open []thread.Question) (
 	result superstep.Result[any], found bool, err error) {
-	at := slices.IndexFunc(open, func(q superstep.Question) bool { return q.Approval != nil })
+	at := slices.IndexFunc(open, func(q thread.Question) bool { return q.Approval != nil })
 	if at < 0 {
 		return result, false, nil
 	}
@@ -43,14 +44,14 @@ func (in *interrupts) decide(ctx context.Context, thread *superstep.Thread[any],
 	}
 	for n := range q.Approval.Need {
 		by := fmt.Sprintf("graphtest-%d", n+1)
-		opts := []superstep.ReplyOption{superstep.WithToken(Token(thread.ID(), q, by)), superstep.AnsweredBy(by), superstep.WithReason(reply.Reason)}
+		opts := []superstep.ReplyOption{superstep.WithToken(Token(th.ID(), q, by)), superstep.AnsweredBy(by), superstep.WithReason(reply.Reason)}
 		switch reply.Verdict {
 		case approval.VerdictApprove:
-			result, err = thread.Approve(ctx, q.ID, opts...)
+			result, err = th.Approve(ctx, q.ID, opts...)
 		case approval.VerdictEdit:
-			result, err = thread.Edit(ctx, q.ID, reply.Params, opts...)
+			result, err = th.Edit(ctx, q.ID, reply.Params, opts...)
 		default:
-			result, err = thread.Reject(ctx, q.ID, opts...)
+			result, err = th.Reject(ctx, q.ID, opts...)
 		}
 		if err != nil || reply.Verdict != approval.VerdictApprove {
 			break
@@ -60,7 +61,7 @@ func (in *interrupts) decide(ctx context.Context, thread *superstep.Thread[any],
 }
 
 // reply is the answer to an approval of the graph's own.
-func (in *interrupts) reply(c *course, q superstep.Question) (reply approval.Reply, err error) {
+func (in *interrupts) reply(c *course, q thread.Question) (reply approval.Reply, err error) {
 	from := q.Node + " " + canonical([]byte(q.Value))
 	answer, err := in.answer(c, q, from)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 // course is how a run went.
@@ -39,17 +40,17 @@ func (in *interrupts) run(t testing.TB, rt superstep.Runtime, w *watched, mode M
 	if in.settings.context != nil {
 		opts = append(opts, superstep.WithContext(in.settings.context))
 	}
-	ctx, thread := t.Context(), w.graph.Thread(rt, ThreadID(t))
-	result, err := thread.Invoke(ctx, in.input, opts...)
-	for err == nil && result.Status != superstep.StatusFinished {
+	ctx, th := t.Context(), w.graph.Thread(rt, ThreadID(t))
+	result, err := th.Invoke(ctx, in.input, opts...)
+	for err == nil && result.Status != thread.StatusFinished {
 		switch {
 		case c.interrupted > maxInterruptions:
 			return nil, fmt.Errorf("the run was interrupted %d times and goes on", c.interrupted)
-		case result.Status == superstep.StatusStopped:
+		case result.Status == thread.StatusStopped:
 			c.interrupted++
-			result, err = thread.Invoke(ctx, nil, opts...)
-		case result.Status == superstep.StatusWaiting:
-			result, err = in.resume(ctx, thread, c, result.Questions)
+			result, err = th.Invoke(ctx, nil, opts...)
+		case result.Status == thread.StatusWaiting:
+			result, err = in.resume(ctx, th, c, result.Questions)
 		default:
 			return nil, fmt.Errorf("the run is %s: only one that finishes can be compared", result.Status)
 		}
@@ -57,7 +58,7 @@ func (in *interrupts) run(t testing.TB, rt superstep.Runtime, w *watched, mode M
 	if err != nil {
 		return nil, err
 	}
-	state, err := thread.State(ctx)
+	state, err := th.State(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (c *course) conclude(w *watched, status string, values map[string]json.RawM
 }
 
 // resume answers an approval, or else all questions that are open.
-func (in *interrupts) resume(ctx context.Context, thread *superstep.Thread[any], c *course, open []superstep.Question) (superstep.Result[any], error) {
+func (in *interrupts) resume(ctx context.Context, thread *superstep.Thread[any], c *course, open []thread.Question) (superstep.Result[any], error) {
 	if result, found, err := in.decide(ctx, thread, c, open); found || err != nil {
 		return result, err
 	}
@@ -85,7 +86,7 @@ func (in *interrupts) resume(ctx context.Context, thread *superstep.Thread[any],
 }
 
 // answers answers all questions that are open.
-func (in *interrupts) answers(c *course, open []superstep.Question) (map[string]any, error) {
+func (in *interrupts) answers(c *course, open []thread.Question) (map[string]any, error) {
 	out := map[string]any{}
 	for _, q := range open {
 		if string(q.Value) == `"`+interruption+`"` {
@@ -106,7 +107,7 @@ func (in *interrupts) answers(c *course, open []superstep.Question) (map[string]
 
 // answer is the answer to a question of the graph's own: the next of those that the options give, or, once it is known,
 // what was answered to the same question before.
-func (in *interrupts) answer(c *course, q superstep.Question, from string) (json.RawMessage, error) {
+func (in *interrupts) answer(c *course, q thread.Question, from string) (json.RawMessage, error) {
 	answers, nth, lack := in.settings.answers, c.answered, "and there is no answer: give one more graphtest.Answer"
 	if in.want != nil {
 		answers, nth, lack = in.want.given[from], len(c.given[from]), "which it did not ask without the interruption"

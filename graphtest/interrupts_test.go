@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // TestInterruptsOfATrip interrupts parallel tasks, a loop, nodes that ask themselves, and a subgraph, where an activity
@@ -85,5 +86,5 @@ func TestInterruptsRefuse(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := graphtest.InterruptFailures(t, report(), 7)
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 }

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // trip is the state of a graph with everything that a crash can hit: parallel tasks, a loop, questions, a subgraph.
@@ -235,5 +236,5 @@ func TestMatrixRefusesOptionsOfAContext(t *testing.T) {
 	_, err := graphtest.Refusal(report(), []string{"rome"}, graphtest.Info(superstep.TaskInfo{Step: 2}))
 	require.ErrorContains(t, err, "Info is for graphtest.Context")
 	_, err = graphtest.Refusal(report(), 7)
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 }

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 func graph() *superstep.Graph[State] {
@@ -27,15 +28,15 @@ func TestRuntimes(t *testing.T) {
 	ran := map[string]bool{}
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		ran[t.Name()] = true
-		thread := g.Thread(rt, graphtest.ThreadID(t))
-		result, err := thread.Invoke(t.Context(), order())
+		th := g.Thread(rt, graphtest.ThreadID(t))
+		result, err := th.Invoke(t.Context(), order())
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaiting, result.Status)
-		_, err = thread.Resume(t.Context(), "sure")
-		require.ErrorIs(t, err, superstep.ErrBadInput)
-		result, err = thread.Resume(t.Context(), true)
+		require.Equal(t, thread.StatusWaiting, result.Status)
+		_, err = th.Resume(t.Context(), "sure")
+		require.ErrorIs(t, err, thread.ErrBadInput)
+		result, err = th.Resume(t.Context(), true)
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, result.Status)
+		require.Equal(t, thread.StatusFinished, result.Status)
 		require.Equal(t, "rf-o-7", result.Output.Receipt.Get())
 	}, g)
 	require.Equal(t, map[string]bool{"TestRuntimes/memory": true, "TestRuntimes/temporal": true}, ran)
@@ -47,6 +48,6 @@ func TestRuntimesInParallel(t *testing.T) {
 		t.Parallel()
 		result, err := g.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), order())
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaiting, result.Status)
+		require.Equal(t, thread.StatusWaiting, result.Status)
 	}, g)
 }

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/thread"
 )
 
 // Token returns a token with which the approver answers a question of the thread, on a runtime of [Runtimes] or [Temporal]: the gate
 // of their worker takes it for what it says, and knows no policy. No other gate takes it.
-func Token(thread string, q superstep.Question, approver string) string {
+func Token(thread string, q thread.Question, approver string) string {
 	now := time.Now()
 	claims := approval.Claims{ID: thread + "/" + q.ID + "/" + approver, Thread: thread, Question: q.ID, Approver: approver,
 		IssuedAt: now, ExpiresAt: now.Add(approval.MaxTokenLife)}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -113,4 +114,12 @@ func (b *Board) Answer() []Input {
 		}
 	}
 	return answer
+}
+
+// Standing is the job's status and phase in words.
+func (v View) Standing() string {
+	if v.Phase == "" {
+		return string(v.Status)
+	}
+	return fmt.Sprintf("%s (%s)", v.Status, v.Phase)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 // Followed shows a followed run line by line:
@@ -31,11 +31,11 @@ const (
 func (s *Screen) Followed() *Followed { return &Followed{screen: s, node: nodeWidth} }
 
 // Show writes the line of one progress, if it is one that people want to see; a program gets each as JSON.
-func (s *Followed) Show(p superstep.Progress) {
+func (s *Followed) Show(p thread.Progress) {
 	s.screen.ShowLine(p, func() { s.line(p) })
 }
 
-func (s *Followed) line(p superstep.Progress) {
+func (s *Followed) line(p thread.Progress) {
 	state, tail, worth := describe(p)
 	if !worth {
 		return
@@ -54,13 +54,13 @@ func (s *Followed) line(p superstep.Progress) {
 }
 
 // describe returns the state column and what follows it.
-func describe(p superstep.Progress) (state, tail string, worth bool) {
+func describe(p thread.Progress) (state, tail string, worth bool) {
 	switch p.State {
-	case superstep.ProgressOK:
+	case thread.ProgressOK:
 		return fmt.Sprintf("ok%6s", Duration(p.Duration)), arrow(p.Next), true
-	case superstep.ProgressFailed:
+	case thread.ProgressFailed:
 		return "FAILED", Clean(p.Error), true
-	case superstep.ProgressWaiting:
+	case thread.ProgressWaiting:
 		if p.Event != "" {
 			return "WAITING", "for event " + Clean(p.Event), true
 		}
@@ -68,7 +68,7 @@ func describe(p superstep.Progress) (state, tail string, worth bool) {
 			return "WAITING", "", true
 		}
 		return "WAITING", QuestionLine(*p.Question), true
-	case superstep.ProgressStarted:
+	case thread.ProgressStarted:
 		// A first start is followed by its end; a later one explains why the run took so long.
 		return "started", fmt.Sprintf("attempt %d", p.Attempt), p.Attempt > 1
 	default:
@@ -106,7 +106,7 @@ func splitNotes(notes []json.RawMessage) (inline string, below []string) {
 }
 
 // ValueText shows a value as people read it.
-func ValueText(v json.RawMessage) string { return superstep.Question{Value: v}.Text() }
+func ValueText(v json.RawMessage) string { return thread.Question{Value: v}.Text() }
 
 // QuestionLine shows a question in one line.
-func QuestionLine(q superstep.Question) string { return q.ID + "  " + Clean(ValueText(q.Value)) }
+func QuestionLine(q thread.Question) string { return q.ID + "  " + Clean(ValueText(q.Value)) }

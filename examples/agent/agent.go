@@ -22,11 +22,12 @@ import (
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/message"
 )
 
 // Model continues a conversation: with a message in words, or with one that asks for tools.
 type Model interface {
-	Next(ctx context.Context, conversation []superstep.Message) (superstep.Message, error)
+	Next(ctx context.Context, conversation []message.Message) (message.Message, error)
 }
 
 // State is the agent's: the conversation.
@@ -55,7 +56,7 @@ var again = superstep.RetryPolicy{
 
 func model(m Model) func(context.Context, State) (State, error) {
 	return func(ctx context.Context, s State) (State, error) {
-		next, err := superstep.Task(ctx, "model", func(ctx context.Context) (superstep.Message, error) {
+		next, err := superstep.Task(ctx, "model", func(ctx context.Context) (message.Message, error) {
 			return m.Next(ctx, s.Messages.Get())
 		})
 		if err != nil {

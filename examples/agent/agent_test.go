@@ -11,6 +11,8 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/examples/agent"
 	"superstep.dev/graphtest"
+	"superstep.dev/message"
+	"superstep.dev/thread"
 )
 
 // shelves is a storeroom in memory. An order is on its way: it changes no stock.
@@ -61,18 +63,18 @@ func TestAgent(t *testing.T) {
 	g := agent.Graph(clerk, room)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		room.orders = map[string]agent.Receipt{}
-		thread := g.Thread(rt, graphtest.ThreadID(t))
-		result, err := thread.Invoke(t.Context(), fill("bolts, nuts, screws"))
+		th := g.Thread(rt, graphtest.ThreadID(t))
+		result, err := th.Invoke(t.Context(), fill("bolts, nuts, screws"))
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaiting, result.Status)
+		require.Equal(t, thread.StatusWaiting, result.Status)
 		q := result.Questions[0]
 		require.Equal(t, "Order 92 bolts.", q.Approval.Summary)
 		require.JSONEq(t, `{"part":"bolts","pieces":92}`, string(q.Approval.Params))
 		require.Empty(t, room.orders)
 
-		result, err = thread.Approve(t.Context(), q.ID, superstep.WithToken(graphtest.Token(thread.ID(), q, "ann")))
+		result, err = th.Approve(t.Context(), q.ID, superstep.WithToken(graphtest.Token(th.ID(), q, "ann")))
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, result.Status)
+		require.Equal(t, thread.StatusFinished, result.Status)
 		said, _ := result.Output.Messages.Last()
 		require.Equal(t, "bolts: 8, ordered 92 bolts: or-bolts\nnuts: 70\nscrews: error: the storeroom has no such part: screws",
 			said.Content.String())
@@ -107,10 +109,10 @@ func TestAgent(t *testing.T) {
 // blunderer is a model that asks for what there is not, and then gives up.
 type blunderer struct{}
 
-func (blunderer) Next(_ context.Context, conversation []superstep.Message) (superstep.Message, error) {
-	m := superstep.Message{Role: superstep.RoleAssistant, Content: superstep.Text("sorry")}
+func (blunderer) Next(_ context.Context, conversation []message.Message) (message.Message, error) {
+	m := message.Message{Role: message.RoleAssistant, Content: message.Text("sorry")}
 	if len(conversation) == 1 {
-		m.ToolCalls = []superstep.ToolCall{
+		m.ToolCalls = []message.ToolCall{
 			{ID: "1", Name: "sell"},
 			{ID: "2", Name: "order", Arguments: `{"part": "bolts", "amount": 3}`},
 			{ID: "3", Name: "order", Arguments: `{"part": "bolts", "pieces": 0}`},
@@ -127,7 +129,7 @@ func TestTheModelIsToldItsMistakes(t *testing.T) {
 	require.NoError(t, err)
 	var told []string
 	for _, m := range result.Output.Messages.Get() {
-		if m.Role == superstep.RoleTool {
+		if m.Role == message.RoleTool {
 			told = append(told, m.Content.String())
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"superstep.dev"
+	"superstep.dev/message"
 )
 
 // Clerk is a [Model] that follows a rule: of each part that the first message names after its colon it looks at the
@@ -19,8 +19,8 @@ import (
 type Clerk struct{ Low, Full int }
 
 // Next implements [Model].
-func (c Clerk) Next(_ context.Context, conversation []superstep.Message) (superstep.Message, error) {
-	turn := superstep.Message{ID: fmt.Sprintf("clerk-%d", len(conversation)), Role: superstep.RoleAssistant}
+func (c Clerk) Next(_ context.Context, conversation []message.Message) (message.Message, error) {
+	turn := message.Message{ID: fmt.Sprintf("clerk-%d", len(conversation)), Role: message.RoleAssistant}
 	results := resultsOf(conversation)
 	parts := partsOf(conversation)
 	for _, part := range parts {
@@ -34,19 +34,19 @@ func (c Clerk) Next(_ context.Context, conversation []superstep.Message) (supers
 		}
 	}
 	if len(turn.ToolCalls) == 0 {
-		turn.Content = superstep.Text(report(parts, results))
+		turn.Content = message.Text(report(parts, results))
 	}
 	return turn, nil
 }
 
 // call asks for a tool, once for each part.
-func call(name, part string, arguments any) superstep.ToolCall {
+func call(name, part string, arguments any) message.ToolCall {
 	raw, _ := json.Marshal(arguments) // strings and numbers always encode
-	return superstep.ToolCall{ID: name + "-" + part, Name: name, Arguments: string(raw)}
+	return message.ToolCall{ID: name + "-" + part, Name: name, Arguments: string(raw)}
 }
 
 // partsOf are what the first message asks for.
-func partsOf(conversation []superstep.Message) []string {
+func partsOf(conversation []message.Message) []string {
 	if len(conversation) == 0 {
 		return nil
 	}
@@ -61,10 +61,10 @@ func partsOf(conversation []superstep.Message) []string {
 }
 
 // resultsOf are what the tools said, by the calls' ids.
-func resultsOf(conversation []superstep.Message) map[string]string {
+func resultsOf(conversation []message.Message) map[string]string {
 	results := map[string]string{}
 	for _, m := range conversation {
-		if m.Role == superstep.RoleTool {
+		if m.Role == message.RoleTool {
 			results[m.ToolCallID] = m.Content.String()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/message"
 )
 
 // FreeOrder is how many pieces the agent may order without asking.
@@ -49,8 +50,8 @@ type mistake struct{ error }
 func wrong(format string, args ...any) error { return &mistake{fmt.Errorf(format, args...)} }
 
 // runTool runs one call. Its result has an id that follows from the call's, so that a repeated attempt replaces it.
-func runTool(tools map[string]tool) func(context.Context, superstep.ToolCall) (superstep.Command[State], error) {
-	return func(ctx context.Context, call superstep.ToolCall) (superstep.Command[State], error) {
+func runTool(tools map[string]tool) func(context.Context, message.ToolCall) (superstep.Command[State], error) {
+	return func(ctx context.Context, call message.ToolCall) (superstep.Command[State], error) {
 		var text string
 		err := wrong("there is no tool %q", call.Name)
 		if run, ok := tools[call.Name]; ok {
@@ -63,7 +64,7 @@ func runTool(tools map[string]tool) func(context.Context, superstep.ToolCall) (s
 		case err != nil:
 			return superstep.Command[State]{}, err
 		}
-		result := superstep.ToolResult(call, text)
+		result := message.ToolResult(call, text)
 		result.ID = "result-" + call.ID
 		var update State
 		update.Messages.Append(result)

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/examples/publish"
 	"superstep.dev/examples/publish/site"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // chatty is a writer that writes too much until it is told so.
@@ -64,27 +65,27 @@ func TestPublish(t *testing.T) {
 	}
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		before := shown()
-		thread := g.Thread(rt, graphtest.ThreadID(t))
-		result, err := thread.Invoke(t.Context(), tea())
+		th := g.Thread(rt, graphtest.ThreadID(t))
+		result, err := th.Invoke(t.Context(), tea())
 		require.NoError(t, err)
 		require.JSONEq(t, `{"question": "Publish this article, revise sections of it, or drop it?", "article": {"title": "Tea",
 			"body": "## Leaves\n\nLeaves, in an article about Tea.\n\n## Water\n\nWater, in an article about Tea."}}`,
 			string(result.Questions[0].Value), "the section that was too long was written again")
 
 		for _, wrong := range []publish.Review{{Verdict: "maybe"}, {Verdict: "revise", Headings: []string{"Milk"}}} {
-			_, err = thread.Resume(t.Context(), wrong)
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			_, err = th.Resume(t.Context(), wrong)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 		}
-		result, err = thread.Resume(t.Context(),
+		result, err = th.Resume(t.Context(),
 			publish.Review{Verdict: publish.VerdictRevise, Headings: []string{"Water"}, Note: "Not hot."})
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{"Leaves": "Leaves, in an article about Tea.",
 			"Water": "Water, in an article about Tea. Not hot."}, result.Output.Texts.Get())
 		require.Equal(t, before, shown())
 
-		result, err = thread.Resume(t.Context(), publish.Review{Verdict: publish.VerdictPublish})
+		result, err = th.Resume(t.Context(), publish.Review{Verdict: publish.VerdictPublish})
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, result.Status)
+		require.Equal(t, thread.StatusFinished, result.Status)
 		require.Equal(t, "Tea", result.Output.Page.Get().Title)
 		require.Equal(t, before+1, shown())
 
@@ -93,7 +94,7 @@ func TestPublish(t *testing.T) {
 		require.NoError(t, err)
 		result, err = dropped.Resume(t.Context(), publish.Review{Verdict: publish.VerdictDrop})
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, result.Status)
+		require.Equal(t, thread.StatusFinished, result.Status)
 		require.Equal(t, before+1, shown())
 
 		_, err = g.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), map[string]any{"title": "Tea", "headings": []string{"A", "A"}})
@@ -112,12 +113,12 @@ func TestALostReplyIsLookedUp(t *testing.T) {
 		return lost.CompareAndSwap(0, 1)
 	})
 	g := publish.Graph(chatty{}, pages)
-	thread := g.Thread(superstep.NewMemory(), "t")
-	_, err := thread.Invoke(t.Context(), tea())
+	th := g.Thread(superstep.NewMemory(), "t")
+	_, err := th.Invoke(t.Context(), tea())
 	require.NoError(t, err)
-	result, err := thread.Resume(t.Context(), publish.Review{Verdict: publish.VerdictPublish})
+	result, err := th.Resume(t.Context(), publish.Review{Verdict: publish.VerdictPublish})
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	require.EqualValues(t, 1, writes.Load(), "it was looked up, not written again")
 	list, err := pages.Pages(t.Context())
 	require.NoError(t, err)

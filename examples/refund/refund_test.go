@@ -11,6 +11,7 @@ import (
 	"superstep.dev/examples/refund"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // newPayments is the payments service on a real socket and a real file.
@@ -39,23 +40,23 @@ func TestRefund(t *testing.T) {
 			order := newOrder(t, pay, 4_200)
 			result, err := g.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), map[string]any{"order_id": order})
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusFinished, result.Status)
+			require.Equal(t, thread.StatusFinished, result.Status)
 			require.EqualValues(t, 4_200, result.Output.Amount.Get())
 			requireRefunds(t, pay, order, 1)
 		})
 		t.Run("above it a person says yes", func(t *testing.T) {
 			order := newOrder(t, pay, 25_000)
-			thread := g.Thread(rt, graphtest.ThreadID(t))
-			result, err := thread.Invoke(t.Context(), map[string]any{"order_id": order})
+			th := g.Thread(rt, graphtest.ThreadID(t))
+			result, err := th.Invoke(t.Context(), map[string]any{"order_id": order})
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusWaiting, result.Status)
+			require.Equal(t, thread.StatusWaiting, result.Status)
 			require.JSONEq(t, `"Refund 250.00 to order `+order+`?"`, string(result.Questions[0].Value))
 			requireRefunds(t, pay, order, 0)
 
-			_, err = thread.Resume(t.Context(), "yes")
-			require.ErrorIs(t, err, superstep.ErrBadInput, "an answer of another type is refused, and the question stays open")
+			_, err = th.Resume(t.Context(), "yes")
+			require.ErrorIs(t, err, thread.ErrBadInput, "an answer of another type is refused, and the question stays open")
 
-			result, err = thread.Resume(t.Context(), true)
+			result, err = th.Resume(t.Context(), true)
 			require.NoError(t, err)
 			require.Equal(t, []string{"paid 250.00", "approved", "refunded " + result.Output.Receipt.Get().ID, "customer told"},
 				result.Output.Log.Get())
@@ -63,12 +64,12 @@ func TestRefund(t *testing.T) {
 		})
 		t.Run("or no", func(t *testing.T) {
 			order := newOrder(t, pay, 25_000)
-			thread := g.Thread(rt, graphtest.ThreadID(t))
-			_, err := thread.Invoke(t.Context(), map[string]any{"order_id": order})
+			th := g.Thread(rt, graphtest.ThreadID(t))
+			_, err := th.Invoke(t.Context(), map[string]any{"order_id": order})
 			require.NoError(t, err)
-			result, err := thread.Resume(t.Context(), false)
+			result, err := th.Resume(t.Context(), false)
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusFinished, result.Status)
+			require.Equal(t, thread.StatusFinished, result.Status)
 			require.False(t, result.Output.Receipt.IsSet())
 			requireRefunds(t, pay, order, 0)
 		})
@@ -76,7 +77,7 @@ func TestRefund(t *testing.T) {
 			_, err := g.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), map[string]any{"order_id": "o-none"})
 			var failed *superstep.RunError
 			require.ErrorAs(t, err, &failed)
-			require.Equal(t, superstep.StatusFailed, failed.Status)
+			require.Equal(t, thread.StatusFailed, failed.Status)
 			require.Contains(t, failed.Error(), "o-none")
 		})
 	}, g)
@@ -94,7 +95,7 @@ func TestCommittedButNotReplied(t *testing.T) {
 
 		result, err := g.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), map[string]any{"order_id": order})
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, result.Status)
+		require.Equal(t, thread.StatusFinished, result.Status)
 
 		after, err := pay.Stats(t.Context())
 		require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"superstep.dev/examples/research/store"
 	"superstep.dev/graphtest"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 const goal = "How do the Palmer penguins differ?"
@@ -40,7 +41,7 @@ func newLeader(t testing.TB) (l *superstep.Leader, s *store.Store, dir string) {
 
 // answered is what a person says who wants to begin with the body mass, and notes what was asked.
 func answered(t *testing.T, asked *[]research.Lead) superstep.JobOption {
-	return superstep.WithExpertAnswers(func(_ context.Context, a job.Assignment, q superstep.Question) (any, error) {
+	return superstep.WithExpertAnswers(func(_ context.Context, a job.Assignment, q thread.Question) (any, error) {
 		var lead research.Lead
 		require.NoError(t, json.Unmarshal(q.Value, &lead))
 		require.Equal(t, "writer", a.Expert)
@@ -90,23 +91,23 @@ func TestResearch(t *testing.T) {
 func TestResearchOnTemporal(t *testing.T) {
 	l, _, dir := newLeader(t)
 	c := graphtest.Leaders(t, l)
-	v, err := c.SubmitJob(t.Context(), superstep.SubmitJob{Leader: "research", Job: job.Job{Goal: goal}})
+	v, err := c.SubmitJob(t.Context(), thread.SubmitJob{Leader: "research", Job: job.Job{Goal: goal}})
 	require.NoError(t, err)
 	for e, err := range c.FollowJob(t.Context(), v.ID, 0) {
 		require.NoError(t, err)
 		if e.Kind != "started" || e.Expert != "writer" {
 			continue
 		}
-		var asking superstep.ThreadView
+		var asking thread.View
 		require.Eventually(t, func() bool { // the leader has told its server to start it
 			asking, err = c.Wait(t.Context(), job.AttemptThread(v.ID, e.SubJob, e.Attempt))
 			return err == nil
 		}, time.Minute, 10*time.Millisecond, "the writer's thread: %v", err)
 		require.Len(t, asking.Questions, 1)
 		require.Contains(t, asking.Questions[0].Text(), "Which measure should lead the report?")
-		_, err = c.Resume(t.Context(), superstep.ResumeRequest{Thread: asking.Thread, Value: json.RawMessage(`"wings"`)})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
-		_, err = c.Resume(t.Context(), superstep.ResumeRequest{Thread: asking.Thread, Value: json.RawMessage(`"body_mass_g"`)})
+		_, err = c.Resume(t.Context(), thread.ResumeRequest{Thread: asking.Thread, Value: json.RawMessage(`"wings"`)})
+		require.ErrorIs(t, err, thread.ErrBadInput)
+		_, err = c.Resume(t.Context(), thread.ResumeRequest{Thread: asking.Thread, Value: json.RawMessage(`"body_mass_g"`)})
 		require.NoError(t, err)
 	}
 	answer, err := c.JobAnswer(t.Context(), v.ID)
@@ -155,7 +156,7 @@ func TestDataThatCannotBeRead(t *testing.T) {
 	for _, uri := range []string{"store:none.csv", "file:///etc/passwd"} {
 		_, err := l.Invoke(t.Context(), job.Job{Goal: goal, Artifacts: []job.Artifact{{Name: "birds", URI: uri}},
 			Policy: job.Policy{MaxRetries: -1}})
-		var failed *superstep.JobError
+		var failed *thread.JobError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, job.StatusFailed, failed.View.Status)
 		require.Contains(t, failed.Error(), uri)

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"superstep.dev"
+	"superstep.dev/thread/live"
 )
 
-func fromTheStart(t *testing.T, transport superstep.Transport) {
+func fromTheStart(t *testing.T, transport live.Transport) {
 	r, n := subscribe(t.Context(), t, transport, "t"), newNode(t, transport, "t", "a")
 	n.emit(100)
 	r.wants(n, 0, 100)
 }
 
-func comesLate(t *testing.T, transport superstep.Transport) {
+func comesLate(t *testing.T, transport live.Transport) {
 	n := newNode(t, transport, "t", "a")
 	n.emit(30)
 	first := subscribe(t.Context(), t, transport, "t")
@@ -29,7 +29,7 @@ func comesLate(t *testing.T, transport superstep.Transport) {
 }
 
 // comesBetween: nothing is missed between what was emitted before and what comes after.
-func comesBetween(t *testing.T, transport superstep.Transport) {
+func comesBetween(t *testing.T, transport live.Transport) {
 	const count = 1_000
 	n := newNode(t, transport, "t", "a")
 	shown := *n // n changes while it emits
@@ -45,7 +45,7 @@ func comesBetween(t *testing.T, transport superstep.Transport) {
 }
 
 // comesTwice: a reader that lost its connection, and comes again.
-func comesTwice(t *testing.T, transport superstep.Transport) {
+func comesTwice(t *testing.T, transport live.Transport) {
 	n := newNode(t, transport, "t", "a")
 	n.emit(5)
 	ctx, leave := context.WithCancel(t.Context())
@@ -56,7 +56,7 @@ func comesTwice(t *testing.T, transport superstep.Transport) {
 }
 
 // executions: what a lost or failed execution emitted comes before what the next one does. Readers void it themselves.
-func executions(t *testing.T, transport superstep.Transport) {
+func executions(t *testing.T, transport live.Transport) {
 	n := newNode(t, transport, "t", "a")
 	n.emit(3)
 	before := *n
@@ -69,7 +69,7 @@ func executions(t *testing.T, transport superstep.Transport) {
 }
 
 // ended: a reader that comes after a task's end gets nothing of the task, and one that was there before has all of it.
-func ended(t *testing.T, transport superstep.Transport) {
+func ended(t *testing.T, transport live.Transport) {
 	a, b := newNode(t, transport, "t", "a"), newNode(t, transport, "t", "b")
 	before := subscribe(t.Context(), t, transport, "t")
 	a.emit(5)
@@ -82,7 +82,7 @@ func ended(t *testing.T, transport superstep.Transport) {
 	before.wants(b, 0, 1)
 }
 
-func apart(t *testing.T, transport superstep.Transport) {
+func apart(t *testing.T, transport live.Transport) {
 	a, b := newNode(t, transport, "one", "a"), newNode(t, transport, "two", "a")
 	one := subscribe(t.Context(), t, transport, "one")
 	b.emit(2)
@@ -92,7 +92,7 @@ func apart(t *testing.T, transport superstep.Transport) {
 }
 
 // neverReads: a reader that does not read keeps neither nodes nor other readers waiting.
-func neverReads(t *testing.T, transport superstep.Transport) {
+func neverReads(t *testing.T, transport live.Transport) {
 	subscribe(t.Context(), t, transport, "t")
 	r, n := subscribe(t.Context(), t, transport, "t"), newNode(t, transport, "t", "a")
 	for number := 0; number < 20_000; number += 100 {
@@ -106,7 +106,7 @@ func neverReads(t *testing.T, transport superstep.Transport) {
 }
 
 // leaves: the channel of a reader that leaves is closed, whether it has read or not.
-func leaves(t *testing.T, transport superstep.Transport) {
+func leaves(t *testing.T, transport live.Transport) {
 	ctx, leave := context.WithCancel(t.Context())
 	r, n := subscribe(ctx, t, transport, "t"), newNode(t, transport, "t", "a")
 	n.emit(10)
@@ -126,7 +126,7 @@ func leaves(t *testing.T, transport superstep.Transport) {
 const mostGrowth = 128 << 20
 
 // bounded: tasks of lost workers never end, and readers may never read.
-func bounded(t *testing.T, transport superstep.Transport) {
+func bounded(t *testing.T, transport live.Transport) {
 	subscribe(t.Context(), t, transport, "t")
 	before := heap()
 	var n *node

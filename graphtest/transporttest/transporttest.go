@@ -1,8 +1,8 @@
-// Package transporttest tests a superstep.Transport: what a transport promises, so that a reader of a stream may come at
+// Package transporttest tests a live.Transport: what a transport promises, so that a reader of a stream may come at
 // any moment of a node's life.
 //
 //	func TestTransport(t *testing.T) {
-//		transporttest.Run(t, func() superstep.Transport { return newRedisTransport(t) })
+//		transporttest.Run(t, func() live.Transport { return newRedisTransport(t) })
 //	}
 package transporttest
 
@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread/live"
 )
 
 // patience bounds every wait for an emission.
@@ -25,11 +25,11 @@ const patience = 10 * time.Second
 //
 // A transport may deliver an emission twice; Run does not count repetitions. What Run publishes is far below any sensible
 // bound, but for the subtest "memory is bounded": 192 MiB of tasks that never end, which no reader takes.
-func Run(t *testing.T, open func() superstep.Transport) {
+func Run(t *testing.T, open func() live.Transport) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, superstep.Transport)
+		test func(*testing.T, live.Transport)
 	}{
 		{"a reader from the start", fromTheStart},
 		{"a reader that comes late", comesLate},
@@ -49,12 +49,12 @@ func Run(t *testing.T, open func() superstep.Transport) {
 // node is a task that emits.
 type node struct {
 	t         *testing.T
-	transport superstep.Transport
-	next      superstep.LiveEmission
+	transport live.Transport
+	next      live.Emission
 }
 
-func newNode(t *testing.T, transport superstep.Transport, thread, task string) *node {
-	return &node{t: t, transport: transport, next: superstep.LiveEmission{Thread: thread, Run: "run-1", Task: task,
+func newNode(t *testing.T, transport live.Transport, thread, task string) *node {
+	return &node{t: t, transport: transport, next: live.Emission{Thread: thread, Run: "run-1", Task: task,
 		Scheduled: time.Unix(1_700_000_000, 0).UTC(), Execution: 1}}
 }
 
@@ -95,17 +95,17 @@ func (n *node) end() {
 // reader reads a thread.
 type reader struct {
 	t     *testing.T
-	comes <-chan superstep.LiveEmission
-	last  map[superstep.LiveTask]superstep.LiveEmission
+	comes <-chan live.Emission
+	last  map[live.Task]live.Emission
 }
 
-func subscribe(ctx context.Context, t *testing.T, transport superstep.Transport, thread string) *reader {
+func subscribe(ctx context.Context, t *testing.T, transport live.Transport, thread string) *reader {
 	t.Helper()
 	comes, err := transport.Subscribe(ctx, thread)
 	if err != nil {
 		t.Fatalf("Subscribe: %v", err)
 	}
-	return &reader{t, comes, map[superstep.LiveTask]superstep.LiveEmission{}}
+	return &reader{t, comes, map[live.Task]live.Emission{}}
 }
 
 // wants reads the emissions of a task from one number of an execution up to another, and nothing of other tasks.
@@ -125,7 +125,7 @@ func (r *reader) wants(n *node, from, to int) {
 }
 
 // one is the next emission that is no repetition.
-func (r *reader) one() superstep.LiveEmission {
+func (r *reader) one() live.Emission {
 	r.t.Helper()
 	for {
 		select {

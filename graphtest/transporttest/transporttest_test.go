@@ -3,10 +3,10 @@ package transporttest_test
 import (
 	"testing"
 
-	"superstep.dev"
 	"superstep.dev/graphtest/transporttest"
+	"superstep.dev/thread/live"
 )
 
 func TestLocalTransport(t *testing.T) {
-	transporttest.Run(t, func() superstep.Transport { return &superstep.LocalTransport{} })
+	transporttest.Run(t, func() live.Transport { return &live.Local{} })
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/thread"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
 )
@@ -156,14 +156,14 @@ func TestTheReaderSeesWhatTheRunSaw(t *testing.T) {
 	}
 	r.agree(runID, 3)
 	bySignal, byUpdate := waiting.Questions[0], waiting.Questions[1]
-	if _, err := r.Resume(r.ctx, superstep.ResumeRequest{Thread: r.thread, Question: bySignal.ID, Value: []byte(`"signal"`), Signal: true}); err != nil {
+	if _, err := r.Resume(r.ctx, thread.ResumeRequest{Thread: r.thread, Question: bySignal.ID, Value: []byte(`"signal"`), Signal: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Resume(r.ctx, superstep.ResumeRequest{Thread: r.thread, Question: byUpdate.ID, Value: []byte(`"update"`)}); err != nil {
+	if _, err := r.Resume(r.ctx, thread.ResumeRequest{Thread: r.thread, Question: byUpdate.ID, Value: []byte(`"update"`)}); err != nil {
 		t.Fatal(err)
 	}
 	done := r.rest()
-	if done.Status != superstep.StatusFinished {
+	if done.Status != thread.StatusFinished {
 		t.Fatalf("the run is %s", done.Status)
 	}
 	r.agree(runID, 5)

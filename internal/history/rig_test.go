@@ -17,6 +17,7 @@ import (
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // served makes a graph without types one that a worker serves.
@@ -84,7 +85,7 @@ func newTail(c client.Client) history.Tail {
 // begin starts a run of the thread and returns its id.
 func (r *rig) begin(input string) (runID string) {
 	r.t.Helper()
-	v, err := r.Start(r.ctx, superstep.StartRequest{Graph: r.graph.Spec.Name, Thread: r.thread, Input: json.RawMessage(input)})
+	v, err := r.Start(r.ctx, thread.StartRequest{Graph: r.graph.Spec.Name, Thread: r.thread, Input: json.RawMessage(input)})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func (r *rig) begin(input string) (runID string) {
 }
 
 // rest follows the run until it waits or has ended.
-func (r *rig) rest() superstep.ThreadView {
+func (r *rig) rest() thread.View {
 	r.t.Helper()
 	v, err := r.Wait(r.ctx, r.thread)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
+	"superstep.dev/thread"
 )
 
 // steps notes what a tail reports, one line a step.
@@ -45,7 +45,7 @@ func (s steps) steady() string {
 
 func (r *rig) standsStill() (bool, error) {
 	s, err := r.State(r.ctx, r.thread)
-	return s.Status != superstep.StatusRunning, err
+	return s.Status != thread.StatusRunning, err
 }
 
 // TestFollowingARun: it is reported task by task until it waits; from its beginning again, it is reported to its end.
@@ -76,7 +76,7 @@ func TestFollowingARun(t *testing.T) {
 		ended <- end{event, err}
 	}()
 	for _, q := range r.rest().Questions {
-		if _, err := r.Resume(r.ctx, superstep.ResumeRequest{Thread: r.thread, Question: q.ID, Value: []byte(`"yes"`)}); err != nil {
+		if _, err := r.Resume(r.ctx, thread.ResumeRequest{Thread: r.thread, Question: q.ID, Value: []byte(`"yes"`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,12 +14,12 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"superstep.dev"
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
 )
@@ -140,7 +140,7 @@ func TestReadingARunAtEveryMoment(t *testing.T) {
 		r := newRig(t, approvals())
 		runID := r.begin(`{}`)
 		for i, q := range r.rest().Questions {
-			req := superstep.ResumeRequest{Thread: r.thread, Question: q.ID, Value: []byte(`"yes"`), Signal: i == 0}
+			req := thread.ResumeRequest{Thread: r.thread, Question: q.ID, Value: []byte(`"yes"`), Signal: i == 0}
 			if _, err := r.Resume(r.ctx, req); err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 type errand struct {
@@ -68,21 +69,21 @@ func TestWithApprovalOnEveryKindOfNode(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []string{"small"}, small.Output.Done.Get())
 
-			thread := graph.Thread(rt, "big")
-			result, err := thread.Invoke(t.Context(), errandFor("big"))
+			th := graph.Thread(rt, "big")
+			result, err := th.Invoke(t.Context(), errandFor("big"))
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusWaiting, result.Status)
+			require.Equal(t, thread.StatusWaiting, result.Status)
 			require.Equal(t, "do", result.Questions[0].Approval.Tool)
-			_, err = thread.Edit(t.Context(), "", map[string]string{"size": "small"})
-			require.ErrorIs(t, err, superstep.ErrBadInput, "the function would not see it")
-			result, err = thread.Approve(t.Context(), "")
+			_, err = th.Edit(t.Context(), "", map[string]string{"size": "small"})
+			require.ErrorIs(t, err, thread.ErrBadInput, "the function would not see it")
+			result, err = th.Approve(t.Context(), "")
 			require.NoError(t, err)
 			require.Equal(t, []string{"big"}, result.Output.Done.Get())
 
-			thread = graph.Thread(rt, "rejected")
-			_, err = thread.Invoke(t.Context(), errandFor("big"))
+			th = graph.Thread(rt, "rejected")
+			_, err = th.Invoke(t.Context(), errandFor("big"))
 			require.NoError(t, err)
-			_, err = thread.Reject(t.Context(), "")
+			_, err = th.Reject(t.Context(), "")
 			require.True(t, failedAs(err, "Rejected"), "%v", err)
 		})
 	}
@@ -167,19 +168,19 @@ func TestApprovalsOfOneNodeInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		for name, runtime := range map[string]superstep.Runtime{"memory": superstep.NewMemory(), "temporal": s.Client} {
 			t.Run(fmt.Sprint(name, order), func(t *testing.T) {
-				thread := graph.Thread(runtime, testserver.Queue(t))
-				result, err := thread.Invoke(t.Context(), errandFor("x"))
+				th := graph.Thread(runtime, testserver.Queue(t))
+				result, err := th.Invoke(t.Context(), errandFor("x"))
 				require.NoError(t, err)
-				byTool := map[string]superstep.Question{}
+				byTool := map[string]thread.Question{}
 				for _, q := range result.Questions {
 					byTool[q.Approval.Tool] = q
 				}
 				for i, at := range order {
-					answer, q := thread.Approve, byTool[names[at]]
+					answer, q := th.Approve, byTool[names[at]]
 					if names[at] == "b" {
-						answer = thread.Reject
+						answer = th.Reject
 					}
-					signed, err := signer.Sign(approval.Claims{Thread: thread.ID(), Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
+					signed, err := signer.Sign(approval.Claims{Thread: th.ID(), Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
 						ParamsHash: q.Approval.ParamsHash})
 					require.NoError(t, err)
 					result, err = answer(t.Context(), q.ID, superstep.WithToken(signed), superstep.AnsweredBy("ann"))
@@ -210,8 +211,8 @@ func TestADeadlineThatNobodyWatches(t *testing.T) {
 	s := rig.NewServer(t)
 	serving := superstep.WorkerConfig{Graphs: []superstep.Runnable{graph}, Gate: gate}
 	stop := s.WorkWith(serving)
-	thread := graph.Thread(s.Client, testserver.Queue(t))
-	result, err := thread.Invoke(t.Context(), errandFor("x"))
+	th := graph.Thread(s.Client, testserver.Queue(t))
+	result, err := th.Invoke(t.Context(), errandFor("x"))
 	require.NoError(t, err)
 	stop()
 	due := result.Questions[0].Approval.Due
@@ -219,12 +220,12 @@ func TestADeadlineThatNobodyWatches(t *testing.T) {
 	s.WorkWith(serving)
 	// The server's timer may fire a little after the deadline: until then the run waits.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		late, err := thread.Wait(t.Context())
+		late, err := th.Wait(t.Context())
 		require.NoError(c, err)
-		require.Equal(c, superstep.StatusFinished, late.Status)
+		require.Equal(c, thread.StatusFinished, late.Status)
 		require.Equal(c, []string{string(approval.VerdictExpired)}, late.Output.Done.Get())
 	}, time.Minute, 10*time.Millisecond)
-	_, err = thread.Approve(t.Context(), result.Questions[0].ID)
+	_, err = th.Approve(t.Context(), result.Questions[0].ID)
 	require.Error(t, err)
 }
 

@@ -17,6 +17,7 @@ import (
 	"superstep.dev/approval/rules"
 	"superstep.dev/approval/token"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // whoMay is a policy and directory as people write it.
@@ -42,7 +43,7 @@ type guarded struct {
 	t               *testing.T
 	server          *rig.Server
 	thread          *superstep.Thread[claims]
-	q               superstep.Question
+	q               thread.Question
 	signer, retired *token.Signer // an issuer's, for everybody
 	bobs            *token.Signer // bob's own
 	keys            string        // their directory
@@ -194,22 +195,22 @@ func TestAttacksOnAnApproval(t *testing.T) {
 		{"somebody who is not asked", g.token(g.signer, func(c *approval.Claims) { c.Approver = "eve" }), approval.CodeNotYours},
 		{"somebody whom nobody knows", g.token(g.signer, func(c *approval.Claims) { c.Approver = "mallory" }), approval.CodeUnknown},
 	} {
-		_, err := g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
+		_, err := g.server.Resume(t.Context(), thread.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
 			Value: json.RawMessage(yes), Token: attack.token})
-		require.ErrorIs(t, err, superstep.ErrAnswerRefused, attack.name)
+		require.ErrorIs(t, err, thread.ErrAnswerRefused, attack.name)
 		require.Equal(t, attack.code, refusedFor(err), "%s: %v", attack.name, err)
 		want = append(want, attack.code)
 		require.NotContains(t, err.Error(), attack.token, "the error shows the token")
 	}
 
 	t.Log("whoever answers as somebody else than the token's is refused")
-	_, err := g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
+	_, err := g.server.Resume(t.Context(), thread.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
 		Value: json.RawMessage(yes), By: "bob", Token: g.token(g.signer, nil)})
 	require.Equal(t, approval.CodeWrongPerson, refusedFor(err), "%v", err)
 	want = append(want, approval.CodeWrongPerson)
 
 	t.Log("an answer by signal without a token is held to the same")
-	_, err = g.server.Resume(t.Context(), superstep.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
+	_, err = g.server.Resume(t.Context(), thread.ResumeRequest{Thread: g.thread.ID(), Question: g.q.ID,
 		Value: json.RawMessage(yes), By: "ann", Signal: true})
 	require.NoError(t, err)
 	want = append(want, approval.CodeUnsigned)
@@ -233,12 +234,12 @@ func TestAttacksOnAnApproval(t *testing.T) {
 	once := g.token(g.signer, nil)
 	result, err := g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(once))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Len(t, g.paid, 1)
 	require.ElementsMatch(t, append(want, approval.CodePermission, approval.CodeRequester, approval.CodePolicy), g.refused(),
 		"a refusal is not in the audit")
 	_, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(once))
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused, "a token was used twice")
+	require.ErrorIs(t, err, thread.ErrAnswerRefused, "a token was used twice")
 	require.Len(t, g.paid, 1)
 }
 
@@ -284,7 +285,7 @@ func TestOneKeyIsOneVote(t *testing.T) {
 	as := func(name string) func(*approval.Claims) { return func(c *approval.Claims) { c.Approver = name } }
 	result, err := g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.bobs, as("bob"))))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusWaiting, result.Status)
+	require.Equal(t, thread.StatusWaiting, result.Status)
 	for _, name := range []string{"ann", "rita", "zoe"} {
 		_, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.bobs, as(name))))
 		require.Equal(t, approval.CodeWrongKey, refusedFor(err), "%s: %v", name, err)
@@ -294,7 +295,7 @@ func TestOneKeyIsOneVote(t *testing.T) {
 	require.Empty(t, g.paid)
 	result, err = g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, as("ann"))))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	entries, _, err := g.thread.Audit(t.Context())
 	require.NoError(t, err)
 	var said []string

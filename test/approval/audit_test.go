@@ -18,6 +18,7 @@ import (
 	"superstep.dev/approval/token"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // named are ids, which differ from thread to thread.
@@ -101,7 +102,7 @@ func TestAuditOfCompensationIsTheSameOnBothRuntimes(t *testing.T) {
 	r := rig.NewUndoable(true)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		th := r.Waits(t, rt)
-		require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate, superstep.AskedBy("ann")))
+		require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate, superstep.AskedBy("ann")))
 		_, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		_, err = th.Resume(t.Context(), "leave", superstep.AskedBy("bob"))
@@ -157,7 +158,7 @@ func TestAuditOfSilenceIsTheSameOnBothRuntimes(t *testing.T) {
 				}
 				paused, err := th.Wait(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, superstep.StatusPaused, paused.Status)
+				require.Equal(t, thread.StatusPaused, paused.Status)
 				by, reason := pausedBy(t, th)
 				assert.Equal(t, "superstep", by)
 				assert.Equal(t, fmt.Sprintf("nobody decided on the approval %s in time", got.Questions[0].ID), reason)

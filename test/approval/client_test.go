@@ -16,6 +16,7 @@ import (
 	"superstep.dev/approval/token"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // signing is a signer, and the gate that knows it.
@@ -67,12 +68,12 @@ func TestClientApproval(t *testing.T) {
 		require.NoError(t, err)
 		return signed
 	}
-	answer := superstep.ResumeRequest{Thread: th.ID(), Question: q, Value: json.RawMessage(`{"verdict":"approve"}`), By: "ann"}
+	answer := thread.ResumeRequest{Thread: th.ID(), Question: q, Value: json.RawMessage(`{"verdict":"approve"}`), By: "ann"}
 	refused := func(want approval.Code) {
 		t.Helper()
 		_, err := s.Resume(t.Context(), answer)
-		require.ErrorIs(t, err, superstep.ErrAnswerRefused)
-		var why *superstep.Error
+		require.ErrorIs(t, err, thread.ErrAnswerRefused)
+		var why *thread.Error
 		require.ErrorAs(t, err, &why)
 		assert.Equal(t, want, why.Code)
 		assert.Equal(t, q, why.Question)
@@ -118,9 +119,9 @@ func TestClientApproval(t *testing.T) {
 	assert.Equal(t, chain, known)
 	answer.Signal = false
 	_, err = s.Resume(t.Context(), answer)
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	_, _, err = s.Audit(t.Context(), "no-such-thread")
-	assert.True(t, errors.Is(err, superstep.ErrNotFound))
+	assert.True(t, errors.Is(err, thread.ErrNotFound))
 }
 
 // payer asks for an approval of a payment, and beside it a plain question.
@@ -142,50 +143,50 @@ func TestInbox(t *testing.T) {
 	name := "payer" + testserver.Queue(t)
 	g := payer(name, approval.Action{Tool: "pay", Summary: "Pay 250.00 to Alina's", Risk: approval.RiskHigh, Approvers: []string{"ann's", "group:finance"}})
 	stop := s.Work(g)
-	for _, thread := range []string{name + "-1", name + "-2"} {
-		_, err := s.Start(t.Context(), superstep.StartRequest{Graph: name, Thread: thread, Input: []byte(`{}`)})
+	for _, threadID := range []string{name + "-1", name + "-2"} {
+		_, err := s.Start(t.Context(), thread.StartRequest{Graph: name, Thread: threadID, Input: []byte(`{}`)})
 		require.NoError(t, err)
 	}
-	listed := func(q superstep.InboxQuery) []superstep.InboxItem {
+	listed := func(q thread.InboxQuery) []thread.InboxItem {
 		q.Graph = name
 		page, err := s.Inbox(t.Context(), q)
 		require.NoError(t, err)
 		return page.Questions
 	}
-	require.Eventually(t, func() bool { return len(listed(superstep.InboxQuery{})) == 4 }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(listed(thread.InboxQuery{})) == 4 }, time.Minute, 50*time.Millisecond)
 	stop()
 
-	all := listed(superstep.InboxQuery{})
+	all := listed(thread.InboxQuery{})
 	assert.Equal(t, "Pay 250.00 to Alina's", all[0].Asks, "what can do most harm comes first")
 	assert.Equal(t, approval.RiskHigh, all[0].Risk)
 	assert.Equal(t, "really ask?", all[3].Asks)
 	assert.Equal(t, 1, all[0].Need)
-	for about, q := range map[string]superstep.InboxQuery{
+	for about, q := range map[string]thread.InboxQuery{
 		"a person": {Approver: "ann's"}, "a group": {Group: "finance"}, "either": {Approver: "nobody", Group: "finance"},
 	} {
 		got := listed(q)
 		require.Len(t, got, 2, about)
 		assert.Equal(t, "pay", got[0].Node, about)
 	}
-	for about, q := range map[string]superstep.InboxQuery{
+	for about, q := range map[string]thread.InboxQuery{
 		"nobody": {Approver: "bob"}, "a group is no person": {Approver: "finance"}, "overdue": {Overdue: true},
 		"a query": {Approver: `\' OR SuperstepQuestions > 0 OR SuperstepRisk = '`},
 	} {
 		assert.Empty(t, listed(q), about)
 	}
 
-	first, err := s.Inbox(t.Context(), superstep.InboxQuery{Graph: name, Limit: 1})
+	first, err := s.Inbox(t.Context(), thread.InboxQuery{Graph: name, Limit: 1})
 	require.NoError(t, err)
-	second, err := s.Inbox(t.Context(), superstep.InboxQuery{Graph: name, Limit: 1, Page: first.Next})
+	second, err := s.Inbox(t.Context(), thread.InboxQuery{Graph: name, Limit: 1, Page: first.Next})
 	require.NoError(t, err)
 	threads := []string{}
 	for _, i := range slices.Concat(first.Questions, second.Questions) {
 		threads = append(threads, i.Thread)
 	}
 	assert.ElementsMatch(t, []string{name + "-1", name + "-1", name + "-2", name + "-2"}, threads)
-	for about, q := range map[string]superstep.InboxQuery{"too large": {Limit: 1001}, "no page": {Page: "?"}} {
+	for about, q := range map[string]thread.InboxQuery{"too large": {Limit: 1001}, "no page": {Page: "?"}} {
 		_, err = s.Inbox(t.Context(), q)
-		require.ErrorIs(t, err, superstep.ErrBadInput, about)
+		require.ErrorIs(t, err, thread.ErrBadInput, about)
 	}
 }
 
@@ -195,30 +196,30 @@ func TestOverdue(t *testing.T) {
 	name := "late" + testserver.Queue(t)
 	within := 300 * time.Millisecond
 	s.Work(payer(name, approval.Action{Tool: "pay", Summary: "Pay", Within: within.Milliseconds(), Silence: approval.SilencePause}))
-	_, err := s.Start(t.Context(), superstep.StartRequest{Graph: name, Thread: name, Input: []byte(`{}`)})
+	_, err := s.Start(t.Context(), thread.StartRequest{Graph: name, Thread: name, Input: []byte(`{}`)})
 	require.NoError(t, err)
-	var overdue []superstep.InboxItem
+	var overdue []thread.InboxItem
 	require.Eventually(t, func() bool {
-		page, err := s.Inbox(t.Context(), superstep.InboxQuery{Graph: name, Overdue: true})
+		page, err := s.Inbox(t.Context(), thread.InboxQuery{Graph: name, Overdue: true})
 		require.NoError(t, err)
 		overdue = page.Questions
 		v, err := s.Show(t.Context(), name)
 		require.NoError(t, err)
-		return len(overdue) == 1 && v.Status == superstep.StatusPaused
+		return len(overdue) == 1 && v.Status == thread.StatusPaused
 	}, time.Minute, 50*time.Millisecond)
 	assert.Equal(t, "pay", overdue[0].Node)
 	v, err := s.Question(t.Context(), name, overdue[0].Question)
 	require.NoError(t, err)
 	assert.True(t, v.Approval.Due.Equal(overdue[0].Due), "%v, in the list %v", v.Approval.Due, overdue[0].Due)
 
-	thread := payer(name, approval.Action{Tool: "pay", Summary: "Pay", Within: within.Milliseconds(), Silence: approval.SilencePause}).
+	th := payer(name, approval.Action{Tool: "pay", Summary: "Pay", Within: within.Milliseconds(), Silence: approval.SilencePause}).
 		Thread(superstep.NewMemory(), "t")
-	_, err = thread.Invoke(t.Context(), rig.Counter{})
+	_, err = th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		v, err := thread.Wait(t.Context())
+		v, err := th.Wait(t.Context())
 		require.NoError(t, err)
-		return v.Status == superstep.StatusPaused && slices.ContainsFunc(v.Questions, func(q superstep.Question) bool { return q.Approval != nil && !q.Approval.Due.IsZero() })
+		return v.Status == thread.StatusPaused && slices.ContainsFunc(v.Questions, func(q thread.Question) bool { return q.Approval != nil && !q.Approval.Due.IsZero() })
 	}, time.Minute, 10*time.Millisecond)
 }
 
@@ -227,9 +228,9 @@ func TestQuestion(t *testing.T) {
 	s := rig.NewServer(t)
 	name := "payer" + testserver.Queue(t)
 	s.Work(payer(name, approval.Action{Tool: "pay", Summary: "Pay", Params: []byte(`{"card":"4111","amount":1}`), Secrets: []string{"/card"}}))
-	_, err := s.Start(t.Context(), superstep.StartRequest{Graph: name, Thread: name, Input: []byte(`{}`)})
+	_, err := s.Start(t.Context(), thread.StartRequest{Graph: name, Thread: name, Input: []byte(`{}`)})
 	require.NoError(t, err)
-	var shown superstep.ThreadView
+	var shown thread.View
 	require.Eventually(t, func() bool {
 		shown, err = s.Show(t.Context(), name)
 		return err == nil && len(shown.Questions) == 2
@@ -244,13 +245,13 @@ func TestQuestion(t *testing.T) {
 	require.NotNil(t, v.Approval)
 	assert.JSONEq(t, `{"card":"***","amount":1}`, string(v.Approval.Params))
 	assert.NotEmpty(t, v.Approval.Digest)
-	assert.Equal(t, []superstep.Question{ask}, v.Others)
+	assert.Equal(t, []thread.Question{ask}, v.Others)
 	_, err = s.Question(t.Context(), name, "")
-	require.ErrorIs(t, err, superstep.ErrBadInput, "two can be meant")
+	require.ErrorIs(t, err, thread.ErrBadInput, "two can be meant")
 	_, err = s.Question(t.Context(), name, "q-nothing")
-	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.ErrorIs(t, err, thread.ErrNotFound)
 
-	_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: name, Question: ask.ID, Value: []byte("true"), By: "ann"})
+	_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: name, Question: ask.ID, Value: []byte("true"), By: "ann"})
 	require.NoError(t, err)
 	v, err = s.Question(t.Context(), name, ask.ID)
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"superstep.dev/approval/rules"
 	"superstep.dev/approval/token"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -63,7 +64,7 @@ func (c *controlled) by(t *testing.T, who, thread string, op approval.Op, on str
 
 func refusedAs(t *testing.T, code approval.Code, err error) {
 	t.Helper()
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	require.Equal(t, code, refusedFor(err), "%v", err)
 }
 
@@ -141,16 +142,16 @@ func TestEverythingThatIsDoneToARunTakesAToken(t *testing.T) {
 		_, err = th.Invoke(ctx, nil, superstep.WithAnswers(map[string]any{q: true}))
 		refusedAs(t, approval.CodeUnsigned, err)
 		refusedAs(t, approval.CodeUnsigned, th.Cancel(ctx, "enough"))
-		refusedAs(t, approval.CodeUnsigned, th.Cancel(ctx, "enough", superstep.CancelCompensate))
+		refusedAs(t, approval.CodeUnsigned, th.Cancel(ctx, "enough", thread.CancelCompensate))
 		got, err := th.Wait(ctx)
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaiting, got.Status, "nothing has happened")
+		require.Equal(t, thread.StatusWaiting, got.Status, "nothing has happened")
 		require.Equal(t, q, got.Questions[0].ID)
 		require.Equal(t, []string{"ann", "bob", "cid", "dan"}, c.Bank.Paid())
 
 		_, err = th.SendEvent(ctx, "go", nil, c.by(t, "ann", id, approval.OpEvent, "go"))
 		require.NoError(t, err)
-		refusedAs(t, approval.CodeWrongRun, th.Cancel(ctx, "enough", superstep.CancelCompensate, c.by(t, "ann", id, approval.OpCancel, "keep")))
+		refusedAs(t, approval.CodeWrongRun, th.Cancel(ctx, "enough", thread.CancelCompensate, c.by(t, "ann", id, approval.OpCancel, "keep")))
 		require.NoError(t, th.Cancel(ctx, "enough", c.by(t, "ann", id, approval.OpCancel, "keep")))
 		_, err = th.Retry(ctx)
 		refusedAs(t, approval.CodeUnsigned, err)
@@ -213,7 +214,7 @@ func TestSignalsTakeTokensToo(t *testing.T) {
 	}, 20*time.Second, 50*time.Millisecond)
 	got, err := th.Wait(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusWaiting, got.Status)
+	require.Equal(t, thread.StatusWaiting, got.Status)
 	require.Nil(t, got.Paused)
 	require.Len(t, got.Questions, 1)
 }

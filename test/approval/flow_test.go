@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/thread"
 )
 
 // claimOf is what a person wants back.
@@ -98,10 +99,10 @@ func audited[Out any](t *testing.T, thread *superstep.Thread[Out]) []approval.Ki
 
 func TestEffectWaitsForItsApproval(t *testing.T) {
 	o := newOffice()
-	thread := o.graph.Thread(superstep.NewMemory(), "t-1")
-	result, err := thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
+	th := o.graph.Thread(superstep.NewMemory(), "t-1")
+	result, err := th.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusWaiting, result.Status)
+	require.Equal(t, thread.StatusWaiting, result.Status)
 	require.Len(t, result.Questions, 1)
 	asked := result.Questions[0].Approval
 	require.Equal(t, "rita", asked.Requester)
@@ -109,19 +110,19 @@ func TestEffectWaitsForItsApproval(t *testing.T) {
 	require.JSONEq(t, `{"kind":"approval","ask":"Pay 250","tool":"bank.pay","risk":"medium"}`, string(result.Questions[0].Value))
 	require.Empty(t, o.paid)
 
-	result, err = thread.Edit(t.Context(), result.Questions[0].ID, claimOf{Amount: 200, Card: "4929"}, superstep.AnsweredBy("ann"))
+	result, err = th.Edit(t.Context(), result.Questions[0].ID, claimOf{Amount: 200, Card: "4929"}, superstep.AnsweredBy("ann"))
 	require.NoError(t, err)
 	asked = result.Questions[0].Approval
 	require.Equal(t, []approval.Change{{Path: "/amount", Before: json.RawMessage("250"), Now: json.RawMessage("200")}}, asked.Changes)
 	require.NotContains(t, fmt.Sprintf("%s %s", asked.Params, asked.Before.Params), "4929")
-	result, err = thread.Approve(t.Context(), "", superstep.AnsweredBy("bob"), superstep.WithReason("fine"))
+	result, err = th.Approve(t.Context(), "", superstep.AnsweredBy("bob"), superstep.WithReason("fine"))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Equal(t, []claimOf{{200, "4929"}}, o.paid)
 	require.Equal(t, []string{"paid 200"}, result.Output.Paid.Get())
 	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered, approval.KindAsked, approval.KindAnswered, approval.KindUsed},
-		audited(t, thread))
-	effects, err := thread.Effects(t.Context())
+		audited(t, th))
+	effects, err := th.Effects(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "bob", effects.Effects[0].Approved.By)
 }
@@ -146,24 +147,24 @@ func TestRejectedEffect(t *testing.T) {
 func TestQuorum(t *testing.T) {
 	o := newOffice()
 	o.shape = func(a *approval.Action) { a.Quorum = 2 }
-	thread := o.graph.Thread(superstep.NewMemory(), "t-1")
-	result, err := thread.Invoke(t.Context(), claimFor(250))
+	th := o.graph.Thread(superstep.NewMemory(), "t-1")
+	result, err := th.Invoke(t.Context(), claimFor(250))
 	require.NoError(t, err)
 	id := result.Questions[0].ID
-	result, err = thread.Approve(t.Context(), id, superstep.AnsweredBy("ann"))
+	result, err = th.Approve(t.Context(), id, superstep.AnsweredBy("ann"))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusWaiting, result.Status)
+	require.Equal(t, thread.StatusWaiting, result.Status)
 	require.Equal(t, "ann", result.Questions[0].Approval.Votes[0].By)
-	_, err = thread.Approve(t.Context(), id, superstep.AnsweredBy("ann"))
-	var refused *superstep.Error
+	_, err = th.Approve(t.Context(), id, superstep.AnsweredBy("ann"))
+	var refused *thread.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, approval.CodeAlreadyGiven, refused.Code)
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
-	result, err = thread.Approve(t.Context(), id, superstep.AnsweredBy("bob"))
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
+	result, err = th.Approve(t.Context(), id, superstep.AnsweredBy("bob"))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
-	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindVoted, approval.KindRefused, approval.KindAnswered, approval.KindUsed}, audited(t, thread))
-	_, err = thread.Approve(t.Context(), id, superstep.AnsweredBy("eve"))
+	require.Equal(t, thread.StatusFinished, result.Status)
+	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindVoted, approval.KindRefused, approval.KindAnswered, approval.KindUsed}, audited(t, th))
+	_, err = th.Approve(t.Context(), id, superstep.AnsweredBy("eve"))
 	require.ErrorContains(t, err, "already answered by bob")
 }
 
@@ -171,16 +172,16 @@ func TestQuorum(t *testing.T) {
 func TestNothingElseAnswersAnApproval(t *testing.T) {
 	o := newOffice()
 	rt := superstep.NewMemory()
-	thread := o.graph.Thread(rt, "t-1")
-	_, err := thread.Invoke(t.Context(), claimFor(250))
+	th := o.graph.Thread(rt, "t-1")
+	_, err := th.Invoke(t.Context(), claimFor(250))
 	require.NoError(t, err)
 	for _, answer := range []any{true, map[string]any{"verdict": "yes"}, map[string]any{"verdict": "expired"},
 		map[string]any{"verdict": "edit"}, map[string]any{"verdict": "approve", "votes": []string{}}} {
-		_, err = thread.Resume(t.Context(), answer)
-		require.ErrorIs(t, err, superstep.ErrBadInput, "%v", answer)
+		_, err = th.Resume(t.Context(), answer)
+		require.ErrorIs(t, err, thread.ErrBadInput, "%v", answer)
 	}
-	_, err = thread.Command(t.Context(), superstep.Command[claims]{}, superstep.WithAnswers(map[string]any{"": approval.Decision{Verdict: approval.VerdictApprove}}))
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	_, err = th.Command(t.Context(), superstep.Command[claims]{}, superstep.WithAnswers(map[string]any{"": approval.Decision{Verdict: approval.VerdictApprove}}))
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	require.Empty(t, o.paid)
 }
 
@@ -189,18 +190,18 @@ func TestSilence(t *testing.T) {
 	for name, c := range map[string]struct {
 		shape  approval.Action
 		after  time.Duration
-		status superstep.Status
+		status thread.Status
 		paid   int
 		audit  []approval.Kind
 	}{
-		"not yet":   {approval.Action{Within: minute}, 59 * time.Second, superstep.StatusWaiting, 0, []approval.Kind{approval.KindAsked}},
-		"deny":      {approval.Action{Within: minute}, time.Minute, superstep.StatusFailed, 0, []approval.Kind{approval.KindAsked, approval.KindExpired}},
-		"warned":    {approval.Action{Within: minute, Warn: minute / 2}, 31 * time.Second, superstep.StatusWaiting, 0, []approval.Kind{approval.KindAsked, approval.KindWarned}},
-		"approve":   {approval.Action{Within: minute, Silence: approval.SilenceDefault, Default: approval.VerdictApprove}, time.Minute, superstep.StatusFinished, 1, []approval.Kind{approval.KindAsked, approval.KindExpired, approval.KindUsed}},
-		"reject":    {approval.Action{Within: minute, Silence: approval.SilenceDefault, Default: approval.VerdictReject}, time.Minute, superstep.StatusFailed, 0, []approval.Kind{approval.KindAsked, approval.KindExpired}},
-		"escalate":  {approval.Action{Within: minute, Silence: approval.SilenceEscalate, Escalate: []string{"boss"}}, time.Minute, superstep.StatusWaiting, 0, []approval.Kind{approval.KindAsked, approval.KindEscalated}},
-		"and again": {approval.Action{Within: minute, Silence: approval.SilenceEscalate, Escalate: []string{"boss"}}, 2 * time.Minute, superstep.StatusFailed, 0, []approval.Kind{approval.KindAsked, approval.KindEscalated, approval.KindExpired}},
-		"pause":     {approval.Action{Within: minute, Silence: approval.SilencePause}, time.Hour, superstep.StatusPaused, 0, []approval.Kind{approval.KindAsked, approval.KindExpired}},
+		"not yet":   {approval.Action{Within: minute}, 59 * time.Second, thread.StatusWaiting, 0, []approval.Kind{approval.KindAsked}},
+		"deny":      {approval.Action{Within: minute}, time.Minute, thread.StatusFailed, 0, []approval.Kind{approval.KindAsked, approval.KindExpired}},
+		"warned":    {approval.Action{Within: minute, Warn: minute / 2}, 31 * time.Second, thread.StatusWaiting, 0, []approval.Kind{approval.KindAsked, approval.KindWarned}},
+		"approve":   {approval.Action{Within: minute, Silence: approval.SilenceDefault, Default: approval.VerdictApprove}, time.Minute, thread.StatusFinished, 1, []approval.Kind{approval.KindAsked, approval.KindExpired, approval.KindUsed}},
+		"reject":    {approval.Action{Within: minute, Silence: approval.SilenceDefault, Default: approval.VerdictReject}, time.Minute, thread.StatusFailed, 0, []approval.Kind{approval.KindAsked, approval.KindExpired}},
+		"escalate":  {approval.Action{Within: minute, Silence: approval.SilenceEscalate, Escalate: []string{"boss"}}, time.Minute, thread.StatusWaiting, 0, []approval.Kind{approval.KindAsked, approval.KindEscalated}},
+		"and again": {approval.Action{Within: minute, Silence: approval.SilenceEscalate, Escalate: []string{"boss"}}, 2 * time.Minute, thread.StatusFailed, 0, []approval.Kind{approval.KindAsked, approval.KindEscalated, approval.KindExpired}},
+		"pause":     {approval.Action{Within: minute, Silence: approval.SilencePause}, time.Hour, thread.StatusPaused, 0, []approval.Kind{approval.KindAsked, approval.KindExpired}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -208,26 +209,26 @@ func TestSilence(t *testing.T) {
 				o.shape = func(a *approval.Action) {
 					a.Within, a.Warn, a.Silence, a.Default, a.Escalate = c.shape.Within, c.shape.Warn, c.shape.Silence, c.shape.Default, c.shape.Escalate
 				}
-				thread := o.graph.Thread(superstep.NewMemory(), "t-1")
-				_, err := thread.Invoke(t.Context(), claimFor(250))
+				th := o.graph.Thread(superstep.NewMemory(), "t-1")
+				_, err := th.Invoke(t.Context(), claimFor(250))
 				require.NoError(t, err)
 				time.Sleep(c.after) // the bubble's clock, which moves when nothing else does
 				synctest.Wait()
-				result, err := thread.Wait(t.Context())
+				result, err := th.Wait(t.Context())
 				require.Equal(t, c.status, result.Status, "%v", err)
 				require.Len(t, o.paid, c.paid)
-				require.Equal(t, c.audit, audited(t, thread))
-				require.Equal(t, c.status == superstep.StatusFailed, failedAs(err, "Rejected"))
+				require.Equal(t, c.audit, audited(t, th))
+				require.Equal(t, c.status == thread.StatusFailed, failedAs(err, "Rejected"))
 				if name == "escalate" {
 					require.Equal(t, []string{"boss"}, result.Questions[0].Approval.Asked)
 					require.WithinDuration(t, time.Now().Add(time.Minute), result.Questions[0].Approval.Due, 0)
 				}
 				if name == "pause" {
-					_, err = thread.Approve(t.Context(), "", superstep.AnsweredBy("ann"))
+					_, err = th.Approve(t.Context(), "", superstep.AnsweredBy("ann"))
 					require.NoError(t, err)
 					require.Empty(t, o.paid)
-					require.NoError(t, thread.Unpause(t.Context()))
-					_, err = thread.Wait(t.Context())
+					require.NoError(t, th.Unpause(t.Context()))
+					_, err = th.Wait(t.Context())
 					require.NoError(t, err)
 					require.Len(t, o.paid, 1)
 				}

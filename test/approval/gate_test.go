@@ -11,6 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/thread"
 )
 
 // staff is a directory that the test changes.
@@ -58,7 +59,7 @@ func newGated(t *testing.T) *gated {
 	return g
 }
 
-func (g *gated) begin(t *testing.T) superstep.Question {
+func (g *gated) begin(t *testing.T) thread.Question {
 	t.Helper()
 	result, err := g.thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
 	require.NoError(t, err)
@@ -67,7 +68,7 @@ func (g *gated) begin(t *testing.T) superstep.Question {
 }
 
 // token is what that person signs for a question.
-func (g *gated) token(t *testing.T, q superstep.Question, by string, change ...func(*approval.Claims)) superstep.ReplyOption {
+func (g *gated) token(t *testing.T, q thread.Question, by string, change ...func(*approval.Claims)) superstep.ReplyOption {
 	t.Helper()
 	c := approval.Claims{Thread: "t-1", Question: q.ID, Approver: by, Digest: q.Approval.Digest, ParamsHash: q.Approval.ParamsHash,
 		IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute)}
@@ -80,7 +81,7 @@ func (g *gated) token(t *testing.T, q superstep.Question, by string, change ...f
 }
 
 func refusedFor(err error) approval.Code {
-	var refused *superstep.Error
+	var refused *thread.Error
 	if errors.As(err, &refused) {
 		return refused.Code
 	}
@@ -101,13 +102,13 @@ func TestMemoryGate(t *testing.T) {
 		}),
 	} {
 		_, err := g.thread.Approve(t.Context(), q.ID, opt)
-		require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+		require.ErrorIs(t, err, thread.ErrAnswerRefused)
 		require.Equal(t, code, refusedFor(err), "%v", err)
 	}
 	require.Empty(t, g.paid)
 	result, err := g.thread.Approve(t.Context(), q.ID, g.token(t, q, "ann"))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Len(t, g.paid, 1)
 	entries, _, err := g.thread.Audit(t.Context())
 	require.NoError(t, err)
@@ -184,7 +185,7 @@ func TestAbandonedApprovalIsWithdrawn(t *testing.T) {
 	q := g.begin(t)
 	require.NoError(t, g.thread.Cancel(t.Context(), "no more"))
 	_, err := g.thread.Approve(t.Context(), q.ID, g.token(t, q, "ann"))
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindCancelled, approval.KindWithdrawn}, audited(t, g.thread))
 	result, err := g.thread.Retry(t.Context())
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // bulk is a state that may be more than a reply of the server takes.
@@ -80,20 +81,20 @@ func bulky() *superstep.Graph[bulk] {
 func TestALargeWaitIsAnswered(t *testing.T) {
 	g := bulky()
 	c := graphtest.Temporal(t, g)
-	begin := func(t *testing.T, do string) (context.Context, superstep.ThreadView) {
+	begin := func(t *testing.T, do string) (context.Context, thread.View) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		t.Cleanup(cancel)
-		view, err := c.Start(ctx, superstep.StartRequest{Graph: "bulky", Thread: testserver.Queue(t), Input: json.RawMessage(fmt.Sprintf(`{"do": %q}`, do))})
+		view, err := c.Start(ctx, thread.StartRequest{Graph: "bulky", Thread: testserver.Queue(t), Input: json.RawMessage(fmt.Sprintf(`{"do": %q}`, do))})
 		require.NoError(t, err)
-		view, err = c.Follow(ctx, view, func(superstep.Progress) {})
+		view, err = c.Follow(ctx, view, func(thread.Progress) {})
 		require.NoError(t, err)
 		return ctx, view
 	}
-	ends := func(t *testing.T, ctx context.Context, thread string, want ...string) {
-		view, err := c.Wait(ctx, thread)
+	ends := func(t *testing.T, ctx context.Context, threadID string, want ...string) {
+		view, err := c.Wait(ctx, threadID)
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, view.Status, "%s", view.Error)
-		state, err := c.State(ctx, thread)
+		require.Equal(t, thread.StatusFinished, view.Status, "%s", view.Error)
+		state, err := c.State(ctx, threadID)
 		require.NoError(t, err)
 		var said []string
 		require.NoError(t, json.Unmarshal(state.Values["said"], &said))
@@ -102,7 +103,7 @@ func TestALargeWaitIsAnswered(t *testing.T) {
 	t.Run("many", func(t *testing.T) {
 		t.Parallel()
 		ctx, view := begin(t, "many")
-		require.Equal(t, superstep.StatusWaiting, view.Status)
+		require.Equal(t, thread.StatusWaiting, view.Status)
 		require.Empty(t, view.Problem, "its history tells what a reply does not take")
 		require.Len(t, view.Questions, 36)
 		require.Greater(t, len(view.Questions[7].Text()), 50_000)
@@ -112,8 +113,8 @@ func TestALargeWaitIsAnswered(t *testing.T) {
 		require.Len(t, q.Others, 35)
 		require.Contains(t, q.Others[0].Text(), "? xxx")
 		require.Less(t, len(q.Others[0].Text()), 400, "the others have a line each")
-		_, err = c.Resume(ctx, superstep.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(`"which?"`)})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		_, err = c.Resume(ctx, thread.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(`"which?"`)})
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		require.ErrorContains(t, err, view.Questions[35].ID)
 		want := make([]string, 36)
 		for _, q := range view.Questions {
@@ -121,7 +122,7 @@ func TestALargeWaitIsAnswered(t *testing.T) {
 			i, err := strconv.Atoi(part)
 			require.NoError(t, err)
 			want[i] = "answer " + part
-			reply, err := c.Resume(ctx, superstep.ResumeRequest{Thread: view.Thread, Question: q.ID, Value: json.RawMessage(fmt.Sprintf("%q", want[i]))})
+			reply, err := c.Resume(ctx, thread.ResumeRequest{Thread: view.Thread, Question: q.ID, Value: json.RawMessage(fmt.Sprintf("%q", want[i]))})
 			require.NoError(t, err)
 			require.True(t, reply.Accepted)
 		}
@@ -133,24 +134,24 @@ func TestALargeWaitIsAnswered(t *testing.T) {
 		q, err := c.Question(ctx, view.Thread, "")
 		require.NoError(t, err)
 		require.Len(t, q.Text(), 1_200_000)
-		_, err = c.Resume(ctx, superstep.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(`"yes"`)})
+		_, err = c.Resume(ctx, thread.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(`"yes"`)})
 		require.NoError(t, err)
 		ends(t, ctx, view.Thread, "yes")
 	})
 	t.Run("approve", func(t *testing.T) {
 		t.Parallel()
 		ctx, view := begin(t, "approve")
-		require.Equal(t, superstep.StatusWaiting, view.Status)
+		require.Equal(t, thread.StatusWaiting, view.Status)
 		require.Equal(t, 1, view.Questions[0].Approval.Need)
 		q, err := c.Question(ctx, view.Thread, "")
 		require.NoError(t, err)
 		require.Equal(t, "Send it?", q.Approval.Summary)
-		_, err = c.Resume(ctx, superstep.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(`{"verdict": "approve"}`),
+		_, err = c.Resume(ctx, thread.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(`{"verdict": "approve"}`),
 			Token: graphtest.Token(view.Thread, q.Question, "ann")})
 		require.NoError(t, err)
 		view, err = c.Wait(ctx, view.Thread)
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, view.Status, "%s", view.Error)
+		require.Equal(t, thread.StatusFinished, view.Status, "%s", view.Error)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/approval/webhook"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -198,15 +199,15 @@ func TestNobodyWaitsForAReceiver(t *testing.T) {
 	s, l := rig.NewServer(t), listen(t, down)
 	g := questioning(200 * time.Millisecond)
 	s.WorkWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}, Notify: l.notifier()})
-	thread := g.Thread(s.Client, s.Queue)
-	_, err := thread.Invoke(t.Context(), telling{})
+	th := g.Thread(s.Client, s.Queue)
+	_, err := th.Invoke(t.Context(), telling{})
 	require.NoError(t, err)
-	_, err = thread.Resume(t.Context(), true)
+	_, err = th.Resume(t.Context(), true)
 	require.NoError(t, err)
-	for result := (superstep.Result[telling]{}); result.Status != superstep.StatusFinished; {
-		result, err = thread.Wait(t.Context()) // until the approval has expired
+	for result := (superstep.Result[telling]{}); result.Status != thread.StatusFinished; {
+		result, err = th.Wait(t.Context()) // until the approval has expired
 		require.NoError(t, err)
-		if result.Status == superstep.StatusFinished {
+		if result.Status == thread.StatusFinished {
 			require.Equal(t, "expired", result.Output.Said.Get())
 		}
 	}
@@ -225,21 +226,21 @@ func TestNoticesGoOnInTheNextRun(t *testing.T) {
 	s, l := rig.NewServerThatContinues(t, protocol.ContinueAt{Events: 1, Life: 1}), listen(t, down)
 	g := questioning(0)
 	s.WorkWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}, Notify: l.notifier()})
-	thread := g.Thread(s.Client, s.Queue)
-	_, err := thread.Invoke(t.Context(), telling{})
+	th := g.Thread(s.Client, s.Queue)
+	_, err := th.Invoke(t.Context(), telling{})
 	require.NoError(t, err)
 	l.await(someTried(1))
 	for n := 0; s.Continued(s.Queue) == 0; n++ {
 		require.Less(t, n, 50, "it is not continued")
-		_, err = s.Pause(t.Context(), superstep.PauseRequest{Thread: s.Queue, Reason: "to make events"})
+		_, err = s.Pause(t.Context(), thread.PauseRequest{Thread: s.Queue, Reason: "to make events"})
 		require.NoError(t, err)
-		_, err = s.Unpause(t.Context(), superstep.PauseRequest{Thread: s.Queue})
+		_, err = s.Unpause(t.Context(), thread.PauseRequest{Thread: s.Queue})
 		require.NoError(t, err)
 	}
 	l.set(0)
 	require.Equal(t, []approval.Kind{approval.KindAsked}, kindsTold(l.await(someTold(1))))
-	result, err := thread.Resume(t.Context(), true)
+	result, err := th.Resume(t.Context(), true)
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered}, kindsTold(l.await(someTold(2))))
 }

@@ -12,6 +12,7 @@ import (
 	"superstep.dev/approval/rules"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // gatedRuntimes are both runtimes, each with the gate.
@@ -34,30 +35,30 @@ func TestApprovalsAreTheSameOnBothRuntimes(t *testing.T) {
 				shape := g.shape
 				g.shape = func(a *approval.Action) { shape(a); a.Quorum = 2 }
 				id := testserver.Queue(t)
-				thread := g.graph.Thread(runtime(t, g), id)
-				token := func(q superstep.Question, by string) superstep.ReplyOption {
+				th := g.graph.Thread(runtime(t, g), id)
+				token := func(q thread.Question, by string) superstep.ReplyOption {
 					return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
 				}
-				result, err := thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"), superstep.WithDurability(mode))
+				result, err := th.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"), superstep.WithDurability(mode))
 				require.NoError(t, err)
 				q := result.Questions[0]
 				require.Equal(t, "rita", q.Approval.Requester)
 				require.Equal(t, "v1", q.Approval.ToolVersion)
-				_, err = thread.Approve(t.Context(), q.ID)
-				require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+				_, err = th.Approve(t.Context(), q.ID)
+				require.ErrorIs(t, err, thread.ErrAnswerRefused)
 				require.Equal(t, approval.CodeUnsigned, refusedFor(err), "%v", err)
-				result, err = thread.Edit(t.Context(), q.ID, claimOf{Amount: 200, Card: "4929"}, token(q, "ann"))
+				result, err = th.Edit(t.Context(), q.ID, claimOf{Amount: 200, Card: "4929"}, token(q, "ann"))
 				require.NoError(t, err)
 				q = result.Questions[0]
-				result, err = thread.Approve(t.Context(), q.ID, token(q, "ann"))
+				result, err = th.Approve(t.Context(), q.ID, token(q, "ann"))
 				require.NoError(t, err)
 				require.Len(t, result.Questions[0].Approval.Votes, 1)
-				result, err = thread.Approve(t.Context(), q.ID, token(q, "bob"))
+				result, err = th.Approve(t.Context(), q.ID, token(q, "bob"))
 				require.NoError(t, err)
 				require.Equal(t, []string{"paid 200"}, result.Output.Paid.Get())
 				require.Len(t, g.paid, 1)
 				require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindRefused, approval.KindAnswered, approval.KindAsked,
-					approval.KindVoted, approval.KindAnswered, approval.KindUsed}, audited(t, thread))
+					approval.KindVoted, approval.KindAnswered, approval.KindUsed}, audited(t, th))
 			})
 		}
 	}
@@ -94,11 +95,11 @@ func TestApprovalInACalledGraph(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGated(t)
 			outer := headOffice(g.office)
-			thread := outer.Thread(runtime(t, g, outer), testserver.Queue(t))
-			token := func(q superstep.Question, by string) superstep.ReplyOption {
-				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = thread.ID(), time.Now().Add(10*time.Minute) })
+			th := outer.Thread(runtime(t, g, outer), testserver.Queue(t))
+			token := func(q thread.Question, by string) superstep.ReplyOption {
+				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = th.ID(), time.Now().Add(10*time.Minute) })
 			}
-			result, err := thread.Invoke(t.Context(), claims{}, superstep.WithRequester("rita"))
+			result, err := th.Invoke(t.Context(), claims{}, superstep.WithRequester("rita"))
 			require.NoError(t, err)
 			require.Len(t, result.Questions, 1)
 			first := result.Questions[0]
@@ -107,19 +108,19 @@ func TestApprovalInACalledGraph(t *testing.T) {
 			require.Equal(t, "rita", first.Approval.Requester)
 			require.JSONEq(t, `{"amount":250,"card":"***"}`, string(first.Approval.Params))
 
-			result, err = thread.Approve(t.Context(), first.ID, token(first, "ann"))
+			result, err = th.Approve(t.Context(), first.ID, token(first, "ann"))
 			require.NoError(t, err)
 			require.Len(t, result.Questions, 1)
 			second := result.Questions[0]
 			require.NotEqual(t, first.ID, second.ID)
-			_, err = thread.Approve(t.Context(), second.ID, token(first, "bob"))
+			_, err = th.Approve(t.Context(), second.ID, token(first, "bob"))
 			require.Equal(t, approval.CodeWrongRun, refusedFor(err), "the token of the first: %v", err)
-			result, err = thread.Approve(t.Context(), second.ID, token(second, "bob"))
+			result, err = th.Approve(t.Context(), second.ID, token(second, "bob"))
 			require.NoError(t, err)
 			require.Equal(t, []string{"paid 250", "paid 300"}, result.Output.Paid.Get())
 			require.Len(t, g.paid, 2)
 			require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindAnswered, approval.KindUsed, approval.KindAsked,
-				approval.KindRefused, approval.KindAnswered, approval.KindUsed}, audited(t, thread))
+				approval.KindRefused, approval.KindAnswered, approval.KindUsed}, audited(t, th))
 		})
 	}
 }
@@ -137,24 +138,24 @@ func TestWhoeverEditsDoesNotApprove(t *testing.T) {
 			shape := g.shape
 			g.shape = func(a *approval.Action) { shape(a); a.Watch = map[string]string{"rate": watched} }
 			id := testserver.Queue(t)
-			thread := g.graph.Thread(runtime(t, g), id)
-			as := func(q superstep.Question, by string) superstep.ReplyOption {
+			th := g.graph.Thread(runtime(t, g), id)
+			as := func(q thread.Question, by string) superstep.ReplyOption {
 				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
 			}
-			refused := func(q superstep.Question, by string) {
+			refused := func(q thread.Question, by string) {
 				t.Helper()
-				_, err := thread.Approve(t.Context(), q.ID, as(q, by))
+				_, err := th.Approve(t.Context(), q.ID, as(q, by))
 				require.Equal(t, approval.CodeSamePerson, refusedFor(err), "%s: %v", by, err)
 			}
-			result, err := thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
+			result, err := th.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
 			require.NoError(t, err)
 			q := result.Questions[0]
 
-			result, err = thread.Edit(t.Context(), q.ID, claimOf{Amount: 250, Card: "ann's own"}, as(q, "ann"))
+			result, err = th.Edit(t.Context(), q.ID, claimOf{Amount: 250, Card: "ann's own"}, as(q, "ann"))
 			require.NoError(t, err)
 			q = result.Questions[0]
 			refused(q, "ann")
-			result, err = thread.Edit(t.Context(), q.ID, claimOf{Amount: 240, Card: "ann's own"}, as(q, "bob"))
+			result, err = th.Edit(t.Context(), q.ID, claimOf{Amount: 240, Card: "ann's own"}, as(q, "bob"))
 			require.NoError(t, err)
 			q = result.Questions[0]
 			require.Equal(t, []string{"ann", "bob"}, q.Approval.Before.Proposers)
@@ -163,16 +164,16 @@ func TestWhoeverEditsDoesNotApprove(t *testing.T) {
 			require.Empty(t, g.paid)
 
 			watched = "2" // approved by a third, and then something else has changed
-			result, err = thread.Approve(t.Context(), q.ID, as(q, "dan"))
+			result, err = th.Approve(t.Context(), q.ID, as(q, "dan"))
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusWaiting, result.Status)
+			require.Equal(t, thread.StatusWaiting, result.Status)
 			q = result.Questions[0]
 			require.Equal(t, []string{"watch.rate"}, q.Approval.Before.Changed)
 			refused(q, "ann")
 			refused(q, "bob")
-			result, err = thread.Approve(t.Context(), q.ID, as(q, "dan"))
+			result, err = th.Approve(t.Context(), q.ID, as(q, "dan"))
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusFinished, result.Status)
+			require.Equal(t, thread.StatusFinished, result.Status)
 			require.Equal(t, []claimOf{{Amount: 240, Card: "ann's own"}}, g.paid)
 		})
 	}

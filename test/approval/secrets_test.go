@@ -16,6 +16,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // TestSecretsUnderOtherNames: a tool in Go reads {"CARD": ...} into its field card, so it is what card is: hidden, and
@@ -26,8 +27,8 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 			const secret = "4929-0000-1111"
 			g := newGated(t)
 			rt, id := runtime(t, g), testserver.Queue(t)
-			thread := g.graph.Thread(rt, id)
-			as := func(q superstep.Question, by string) superstep.ReplyOption {
+			th := g.graph.Thread(rt, id)
+			as := func(q thread.Question, by string) superstep.ReplyOption {
 				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
 			}
 			hidden := func(shown ...any) {
@@ -38,7 +39,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 					require.NotContains(t, string(text), secret)
 				}
 			}
-			result, err := thread.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
+			result, err := th.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
 			require.NoError(t, err)
 			q := result.Questions[0]
 
@@ -48,24 +49,24 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 				"a number for a text":                `{"amount":200,"card":49290000}`,
 				"what was asked about, spelled anew": `{"AMOUNT":250.0,"CARD":"4929"}`,
 			} {
-				_, err = thread.Edit(t.Context(), q.ID, json.RawMessage(params), as(q, "ann"))
+				_, err = th.Edit(t.Context(), q.ID, json.RawMessage(params), as(q, "ann"))
 				require.Equal(t, approval.CodeMalformed, refusedFor(err), "%s: %v", about, err)
 				require.NotContains(t, err.Error(), secret)
 				require.NotContains(t, err.Error(), "4929")
 			}
 
-			result, err = thread.Edit(t.Context(), q.ID, json.RawMessage(`{"AMOUNT":200,"CARD":"`+secret+`"}`), as(q, "ann"))
+			result, err = th.Edit(t.Context(), q.ID, json.RawMessage(`{"AMOUNT":200,"CARD":"`+secret+`"}`), as(q, "ann"))
 			require.NoError(t, err)
 			q = result.Questions[0]
 			require.JSONEq(t, `{"amount":200,"card":"***"}`, string(q.Approval.Params))
 			hash, err := approval.HashParams(json.RawMessage(fmt.Sprintf(`{"amount":200,"card":%q}`, secret)))
 			require.NoError(t, err)
 			require.Equal(t, hash, q.Approval.ParamsHash)
-			state, err := thread.State(t.Context())
+			state, err := th.State(t.Context())
 			require.NoError(t, err)
-			history, err := thread.History(t.Context())
+			history, err := th.History(t.Context())
 			require.NoError(t, err)
-			entries, _, err := thread.Audit(t.Context())
+			entries, _, err := th.Audit(t.Context())
 			require.NoError(t, err)
 			hidden(q, result.Questions, state, history, entries)
 			if c, ok := rt.(*superstep.Client); ok {
@@ -75,7 +76,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 				require.NoError(t, err)
 				hidden(view, question)
 			}
-			_, err = thread.Approve(t.Context(), q.ID, as(q, "bob"))
+			_, err = th.Approve(t.Context(), q.ID, as(q, "bob"))
 			require.NoError(t, err)
 			require.Equal(t, []claimOf{{Amount: 200, Card: secret}}, g.paid)
 		})
@@ -112,7 +113,7 @@ func TestSecretsOfWhatCannotBeUndone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, id := listen(t, 0), testserver.Queue(t)
 			rt := runtime(t, l)
-			thread := graph.Thread(rt, id)
+			th := graph.Thread(rt, id)
 			hidden := func(shown ...any) {
 				t.Helper()
 				for _, what := range shown {
@@ -121,11 +122,11 @@ func TestSecretsOfWhatCannotBeUndone(t *testing.T) {
 					require.NotContains(t, string(text), secret)
 				}
 			}
-			_, err := thread.Invoke(t.Context(), rig.Payment{})
+			_, err := th.Invoke(t.Context(), rig.Payment{})
 			require.NoError(t, err)
-			require.NoError(t, thread.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
 			for _, answer := range []string{"repeat", "leave"} { // what is asked again is masked again
-				asked, err := thread.Wait(t.Context())
+				asked, err := th.Wait(t.Context())
 				require.NoError(t, err)
 				require.Len(t, asked.Questions, 1)
 				var about struct {
@@ -136,9 +137,9 @@ func TestSecretsOfWhatCannotBeUndone(t *testing.T) {
 				require.Equal(t, "compensate", about.Kind)
 				require.Contains(t, about.Reason, "the account is closed")
 				require.JSONEq(t, `{"amount":50,"card":"***"}`, string(about.Params))
-				entries, _, err := thread.Audit(t.Context())
+				entries, _, err := th.Audit(t.Context())
 				require.NoError(t, err)
-				effects, err := thread.Effects(t.Context())
+				effects, err := th.Effects(t.Context())
 				require.NoError(t, err)
 				hidden(asked, entries, effects)
 				if c, ok := rt.(*superstep.Client); ok {
@@ -148,10 +149,10 @@ func TestSecretsOfWhatCannotBeUndone(t *testing.T) {
 					require.NoError(t, err)
 					hidden(view, question)
 				}
-				_, err = thread.Resume(t.Context(), answer)
+				_, err = th.Resume(t.Context(), answer)
 				require.Equal(t, answer == "leave", err != nil, "%v", err) // the run is cancelled then
 			}
-			entries, _, err := thread.Audit(t.Context())
+			entries, _, err := th.Audit(t.Context())
 			require.NoError(t, err)
 			hidden(entries)
 			if name == "temporal" {

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // dated is a thread of an office behind a gate whose clock the test moves.
@@ -43,7 +44,7 @@ func onBothDated(t *testing.T, body func(d *dated)) {
 func (d *dated) pass(time time.Duration) { d.later.Add(int64(time)) }
 
 // asks begins, and returns what is asked.
-func (d *dated) asks() superstep.Question {
+func (d *dated) asks() thread.Question {
 	d.t.Helper()
 	result, err := d.thread.Invoke(d.t.Context(), claimFor(250), superstep.WithRequester("rita"))
 	require.NoError(d.t, err)
@@ -52,7 +53,7 @@ func (d *dated) asks() superstep.Question {
 }
 
 // votes has somebody approve what the thread asks now.
-func (d *dated) votes(q superstep.Question, by string) (superstep.Result[claims], error) {
+func (d *dated) votes(q thread.Question, by string) (superstep.Result[claims], error) {
 	d.t.Helper()
 	return d.thread.Approve(d.t.Context(), q.ID, d.token(d.t, q, by, func(c *approval.Claims) {
 		c.Thread, c.IssuedAt, c.ExpiresAt = d.thread.ID(), d.gate.Now(), d.gate.Now().Add(time.Minute)
@@ -71,7 +72,7 @@ func TestLapsedApprovalIsAskedForAnew(t *testing.T) {
 		require.NoError(d.t, d.thread.Unpause(d.t.Context()))
 		result, err := d.thread.Wait(d.t.Context())
 		require.NoError(d.t, err)
-		require.Equal(d.t, superstep.StatusWaiting, result.Status)
+		require.Equal(d.t, thread.StatusWaiting, result.Status)
 		require.Empty(d.t, d.paid)
 		again := result.Questions[0]
 		require.NotEqual(d.t, q.ID, again.ID)
@@ -79,10 +80,10 @@ func TestLapsedApprovalIsAskedForAnew(t *testing.T) {
 		require.Equal(d.t, []string{"approval"}, again.Approval.Before.Changed)
 		require.Equal(d.t, q.Approval.Digest, again.Approval.Digest, "it is the same action")
 		_, err = d.votes(q, "bob")
-		require.ErrorIs(d.t, err, superstep.ErrAnswerRefused, "the question before is answered")
+		require.ErrorIs(d.t, err, thread.ErrAnswerRefused, "the question before is answered")
 		result, err = d.votes(again, "ann")
 		require.NoError(d.t, err)
-		require.Equal(d.t, superstep.StatusFinished, result.Status)
+		require.Equal(d.t, thread.StatusFinished, result.Status)
 		require.Len(d.t, d.paid, 1)
 		require.Equal(d.t, []approval.Kind{approval.KindAsked, approval.KindPaused, approval.KindAnswered, approval.KindUnpaused,
 			approval.KindNotUsed, approval.KindAsked, approval.KindAnswered, approval.KindUsed}, audited(d.t, d.thread))
@@ -109,11 +110,11 @@ func TestLapsedApprovalAfterARetry(t *testing.T) {
 				require.NoError(d.t, err)
 				if passes > approval.DefaultValidity {
 					require.Empty(d.t, d.paid)
-					require.Equal(d.t, superstep.StatusWaiting, result.Status)
+					require.Equal(d.t, thread.StatusWaiting, result.Status)
 					result, err = d.votes(result.Questions[0], "bob")
 					require.NoError(d.t, err)
 				}
-				require.Equal(d.t, superstep.StatusFinished, result.Status)
+				require.Equal(d.t, thread.StatusFinished, result.Status)
 				require.Len(d.t, d.paid, 1)
 			})
 		})
@@ -151,7 +152,7 @@ func forkLapsed(d *dated, suffix string) {
 	require.NoError(d.t, err)
 	result, err := d.thread.Wait(d.t.Context())
 	require.NoError(d.t, err)
-	require.Equal(d.t, superstep.StatusWaiting, result.Status)
+	require.Equal(d.t, thread.StatusWaiting, result.Status)
 	require.Empty(d.t, d.paid)
 	require.NotEqual(d.t, q.ID, result.Questions[0].ID)
 	_, err = d.votes(result.Questions[0], "bob")
@@ -170,11 +171,11 @@ func TestVotesLapseWhileTheyAreTooFew(t *testing.T) {
 		d.pass(time.Hour)
 		result, err := d.votes(q, "bob")
 		require.NoError(d.t, err)
-		require.Equal(d.t, superstep.StatusWaiting, result.Status)
+		require.Equal(d.t, thread.StatusWaiting, result.Status)
 		require.Len(d.t, result.Questions[0].Approval.Votes, 1)
 		result, err = d.votes(q, "ann")
 		require.NoError(d.t, err)
-		require.Equal(d.t, superstep.StatusFinished, result.Status)
+		require.Equal(d.t, thread.StatusFinished, result.Status)
 		require.Equal(d.t, []approval.Kind{approval.KindAsked, approval.KindVoted, approval.KindLapsed, approval.KindVoted,
 			approval.KindAnswered, approval.KindUsed}, audited(d.t, d.thread))
 	})
@@ -224,12 +225,12 @@ func TestWhatIsWatchedChangesWhileItWaits(t *testing.T) {
 			g := buyer(&price, drift)
 			graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 				price.Store("10")
-				thread := g.Thread(rt, graphtest.ThreadID(t))
-				result, err := thread.Invoke(t.Context(), quoteState{})
+				th := g.Thread(rt, graphtest.ThreadID(t))
+				result, err := th.Invoke(t.Context(), quoteState{})
 				require.NoError(t, err)
 				first := result.Questions[0]
 				price.Store("12")
-				result, err = thread.Approve(t.Context(), first.ID, superstep.WithToken(graphtest.Token(thread.ID(), first, "ann")))
+				result, err = th.Approve(t.Context(), first.ID, superstep.WithToken(graphtest.Token(th.ID(), first, "ann")))
 				if drift == approval.DriftStop {
 					require.True(t, failedAs(err, "Drift"), "%v", err)
 					require.ErrorContains(t, err, "watch.price")
@@ -240,12 +241,12 @@ func TestWhatIsWatchedChangesWhileItWaits(t *testing.T) {
 					second := result.Questions[0]
 					require.NotEqual(t, first.ID, second.ID)
 					require.Equal(t, []string{"watch.price"}, second.Approval.Before.Changed)
-					_, err = thread.Approve(t.Context(), first.ID, superstep.WithToken(graphtest.Token(thread.ID(), first, "bob")))
-					require.ErrorIs(t, err, superstep.ErrAnswerRefused, "the old question is answered")
-					result, err = thread.Approve(t.Context(), second.ID, superstep.WithToken(graphtest.Token(thread.ID(), second, "bob")))
+					_, err = th.Approve(t.Context(), first.ID, superstep.WithToken(graphtest.Token(th.ID(), first, "bob")))
+					require.ErrorIs(t, err, thread.ErrAnswerRefused, "the old question is answered")
+					result, err = th.Approve(t.Context(), second.ID, superstep.WithToken(graphtest.Token(th.ID(), second, "bob")))
 					require.NoError(t, err)
 				}
-				require.Equal(t, superstep.StatusFinished, result.Status)
+				require.Equal(t, thread.StatusFinished, result.Status)
 				require.Equal(t, want, result.Output.Did.Get())
 			}, g)
 		})
@@ -277,11 +278,11 @@ func TestPolicyDriftsWhileItWaits(t *testing.T) {
 	g.change("tool: bank.pay\n", "tool: bank.pay\n    need: 2\n")
 	result, err := vote("ann")
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusWaiting, result.Status, "one was enough when it was asked, and two are now")
+	require.Equal(t, thread.StatusWaiting, result.Status, "one was enough when it was asked, and two are now")
 	require.Empty(t, g.paid)
 	result, err = vote("bob")
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Len(t, g.paid, 1)
 	require.Equal(t, []approval.Code{approval.CodeUnavailable, approval.CodeUnavailable}, g.refused())
 }

@@ -14,6 +14,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/thread"
 )
 
 const (
@@ -194,21 +195,21 @@ func (a *answers) serve(ctx context.Context, temporal client.Client) (stop func(
 
 // trip runs a thread of a graph to its question, approves it, and returns how long it took until a node started.
 func (a *answers) trip(ctx context.Context, graph, id string) (time.Duration, error) {
-	thread := graph + "-" + id
-	if _, err := startThread(ctx, a.client, graph, thread); err != nil {
+	threadID := graph + "-" + id
+	if _, err := startThread(ctx, a.client, graph, threadID); err != nil {
 		return 0, err
 	}
-	q, err := a.asked(ctx, thread)
+	q, err := a.asked(ctx, threadID)
 	if err != nil {
 		return 0, err
 	}
-	signed, err := a.signer.Sign(approval.Claims{Thread: thread, Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
+	signed, err := a.signer.Sign(approval.Claims{Thread: threadID, Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
 		ParamsHash: q.Approval.ParamsHash})
 	if err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	_, err = a.client.Resume(ctx, superstep.ResumeRequest{Thread: thread, Question: q.ID, Value: []byte(`{"verdict":"approve"}`),
+	_, err = a.client.Resume(ctx, thread.ResumeRequest{Thread: threadID, Question: q.ID, Value: []byte(`{"verdict":"approve"}`),
 		By: "ann", Token: signed})
 	if err != nil {
 		return 0, err
@@ -222,20 +223,20 @@ func (a *answers) trip(ctx context.Context, graph, id string) (time.Duration, er
 }
 
 // asked waits for the question.
-func (a *answers) asked(ctx context.Context, thread string) (superstep.Question, error) {
+func (a *answers) asked(ctx context.Context, threadID string) (thread.Question, error) {
 	for deadline := time.Now().Add(startPatience); ; {
-		view, err := a.client.Show(ctx, thread)
+		view, err := a.client.Show(ctx, threadID)
 		if err != nil {
-			return superstep.Question{}, err
+			return thread.Question{}, err
 		}
-		if len(view.Questions) == 1 && view.Status == superstep.StatusWaiting {
+		if len(view.Questions) == 1 && view.Status == thread.StatusWaiting {
 			return view.Questions[0], nil
 		}
 		if time.Now().After(deadline) {
-			return superstep.Question{}, fmt.Errorf("thread %s does not ask within %v: it is %s", thread, startPatience, view.Status)
+			return thread.Question{}, fmt.Errorf("thread %s does not ask within %v: it is %s", threadID, startPatience, view.Status)
 		}
 		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return superstep.Question{}, err
+			return thread.Question{}, err
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -79,7 +80,7 @@ type mode struct {
 
 // modes are all ways: ours and those to which they are compared.
 func (c *chainRuns) modes() []mode {
-	ours := func(name string, req superstep.StartRequest) mode {
+	ours := func(name string, req thread.StartRequest) mode {
 		return mode{name, func(ctx context.Context) (trip, error) { return c.runLoop(ctx, req) }}
 	}
 	return []mode{
@@ -87,10 +88,10 @@ func (c *chainRuns) modes() []mode {
 		{"heartbeat", func(ctx context.Context) (trip, error) { return c.runBare(ctx, beatWorkflow, manySteps) }},
 		{"one", func(ctx context.Context) (trip, error) { return c.runBare(ctx, plainWorkflow, 1) }},
 		{"memory", runInMemory},
-		ours("sync", superstep.StartRequest{}),
-		ours("fused", superstep.StartRequest{Fused: true}),
-		ours("async", superstep.StartRequest{Durability: superstep.DurabilityAsync}),
-		ours("exit", superstep.StartRequest{Durability: superstep.DurabilityExit}),
+		ours("sync", thread.StartRequest{}),
+		ours("fused", thread.StartRequest{Fused: true}),
+		ours("async", thread.StartRequest{Durability: superstep.DurabilityAsync}),
+		ours("exit", thread.StartRequest{Durability: superstep.DurabilityExit}),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -43,7 +44,7 @@ func loopGraph() *superstep.Graph[loopState] {
 }
 
 // runLoop starts the loop as users do, with the options of a mode, and waits for its workflow to close.
-func (c *chainRuns) runLoop(ctx context.Context, req superstep.StartRequest) (trip, error) {
+func (c *chainRuns) runLoop(ctx context.Context, req thread.StartRequest) (trip, error) {
 	id := "loop-" + uuid.NewString()
 	req.Graph, req.Thread = loopName, id
 	req.Input = fmt.Appendf(nil, `{"note":%q}`, chainNote)

@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -69,7 +70,7 @@ func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
 	fmt.Fprintf(b.notes, "%d runs wait after %v\n", b.waiting, time.Since(began).Round(time.Second))
 	var first, selected sample
 	for round := range b.repeat(inboxRounds) + 1 {
-		for query, out := range map[superstep.InboxQuery]*sample{
+		for query, out := range map[thread.InboxQuery]*sample{
 			{Limit: inboxPage}: &first, {Limit: inboxPage, Approver: "ann", Overdue: true}: &selected,
 		} {
 			began := time.Now()
@@ -135,7 +136,7 @@ func startRefunds(ctx context.Context, service *superstep.Client, n int) error {
 	all.SetLimit(16)
 	for i := range n {
 		all.Go(func() error {
-			_, err := startRequest(starting, service, superstep.StartRequest{Graph: "refund", Thread: fmt.Sprintf("refund-%d", i),
+			_, err := startRequest(starting, service, thread.StartRequest{Graph: "refund", Thread: fmt.Sprintf("refund-%d", i),
 				Input: fmt.Appendf(nil, `{"order":%d}`, i)})
 			return err
 		})

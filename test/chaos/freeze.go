@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
+	"superstep.dev/thread"
 )
 
 const (
@@ -67,7 +68,7 @@ func (w *world) freezeSome(ctx context.Context, t *thawed, n int) error {
 		if _, err := w.pay.PutOrder(ctx, payments.Order{ID: order, Amount: t.frozen.order}); err != nil {
 			return err
 		}
-		req := superstep.StartRequest{Graph: t.frozen.graph, Thread: order, Input: fmt.Appendf(nil, `{"order_id":%q}`, order)}
+		req := thread.StartRequest{Graph: t.frozen.graph, Thread: order, Input: fmt.Appendf(nil, `{"order_id":%q}`, order)}
 		if _, err := c.Start(ctx, req); err != nil {
 			return err
 		}
@@ -108,17 +109,17 @@ func (w *world) freezeSome(ctx context.Context, t *thawed, n int) error {
 }
 
 // finish waits until a thread has finished.
-func finish(ctx context.Context, c *superstep.Client, thread string) error {
+func finish(ctx context.Context, c *superstep.Client, threadID string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not finished after %v", patience))
 	defer cancel()
 	for {
-		view, err := c.Wait(ctx, thread)
+		view, err := c.Wait(ctx, threadID)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil && view.Status == superstep.StatusFinished:
+		case err == nil && view.Status == thread.StatusFinished:
 			return nil
-		case err == nil && view.Status != superstep.StatusRunning:
+		case err == nil && view.Status != thread.StatusRunning:
 			return fmt.Errorf("%s: %s", view.Status, view.Error)
 		}
 		if err := pause(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
+	"superstep.dev/thread"
 )
 
 // Calls that prepare before they send, frozen while they do, and thawed long after another worker has done their work: what
@@ -157,7 +158,7 @@ func (w *world) startLate(ctx context.Context, c *superstep.Client, queue string
 		if _, err := w.pay.PutOrder(ctx, payments.Order{ID: order, Amount: 10 * smallAmount}); err != nil {
 			return nil, err
 		}
-		req := superstep.StartRequest{Graph: lateName, Thread: order, Input: fmt.Appendf(nil, `{"order_id":%q}`, order)}
+		req := thread.StartRequest{Graph: lateName, Thread: order, Input: fmt.Appendf(nil, `{"order_id":%q}`, order)}
 		if _, err := c.Start(ctx, req); err != nil {
 			return nil, err
 		}
@@ -175,14 +176,14 @@ func (w *world) endLate(ctx context.Context, c *superstep.Client, r *lateness, o
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil && view.Status == superstep.StatusFinished:
+		case err == nil && view.Status == thread.StatusFinished:
 			return w.countLate(ctx, r, order)
-		case err == nil && view.Status == superstep.StatusWaiting:
+		case err == nil && view.Status == thread.StatusWaiting:
 			err = w.rule(ctx, c, r, order, view.Questions)
 			if err != nil {
 				return err
 			}
-		case err == nil && view.Status != superstep.StatusRunning:
+		case err == nil && view.Status != thread.StatusRunning:
 			return fmt.Errorf("%s: %s", view.Status, view.Error)
 		}
 		if err := pause(ctx); err != nil {
@@ -191,7 +192,7 @@ func (w *world) endLate(ctx context.Context, c *superstep.Client, r *lateness, o
 	}
 }
 
-func (w *world) rule(ctx context.Context, c *superstep.Client, r *lateness, order string, asked []superstep.Question) error {
+func (w *world) rule(ctx context.Context, c *superstep.Client, r *lateness, order string, asked []thread.Question) error {
 	refunds, err := w.pay.Refunds(ctx, order)
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ func (w *world) rule(ctx context.Context, c *superstep.Client, r *lateness, orde
 		return err
 	}
 	for _, q := range asked {
-		if _, err := c.Resume(ctx, superstep.ResumeRequest{Thread: order, Question: q.ID, Value: value}); err != nil {
+		if _, err := c.Resume(ctx, thread.ResumeRequest{Thread: order, Question: q.ID, Value: value}); err != nil {
 			return err
 		}
 		r.mu.Lock()

@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
+	"superstep.dev/thread"
 )
 
 // Amounts in cents, below and above the limit from which a person is asked.
@@ -125,9 +126,9 @@ func (l *load) begin(ctx context.Context, k kind) (order string, err error) {
 }
 
 // drive answers what a thread asks, until it has finished. The error says why it never will.
-func (l *load) drive(ctx context.Context, k kind, thread string) error {
+func (l *load) drive(ctx context.Context, k kind, threadID string) error {
 	for {
-		view, err := l.client.Wait(ctx, thread)
+		view, err := l.client.Wait(ctx, threadID)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -138,18 +139,18 @@ func (l *load) drive(ctx context.Context, k kind, thread string) error {
 			continue
 		}
 		switch view.Status {
-		case superstep.StatusFinished:
-			l.crew.stood(thread)
+		case thread.StatusFinished:
+			l.crew.stood(threadID)
 			return nil
-		case superstep.StatusWaiting:
-			l.crew.stood(thread)
+		case thread.StatusWaiting:
+			l.crew.stood(threadID)
 			if len(view.Questions) != 1 {
 				return fmt.Errorf("it asks %d questions", len(view.Questions))
 			}
-			if err := l.answer(ctx, k, thread, view.Questions[0].ID); err != nil {
+			if err := l.answer(ctx, k, threadID, view.Questions[0].ID); err != nil {
 				return err
 			}
-		case superstep.StatusRunning:
+		case thread.StatusRunning:
 		default:
 			return fmt.Errorf("%s: %s", view.Status, view.Error)
 		}
@@ -157,11 +158,11 @@ func (l *load) drive(ctx context.Context, k kind, thread string) error {
 }
 
 // answer gives an answer as people do who are not sure that the first one arrived: every other one twice.
-func (l *load) answer(ctx context.Context, k kind, thread, question string) error {
+func (l *load) answer(ctx context.Context, k kind, threadID, question string) error {
 	if k.answer == "" {
 		return errors.New("it asks, and should not")
 	}
-	req := superstep.ResumeRequest{Thread: thread, Question: question, Value: json.RawMessage(k.answer), By: "ann", ID: "first"}
+	req := thread.ResumeRequest{Thread: threadID, Question: question, Value: json.RawMessage(k.answer), By: "ann", ID: "first"}
 	req.Signal = l.count.Load()%3 == 0
 	if l.count.Load()%2 == 0 {
 		second := req
@@ -169,7 +170,7 @@ func (l *load) answer(ctx context.Context, k kind, thread, question string) erro
 		_, _ = l.client.Resume(ctx, second) // whichever comes first counts
 	}
 	_, err := l.client.Resume(ctx, req)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, superstep.ErrNoWorker) && !errors.Is(err, superstep.ErrNoServer) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, thread.ErrNoWorker) && !errors.Is(err, thread.ErrNoServer) {
 		return nil // the other one was first; the thread tells
 	}
 	return pause(ctx)

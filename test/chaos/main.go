@@ -16,6 +16,7 @@ import (
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/processes"
 	"superstep.dev/internal/processes/stack"
+	"superstep.dev/thread"
 )
 
 func main() {
@@ -154,15 +155,15 @@ func (w *world) everything(ctx context.Context, o options, stdout io.Writer) (br
 // mode is one durability.
 type mode struct {
 	name    string
-	request superstep.StartRequest
+	request thread.StartRequest
 }
 
 func modes() []mode {
 	return []mode{
-		{"sync", superstep.StartRequest{}},
-		{"fused", superstep.StartRequest{Fused: true}},
-		{"async", superstep.StartRequest{Durability: superstep.DurabilityAsync}},
-		{"exit", superstep.StartRequest{Durability: superstep.DurabilityExit}},
+		{"sync", thread.StartRequest{}},
+		{"fused", thread.StartRequest{Fused: true}},
+		{"async", thread.StartRequest{Durability: superstep.DurabilityAsync}},
+		{"exit", thread.StartRequest{Durability: superstep.DurabilityExit}},
 	}
 }
 

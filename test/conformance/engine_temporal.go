@@ -13,6 +13,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 // temporalEngine runs threads as workflows on a Temporal server, through the calls that users of the library have.
@@ -69,17 +70,17 @@ type temporalThreads struct {
 type execution struct{ thread, run string }
 
 // allModes are streamed always, so that there is an offset behind everything that an action did.
-var allModes = []superstep.StreamMode{superstep.StreamValues, superstep.StreamUpdates, superstep.StreamCustom,
-	superstep.StreamTasks, superstep.StreamCheckpoints}
+var allModes = []thread.StreamMode{thread.StreamValues, thread.StreamUpdates, thread.StreamCustom,
+	thread.StreamTasks, thread.StreamCheckpoints}
 
-func (m *temporalThreads) run(ctx context.Context, thread string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
-	id := m.prefix + thread
-	_, err := m.client.Start(ctx, superstep.StartRequest{
+func (m *temporalThreads) run(ctx context.Context, threadID string, in pregel.Input, opts graphadapter.RunOptions, rec *recorder) error {
+	id := m.prefix + threadID
+	_, err := m.client.Start(ctx, thread.StartRequest{
 		Graph: m.graph.Spec.Name, Thread: id, Input: []byte(in.Value), Resume: in.Resume, Control: in.Control,
 		Checkpoint: opts.Checkpoint, Durability: superstep.Durability(opts.Durability), Fused: m.fused, RecursionLimit: opts.RecursionLimit,
 		InterruptBefore: opts.InterruptBefore, InterruptAfter: opts.InterruptAfter,
 	})
-	if errors.Is(err, superstep.ErrNotFound) && !m.begun[id] {
+	if errors.Is(err, thread.ErrNotFound) && !m.begun[id] {
 		return &pregel.EmptyInputError{Graph: m.graph.Spec.Name} // without input a thread cannot begin
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func (m *temporalThreads) run(ctx context.Context, thread string, in pregel.Inpu
 // drain reads what the thread streamed since the last action. The next one begins behind all of it, also behind what was
 // not asked for. A part depends on the modes besides its own only when none of them is handed out while a superstep runs.
 func (m *temporalThreads) drain(ctx context.Context, id string, rec *recorder) error {
-	req := superstep.StreamRequest{Thread: id, Modes: allModes, Subgraphs: true, From: m.offsets[id]}
+	req := thread.StreamRequest{Thread: id, Modes: allModes, Subgraphs: true, From: m.offsets[id]}
 	if rec != nil && !rec.subgraphs && !slices.Contains(rec.modes, modeCustom) {
 		asked := req
 		asked.Modes, asked.Subgraphs = rec.streamModes(), false
@@ -110,7 +111,7 @@ func (m *temporalThreads) drain(ctx context.Context, id string, rec *recorder) e
 }
 
 // read reads a stream until the thread stands still, and returns where it ended.
-func (m *temporalThreads) read(ctx context.Context, req superstep.StreamRequest, rec *recorder) (at string, err error) {
+func (m *temporalThreads) read(ctx context.Context, req thread.StreamRequest, rec *recorder) (at string, err error) {
 	at = req.From
 	for part, err := range m.client.Stream(ctx, req) {
 		if err != nil {
@@ -135,7 +136,7 @@ func (m *temporalThreads) ended(ctx context.Context, id string) error {
 		return fmt.Errorf("waiting for the end: %w", err)
 	case view.Status.Failed() && view.Failure != nil:
 		return view.Failure
-	case view.Status != superstep.StatusFinished && view.Status != superstep.StatusWaiting && view.Status != superstep.StatusStopped:
+	case view.Status != thread.StatusFinished && view.Status != thread.StatusWaiting && view.Status != thread.StatusStopped:
 		return fmt.Errorf("the run is %s: %s %s", view.Status, view.Error, view.Problem)
 	}
 	return nil
@@ -153,17 +154,17 @@ func (m *temporalThreads) runOnce(ctx context.Context, in pregel.Input, opts gra
 
 // cancel ends a thread's open run, if it has one.
 func (m *temporalThreads) cancel(ctx context.Context, id string) error {
-	if _, err := m.client.Cancel(ctx, id, "the case is over"); err != nil && !errors.Is(err, superstep.ErrNotFound) {
+	if _, err := m.client.Cancel(ctx, id, "the case is over"); err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return fmt.Errorf("ending the run of %s: %w", id, err)
 	}
 	return nil
 }
 
 func (m *temporalThreads) state(ctx context.Context, at place) (*pregel.Snapshot, error) {
-	view, err := m.client.StateOf(ctx, superstep.StateRequest{
+	view, err := m.client.StateOf(ctx, thread.StateRequest{
 		Thread: m.prefix + at.thread, Checkpoint: at.checkpoint, Subgraph: at.subgraph, Subgraphs: true,
 	})
-	if errors.Is(err, superstep.ErrNotFound) && at.checkpoint == "" && len(at.subgraph) == 0 {
+	if errors.Is(err, thread.ErrNotFound) && at.checkpoint == "" && len(at.subgraph) == 0 {
 		return &pregel.Snapshot{}, nil // nothing began
 	}
 	if err != nil {
@@ -173,7 +174,7 @@ func (m *temporalThreads) state(ctx context.Context, at place) (*pregel.Snapshot
 }
 
 // snapshotOf is a view as the other engine shows it.
-func snapshotOf(v *superstep.StateView) *pregel.Snapshot {
+func snapshotOf(v *thread.StateView) *pregel.Snapshot {
 	s := &pregel.Snapshot{Checkpoint: v.Checkpoint, Parent: v.Parent, Source: pregel.Source(v.Source), Step: v.Step,
 		Values: valuesOf(v.Values), Next: v.Next}
 	for _, t := range v.Tasks {
@@ -198,8 +199,8 @@ func valuesOf[M ~map[string]V, V ~[]byte](values M) map[string]pregel.Value {
 }
 
 func (m *temporalThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
-	lines, err := m.client.HistoryOf(ctx, superstep.HistoryRequest{Thread: m.prefix + at.thread, Subgraph: at.subgraph, Values: true})
-	if errors.Is(err, superstep.ErrNotFound) && len(at.subgraph) == 0 {
+	lines, err := m.client.HistoryOf(ctx, thread.HistoryRequest{Thread: m.prefix + at.thread, Subgraph: at.subgraph, Values: true})
+	if errors.Is(err, thread.ErrNotFound) && len(at.subgraph) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -215,7 +216,7 @@ func (m *temporalThreads) history(ctx context.Context, at place) ([]*pregel.Snap
 
 func (m *temporalThreads) update(ctx context.Context, at place, u graphadapter.StateUpdate) error {
 	id := m.prefix + at.thread
-	_, err := m.client.Update(ctx, superstep.UpdateRequest{
+	_, err := m.client.Update(ctx, thread.UpdateRequest{
 		Graph: m.graph.Spec.Name, Thread: id, Checkpoint: at.checkpoint, Subgraph: at.subgraph,
 		Updates: [][]graphadapter.StateUpdate{{u}},
 	})

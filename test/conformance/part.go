@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 // part keeps a part of a thread's stream, if the action asked for its mode and graph.
-func (r *recorder) part(p superstep.StreamPart) {
+func (r *recorder) part(p thread.Part) {
 	if !slices.Contains(r.modes, string(p.Mode)) || len(p.Namespace) > 0 && !r.subgraphs {
 		return
 	}
@@ -18,10 +18,10 @@ func (r *recorder) part(p superstep.StreamPart) {
 }
 
 // streamModes are the modes that the action asked for.
-func (r *recorder) streamModes() []superstep.StreamMode {
-	out := make([]superstep.StreamMode, len(r.modes))
+func (r *recorder) streamModes() []thread.StreamMode {
+	out := make([]thread.StreamMode, len(r.modes))
 	for i, m := range r.modes {
-		out[i] = superstep.StreamMode(m)
+		out[i] = thread.StreamMode(m)
 	}
 	return out
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 const approvers = `
@@ -57,7 +57,7 @@ func (r *rig) worksApproved(name string, env []string, args ...string) *processe
 }
 
 // wants starts a refund by rita, and returns its question.
-func (r *rig) wants(thread, order string) superstep.Question {
+func (r *rig) wants(thread, order string) thread.Question {
 	r.t.Helper()
 	out := r.exits(3, r.superstep("run", "refund", "--thread", thread, "--input", `{"order_id":"`+order+`"}`, "--requester", "rita", "--follow"))
 	q := r.asked(thread)
@@ -71,48 +71,48 @@ func (r *rig) wants(thread, order string) superstep.Question {
 func TestApproversWork(t *testing.T) {
 	r := newRig(t)
 	key := r.approvingWorker()
-	thread := testserver.Queue(t)
-	q := r.wants(thread, "o-1042")
+	threadID := testserver.Queue(t)
+	q := r.wants(threadID, "o-1042")
 	require.Equal(t, "commit_refund", q.Node)
 
 	r.until("the inbox lists it", func() bool {
-		return strings.Contains(r.exits(0, r.superstep("inbox", "--graph", "refund", "--limit", "1000")).stdout, q.ID+"  "+thread)
+		return strings.Contains(r.exits(0, r.superstep("inbox", "--graph", "refund", "--limit", "1000")).stdout, q.ID+"  "+threadID)
 	})
-	out := r.exits(0, r.superstep("question", thread, q.ID))
+	out := r.exits(0, r.superstep("question", threadID, q.ID))
 	require.Contains(t, out.stdout, `"amount": 25000`)
 	require.Contains(t, out.stdout, "requester  rita")
 	require.Contains(t, out.stdout, "then it is denied")
 
-	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "ann"))
+	out = r.exits(5, r.superstep("approve", threadID, q.ID, "--by", "ann"))
 	require.Contains(t, out.stderr, "token", "without one nothing counts")
-	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "rita", "--key", key))
+	out = r.exits(5, r.superstep("approve", threadID, q.ID, "--by", "rita", "--key", key))
 	require.Contains(t, out.stderr, "rita asks for it")
-	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "zoe", "--key", key))
+	out = r.exits(5, r.superstep("approve", threadID, q.ID, "--by", "zoe", "--key", key))
 	require.Contains(t, out.stderr, "zoe")
 	own := filepath.Join(r.dir, "ann.key")
-	out = r.exits(2, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", own))
+	out = r.exits(2, r.superstep("approve", threadID, q.ID, "--by", "bob", "--key", own))
 	require.Contains(t, out.stderr, "is ann's, and signs for nobody else")
-	anns := strings.TrimSpace(r.exits(0, r.superstep("token", thread, q.ID, "--key", own)).stdout)
-	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--token", anns))
+	anns := strings.TrimSpace(r.exits(0, r.superstep("token", threadID, q.ID, "--key", own)).stdout)
+	out = r.exits(5, r.superstep("approve", threadID, q.ID, "--by", "bob", "--token", anns))
 	require.Contains(t, out.stderr, `says that it is from "bob", and its token is ann's`)
 	forged := filepath.Join(r.dir, "forged.key") // ann makes her key one of a service's, in her own file
 	text, err := os.ReadFile(own)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(forged, []byte(strings.Replace(string(text), "Person: ann", "Issuer: ann", 1)), 0o600))
-	out = r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", forged))
+	out = r.exits(5, r.superstep("approve", threadID, q.ID, "--by", "bob", "--key", forged))
 	require.Contains(t, out.stderr, `is ann's, and it signs for "bob"`)
 	r.nothingMoved()
 
-	minted := r.exits(0, r.superstep("token", thread, q.ID, "--ttl", "2m", "--key", own))
-	out = r.exits(0, r.superstep("approve", thread, q.ID, "--reason", "checked", "--token", strings.TrimSpace(minted.stdout)))
+	minted := r.exits(0, r.superstep("token", threadID, q.ID, "--ttl", "2m", "--key", own))
+	out = r.exits(0, r.superstep("approve", threadID, q.ID, "--reason", "checked", "--token", strings.TrimSpace(minted.stdout)))
 	require.Contains(t, out.stdout, "accepted  "+q.ID)
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 25_000))
-	r.exits(5, r.superstep("approve", thread, q.ID, "--by", "bob", "--key", key))
+	r.exits(5, r.superstep("approve", threadID, q.ID, "--by", "bob", "--key", key))
 
-	out = r.exits(0, r.superstep("audit", thread, "--head"))
+	out = r.exits(0, r.superstep("audit", threadID, "--head"))
 	require.Contains(t, out.stdout, "verified  ")
-	out = r.exits(0, r.superstep("audit", thread, "--export", "-"))
+	out = r.exits(0, r.superstep("audit", threadID, "--export", "-"))
 	exported, err := approval.ReadExport(strings.NewReader(out.stdout))
 	require.NoError(t, err)
 	require.NotEmpty(t, exported.Signed)
@@ -123,7 +123,7 @@ func TestApproversWork(t *testing.T) {
 	require.Contains(t, kinds, approval.KindViewed)
 	require.Equal(t, approval.KindAsked, kinds[0])
 	require.Equal(t, approval.KindUsed, kinds[len(kinds)-1])
-	r.provenElsewhere(thread)
+	r.provenElsewhere(threadID)
 }
 
 // provenElsewhere exports an audit, and proves it where there is no server: as it is, and not once it was changed.
@@ -150,20 +150,20 @@ func (r *rig) provenElsewhere(thread string) {
 func TestTheSecondAnswerIsTold(t *testing.T) {
 	r := newRig(t)
 	key := r.approvingWorker()
-	thread := testserver.Queue(t)
-	first := r.wants(thread, "o-1042")
-	r.exits(0, r.superstep("edit", thread, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`,
+	threadID := testserver.Queue(t)
+	first := r.wants(threadID, "o-1042")
+	r.exits(0, r.superstep("edit", threadID, first.ID, "--params", `{"order_id":"o-1042","amount":20000}`,
 		"--key", filepath.Join(r.dir, "ann.key")))
-	second := r.asked(thread)
+	second := r.asked(threadID)
 	require.NotEqual(t, first.ID, second.ID, "other parameters are another question")
-	out := r.exits(5, r.superstep("approve", thread, first.ID, "--by", "bob", "--key", key))
+	out := r.exits(5, r.superstep("approve", threadID, first.ID, "--by", "bob", "--key", key))
 	require.Contains(t, out.stderr, "already answered by ann at ")
 
-	out = r.exits(0, r.superstep("question", thread))
+	out = r.exits(0, r.superstep("question", threadID))
 	require.Contains(t, out.stdout, "/amount  25000")
 	require.Contains(t, out.stdout, "→ 20000")
-	r.exits(0, r.superstep("approve", thread, "--by", "bob", "--key", key))
-	r.wait(thread, superstep.StatusFinished)
+	r.exits(0, r.superstep("approve", threadID, "--by", "bob", "--key", key))
+	r.wait(threadID, thread.StatusFinished)
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 20_000))
 }
 
@@ -173,17 +173,17 @@ func TestTwoApproveInTheSameInstant(t *testing.T) {
 	r := newRig(t)
 	key := r.approvingWorker()
 	for n := range 3 {
-		thread, order := testserver.Queue(t), r.order(n, 25_000)
-		q := r.wants(thread, order)
-		ann := r.begun("approve", thread, q.ID, "--by", "ann", "--key", key)
-		bob := r.begun("approve", thread, q.ID, "--by", "bob", "--key", key)
+		threadID, order := testserver.Queue(t), r.order(n, 25_000)
+		q := r.wants(threadID, order)
+		ann := r.begun("approve", threadID, q.ID, "--by", "ann", "--key", key)
+		bob := r.begun("approve", threadID, q.ID, "--by", "bob", "--key", key)
 		first, second, winner := ann.end(), bob.end(), "ann"
 		if first.code != 0 {
 			first, second, winner = second, first, "bob"
 		}
 		require.Contains(t, r.exits(0, first).stdout, "accepted  "+q.ID)
 		require.Contains(t, r.exits(5, second).stderr, "already answered by "+winner+" at ")
-		r.wait(thread, superstep.StatusFinished)
+		r.wait(threadID, thread.StatusFinished)
 		r.refundedOnce(order, 25_000)
 	}
 }
@@ -191,11 +191,11 @@ func TestTwoApproveInTheSameInstant(t *testing.T) {
 func TestARejectionMovesNothing(t *testing.T) {
 	r := newRig(t)
 	r.approvingWorker()
-	thread := testserver.Queue(t)
-	q := r.wants(thread, "o-7")
-	out := r.exits(0, r.superstep("reject", thread, q.ID, "--key", filepath.Join(r.dir, "ann.key"), "--reason", "wrong order"))
+	threadID := testserver.Queue(t)
+	q := r.wants(threadID, "o-7")
+	out := r.exits(0, r.superstep("reject", threadID, q.ID, "--key", filepath.Join(r.dir, "ann.key"), "--reason", "wrong order"))
 	require.Contains(t, out.stdout, "rejected  "+q.ID+" by ann")
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	r.nothingMoved()
-	require.Equal(t, []string{"paid 250.00", "declined", "customer told"}, value[[]string](r, thread, "log"))
+	require.Equal(t, []string{"paid 250.00", "declined", "customer told"}, value[[]string](r, threadID, "log"))
 }

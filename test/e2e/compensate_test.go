@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
+	"superstep.dev/thread"
 )
 
 // refunding starts a refund whose customer is told without an answer: the money has moved, and the run goes on.
@@ -22,23 +22,23 @@ func (r *rig) refunding(order string) (thread string) {
 }
 
 // cancelBehind cancels a thread with its effects from another process; whoever was to answer may be killed meanwhile.
-func (r *rig) cancelBehind(thread string) <-chan error {
+func (r *rig) cancelBehind(threadID string) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.client.CancelWith(r.t.Context(), superstep.CancelRequest{Thread: thread, Mode: superstep.CancelCompensate, Reason: "by mistake"})
+		_, err := r.client.CancelWith(r.t.Context(), thread.CancelRequest{Thread: threadID, Mode: thread.CancelCompensate, Reason: "by mistake"})
 		done <- err
 	}()
 	return done
 }
 
 // undone wants one refund of the order, taken back once, and leaves the customer told.
-func (r *rig) undone(thread, order string) superstep.ThreadView {
+func (r *rig) undone(threadID, order string) thread.View {
 	r.t.Helper()
-	q := r.asked(thread)
+	q := r.asked(threadID)
 	require.Equal(r.t, "notify", q.Node)
-	_, err := r.answer(thread, q.ID, "leave")
+	_, err := r.answer(threadID, q.ID, "leave")
 	require.NoError(r.t, err)
-	view := r.wait(thread, superstep.StatusCancelled)
+	view := r.wait(threadID, thread.StatusCancelled)
 	require.Len(r.t, view.Cancel.Left, 1)
 	require.Equal(r.t, "left, says ann", view.Cancel.Left[0].Reason)
 	refunds, err := r.money.Refunds(r.t.Context(), order)
@@ -48,17 +48,17 @@ func (r *rig) undone(thread, order string) superstep.ThreadView {
 	require.Equal(r.t, int64(1), r.traffic().Reversals.Committed)
 	require.Equal(r.t, int64(1), r.traffic().Refunds.Committed)
 	require.NotNil(r.t, view.Cancel)
-	require.Equal(r.t, superstep.CancelCompensate, view.Cancel.Mode)
+	require.Equal(r.t, thread.CancelCompensate, view.Cancel.Mode)
 	return view
 }
 
 // madeAnew retries a thread whose refund was taken back: there is another refund, under a key of its own, and the customer
 // was told once.
-func (r *rig) madeAnew(thread, order string) {
+func (r *rig) madeAnew(threadID, order string) {
 	r.t.Helper()
-	_, err := r.client.Retry(r.t.Context(), thread)
+	_, err := r.client.Retry(r.t.Context(), threadID)
 	require.NoError(r.t, err)
-	view := r.wait(thread, superstep.StatusFinished)
+	view := r.wait(threadID, thread.StatusFinished)
 	refunds, err := r.money.Refunds(r.t.Context(), order)
 	require.NoError(r.t, err)
 	require.Len(r.t, refunds, 2)
@@ -71,7 +71,7 @@ func (r *rig) madeAnew(thread, order string) {
 	var log []string
 	require.NoError(r.t, json.Unmarshal(view.Output["log"], &log))
 	require.Equal(r.t, 1, len(slices.DeleteFunc(log, func(line string) bool { return line != "customer told" })))
-	effects, err := r.client.Effects(r.t.Context(), superstep.EffectsRequest{Thread: thread})
+	effects, err := r.client.Effects(r.t.Context(), thread.EffectsRequest{Thread: threadID})
 	require.NoError(r.t, err)
 	states := map[string]int{}
 	for _, e := range effects.Effects {
@@ -85,16 +85,16 @@ func TestRetryBehindACompensationWithTheTargetDown(t *testing.T) {
 	r := newRig(t)
 	r.payments()
 	r.refundWorker("worker-1")
-	thread := r.refunding("o-11")
-	require.NoError(t, <-r.cancelBehind(thread))
-	r.undone(thread, "o-11")
+	threadID := r.refunding("o-11")
+	require.NoError(t, <-r.cancelBehind(threadID))
+	r.undone(threadID, "o-11")
 	r.kill(r.service)
-	_, err := r.client.Retry(t.Context(), thread)
+	_, err := r.client.Retry(t.Context(), threadID)
 	require.NoError(t, err)
-	view := r.wait(thread, superstep.StatusFailed)
+	view := r.wait(threadID, thread.StatusFailed)
 	require.Equal(t, "commit_refund", view.Failure.Node)
 	r.startPayments(r.moneyURL[len("http://"):])
-	r.madeAnew(thread, "o-11")
+	r.madeAnew(threadID, "o-11")
 }
 
 // The worker dies while the thread is retried, with the new refund made and unanswered.
@@ -102,18 +102,18 @@ func TestWorkerKilledWhileItMakesAnew(t *testing.T) {
 	r := newRig(t)
 	r.payments()
 	first := r.refundWorker("worker-1")
-	thread := r.refunding("o-11")
-	require.NoError(t, <-r.cancelBehind(thread))
-	r.undone(thread, "o-11")
+	threadID := r.refunding("o-11")
+	require.NoError(t, <-r.cancelBehind(threadID))
+	r.undone(threadID, "o-11")
 	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{Path: payments.PathRefunds, HangAfterCommit: 1}))
-	_, err := r.client.Retry(t.Context(), thread)
+	_, err := r.client.Retry(t.Context(), threadID)
 	require.NoError(t, err)
 	r.until("it is made again", func() bool { return r.traffic().Refunds.Committed == 2 })
 	r.kill(first)
 	r.refundWorker("worker-2")
-	r.wait(thread, superstep.StatusFinished)
-	_, err = r.client.Retry(t.Context(), thread)
-	require.ErrorIs(t, err, superstep.ErrNotFailed)
+	r.wait(threadID, thread.StatusFinished)
+	_, err = r.client.Retry(t.Context(), threadID)
+	require.ErrorIs(t, err, thread.ErrNotFailed)
 	require.Equal(t, int64(2), r.traffic().Refunds.Committed)
 	require.Equal(t, int64(1), r.traffic().Notifications.Committed)
 }
@@ -123,23 +123,23 @@ func TestWorkerKilledWhileItUndoes(t *testing.T) {
 	r := newRig(t)
 	r.payments()
 	first := r.refundWorker("worker-1")
-	thread := r.refunding("o-11")
+	threadID := r.refunding("o-11")
 	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{Path: payments.PathReversals, HangAfterCommit: 1}))
-	cancelled := r.cancelBehind(thread)
+	cancelled := r.cancelBehind(threadID)
 	r.until("the refund is taken back", func() bool { return r.traffic().Reversals.Committed == 1 })
 	r.refundWorker("worker-2")
 	r.kill(first)
 	require.NoError(t, <-cancelled)
-	view := r.undone(thread, "o-11")
+	view := r.undone(threadID, "o-11")
 	require.Equal(t, "by mistake", view.Error)
 	for _, key := range r.traffic().Reversals.ByKey {
 		require.Equal(t, int64(2), key.Requests, "the second is answered from the first")
 	}
-	effects, err := r.client.Effects(t.Context(), superstep.EffectsRequest{Thread: thread})
+	effects, err := r.client.Effects(t.Context(), thread.EffectsRequest{Thread: threadID})
 	require.NoError(t, err)
 	require.Equal(t, "payments.refund", effects.Effects[0].Effect)
 	require.Equal(t, "compensated", effects.Effects[0].State)
-	r.madeAnew(thread, "o-11")
+	r.madeAnew(threadID, "o-11")
 }
 
 // The worker is killed wherever it happens to be while it undoes, again and again; the payments service dies with it.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 const operators = `
@@ -26,36 +26,36 @@ func TestControlUnderRules(t *testing.T) {
 	key := r.approvalFiles()
 	r.putText("rules.yaml", approvers+operators)
 	worker := r.worksApproved("worker", nil)
-	thread := testserver.Queue(t)
-	r.wants(thread, "o-1042")
+	threadID := testserver.Queue(t)
+	r.wants(threadID, "o-1042")
 
-	out := r.exits(5, r.superstep("pause", thread, "--by", "ann"))
+	out := r.exits(5, r.superstep("pause", threadID, "--by", "ann"))
 	require.Contains(t, out.stderr, "no token to prove who asks")
-	out = r.exits(5, r.superstep("pause", thread, "--by", "bob", "--key", key))
+	out = r.exits(5, r.superstep("pause", threadID, "--by", "bob", "--key", key))
 	require.Contains(t, out.stderr, "ann may do it")
-	r.exits(0, r.superstep("pause", thread, "--by", "ann", "--key", key, "--reason", "lunch"))
-	r.wait(thread, superstep.StatusPaused)
+	r.exits(0, r.superstep("pause", threadID, "--by", "ann", "--key", key, "--reason", "lunch"))
+	r.wait(threadID, thread.StatusPaused)
 	require.NoError(t, worker.Kill())
 	r.worksApproved("another", nil)
 
-	r.exits(5, r.superstep("unpause", thread))
+	r.exits(5, r.superstep("unpause", threadID))
 	r.putText("rules.yaml", strings.Replace(approvers, "ann: {permissions: [refund.write]}", "ann: {}", 1)+operators)
 	r.until("the new rules are in force", func() bool { // a run that is paused is paused again, until nobody may
-		return r.superstep("pause", thread, "--by", "ann", "--key", key).code == 5
+		return r.superstep("pause", threadID, "--by", "ann", "--key", key).code == 5
 	})
-	out = r.exits(5, r.superstep("unpause", thread, "--by", "ann", "--key", key))
+	out = r.exits(5, r.superstep("unpause", threadID, "--by", "ann", "--key", key))
 	require.Contains(t, out.stderr, `permission "refund.write" now`)
 	r.putText("rules.yaml", approvers+operators)
-	minted := strings.TrimSpace(r.exits(0, r.superstep("token", thread, "--op", "unpause", "--for", "ann", "--key", key)).stdout)
+	minted := strings.TrimSpace(r.exits(0, r.superstep("token", threadID, "--op", "unpause", "--for", "ann", "--key", key)).stdout)
 	r.until("the rules are as before", func() bool {
-		return r.superstep("unpause", thread, "--token", minted).code == 0
+		return r.superstep("unpause", threadID, "--token", minted).code == 0
 	})
-	r.wait(thread, superstep.StatusWaiting)
-	out = r.exits(5, r.superstep("cancel", thread, "--mode", "drop", "--token", minted))
+	r.wait(threadID, thread.StatusWaiting)
+	out = r.exits(5, r.superstep("cancel", threadID, "--mode", "drop", "--token", minted))
 	require.Contains(t, out.stderr, "the token is for something else")
-	r.exits(0, r.superstep("cancel", thread, "--mode", "drop", "--by", "ann", "--key", key))
-	r.wait(thread, superstep.StatusCancelled)
-	out = r.exits(0, r.superstep("audit", thread))
+	r.exits(0, r.superstep("cancel", threadID, "--mode", "drop", "--by", "ann", "--key", key))
+	r.wait(threadID, thread.StatusCancelled)
+	out = r.exits(0, r.superstep("audit", threadID))
 	for _, line := range []string{"paused", "denied unpause", "unpaused", "denied cancel", "cancelled drop"} {
 		require.Contains(t, out.stdout, line)
 	}

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // The promise of the project: the worker dies with the refund committed and unanswered, another one takes over, asks
@@ -30,17 +31,17 @@ func killedInsideAnActivity(r *rig, durability superstep.Durability) {
 	r.payments()
 	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{HangAfterCommit: 1}))
 	first := r.refundWorker("worker-1")
-	thread := testserver.Queue(t)
-	_, err := r.client.Start(t.Context(), superstep.StartRequest{Graph: "refund", Thread: thread, Durability: durability,
+	threadID := testserver.Queue(t)
+	_, err := r.client.Start(t.Context(), thread.StartRequest{Graph: "refund", Thread: threadID, Durability: durability,
 		Input: encode(t, map[string]string{"order_id": "o-11"})})
 	require.NoError(t, err)
 	r.until("the money moved", func() bool { return r.traffic().Refunds.Committed == 1 })
 	r.refundWorker("worker-2")
 	r.kill(first)
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Lookups: 1, Committed: 1}, r.refundedOnce("o-11", 4_200))
 	require.Equal(t, int64(1), r.traffic().Notifications.Committed)
-	require.Equal(t, []string{"paid 42.00", "refunded rf-1", "customer told"}, value[[]string](r, thread, "log"))
+	require.Equal(t, []string{"paid 42.00", "refunded rf-1", "customer told"}, value[[]string](r, threadID, "log"))
 }
 
 // The same when it is the payments service that dies, and comes back on its file.
@@ -49,10 +50,10 @@ func TestPaymentsKilledAfterTheCommit(t *testing.T) {
 	r.payments()
 	r.refundWorker("worker")
 	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{HangAfterCommit: 1}))
-	thread := r.begin("refund", map[string]string{"order_id": "o-11"})
+	threadID := r.begin("refund", map[string]string{"order_id": "o-11"})
 	r.until("the money moved", func() bool { return r.traffic().Refunds.Committed == 1 })
 	r.restartPayments()
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	traffic := r.refundedOnce("o-11", 4_200)
 	require.Equal(t, int64(1), traffic.Requests)
 	require.GreaterOrEqual(t, traffic.Lookups, int64(1))
@@ -65,17 +66,17 @@ func TestWorkerKilledInsideAWorkflowTask(t *testing.T) {
 	r.graphsWorker("worker-1")
 	r.put("kill-second")
 	r.put("kill-third")
-	thread := testserver.Queue(t)
-	r.again("reduces", thread, r.steered())
+	threadID := testserver.Queue(t)
+	r.again("reduces", threadID, r.steered())
 	r.graphsWorker("worker-2")
 	r.graphsWorker("worker-3")
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	for _, node := range []string{"first", "second", "third"} {
 		require.Equal(t, 1, r.ran(node), node)
 	}
 	require.NoFileExists(t, filepath.Join(r.dir, "kill-second"))
 	require.NoFileExists(t, filepath.Join(r.dir, "kill-third"))
-	require.Equal(t, filepath.Join(r.dir, "third"), value[string](r, thread, "best"))
+	require.Equal(t, filepath.Join(r.dir, "third"), value[string](r, threadID, "best"))
 }
 
 // A worker is killed as soon as the history shows that a node has finished: while its superstep is applied and the next
@@ -86,11 +87,11 @@ func TestWorkerKilledAtEveryBoundary(t *testing.T) {
 	worker := r.refundWorker("worker-0")
 	for i, node := range []string{"read_order", "calculate", "commit_refund"} {
 		order := r.order(i, 1_000)
-		thread := r.begin("refund", map[string]string{"order_id": order})
+		threadID := r.begin("refund", map[string]string{"order_id": order})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		killed := false
-		_, err := r.client.Follow(ctx, superstep.ThreadView{Thread: thread}, func(p superstep.Progress) {
-			if p.Node != node || p.State != superstep.ProgressOK || killed {
+		_, err := r.client.Follow(ctx, thread.View{Thread: threadID}, func(p thread.Progress) {
+			if p.Node != node || p.State != thread.ProgressOK || killed {
 				return
 			}
 			killed = true
@@ -100,9 +101,9 @@ func TestWorkerKilledAtEveryBoundary(t *testing.T) {
 		cancel()
 		require.NoError(t, err)
 		require.True(t, killed)
-		r.wait(thread, superstep.StatusFinished)
+		r.wait(threadID, thread.StatusFinished)
 		require.Equal(t, int64(1), r.refundedOnce(order, 1_000).Requests)
-		require.Equal(t, []string{"paid 10.00", "refunded " + fmt.Sprintf("rf-%d", i+1), "customer told"}, value[[]string](r, thread, "log"))
+		require.Equal(t, []string{"paid 10.00", "refunded " + fmt.Sprintf("rf-%d", i+1), "customer told"}, value[[]string](r, threadID, "log"))
 	}
 }
 
@@ -111,7 +112,7 @@ func TestWorkerKilledAtEveryBoundary(t *testing.T) {
 func TestWorkerKilledWithWhatNodesRead(t *testing.T) {
 	r := newRig(t)
 	first := r.graphsWorker("worker-1")
-	thread := r.begin("hoards", map[string]any{"dir": r.dir, "size": 1 << 20})
+	threadID := r.begin("hoards", map[string]any{"dir": r.dir, "size": 1 << 20})
 	r.until("the second node runs", func() bool { return r.ran("two") == 1 })
 	r.kill(first)
 	second := r.graphsWorker("worker-2")
@@ -120,11 +121,11 @@ func TestWorkerKilledWithWhatNodesRead(t *testing.T) {
 	r.graphsWorker("worker-3")
 	r.until("the second node runs a third time", func() bool { return r.ran("two") == 3 })
 	r.put("go")
-	r.wait(thread, superstep.StatusFinished)
-	require.Equal(t, []string{"one", "two", "three"}, value[[]string](r, thread, "log"))
+	r.wait(threadID, thread.StatusFinished)
+	require.Equal(t, []string{"one", "two", "three"}, value[[]string](r, threadID, "log"))
 	require.Equal(t, 1, r.ran("one"))
 	require.Equal(t, 1, r.ran("three"))
-	require.Equal(t, hoard(1<<20), value[string](r, thread, "note"))
+	require.Equal(t, hoard(1<<20), value[string](r, threadID, "note"))
 }
 
 // Many runs, and workers that are killed at any moment: every run finishes, and every refund is there once.
@@ -149,11 +150,11 @@ func TestWorkersKilledAtRandom(t *testing.T) {
 		r.kill(workers[victim])
 		workers[victim] = r.refundWorker(fmt.Sprintf("worker-%d", 3+i))
 	}
-	for i, thread := range threads {
-		r.wait(thread, superstep.StatusFinished)
+	for i, threadID := range threads {
+		r.wait(threadID, thread.StatusFinished)
 		traffic := r.refundedOnce(fmt.Sprintf("e2e-%d", i), int64(1_000+i))
 		require.Equal(t, int64(1), traffic.Committed)
-		log := value[[]string](r, thread, "log")
+		log := value[[]string](r, threadID, "log")
 		require.Len(t, log, 3, "%v", log)
 	}
 	require.Equal(t, int64(runs), r.traffic().Notifications.Committed)
@@ -164,7 +165,7 @@ func TestWorkerDrains(t *testing.T) {
 	r := newRig(t)
 	pid := make(chan int, 1)
 	code := r.runProgram("drained", pid)
-	thread := r.begin("pair", r.steered())
+	threadID := r.begin("pair", r.steered())
 	r.until("the node runs", func() bool { return r.ran("shaky") == 1 })
 	require.NoError(t, syscall.Kill(<-pid, syscall.SIGTERM))
 	r.until("the worker drains", func() bool { return !exists(r.work(), "drained.ready") })
@@ -172,7 +173,7 @@ func TestWorkerDrains(t *testing.T) {
 	r.put("go")
 	require.Equal(t, 0, <-code)
 	require.Contains(t, r.set.Tail("drained", 1), "worker drained")
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	require.Equal(t, []int{1, 1, 1}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
 }
 
@@ -180,15 +181,15 @@ func TestWorkerDrains(t *testing.T) {
 func TestTenLostWorkersAsk(t *testing.T) {
 	r := newRig(t)
 	r.restartWorkers()
-	thread := r.begin("deadly", r.steered())
-	q := r.asked(thread)
+	threadID := r.begin("deadly", r.steered())
+	q := r.asked(threadID)
 	require.Equal(t, "deadly", q.Node)
 	require.Contains(t, string(q.Value), "10 workers in a row were lost")
 	require.Equal(t, 10, r.ran("deadly"))
 	r.put("behave")
-	_, err := r.answer(thread, q.ID, true)
+	_, err := r.answer(threadID, q.ID, true)
 	require.NoError(t, err)
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	require.Equal(t, 11, r.ran("deadly"))
 }
 
@@ -215,14 +216,14 @@ func TestANodeThatKillsItsWorkerIsToldFromThoseBesideIt(t *testing.T) {
 	}
 	require.Equal(t, 10, r.ran("deadly"))
 	require.Greater(t, r.ran("slow"), 2*len(beside), "they were lost with it")
-	for _, thread := range beside {
-		view, err := r.client.Show(t.Context(), thread)
+	for _, threadID := range beside {
+		view, err := r.client.Show(t.Context(), threadID)
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusRunning, view.Status, "%v", view.Questions)
+		require.Equal(t, thread.StatusRunning, view.Status, "%v", view.Questions)
 	}
 	r.put("go")
-	for _, thread := range beside {
-		r.wait(thread, superstep.StatusFinished)
+	for _, threadID := range beside {
+		r.wait(threadID, thread.StatusFinished)
 	}
 }
 
@@ -261,10 +262,10 @@ func TestServerKilledAndRestarted(t *testing.T) {
 	r.exits(6, r.superstep("show", waiting))
 	require.NoError(t, server.Restart())
 
-	r.wait(paying, superstep.StatusFinished)
+	r.wait(paying, thread.StatusFinished)
 	r.refundedOnce("o-11", 4_200)
 	r.untilAnswered(waiting, q.ID, true)
-	r.wait(waiting, superstep.StatusFinished)
+	r.wait(waiting, thread.StatusFinished)
 	require.Equal(t, int64(1), r.refundedOnce("o-7", 25_000).Requests)
 }
 

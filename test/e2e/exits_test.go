@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // Every exit code once, from the real binary. What went wrong is one line on stderr.
@@ -58,7 +58,7 @@ func TestExitCodes(t *testing.T) {
 	r.exits(4, r.superstep("resume", asking, "q-none", "--value", "1"))
 
 	t.Log("5: the answer is refused")
-	for _, q := range r.wait(asking, superstep.StatusWaiting).Questions {
+	for _, q := range r.wait(asking, thread.StatusWaiting).Questions {
 		answer := map[string]string{"colour": `"blue"`, "number": "3"}[q.Node]
 		r.exits(0, r.superstep("resume", asking, q.ID, "--value", answer))
 		r.exits(5, r.superstep("resume", asking, q.ID, "--value", answer))
@@ -82,7 +82,7 @@ func TestExitCodes(t *testing.T) {
 	out = r.exits(130, leaving.end())
 	require.Contains(t, out.stderr, "goes on")
 	r.put("go")
-	r.wait(leaver, superstep.StatusFinished)
+	r.wait(leaver, thread.StatusFinished)
 }
 
 func TestNobodyThere(t *testing.T) {
@@ -117,29 +117,29 @@ func TestOversized(t *testing.T) {
 	r.putText("big.json", `{"note":"`+big+`"}`)
 	out := r.exits(2, r.superstep("run", "adds", "--input", "@"+r.dir+"/big.json"))
 	require.Contains(t, out.stderr, "1 MiB")
-	_, err := r.client.Start(t.Context(), superstep.StartRequest{Graph: "adds", Thread: testserver.Queue(t),
+	_, err := r.client.Start(t.Context(), thread.StartRequest{Graph: "adds", Thread: testserver.Queue(t),
 		Input: encode(t, map[string]string{"note": big})})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 
-	thread := testserver.Queue(t)
-	out = r.exits(1, r.superstep("run", "large", "--thread", thread, "--input", `{"size":2500000}`, "--follow"))
+	threadID := testserver.Queue(t)
+	out = r.exits(1, r.superstep("run", "large", "--thread", threadID, "--input", `{"size":2500000}`, "--follow"))
 	require.Contains(t, out.stdout, "at most")
-	require.Contains(t, r.wait(thread, superstep.StatusFailed).Error, "2500")
+	require.Contains(t, r.wait(threadID, thread.StatusFailed).Error, "2500")
 
 	// Each node's result fits, and so does what each reads; together they are too much for a next run of the thread.
 	piled := r.begin("piles", map[string]int{"size": 1_200_000})
-	r.wait(piled, superstep.StatusFinished)
-	_, err = r.client.Start(t.Context(), superstep.StartRequest{Graph: "piles", Thread: piled, Input: encode(t, map[string]int{"size": 1})})
+	r.wait(piled, thread.StatusFinished)
+	_, err = r.client.Start(t.Context(), thread.StartRequest{Graph: "piles", Thread: piled, Input: encode(t, map[string]int{"size": 1})})
 	require.ErrorContains(t, err, "the thread's state has 3600")
 
 	asking := r.begin("asks", map[string]string{})
-	for _, q := range r.wait(asking, superstep.StatusWaiting).Questions {
+	for _, q := range r.wait(asking, thread.StatusWaiting).Questions {
 		if q.Node == "colour" {
 			_, err := r.answer(asking, q.ID, big[:300<<10])
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			require.ErrorIs(t, err, thread.ErrBadInput)
 		}
 	}
-	require.Len(t, r.wait(asking, superstep.StatusWaiting).Questions, 2)
+	require.Len(t, r.wait(asking, thread.StatusWaiting).Questions, 2)
 }
 
 // Up to the limit values are kept whole, and beyond it the run says what is too large.
@@ -147,13 +147,13 @@ func TestNearTheLimit(t *testing.T) {
 	r := newRig(t)
 	r.graphsWorker("worker")
 	for _, size := range []int{500_000, 950_000, 1_200_000, 1_850_000} {
-		thread := r.begin("large", map[string]int{"size": size})
-		view := r.settled(thread)
-		if view.Status == superstep.StatusFinished {
-			require.Len(t, value[string](r, thread, "note"), size)
+		threadID := r.begin("large", map[string]int{"size": size})
+		view := r.settled(threadID)
+		if view.Status == thread.StatusFinished {
+			require.Len(t, value[string](r, threadID, "note"), size)
 			continue
 		}
-		require.Equal(t, superstep.StatusFailed, view.Status, "size %d", size)
+		require.Equal(t, thread.StatusFailed, view.Status, "size %d", size)
 		require.Contains(t, view.Error, "bytes", "size %d", size)
 		require.Greater(t, size, 900_000)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // A worker whose server is killed is not ready, and is again once the server is back.
@@ -45,6 +45,6 @@ func TestHealthFollowsTheServer(t *testing.T) {
 	require.NoError(t, server.Restart())
 	says("ready", 200)
 	r.awaitPoller()
-	thread := r.begin("adds", map[string]string{"note": "after the restart"})
-	r.wait(thread, superstep.StatusFinished)
+	threadID := r.begin("adds", map[string]string{"note": "after the restart"})
+	r.wait(threadID, thread.StatusFinished)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // everyKill makes TestB1LeaderIsKilled kill behind every event of the job, not behind every fifth.
@@ -57,7 +57,7 @@ func TestB1LeaderIsKilled(t *testing.T) {
 }
 
 // killedBehind submits the job of twelve, calls kill behind that event, and returns the answer and what happened.
-func (r *rig) killedBehind(name string, at int64, kill func()) (superstep.JobAnswer, []job.Event) {
+func (r *rig) killedBehind(name string, at int64, kill func()) (thread.JobAnswer, []job.Event) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
@@ -65,7 +65,7 @@ func (r *rig) killedBehind(name string, at int64, kill func()) (superstep.JobAns
 	require.NoError(r.t, os.MkdirAll(dir, 0o755))
 	id := "k" + testserver.Queue(r.t)
 	r.until("the job is submitted", func() bool {
-		_, err := r.client.SubmitJob(ctx, superstep.SubmitJob{Leader: "foreman", RequestID: id, Job: job.Job{ID: id, Goal: "twelve", Context: dir,
+		_, err := r.client.SubmitJob(ctx, thread.SubmitJob{Leader: "foreman", RequestID: id, Job: job.Job{ID: id, Goal: "twelve", Context: dir,
 			Policy: job.Policy{MaxRetries: -1}}})
 		return err == nil
 	})

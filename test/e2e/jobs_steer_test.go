@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // times counts how often attempts of a subjob began.
@@ -65,15 +65,15 @@ func TestFollowedJobThatAsks(t *testing.T) {
 	r := newRig(t)
 	r.graphsWorker("worker")
 	id := r.submitted("asks")
-	thread := job.AttemptThread(id, "p1-ask", 1)
+	threadID := job.AttemptThread(id, "p1-ask", 1)
 	out := r.exits(3, r.superstep("job", "show", id, "--follow")).stdout
 	require.Contains(t, out, "which one?")
-	require.Contains(t, out, " resume "+thread+" ")
+	require.Contains(t, out, " resume "+threadID+" ")
 	r.until("the job shows it", func() bool { // from the index
 		return strings.Contains(r.exits(0, r.superstep("job", "show", id)).stdout, "which one?")
 	})
-	question := r.asked(thread)
-	_, err := r.client.Resume(t.Context(), superstep.ResumeRequest{Thread: thread, Question: question.ID, Value: []byte(`"that one"`)})
+	question := r.asked(threadID)
+	_, err := r.client.Resume(t.Context(), thread.ResumeRequest{Thread: threadID, Question: question.ID, Value: []byte(`"that one"`)})
 	require.NoError(t, err)
 	require.Contains(t, r.exits(0, r.superstep("job", "show", id, "--follow")).stdout, "that one")
 	require.Equal(t, "that one\n", r.exits(0, r.superstep("job", "answer", id)).stdout)

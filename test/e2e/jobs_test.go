@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // submitted begins a job by the command line.
@@ -68,7 +68,7 @@ func TestPlansAreDecidedOn(t *testing.T) {
 	out := r.exits(3, r.superstep("job", "show", id, "--follow"))
 	require.Contains(t, out.stdout, " job plan "+id)
 	r.until("the inbox has it", func() bool {
-		page, err := r.client.Inbox(t.Context(), superstep.InboxQuery{Graph: "foreman", Limit: 1000})
+		page, err := r.client.Inbox(t.Context(), thread.InboxQuery{Graph: "foreman", Limit: 1000})
 		require.NoError(t, err)
 		for _, i := range page.Questions {
 			if i.Thread == job.WorkflowID(id) {

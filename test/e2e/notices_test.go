@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/webhook"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // pager is a receiver of notices that refuses them until it is open.
@@ -80,8 +80,8 @@ func TestNoticesOutliveTheirWorker(t *testing.T) {
 		return r.worksApproved(name, []string{"SUPERSTEP_NOTIFY_SECRET=" + calls.secret}, "--notify-url", web.URL)
 	}
 	first := works("first")
-	thread := testserver.Queue(t)
-	q := r.wants(thread, "o-1042")
+	threadID := testserver.Queue(t)
+	q := r.wants(threadID, "o-1042")
 	r.until("the first worker tries", func() bool { return calls.attempts() > 0 })
 	require.NoError(t, first.Kill())
 	calls.set(true)
@@ -90,8 +90,8 @@ func TestNoticesOutliveTheirWorker(t *testing.T) {
 
 	calls.set(false)
 	tried := calls.attempts()
-	r.exits(0, r.superstep("approve", thread, q.ID, "--by", "ann", "--key", key))
-	r.wait(thread, superstep.StatusFinished)
+	r.exits(0, r.superstep("approve", threadID, q.ID, "--by", "ann", "--key", key))
+	r.wait(threadID, thread.StatusFinished)
 	r.until("the second worker tries", func() bool { return calls.attempts() > tried })
 	require.NoError(t, second.Kill())
 	calls.set(true)

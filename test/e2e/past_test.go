@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // shown is a command's -o json reply.
@@ -27,14 +27,14 @@ func shownBy[T any](r *rig, e ended) (v T) {
 	return v
 }
 
-func (r *rig) stateOf(thread string, args ...string) superstep.StateView {
+func (r *rig) stateOf(threadID string, args ...string) thread.StateView {
 	r.t.Helper()
-	return shown[superstep.StateView](r, append([]string{"state", thread}, args...)...)
+	return shown[thread.StateView](r, append([]string{"state", threadID}, args...)...)
 }
 
-func (r *rig) historyOf(thread string, args ...string) []superstep.CheckpointView {
+func (r *rig) historyOf(threadID string, args ...string) []thread.CheckpointView {
 	r.t.Helper()
-	return shown[[]superstep.CheckpointView](r, append([]string{"history", thread}, args...)...)
+	return shown[[]thread.CheckpointView](r, append([]string{"history", threadID}, args...)...)
 }
 
 // stopped runs "chooses" on a new thread up to before "left".
@@ -48,7 +48,7 @@ func (r *rig) stopped() (thread string) {
 }
 
 // where finds the newest checkpoint after which a node comes next.
-func where(t *testing.T, history []superstep.CheckpointView, next string) string {
+func where(t *testing.T, history []thread.CheckpointView, next string) string {
 	t.Helper()
 	for _, c := range history {
 		if len(c.Next) == 1 && c.Next[0] == next {
@@ -59,7 +59,7 @@ func where(t *testing.T, history []superstep.CheckpointView, next string) string
 	return ""
 }
 
-func logOf(t *testing.T, v superstep.StateView) (log []string) {
+func logOf(t *testing.T, v thread.StateView) (log []string) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(v.Values["log"], &log))
 	return log
@@ -159,7 +159,7 @@ func TestUpdateOutlivesItsClientAndItsWorker(t *testing.T) {
 	open := r.stopped()
 	r.updateThroughCrashes(open, worker, "worker-2")
 	r.exits(0, r.superstep("update", open, "--as-node", "__end__"))
-	r.wait(open, superstep.StatusFinished)
+	r.wait(open, thread.StatusFinished)
 
 	t.Log("the same on a thread whose run is over")
 	worker = r.graphsWorker("worker-3")

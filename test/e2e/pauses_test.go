@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // modeFlags are the flags of run that choose a mode.
@@ -15,15 +15,15 @@ var modeFlags = map[string][]string{
 }
 
 // shows wants the status of a thread in what show and list say, and in the search attribute by which list finds it.
-func (r *rig) shows(thread, status string, more ...string) {
+func (r *rig) shows(threadID, status string, more ...string) {
 	r.t.Helper()
-	out := r.exits(0, r.superstep("show", thread))
-	for _, text := range append(more, thread+"  "+status+"\n") {
+	out := r.exits(0, r.superstep("show", threadID))
+	for _, text := range append(more, threadID+"  "+status+"\n") {
 		require.Contains(r.t, out.stdout, text)
 	}
 	r.until("it is listed as "+status, func() bool {
-		for _, v := range shown[[]superstep.ThreadView](r, "list", "--status", status) {
-			if v.Thread == thread {
+		for _, v := range shown[[]thread.View](r, "list", "--status", status) {
+			if v.Thread == threadID {
 				return true
 			}
 		}
@@ -39,44 +39,44 @@ func TestPausedThenHeld(t *testing.T) {
 			r := newRig(t)
 			worker := r.graphsWorker("worker-1")
 			r.put("broken")
-			thread := testserver.Queue(t)
+			threadID := testserver.Queue(t)
 			r.putText("order.json", string(encode(t, r.steered())))
-			r.exits(0, r.superstep(append([]string{"run", "settles", "--thread", thread, "--input", "@" + r.dir + "/order.json", "--hold"}, flags...)...))
+			r.exits(0, r.superstep(append([]string{"run", "settles", "--thread", threadID, "--input", "@" + r.dir + "/order.json", "--hold"}, flags...)...))
 			r.until("the node runs", func() bool { return r.ran("take") == 1 })
-			out := r.exits(0, r.superstep("pause", thread, "--reason", "the books are closed", "--by", "ann"))
-			require.Contains(t, out.stdout, "pausing  "+thread)
+			out := r.exits(0, r.superstep("pause", threadID, "--reason", "the books are closed", "--by", "ann"))
+			require.Contains(t, out.stdout, "pausing  "+threadID)
 			r.kill(worker)
 			r.put("go")
 			r.graphsWorker("worker-2")
-			r.wait(thread, superstep.StatusPaused)
-			r.shows(thread, "paused", "ann", "the books are closed", "superstep unpause "+thread)
+			r.wait(threadID, thread.StatusPaused)
+			r.shows(threadID, "paused", "ann", "the books are closed", "superstep unpause "+threadID)
 			require.Zero(t, r.ran("ship"))
 			for _, said := range []string{"kept    paid", "repeated  paid"} { // it is one
-				out = r.exits(0, r.superstep("event", thread, "paid", "--value", `"in full"`, "--id", "e-1"))
+				out = r.exits(0, r.superstep("event", threadID, "paid", "--value", `"in full"`, "--id", "e-1"))
 				require.Contains(t, out.stdout, said)
 			}
-			require.Len(t, shown[superstep.ThreadView](r, "show", thread).Kept, 1)
-			r.exits(2, r.superstep("run", "settles", "--thread", thread))
+			require.Len(t, shown[thread.View](r, "show", threadID).Kept, 1)
+			r.exits(2, r.superstep("run", "settles", "--thread", threadID))
 
-			r.exits(0, r.superstep("unpause", thread))
-			r.wait(thread, superstep.StatusFailed)
-			r.shows(thread, "failed", "no ship", "held", "superstep retry "+thread)
-			r.exits(0, r.superstep("retry", thread))
-			r.wait(thread, superstep.StatusFailed)
+			r.exits(0, r.superstep("unpause", threadID))
+			r.wait(threadID, thread.StatusFailed)
+			r.shows(threadID, "failed", "no ship", "held", "superstep retry "+threadID)
+			r.exits(0, r.superstep("retry", threadID))
+			r.wait(threadID, thread.StatusFailed)
 			log := []string{"take", "paid in full"}
 			if mode == "sync" || mode == "exit" {
 				r.remove("broken")
-				r.exits(0, r.superstep("retry", thread))
+				r.exits(0, r.superstep("retry", threadID))
 				log = append(log, "ship")
 			} else {
-				r.exits(0, r.superstep("update", thread, "--as-node", "ship", "--values", `{"log":["shipped by hand"]}`))
+				r.exits(0, r.superstep("update", threadID, "--as-node", "ship", "--values", `{"log":["shipped by hand"]}`))
 				log = append(log, "shipped by hand")
 			}
-			r.wait(thread, superstep.StatusFinished)
-			r.shows(thread, "finished")
-			require.Equal(t, log, value[[]string](r, thread, "log"))
-			r.exits(5, r.superstep("event", thread, "paid"))
-			out = r.exits(0, r.superstep("pause", thread))
+			r.wait(threadID, thread.StatusFinished)
+			r.shows(threadID, "finished")
+			require.Equal(t, log, value[[]string](r, threadID, "log"))
+			r.exits(5, r.superstep("event", threadID, "paid"))
+			out = r.exits(0, r.superstep("pause", threadID))
 			require.Contains(t, out.stdout, "nothing to pause")
 		})
 	}
@@ -89,22 +89,22 @@ func TestAnEventOutlastsAllWorkers(t *testing.T) {
 			r := newRig(t)
 			worker := r.graphsWorker("worker-1")
 			r.put("go")
-			thread := testserver.Queue(t)
-			out := r.exits(3, r.superstep(append([]string{"run", "settles", "--thread", thread, "--follow", "--input", string(encode(t, r.steered()))}, flags...)...))
-			require.Contains(t, out.stdout, "superstep event "+thread+" paid")
-			r.shows(thread, "waiting_event", "paid", "settle")
-			out = r.exits(2, r.superstep("event", thread, "paid", "--value", "7"))
+			threadID := testserver.Queue(t)
+			out := r.exits(3, r.superstep(append([]string{"run", "settles", "--thread", threadID, "--follow", "--input", string(encode(t, r.steered()))}, flags...)...))
+			require.Contains(t, out.stdout, "superstep event "+threadID+" paid")
+			r.shows(threadID, "waiting_event", "paid", "settle")
+			out = r.exits(2, r.superstep("event", threadID, "paid", "--value", "7"))
 			require.Contains(t, out.stderr, "paid")
 			r.kill(worker)
 			for range 2 { // who does not know what became of it sends it again
-				out = r.exits(0, r.superstep("event", thread, "paid", "--value", `"late"`, "--id", "e-1"))
+				out = r.exits(0, r.superstep("event", threadID, "paid", "--value", `"late"`, "--id", "e-1"))
 				require.Contains(t, out.stdout, "stored  paid")
 			}
 			r.graphsWorker("worker-2")
-			r.until("it is finished", func() bool { return r.settled(thread).Status == superstep.StatusFinished })
-			require.Equal(t, []string{"take", "paid late", "ship"}, value[[]string](r, thread, "log"))
+			r.until("it is finished", func() bool { return r.settled(threadID).Status == thread.StatusFinished })
+			require.Equal(t, []string{"take", "paid late", "ship"}, value[[]string](r, threadID, "log"))
 			require.Equal(t, []int{1, 1}, []int{r.ran("take"), r.ran("ship")})
-			require.Empty(t, r.wait(thread, superstep.StatusFinished).Kept)
+			require.Empty(t, r.wait(threadID, thread.StatusFinished).Kept)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // TestReconciliationAsAUserSeesIt: a worker is killed with a call under way. What the outside says then decides what is
@@ -24,20 +25,20 @@ func TestReconciliationAsAUserSeesIt(t *testing.T) {
 	for _, c := range []struct {
 		name, effect, says string
 		cancelled          bool
-		status             superstep.Status
+		status             thread.Status
 		state              string
 		calls, undone      int
 		evidence, next     string
 	}{
-		{"committed", "keyed", "committed", false, superstep.StatusFinished, "committed", 1, 0, "lookup after crash", ""},
-		{"not found, keyed", "keyed", "not_found", false, superstep.StatusFinished, "committed", 2, 0, "", ""},
-		{"not found, lookup only", "lookup_only", "not_found", false, superstep.StatusFinished, "committed", 2, 0, "", ""},
-		{"not found, no guarantee", "none", "not_found", false, superstep.StatusWaiting, "unknown", 1, 0, "does not make repeating safe", person},
-		{"partial", "keyed", "partial", false, superstep.StatusWaiting, "unknown", 1, 0, "half of it", person},
-		{"no clear answer", "keyed", "unknown", false, superstep.StatusWaiting, "unknown", 1, 0, "who knows", person},
-		{"no lookup", "blind", "", false, superstep.StatusWaiting, "unknown", 1, 0, "no Lookup", person},
-		{"committed, cancelled", "keyed", "committed", true, superstep.StatusCancelled, "compensated", 1, 1, "", "retry"},
-		{"partial, cancelled", "keyed", "partial", true, superstep.StatusWaiting, "", 1, 0, "half of it", person}, // unknown, if it ran again before
+		{"committed", "keyed", "committed", false, thread.StatusFinished, "committed", 1, 0, "lookup after crash", ""},
+		{"not found, keyed", "keyed", "not_found", false, thread.StatusFinished, "committed", 2, 0, "", ""},
+		{"not found, lookup only", "lookup_only", "not_found", false, thread.StatusFinished, "committed", 2, 0, "", ""},
+		{"not found, no guarantee", "none", "not_found", false, thread.StatusWaiting, "unknown", 1, 0, "does not make repeating safe", person},
+		{"partial", "keyed", "partial", false, thread.StatusWaiting, "unknown", 1, 0, "half of it", person},
+		{"no clear answer", "keyed", "unknown", false, thread.StatusWaiting, "unknown", 1, 0, "who knows", person},
+		{"no lookup", "blind", "", false, thread.StatusWaiting, "unknown", 1, 0, "no Lookup", person},
+		{"committed, cancelled", "keyed", "committed", true, thread.StatusCancelled, "compensated", 1, 1, "", "retry"},
+		{"partial, cancelled", "keyed", "partial", true, thread.StatusWaiting, "", 1, 0, "half of it", person}, // unknown, if it ran again before
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -45,29 +46,29 @@ func TestReconciliationAsAUserSeesIt(t *testing.T) {
 			r.putText("effect", c.effect)
 			r.putText("says", c.says)
 			first := r.graphsWorker("worker-1")
-			thread := testserver.Queue(t)
-			r.again("reconciles", thread, r.steered())
+			threadID := testserver.Queue(t)
+			r.again("reconciles", threadID, r.steered())
 			r.until("the call is under way", func() bool { return r.ran("did") == 1 })
 			r.kill(first)
 			r.remove("hang")
 			if c.cancelled {
-				require.NoError(t, <-r.cancelBehind(thread))
+				require.NoError(t, <-r.cancelBehind(threadID))
 			}
 			r.graphsWorker("worker-2")
-			r.wait(thread, c.status)
+			r.wait(threadID, c.status)
 			require.Equal(t, []int{c.calls, c.undone}, []int{r.ran("did"), r.ran("undid")})
 
-			shown, listed := r.exits(0, r.own("show", thread).end()).stdout, r.exits(0, r.own("effects", thread).end()).stdout
+			shown, listed := r.exits(0, r.own("show", threadID).end()).stdout, r.exits(0, r.own("effects", threadID).end()).stdout
 			require.Contains(t, listed, c.state)
 			require.Contains(t, listed, c.evidence)
-			if c.status == superstep.StatusWaiting { // show lists what is under way
+			if c.status == thread.StatusWaiting { // show lists what is under way
 				require.Contains(t, shown, c.evidence)
 			}
 			require.Contains(t, shown, c.next)
-			var view superstep.ThreadView
-			var effects superstep.EffectsView
-			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("show", thread, "-o", "json").end()).stdout), &view))
-			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("effects", thread, "-o", "json").end()).stdout), &effects))
+			var view thread.View
+			var effects thread.EffectsView
+			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("show", threadID, "-o", "json").end()).stdout), &view))
+			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("effects", threadID, "-o", "json").end()).stdout), &effects))
 			require.Equal(t, c.status, view.Status)
 			require.Len(t, effects.Effects, 1)
 			require.Contains(t, effects.Effects[0].State, c.state)
@@ -75,7 +76,7 @@ func TestReconciliationAsAUserSeesIt(t *testing.T) {
 			require.Equal(t, c.next == person, len(view.Questions) == 1)
 			if c.next == person {
 				require.Contains(t, shown, view.Questions[0].ID)
-				require.True(t, strings.Contains(shown, "resume "+thread), shown)
+				require.True(t, strings.Contains(shown, "resume "+threadID), shown)
 			}
 		})
 	}
@@ -93,30 +94,30 @@ func TestAPartialWriteIsUndone(t *testing.T) {
 			r.putText("says", "partial")
 			r.putText("undone-says", "not_found")
 			first := r.graphsWorker("worker-1")
-			thread := testserver.Queue(t)
-			r.again("reconciles", thread, r.steered(), mode)
+			threadID := testserver.Queue(t)
+			r.again("reconciles", threadID, r.steered(), mode)
 			r.until("the call is under way", func() bool { return r.ran("did") == 1 })
 			r.kill(first)
 			r.remove("hang")
 			second := r.graphsWorker("worker-2")
-			q := r.asked(thread)
+			q := r.asked(threadID)
 			require.Contains(t, string(q.Schema), `"undo"`)
-			_, err := r.answer(thread, q.ID, map[string]string{"action": "undo"})
+			_, err := r.answer(threadID, q.ID, map[string]string{"action": "undo"})
 			require.NoError(t, err)
 			r.until("it is being undone", func() bool { return r.ran("undid") == 1 })
 			r.kill(second)
 			r.remove("hang-undo")
 			r.graphsWorker("worker-3")
-			view := r.wait(thread, superstep.StatusFailed)
+			view := r.wait(threadID, thread.StatusFailed)
 			require.Contains(t, view.Error, "undone, says ann")
 			require.Equal(t, []int{1, 1}, []int{r.ran("did"), r.ran("undid")})
-			require.Contains(t, r.exits(0, r.own("effects", thread).end()).stdout, "compensated")
-			_, err = r.client.Retry(t.Context(), thread)
+			require.Contains(t, r.exits(0, r.own("effects", threadID).end()).stdout, "compensated")
+			_, err = r.client.Retry(t.Context(), threadID)
 			require.NoError(t, err)
-			r.wait(thread, superstep.StatusFinished)
+			r.wait(threadID, thread.StatusFinished)
 			require.Equal(t, []int{2, 1}, []int{r.ran("did"), r.ran("undid")})
-			var effects superstep.EffectsView
-			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("effects", thread, "-o", "json").end()).stdout), &effects))
+			var effects thread.EffectsView
+			require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.own("effects", threadID, "-o", "json").end()).stdout), &effects))
 			require.Len(t, effects.Effects, 2)
 			require.Equal(t, []string{"compensated", "committed"}, []string{effects.Effects[0].State, effects.Effects[1].State})
 		})
@@ -130,19 +131,19 @@ func TestWhatCouldNotBeAskedIsOnRecord(t *testing.T) {
 	r.put("hang")
 	r.putText("effect", "keyed")
 	first := r.graphsWorker("worker-1")
-	thread := testserver.Queue(t)
-	r.again("reconciles", thread, r.steered(), superstep.DurabilityExit)
+	threadID := testserver.Queue(t)
+	r.again("reconciles", threadID, r.steered(), superstep.DurabilityExit)
 	r.until("the call is under way", func() bool { return r.ran("did") == 1 })
 	r.kill(first)
 	r.remove("hang")
 	r.graphsWorker("worker-2") // there is no file "says": the look-up fails
-	r.wait(thread, superstep.StatusFailed)
-	listed := r.exits(0, r.own("effects", thread).end()).stdout
+	r.wait(threadID, thread.StatusFailed)
+	listed := r.exits(0, r.own("effects", threadID).end()).stdout
 	require.Contains(t, listed, "unknown")
 	require.Contains(t, listed, "no such file")
 	r.putText("says", "committed")
-	require.NoError(t, <-r.cancelBehind(thread))
-	view := r.wait(thread, superstep.StatusCancelled)
+	require.NoError(t, <-r.cancelBehind(threadID))
+	view := r.wait(threadID, thread.StatusCancelled)
 	require.Equal(t, 1, view.Cancel.Undone)
 	require.Equal(t, []int{1, 1}, []int{r.ran("did"), r.ran("undid")})
 }

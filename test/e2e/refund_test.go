@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // The whole example from the command line: a run that asks, an answer, money moved once, the customer told once.
@@ -15,33 +15,33 @@ func TestRefundThatAPersonApproves(t *testing.T) {
 	r := newRig(t)
 	r.payments()
 	r.refundWorker("worker")
-	thread := testserver.Queue(t)
+	threadID := testserver.Queue(t)
 
-	out := r.exits(3, r.superstep("run", "refund", "--thread", thread, "--input", `{"order_id":"o-1042"}`, "--follow"))
+	out := r.exits(3, r.superstep("run", "refund", "--thread", threadID, "--input", `{"order_id":"o-1042"}`, "--follow"))
 	require.Contains(t, out.stdout, "Refund 250.00 to order o-1042?")
-	q := r.asked(thread)
+	q := r.asked(threadID)
 	require.Equal(t, "approval", q.Node)
 	r.nothingMoved()
 
-	out = r.exits(0, r.superstep("resume", thread, q.ID, "--value", "true"))
+	out = r.exits(0, r.superstep("resume", threadID, q.ID, "--value", "true"))
 	require.Contains(t, out.stdout, "accepted  "+q.ID)
-	view := r.wait(thread, superstep.StatusFinished)
+	view := r.wait(threadID, thread.StatusFinished)
 	require.JSONEq(t, `true`, string(view.Output["approved"]))
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 25_000))
 	require.Equal(t, int64(1), r.traffic().Notifications.Committed)
-	require.Equal(t, []string{"paid 250.00", "approved", "refunded rf-1", "customer told"}, value[[]string](r, thread, "log"))
+	require.Equal(t, []string{"paid 250.00", "approved", "refunded rf-1", "customer told"}, value[[]string](r, threadID, "log"))
 
-	out = r.exits(0, r.superstep("show", thread))
+	out = r.exits(0, r.superstep("show", threadID))
 	require.Contains(t, out.stdout, "finished")
-	out = r.exits(0, r.superstep("history", thread, "-o", "json"))
+	out = r.exits(0, r.superstep("history", threadID, "-o", "json"))
 	require.Contains(t, out.stdout, `"commit_refund"`)
-	out = r.exits(0, r.superstep("state", thread, "-o", "json"))
+	out = r.exits(0, r.superstep("state", threadID, "-o", "json"))
 	require.Contains(t, out.stdout, `"rf-1"`)
 	r.until("the server's index lists the thread", func() bool {
-		listed, err := r.client.List(t.Context(), superstep.ListQuery{Graph: "refund", Status: superstep.StatusFinished})
+		listed, err := r.client.List(t.Context(), thread.ListQuery{Graph: "refund", Status: thread.StatusFinished})
 		require.NoError(t, err)
 		for _, v := range listed {
-			if v.Thread == thread {
+			if v.Thread == threadID {
 				return true
 			}
 		}
@@ -53,13 +53,13 @@ func TestRefundThatAPersonDeclines(t *testing.T) {
 	r := newRig(t)
 	r.payments()
 	r.refundWorker("worker")
-	thread := r.begin("refund", map[string]string{"order_id": "o-7"})
-	_, err := r.answer(thread, r.asked(thread).ID, false)
+	threadID := r.begin("refund", map[string]string{"order_id": "o-7"})
+	_, err := r.answer(threadID, r.asked(threadID).ID, false)
 	require.NoError(t, err)
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 	r.nothingMoved()
 	require.Equal(t, int64(1), r.traffic().Notifications.Committed)
-	require.Equal(t, []string{"paid 250.00", "declined", "customer told"}, value[[]string](r, thread, "log"))
+	require.Equal(t, []string{"paid 250.00", "declined", "customer told"}, value[[]string](r, threadID, "log"))
 }
 
 func TestRefundBelowTheLimitAsksNobody(t *testing.T) {
@@ -82,12 +82,12 @@ func TestRefundsThatTheServiceDoesNotTake(t *testing.T) {
 	r.exits(0, r.superstep("run", "refund", "--input", `{"order_id":"o-11"}`, "--follow"))
 	require.Equal(t, int64(1), r.refundedOnce("o-11", 4_200).Committed)
 
-	thread := testserver.Queue(t)
-	out := r.exits(1, r.superstep("run", "refund", "--thread", thread, "--input", `{"order_id":"e2e-1"}`, "--follow"))
+	threadID := testserver.Queue(t)
+	out := r.exits(1, r.superstep("run", "refund", "--thread", threadID, "--input", `{"order_id":"e2e-1"}`, "--follow"))
 	require.Contains(t, out.stdout, "failed")
 	r.order(1, 5_000)
-	r.exits(0, r.superstep("retry", thread))
-	r.wait(thread, superstep.StatusFinished)
+	r.exits(0, r.superstep("retry", threadID))
+	r.wait(threadID, thread.StatusFinished)
 	r.refundedOnce("e2e-1", 5_000)
 }
 

@@ -21,6 +21,7 @@ import (
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 const (
@@ -197,9 +198,9 @@ func (r *rig) begin(graph string, input any) (thread string) {
 }
 
 // again starts a run on a thread, in its graph's mode unless one is given.
-func (r *rig) again(graph, thread string, input any, mode ...superstep.Durability) {
+func (r *rig) again(graph, threadID string, input any, mode ...superstep.Durability) {
 	r.t.Helper()
-	req := superstep.StartRequest{Graph: graph, Thread: thread, Input: encode(r.t, input)}
+	req := thread.StartRequest{Graph: graph, Thread: threadID, Input: encode(r.t, input)}
 	if len(mode) > 0 {
 		req.Durability = mode[0]
 	}
@@ -208,7 +209,7 @@ func (r *rig) again(graph, thread string, input any, mode ...superstep.Durabilit
 }
 
 // wait waits until the thread's run stands still, and wants it to stand at that status.
-func (r *rig) wait(thread string, want superstep.Status) superstep.ThreadView {
+func (r *rig) wait(thread string, want thread.Status) thread.View {
 	r.t.Helper()
 	view := r.settled(thread)
 	require.Equal(r.t, want, view.Status, "%+v", view)
@@ -216,31 +217,31 @@ func (r *rig) wait(thread string, want superstep.Status) superstep.ThreadView {
 }
 
 // settled waits until the thread's run stands still.
-func (r *rig) settled(thread string) superstep.ThreadView {
+func (r *rig) settled(threadID string) thread.View {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	var view superstep.ThreadView
+	var view thread.View
 	var err error
-	for view.Status == "" || view.Status == superstep.StatusRunning {
-		view, err = r.client.Wait(ctx, thread)
+	for view.Status == "" || view.Status == thread.StatusRunning {
+		view, err = r.client.Wait(ctx, threadID)
 		require.NoError(r.t, err)
 	}
 	return view
 }
 
 // asked waits for a run that asks one thing, and returns it.
-func (r *rig) asked(thread string) superstep.Question {
+func (r *rig) asked(threadID string) thread.Question {
 	r.t.Helper()
-	view := r.wait(thread, superstep.StatusWaiting)
+	view := r.wait(threadID, thread.StatusWaiting)
 	require.Len(r.t, view.Questions, 1)
 	return view.Questions[0]
 }
 
 // answer answers a question by update.
-func (r *rig) answer(thread, question string, value any) (superstep.ResumeReply, error) {
+func (r *rig) answer(threadID, question string, value any) (thread.ResumeReply, error) {
 	r.t.Helper()
-	return r.client.Resume(r.t.Context(), superstep.ResumeRequest{Thread: thread, Question: question, Value: encode(r.t, value), By: "ann"})
+	return r.client.Resume(r.t.Context(), thread.ResumeRequest{Thread: threadID, Question: question, Value: encode(r.t, value), By: "ann"})
 }
 
 // put makes a file that steers a graph; remove takes it away.
@@ -278,14 +279,14 @@ func (r *rig) ran(node string) int {
 func (r *rig) steered() map[string]string { return map[string]string{"dir": r.dir} }
 
 // value decodes one channel of a thread's state.
-func value[T any](r *rig, thread, channel string) T {
+func value[T any](r *rig, threadID, channel string) T {
 	r.t.Helper()
-	state, err := r.client.State(r.t.Context(), thread)
-	r.until("a worker tells the state of "+thread, func() bool { // one that is busy with a large state may take longer than a reader waits
-		if errors.Is(err, superstep.ErrNoWorker) {
-			state, err = r.client.State(r.t.Context(), thread)
+	state, err := r.client.State(r.t.Context(), threadID)
+	r.until("a worker tells the state of "+threadID, func() bool { // one that is busy with a large state may take longer than a reader waits
+		if errors.Is(err, thread.ErrNoWorker) {
+			state, err = r.client.State(r.t.Context(), threadID)
 		}
-		return !errors.Is(err, superstep.ErrNoWorker)
+		return !errors.Is(err, thread.ErrNoWorker)
 	})
 	require.NoError(r.t, err)
 	var v T

@@ -9,6 +9,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // A worker dies between two supersteps of one activity, and the next one inside an effect. What was recorded does not run
@@ -18,13 +19,13 @@ func TestWorkerKilledInsideASegment(t *testing.T) {
 	fromTheStart := map[string]int{"part 1": 3, "part 2": 3, "part 3": 3, "plan": 3, "flaky": 4, "gate": 3, "act": 2}
 	for _, mode := range []struct {
 		name     string
-		request  superstep.StartRequest
+		request  thread.StartRequest
 		ran      map[string]int
 		recorded bool
 	}{
-		{"fused", superstep.StartRequest{Fused: true}, again, true},
-		{"async", superstep.StartRequest{Durability: superstep.DurabilityAsync}, again, true},
-		{"exit", superstep.StartRequest{Durability: superstep.DurabilityExit}, fromTheStart, false},
+		{"fused", thread.StartRequest{Fused: true}, again, true},
+		{"async", thread.StartRequest{Durability: superstep.DurabilityAsync}, again, true},
+		{"exit", thread.StartRequest{Durability: superstep.DurabilityExit}, fromTheStart, false},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			r := newRig(t)
@@ -51,7 +52,7 @@ func TestWorkerKilledInsideASegment(t *testing.T) {
 			q := r.asked(req.Thread)
 			_, err = r.answer(req.Thread, q.ID, true)
 			require.NoError(t, err)
-			r.wait(req.Thread, superstep.StatusFinished)
+			r.wait(req.Thread, thread.StatusFinished)
 
 			ran := map[string]int{}
 			for node := range mode.ran {

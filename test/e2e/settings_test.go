@@ -5,41 +5,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // A subgraph under way is looked at and changed from outside, and a run's context reaches its nodes.
 func TestASubgraphUnderWay(t *testing.T) {
 	r := newRig(t)
 	r.graphsWorker("worker")
-	thread := testserver.Queue(t)
-	run := []string{"run", "nests", "--thread", thread, "--context", `{"tenant":"north"}`, "--follow"}
+	threadID := testserver.Queue(t)
+	run := []string{"run", "nests", "--thread", threadID, "--context", `{"tenant":"north"}`, "--follow"}
 	r.exits(3, r.superstep(append(run, "--input", `{"note":"a"}`)...))
 
-	out := r.exits(0, r.superstep("state", thread, "--subgraphs"))
+	out := r.exits(0, r.superstep("state", threadID, "--subgraphs"))
 	require.Contains(t, out.stdout, "\nin team  step ")
 	require.Contains(t, out.stdout, `local  "read by the team"`)
-	inner := r.stateOf(thread, "--in", "team")
+	inner := r.stateOf(threadID, "--in", "team")
 	require.Equal(t, []string{"expert"}, inner.Next)
-	require.Equal(t, []string{"reads"}, r.historyOf(thread, "--in", "team")[0].Ran)
+	require.Equal(t, []string{"reads"}, r.historyOf(threadID, "--in", "team")[0].Ran)
 
-	out = r.exits(0, r.superstep("update", thread, "--in", "team", "--values", `{"local":"told"}`))
-	require.Contains(t, out.stdout, "updated  "+thread)
+	out = r.exits(0, r.superstep("update", threadID, "--in", "team", "--values", `{"local":"told"}`))
+	require.Contains(t, out.stdout, "updated  "+threadID)
 	r.exits(3, r.superstep(run...))
-	q := r.asked(thread)
+	q := r.asked(threadID)
 	require.JSONEq(t, `"What of told?"`, string(q.Value))
-	r.exits(0, r.superstep("resume", thread, q.ID, "--value", `"b"`))
-	r.wait(thread, superstep.StatusStopped)
+	r.exits(0, r.superstep("resume", threadID, q.ID, "--value", `"b"`))
+	r.wait(threadID, thread.StatusStopped)
 	r.exits(0, r.superstep(run...))
-	require.Equal(t, []string{"b for north"}, logOf(t, r.stateOf(thread)))
+	require.Equal(t, []string{"b for north"}, logOf(t, r.stateOf(threadID)))
 
 	// The graph's own breakpoint is behind the question; a run can do without it.
 	free := testserver.Queue(t)
 	r.exits(3, r.superstep("run", "nests", "--thread", free, "--input", `{"note":"a"}`, "--context", `{"tenant":"south"}`,
 		"--interrupt-before", "", "--follow"))
 	r.exits(0, r.superstep("resume", free, "--value", `"c"`))
-	r.wait(free, superstep.StatusFinished)
+	r.wait(free, thread.StatusFinished)
 	require.Equal(t, []string{"c for south"}, logOf(t, r.stateOf(free)))
 }
 
@@ -47,25 +47,25 @@ func TestASubgraphUnderWay(t *testing.T) {
 func TestADrainedRunGoesOn(t *testing.T) {
 	r := newRig(t)
 	worker := r.graphsWorker("worker-1")
-	thread := r.begin("pair", r.steered())
+	threadID := r.begin("pair", r.steered())
 	r.until("the node runs", func() bool { return r.ran("shaky") == 1 })
-	out := r.exits(0, r.superstep("drain", thread, "--reason", "the service moves"))
-	require.Contains(t, out.stdout, "draining  "+thread)
+	out := r.exits(0, r.superstep("drain", threadID, "--reason", "the service moves"))
+	require.Contains(t, out.stdout, "draining  "+threadID)
 	r.put("go")
-	r.wait(thread, superstep.StatusStopped)
+	r.wait(threadID, thread.StatusStopped)
 	require.Equal(t, []int{1, 1, 0}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
-	out = r.exits(0, r.superstep("show", thread))
+	out = r.exits(0, r.superstep("show", threadID))
 	require.Contains(t, out.stdout, "the service moves")
-	out = r.exits(0, r.superstep("drain", thread))
-	require.Contains(t, out.stdout, "drained  "+thread)
+	out = r.exits(0, r.superstep("drain", threadID))
+	require.Contains(t, out.stdout, "drained  "+threadID)
 	require.Contains(t, out.stdout, "next after")
 
 	r.kill(worker)
 	r.graphsWorker("worker-2")
-	r.exits(0, r.superstep("run", "pair", "--thread", thread, "--follow"))
+	r.exits(0, r.superstep("run", "pair", "--thread", threadID, "--follow"))
 	require.Equal(t, []int{1, 1, 1}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
-	out = r.exits(0, r.superstep("drain", thread))
-	require.Contains(t, out.stdout, "nothing to drain  "+thread+" is finished")
+	out = r.exits(0, r.superstep("drain", threadID))
+	require.Contains(t, out.stdout, "nothing to drain  "+threadID+" is finished")
 }
 
 // A step that takes longer than the run allows fails it; what finished is kept, and the thread can go on.

@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // streaming is a "stream -o json" under way, in a program that has the graphs of these tests.
@@ -44,11 +45,11 @@ func (r *rig) streamIn(modes, thread string, args ...string) *streaming {
 }
 
 // until reads parts until one has that text, or until the end for "".
-func (s *streaming) until(text string) []superstep.StreamPart {
+func (s *streaming) until(text string) []thread.Part {
 	s.r.t.Helper()
-	var parts []superstep.StreamPart
+	var parts []thread.Part
 	for s.lines.Scan() {
-		var p superstep.StreamPart
+		var p thread.Part
 		require.NoError(s.r.t, json.Unmarshal(s.lines.Bytes(), &p), s.lines.Text())
 		parts = append(parts, p)
 		if text != "" && strings.Contains(s.lines.Text(), text) {
@@ -68,7 +69,7 @@ func (s *streaming) ends(code int) {
 }
 
 // content are parts without their offsets, and without the name of their thread.
-func content(thread string, parts []superstep.StreamPart) []string {
+func content(thread string, parts []thread.Part) []string {
 	var out []string
 	for _, p := range parts {
 		out = append(out, string(p.Mode)+" "+strings.ReplaceAll(string(p.Data), thread, "THREAD"))
@@ -82,35 +83,35 @@ func content(thread string, parts []superstep.StreamPart) []string {
 func TestStreamGoesOnInAnotherProcess(t *testing.T) {
 	r := newRig(t)
 	worker := r.graphsWorker("worker-1")
-	thread := r.begin("tells", r.steered())
-	first := r.stream(thread)
+	threadID := r.begin("tells", r.steered())
+	first := r.stream(threadID)
 	seen := first.until(`"name":"second","input"`)
 	r.until("the node is in the middle", func() bool { return r.ran("second") == 1 })
 	require.NoError(t, first.cmd.Process.Kill())
 	_ = first.cmd.Wait()
 	r.kill(worker)
 
-	second := r.stream(thread, "--from", seen[len(seen)-1].Offset)
+	second := r.stream(threadID, "--from", seen[len(seen)-1].Offset)
 	r.put("go")
 	r.graphsWorker("worker-2")
 	seen = append(seen, second.until("")...)
 	second.ends(0)
 	require.Equal(t, 2, r.ran("second"), "its worker was killed")
 
-	whole := r.stream(thread)
+	whole := r.stream(threadID)
 	require.Equal(t, whole.until(""), seen, "a reader who comes late sees the same, at the same offsets")
 	whole.ends(0)
 	again := r.begin("tells", r.steered())
-	r.wait(again, superstep.StatusFinished)
+	r.wait(again, thread.StatusFinished)
 	quiet := r.stream(again)
-	require.Equal(t, content(again, quiet.until("")), content(thread, seen), "nothing lost, nothing twice")
+	require.Equal(t, content(again, quiet.until("")), content(threadID, seen), "nothing lost, nothing twice")
 	quiet.ends(0)
 }
 
 // What a segment has stored is streamed while it is under way. Its worker is killed then, and another goes on behind that:
 // the reader gets everything once, as one who comes late.
 func TestStreamOfASegmentThatLosesItsWorker(t *testing.T) {
-	for name, mode := range map[string]superstep.StartRequest{
+	for name, mode := range map[string]thread.StartRequest{
 		"fused": {Fused: true}, "async": {Durability: superstep.DurabilityAsync},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,28 +142,28 @@ func TestStreamOfASegmentThatLosesItsWorker(t *testing.T) {
 func TestStreamGoesOverToTheNextRun(t *testing.T) {
 	r := newRig(t)
 	worker := r.graphsWorker("worker")
-	thread := r.begin("adds", map[string]string{"note": "one"})
-	r.wait(thread, superstep.StatusFinished)
-	one := r.stream(thread)
+	threadID := r.begin("adds", map[string]string{"note": "one"})
+	r.wait(threadID, thread.StatusFinished)
+	one := r.stream(threadID)
 	seen := one.until("")
 	one.ends(0)
-	r.again("adds", thread, map[string]string{"note": "two"})
-	r.wait(thread, superstep.StatusFinished)
-	r.again("adds", thread, map[string]string{"note": "three"})
-	r.wait(thread, superstep.StatusFinished)
+	r.again("adds", threadID, map[string]string{"note": "two"})
+	r.wait(threadID, thread.StatusFinished)
+	r.again("adds", threadID, map[string]string{"note": "three"})
+	r.wait(threadID, thread.StatusFinished)
 	r.kill(worker)
 
-	rest := r.stream(thread, "--from", seen[len(seen)-1].Offset)
+	rest := r.stream(threadID, "--from", seen[len(seen)-1].Offset)
 	var updates []string
 	for _, p := range rest.until("") {
-		if p.Mode == superstep.StreamUpdates {
+		if p.Mode == thread.StreamUpdates {
 			updates = append(updates, string(p.Data))
 		}
 	}
 	rest.ends(0)
 	require.Equal(t, []string{`{"adds":{"log":["two"]}}`, `{"adds":{"log":["three"]}}`}, updates)
-	newest := r.stream(thread)
-	require.Contains(t, content(thread, newest.until("")), `updates {"adds":{"log":["three"]}}`)
+	newest := r.stream(threadID)
+	require.Contains(t, content(threadID, newest.until("")), `updates {"adds":{"log":["three"]}}`)
 	newest.ends(0)
 }
 
@@ -171,18 +172,18 @@ func TestStreamGoesOverToTheNextRun(t *testing.T) {
 func TestStreamsThatEndEarly(t *testing.T) {
 	r := newRig(t)
 	r.graphsWorker("worker")
-	thread := r.begin("slow", r.steered())
-	s := r.stream(thread)
+	threadID := r.begin("slow", r.steered())
+	s := r.stream(threadID)
 	seen := s.until(`"name":"slow","input"`)
 	s.interrupt()
 	s.ends(130)
 	require.Contains(t, s.stderr.String(), "--from "+seen[len(seen)-1].Offset)
 	r.put("go")
-	r.wait(thread, superstep.StatusFinished)
+	r.wait(threadID, thread.StatusFinished)
 
-	require.Contains(t, r.exits(2, r.superstep("stream", thread)).stderr, "run this from the program that has the graph")
+	require.Contains(t, r.exits(2, r.superstep("stream", threadID)).stderr, "run this from the program that has the graph")
 	for _, offset := range []string{"nonsense", seen[0].Offset + "0", strings.Repeat("1/", 1000)} {
-		r.exits(2, r.superstep("stream", thread, "--from", offset))
+		r.exits(2, r.superstep("stream", threadID, "--from", offset))
 	}
 	r.exits(4, r.superstep("stream", "nobody"))
 }

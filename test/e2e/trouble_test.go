@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // the server's database
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 )
 
 // A server that cannot write its database says so itself: nobody is told that no worker answers, or that there is no server.
@@ -19,7 +19,7 @@ func TestAServerThatCannotStoreIsNoMissingWorker(t *testing.T) {
 	r := newRigAt(t, testserver.Start(t, testserver.Options{DB: file}).Address())
 	r.graphsWorker("worker")
 	waiting := r.begin("asks", r.steered())
-	colour := r.wait(waiting, superstep.StatusWaiting).Questions[0].ID
+	colour := r.wait(waiting, thread.StatusWaiting).Questions[0].ID
 
 	db, err := sql.Open("sqlite", file)
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 func TestCancelKeepsByDefault(t *testing.T) {
@@ -32,7 +33,7 @@ func TestCancelKeepsByDefault(t *testing.T) {
 		require.Len(t, got.Questions, 1, "the question is asked again")
 		got, err = th.Resume(t.Context(), true)
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, thread.StatusFinished, got.Status)
 		assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.Bank.Paid())
 	}, r.Graph)
 }
@@ -42,7 +43,7 @@ func TestCancelDrops(t *testing.T) {
 	r := rig.NewUndoable(false)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		th := r.Waits(t, rt)
-		require.NoError(t, th.Cancel(t.Context(), "start over", superstep.CancelDrop))
+		require.NoError(t, th.Cancel(t.Context(), "start over", thread.CancelDrop))
 		_, err := th.Wait(t.Context())
 		require.ErrorContains(t, err, "start over")
 		assert.Empty(t, r.Bank.TakenBack())
@@ -69,7 +70,7 @@ func TestCancelCompensates(t *testing.T) {
 	r := rig.NewUndoable(false)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		th := r.Waits(t, rt)
-		require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
 		_, err := th.Wait(t.Context())
 		require.ErrorContains(t, err, "ordered twice")
 		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.Bank.TakenBack())
@@ -93,7 +94,7 @@ func TestCancelCompensates(t *testing.T) {
 		undone := []string{"first 1 compensated", "first 1 compensated", "second 2 compensated", "third 3 compensated"}
 		made := []string{"first 1 committed", "first 1 committed", "second 2 committed", "third 3 committed"}
 		assert.Equal(t, slices.Concat(undone, made), rig.EffectsOf(t, th))
-		require.NoError(t, th.Cancel(t.Context(), "again", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "again", thread.CancelCompensate))
 		assert.Empty(t, r.Bank.Paid())
 		back := []string{"dan", "cid", "bob", "ann"}
 		assert.Equal(t, slices.Concat(back, back), r.Bank.TakenBack(), "nothing is undone twice")
@@ -103,7 +104,7 @@ func TestCancelCompensates(t *testing.T) {
 		require.Len(t, got.Questions, 1)
 		got, err = th.Resume(t.Context(), true)
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, thread.StatusFinished, got.Status)
 		assert.Equal(t, all, r.Bank.Paid())
 		assert.Equal(t, slices.Concat(undone, undone, made), rig.EffectsOf(t, th))
 		assert.Equal(t, []string{"paid ann", "paid bob", "paid cid", "paid dan"}, got.Output.Log.Get())
@@ -116,10 +117,10 @@ func TestWhatCannotBeUndoneIsAskedAbout(t *testing.T) {
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		for _, answer := range []string{"leave", "done", "repeat", "keep"} {
 			th := r.Waits(t, rt)
-			require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
 			got, err := th.Wait(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, superstep.StatusWaiting, got.Status)
+			require.Equal(t, thread.StatusWaiting, got.Status)
 			require.Len(t, got.Questions, 1)
 			assert.Equal(t, "second", got.Questions[0].Node)
 			var asked struct{ Kind, Effect, Reason string }
@@ -129,17 +130,17 @@ func TestWhatCannotBeUndoneIsAskedAbout(t *testing.T) {
 			assert.Contains(t, asked.Reason, "no Compensate")
 			assert.Equal(t, []string{"cid"}, r.Bank.Paid())
 			_, err = th.Resume(t.Context(), "something else")
-			require.ErrorIs(t, err, superstep.ErrBadInput)
-			require.ErrorIs(t, th.Start(t.Context(), rig.Payment{}), superstep.ErrRunning)
+			require.ErrorIs(t, err, thread.ErrBadInput)
+			require.ErrorIs(t, th.Start(t.Context(), rig.Payment{}), thread.ErrRunning)
 			want := "second 2 committed"
 			switch answer {
 			case "keep":
-				require.ErrorIs(t, th.Cancel(t.Context(), "no", superstep.CancelDrop), superstep.ErrRunning)
+				require.ErrorIs(t, th.Cancel(t.Context(), "no", thread.CancelDrop), thread.ErrRunning)
 				require.NoError(t, th.Cancel(t.Context(), "enough"))
 			case "repeat":
 				got, err = th.Resume(t.Context(), "repeat")
 				require.NoError(t, err)
-				require.Equal(t, superstep.StatusWaiting, got.Status, "it still cannot be undone")
+				require.Equal(t, thread.StatusWaiting, got.Status, "it still cannot be undone")
 				require.NotEqual(t, got.Questions[0].ID, "")
 				_, err = th.Resume(t.Context(), "leave")
 				require.Error(t, err)
@@ -165,7 +166,7 @@ func TestCancelCompensatesBehindAFailure(t *testing.T) {
 		th := r.Waits(t, rt)
 		_, err := th.Resume(t.Context(), false)
 		require.Error(t, err)
-		require.NoError(t, th.Cancel(t.Context(), "it failed", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "it failed", thread.CancelCompensate))
 		assert.Empty(t, r.Bank.Paid())
 		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.Bank.TakenBack())
 		_, err = th.Wait(t.Context())
@@ -182,7 +183,7 @@ func TestOnlyWhatIsNotFinishedIsUndone(t *testing.T) {
 		require.NoError(t, err)
 		_, err = th.Invoke(t.Context(), rig.Payment{})
 		require.NoError(t, err)
-		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 		assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.Bank.Paid())
 		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.Bank.TakenBack())
 	}, r.Graph)
@@ -212,7 +213,7 @@ func TestFailingCompensations(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
@@ -254,14 +255,14 @@ func TestUndoneThreadKeysAreMadeAnew(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
 		require.Equal(t, []string{"ann"}, b.Paid())
-		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 		require.Empty(t, b.Paid())
 		for range 2 {
 			got, err = th.Retry(t.Context())
 			require.NoError(t, err)
 			require.Len(t, got.Questions, 1)
 			assert.Equal(t, []string{"ann"}, b.Paid())
-			require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 			assert.Empty(t, b.Paid())
 		}
 		_, err = th.Invoke(t.Context(), rig.Payment{})
@@ -294,9 +295,9 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 	server, err := temporal.Dial(temporal.Options{HostPort: testserver.Address(t)})
 	require.NoError(t, err)
 	defer server.Close()
-	for name, modes := range map[string][]superstep.CancelMode{
-		"weakest first":   {superstep.CancelKeep, superstep.CancelDrop, superstep.CancelCompensate},
-		"strongest first": {superstep.CancelCompensate, superstep.CancelCompensate, superstep.CancelDrop, superstep.CancelKeep},
+	for name, modes := range map[string][]thread.CancelMode{
+		"weakest first":   {thread.CancelKeep, thread.CancelDrop, thread.CancelCompensate},
+		"strongest first": {thread.CancelCompensate, thread.CancelCompensate, thread.CancelDrop, thread.CancelKeep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.Empty()
@@ -307,7 +308,7 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			done := make(chan error, len(modes))
 			for i, mode := range modes {
 				go func() {
-					_, err := client.CancelWith(t.Context(), superstep.CancelRequest{Thread: th.ID(), Mode: mode, ID: string(mode), Reason: string(mode), By: "ann"})
+					_, err := client.CancelWith(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: mode, ID: string(mode), Reason: string(mode), By: "ann"})
 					done <- err
 				}()
 				require.Eventually(t, func() bool { return signals(t, server, th.ID()) == i+1 }, time.Minute, 10*time.Millisecond)
@@ -315,7 +316,7 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			close(release)
 			for range modes {
 				if err := <-done; err != nil {
-					require.ErrorIs(t, err, superstep.ErrRunning, "it came too late to be what was done")
+					require.ErrorIs(t, err, thread.ErrRunning, "it came too late to be what was done")
 				}
 			}
 			_, err := th.Wait(t.Context())
@@ -326,7 +327,7 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			require.NoError(t, err)
 			require.NotNil(t, view.Cancel)
 			assert.NotEmpty(t, view.Cancel.Checkpoint, "hold had finished")
-			assert.Equal(t, &superstep.CancelView{Mode: superstep.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1,
+			assert.Equal(t, &thread.CancelView{Mode: thread.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1,
 				Checkpoint: view.Cancel.Checkpoint}, view.Cancel)
 		})
 	}
@@ -351,9 +352,9 @@ func TestCancelIsBounded(t *testing.T) {
 	r := rig.NewUndoable(false)
 	th := r.Waits(t, rt)
 	long := strings.Repeat("x", 1001)
-	assert.ErrorIs(t, th.Cancel(t.Context(), long), superstep.ErrBadInput)
-	assert.ErrorIs(t, th.Cancel(t.Context(), "", superstep.CancelMode("undo")), superstep.ErrBadInput)
+	assert.ErrorIs(t, th.Cancel(t.Context(), long), thread.ErrBadInput)
+	assert.ErrorIs(t, th.Cancel(t.Context(), "", thread.CancelMode("undo")), thread.ErrBadInput)
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusWaiting, state.Status)
+	assert.Equal(t, thread.StatusWaiting, state.Status)
 }

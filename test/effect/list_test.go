@@ -15,6 +15,7 @@ import (
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // A thread's effects are those of all its runs: of supersteps long past, of nodes that failed, of runs that failed.
@@ -39,7 +40,7 @@ func TestEffectsOfAllRunsAreListed(t *testing.T) {
 		began := time.Now().Add(-time.Minute)
 		th := graph.Thread(rt, graphtest.ThreadID(t))
 		_, err := th.Effects(t.Context())
-		require.ErrorIs(t, err, superstep.ErrNotFound)
+		require.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.Invoke(t.Context(), rig.Payment{})
 		require.Error(t, err)
 		assert.Equal(t, []string{"first 1 committed", "first 1 committed", "second 2 committed", "second 2 failed"}, rig.EffectsOf(t, th))
@@ -48,7 +49,7 @@ func TestEffectsOfAllRunsAreListed(t *testing.T) {
 		view, err := th.Effects(t.Context())
 		require.NoError(t, err)
 		require.Len(t, view.Effects, 4)
-		assert.Equal(t, superstep.StatusFailed, view.Status)
+		assert.Equal(t, thread.StatusFailed, view.Status)
 		assert.Zero(t, view.Gone)
 		one, four := view.Effects[0], view.Effects[3]
 		assert.Equal(t, "bank.pay", one.Effect)
@@ -168,7 +169,7 @@ func TestEffectsThatNobodyHasTakenInAreListed(t *testing.T) {
 		d, err := server.DescribeWorkflowExecution(t.Context(), th.ID(), "")
 		return err == nil && len(d.GetPendingActivities()) == 0
 	}, time.Minute, 10*time.Millisecond)
-	view, err := client.Effects(t.Context(), superstep.EffectsRequest{Thread: th.ID()})
+	view, err := client.Effects(t.Context(), thread.EffectsRequest{Thread: th.ID()})
 	require.NoError(t, err)
 	require.Len(t, view.Effects, 1)
 	assert.Equal(t, "unknown", view.Effects[0].State)

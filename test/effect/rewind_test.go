@@ -12,6 +12,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // inAllModes runs a test body in every mode in which a thread can run.
@@ -46,7 +47,7 @@ func againAfter(t *testing.T, b *rig.Bank, th *superstep.Thread[rig.Payment], mo
 	sorted := slices.Sorted(slices.Values(paid))
 	for range 2 {
 		require.Equal(t, sorted, b.Paid())
-		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 		require.Empty(t, b.Paid())
 		got, err := th.Retry(t.Context())
 		require.NoError(t, err)
@@ -54,7 +55,7 @@ func againAfter(t *testing.T, b *rig.Bank, th *superstep.Thread[rig.Payment], mo
 	}
 	got, err := th.Resume(t.Context(), true)
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, got.Status)
+	require.Equal(t, thread.StatusFinished, got.Status)
 	want := []string{}
 	for _, name := range paid {
 		want = append(want, "paid "+name)
@@ -110,7 +111,7 @@ func TestARetryFindsWhatWasLeft(t *testing.T) {
 			_, err := th.Invoke(t.Context(), rig.Payment{}, mode)
 			require.NoError(t, err)
 			for range 2 { // what was left once is left again
-				require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.CancelCompensate))
+				require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
 				got, err := th.Wait(t.Context())
 				require.NoError(t, err)
 				require.Len(t, got.Questions, 1)
@@ -124,7 +125,7 @@ func TestARetryFindsWhatWasLeft(t *testing.T) {
 			}
 			got, err := th.Resume(t.Context(), true)
 			require.NoError(t, err)
-			assert.Equal(t, superstep.StatusFinished, got.Status)
+			assert.Equal(t, thread.StatusFinished, got.Status)
 			calls := slices.DeleteFunc(r.Bank.Asked(), func(call string) bool { return call != "pay cid" })
 			assert.Len(t, calls, 1, "cid was paid once")
 			assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.Bank.Paid())
@@ -169,7 +170,7 @@ func TestAThreadGoesBackOverItsRuns(t *testing.T) {
 			require.Len(t, got.Questions, 1)
 			both := []string{"ann", "ann", "bob", "bob", "cid", "cid"}
 			require.Equal(t, both, b.Paid())
-			require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 			require.Equal(t, []string{"ann", "bob", "cid"}, b.Paid())
 			state, err := th.State(t.Context())
 			require.NoError(t, err)
@@ -208,7 +209,7 @@ func TestAnEntrypointGoesBackToItsInput(t *testing.T) {
 			_, err := th.Invoke(t.Context(), "ann", mode)
 			require.NoError(t, err)
 			for range 2 {
-				require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+				require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 				require.Empty(t, b.Paid())
 				_, err = th.Retry(t.Context())
 				require.NoError(t, err)
@@ -229,12 +230,12 @@ func TestAWriteLeftOnAnotherWayHoldsTheThread(t *testing.T) {
 		th := r.Waits(t, rt)
 		history, err := th.History(t.Context())
 		require.NoError(t, err)
-		second := history[slices.IndexFunc(history, func(c superstep.CheckpointView) bool { return slices.Equal(c.Next, []string{"second"}) })]
+		second := history[slices.IndexFunc(history, func(c thread.CheckpointView) bool { return slices.Equal(c.Next, []string{"second"}) })]
 		got, err := th.Invoke(t.Context(), nil, superstep.FromCheckpoint(second.Checkpoint))
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
 		require.Equal(t, []string{"ann", "bob", "cid", "cid", "dan", "dan"}, r.Bank.Paid())
-		require.NoError(t, th.Cancel(t.Context(), "", superstep.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
 		for range 2 {
 			got, err = th.Wait(t.Context())
 			require.NoError(t, err)
@@ -243,12 +244,12 @@ func TestAWriteLeftOnAnotherWayHoldsTheThread(t *testing.T) {
 		}
 		require.Equal(t, []string{"cid", "cid"}, r.Bank.Paid())
 		_, err = th.Retry(t.Context())
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		require.ErrorContains(t, err, "would be made a second time")
 		_, err = th.Update(t.Context(), rig.Payment{})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.Invoke(t.Context(), rig.Payment{})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		require.Equal(t, []string{"cid", "cid"}, r.Bank.Paid())
 	}, r.Graph)
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"superstep.dev/message"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -93,7 +95,7 @@ func TestACachedNodeIsNotRunAgainForAnEqualInput(t *testing.T) {
 				assert.Equal(t, time.Hour, cache.ttl)
 			}
 			err := g.ClearCache(t.Context(), "sqare")
-			assert.ErrorIs(t, err, superstep.ErrBadInput)
+			assert.ErrorIs(t, err, thread.ErrBadInput)
 			assert.ErrorContains(t, err, `graph "squares" has no such node: did you mean "square"?`)
 		})
 	}
@@ -119,8 +121,8 @@ func TestCachedMessagesHaveIDsOfTheirOwn(t *testing.T) {
 	superstep.AddInputNode(g, "tool", func(_ context.Context, call string) (superstep.Command[talk], error) {
 		runs++
 		var update talk
-		update.Messages.Append(superstep.Message{Role: superstep.RoleTool, Content: superstep.Text("42")},
-			superstep.Message{ID: "fixed", Role: superstep.RoleTool, Content: superstep.Text(call)})
+		update.Messages.Append(message.Message{Role: message.RoleTool, Content: message.Text("42")},
+			message.Message{ID: "fixed", Role: message.RoleTool, Content: message.Text(call)})
 		return superstep.Command[talk]{Update: update}, nil
 	}, superstep.WithCache(superstep.CachePolicy{}))
 	g.AddConditionalEdges(superstep.Start, func(context.Context, talk) ([]superstep.Target, error) {

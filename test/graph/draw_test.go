@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 )
 
 func nodes(names ...string) (out []pregel.NodeSpec) {
@@ -202,6 +203,6 @@ func TestDrawDOT(t *testing.T) {
 
 func TestDrawRefusesUnknownFormats(t *testing.T) {
 	_, err := superstep.Draw(&pregel.Spec{}, "svg")
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 	assert.ErrorContains(t, err, `unknown format "svg": there are text, mermaid and dot`)
 }

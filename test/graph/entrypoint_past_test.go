@@ -13,6 +13,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 func TestEntrypointStateHistoryUpdateAndFork(t *testing.T) {
@@ -34,7 +35,7 @@ func TestEntrypointStateHistoryUpdateAndFork(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 7, state.State)
 		_, err = th.Update(t.Context(), "seven")
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		assert.Equal(t, 10, entrypointRuns(t, th, 3).Output)
 
 		// From the checkpoint before the function ran first: nothing was kept then.
@@ -62,11 +63,11 @@ func TestAnUpdateEndsWhatAnEntrypointWaitsFor(t *testing.T) {
 		return before, err
 	})
 	rig.OnRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[int]) {
-		require.Equal(t, superstep.StatusWaiting, entrypointRuns(t, th, 1).Status)
+		require.Equal(t, thread.StatusWaiting, entrypointRuns(t, th, 1).Status)
 		state, err := th.Update(t.Context(), 9)
 		require.NoError(t, err)
 		assert.Equal(t, 9, state.State)
-		assert.Equal(t, superstep.StatusFinished, state.Status)
+		assert.Equal(t, thread.StatusFinished, state.Status)
 		assert.Equal(t, 9, entrypointRuns(t, th, 0).Output)
 	})
 }
@@ -83,7 +84,7 @@ func TestEntrypointStreamsWhatItReturns(t *testing.T) {
 		return map[string]int{"n": n}, errors.Join(err, unless(yes, err))
 	})
 	rig.OnRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[map[string]int]) {
-		modes := []superstep.StreamOption{superstep.StreamUpdates, superstep.StreamValues, superstep.StreamCustom}
+		modes := []superstep.StreamOption{thread.StreamUpdates, thread.StreamValues, thread.StreamCustom}
 		require.NoError(t, th.Start(t.Context(), 0))
 		assert.Equal(t, []string{`custom "working"`, `updates {"streamed":null}`, `values null`}, streamLines(t, th, modes))
 		require.NoError(t, th.Start(t.Context(), 4))
@@ -122,13 +123,13 @@ func TestEntrypointRefusesWhatDoesNotFit(t *testing.T) {
 	rig.OnRuntimes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[string]) {
 		for _, bad := range []any{4, map[string]any{"id": 1}, map[string]any{"idd": "x"}, []byte(`{"id":`), []byte(`null`)} {
 			_, err := th.Invoke(t.Context(), bad)
-			require.ErrorIs(t, err, superstep.ErrBadInput, "%v", bad)
+			require.ErrorIs(t, err, thread.ErrBadInput, "%v", bad)
 		}
 		_, err := th.Invoke(t.Context(), nil)
-		require.ErrorIs(t, err, superstep.ErrNotFound)
+		require.ErrorIs(t, err, thread.ErrNotFound)
 		assert.Equal(t, "o-7", entrypointRuns(t, th, order{"o-7"}).Output)
 		_, err = th.Command(t.Context(), superstep.Command[string]{Update: "x"})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 	})
 }
 

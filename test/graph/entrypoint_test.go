@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -64,7 +65,7 @@ func TestEntrypointKeepsWhatItReturnedOrSaved(t *testing.T) {
 	rig.OnRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[int]) {
 		for _, step := range []struct{ in, out int }{{1, 1_001}, {2, 1_003}, {3, 23}, {5, 28}} {
 			got := entrypointRuns(t, th, step.in)
-			assert.Equal(t, superstep.StatusFinished, got.Status)
+			assert.Equal(t, thread.StatusFinished, got.Status)
 			assert.Equal(t, step.out, got.Output)
 		}
 	})
@@ -99,7 +100,7 @@ func TestEntrypointWaitsForAnswersWithItsTasksRemembered(t *testing.T) {
 	})
 	rig.OnRuntimes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[[]string]) {
 		got := entrypointRuns(t, th, "cats")
-		require.Equal(t, superstep.StatusWaiting, got.Status)
+		require.Equal(t, thread.StatusWaiting, got.Status)
 		assert.Empty(t, got.Output)
 		assert.JSONEq(t, `"cats 1"`, string(got.Questions[0].Value))
 		got, err := th.Resume(t.Context(), "good")
@@ -109,8 +110,8 @@ func TestEntrypointWaitsForAnswersWithItsTasksRemembered(t *testing.T) {
 		assert.Equal(t, 3, calls.of(th.ID(), "check"))
 
 		// New input abandons the question; what was kept is the last finished run's.
-		require.Equal(t, superstep.StatusWaiting, entrypointRuns(t, th, "dogs").Status)
-		require.Equal(t, superstep.StatusWaiting, entrypointRuns(t, th, "birds").Status)
+		require.Equal(t, thread.StatusWaiting, entrypointRuns(t, th, "dogs").Status)
+		require.Equal(t, thread.StatusWaiting, entrypointRuns(t, th, "birds").Status)
 		got, err = th.Resume(t.Context(), "better")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"cats 1", "good", "birds 3", "better"}, got.Output)
@@ -154,9 +155,9 @@ func TestEntrypointRetriesWithItsTasksRemembered(t *testing.T) {
 // attemptsOf counts the resets in the newest run's stream, and the first attempt.
 func attemptsOf[Out any](t *testing.T, th *superstep.Thread[Out]) int {
 	attempts := 1
-	for part, err := range th.Stream(t.Context(), superstep.StreamCustom) {
+	for part, err := range th.Stream(t.Context(), thread.StreamCustom) {
 		require.NoError(t, err)
-		if part.Mode == superstep.StreamReset {
+		if part.Mode == thread.StreamReset {
 			attempts++
 		}
 	}

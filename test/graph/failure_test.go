@@ -15,6 +15,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 type declined struct{ reason string }
@@ -69,7 +70,7 @@ func TestAnErrorHandlerTakesOver(t *testing.T) {
 		attempts.Store(0)
 		got, err := compiled.Thread(rt, graphtest.ThreadID(t)).Invoke(t.Context(), map[string]any{"card": "visa"})
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, thread.StatusFinished, got.Status)
 		assert.Equal(t, []string{"handler: declined of handled/pay: pay: declined: no money (card visa)", "sorry"}, got.Output.Log.Get())
 		assert.Equal(t, int64(2), attempts.Load())
 	}, compiled)

@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 func TestInvokeRunsAGraph(t *testing.T) {
@@ -23,12 +24,12 @@ func TestInvokeRunsAGraph(t *testing.T) {
 	in.N.Set(9007199254740993)
 	got, err := g.Invoke(t.Context(), in)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, got.Status)
+	assert.Equal(t, thread.StatusFinished, got.Status)
 	assert.Equal(t, []string{"in", "a", "b"}, got.Output.Log.Get())
 	assert.Equal(t, int64(9007199254740993), got.Output.N.Get())
 
 	_, err = g.Invoke(t.Context(), map[string]any{"lgo": []string{"x"}})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	assert.ErrorContains(t, err, `unknown field "lgo": did you mean "log"?`)
 }
 
@@ -39,13 +40,13 @@ func TestRunOptions(t *testing.T) {
 	require.ErrorAs(t, err, &limit)
 	var failed *superstep.RunError
 	require.ErrorAs(t, err, &failed)
-	assert.Equal(t, superstep.StatusOutOfBudget, failed.Status)
+	assert.Equal(t, thread.StatusOutOfBudget, failed.Status)
 	assert.ErrorContains(t, err, `the run of graph "g" failed: GRAPH_RECURSION_LIMIT`)
 
 	_, err = g.Invoke(t.Context(), rig.Counter{}, superstep.WithRecursionLimit(-1))
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 	_, err = g.Invoke(t.Context(), rig.Counter{}, superstep.WithDurability("later"))
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 
 	th := g.Thread(superstep.NewMemory(), "t")
 	_, err = th.Invoke(t.Context(), rig.Counter{}, superstep.WithDurability(superstep.DurabilityExit))

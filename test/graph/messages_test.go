@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"superstep.dev/message"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -40,9 +42,9 @@ func conversations(t *testing.T) map[string]conversation {
 	return out
 }
 
-func messagesOf(t *testing.T, raws []json.RawMessage) []superstep.Message {
+func messagesOf(t *testing.T, raws []json.RawMessage) []message.Message {
 	t.Helper()
-	out := make([]superstep.Message, len(raws))
+	out := make([]message.Message, len(raws))
 	for i, raw := range raws {
 		require.NoError(t, json.Unmarshal(raw, &out[i]), "%s", raw)
 		again, err := json.Marshal(out[i])
@@ -64,17 +66,17 @@ func sameJSON(t *testing.T, want, got []json.RawMessage) {
 func TestConversationsGoBackAsTheyCame(t *testing.T) {
 	for name, c := range conversations(t) {
 		t.Run(name, func(t *testing.T) {
-			got, err := superstep.OpenAIMessages(messagesOf(t, c.OpenAI))
+			got, err := message.OpenAIMessages(messagesOf(t, c.OpenAI))
 			require.NoError(t, err)
 			sameJSON(t, c.OpenAI, got)
 
 			messages := messagesOf(t, c.Anthropic)
 			if c.System != nil {
-				var system superstep.Content
+				var system message.Content
 				require.NoError(t, json.Unmarshal(c.System, &system))
-				messages = append([]superstep.Message{{Role: superstep.RoleSystem, Content: system}}, messages...)
+				messages = append([]message.Message{{Role: message.RoleSystem, Content: system}}, messages...)
 			}
-			system, turns, err := superstep.AnthropicMessages(messages)
+			system, turns, err := message.AnthropicMessages(messages)
 			require.NoError(t, err)
 			assert.Equal(t, string(compact(t, c.System)), string(compact(t, system)))
 			sameJSON(t, c.Anthropic, turns)
@@ -86,18 +88,18 @@ func TestConversationsAreConvertedToTheOtherShape(t *testing.T) {
 	for name, c := range conversations(t) {
 		t.Run(name, func(t *testing.T) {
 			if c.OpenAI != nil {
-				system, turns, err := superstep.AnthropicMessages(messagesOf(t, c.OpenAI))
+				system, turns, err := message.AnthropicMessages(messagesOf(t, c.OpenAI))
 				require.NoError(t, err)
 				assert.Equal(t, string(compact(t, c.System)), string(compact(t, system)))
 				sameJSON(t, c.Anthropic, turns)
 			}
 			messages := messagesOf(t, c.Anthropic)
 			if c.System != nil {
-				var content superstep.Content
+				var content message.Content
 				require.NoError(t, json.Unmarshal(c.System, &content))
-				messages = append([]superstep.Message{{Role: superstep.RoleSystem, Content: content}}, messages...)
+				messages = append([]message.Message{{Role: message.RoleSystem, Content: content}}, messages...)
 			}
-			back, err := superstep.OpenAIMessages(messages)
+			back, err := message.OpenAIMessages(messages)
 			require.NoError(t, err)
 			sameJSON(t, c.Back, back)
 		})
@@ -126,16 +128,16 @@ func TestResponsesAreKeptWholeAndSentBackAsTheAPIsTakeThem(t *testing.T) {
 	const openAI = `{"role":"assistant","content":null,"refusal":null,"annotations":[],
 		"tool_calls":[{"id":"call_abc123","type":"function","function":{"name":"get_weather","arguments":"{\"location\": \"Paris\"}"}},
 			{"id":"call_2","type":"custom","custom":{"name":"shell","input":"ls -l"}}]}`
-	var m superstep.Message
+	var m message.Message
 	require.NoError(t, json.Unmarshal([]byte(anthropic), &m))
 	assert.Equal(t, "msg_01XFDUDYJgAACzvnptvVoYEL", m.ID)
 	assert.JSONEq(t, `"tool_use"`, string(m.Fields["stop_reason"]))
 	again, err := json.Marshal(m)
 	require.NoError(t, err)
 	assert.Equal(t, string(compactText(t, anthropic)), string(compactText(t, string(again))))
-	assert.Equal(t, []superstep.ToolCall{{ID: "toolu_01A09q90qw90lq917835lq9", Name: "get_weather",
+	assert.Equal(t, []message.ToolCall{{ID: "toolu_01A09q90qw90lq917835lq9", Name: "get_weather",
 		Arguments: `{"location":"Paris","id":9007199254740993}`}}, m.Calls(), "int64 survives")
-	_, turns, err := superstep.AnthropicMessages([]superstep.Message{m, superstep.ToolResult(m.Calls()[0], "12 °C")})
+	_, turns, err := message.AnthropicMessages([]message.Message{m, message.ToolResult(m.Calls()[0], "12 °C")})
 	require.NoError(t, err)
 	require.Len(t, turns, 2)
 	assert.NotContains(t, string(turns[0]), "msg_01")
@@ -148,8 +150,8 @@ func TestResponsesAreKeptWholeAndSentBackAsTheAPIsTakeThem(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, openAI, string(again))
 	require.Len(t, m.Calls(), 2)
-	assert.Equal(t, superstep.ToolCall{ID: "call_2", Type: "custom", Name: "shell", Arguments: "ls -l"}, m.Calls()[1])
-	out, err := superstep.OpenAIMessages([]superstep.Message{m})
+	assert.Equal(t, message.ToolCall{ID: "call_2", Type: "custom", Name: "shell", Arguments: "ls -l"}, m.Calls()[1])
+	out, err := message.OpenAIMessages([]message.Message{m})
 	require.NoError(t, err)
 	assert.NotContains(t, string(out[0]), "annotations")
 	assert.Contains(t, string(out[0]), `"content":null`)
@@ -167,33 +169,33 @@ func compactText(t *testing.T, raw string) []byte {
 }
 
 func TestWhatHasNoPlaceInTheOtherShapeIsRefused(t *testing.T) {
-	part := func(kind, fields string) []superstep.Message {
-		var m superstep.Message
+	part := func(kind, fields string) []message.Message {
+		var m message.Message
 		require.NoError(t, json.Unmarshal([]byte(`{"role":"user","content":[{"type":"`+kind+`"`+fields+`}]}`), &m))
-		return []superstep.Message{{Role: superstep.RoleUser, Content: superstep.Text("hi")}, m}
+		return []message.Message{{Role: message.RoleUser, Content: message.Text("hi")}, m}
 	}
-	call := func(c superstep.ToolCall) []superstep.Message {
-		return []superstep.Message{{Role: superstep.RoleAssistant, ToolCalls: []superstep.ToolCall{c}}}
+	call := func(c message.ToolCall) []message.Message {
+		return []message.Message{{Role: message.RoleAssistant, ToolCalls: []message.ToolCall{c}}}
 	}
 	anthropic := map[string]struct {
-		in   []superstep.Message
+		in   []message.Message
 		want string
 	}{
 		"audio":     {part("input_audio", `,"input_audio":{"data":"x","format":"wav"}`), `message 1 (user) has no Anthropic shape: a part of type "input_audio"`},
 		"file":      {part("file", `,"file":{}`), `a part of type "file"`},
-		"malformed": {call(superstep.ToolCall{ID: "c1", Name: "f", Arguments: `{"a":`}), `the arguments of tool call "c1" (f) are no JSON object`},
-		"a list":    {call(superstep.ToolCall{ID: "c1", Name: "f", Arguments: `[1]`}), `are no JSON object`},
-		"free text": {call(superstep.ToolCall{ID: "c1", Name: "f", Type: "custom", Arguments: `{}`}), `are no JSON object`},
+		"malformed": {call(message.ToolCall{ID: "c1", Name: "f", Arguments: `{"a":`}), `the arguments of tool call "c1" (f) are no JSON object`},
+		"a list":    {call(message.ToolCall{ID: "c1", Name: "f", Arguments: `[1]`}), `are no JSON object`},
+		"free text": {call(message.ToolCall{ID: "c1", Name: "f", Type: "custom", Arguments: `{}`}), `are no JSON object`},
 		"data URL":  {part("image_url", `,"image_url":{"url":"data:image/png,abc"}`), `a data URL that is not base64`},
 		"bad image": {part("image_url", `,"image_url":5`), `the part of type "image_url": image_url`},
 	}
 	for name, test := range anthropic {
-		_, _, err := superstep.AnthropicMessages(test.in)
-		assert.ErrorIs(t, err, superstep.ErrBadInput, name)
+		_, _, err := message.AnthropicMessages(test.in)
+		assert.ErrorIs(t, err, thread.ErrBadInput, name)
 		assert.ErrorContains(t, err, test.want, name)
 	}
 	openAI := map[string]struct {
-		in   []superstep.Message
+		in   []message.Message
 		want string
 	}{
 		"document": {part("document", `,"source":{}`), `message 1 (user) has no OpenAI shape: a part of type "document"`},
@@ -201,8 +203,8 @@ func TestWhatHasNoPlaceInTheOtherShapeIsRefused(t *testing.T) {
 		"result":   {part("tool_result", `,"tool_use_id":"t","content":[{"type":"image","source":{}}]`), `a tool's result with a part of type "image"`},
 	}
 	for name, test := range openAI {
-		_, err := superstep.OpenAIMessages(test.in)
-		assert.ErrorIs(t, err, superstep.ErrBadInput, name)
+		_, err := message.OpenAIMessages(test.in)
+		assert.ErrorIs(t, err, thread.ErrBadInput, name)
 		assert.ErrorContains(t, err, test.want, name)
 	}
 }
@@ -216,7 +218,7 @@ type talk struct {
 func TestMessagesKeepTheirIDsWhenATaskIsAttemptedAgain(t *testing.T) {
 	said := map[int]string{}
 	say := func(ctx context.Context, s talk) (talk, error) {
-		s.Messages.Append(superstep.Message{Role: superstep.RoleAssistant, Content: superstep.Text("ok")})
+		s.Messages.Append(message.Message{Role: message.RoleAssistant, Content: message.Text("ok")})
 		last, _ := s.Messages.Last()
 		info := superstep.Info(ctx)
 		if info.Step == 1 {
@@ -232,7 +234,7 @@ func TestMessagesKeepTheirIDsWhenATaskIsAttemptedAgain(t *testing.T) {
 	g.AddNode("say", say, superstep.WithRetry(superstep.RetryPolicy{InitialInterval: -1, NoJitter: true}))
 	superstep.AddInputNode(g, "echo", func(context.Context, talk) (superstep.Command[talk], error) {
 		var update talk
-		update.Messages.Append(superstep.Message{Role: superstep.RoleAssistant, Content: superstep.Text("ok")})
+		update.Messages.Append(message.Message{Role: message.RoleAssistant, Content: message.Text("ok")})
 		return superstep.Command[talk]{Update: update}, nil
 	})
 	g.AddEdge(superstep.Start, "say")

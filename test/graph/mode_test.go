@@ -11,6 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // TestARunsModeIsTheCallsElseItsGraphs: the durability decides how many checkpoints a run of three supersteps leaves.
@@ -74,7 +75,7 @@ func TestTheModeOfAWaitingRunIsShown(t *testing.T) {
 	rig.Invoke(t, th, rig.Counter{})
 	view, err := s.Show(t.Context(), th.ID())
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusWaiting, view.Status)
+	assert.Equal(t, thread.StatusWaiting, view.Status)
 	assert.Equal(t, superstep.DurabilitySync, view.Durability)
 	assert.True(t, view.Fused)
 	_, err = th.Resume(t.Context(), true)

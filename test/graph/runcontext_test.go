@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -102,7 +103,7 @@ func TestNodesSeeTheStepsThatAreLeft(t *testing.T) {
 	}, "loop")
 	got, err := g.MustCompile().Invoke(t.Context(), rig.Counter{}, superstep.WithRecursionLimit(4))
 	require.NoError(t, err, "a node that heeds it finishes within the limit")
-	assert.Equal(t, superstep.StatusFinished, got.Status)
+	assert.Equal(t, thread.StatusFinished, got.Status)
 	assert.Equal(t, []int{3, 2, 1}, left)
 	assert.Equal(t, []bool{false, false, true}, last)
 }

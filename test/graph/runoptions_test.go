@@ -14,6 +14,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 func TestRunOptionsThatCannotBeTakenAreRefused(t *testing.T) {
@@ -35,13 +36,13 @@ func TestRunOptionsThatCannotBeTakenAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			th := g.Thread(superstep.NewMemory(), "t")
 			err := th.Start(t.Context(), rig.Counter{}, test.option)
-			var refused *superstep.Error
+			var refused *thread.Error
 			require.ErrorAs(t, err, &refused)
-			assert.ErrorIs(t, err, superstep.ErrBadInput)
+			assert.ErrorIs(t, err, thread.ErrBadInput)
 			assert.ErrorContains(t, err, test.want)
 			assert.Equal(t, "t", refused.Thread)
 			_, err = th.Wait(t.Context())
-			assert.ErrorIs(t, err, superstep.ErrNotFound, "nothing began")
+			assert.ErrorIs(t, err, thread.ErrNotFound, "nothing began")
 		})
 	}
 }
@@ -51,17 +52,17 @@ func TestBreakpointsOfOneRunReplaceTheGraphs(t *testing.T) {
 	compiled := g.MustCompile(superstep.WithInterruptBefore("b"))
 	tests := map[string]struct {
 		options []superstep.RunOption
-		status  superstep.Status
+		status  thread.Status
 		ran     []string
 	}{
-		"none given":     {nil, superstep.StatusStopped, []string{"a"}},
-		"nil keeps":      {[]superstep.RunOption{superstep.WithBreakpoints(nil, nil)}, superstep.StatusStopped, []string{"a"}},
-		"empty is none":  {[]superstep.RunOption{superstep.WithBreakpoints([]string{}, nil)}, superstep.StatusFinished, []string{"a", "b", "c"}},
-		"others":         {[]superstep.RunOption{superstep.WithBreakpoints([]string{"c"}, nil)}, superstep.StatusStopped, []string{"a", "b"}},
-		"after":          {[]superstep.RunOption{superstep.WithBreakpoints([]string{}, []string{"a"})}, superstep.StatusStopped, []string{"a"}},
-		"all":            {[]superstep.RunOption{superstep.WithBreakpoints([]string{superstep.All}, nil)}, superstep.StatusStopped, nil},
-		"the last wins":  {[]superstep.RunOption{superstep.WithBreakpoints([]string{"b"}, nil), superstep.WithBreakpoints([]string{}, nil)}, superstep.StatusFinished, []string{"a", "b", "c"}},
-		"nil after list": {[]superstep.RunOption{superstep.WithBreakpoints(nil, []string{"c"})}, superstep.StatusStopped, []string{"a"}},
+		"none given":     {nil, thread.StatusStopped, []string{"a"}},
+		"nil keeps":      {[]superstep.RunOption{superstep.WithBreakpoints(nil, nil)}, thread.StatusStopped, []string{"a"}},
+		"empty is none":  {[]superstep.RunOption{superstep.WithBreakpoints([]string{}, nil)}, thread.StatusFinished, []string{"a", "b", "c"}},
+		"others":         {[]superstep.RunOption{superstep.WithBreakpoints([]string{"c"}, nil)}, thread.StatusStopped, []string{"a", "b"}},
+		"after":          {[]superstep.RunOption{superstep.WithBreakpoints([]string{}, []string{"a"})}, thread.StatusStopped, []string{"a"}},
+		"all":            {[]superstep.RunOption{superstep.WithBreakpoints([]string{superstep.All}, nil)}, thread.StatusStopped, nil},
+		"the last wins":  {[]superstep.RunOption{superstep.WithBreakpoints([]string{"b"}, nil), superstep.WithBreakpoints([]string{}, nil)}, thread.StatusFinished, []string{"a", "b", "c"}},
+		"nil after list": {[]superstep.RunOption{superstep.WithBreakpoints(nil, []string{"c"})}, thread.StatusStopped, []string{"a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,12 +71,12 @@ func TestBreakpointsOfOneRunReplaceTheGraphs(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, test.status, got.Status)
 			assert.Equal(t, test.ran, got.Output.Log.Get())
-			if test.status == superstep.StatusFinished {
+			if test.status == thread.StatusFinished {
 				return
 			}
 			got, err = th.Invoke(t.Context(), nil, superstep.WithBreakpoints([]string{}, []string{}))
 			require.NoError(t, err)
-			assert.Equal(t, superstep.StatusFinished, got.Status, "the next run has breakpoints of its own")
+			assert.Equal(t, thread.StatusFinished, got.Status, "the next run has breakpoints of its own")
 			assert.Equal(t, []string{"a", "b", "c"}, got.Output.Log.Get())
 		})
 	}
@@ -96,7 +97,7 @@ func TestARunFromACheckpointRunsWhatCameAfterItAgain(t *testing.T) {
 	require.NotEmpty(t, afterA)
 	got, err := th.Invoke(t.Context(), nil, superstep.FromCheckpoint(afterA), superstep.WithBreakpoints([]string{"c"}, nil))
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusStopped, got.Status)
+	assert.Equal(t, thread.StatusStopped, got.Status)
 	assert.Equal(t, []string{"a", "b"}, got.Output.Log.Get(), "c is not part of this branch")
 	got, err = th.Invoke(t.Context(), nil)
 	require.NoError(t, err)
@@ -175,13 +176,13 @@ func TestANodeMayDrainItsRun(t *testing.T) {
 	th := compiled.Thread(graphtest.Temporal(t, compiled), graphtest.ThreadID(t))
 	got, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusStopped, got.Status)
+	assert.Equal(t, thread.StatusStopped, got.Status)
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"asked", "beside"}, state.State.Log.Get())
 	got, err = th.Invoke(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, got.Status)
+	assert.Equal(t, thread.StatusFinished, got.Status)
 	assert.Equal(t, []string{"asked", "beside", "after"}, got.Output.Log.Get(), "nothing ran twice")
 	superstep.Drain(t.Context(), "outside a node it does nothing")
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // TestJob: from submission to the answer, with what happened in order and without gaps.
@@ -37,12 +37,12 @@ func TestJob(t *testing.T) {
 	}
 
 	_, err = s.Show(t.Context(), job.WorkflowID(id))
-	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.ErrorIs(t, err, thread.ErrNotFound)
 	require.ErrorContains(t, err, "is a job, not a thread")
-	thread, err := s.Show(t.Context(), job.AttemptThread(id, "p1-1", 1))
+	th, err := s.Show(t.Context(), job.AttemptThread(id, "p1-1", 1))
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, thread.Status)
-	require.Contains(t, string(thread.Output["output"]), `"first"`)
+	require.Equal(t, thread.StatusFinished, th.Status)
+	require.Contains(t, string(th.Output["output"]), `"first"`)
 }
 
 // TestB9ReadingChangesNothing: a job finishes without anybody looking, and looks leave its history as it is.
@@ -73,7 +73,7 @@ func TestB13AFastFailureHasOneAnswer(t *testing.T) {
 	id := s.submit(job.Job{Goal: "unplannable"})
 	for range 2 {
 		_, err := s.JobAnswer(t.Context(), id)
-		var failed *superstep.JobError
+		var failed *thread.JobError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, job.StatusFailed, failed.View.Status)
 		require.ErrorContains(t, err, "no model answers")
@@ -108,31 +108,31 @@ func TestB24RefusalsAreErrors(t *testing.T) {
 		kind error
 		says string
 	}{
-		"stop of a finished job":  {func() error { _, err := s.StopJob(ctx, id, job.Halt{Reason: ""}); return err }, superstep.ErrBadInput, "it has finished"},
-		"recovery of a finished":  {func() error { _, err := s.RecoverJob(ctx, id, job.Recover{}); return err }, superstep.ErrNotFailed, "FINISHED"},
-		"retry in a finished job": {func() error { _, err := s.RetrySubJob(ctx, id, "p1-1", ""); return err }, superstep.ErrBadInput, "FINISHED"},
-		"a budget of a finished":  {func() error { _, err := s.RaiseBudget(ctx, id, job.Budget{Tokens: 1}); return err }, superstep.ErrBadInput, "FINISHED"},
-		"a decision on no plan":   {func() error { _, err := s.DecidePlan(ctx, id, job.Decision{Verdict: "approve"}); return err }, superstep.ErrBadInput, "FINISHED"},
-		"stop of nothing":         {func() error { _, err := s.StopJob(ctx, id+"x", job.Halt{Reason: ""}); return err }, superstep.ErrNotFound, "there is no job"},
-		"a look at nothing":       {func() error { _, err := s.Job(ctx, id+"x"); return err }, superstep.ErrNotFound, "job list"},
-		"an answer of nothing":    {func() error { _, err := s.JobAnswer(ctx, id+"x"); return err }, superstep.ErrNotFound, "there is no job"},
+		"stop of a finished job":  {func() error { _, err := s.StopJob(ctx, id, job.Halt{Reason: ""}); return err }, thread.ErrBadInput, "it has finished"},
+		"recovery of a finished":  {func() error { _, err := s.RecoverJob(ctx, id, job.Recover{}); return err }, thread.ErrNotFailed, "FINISHED"},
+		"retry in a finished job": {func() error { _, err := s.RetrySubJob(ctx, id, "p1-1", ""); return err }, thread.ErrBadInput, "FINISHED"},
+		"a budget of a finished":  {func() error { _, err := s.RaiseBudget(ctx, id, job.Budget{Tokens: 1}); return err }, thread.ErrBadInput, "FINISHED"},
+		"a decision on no plan":   {func() error { _, err := s.DecidePlan(ctx, id, job.Decision{Verdict: "approve"}); return err }, thread.ErrBadInput, "FINISHED"},
+		"stop of nothing":         {func() error { _, err := s.StopJob(ctx, id+"x", job.Halt{Reason: ""}); return err }, thread.ErrNotFound, "there is no job"},
+		"a look at nothing":       {func() error { _, err := s.Job(ctx, id+"x"); return err }, thread.ErrNotFound, "job list"},
+		"an answer of nothing":    {func() error { _, err := s.JobAnswer(ctx, id+"x"); return err }, thread.ErrNotFound, "there is no job"},
 		"the same id again": {func() error {
-			_, err := s.SubmitJob(ctx, superstep.SubmitJob{Leader: "lead", Job: job.Job{ID: id, Goal: "go"}})
+			_, err := s.SubmitJob(ctx, thread.SubmitJob{Leader: "lead", Job: job.Job{ID: id, Goal: "go"}})
 			return err
-		}, superstep.ErrBadInput, "FINISHED"},
+		}, thread.ErrBadInput, "FINISHED"},
 		"a leader that is not there": {func() error {
-			_, err := s.SubmitJob(ctx, superstep.SubmitJob{Leader: "boss", Job: job.Job{Goal: "go"}})
+			_, err := s.SubmitJob(ctx, thread.SubmitJob{Leader: "boss", Job: job.Job{Goal: "go"}})
 			return err
-		}, superstep.ErrNoWorker, "it serves lead"},
+		}, thread.ErrNoWorker, "it serves lead"},
 		"an expert that is not there": {func() error {
-			_, err := s.SubmitJob(ctx, superstep.SubmitJob{Leader: "lead", Job: job.Job{Goal: "go", Expert: "nobody"}})
+			_, err := s.SubmitJob(ctx, thread.SubmitJob{Leader: "lead", Job: job.Job{Goal: "go", Expert: "nobody"}})
 			return err
-		}, superstep.ErrBadInput, "nobody"},
+		}, thread.ErrBadInput, "nobody"},
 		"an id with a slash": {func() error {
-			_, err := s.SubmitJob(ctx, superstep.SubmitJob{Leader: "lead", Job: job.Job{ID: "a/b", Goal: "go"}})
+			_, err := s.SubmitJob(ctx, thread.SubmitJob{Leader: "lead", Job: job.Job{ID: "a/b", Goal: "go"}})
 			return err
-		}, superstep.ErrBadInput, "a/b"},
-		"no goal": {func() error { _, err := s.SubmitJob(ctx, superstep.SubmitJob{Leader: "lead"}); return err }, superstep.ErrBadInput, "no goal"},
+		}, thread.ErrBadInput, "a/b"},
+		"no goal": {func() error { _, err := s.SubmitJob(ctx, thread.SubmitJob{Leader: "lead"}); return err }, thread.ErrBadInput, "no goal"},
 	} {
 		err := c.call()
 		assert.ErrorIs(t, err, c.kind, what)
@@ -148,7 +148,7 @@ func TestSubmitTwice(t *testing.T) {
 	s := newSteered(t)
 	s.hold.Store(true)
 	id := "j" + testserver.Queue(t)
-	request := superstep.SubmitJob{Leader: "lead", RequestID: "r-1", Job: job.Job{ID: id, Goal: "go"}}
+	request := thread.SubmitJob{Leader: "lead", RequestID: "r-1", Job: job.Job{ID: id, Goal: "go"}}
 	for range 2 {
 		v, err := s.SubmitJob(t.Context(), request)
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestSubmitTwice(t *testing.T) {
 	}
 	request.RequestID = "r-2"
 	_, err := s.SubmitJob(t.Context(), request)
-	require.ErrorIs(t, err, superstep.ErrRunning)
+	require.ErrorIs(t, err, thread.ErrRunning)
 	_, err = s.StopJob(t.Context(), id, job.Halt{Reason: ""})
 	require.NoError(t, err)
 }
@@ -166,7 +166,7 @@ func TestJobsAndInbox(t *testing.T) {
 	s := newSteered(t)
 	id := s.submit(job.Job{Goal: "ask", Policy: job.Policy{Approve: "first"}})
 	s.until(id, "approving")
-	waiting := func() (v superstep.JobView) {
+	waiting := func() (v thread.JobView) {
 		require.Eventually(t, func() bool {
 			var err error
 			v, err = s.Job(t.Context(), id)
@@ -180,7 +180,7 @@ func TestJobsAndInbox(t *testing.T) {
 	require.Equal(t, job.WorkflowID(id), v.Waiting[0].Thread)
 	require.Equal(t, "plan-1", v.Waiting[0].Question)
 	require.Equal(t, id, v.Waiting[0].Job)
-	listed, err := s.Jobs(t.Context(), superstep.JobsQuery{Leader: "lead", Status: job.StatusRunning})
+	listed, err := s.Jobs(t.Context(), thread.JobsQuery{Leader: "lead", Status: job.StatusRunning})
 	require.NoError(t, err)
 	at := -1
 	for i, item := range listed {
@@ -193,14 +193,14 @@ func TestJobsAndInbox(t *testing.T) {
 	require.Equal(t, "ask", listed[at].Goal)
 
 	_, err = s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: 7, Verdict: "approve"})
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	_, err = s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"})
 	require.NoError(t, err)
-	thread := job.AttemptThread(id, "p1-1", 1)
-	require.Eventually(t, func() bool { v = waiting(); return v.Waiting[0].Thread == thread }, time.Minute, 50*time.Millisecond)
+	threadID := job.AttemptThread(id, "p1-1", 1)
+	require.Eventually(t, func() bool { v = waiting(); return v.Waiting[0].Thread == threadID }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, "who?", v.Waiting[0].Asks)
 	require.Equal(t, id, v.Waiting[0].Job)
-	_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: thread, Value: []byte(`"ann"`)})
+	_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: threadID, Value: []byte(`"ann"`)})
 	require.NoError(t, err)
 	answer, err := s.JobAnswer(t.Context(), id)
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestExpertsAndBudget(t *testing.T) {
 	require.NoError(t, err, "what it is to do already, it does")
 	require.Len(t, v.Experts, 1)
 	_, err = s.ChangeExperts(t.Context(), id, []job.Profile{served[0]}, "nobody")
-	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = s.ChangeExperts(t.Context(), id, nil, "other")
 	require.ErrorContains(t, err, "is the only one")
 	s.hold.Store(false)

@@ -16,6 +16,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/job"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // plannedAs is a planner that always gives the same plan.
@@ -126,7 +127,7 @@ func TestLeaderFails(t *testing.T) {
 	})
 	plan := plannedAs{SubJobs: []job.DraftSubJob{{ID: "a", Goal: "fail", Expert: "bad"}, {ID: "b", Goal: "use it", Expert: "next", Dependencies: []string{"a"}}}}
 	_, err := rig.LeaderOf(t, plan, bad, next).Invoke(t.Context(), job.Job{ID: "j", Goal: "g", Policy: job.Policy{MaxRetries: -1}})
-	var failed *superstep.JobError
+	var failed *thread.JobError
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, job.StatusFailed, failed.View.Status)
 	require.ErrorContains(t, err, "the table is empty")
@@ -147,7 +148,7 @@ func TestLeaderAsks(t *testing.T) {
 	require.ErrorContains(t, err, `expert "asks", at subjob "p1-a", asks "Who reads it?", and nobody answers it: answer with superstep.WithExpertAnswers`)
 
 	answer, err := l.Invoke(t.Context(), job.Job{ID: "j", Goal: "g"}, superstep.WithExpertAnswers(
-		func(_ context.Context, a job.Assignment, q superstep.Question) (any, error) { return "ann", nil }))
+		func(_ context.Context, a job.Assignment, q thread.Question) (any, error) { return "ann", nil }))
 	require.NoError(t, err)
 	require.Equal(t, "for ann", answer.Text)
 }
@@ -178,7 +179,7 @@ func TestLeaderAsksForItsPlan(t *testing.T) {
 	require.Equal(t, "edited", answer.Text)
 
 	_, err = l.Invoke(t.Context(), asked, decide(job.Decision{Verdict: "reject", Reason: "too dear"}))
-	var stopped *superstep.JobError
+	var stopped *thread.JobError
 	require.ErrorAs(t, err, &stopped)
 	require.Equal(t, job.StatusStopped, stopped.View.Status)
 	require.Equal(t, []string{"edited"}, ran)
@@ -213,7 +214,7 @@ func TestSpend(t *testing.T) {
 			return success("ok")
 		})
 	}
-	yes := superstep.WithExpertAnswers(func(context.Context, job.Assignment, superstep.Question) (any, error) { return true, nil })
+	yes := superstep.WithExpertAnswers(func(context.Context, job.Assignment, thread.Question) (any, error) { return true, nil })
 	plan := plannedAs{SubJobs: []job.DraftSubJob{{ID: "a", Goal: "ask", Expert: "model"}}}
 	j := job.Job{ID: "j", Goal: "g", Budget: job.Budget{Tokens: 100}}
 
@@ -222,7 +223,7 @@ func TestSpend(t *testing.T) {
 	require.Equal(t, job.Usage{Tokens: 60}, answer.View.Spent)
 
 	_, err = rig.LeaderOf(t, plan, model(101)).Invoke(t.Context(), j, yes)
-	var spent *superstep.JobError
+	var spent *thread.JobError
 	require.ErrorAs(t, err, &spent)
 	require.ErrorContains(t, err, "its budget is spent")
 	require.Zero(t, spent.View.Spent.Tokens)
@@ -274,7 +275,7 @@ func TestNewLeaderRefuses(t *testing.T) {
 	fine := superstep.NewExpert("fine", "Works.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("") })
 	silent := superstep.NewExpert("silent", " ", func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("") })
 	_, err := superstep.NewLeader("a leader", nil, fine, fine, silent, superstep.Expert{})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	for _, problem := range []string{`its name has ' '`, "it has no planner", `the expert "fine" is there twice`, `expert "silent" has no description`,
 		"an expert is made by NewExpert"} {
 		require.ErrorContains(t, err, problem)
@@ -283,7 +284,7 @@ func TestNewLeaderRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "it has no expert")
 	l := rig.LeaderOf(t, plannedAs{}, fine)
 	_, err = l.Invoke(t.Context(), job.Job{Goal: "g", Expert: "nobody"})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	require.ErrorContains(t, err, "nobody")
 	_, err = l.Invoke(t.Context(), job.Job{})
 	require.ErrorContains(t, err, "it has no goal")
@@ -301,7 +302,7 @@ func TestInvokeFails(t *testing.T) {
 		return job.Draft{SubJobs: []job.DraftSubJob{{ID: "1", Goal: "go", Expert: "work"}}}, nil
 	}), work)
 	answer, err := lead.Invoke(ctx, job.Job{Goal: "go"})
-	var failed *superstep.JobError
+	var failed *thread.JobError
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, job.StatusFailed, failed.View.Status)
 	require.Equal(t, job.StatusFailed, answer.View.SubJobs[0].Status)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // TestStopAndRecover: what finished before a stop is kept, and a recovery does only the rest.
@@ -19,7 +19,7 @@ func TestStopAndRecover(t *testing.T) {
 	id := s.submit(job.Job{Goal: "go"})
 	s.until(id, "finished")
 	_, err := s.RecoverJob(t.Context(), id, job.Recover{})
-	require.ErrorIs(t, err, superstep.ErrRunning)
+	require.ErrorIs(t, err, thread.ErrRunning)
 	for range 2 {
 		v, err := s.StopJob(t.Context(), id, job.Halt{Reason: "enough"})
 		require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestStopAndRecover(t *testing.T) {
 		if err := <-recovered; err == nil {
 			won++
 		} else {
-			assert.True(t, errors.Is(err, superstep.ErrRunning) || errors.Is(err, superstep.ErrNotFailed), err)
+			assert.True(t, errors.Is(err, thread.ErrRunning) || errors.Is(err, thread.ErrNotFailed), err)
 		}
 	}
 	require.Equal(t, 1, won)
@@ -67,7 +67,7 @@ func TestRecoverWhatFailed(t *testing.T) {
 	require.ErrorContains(t, err, "it is broken")
 	s.fail.Store(false)
 	_, err = s.RecoverJob(t.Context(), id, job.Recover{Again: []string{"p1-9"}})
-	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = s.RecoverJob(t.Context(), id, job.Recover{Lesson: "mended"})
 	require.NoError(t, err)
 	answer, err := s.JobAnswer(t.Context(), id)
@@ -83,7 +83,7 @@ func TestFailAJob(t *testing.T) {
 	id := s.submit(job.Job{Goal: "go"})
 	s.until(id, "finished")
 	_, err := s.FailJob(t.Context(), id, job.Halt{SubJob: "p1-9"})
-	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.ErrorIs(t, err, thread.ErrNotFound)
 	attempt := job.AttemptThread(id, "p1-2", 1)
 	for range 2 {
 		v, err := s.FailJob(t.Context(), attempt, job.Halt{Reason: "the source is forged", By: "ann"})
@@ -93,7 +93,7 @@ func TestFailAJob(t *testing.T) {
 		require.Equal(t, []job.Status{job.StatusFinished, job.StatusFailed}, []job.Status{v.SubJobs[0].Status, v.SubJobs[1].Status})
 	}
 	_, err = s.StopJob(t.Context(), id, job.Halt{})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	s.hold.Store(false)
 	_, err = s.RecoverJob(t.Context(), id, job.Recover{Lesson: "use the archive"})
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestRecoverWhatWasTerminated(t *testing.T) {
 	s.hold.Store(false)
 	require.Eventually(t, func() bool {
 		_, err := s.RecoverJob(t.Context(), id, job.Recover{})
-		if !errors.Is(err, superstep.ErrRunning) {
+		if !errors.Is(err, thread.ErrRunning) {
 			require.NoError(t, err)
 		}
 		return err == nil

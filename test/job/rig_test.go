@@ -13,6 +13,7 @@ import (
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // steered is what a leader's expert does in these tests.
@@ -68,7 +69,7 @@ func (s *steered) submit(j job.Job) string {
 	if j.Policy.MaxRetries == 0 {
 		j.Policy.MaxRetries = -1
 	}
-	v, err := s.SubmitJob(s.T.Context(), superstep.SubmitJob{Leader: "lead", Job: j})
+	v, err := s.SubmitJob(s.T.Context(), thread.SubmitJob{Leader: "lead", Job: j})
 	require.NoError(s.T, err)
 	require.Equal(s.T, "lead", v.Leader)
 	return v.ID

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -39,7 +40,7 @@ func once(goal string, timeout time.Duration) job.Job {
 // TestAttemptTimeoutInMemory: an expert's own limit is stronger than the job's.
 func TestAttemptTimeoutInMemory(t *testing.T) {
 	t.Parallel()
-	never := superstep.WithExpertAnswers(func(ctx context.Context, _ job.Assignment, _ superstep.Question) (any, error) {
+	never := superstep.WithExpertAnswers(func(ctx context.Context, _ job.Assignment, _ thread.Question) (any, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
@@ -54,7 +55,7 @@ func TestAttemptTimeoutInMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answer, err := rig.LeaderOf(t, plannedAs{}, c.expert).Invoke(t.Context(), c.job, never)
-			var failed *superstep.JobError
+			var failed *thread.JobError
 			require.ErrorAs(t, err, &failed)
 			require.Equal(t, job.StatusFailed, answer.View.Status)
 			require.ErrorContains(t, err, "timed out: it had not ended after 20ms")
@@ -73,14 +74,14 @@ func TestAttemptTimeout(t *testing.T) {
 	for _, goal := range []string{"work", "ask"} {
 		j := once(goal, time.Hour)
 		j.ID = goal + testserver.Queue(t)
-		_, err := s.SubmitJob(t.Context(), superstep.SubmitJob{Leader: "lead", Job: j})
+		_, err := s.SubmitJob(t.Context(), thread.SubmitJob{Leader: "lead", Job: j})
 		require.NoError(t, err)
 		answer, err := s.JobAnswer(t.Context(), j.ID)
 		require.ErrorContains(t, err, "timed out: it had not ended after 300ms", goal)
 		require.Equal(t, "7", answer.View.Experts[0].Version)
 		attempt, err := s.Show(t.Context(), job.AttemptThread(j.ID, answer.View.SubJobs[0].ID, 1))
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusCancelled, attempt.Status)
+		require.Equal(t, thread.StatusCancelled, attempt.Status)
 	}
 }
 
@@ -104,26 +105,26 @@ func TestAnExpertsThreadIsAThread(t *testing.T) {
 		require.NoError(t, err)
 		return run, thread
 	}
-	run, thread := start("work")
+	run, threadID := start("work")
 	var result protocol.GraphResult
 	require.NoError(t, run.Get(t.Context(), &result))
 	assert.Equal(t, "done: work", result.Message.Output)
-	assert.Equal(t, thread, result.Message.Stored.Thread)
+	assert.Equal(t, threadID, result.Message.Stored.Thread)
 	assert.Nil(t, result.State, "its leader gets no state")
-	view, err := s.Show(t.Context(), thread)
+	view, err := s.Show(t.Context(), threadID)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, view.Status)
+	assert.Equal(t, thread.StatusFinished, view.Status)
 	assert.Contains(t, string(view.Output[pregel.FunctionOutput]), "done: work")
 
-	run, thread = start("fail")
+	run, threadID = start("fail")
 	require.Error(t, run.Get(t.Context(), nil))
-	view, err = s.Show(t.Context(), thread)
+	view, err = s.Show(t.Context(), threadID)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFailed, view.Status)
+	assert.Equal(t, thread.StatusFailed, view.Status)
 	assert.Contains(t, view.Failure.Message, "no luck")
-	_, err = s.Retry(t.Context(), thread)
+	_, err = s.Retry(t.Context(), threadID)
 	require.NoError(t, err)
-	view, err = s.Wait(t.Context(), thread)
+	view, err = s.Wait(t.Context(), threadID)
 	require.NoError(t, err)
 	assert.Contains(t, string(view.Output[pregel.FunctionOutput]), "done: fail")
 }

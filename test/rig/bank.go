@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // Transfer is the parameters of the bank's one write.
@@ -203,7 +204,7 @@ func (r Undoable) Waits(t *testing.T, rt superstep.Runtime) *superstep.Thread[Pa
 	th := r.Graph.Thread(rt, graphtest.ThreadID(t))
 	got, err := th.Invoke(t.Context(), Payment{})
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusWaiting, got.Status)
+	require.Equal(t, thread.StatusWaiting, got.Status)
 	require.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.Bank.Paid())
 	return th
 }

@@ -17,6 +17,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -133,19 +134,19 @@ func (s *Server) Continued(thread string) int {
 }
 
 // AwaitListed waits until a thread is in the list of those with a status: the server's index is a moment behind.
-func AwaitListed(t *testing.T, c *superstep.Client, thread string, status superstep.Status) (found superstep.ThreadView) {
+func AwaitListed(t *testing.T, c *superstep.Client, threadID string, status thread.Status) (found thread.View) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		views, err := c.List(t.Context(), superstep.ListQuery{Status: status, Limit: 1000})
+		views, err := c.List(t.Context(), thread.ListQuery{Status: status, Limit: 1000})
 		require.NoError(t, err)
 		for _, v := range views {
-			if v.Thread == thread {
+			if v.Thread == threadID {
 				found = v
 				return true
 			}
 		}
 		return false
-	}, 30*time.Second, 50*time.Millisecond, "thread %s is not listed as %s", thread, status)
+	}, 30*time.Second, 50*time.Millisecond, "thread %s is not listed as %s", threadID, status)
 	return found
 }
 

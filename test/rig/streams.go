@@ -12,20 +12,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"superstep.dev/message"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
 
 // EveryMode are all the modes that can be asked for, and subgraphs.
 func EveryMode(opts ...superstep.StreamOption) []superstep.StreamOption {
-	return append([]superstep.StreamOption{superstep.StreamValues, superstep.StreamUpdates, superstep.StreamMessages, superstep.StreamCustom,
-		superstep.StreamTasks, superstep.StreamCheckpoints, superstep.StreamDebug, superstep.StreamSubgraphs()}, opts...)
+	return append([]superstep.StreamOption{thread.StreamValues, thread.StreamUpdates, thread.StreamMessages, thread.StreamCustom,
+		thread.StreamTasks, thread.StreamCheckpoints, thread.StreamDebug, superstep.StreamSubgraphs()}, opts...)
 }
 
 // StreamOf collects a stream, which must end without an error.
-func StreamOf[Out any](t *testing.T, th *superstep.Thread[Out], opts ...superstep.StreamOption) []superstep.StreamPart {
+func StreamOf[Out any](t *testing.T, th *superstep.Thread[Out], opts ...superstep.StreamOption) []thread.Part {
 	t.Helper()
-	var parts []superstep.StreamPart
+	var parts []thread.Part
 	for p, err := range th.Stream(t.Context(), opts...) {
 		require.NoError(t, err)
 		parts = append(parts, p)
@@ -34,7 +36,7 @@ func StreamOf[Out any](t *testing.T, th *superstep.Thread[Out], opts ...superste
 }
 
 // Lines are parts as lines, without what differs from run to run.
-func Lines(parts []superstep.StreamPart) []string {
+func Lines(parts []thread.Part) []string {
 	var out []string
 	for _, p := range parts {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %d %s", strings.Join(p.Namespace, "|"), p.Step, p.Mode))+" "+string(p.Data))
@@ -45,13 +47,13 @@ func Lines(parts []superstep.StreamPart) []string {
 var timestamps = regexp.MustCompile(`"timestamp":"[^"]*"`)
 
 // SettledLines are the lines of a stream, with those of each superstep in a fixed order: its tasks end in any.
-func SettledLines(parts []superstep.StreamPart) []string {
+func SettledLines(parts []thread.Part) []string {
 	lines := Lines(parts)
 	from := 0
 	for i, p := range parts {
 		lines[i] = timestamps.ReplaceAllString(lines[i], `"timestamp":""`)
 		asks := strings.Contains(lines[i], `"__interrupt__"`)
-		if p.Mode == superstep.StreamValues && !asks || p.Mode == superstep.StreamCheckpoints {
+		if p.Mode == thread.StreamValues && !asks || p.Mode == thread.StreamCheckpoints {
 			slices.Sort(lines[from:i])
 			from = i + 1
 		}
@@ -103,7 +105,7 @@ func StreamingGraph(name string) *superstep.Graph[Story] {
 
 	g := superstep.NewStateGraph[Story](name)
 	g.AddNode("write", func(ctx context.Context, s Story) (Story, error) {
-		if err := superstep.EmitMessage(ctx, superstep.Message{ID: "m", Role: superstep.RoleAssistant, Content: superstep.Text("he")}); err != nil {
+		if err := superstep.EmitMessage(ctx, message.Message{ID: "m", Role: message.RoleAssistant, Content: message.Text("he")}); err != nil {
 			return s, err
 		}
 		if once.Fails(ctx, 1) {
@@ -112,8 +114,8 @@ func StreamingGraph(name string) *superstep.Graph[Story] {
 		if err := superstep.Emit(ctx, map[string]any{"at": "<half>"}); err != nil {
 			return s, err
 		}
-		s.Messages.Append(superstep.Message{ID: "m", Role: superstep.RoleAssistant, Content: superstep.Text("hello")},
-			superstep.Message{ID: "n", Role: superstep.RoleAssistant, Content: superstep.Text("more")})
+		s.Messages.Append(message.Message{ID: "m", Role: message.RoleAssistant, Content: message.Text("hello")},
+			message.Message{ID: "n", Role: message.RoleAssistant, Content: message.Text("more")})
 		return s, nil
 	}, superstep.WithRetry(superstep.RetryPolicy{InitialInterval: time.Millisecond, NoJitter: true}))
 	superstep.AddInputNode(g, "many", func(ctx context.Context, in item) (superstep.Command[Story], error) {

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // OnRuntimes runs a body on every runtime with a thread of its own of the graph.
@@ -53,7 +54,7 @@ func LogOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.StateO
 }
 
 // HistoryOf are the checkpoints of a thread, newest first.
-func HistoryOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.HistoryOption) []superstep.CheckpointView {
+func HistoryOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.HistoryOption) []thread.CheckpointView {
 	t.Helper()
 	history, err := th.History(t.Context(), opts...)
 	require.NoError(t, err)
@@ -61,7 +62,7 @@ func HistoryOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.Hi
 }
 
 // AtStep is the newest checkpoint of a superstep.
-func AtStep(t *testing.T, th *superstep.Thread[Counter], step int) superstep.CheckpointView {
+func AtStep(t *testing.T, th *superstep.Thread[Counter], step int) thread.CheckpointView {
 	t.Helper()
 	history := HistoryOf(t, th, superstep.AtStep(step), superstep.Limit(1))
 	require.Len(t, history, 1)
@@ -82,7 +83,7 @@ func AwaitFinished[Out any](t *testing.T, th *superstep.Thread[Out]) (got supers
 		var err error
 		got, err = th.Wait(t.Context())
 		require.NoError(t, err)
-		return got.Status == superstep.StatusFinished
+		return got.Status == thread.StatusFinished
 	}, 30*time.Second, 20*time.Millisecond)
 	return got
 }

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/processes"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -77,8 +78,8 @@ func (l *life) live(ctx context.Context, c *superstep.Client, crew *crew, stop c
 	began := time.Now()
 	input := fmt.Appendf(nil, `{"at":0,"steps":%d,"every":%d}`, l.supersteps, l.supersteps/l.questions)
 	for {
-		_, err := c.Start(ctx, superstep.StartRequest{Graph: graphName, Thread: l.thread, Input: input, RecursionLimit: l.supersteps + 10})
-		if err == nil || errors.Is(err, superstep.ErrRunning) { // it got through, its answer did not
+		_, err := c.Start(ctx, thread.StartRequest{Graph: graphName, Thread: l.thread, Input: input, RecursionLimit: l.supersteps + 10})
+		if err == nil || errors.Is(err, thread.ErrRunning) { // it got through, its answer did not
 			break
 		}
 		if !passing(err) || time.Since(began) > patience {

@@ -10,6 +10,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -20,7 +21,7 @@ func (l *life) look(ctx context.Context, c *superstep.Client, temporal client.Cl
 	if err != nil {
 		return err
 	}
-	if view.Status != superstep.StatusFinished {
+	if view.Status != thread.StatusFinished {
 		l.breaks("the thread is %s: %s", view.Status, view.Error)
 		return nil
 	}
@@ -96,7 +97,7 @@ func (l *life) history(ctx context.Context, c *superstep.Client) error {
 // stream looks for each superstep's update once, in order.
 func (l *life) stream(ctx context.Context, c *superstep.Client) error {
 	next := 1
-	for part, err := range c.Stream(ctx, superstep.StreamRequest{Thread: l.thread, Modes: []superstep.StreamMode{superstep.StreamUpdates}}) {
+	for part, err := range c.Stream(ctx, thread.StreamRequest{Thread: l.thread, Modes: []thread.StreamMode{thread.StreamUpdates}}) {
 		if err != nil {
 			return fmt.Errorf("read the stream: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/thread"
 )
 
 // people answer a thread's questions.
@@ -51,7 +52,7 @@ func (p *people) answer(ctx context.Context, name string, turn int) error {
 			}
 			given++
 			text := fmt.Sprintf("%s by %s", q.Value, name)
-			req := superstep.ResumeRequest{Thread: p.thread, Question: q.ID, Value: fmt.Appendf(nil, "%q", text), ID: name + " " + q.ID,
+			req := thread.ResumeRequest{Thread: p.thread, Question: q.ID, Value: fmt.Appendf(nil, "%q", text), ID: name + " " + q.ID,
 				By: name, Signal: (given+turn)%2 == 0}
 			heard := false
 			for range 1 + (given/2+turn)%2 {
@@ -72,13 +73,13 @@ func (p *people) answer(ctx context.Context, name string, turn int) error {
 }
 
 // note takes in what became of a request. Without a reply it is sent again.
-func (p *people) note(req superstep.ResumeRequest, text string, reply superstep.ResumeReply, err error) (heard bool, _ error) {
+func (p *people) note(req thread.ResumeRequest, text string, reply thread.ResumeReply, err error) (heard bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent++
 	p.asked[req.Question] = true
 	switch {
-	case errors.Is(err, superstep.ErrAnswerRefused), errors.Is(err, superstep.ErrNotFound):
+	case errors.Is(err, thread.ErrAnswerRefused), errors.Is(err, thread.ErrNotFound):
 		p.refused++
 	case passing(err):
 		p.unheard++
@@ -98,7 +99,7 @@ func (p *people) note(req superstep.ResumeRequest, text string, reply superstep.
 
 // passing reports whether it may go well a moment later.
 func passing(err error) bool {
-	return errors.Is(err, superstep.ErrNoWorker) || errors.Is(err, superstep.ErrNoServer)
+	return errors.Is(err, thread.ErrNoWorker) || errors.Is(err, thread.ErrNoServer)
 }
 
 // pause waits a moment between two looks.

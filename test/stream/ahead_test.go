@@ -11,6 +11,8 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
+	"superstep.dev/thread/live"
 )
 
 // TestFusedSuperstepsStreamAsTheyAreStored: what a segment under way has stored is streamed before it ends, and what the
@@ -71,10 +73,10 @@ func streamsAsStored(t *testing.T, opts ...superstep.CompileOption) {
 	g.AddEdge("second", "third")
 	g.AddEdge("third", "fourth")
 	graph := g.MustCompile(opts...)
-	th := graph.Thread(liveRuntime(t, &superstep.LocalTransport{}, graph), graphtest.ThreadID(t))
+	th := graph.Thread(liveRuntime(t, &live.Local{}, graph), graphtest.ThreadID(t))
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
-	wanted := []superstep.StreamOption{superstep.StreamValues, superstep.StreamUpdates, superstep.StreamCustom}
-	var parts []superstep.StreamPart
+	wanted := []superstep.StreamOption{thread.StreamValues, thread.StreamUpdates, thread.StreamCustom}
+	var parts []thread.Part
 	before := 0
 	for p, err := range th.Stream(t.Context(), wanted...) {
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -23,20 +24,20 @@ func TestFollowingFromAViewOn(t *testing.T) {
 	s.Work(g)
 	th := g.Thread(s.Client, s.Queue)
 	var lines []string
-	follow := func(since superstep.ThreadView) superstep.ThreadView {
+	follow := func(since thread.View) thread.View {
 		t.Helper()
 		lines = nil
-		v, err := s.Follow(t.Context(), since, func(p superstep.Progress) {
+		v, err := s.Follow(t.Context(), since, func(p thread.Progress) {
 			lines = append(lines, p.Node+" "+p.State)
 		})
 		require.NoError(t, err)
 		return v
 	}
 	a, b := []string{"a started", "a ok"}, []string{"b started", "b ok"}
-	started, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+	started, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
 	require.NoError(t, err)
 	stopped := follow(started)
-	assert.Equal(t, superstep.StatusStopped, stopped.Status)
+	assert.Equal(t, thread.StatusStopped, stopped.Status)
 	assert.Equal(t, a, lines, "of a new run it is everything")
 
 	_, err = th.Update(t.Context(), rig.Wrote("good"), superstep.AsNode("a"))
@@ -44,12 +45,12 @@ func TestFollowingFromAViewOn(t *testing.T) {
 	_, err = th.Update(t.Context(), rig.Wrote("bad"), superstep.AsNode("a"))
 	require.ErrorContains(t, err, "nowhere to go")
 
-	on, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue})
+	on, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue})
 	require.NoError(t, err)
 	assert.Equal(t, stopped.RunID, on.RunID)
-	assert.Equal(t, superstep.StatusFinished, follow(on).Status)
+	assert.Equal(t, thread.StatusFinished, follow(on).Status)
 	assert.Equal(t, b, lines, "what was before the second call is old")
-	for _, whole := range []superstep.ThreadView{started, {Thread: s.Queue}, {Thread: s.Queue, RunID: "earlier", Events: 9}} {
+	for _, whole := range []thread.View{started, {Thread: s.Queue}, {Thread: s.Queue, RunID: "earlier", Events: 9}} {
 		follow(whole)
 		assert.Equal(t, slices.Concat(a, b), lines)
 	}
@@ -79,13 +80,13 @@ func TestWaitReturnsNothingThatRuns(t *testing.T) {
 	g := b.MustCompile()
 	s := rig.NewServer(t)
 	s.Work(g)
-	_, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+	_, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
 	require.NoError(t, err)
-	for status := superstep.StatusRunning; status != superstep.StatusFinished; {
+	for status := thread.StatusRunning; status != thread.StatusFinished; {
 		v, err := s.Wait(t.Context(), s.Queue)
 		require.NoError(t, err)
 		status = v.Status
-		require.Contains(t, []superstep.Status{superstep.StatusWaitingEvent, superstep.StatusFinished}, status)
+		require.Contains(t, []thread.Status{thread.StatusWaitingEvent, thread.StatusFinished}, status)
 	}
 }
 
@@ -109,20 +110,20 @@ func TestFollowingAFailure(t *testing.T) {
 			g := b.MustCompile(opts...)
 			s := rig.NewServer(t)
 			s.Work(g)
-			started, err := s.Start(t.Context(), superstep.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+			started, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
 			require.NoError(t, err)
-			ended := map[string]superstep.Progress{}
-			v, err := s.Follow(t.Context(), started, func(p superstep.Progress) {
-				if p.State != superstep.ProgressStarted {
+			ended := map[string]thread.Progress{}
+			v, err := s.Follow(t.Context(), started, func(p thread.Progress) {
+				if p.State != thread.ProgressStarted {
 					ended[p.Node] = p
 				}
 			})
 			require.NoError(t, err)
-			assert.Equal(t, superstep.StatusFailed, v.Status)
-			assert.Equal(t, superstep.ProgressOK, ended["works"].State)
+			assert.Equal(t, thread.StatusFailed, v.Status)
+			assert.Equal(t, thread.ProgressOK, ended["works"].State)
 			assert.GreaterOrEqual(t, ended["works"].Duration, nap)
 			assert.Less(t, ended["works"].Duration, 10*time.Second)
-			assert.Equal(t, superstep.ProgressFailed, ended["breaks"].State)
+			assert.Equal(t, thread.ProgressFailed, ended["breaks"].State)
 			assert.Contains(t, ended["breaks"].Error, "the books are closed")
 		})
 	}

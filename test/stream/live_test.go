@@ -16,11 +16,14 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/message"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
+	"superstep.dev/thread/live"
 )
 
 // liveRuntime is a client and a worker that share a transport.
-func liveRuntime(t *testing.T, transport superstep.Transport, graphs ...superstep.Runnable) *superstep.Client {
+func liveRuntime(t *testing.T, transport live.Transport, graphs ...superstep.Runnable) *superstep.Client {
 	t.Helper()
 	c, err := client.DialContext(t.Context(), client.Options{HostPort: testserver.Address(t), Logger: rig.NoLog{}})
 	require.NoError(t, err)
@@ -70,11 +73,11 @@ func tellingGraph(name string, count int, seen <-chan struct{}) *superstep.Graph
 func TestLiveStream(t *testing.T) {
 	seen := make(chan struct{})
 	g := tellingGraph("live", 3, seen)
-	th := g.Thread(liveRuntime(t, &superstep.LocalTransport{}, g), graphtest.ThreadID(t))
+	th := g.Thread(liveRuntime(t, &live.Local{}, g), graphtest.ThreadID(t))
 	// The reader is there before the first value: the node must not be waited for.
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
-	var parts []superstep.StreamPart
-	for p, err := range th.Stream(t.Context(), superstep.StreamCustom, superstep.StreamUpdates, superstep.StreamTasks) {
+	var parts []thread.Part
+	for p, err := range th.Stream(t.Context(), thread.StreamCustom, thread.StreamUpdates, thread.StreamTasks) {
 		require.NoError(t, err)
 		parts = append(parts, p)
 		if len(parts) == 1 {
@@ -83,7 +86,7 @@ func TestLiveStream(t *testing.T) {
 	}
 	lines := rig.Lines(parts)
 	assert.Equal(t, []string{`1 custom "<0>"`, `1 custom "<1>"`, `1 custom "<2>"`, `1 custom "last"`, `1 updates {"tell":null}`}, current(lines))
-	assert.Equal(t, current(lines), current(rig.Lines(rig.StreamOf(t, th, superstep.StreamCustom, superstep.StreamUpdates, superstep.StreamTasks))))
+	assert.Equal(t, current(lines), current(rig.Lines(rig.StreamOf(t, th, thread.StreamCustom, thread.StreamUpdates, thread.StreamTasks))))
 }
 
 // current are the custom and update lines that no reset voids.
@@ -121,7 +124,7 @@ func liveBeforeTheResult(t *testing.T, opts ...superstep.CompileOption) {
 			case <-ctx.Done():
 				return s, ctx.Err()
 			}
-			if err := superstep.EmitMessage(ctx, superstep.Message{ID: "m", Role: superstep.RoleAssistant, Content: superstep.Text("he")}); err != nil {
+			if err := superstep.EmitMessage(ctx, message.Message{ID: "m", Role: message.RoleAssistant, Content: message.Text("he")}); err != nil {
 				return s, err
 			}
 		}
@@ -129,11 +132,11 @@ func liveBeforeTheResult(t *testing.T, opts ...superstep.CompileOption) {
 	})
 	g.AddEdge(superstep.Start, "tell")
 	graph := g.MustCompile(opts...)
-	th := graph.Thread(liveRuntime(t, &superstep.LocalTransport{}, graph), graphtest.ThreadID(t))
+	th := graph.Thread(liveRuntime(t, &live.Local{}, graph), graphtest.ThreadID(t))
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
-	var modes []superstep.StreamMode
+	var modes []thread.StreamMode
 	var offsets []string
-	for p, err := range th.Stream(t.Context(), superstep.StreamMessages, superstep.StreamTasks) {
+	for p, err := range th.Stream(t.Context(), thread.StreamMessages, thread.StreamTasks) {
 		require.NoError(t, err)
 		modes, offsets = append(modes, p.Mode), append(offsets, p.Offset)
 		switch len(modes) {
@@ -143,31 +146,31 @@ func liveBeforeTheResult(t *testing.T, opts ...superstep.CompileOption) {
 			close(seen)
 		}
 	}
-	assert.Equal(t, []superstep.StreamMode{superstep.StreamTasks, superstep.StreamMessages, superstep.StreamMessages, superstep.StreamTasks}, modes)
-	rest := rig.StreamOf(t, th, superstep.StreamMessages, superstep.StreamTasks, superstep.StreamFrom(offsets[1]))
+	assert.Equal(t, []thread.StreamMode{thread.StreamTasks, thread.StreamMessages, thread.StreamMessages, thread.StreamTasks}, modes)
+	rest := rig.StreamOf(t, th, thread.StreamMessages, thread.StreamTasks, superstep.StreamFrom(offsets[1]))
 	assert.Len(t, rest, 3, "whoever goes on behind a live part gets the result's")
-	assert.Len(t, rig.StreamOf(t, th, superstep.StreamMessages, superstep.StreamTasks, superstep.StreamFrom(offsets[3])), 0)
+	assert.Len(t, rig.StreamOf(t, th, thread.StreamMessages, thread.StreamTasks, superstep.StreamFrom(offsets[3])), 0)
 }
 
 // badTransport loses some emissions, repeats others, and fails for some.
 type badTransport struct {
-	superstep.LocalTransport
+	live.Local
 	calls atomic.Int64
 	fault func(n int64) string
 }
 
-func (b *badTransport) Publish(ctx context.Context, e superstep.LiveEmission) error {
+func (b *badTransport) Publish(ctx context.Context, e live.Emission) error {
 	switch b.fault(b.calls.Add(1)) {
 	case "lose":
 		return nil
 	case "twice":
-		if err := b.LocalTransport.Publish(ctx, e); err != nil {
+		if err := b.Local.Publish(ctx, e); err != nil {
 			return err
 		}
 	case "fail":
 		return errors.New("no connection")
 	}
-	return b.LocalTransport.Publish(ctx, e)
+	return b.Local.Publish(ctx, e)
 }
 
 // TestATransportMayBeBad: whatever it does, a reader ends with each valid emission once and in order.
@@ -187,14 +190,14 @@ func TestATransportMayBeBad(t *testing.T) {
 			th := g.Thread(liveRuntime(t, &badTransport{fault: fault}, g), graphtest.ThreadID(t))
 			require.NoError(t, th.Start(t.Context(), rig.Counter{}))
 			var lines []string
-			for p, err := range th.Stream(t.Context(), superstep.StreamCustom, superstep.StreamUpdates, superstep.StreamTasks) {
+			for p, err := range th.Stream(t.Context(), thread.StreamCustom, thread.StreamUpdates, thread.StreamTasks) {
 				require.NoError(t, err)
 				if len(lines) == 0 {
 					close(seen)
 				}
-				lines = append(lines, rig.Lines([]superstep.StreamPart{p})...)
+				lines = append(lines, rig.Lines([]thread.Part{p})...)
 			}
-			want := rig.Lines(rig.StreamOf(t, th, superstep.StreamCustom, superstep.StreamUpdates))
+			want := rig.Lines(rig.StreamOf(t, th, thread.StreamCustom, thread.StreamUpdates))
 			assert.Equal(t, current(want), current(lines))
 			assert.Len(t, current(lines), 12)
 		})
@@ -241,7 +244,7 @@ func liveForWhoComesLate(t *testing.T, opts ...superstep.CompileOption) {
 	})
 	g.AddEdge(superstep.Start, "tell")
 	graph := g.MustCompile(opts...)
-	th := graph.Thread(liveRuntime(t, &superstep.LocalTransport{}, graph), graphtest.ThreadID(t))
+	th := graph.Thread(liveRuntime(t, &live.Local{}, graph), graphtest.ThreadID(t))
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
 
 	var have, ended sync.WaitGroup
@@ -250,7 +253,7 @@ func liveForWhoComesLate(t *testing.T, opts ...superstep.CompileOption) {
 		have.Add(1)
 		ended.Go(func() {
 			var got, want []string
-			for p, err := range th.Stream(t.Context(), append(from, superstep.StreamCustom)...) {
+			for p, err := range th.Stream(t.Context(), append(from, thread.StreamCustom)...) {
 				if !assert.NoError(t, err, name) {
 					return
 				}

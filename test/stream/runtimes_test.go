@@ -12,6 +12,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // TestStreamsAreTheSameOnEveryRuntime: in all modes, with a retry, a fan-out, a question inside a subgraph, a failure
@@ -28,8 +29,8 @@ func TestStreamsAreTheSameOnEveryRuntime(t *testing.T) {
 			g = rig.StreamingGraph("streaming") // it fails at its own times
 		}
 		th := g.Thread(rt, id)
-		phase := func(want superstep.Status, from superstep.StreamOption, act func() error) []superstep.StreamPart {
-			var readers [2][]superstep.StreamPart
+		phase := func(want thread.Status, from superstep.StreamOption, act func() error) []thread.Part {
+			var readers [2][]thread.Part
 			require.NoError(t, act())
 			var done sync.WaitGroup
 			for i := range readers {
@@ -44,13 +45,13 @@ func TestStreamsAreTheSameOnEveryRuntime(t *testing.T) {
 			return readers[0]
 		}
 		start := func(input any) func() error { return func() error { return th.Start(t.Context(), input) } }
-		first := phase(superstep.StatusWaiting, superstep.StreamFrom(""), start(map[string]any{"messages": []map[string]string{{"id": "u", "role": "user", "content": "hi"}}}))
-		second := phase(superstep.StatusFailed, superstep.StreamFrom(first[len(first)-1].Offset), func() error {
+		first := phase(thread.StatusWaiting, superstep.StreamFrom(""), start(map[string]any{"messages": []map[string]string{{"id": "u", "role": "user", "content": "hi"}}}))
+		second := phase(thread.StatusFailed, superstep.StreamFrom(first[len(first)-1].Offset), func() error {
 			_, err := th.Resume(t.Context(), true)
 			assert.Error(t, err)
 			return nil
 		})
-		third := phase(superstep.StatusFinished, superstep.StreamFrom(second[len(second)-1].Offset), start(nil))
+		third := phase(thread.StatusFinished, superstep.StreamFrom(second[len(second)-1].Offset), start(nil))
 
 		all := slices.Concat(first, second, third)
 		t.Logf("%d parts", len(all))
@@ -64,12 +65,12 @@ func TestStreamsAreTheSameOnEveryRuntime(t *testing.T) {
 			step = 7 // each is a replay
 		}
 		for i := 0; i < len(all); i += step {
-			require.Equal(t, all[i+1:], append([]superstep.StreamPart{}, rig.StreamOf(t, th, rig.EveryMode(superstep.StreamFrom(all[i].Offset))...)...), "from part %d", i)
+			require.Equal(t, all[i+1:], append([]thread.Part{}, rig.StreamOf(t, th, rig.EveryMode(superstep.StreamFrom(all[i].Offset))...)...), "from part %d", i)
 		}
 		// Whoever asks for one mode gets the parts of that mode, at the same offsets.
-		var updates []superstep.StreamPart
+		var updates []thread.Part
 		for _, p := range all[len(first):] {
-			if p.Mode == superstep.StreamUpdates && len(p.Namespace) == 0 {
+			if p.Mode == thread.StreamUpdates && len(p.Namespace) == 0 {
 				updates = append(updates, p)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -29,7 +30,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 		}
 		return nil
 	}
-	assert.ErrorIs(t, failing(g.Thread(rt, "none")), superstep.ErrNotFound)
+	assert.ErrorIs(t, failing(g.Thread(rt, "none")), thread.ErrNotFound)
 	th := g.Thread(rt, "t")
 	_, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
@@ -37,12 +38,12 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	_, err = other.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
 
-	assert.ErrorIs(t, failing(th, superstep.StreamMode("tokens")), superstep.ErrBadInput)
-	assert.ErrorIs(t, failing(th, superstep.StreamReset), superstep.ErrBadInput)
+	assert.ErrorIs(t, failing(th, thread.StreamMode("tokens")), thread.ErrBadInput)
+	assert.ErrorIs(t, failing(th, thread.StreamReset), thread.ErrBadInput)
 	good := rig.StreamOf(t, th)[0].Offset
 	for _, bad := range []string{"x", "2" + good[1:], good[:len(good)-1], good + "0", strings.Replace(good, "run-1", "run-2", 1), strings.Repeat("1", 1000),
 		rig.StreamOf(t, other)[0].Offset} {
-		assert.ErrorIs(t, failing(th, superstep.StreamFrom(bad)), superstep.ErrBadInput, bad)
+		assert.ErrorIs(t, failing(th, superstep.StreamFrom(bad)), thread.ErrBadInput, bad)
 	}
 	assert.NoError(t, failing(th, superstep.StreamFrom(good)))
 }
@@ -65,15 +66,15 @@ func TestEmittedValuesComeWhileTheNodeRuns(t *testing.T) {
 	g.AddEdge(superstep.Start, "a")
 	th := g.MustCompile().Thread(superstep.NewMemory(), "t")
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
-	var modes []superstep.StreamMode
-	for p, err := range th.Stream(t.Context(), superstep.StreamCustom, superstep.StreamUpdates) {
+	var modes []thread.StreamMode
+	for p, err := range th.Stream(t.Context(), thread.StreamCustom, thread.StreamUpdates) {
 		require.NoError(t, err)
-		if p.Mode == superstep.StreamCustom {
+		if p.Mode == thread.StreamCustom {
 			close(seen) // a second time it would panic
 		}
 		modes = append(modes, p.Mode)
 	}
-	assert.Equal(t, []superstep.StreamMode{superstep.StreamCustom, superstep.StreamUpdates}, modes)
+	assert.Equal(t, []thread.StreamMode{thread.StreamCustom, thread.StreamUpdates}, modes)
 }
 
 // TestAStreamThatNobodyWantsEnds: the end of the context is its error, a break ends it without.
@@ -90,15 +91,15 @@ func TestAStreamThatNobodyWantsEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	defer cancel(nil)
-	for p, err := range th.Stream(ctx, superstep.StreamTasks) {
+	for p, err := range th.Stream(ctx, thread.StreamTasks) {
 		if err != nil {
 			assert.ErrorIs(t, err, enough)
 			break
 		}
-		assert.Equal(t, superstep.StreamTasks, p.Mode)
+		assert.Equal(t, thread.StreamTasks, p.Mode)
 		cancel(enough)
 	}
-	for range th.Stream(t.Context(), superstep.StreamTasks) {
+	for range th.Stream(t.Context(), thread.StreamTasks) {
 		break
 	}
 }
@@ -121,5 +122,5 @@ func TestAGraphCalledFromCodeEmitsAsItsCaller(t *testing.T) {
 	_, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{`1 custom "from within"`, `1 updates {"caller":null}`},
-		rig.Lines(rig.StreamOf(t, th, superstep.StreamCustom, superstep.StreamUpdates, superstep.StreamSubgraphs())))
+		rig.Lines(rig.StreamOf(t, th, thread.StreamCustom, thread.StreamUpdates, superstep.StreamSubgraphs())))
 }

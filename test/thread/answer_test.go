@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -51,7 +52,7 @@ func TestAnswerDoesNotWait(t *testing.T) {
 func answerAndStream(t *testing.T, th *superstep.Thread[rig.Counter], seen chan<- struct{}) {
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
 	var offset string
-	for p, err := range th.Stream(t.Context(), superstep.StreamUpdates) {
+	for p, err := range th.Stream(t.Context(), thread.StreamUpdates) {
 		require.NoError(t, err)
 		offset = p.Offset
 	}
@@ -60,8 +61,8 @@ func answerAndStream(t *testing.T, th *superstep.Thread[rig.Counter], seen chan<
 	assert.True(t, reply.Accepted)
 	assert.False(t, reply.Repeated)
 	assert.Equal(t, "ask", reply.Node)
-	var after []superstep.StreamPart
-	for p, err := range th.Stream(t.Context(), superstep.StreamUpdates, superstep.StreamFrom(offset)) {
+	var after []thread.Part
+	for p, err := range th.Stream(t.Context(), thread.StreamUpdates, superstep.StreamFrom(offset)) {
 		require.NoError(t, err)
 		if after = append(after, p); len(after) == 1 {
 			seen <- struct{}{}
@@ -75,7 +76,7 @@ func answerAndStream(t *testing.T, th *superstep.Thread[rig.Counter], seen chan<
 	assert.False(t, again.Accepted)
 	assert.Equal(t, reply.Question, again.Question)
 	_, err = th.Answer(t.Context(), "", true, superstep.WithRequestID("a-2"))
-	require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 }
 
 // TestAnswersAtOnce: all of several answers are taken, or none, and the same request is taken once, also while the run goes
@@ -102,7 +103,7 @@ func TestAnswersAtOnce(t *testing.T) {
 			ids[q.Node] = q.ID
 		}
 		_, err = th.AnswerByID(t.Context(), map[string]any{ids["a"]: "1", ids["b"]: 2})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		now, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		require.Len(t, now.Questions, 3, "one did not fit, so none was taken")
@@ -118,7 +119,7 @@ func TestAnswersAtOnce(t *testing.T) {
 
 		got, err := th.Resume(t.Context(), "3")
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, thread.StatusFinished, got.Status)
 		assert.Equal(t, []string{"a=1", "b=2", "c=3"}, rig.LogOf(t, th))
 	})
 }
@@ -140,7 +141,7 @@ func TestTheSameEventTwice(t *testing.T) {
 	rig.OnRuntimes(t, b.MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		_, err := th.Invoke(t.Context(), rig.Counter{})
 		require.NoError(t, err)
-		send := func(name, id string) superstep.EventReply {
+		send := func(name, id string) thread.EventReply {
 			t.Helper()
 			reply, err := th.SendEvent(t.Context(), name, "x", superstep.WithRequestID(id))
 			require.NoError(t, err)
@@ -155,12 +156,12 @@ func TestTheSameEventTwice(t *testing.T) {
 		assert.False(t, send("shipped", "evt-2").Repeated)
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusFinished, got.Status)
+		require.Equal(t, thread.StatusFinished, got.Status)
 		over := send("shipped", "evt-2")
 		assert.True(t, over.Repeated)
 		assert.Equal(t, []string{"hear"}, over.Nodes)
 		_, err = th.SendEvent(t.Context(), "shipped", "x", superstep.WithRequestID("evt-3"))
-		require.ErrorIs(t, err, superstep.ErrAnswerRefused, "another event comes too late")
+		require.ErrorIs(t, err, thread.ErrAnswerRefused, "another event comes too late")
 	})
 }
 
@@ -179,10 +180,10 @@ func TestRefusedBySignalIsShown(t *testing.T) {
 	asked, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
 	id := asked.Questions[0].ID
-	_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: s.Queue, Question: id, Value: []byte(`"maybe"`), By: "ann", Signal: true})
+	_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: s.Queue, Question: id, Value: []byte(`"maybe"`), By: "ann", Signal: true})
 	require.NoError(t, err)
-	for _, status := range []superstep.Status{superstep.StatusWaiting, superstep.StatusFinished} {
-		var v superstep.ThreadView
+	for _, status := range []thread.Status{thread.StatusWaiting, thread.StatusFinished} {
+		var v thread.View
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			v, err = s.Show(t.Context(), s.Queue)
 			assert.NoError(c, err)
@@ -193,7 +194,7 @@ func TestRefusedBySignalIsShown(t *testing.T) {
 		assert.Equal(t, "ann", v.Refused[0].By)
 		assert.Contains(t, v.Refused[0].Reason, "boolean")
 		assert.False(t, v.Refused[0].At.IsZero())
-		if status == superstep.StatusWaiting {
+		if status == thread.StatusWaiting {
 			_, err = th.Resume(t.Context(), true)
 			require.NoError(t, err)
 		}
@@ -233,11 +234,11 @@ func TestAnAnswerThatComesTooEarlyIsSentAgain(t *testing.T) {
 	view, err := s.Show(t.Context(), th.ID())
 	require.NoError(t, err)
 	require.Len(t, view.Questions, 1)
-	answer := superstep.ResumeRequest{Thread: th.ID(), Question: view.Questions[0].ID, Value: []byte(`true`)}
+	answer := thread.ResumeRequest{Thread: th.ID(), Question: view.Questions[0].ID, Value: []byte(`true`)}
 
 	conn.left.Store(100)
 	_, err = c.Resume(t.Context(), answer)
-	require.ErrorIs(t, err, superstep.ErrNotFound)
+	require.ErrorIs(t, err, thread.ErrNotFound)
 	assert.EqualValues(t, 4, conn.sent.Load())
 
 	conn.left.Store(1)

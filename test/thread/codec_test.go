@@ -29,6 +29,7 @@ import (
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // sealing is a codec that encrypts.
@@ -248,7 +249,7 @@ func TestWithACodecNothingIsReadable(t *testing.T) {
 	v.serve("open", superstep.WorkerConfig{})
 	open, err := superstep.NewClient(v.dial(client.Options{}), superstep.ClientConfig{TaskQueue: "open"})
 	require.NoError(t, err)
-	v.run(open, "in-the-open", "fail", superstep.StartRequest{}, superstep.StatusFailed)
+	v.run(open, "in-the-open", "fail", thread.StartRequest{}, thread.StatusFailed)
 	found := v.found()
 	for _, name := range []string{"error", "state", "input", "memo"} {
 		require.Contains(t, fmt.Sprint(found), name)
@@ -289,37 +290,37 @@ func (v *vault) serve(queue string, cfg superstep.WorkerConfig) {
 }
 
 // run starts a thread and waits until it stands.
-func (v *vault) run(c *superstep.Client, thread, do string, r superstep.StartRequest, want superstep.Status) superstep.ThreadView {
+func (v *vault) run(c *superstep.Client, threadID, do string, r thread.StartRequest, want thread.Status) thread.View {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.t.Context(), 90*time.Second)
 	defer cancel()
-	r.Graph, r.Thread = "vault", thread
+	r.Graph, r.Thread = "vault", threadID
 	r.Input = json.RawMessage(fmt.Sprintf(`{"do": %q, "said": [%q]}`, do, v.mark("input")))
 	r.Context = json.RawMessage(fmt.Sprintf("%q", v.mark("context")))
 	_, err := c.Start(ctx, r)
-	require.NoError(v.t, err, thread)
+	require.NoError(v.t, err, threadID)
 	if do == "hang" {
-		return superstep.ThreadView{}
+		return thread.View{}
 	}
-	view, err := c.Wait(ctx, thread)
-	require.NoError(v.t, err, thread)
-	require.Equal(v.t, want, view.Status, thread)
+	view, err := c.Wait(ctx, threadID)
+	require.NoError(v.t, err, threadID)
+	require.Equal(v.t, want, view.Status, threadID)
 	return view
 }
 
 // live lives through what a client does, in every mode, and reads what it needs the key for.
 func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 	ctx := v.t.Context()
-	modes := map[string]superstep.StartRequest{"sync": {}, "fused": {Fused: true},
+	modes := map[string]thread.StartRequest{"sync": {}, "fused": {Fused: true},
 		"async": {Durability: superstep.DurabilityAsync}, "exit": {Durability: superstep.DurabilityExit}}
 	for name, mode := range modes {
 		id := func(do string) string {
 			threads = append(threads, prefix+"-"+name+"-"+do)
 			return prefix + "-" + name + "-" + do
 		}
-		v.run(c, id("finish"), "finish", mode, superstep.StatusFinished)
+		v.run(c, id("finish"), "finish", mode, thread.StatusFinished)
 
-		view := v.run(c, id("retry"), "retry", mode, superstep.StatusFailed)
+		view := v.run(c, id("retry"), "retry", mode, thread.StatusFailed)
 		require.Contains(v.t, view.Error, v.mark("error"))
 		require.Contains(v.t, view.Failure.Message, v.mark("error"))
 		view, err := c.Retry(ctx, view.Thread)
@@ -328,20 +329,20 @@ func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 		require.NoError(v.t, err)
 		require.Contains(v.t, view.Error, v.mark("error"), "the retry went on from the stored state")
 
-		view = v.run(c, id("panic"), "panic", mode, superstep.StatusFailed)
+		view = v.run(c, id("panic"), "panic", mode, thread.StatusFailed)
 		require.Contains(v.t, view.Error, v.mark("panic"))
 
-		view = v.run(c, id("ask"), "ask", mode, superstep.StatusWaiting)
+		view = v.run(c, id("ask"), "ask", mode, thread.StatusWaiting)
 		require.Contains(v.t, string(view.Questions[0].Value), v.mark("question"))
 		if name != "exit" { // one of them stays open
-			_, err = c.Resume(ctx, superstep.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(fmt.Sprintf("%q", v.mark("answer")))})
+			_, err = c.Resume(ctx, thread.ResumeRequest{Thread: view.Thread, Value: json.RawMessage(fmt.Sprintf("%q", v.mark("answer")))})
 			require.NoError(v.t, err)
 			_, err = c.Wait(ctx, view.Thread)
 			require.NoError(v.t, err)
 		}
 
-		v.run(c, id("pay"), "pay", mode, superstep.StatusWaiting)
-		view, err = c.CancelWith(ctx, superstep.CancelRequest{Thread: prefix + "-" + name + "-pay", Mode: superstep.CancelCompensate, Reason: v.mark("cancel reason")})
+		v.run(c, id("pay"), "pay", mode, thread.StatusWaiting)
+		view, err = c.CancelWith(ctx, thread.CancelRequest{Thread: prefix + "-" + name + "-pay", Mode: thread.CancelCompensate, Reason: v.mark("cancel reason")})
 		require.NoError(v.t, err)
 		require.Equal(v.t, 1, view.Cancel.Undone)
 
@@ -349,28 +350,28 @@ func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 		v.run(c, hangs, "hang", mode, "")
 		view, err = c.Cancel(ctx, hangs, v.mark("reason of a hang"))
 		require.NoError(v.t, err)
-		require.Equal(v.t, superstep.StatusCancelled, view.Status)
+		require.Equal(v.t, thread.StatusCancelled, view.Status)
 		require.Equal(v.t, v.mark("reason of a hang"), view.Error)
 	}
 	asks := prefix + "-approve"
-	v.run(c, asks, "approve", superstep.StartRequest{}, superstep.StatusWaiting)
-	_, err := c.Pause(ctx, superstep.PauseRequest{Thread: asks, Reason: v.mark("pause reason"), By: "ann"})
+	v.run(c, asks, "approve", thread.StartRequest{}, thread.StatusWaiting)
+	_, err := c.Pause(ctx, thread.PauseRequest{Thread: asks, Reason: v.mark("pause reason"), By: "ann"})
 	require.NoError(v.t, err)
-	_, err = c.Unpause(ctx, superstep.PauseRequest{Thread: asks, Reason: v.mark("unpause reason"), By: "ann"})
+	_, err = c.Unpause(ctx, thread.PauseRequest{Thread: asks, Reason: v.mark("unpause reason"), By: "ann"})
 	require.NoError(v.t, err)
 
 	text := ""
-	for part, err := range c.Stream(ctx, superstep.StreamRequest{Thread: prefix + "-sync-retry",
-		Modes: []superstep.StreamMode{superstep.StreamCustom, superstep.StreamTasks, superstep.StreamDebug}}) {
+	for part, err := range c.Stream(ctx, thread.StreamRequest{Thread: prefix + "-sync-retry",
+		Modes: []thread.StreamMode{thread.StreamCustom, thread.StreamTasks, thread.StreamDebug}}) {
 		require.NoError(v.t, err)
 		text += string(part.Data)
 	}
 	require.Contains(v.t, text, v.mark("error"))
-	effects, err := c.Effects(ctx, superstep.EffectsRequest{Thread: prefix + "-sync-pay"})
+	effects, err := c.Effects(ctx, thread.EffectsRequest{Thread: prefix + "-sync-pay"})
 	require.NoError(v.t, err)
 	require.Contains(v.t, string(effects.Effects[0].Receipt), v.mark("receipt"))
 	var failures []string
-	_, err = c.Follow(ctx, superstep.ThreadView{Thread: prefix + "-sync-panic"}, func(p superstep.Progress) { failures = append(failures, p.Error) })
+	_, err = c.Follow(ctx, thread.View{Thread: prefix + "-sync-panic"}, func(p thread.Progress) { failures = append(failures, p.Error) })
 	require.NoError(v.t, err)
 	require.Contains(v.t, fmt.Sprint(failures), v.mark("panic"))
 	return threads
@@ -381,7 +382,7 @@ func (v *vault) jobs(c *superstep.Client) {
 	defer cancel()
 	for i, goal := range []string{v.mark("goal"), v.mark("goal that fails"), v.mark("goal without a plan")} {
 		id := fmt.Sprintf("job-%d", i)
-		_, err := c.SubmitJob(ctx, superstep.SubmitJob{Leader: "lead", Job: job.Job{ID: id, Goal: goal, Policy: job.Policy{MaxRetries: -1}}})
+		_, err := c.SubmitJob(ctx, thread.SubmitJob{Leader: "lead", Job: job.Job{ID: id, Goal: goal, Policy: job.Policy{MaxRetries: -1}}})
 		require.NoError(v.t, err)
 		said := ""
 		for e, err := range c.FollowJob(ctx, id, 0) {
@@ -397,7 +398,7 @@ func (v *vault) jobs(c *superstep.Client) {
 	require.NoError(v.t, err)
 	require.Contains(v.t, answer.Text, v.mark("output"))
 	_, err = c.StopJob(ctx, "job-1", job.Halt{Reason: v.mark("stop reason")})
-	require.ErrorIs(v.t, err, superstep.ErrBadInput, "it has failed")
+	require.ErrorIs(v.t, err, thread.ErrBadInput, "it has failed")
 }
 
 // withoutTheKey: who lacks the key, or has another one, is told so in one line that shows nothing.
@@ -412,17 +413,17 @@ func (v *vault) withoutTheKey(threads []string) {
 		}
 		_, err = c.Wait(ctx, threads[0])
 		v.unreadable("wait", err)
-		_, err = c.State(ctx, superstep.StateRequest{Thread: threads[0]}.Thread)
+		_, err = c.State(ctx, thread.StateRequest{Thread: threads[0]}.Thread)
 		v.unreadable("state", err)
 		_, err = c.Retry(ctx, "a-sync-retry")
 		v.unreadable("retry", err)
 		_, err = c.Job(ctx, "job-1")
 		v.unreadable("job", err)
-		_, err = c.Resume(ctx, superstep.ResumeRequest{Thread: "a-exit-ask", Value: json.RawMessage(`"x"`)})
+		_, err = c.Resume(ctx, thread.ResumeRequest{Thread: "a-exit-ask", Value: json.RawMessage(`"x"`)})
 		v.unreadable("resume", err)
-		_, err = c.Start(ctx, superstep.StartRequest{Graph: "vault", Thread: "never", Input: json.RawMessage(`{"do": "finish"}`)})
+		_, err = c.Start(ctx, thread.StartRequest{Graph: "vault", Thread: "never", Input: json.RawMessage(`{"do": "finish"}`)})
 		v.unreadable("start", err)
-		list, err := c.List(ctx, superstep.ListQuery{})
+		list, err := c.List(ctx, thread.ListQuery{})
 		require.NoError(v.t, err, "statuses are readable for all")
 		require.NotEmpty(v.t, list)
 	}
@@ -430,7 +431,7 @@ func (v *vault) withoutTheKey(threads []string) {
 
 func (v *vault) unreadable(what string, err error) {
 	v.t.Helper()
-	require.ErrorIs(v.t, err, superstep.ErrBadInput, what)
+	require.ErrorIs(v.t, err, thread.ErrBadInput, what)
 	require.ErrorContains(v.t, err, "Give the program the data converter that the run's worker has", what)
 	require.NotContains(v.t, err.Error(), "marker-", what)
 }
@@ -440,7 +441,7 @@ func TestAConverterThatHidesNothingIsRefused(t *testing.T) {
 	s := rig.NewServer(t)
 	plain := superstep.Encoded(client.Options{DataConverter: converter.GetDefaultDataConverter()}).FailureConverter
 	_, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{DataConverter: sealed(t), FailureConverter: plain})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	require.ErrorContains(t, err, "plain text")
 	_, err = superstep.NewWorker(s.Temporal, superstep.WorkerConfig{DataConverter: sealed(t), FailureConverter: plain})
 	require.ErrorContains(t, err, "plain text")

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -46,15 +47,15 @@ func settles(name string, most time.Duration) *superstep.StateGraph[rig.Counter]
 func TestEvents(t *testing.T) {
 	rig.InModes(t, settles("settles", 0), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		got := rig.Invoke(t, th, rig.Counter{})
-		assert.Equal(t, superstep.StatusWaitingEvent, got.Status)
+		assert.Equal(t, thread.StatusWaitingEvent, got.Status)
 		assert.Empty(t, got.Questions, "nobody is asked")
 		_, err := th.Resume(t.Context(), "yes")
-		require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+		require.ErrorIs(t, err, thread.ErrAnswerRefused)
 		require.ErrorContains(t, err, `waits for the event "paid"`)
 		_, err = th.SendEvent(t.Context(), "paid", "a lot")
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.SendEvent(t.Context(), "", nil)
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		reply, err := th.SendEvent(t.Context(), "sent", "early")
 		require.NoError(t, err)
 		assert.Empty(t, reply.Nodes)
@@ -63,10 +64,10 @@ func TestEvents(t *testing.T) {
 		assert.Equal(t, []string{"wait"}, reply.Nodes)
 		got, err = th.Wait(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, thread.StatusFinished, got.Status)
 		assert.Equal(t, []string{"much", "early", "end"}, got.Output.Log.Get())
 		_, err = th.SendEvent(t.Context(), "paid", sum{})
-		require.ErrorIs(t, err, superstep.ErrAnswerRefused)
+		require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	})
 }
 
@@ -92,14 +93,14 @@ func TestAnEventOfAPausedRun(t *testing.T) {
 		require.NoError(t, err)
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusPaused, got.Status)
+		assert.Equal(t, thread.StatusPaused, got.Status)
 		require.NoError(t, th.Unpause(t.Context()))
 		require.Eventually(t, func() bool {
 			reply, err := th.SendEvent(t.Context(), "other", nil) // it is kept
 			require.NoError(t, err)
 			got, err := th.Wait(t.Context())
 			require.NoError(t, err)
-			return len(reply.Nodes) == 0 && got.Status == superstep.StatusWaitingEvent
+			return len(reply.Nodes) == 0 && got.Status == thread.StatusWaitingEvent
 		}, 10*time.Second, 20*time.Millisecond)
 		_, err = th.SendEvent(t.Context(), "sent", "s")
 		require.NoError(t, err)
@@ -122,7 +123,7 @@ func TestAWaitThatFailsItsRun(t *testing.T) {
 			_, err := th.Wait(t.Context())
 			return errors.As(err, &run)
 		}, 30*time.Second, 20*time.Millisecond)
-		assert.Equal(t, superstep.StatusTimedOut, run.Status)
+		assert.Equal(t, thread.StatusTimedOut, run.Status)
 		assert.Contains(t, run.Message, `"paid"`)
 	})
 }
@@ -142,7 +143,7 @@ func TestAWaitInCalledGraphs(t *testing.T) {
 	b.AddEdge(superstep.Start, "sub")
 	b.AddEdge("sub", "calls")
 	rig.InModes(t, b, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
-		assert.Equal(t, superstep.StatusWaitingEvent, rig.Invoke(t, th, rig.Counter{}).Status)
+		assert.Equal(t, thread.StatusWaitingEvent, rig.Invoke(t, th, rig.Counter{}).Status)
 		for _, word := range []string{"in a subgraph", "in a call"} {
 			for name, value := range map[string]any{"paid": sum{}, "sent": word} {
 				_, err := th.SendEvent(t.Context(), name, value)
@@ -151,7 +152,7 @@ func TestAWaitInCalledGraphs(t *testing.T) {
 			require.Eventually(t, func() bool {
 				got, err := th.Wait(t.Context())
 				require.NoError(t, err)
-				return got.Status == superstep.StatusFinished || word == "in a subgraph" && len(got.Output.Log.Get()) == 2
+				return got.Status == thread.StatusFinished || word == "in a subgraph" && len(got.Output.Log.Get()) == 2
 			}, 30*time.Second, 20*time.Millisecond)
 		}
 		assert.Equal(t, []string{"in a subgraph", "end", "in a call", "end"}, rig.AwaitFinished(t, th).Output.Log.Get())
@@ -178,17 +179,17 @@ func TestADroppedSuperstepAsksAgain(t *testing.T) {
 		got, err := th.Resume(t.Context(), "this one")
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
-		require.NoError(t, th.Cancel(t.Context(), "start over", superstep.CancelDrop))
+		require.NoError(t, th.Cancel(t.Context(), "start over", thread.CancelDrop))
 		got, err = th.Retry(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaiting, got.Status)
+		require.Equal(t, thread.StatusWaiting, got.Status)
 		require.Len(t, got.Questions, 1)
 		assert.Equal(t, first[0].ID, got.Questions[0].ID, "the same task asks the same")
 		for _, answer := range []string{"that one", "two"} {
 			got, err = th.Resume(t.Context(), answer)
 			require.NoError(t, err)
 		}
-		assert.Equal(t, superstep.StatusFinished, got.Status)
+		assert.Equal(t, thread.StatusFinished, got.Status)
 		assert.Equal(t, []string{"that one", "two"}, got.Output.Log.Get())
 	})
 }
@@ -204,13 +205,13 @@ func TestADroppedWaitBeginsAnew(t *testing.T) {
 	})
 	b.AddEdge(superstep.Start, "wait")
 	rig.InModes(t, b, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
-		require.Equal(t, superstep.StatusWaitingEvent, rig.Invoke(t, th, rig.Counter{}).Status)
+		require.Equal(t, thread.StatusWaitingEvent, rig.Invoke(t, th, rig.Counter{}).Status)
 		due := time.Now().Add(most)
-		require.NoError(t, th.Cancel(t.Context(), "start over", superstep.CancelDrop))
+		require.NoError(t, th.Cancel(t.Context(), "start over", thread.CancelDrop))
 		require.Eventually(t, func() bool { return time.Now().After(due) }, 10*time.Second, 10*time.Millisecond)
 		got, err := th.Retry(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaitingEvent, got.Status)
+		require.Equal(t, thread.StatusWaitingEvent, got.Status)
 		reply, err := th.SendEvent(t.Context(), "sent", "in time")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"wait"}, reply.Nodes)
@@ -238,8 +239,8 @@ func TestAnEventWhileEffectsAreUndone(t *testing.T) {
 		bank.Empty()
 		got, err := th.Invoke(t.Context(), rig.Payment{})
 		require.NoError(t, err)
-		require.Equal(t, superstep.StatusWaitingEvent, got.Status)
-		require.NoError(t, th.Cancel(t.Context(), "enough", superstep.CancelCompensate))
+		require.Equal(t, thread.StatusWaitingEvent, got.Status)
+		require.NoError(t, th.Cancel(t.Context(), "enough", thread.CancelCompensate))
 		reply, err := th.SendEvent(t.Context(), "paid", "late")
 		require.NoError(t, err)
 		assert.Empty(t, reply.Nodes, "nobody waits any more")

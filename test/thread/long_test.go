@@ -16,6 +16,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -44,10 +45,10 @@ func TestALongThreadIsOneThread(t *testing.T) {
 	s.Work(served)
 	type told struct {
 		streams [][]string
-		history [][]superstep.CheckpointView
+		history [][]thread.CheckpointView
 		states  [][]superstep.ThreadState[rig.Story]
 	}
-	var all []superstep.StreamPart
+	var all []thread.Part
 	runs := 0
 	tell := func(rt superstep.Runtime, g *superstep.Graph[rig.Story]) (out told) {
 		th := g.Thread(rt, s.Queue)
@@ -84,16 +85,16 @@ func TestALongThreadIsOneThread(t *testing.T) {
 	}
 	th := served.Thread(s.Client, s.Queue)
 	for i := 0; i < len(all); i += 11 { // each is a replay
-		require.Equal(t, all[i+1:], append([]superstep.StreamPart{}, rig.StreamOf(t, th, rig.EveryMode(superstep.StreamFrom(all[i].Offset))...)...), "from part %d", i)
+		require.Equal(t, all[i+1:], append([]thread.Part{}, rig.StreamOf(t, th, rig.EveryMode(superstep.StreamFrom(all[i].Offset))...)...), "from part %d", i)
 	}
 	assert.Greater(t, runs, 4, "the thread was hardly ever continued")
-	threads, err := s.List(t.Context(), superstep.ListQuery{})
+	threads, err := s.List(t.Context(), thread.ListQuery{})
 	require.NoError(t, err)
 	listed := 0
 	for _, v := range threads {
 		if v.Thread == s.Queue {
 			listed++
-			assert.Equal(t, superstep.StatusFinished, v.Status)
+			assert.Equal(t, thread.StatusFinished, v.Status)
 		}
 	}
 	assert.LessOrEqual(t, listed, 1)
@@ -124,7 +125,7 @@ func TestAThreadThatIsKeptOpen(t *testing.T) {
 		result, err := th.Invoke(t.Context(), rig.Wrote(word), superstep.WithKeepOpen(0))
 		require.NoError(t, err)
 		want = append(want, word, "a", "b")
-		assert.Equal(t, superstep.StatusFinished, result.Status)
+		assert.Equal(t, thread.StatusFinished, result.Status)
 		assert.Equal(t, want, result.Output.Log.Get())
 		described, err := s.Temporal.DescribeWorkflowExecution(t.Context(), s.Queue, "")
 		require.NoError(t, err)
@@ -136,11 +137,11 @@ func TestAThreadThatIsKeptOpen(t *testing.T) {
 		assert.Equal(t, first, info.GetFirstRunId(), "the input began a run of its own")
 	}
 	assert.Positive(t, s.Continued(s.Queue))
-	_, err := s.Resume(t.Context(), superstep.ResumeRequest{Thread: s.Queue})
-	assert.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	_, err := s.Resume(t.Context(), thread.ResumeRequest{Thread: s.Queue})
+	assert.ErrorIs(t, err, thread.ErrAnswerRefused)
 	view, err := s.Cancel(t.Context(), s.Queue, "enough")
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, view.Status)
+	assert.Equal(t, thread.StatusFinished, view.Status)
 	history, err := th.History(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, history, 3*4)
@@ -165,12 +166,12 @@ func TestAThreadBeganWithItsFirstRun(t *testing.T) {
 		v, err := s.Wait(t.Context(), th.ID())
 		require.NoError(t, err)
 		require.Len(t, v.Questions, 1)
-		_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Value: json.RawMessage(`"on"`)})
+		_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Value: json.RawMessage(`"on"`)})
 		require.NoError(t, err)
 	}
 	v, err := s.Wait(t.Context(), th.ID())
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, v.Status)
+	require.Equal(t, thread.StatusFinished, v.Status)
 	require.Positive(t, s.Continued(th.ID()))
 	last, err := s.Temporal.DescribeWorkflowExecution(t.Context(), th.ID(), "")
 	require.NoError(t, err)
@@ -179,8 +180,8 @@ func TestAThreadBeganWithItsFirstRun(t *testing.T) {
 	require.Equal(t, first.GetWorkflowExecutionInfo().GetStartTime().AsTime(), v.Started)
 	require.NotEqual(t, last.GetWorkflowExecutionInfo().GetStartTime().AsTime(), v.Started)
 	require.Eventually(t, func() bool { // the index is a moment behind
-		all, err := s.List(t.Context(), superstep.ListQuery{})
-		at := slices.IndexFunc(all, func(l superstep.ThreadView) bool { return l.Thread == th.ID() })
+		all, err := s.List(t.Context(), thread.ListQuery{})
+		at := slices.IndexFunc(all, func(l thread.View) bool { return l.Thread == th.ID() })
 		return err == nil && at >= 0 && all[at].Started.Equal(v.Started)
 	}, time.Minute, 50*time.Millisecond)
 }
@@ -195,10 +196,10 @@ func TestUpdateOfARunThatItEnded(t *testing.T) {
 	s.Work(g)
 	th := g.Thread(s.Client, s.Queue)
 	rig.Invoke(t, th, rig.Wrote("ask"))
-	req := superstep.UpdateRequest{Thread: th.ID(), Values: json.RawMessage(`{"log":["by hand"]}`), AsNode: "b", ID: "once"}
+	req := thread.UpdateRequest{Thread: th.ID(), Values: json.RawMessage(`{"log":["by hand"]}`), AsNode: "b", ID: "once"}
 	first, err := s.Update(t.Context(), req)
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, first.Status)
+	require.Equal(t, thread.StatusFinished, first.Status)
 	again, err := s.Update(t.Context(), req)
 	require.NoError(t, err)
 	assert.Equal(t, first, again)
@@ -228,7 +229,7 @@ func TestRetryOfARunThatSaidNothing(t *testing.T) {
 	now, err := s.Show(t.Context(), th.ID())
 	require.NoError(t, err)
 	assert.Equal(t, run.GetRunID(), now.RunID, "a thread whose state is not known began anew")
-	assert.Equal(t, superstep.StatusFailed, now.Status)
+	assert.Equal(t, thread.StatusFailed, now.Status)
 }
 
 type told struct{ Who string }
@@ -266,7 +267,7 @@ func TestUpdateKeepsTheRunsSettings(t *testing.T) {
 	_, err := th.Update(t.Context(), rig.Wrote("by hand"), superstep.AsNode("a"))
 	require.NoError(t, err)
 	assert.Equal(t, "ann", *routed.Load())
-	_, err = s.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID()})
+	_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID()})
 	require.NoError(t, err)
 	_, err = th.Wait(t.Context())
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -60,21 +61,21 @@ func (l loop) graph() *superstep.Graph[lap] {
 
 // answer answers what the thread asks until it is over: by update or signal, some of it twice, with what the question
 // says and who answers.
-func (l loop) answer(ctx context.Context, s *rig.Server, thread, sender string) error {
+func (l loop) answer(ctx context.Context, s *rig.Server, threadID, sender string) error {
 	for ctx.Err() == nil {
-		v, err := s.Show(ctx, thread)
-		if errors.Is(err, superstep.ErrNoWorker) && ctx.Err() == nil {
+		v, err := s.Show(ctx, threadID)
+		if errors.Is(err, thread.ErrNoWorker) && ctx.Err() == nil {
 			continue // both are lost at the moment: who gave up here would leave the thread without answers
 		}
 		if err != nil || !v.Closed.IsZero() {
 			return err
 		}
 		for _, q := range v.Questions {
-			req := superstep.ResumeRequest{Thread: thread, Question: q.ID, Value: []byte(fmt.Sprintf(`"%s by %s"`, q.Value, sender)),
+			req := thread.ResumeRequest{Thread: threadID, Question: q.ID, Value: []byte(fmt.Sprintf(`"%s by %s"`, q.Value, sender)),
 				ID: sender + "-" + q.ID, By: sender, Signal: rand.IntN(2) == 0}
 			for range 1 + rand.IntN(2) {
 				_, err := s.Resume(ctx, req)
-				late := errors.Is(err, superstep.ErrAnswerRefused) || errors.Is(err, superstep.ErrNotFound) || errors.Is(err, superstep.ErrNoWorker)
+				late := errors.Is(err, thread.ErrAnswerRefused) || errors.Is(err, thread.ErrNotFound) || errors.Is(err, thread.ErrNoWorker)
 				if err != nil && !late && ctx.Err() == nil {
 					return err
 				}
@@ -125,7 +126,7 @@ func (l loop) run(t *testing.T) {
 	senders.Wait()
 	result, err := th.Wait(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, result.Status)
+	require.Equal(t, thread.StatusFinished, result.Status)
 	assert.Equal(t, l.steps, result.Output.At.Get())
 	answers := result.Output.Answers.Get()
 	require.Len(t, answers, l.asks)
@@ -148,7 +149,7 @@ func (l loop) run(t *testing.T) {
 		seen[c.Checkpoint] = true
 	}
 	steps := 0
-	for _, p := range rig.StreamOf(t, th, superstep.StreamUpdates) {
+	for _, p := range rig.StreamOf(t, th, thread.StreamUpdates) {
 		var update map[string]json.RawMessage
 		if json.Unmarshal(p.Data, &update) == nil && update["step"] != nil {
 			steps++

@@ -15,6 +15,7 @@ import (
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // TestUpdatesThatDoNotFitAreRefused, with the field's name and before anything is stored: of a thread that does not exist,
@@ -42,7 +43,7 @@ func TestUpdatesThatDoNotFitAreRefused(t *testing.T) {
 			t.Helper()
 			for values, want := range bad {
 				_, err := th.Update(t.Context(), json.RawMessage(values), opts...)
-				require.ErrorIs(t, err, superstep.ErrBadInput, values)
+				require.ErrorIs(t, err, thread.ErrBadInput, values)
 				assert.ErrorContains(t, err, want, values)
 			}
 		}
@@ -54,7 +55,7 @@ func TestUpdatesThatDoNotFitAreRefused(t *testing.T) {
 		}
 		refused(superstep.AsNode("a"))
 		_, err := th.State(t.Context())
-		require.ErrorIs(t, err, superstep.ErrNotFound)
+		require.ErrorIs(t, err, thread.ErrNotFound)
 
 		rig.Invoke(t, th, rig.Counter{})
 		same(superstep.AsNode("a"))
@@ -142,19 +143,19 @@ func TestAWorkerOfOtherFieldsGivesItsTasksBack(t *testing.T) {
 				require.Len(t, got.Questions, 1)
 				stop()
 				stop = rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{other}})
-				_, err = client.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte("true")})
+				_, err = client.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte("true")})
 				require.NoError(t, err)
-				var view superstep.ThreadView
+				var view thread.View
 				require.Eventually(t, func() bool {
 					view, err = client.Show(t.Context(), th.ID())
 					return err == nil && strings.Contains(view.Problem, says)
 				}, time.Minute, 50*time.Millisecond, "%s %+v", says, view)
-				require.Equal(t, superstep.StatusRunning, view.Status)
+				require.Equal(t, thread.StatusRunning, view.Status)
 				stop()
 				defer rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})()
 				got, err = th.Wait(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, superstep.StatusFinished, got.Status)
+				require.Equal(t, thread.StatusFinished, got.Status)
 				require.Equal(t, []string{"asked", "after"}, got.Output.Log.Get())
 			})
 		}
@@ -193,16 +194,16 @@ func TestAnAnswerOfAnOlderTypeIsAskedForAgain(t *testing.T) {
 	old := got.Questions[0].ID
 	stop()
 	defer rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{after}})()
-	_, err = client.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Question: old, Value: []byte(`2`)})
+	_, err = client.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: old, Value: []byte(`2`)})
 	require.NoError(t, err, "as the question was asked")
 	got, err = th.Wait(t.Context())
 	require.NoError(t, err)
 	require.Len(t, got.Questions, 1)
 	require.NotEqual(t, old, got.Questions[0].ID)
-	_, err = client.Resume(t.Context(), superstep.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte(`2`)})
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	_, err = client.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte(`2`)})
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	got, err = th.ResumeByID(t.Context(), map[string]any{got.Questions[0].ID: "two"})
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, got.Status)
+	require.Equal(t, thread.StatusFinished, got.Status)
 	require.Equal(t, []string{"two"}, got.Output.Log.Get())
 }

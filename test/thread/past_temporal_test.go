@@ -9,27 +9,28 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
 
 // seen is all that can be read of a thread.
 type seen struct {
-	now     superstep.StateView
-	history []superstep.CheckpointView
-	at      []superstep.StateView
+	now     thread.StateView
+	history []thread.CheckpointView
+	at      []thread.StateView
 }
 
-func look(s *rig.Server, thread string) seen {
+func look(s *rig.Server, threadID string) seen {
 	s.T.Helper()
 	var out seen
 	var err error
-	out.now, err = s.StateOf(s.T.Context(), superstep.StateRequest{Thread: thread, Subgraphs: true})
+	out.now, err = s.StateOf(s.T.Context(), thread.StateRequest{Thread: threadID, Subgraphs: true})
 	require.NoError(s.T, err)
-	out.history, err = s.HistoryOf(s.T.Context(), superstep.HistoryRequest{Thread: thread, Values: true})
+	out.history, err = s.HistoryOf(s.T.Context(), thread.HistoryRequest{Thread: threadID, Values: true})
 	require.NoError(s.T, err)
 	for _, c := range out.history {
-		view, err := s.StateOf(s.T.Context(), superstep.StateRequest{Thread: thread, Checkpoint: c.Checkpoint})
+		view, err := s.StateOf(s.T.Context(), thread.StateRequest{Thread: threadID, Checkpoint: c.Checkpoint})
 		require.NoError(s.T, err)
 		out.at = append(out.at, view)
 	}
@@ -45,37 +46,37 @@ func TestThePastNeedsNoWorker(t *testing.T) {
 	broken.Store(true)
 	g := rig.Fateful(&broken)
 	stop := s.Work(g)
-	thread := func(kind string) *superstep.Thread[rig.Counter] { return g.Thread(s.Client, s.Queue+"-"+kind) }
-	_, err := thread("fail").Invoke(t.Context(), rig.Wrote("fail"))
+	th := func(kind string) *superstep.Thread[rig.Counter] { return g.Thread(s.Client, s.Queue+"-"+kind) }
+	_, err := th("fail").Invoke(t.Context(), rig.Wrote("fail"))
 	require.Error(t, err)
 	for _, kind := range []string{"ask", "cancel", "terminate"} {
-		rig.Invoke(t, thread(kind), rig.Wrote("ask"))
+		rig.Invoke(t, th(kind), rig.Wrote("ask"))
 	}
 	for range 2 {
-		rig.Invoke(t, thread("finish"), rig.Wrote("finish"))
+		rig.Invoke(t, th("finish"), rig.Wrote("finish"))
 	}
-	require.NoError(t, thread("cancel").Cancel(t.Context(), "no need"))
-	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), thread("terminate").ID(), "", "by hand"))
+	require.NoError(t, th("cancel").Cancel(t.Context(), "no need"))
+	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), th("terminate").ID(), "", "by hand"))
 
-	kinds := map[string]superstep.Status{"fail": superstep.StatusFailed, "ask": superstep.StatusWaiting,
-		"cancel": superstep.StatusCancelled, "terminate": superstep.StatusTerminated, "finish": superstep.StatusFinished}
+	kinds := map[string]thread.Status{"fail": thread.StatusFailed, "ask": thread.StatusWaiting,
+		"cancel": thread.StatusCancelled, "terminate": thread.StatusTerminated, "finish": thread.StatusFinished}
 	before := map[string]seen{}
 	for kind, status := range kinds {
-		before[kind] = look(s, thread(kind).ID())
+		before[kind] = look(s, th(kind).ID())
 		assert.Equal(t, status, before[kind].now.Status, kind)
 		assert.Len(t, before[kind].history, map[bool]int{true: 8, false: 3}[kind == "finish"], kind)
 	}
 	stop()
 	for kind := range kinds {
-		assert.Equal(t, before[kind], look(s, thread(kind).ID()), kind)
+		assert.Equal(t, before[kind], look(s, th(kind).ID()), kind)
 	}
 
 	s.Work(g)
 	broken.Store(false)
-	got := rig.Invoke(t, thread("fail"), nil)
+	got := rig.Invoke(t, th("fail"), nil)
 	assert.Equal(t, []string{"fail", "a", "b"}, got.Output.Log.Get())
 	for _, kind := range []string{"ask", "cancel", "terminate"} {
-		th := thread(kind)
+		th := th(kind)
 		state, err := th.Update(t.Context(), rig.Wrote("by hand"), superstep.AsNode("b"))
 		require.NoError(t, err, kind)
 		assert.Equal(t, []string{"ask", "a", "by hand"}, state.State.Log.Get(), kind)
@@ -84,7 +85,7 @@ func TestThePastNeedsNoWorker(t *testing.T) {
 		require.NoError(t, err, kind)
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err, kind)
-		assert.Equal(t, superstep.StatusWaiting, got.Status, kind)
+		assert.Equal(t, thread.StatusWaiting, got.Status, kind)
 		got, err = th.Resume(t.Context(), true)
 		require.NoError(t, err, kind)
 		assert.Equal(t, []string{"ask", "a", "b true"}, got.Output.Log.Get(), kind)
@@ -118,7 +119,7 @@ func TestForksAtOnce(t *testing.T) {
 			won++
 			continue
 		}
-		assert.ErrorIs(t, err, superstep.ErrRunning)
+		assert.ErrorIs(t, err, thread.ErrRunning)
 	}
 	assert.Positive(t, won)
 	got, err := th.Wait(t.Context())
@@ -149,7 +150,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 			if _, err := th.Update(t.Context(), rig.Wrote(word), superstep.AsNode("a")); err == nil {
 				accepted.Store(word, true)
 			} else {
-				assert.ErrorIs(t, err, superstep.ErrRunning)
+				assert.ErrorIs(t, err, thread.ErrRunning)
 			}
 		})
 	}
@@ -171,7 +172,7 @@ func TestARefusedBranchFromEarlierLosesNothing(t *testing.T) {
 		rig.Invoke(t, th, nil)
 		before := rig.HistoryOf(t, th)
 		_, err := th.Update(t.Context(), rig.Wrote("bad"), superstep.AsNode("a"), superstep.AtCheckpoint(rig.AtStep(t, th, 1).Checkpoint))
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		require.ErrorContains(t, err, "nowhere to go")
 		assert.Equal(t, []string{"a", "b"}, rig.LogOf(t, th))
 		assert.Equal(t, before, rig.HistoryOf(t, th))

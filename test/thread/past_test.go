@@ -12,6 +12,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 func TestThePastOfAThread(t *testing.T) {
@@ -50,13 +51,13 @@ func TestThePastOfAThread(t *testing.T) {
 		assert.Equal(t, inputs[:1], rig.HistoryOf(t, th, superstep.FromSource("input"), superstep.AtStep(4)))
 
 		_, err := th.History(t.Context(), superstep.Before("c-nothing"))
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.StateAt(t.Context(), "c-nothing")
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.State(t.Context(), superstep.InSubgraph("a"))
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.History(t.Context(), superstep.InSubgraph("a"))
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 	})
 }
 
@@ -92,15 +93,15 @@ func TestForksOfAThread(t *testing.T) {
 		assert.Equal(t, []string{"a"}, rig.LogOf(t, other, superstep.AtCheckpoint(afterA.Checkpoint)))
 
 		_, err = th.Fork(t.Context(), afterA.Checkpoint, as)
-		assert.ErrorIs(t, err, superstep.ErrBadInput, "that thread exists already")
+		assert.ErrorIs(t, err, thread.ErrBadInput, "that thread exists already")
 		for _, checkpoint := range []string{"c-nothing", ""} {
 			for _, as := range []string{"", graphtest.ThreadID(t)} {
 				_, err = th.Fork(t.Context(), checkpoint, as)
-				assert.ErrorIs(t, err, superstep.ErrNotFound)
+				assert.ErrorIs(t, err, thread.ErrNotFound)
 			}
 		}
 		_, err = th.Invoke(t.Context(), nil, superstep.FromCheckpoint("c-nothing"))
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 		assert.Equal(t, branched, rig.HistoryOf(t, th), "refused forks leave nothing")
 	})
 }
@@ -120,7 +121,7 @@ func TestNewInputAtAnEarlierCheckpoint(t *testing.T) {
 func TestUpdatesOfAState(t *testing.T) {
 	g := rig.Chain("updated", "a", "b", "c").MustCompile(superstep.WithInterruptBefore("b"))
 	rig.OnRuntimes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
-		require.Equal(t, superstep.StatusStopped, rig.Invoke(t, th, rig.Counter{}).Status)
+		require.Equal(t, thread.StatusStopped, rig.Invoke(t, th, rig.Counter{}).Status)
 		before := rig.HistoryOf(t, th)
 
 		for name, c := range map[string]struct {
@@ -134,24 +135,24 @@ func TestUpdatesOfAState(t *testing.T) {
 			"end and values": {rig.Wrote("x"), superstep.End, "takes no values"},
 		} {
 			_, err := th.Update(t.Context(), c.values, superstep.AsNode(c.as))
-			require.ErrorIs(t, err, superstep.ErrBadInput, name)
+			require.ErrorIs(t, err, thread.ErrBadInput, name)
 			assert.ErrorContains(t, err, c.want, name)
 		}
 		_, err := th.Update(t.Context(), rig.Wrote("x"), superstep.AtCheckpoint("c-nothing"))
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.Update(t.Context(), rig.Wrote("x"), superstep.InSubgraph("a"))
-		assert.ErrorIs(t, err, superstep.ErrNotFound)
+		assert.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.BulkUpdate(t.Context(), nil)
-		assert.ErrorIs(t, err, superstep.ErrBadInput)
+		assert.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.BulkUpdate(t.Context(), [][]superstep.StateUpdate{{{Values: rig.Wrote("x"), AsNode: "a"}}, {{AsNode: "nobody"}}})
-		assert.ErrorIs(t, err, superstep.ErrBadInput)
+		assert.ErrorIs(t, err, thread.ErrBadInput)
 		assert.Equal(t, before, rig.HistoryOf(t, th), "refused updates leave nothing, not even the first of two")
 
 		state, err := th.Update(t.Context(), rig.Wrote("by hand"))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "by hand"}, state.State.Log.Get())
 		assert.Equal(t, []string{"b"}, state.Next, "as if a, which ran last, had written it")
-		assert.Equal(t, superstep.StatusStopped, state.Status)
+		assert.Equal(t, thread.StatusStopped, state.Status)
 		assert.Equal(t, "update", state.Source)
 
 		state, err = th.Update(t.Context(), nil, superstep.AsNode("b"))
@@ -162,7 +163,7 @@ func TestUpdatesOfAState(t *testing.T) {
 		state, err = th.Update(t.Context(), map[string]any{"log": map[string]any{"__overwrite__": []string{"new"}}}, superstep.AsNode("a"))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"new"}, state.State.Log.Get(), "a finished thread")
-		assert.Equal(t, superstep.StatusStopped, state.Status)
+		assert.Equal(t, thread.StatusStopped, state.Status)
 		state, err = th.BulkUpdate(t.Context(), [][]superstep.StateUpdate{{{Values: rig.Wrote("1"), AsNode: "a"}}, {{Values: rig.Wrote("2"), AsNode: "b"}}})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"new", "1", "2"}, state.State.Log.Get())
@@ -170,7 +171,7 @@ func TestUpdatesOfAState(t *testing.T) {
 		state, err = th.Update(t.Context(), nil, superstep.AsNode(superstep.End))
 		require.NoError(t, err)
 		assert.Empty(t, state.Next)
-		assert.Equal(t, superstep.StatusFinished, state.Status)
+		assert.Equal(t, thread.StatusFinished, state.Status)
 
 		state, err = th.Update(t.Context(), rig.Wrote("branch"), superstep.AtCheckpoint(before[0].Checkpoint), superstep.AsNode("b"))
 		require.NoError(t, err)
@@ -185,9 +186,9 @@ func TestUpdatesOfAState(t *testing.T) {
 func TestAThreadBeginsWithAnUpdate(t *testing.T) {
 	rig.OnRuntimes(t, rig.Chain("seeded", "a", "b").MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		_, err := th.Update(t.Context(), rig.Wrote("x"), superstep.AsNode("nobody"))
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.State(t.Context())
-		require.ErrorIs(t, err, superstep.ErrNotFound, "nothing began")
+		require.ErrorIs(t, err, thread.ErrNotFound, "nothing began")
 		state, err := th.Update(t.Context(), rig.Wrote("seed"), superstep.AsNode("a"))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"seed"}, state.State.Log.Get())
@@ -218,7 +219,7 @@ func TestUpdatesEvaluateBranchesOrChangeNothing(t *testing.T) {
 		before := rig.HistoryOf(t, th)
 		broken.Store(true)
 		_, err := th.Update(t.Context(), rig.Wrote("go left"), superstep.AsNode("a"))
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		assert.ErrorContains(t, err, "no signpost")
 		assert.Equal(t, before, rig.HistoryOf(t, th))
 		assert.Equal(t, []string{"a", "right"}, rig.LogOf(t, th))
@@ -254,7 +255,7 @@ func TestUpdatesDropOpenQuestions(t *testing.T) {
 
 		// From before the question it is asked again, on the new branch.
 		again := rig.Invoke(t, th, nil, superstep.FromCheckpoint(rig.AtStep(t, th, 0).Checkpoint))
-		require.Equal(t, superstep.StatusWaiting, again.Status)
+		require.Equal(t, thread.StatusWaiting, again.Status)
 		assert.NotEqual(t, asked.Questions[0].ID, again.Questions[0].ID)
 		got, err := th.Resume(t.Context(), true)
 		require.NoError(t, err)
@@ -263,7 +264,7 @@ func TestUpdatesDropOpenQuestions(t *testing.T) {
 		// New input abandons a question.
 		rig.Invoke(t, th, rig.Counter{})
 		got = rig.Invoke(t, th, rig.Wrote("new"))
-		assert.Equal(t, superstep.StatusWaiting, got.Status)
+		assert.Equal(t, thread.StatusWaiting, got.Status)
 		assert.Len(t, got.Questions, 1)
 	})
 }
@@ -279,18 +280,18 @@ func TestCommandsFromOutside(t *testing.T) {
 		asked := rig.Invoke(t, th, rig.Counter{})
 		require.Len(t, asked.Questions, 2)
 		_, err := th.Command(t.Context(), superstep.Command[rig.Counter]{Goto: superstep.To("nobody")})
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.Command(t.Context(), superstep.Command[rig.Counter]{}, superstep.WithAnswers(map[string]any{"": true}))
-		require.ErrorIs(t, err, superstep.ErrBadInput, "two questions are open")
+		require.ErrorIs(t, err, thread.ErrBadInput, "two questions are open")
 		_, err = th.Command(t.Context(), superstep.Command[rig.Counter]{}, superstep.WithAnswers(map[string]any{asked.Questions[0].ID: "maybe"}))
-		require.ErrorIs(t, err, superstep.ErrBadInput, "it does not fit")
+		require.ErrorIs(t, err, thread.ErrBadInput, "it does not fit")
 		_, err = th.Invoke(t.Context(), rig.Counter{}, superstep.WithAnswers(map[string]any{asked.Questions[0].ID: true}))
-		require.ErrorIs(t, err, superstep.ErrBadInput, "input abandons the question")
+		require.ErrorIs(t, err, thread.ErrBadInput, "input abandons the question")
 
 		got, err := th.Command(t.Context(), superstep.Command[rig.Counter]{Update: rig.Wrote("noted"), Goto: superstep.To("extra")},
 			superstep.WithAnswers(map[string]any{asked.Questions[0].ID: true}))
 		require.NoError(t, err)
-		assert.Equal(t, superstep.StatusWaiting, got.Status)
+		assert.Equal(t, thread.StatusWaiting, got.Status)
 		require.Len(t, got.Questions, 1)
 		assert.Equal(t, asked.Questions[1].ID, got.Questions[0].ID, "the other one stays open")
 		got, err = th.Resume(t.Context(), false)
@@ -309,7 +310,7 @@ func TestStatesOfSubgraphs(t *testing.T) {
 	g.AddSubgraph("inner", sub.MustCompile())
 	g.AddEdge(superstep.Start, "inner")
 	rig.OnRuntimes(t, g.MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
-		require.Equal(t, superstep.StatusWaiting, rig.Invoke(t, th, rig.Counter{}).Status)
+		require.Equal(t, thread.StatusWaiting, rig.Invoke(t, th, rig.Counter{}).Status)
 		state, err := th.State(t.Context())
 		require.NoError(t, err)
 		require.Len(t, state.Tasks, 1)
@@ -324,7 +325,7 @@ func TestStatesOfSubgraphs(t *testing.T) {
 		assert.JSONEq(t, `["x"]`, string(history[0].Values["log"]))
 
 		_, err = th.Update(t.Context(), rig.Wrote("instead of y"), superstep.InSubgraph("inner"), superstep.AsNode("nobody"))
-		require.ErrorIs(t, err, superstep.ErrBadInput)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.Update(t.Context(), rig.Wrote("instead of y"), superstep.InSubgraph("inner"), superstep.AsNode("y"))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"x", "instead of y"}, rig.LogOf(t, th, superstep.InSubgraph("inner")))

@@ -11,6 +11,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/thread"
 )
 
 // wide is the state of a fan-out.
@@ -57,24 +58,24 @@ func TestResultsThatDoNotFitAHistory(t *testing.T) {
 	for n := range parts {
 		in.Parts.Append(n)
 	}
-	thread := g.Thread(c, graphtest.ThreadID(t))
-	_, err := thread.Invoke(ctx, in)
+	th := g.Thread(c, graphtest.ThreadID(t))
+	_, err := th.Invoke(ctx, in)
 	var failure *superstep.NodeError
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, "HistoryFull", failure.Type)
-	view, err := c.Show(ctx, thread.ID())
+	view, err := c.Show(ctx, th.ID())
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusOutOfBudget, view.Status)
+	require.Equal(t, thread.StatusOutOfBudget, view.Status)
 	require.Less(t, view.HistoryBytes, int64(50<<20))
 	require.Contains(t, view.Error, "do not fit the run's history")
 	require.Contains(t, view.Error, "a retry runs all of it again")
 	t.Logf("the history has %d bytes", view.HistoryBytes)
 
 	small.Store(true)
-	_, err = c.Retry(ctx, thread.ID())
+	_, err = c.Retry(ctx, th.ID())
 	require.NoError(t, err)
-	view, err = c.Wait(ctx, thread.ID())
+	view, err = c.Wait(ctx, th.ID())
 	require.NoError(t, err)
-	require.Equal(t, superstep.StatusFinished, view.Status, "%s", view.Error)
+	require.Equal(t, thread.StatusFinished, view.Status, "%s", view.Error)
 	require.JSONEq(t, "60", string(view.Output["sizes"]))
 }

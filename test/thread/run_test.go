@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -25,7 +26,7 @@ func TestThreadsRememberTheirState(t *testing.T) {
 
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, state.Status)
+	assert.Equal(t, thread.StatusFinished, state.Status)
 	assert.Equal(t, []string{"a", "again", "a"}, state.State.Log.Get())
 	assert.Empty(t, state.Next)
 
@@ -42,7 +43,7 @@ func TestThreadsRememberTheirState(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, past.State.Log.Get())
 	_, err = th.StateAt(t.Context(), "nowhere")
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 	assert.Equal(t, "t", th.ID())
 	assert.Equal(t, "g/t", th.String())
 }
@@ -53,7 +54,7 @@ func TestGoingOnWithoutAnythingToDoRunsNothing(t *testing.T) {
 	require.NoError(t, err)
 	got, err := th.Invoke(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, got.Status)
+	assert.Equal(t, thread.StatusFinished, got.Status)
 	assert.Equal(t, []string{"a"}, got.Output.Log.Get())
 }
 
@@ -61,29 +62,29 @@ func TestThreadsThatDoNotExistAreNotFound(t *testing.T) {
 	rt := superstep.NewMemory()
 	th := rig.Chain("g", "a").MustCompile().Thread(rt, "t")
 	_, err := th.Wait(t.Context())
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = th.State(t.Context())
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = th.History(t.Context())
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = th.Resume(t.Context(), true)
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = th.Retry(t.Context())
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
-	assert.ErrorIs(t, th.Cancel(t.Context(), ""), superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
+	assert.ErrorIs(t, th.Cancel(t.Context(), ""), thread.ErrNotFound)
 	_, err = th.Invoke(t.Context(), nil)
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 
 	_, err = th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
 	_, err = rig.Chain("other", "a").MustCompile().Thread(rt, "t").Invoke(t.Context(), rig.Counter{})
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 	assert.ErrorContains(t, err, `thread "t" belongs to graph "g", not to "other"`)
 	_, err = rig.Chain("g", "a", "b").MustCompile().Thread(rt, "t").Invoke(t.Context(), rig.Counter{})
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 	assert.ErrorContains(t, err, `thread "t" began with another version of graph "g"`)
 	_, err = rig.Chain("g", "a").MustCompile().Thread(rt, "").Invoke(t.Context(), rig.Counter{})
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 }
 
 func TestQuestionsAreAnswered(t *testing.T) {
@@ -96,36 +97,36 @@ func TestQuestionsAreAnswered(t *testing.T) {
 
 	got, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusWaiting, got.Status)
+	assert.Equal(t, thread.StatusWaiting, got.Status)
 	require.Len(t, got.Questions, 2)
 	assert.Equal(t, "a", got.Questions[0].Node)
 	assert.Equal(t, 1, got.Questions[0].Step)
 	assert.JSONEq(t, `"really a?"`, string(got.Questions[0].Value))
 
 	_, err = th.Resume(t.Context(), true)
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	assert.ErrorContains(t, err, "several questions are open")
 	_, err = th.ResumeByID(t.Context(), map[string]any{"nobody": true})
-	assert.ErrorIs(t, err, superstep.ErrNotFound)
+	assert.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = th.ResumeByID(t.Context(), map[string]any{})
-	assert.ErrorIs(t, err, superstep.ErrBadInput)
+	assert.ErrorIs(t, err, thread.ErrBadInput)
 	_, err = th.ResumeByID(t.Context(), map[string]any{got.Questions[0].ID: true, got.Questions[1].ID: "maybe"})
-	require.ErrorIs(t, err, superstep.ErrBadInput, "the second does not fit, so neither is taken")
+	require.ErrorIs(t, err, thread.ErrBadInput, "the second does not fit, so neither is taken")
 
 	got, err = th.ResumeByID(t.Context(), map[string]any{got.Questions[1].ID: false})
 	require.NoError(t, err)
 	require.Len(t, got.Questions, 1)
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusWaiting, state.Status)
+	assert.Equal(t, thread.StatusWaiting, state.Status)
 	require.Len(t, state.Questions, 1)
 
 	got, err = th.Resume(t.Context(), true)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, got.Status)
+	assert.Equal(t, thread.StatusFinished, got.Status)
 	assert.Equal(t, []string{"a true", "b false"}, got.Output.Log.Get())
 	_, err = th.Resume(t.Context(), true)
-	assert.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	assert.ErrorIs(t, err, thread.ErrAnswerRefused)
 }
 
 func TestQuestionsOfSubgraphsNameTheInnerNode(t *testing.T) {
@@ -151,11 +152,11 @@ func TestBreakpointsStopTheRun(t *testing.T) {
 	th := g.Thread(superstep.NewMemory(), "t")
 	got, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusStopped, got.Status)
+	assert.Equal(t, thread.StatusStopped, got.Status)
 	assert.Equal(t, []string{"a"}, got.Output.Log.Get())
 	got, err = th.Invoke(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, got.Status)
+	assert.Equal(t, thread.StatusFinished, got.Status)
 	assert.Equal(t, []string{"a", "b", "c"}, got.Output.Log.Get())
 }
 
@@ -187,7 +188,7 @@ func TestFailedRunsAreRetriedFromWhereTheyFailed(t *testing.T) {
 	assert.ErrorContains(t, err, `the run of graph "g" on thread "t" failed: node b of graph g: no connection`)
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFailed, state.Status)
+	assert.Equal(t, thread.StatusFailed, state.Status)
 
 	broken.Store(false)
 	got, err := th.Retry(t.Context())
@@ -195,7 +196,7 @@ func TestFailedRunsAreRetriedFromWhereTheyFailed(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, got.Output.Log.Get())
 	assert.Equal(t, int32(1), ran.Load())
 	_, err = th.Retry(t.Context())
-	assert.ErrorIs(t, err, superstep.ErrNotFailed)
+	assert.ErrorIs(t, err, thread.ErrNotFailed)
 }
 
 func TestRunsAreCancelled(t *testing.T) {
@@ -210,9 +211,9 @@ func TestRunsAreCancelled(t *testing.T) {
 	th := g.MustCompile().Thread(superstep.NewMemory(), "t")
 	require.NoError(t, th.Start(t.Context(), rig.Counter{}))
 	<-started
-	assert.ErrorIs(t, th.Start(t.Context(), rig.Counter{}), superstep.ErrRunning)
+	assert.ErrorIs(t, th.Start(t.Context(), rig.Counter{}), thread.ErrRunning)
 	_, err := th.Retry(t.Context())
-	assert.ErrorIs(t, err, superstep.ErrRunning)
+	assert.ErrorIs(t, err, thread.ErrRunning)
 
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -223,8 +224,8 @@ func TestRunsAreCancelled(t *testing.T) {
 	got, err := th.Wait(t.Context())
 	var cancelled *superstep.RunError
 	require.ErrorAs(t, err, &cancelled)
-	assert.Equal(t, superstep.StatusCancelled, cancelled.Status)
-	assert.Equal(t, superstep.StatusCancelled, got.Status)
+	assert.Equal(t, thread.StatusCancelled, cancelled.Status)
+	assert.Equal(t, thread.StatusCancelled, got.Status)
 	assert.ErrorContains(t, err, `the run of graph "g" on thread "t" was cancelled: no longer needed`)
 	require.NoError(t, th.Cancel(t.Context(), "again"), "a run that ended stays as it is")
 	_, err = th.Wait(t.Context())
@@ -240,8 +241,8 @@ func TestWaitingRunsAreCancelled(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, th.Cancel(t.Context(), "late"))
 	_, err = th.Resume(t.Context(), true)
-	assert.ErrorIs(t, err, superstep.ErrAnswerRefused)
+	assert.ErrorIs(t, err, thread.ErrAnswerRefused)
 	got, err := th.Retry(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusWaiting, got.Status, "the question is asked again")
+	assert.Equal(t, thread.StatusWaiting, got.Status, "the question is asked again")
 }

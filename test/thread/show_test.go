@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 
 	"superstep.dev"
 )
@@ -19,7 +20,7 @@ func TestShowWithoutAWorker(t *testing.T) {
 	r, s := rig.NewUndoable(false), rig.NewServer(t)
 	stop := s.Work(r.Graph)
 	th := r.Waits(t, s.Client)
-	require.NoError(t, ignoreReply(s.Pause(t.Context(), superstep.PauseRequest{Thread: th.ID(), By: "ann", Reason: "lunch"})))
+	require.NoError(t, ignoreReply(s.Pause(t.Context(), thread.PauseRequest{Thread: th.ID(), By: "ann", Reason: "lunch"})))
 	asked, err := s.Show(t.Context(), th.ID())
 	require.NoError(t, err)
 	require.Len(t, asked.Questions, 1)
@@ -45,7 +46,7 @@ func TestTemporalsOwnScreens(t *testing.T) {
 	s.Work(r.Graph)
 	th := r.Waits(t, s.Client)
 	ownScreensSay(t, s, th.ID(), "**waiting**", "` go on? `", "~~~text\nSTART → first → second → third\n~~~")
-	_, err := s.CancelWith(t.Context(), superstep.CancelRequest{Thread: th.ID(), Mode: superstep.CancelKeep})
+	_, err := s.CancelWith(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: thread.CancelKeep})
 	require.NoError(t, err)
 	_, err = th.Wait(t.Context())
 	require.Error(t, err)
@@ -105,18 +106,18 @@ func TestEachEndHasItsOwnStatus(t *testing.T) {
 	for _, end := range []struct {
 		node string
 		opts []superstep.RunOption
-		want superstep.Status
+		want thread.Status
 	}{
-		{"fails", nil, superstep.StatusFailed},
-		{"limps", nil, superstep.StatusTimedOut},
-		{"hangs", []superstep.RunOption{superstep.WithStepTimeout(200 * time.Millisecond)}, superstep.StatusTimedOut},
-		{"ends", []superstep.RunOption{superstep.WithRecursionLimit(1)}, superstep.StatusOutOfBudget},
-		{"ends", nil, superstep.StatusFinished},
+		{"fails", nil, thread.StatusFailed},
+		{"limps", nil, thread.StatusTimedOut},
+		{"hangs", []superstep.RunOption{superstep.WithStepTimeout(200 * time.Millisecond)}, thread.StatusTimedOut},
+		{"ends", []superstep.RunOption{superstep.WithRecursionLimit(1)}, thread.StatusOutOfBudget},
+		{"ends", nil, thread.StatusFinished},
 	} {
 		t.Run(end.node+" "+string(end.want), func(t *testing.T) {
 			rig.OnRuntimes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 				_, err := th.Invoke(t.Context(), rig.Wrote(end.node), end.opts...)
-				if end.want != superstep.StatusFinished {
+				if end.want != thread.StatusFinished {
 					var run *superstep.RunError
 					require.ErrorAs(t, err, &run)
 					assert.Equal(t, end.want, run.Status)
@@ -144,15 +145,15 @@ func TestAPauseIsListed(t *testing.T) {
 		}
 		require.NoError(t, th.Start(t.Context(), rig.Counter{}))
 		<-started
-		reply, err := c.Pause(t.Context(), superstep.PauseRequest{Thread: th.ID(), By: "ann", Reason: "audit"})
+		reply, err := c.Pause(t.Context(), thread.PauseRequest{Thread: th.ID(), By: "ann", Reason: "audit"})
 		require.NoError(t, err)
 		assert.True(t, reply.Changed)
 		release <- struct{}{}
-		v := rig.AwaitListed(t, c, th.ID(), superstep.StatusPaused)
+		v := rig.AwaitListed(t, c, th.ID(), thread.StatusPaused)
 		assert.Equal(t, "ann", v.Paused.By)
 		assert.Equal(t, "audit", v.Paused.Reason)
-		_, err = c.Unpause(t.Context(), superstep.PauseRequest{Thread: th.ID()})
+		_, err = c.Unpause(t.Context(), thread.PauseRequest{Thread: th.ID()})
 		require.NoError(t, err)
-		assert.Nil(t, rig.AwaitListed(t, c, th.ID(), superstep.StatusFinished).Paused)
+		assert.Nil(t, rig.AwaitListed(t, c, th.ID(), thread.StatusFinished).Paused)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
+	"superstep.dev/thread"
 )
 
 // TestCheckpointsAreDated: every checkpoint of a thread's runs, and its state, say when they were made, in every mode, while
@@ -92,12 +93,12 @@ func TestThreadStateAsJSON(t *testing.T) {
 func TestThreadIDs(t *testing.T) {
 	bad := []string{"", " ", "\t", ".", "..", " r-7", "r-7 ", "日本", "r\n7", "r\x00", "\xff", "a\u202eb", strings.Repeat("x", 201)}
 	for _, id := range bad {
-		require.ErrorIs(t, superstep.CheckThreadID(id), superstep.ErrBadInput, "%q", id)
+		require.ErrorIs(t, thread.CheckID(id), thread.ErrBadInput, "%q", id)
 	}
 	for _, id := range []string{"r", "r-7", "job/report-3", "it's me", "order:7", "...", strings.Repeat("x", 200)} {
-		require.NoError(t, superstep.CheckThreadID(id), "%q", id)
+		require.NoError(t, thread.CheckID(id), "%q", id)
 	}
-	require.ErrorContains(t, superstep.CheckThreadID("日本"), "letters, digits and the punctuation of ASCII are allowed")
+	require.ErrorContains(t, thread.CheckID("日本"), "letters, digits and the punctuation of ASCII are allowed")
 	type state struct {
 		Said superstep.Value[string] `json:"said"`
 	}
@@ -110,7 +111,7 @@ func TestThreadIDs(t *testing.T) {
 	graph := g.MustCompile()
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		for _, id := range bad {
-			require.ErrorIs(t, graph.Thread(rt, id).Start(t.Context(), state{}), superstep.ErrBadInput, "%q", id)
+			require.ErrorIs(t, graph.Thread(rt, id).Start(t.Context(), state{}), thread.ErrBadInput, "%q", id)
 		}
 	}, graph)
 }
@@ -119,12 +120,12 @@ func TestThreadIDs(t *testing.T) {
 func TestNewThreads(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		id := superstep.NewThreadID("refund")
+		id := thread.NewID("refund")
 		require.Regexp(t, `^refund-[a-z2-7]{26}$`, id) // 130 bits
 		require.False(t, seen[id])
 		seen[id] = true
 	}
-	require.Regexp(t, `^thread-[a-z2-7]{26}$`, superstep.NewThreadID(strings.Repeat("ä", 10)))
+	require.Regexp(t, `^thread-[a-z2-7]{26}$`, thread.NewID(strings.Repeat("ä", 10)))
 }
 
 // starts is an interceptor that counts the runs which a Temporal client starts.
@@ -165,33 +166,33 @@ func TestANewThreadIsStartedByTheTemporalClient(t *testing.T) {
 			s.Client, err = superstep.NewClient(c, superstep.ClientConfig{TaskQueue: s.Queue, Identity: identity})
 			require.NoError(t, err)
 			s.Work(g)
-			thread := "started-" + s.Queue
-			started, err := s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Thread: thread, Input: []byte(`{}`)})
+			threadID := "started-" + s.Queue
+			started, err := s.Start(t.Context(), thread.StartRequest{Graph: "starting", Thread: threadID, Input: []byte(`{}`)})
 			require.NoError(t, err)
-			_, err = s.Wait(t.Context(), thread)
+			_, err = s.Wait(t.Context(), threadID)
 			require.NoError(t, err)
-			first := firstEvent(s, thread, started.RunID)
+			first := firstEvent(s, threadID, started.RunID)
 			assert.Equal(t, eager, first.GetEagerExecutionAccepted())
 			if identity != "" {
 				assert.Equal(t, identity, first.GetIdentity())
 			}
 			assert.Equal(t, eager, seen.seen.Load() == 1)
-			view, err := s.Show(t.Context(), thread)
+			view, err := s.Show(t.Context(), threadID)
 			require.NoError(t, err)
-			assert.Equal(t, superstep.StatusFinished, view.Status)
+			assert.Equal(t, thread.StatusFinished, view.Status)
 
 			// Whoever wants a new thread goes on with no other.
-			_, err = s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Thread: thread, NewThread: true, Input: []byte(`{}`)})
-			require.ErrorIs(t, err, superstep.ErrBadInput)
+			_, err = s.Start(t.Context(), thread.StartRequest{Graph: "starting", Thread: threadID, NewThread: true, Input: []byte(`{}`)})
+			require.ErrorIs(t, err, thread.ErrBadInput)
 			require.ErrorContains(t, err, "already")
-			made, err := s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Input: []byte(`{}`)})
+			made, err := s.Start(t.Context(), thread.StartRequest{Graph: "starting", Input: []byte(`{}`)})
 			require.NoError(t, err)
 			require.Regexp(t, `^starting-[a-z2-7]{26}$`, made.Thread)
 
 			// The thread's next run needs a request id of its own, so the Temporal client does not start it.
-			_, err = s.Start(t.Context(), superstep.StartRequest{Graph: "starting", Thread: thread, Input: []byte(`{}`)})
+			_, err = s.Start(t.Context(), thread.StartRequest{Graph: "starting", Thread: threadID, Input: []byte(`{}`)})
 			require.NoError(t, err)
-			assert.False(t, firstEvent(s, thread, "").GetEagerExecutionAccepted())
+			assert.False(t, firstEvent(s, threadID, "").GetEagerExecutionAccepted())
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/desk"
+	"superstep.dev/thread"
 )
 
 // request is what a workflow of a test runs a graph with.
@@ -30,7 +31,7 @@ type request struct {
 type outcome struct {
 	Log    []string
 	Thread string
-	Status superstep.Status
+	Status thread.Status
 	Node   string
 	Error  string
 }
@@ -79,11 +80,11 @@ func (r *rig) parent(req request) client.WorkflowRun {
 }
 
 // asked waits for the one question in the inbox of a graph.
-func (r *rig) asked(graph string) superstep.InboxItem {
+func (r *rig) asked(graph string) thread.InboxItem {
 	r.t.Helper()
-	var asked []superstep.InboxItem
+	var asked []thread.InboxItem
 	require.Eventually(r.t, func() bool {
-		page, err := r.ours.Inbox(r.t.Context(), superstep.InboxQuery{Graph: graph})
+		page, err := r.ours.Inbox(r.t.Context(), thread.InboxQuery{Graph: graph})
 		require.NoError(r.t, err)
 		asked = page.Questions
 		return len(asked) > 0 && asked[0].Question != ""
@@ -98,23 +99,23 @@ func TestAGraphFromOnesOwnWorkflow(t *testing.T) {
 	r := newRig(t)
 	graph := "desk" + r.queue
 	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph)}})
-	thread := "child " + r.queue
-	run := r.parent(request{Graph: graph, Thread: thread, Do: "ask"})
+	threadID := "child " + r.queue
+	run := r.parent(request{Graph: graph, Thread: threadID, Do: "ask"})
 	question := r.asked(graph)
-	assert.Equal(t, thread, question.Thread)
-	listed, err := r.ours.List(t.Context(), superstep.ListQuery{Graph: graph})
+	assert.Equal(t, threadID, question.Thread)
+	listed, err := r.ours.List(t.Context(), thread.ListQuery{Graph: graph})
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
-	assert.Equal(t, superstep.StatusWaiting, listed[0].Status)
-	described, err := r.temporal.DescribeWorkflowExecution(t.Context(), thread, "")
+	assert.Equal(t, thread.StatusWaiting, listed[0].Status)
+	described, err := r.temporal.DescribeWorkflowExecution(t.Context(), threadID, "")
 	require.NoError(t, err)
 	assert.Contains(t, described.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields(), "SuperstepParent")
 
-	_, err = r.ours.Resume(t.Context(), superstep.ResumeRequest{Thread: thread, Question: question.Question, Value: json.RawMessage(`true`)})
+	_, err = r.ours.Resume(t.Context(), thread.ResumeRequest{Thread: threadID, Question: question.Question, Value: json.RawMessage(`true`)})
 	require.NoError(t, err)
 	var out outcome
 	require.NoError(t, run.Get(t.Context(), &out))
-	assert.Equal(t, outcome{Thread: thread, Log: []string{"read", "delivered"}}, out)
+	assert.Equal(t, outcome{Thread: threadID, Log: []string{"read", "delivered"}}, out)
 }
 
 // bulk is the state of a graph with more output than stands in a run's result apart from its state.
@@ -160,7 +161,7 @@ func TestAGraphThatFailsInOnesOwnWorkflow(t *testing.T) {
 	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph)}})
 	var out outcome
 	require.NoError(t, r.parent(request{Graph: graph, Do: "fail"}).Get(t.Context(), &out))
-	assert.Equal(t, superstep.StatusFailed, out.Status)
+	assert.Equal(t, thread.StatusFailed, out.Status)
 	assert.Equal(t, "fail", out.Node)
 	assert.Contains(t, out.Error, "there is no amount")
 	assert.NotEmpty(t, out.Thread, "Temporal gives it an id")
@@ -175,20 +176,20 @@ func TestAGraphEndsWithItsParent(t *testing.T) {
 			r := newRig(t)
 			graph := "desk" + r.queue
 			r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph)}})
-			thread := "child " + r.queue
-			run := r.parent(request{Graph: graph, Thread: thread, Do: "ask", Wait: waits})
+			threadID := "child " + r.queue
+			run := r.parent(request{Graph: graph, Thread: threadID, Do: "ask", Wait: waits})
 			r.asked(graph)
 			require.NoError(t, r.temporal.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()))
 			require.True(t, temporal.IsCanceledError(run.Get(t.Context(), nil)))
 			if !waits {
-				_ = r.temporal.GetWorkflow(t.Context(), thread, "").Get(t.Context(), nil)
+				_ = r.temporal.GetWorkflow(t.Context(), threadID, "").Get(t.Context(), nil)
 			}
-			view, err := r.ours.Show(t.Context(), thread)
+			view, err := r.ours.Show(t.Context(), threadID)
 			require.NoError(t, err)
-			assert.Equal(t, superstep.StatusCancelled, view.Status)
-			_, err = r.ours.Retry(t.Context(), thread)
+			assert.Equal(t, thread.StatusCancelled, view.Status)
+			_, err = r.ours.Retry(t.Context(), threadID)
 			require.NoError(t, err, "it is a thread like any other")
-			assert.Equal(t, thread, r.asked(graph).Thread)
+			assert.Equal(t, threadID, r.asked(graph).Thread)
 		})
 	}
 }
@@ -197,13 +198,13 @@ func TestAGraphEndsWithItsParent(t *testing.T) {
 func TestABadInputIsRefusedInOnesOwnWorkflow(t *testing.T) {
 	t.Parallel()
 	_, err := superstep.ScheduleAction(desk.Graph("desk"), "nightly", json.RawMessage(`{"do":7}`))
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	_, err = superstep.ScheduleAction(desk.Graph("desk"), "nightly", json.RawMessage(`{}`), superstep.WithDurability("never"))
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	_, err = superstep.ScheduleAction(desk.Graph("desk"), "", json.RawMessage(`{}`))
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 	_, err = superstep.ScheduleAction(desk.Graph("desk"), "nightly", nil)
-	require.ErrorIs(t, err, superstep.ErrBadInput)
+	require.ErrorIs(t, err, thread.ErrBadInput)
 }
 
 // TestAScheduleStartsRuns, each a thread of its own that is listed and asks as any other.
@@ -224,10 +225,10 @@ func TestAScheduleStartsRuns(t *testing.T) {
 	require.NoError(t, schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}))
 	question := r.asked(graph)
 	assert.Contains(t, question.Thread, "nightly "+r.queue)
-	_, err = r.ours.Resume(t.Context(), superstep.ResumeRequest{Thread: question.Thread, Question: question.Question, Value: json.RawMessage(`false`)})
+	_, err = r.ours.Resume(t.Context(), thread.ResumeRequest{Thread: question.Thread, Question: question.Question, Value: json.RawMessage(`false`)})
 	require.NoError(t, err)
 	view, err := r.ours.Wait(t.Context(), question.Thread)
 	require.NoError(t, err)
-	assert.Equal(t, superstep.StatusFinished, view.Status)
+	assert.Equal(t, thread.StatusFinished, view.Status)
 	assert.JSONEq(t, `["read","kept"]`, string(view.Output["log"]))
 }

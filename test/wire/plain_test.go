@@ -19,6 +19,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/desk"
+	"superstep.dev/thread"
 )
 
 type fields = map[string]any
@@ -29,31 +30,31 @@ func TestARunThatAnyClientStarts(t *testing.T) {
 	r := newRig(t)
 	graph := "desk" + r.queue
 	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph(graph, superstep.WithDurability(superstep.DurabilityAsync))}})
-	thread := "plain " + r.queue
-	run := r.start(thread, fields{"graph": graph, "input": fields{"do": "ask"}})
+	threadID := "plain " + r.queue
+	run := r.start(threadID, fields{"graph": graph, "input": fields{"do": "ask"}})
 
 	var question string
 	require.Eventually(t, func() bool {
-		page, err := r.ours.Inbox(t.Context(), superstep.InboxQuery{Graph: graph})
+		page, err := r.ours.Inbox(t.Context(), thread.InboxQuery{Graph: graph})
 		require.NoError(t, err)
 		if len(page.Questions) == 1 {
-			assert.Equal(t, thread, page.Questions[0].Thread)
+			assert.Equal(t, threadID, page.Questions[0].Thread)
 			assert.Equal(t, graph, page.Questions[0].Graph)
 			assert.Equal(t, "Deliver it?", page.Questions[0].Asks)
 			question = page.Questions[0].Question
 		}
 		return question != ""
 	}, patience, 50*time.Millisecond)
-	listed, err := r.ours.List(t.Context(), superstep.ListQuery{Graph: graph, Status: superstep.StatusWaiting})
+	listed, err := r.ours.List(t.Context(), thread.ListQuery{Graph: graph, Status: thread.StatusWaiting})
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
 	assert.Equal(t, []string{"ask"}, listed[0].Nodes)
-	view, err := r.ours.Show(t.Context(), thread)
+	view, err := r.ours.Show(t.Context(), threadID)
 	require.NoError(t, err)
 	assert.Equal(t, superstep.DurabilityAsync, view.Durability)
-	require.Eventually(t, func() bool { return len(r.told.of(thread)) == 1 }, patience, 50*time.Millisecond, "nobody was told")
+	require.Eventually(t, func() bool { return len(r.told.of(threadID)) == 1 }, patience, 50*time.Millisecond, "nobody was told")
 
-	_, err = r.ours.Resume(t.Context(), superstep.ResumeRequest{Thread: thread, Question: question, Value: json.RawMessage(`true`)})
+	_, err = r.ours.Resume(t.Context(), thread.ResumeRequest{Thread: threadID, Question: question, Value: json.RawMessage(`true`)})
 	require.NoError(t, err)
 	var result struct {
 		Output struct {
@@ -63,7 +64,7 @@ func TestARunThatAnyClientStarts(t *testing.T) {
 	require.NoError(t, run.Get(t.Context(), &result))
 	assert.Equal(t, []string{"read", "delivered"}, result.Output.Log)
 	segments := 0
-	history := r.temporal.GetWorkflowHistory(t.Context(), thread, run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	history := r.temporal.GetWorkflowHistory(t.Context(), threadID, run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		e, err := history.Next()
 		require.NoError(t, err)
@@ -99,17 +100,17 @@ func TestABadInputIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			thread := name + " " + r.queue
-			err := r.start(thread, c.sent...).Get(t.Context(), nil)
+			threadID := name + " " + r.queue
+			err := r.start(threadID, c.sent...).Get(t.Context(), nil)
 			var refused *temporal.ApplicationError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, "superstep.BadInput", refused.Type())
 			assert.Contains(t, refused.Message(), c.says)
-			view, err := r.ours.Show(t.Context(), thread)
+			view, err := r.ours.Show(t.Context(), threadID)
 			require.NoError(t, err)
-			assert.Equal(t, superstep.StatusFailed, view.Status)
+			assert.Equal(t, thread.StatusFailed, view.Status)
 			// The thread has not begun, and may: who made the mistake mends it under the same id.
-			_, err = r.ours.Start(t.Context(), superstep.StartRequest{Graph: graph, Thread: thread, Input: []byte(`{"do":"read"}`)})
+			_, err = r.ours.Start(t.Context(), thread.StartRequest{Graph: graph, Thread: threadID, Input: []byte(`{"do":"read"}`)})
 			assert.NoError(t, err)
 		})
 	}
@@ -123,7 +124,7 @@ func TestARunThatNoWorkerHasHad(t *testing.T) {
 	view, err := r.ours.Show(t.Context(), r.queue)
 	require.NoError(t, err)
 	assert.Equal(t, "desk", view.Graph)
-	assert.Equal(t, superstep.StatusRunning, view.Status)
+	assert.Equal(t, thread.StatusRunning, view.Status)
 	r.start("none "+r.queue, "no object")
 	view, err = r.ours.Show(t.Context(), "none "+r.queue)
 	require.NoError(t, err)

@@ -16,11 +16,11 @@ import (
 	"strconv"
 	"time"
 
-	"superstep.dev"
 	"superstep.dev/examples/refund"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/demo"
 	"superstep.dev/internal/processes/stack"
+	"superstep.dev/thread"
 )
 
 // workerDrain is how long a worker that is stopped in the middle may finish what it does.
@@ -38,8 +38,8 @@ func main() {
 var errDeclined = &demo.EndedError{Reason: "no refund, as answered", Exit: 3}
 
 const (
-	thread = "refund-1042"
-	node   = "commit_refund" // whose effect is interrupted
+	refundThread = "refund-1042"
+	node         = "commit_refund" // whose effect is interrupted
 )
 
 // refunding is the demo while it plays.
@@ -47,7 +47,7 @@ type refunding struct {
 	*demo.Stage
 	pay      *payments.Client
 	order    payments.Order
-	question superstep.Question
+	question thread.Question
 	runID    string
 }
 

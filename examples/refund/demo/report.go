@@ -8,17 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/internal/demo"
+	"superstep.dev/thread"
 )
 
 // account is what the payments service and the run say in the end.
 type account struct {
 	refunds []payments.Receipt // of the order
 	traffic payments.Traffic   // of refunds
-	view    superstep.ThreadView
+	view    thread.View
 	tasks   []demo.Execution
 }
 
@@ -31,10 +31,10 @@ func (d *refunding) account(ctx context.Context) (a account, err error) {
 		return a, err
 	}
 	a.traffic = stats.Refunds
-	if a.view, err = d.Runs.Show(ctx, thread); err != nil {
+	if a.view, err = d.Runs.Show(ctx, refundThread); err != nil {
 		return a, err
 	}
-	a.tasks, err = d.Executions(ctx, thread, d.runID)
+	a.tasks, err = d.Executions(ctx, refundThread, d.runID)
 	return a, err
 }
 
@@ -71,7 +71,7 @@ func (d *refunding) facts(a account) {
 // it.
 func (a account) exactlyOne(order payments.Order) error {
 	var wrong []error
-	if a.view.Status != superstep.StatusFinished {
+	if a.view.Status != thread.StatusFinished {
 		wrong = append(wrong, fmt.Errorf("the run is %s, not finished: %s", a.view.Status, a.view.Error))
 	}
 	if len(a.refunds) != 1 || a.traffic.Committed != 1 {
@@ -154,7 +154,7 @@ func (d *refunding) declined(ctx context.Context) (verdict string, err error) {
 	d.Line("\nWhat happened")
 	d.facts(a)
 	d.Line("This thread ends without a refund. Run the demo again and answer yes to see a worker killed.")
-	if a.view.Status != superstep.StatusFinished || len(a.refunds) > 0 || a.traffic.Requests > 0 {
+	if a.view.Status != thread.StatusFinished || len(a.refunds) > 0 || a.traffic.Requests > 0 {
 		return "", fmt.Errorf("the run is %s and the payments service has %s of order %s for %s; the answer was no",
 			a.view.Status, plural(int64(len(a.refunds)), "refund"), d.order.ID, plural(a.traffic.Requests, "request"))
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/internal/demo"
+	"superstep.dev/thread"
 )
 
 func TestExactlyOne(t *testing.T) {
@@ -19,7 +19,7 @@ func TestExactlyOne(t *testing.T) {
 	moment := time.Now()
 	good := func() account {
 		return account{refunds: []payments.Receipt{paid}, traffic: payments.Traffic{Committed: 1},
-			view: superstep.ThreadView{Status: superstep.StatusFinished,
+			view: thread.View{Status: thread.StatusFinished,
 				Output: map[string]json.RawMessage{"receipt": json.RawMessage(`{"id":"rf-1"}`)}}}
 	}
 	require.NoError(t, good().exactlyOne(order))
@@ -31,7 +31,7 @@ func TestExactlyOne(t *testing.T) {
 		"reversed":                  func(a *account) { a.refunds[0].ReversedAt = &moment },
 		"another receipt":           func(a *account) { a.view.Output["receipt"] = json.RawMessage(`{"id":"rf-2"}`) },
 		"no receipt":                func(a *account) { a.view.Output = nil },
-		"not finished":              func(a *account) { a.view.Status = superstep.StatusRunning },
+		"not finished":              func(a *account) { a.view.Status = thread.StatusRunning },
 	} {
 		a := good()
 		change(&a)

@@ -26,10 +26,10 @@ func (d *refunding) request(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.Superstep(ctx, cli.ExitWaiting, "run", "refund", "--thread", thread, "--input", string(input), "--follow"); err != nil {
+	if err := d.Superstep(ctx, cli.ExitWaiting, "run", "refund", "--thread", refundThread, "--input", string(input), "--follow"); err != nil {
 		return err
 	}
-	view, err := d.Runs.Show(ctx, thread)
+	view, err := d.Runs.Show(ctx, refundThread)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (d *refunding) answer(ctx context.Context) (yes bool, err error) {
 			return false, err
 		}
 	}
-	return yes, d.Superstep(ctx, cli.ExitOK, "resume", thread, d.question.ID, "--value", fmt.Sprint(yes))
+	return yes, d.Superstep(ctx, cli.ExitOK, "resume", refundThread, d.question.ID, "--value", fmt.Sprint(yes))
 }
 
 // money prints cents as people write them.

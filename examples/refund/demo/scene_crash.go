@@ -47,7 +47,7 @@ func (d *refunding) crash(ctx context.Context) (c crash, err error) {
 func (d *refunding) awaitInFlight(ctx context.Context) (sent ledger.Entry, err error) {
 	shown := false
 	err = demo.Until(ctx, func() (bool, error) {
-		recorded, err := d.Recorded(ctx, thread, d.runID, "refund."+node)
+		recorded, err := d.Recorded(ctx, refundThread, d.runID, "refund."+node)
 		if writes := writesOf(recorded); len(writes) > 0 {
 			sent = writes[0]
 		}
@@ -96,7 +96,7 @@ func (d *refunding) followEnd(ctx context.Context, sent ledger.Entry) error {
 		d.Step("step %d  %-13s  %s", s.Request.Task.Step, s.Request.Task.Node, text)
 	}
 	never := func() (bool, error) { return false, nil }
-	closing, err := d.Tail.Run(ctx, thread, d.runID, 0, show, never)
+	closing, err := d.Tail.Run(ctx, refundThread, d.runID, 0, show, never)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -7,18 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/internal/demo"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // good is the account of a job of one subjob that went well.
 func good() account {
 	s := job.SubJob{DraftSubJob: job.DraftSubJob{ID: "write", Expert: "writer"}, Status: job.StatusFinished, Attempts: 1}
 	return account{
-		answer:  superstep.JobAnswer{Text: "# R", View: job.View{Status: job.StatusFinished, SubJobs: []job.SubJob{s}}},
+		answer:  thread.JobAnswer{Text: "# R", View: job.View{Status: job.StatusFinished, SubJobs: []job.SubJob{s}}},
 		reports: map[string]string{"r.md": "# R\n"},
 		started: map[string]int{job.AttemptThread(id, "write", 1): 1},
 		attempts: []attempt{{s, 1, []demo.Execution{{Node: "writer", Attempt: 1, Asked: true}, {Node: "writer", Attempt: 2,

@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strings"
 
-	"superstep.dev"
 	"superstep.dev/cli"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/internal/demo"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // account is what the job, its attempts and the store say in the end.
 type account struct {
-	answer   superstep.JobAnswer
+	answer   thread.JobAnswer
 	reports  map[string]string // texts by file name
 	started  map[string]int    // how often the leader started each attempt's thread
 	attempts []attempt

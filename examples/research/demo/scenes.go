@@ -10,11 +10,11 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"superstep.dev"
 	"superstep.dev/cli"
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/internal/demo"
 	"superstep.dev/job"
+	"superstep.dev/thread"
 )
 
 // submit is the first scene: a job is given to the leader.
@@ -99,13 +99,13 @@ func (d *researching) question(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var view superstep.ThreadView
+	var view thread.View
 	err = demo.Until(ctx, func() (bool, error) {
 		view, err = d.Runs.Show(ctx, writer)
-		if errors.Is(err, superstep.ErrNotFound) {
+		if errors.Is(err, thread.ErrNotFound) {
 			return false, nil
 		}
-		return view.Status == superstep.StatusWaiting || !view.Closed.IsZero(), err
+		return view.Status == thread.StatusWaiting || !view.Closed.IsZero(), err
 	})
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (d *researching) question(ctx context.Context) error {
 }
 
 // answer asks for as long as it takes, and shows what happens then.
-func (d *researching) answer(ctx context.Context, view superstep.ThreadView) error {
+func (d *researching) answer(ctx context.Context, view thread.View) error {
 	lead, err := d.askLead(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,207 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+)
+
+// use is the gate for those who act upon an approval.
+func (m *Runtime) use(ctx context.Context, c approval.UseCheck) (approval.Ruling, error) {
+	if m.Gate == nil {
+		return approval.UseWithoutGate(c, time.Now()), nil
+	}
+	return m.Gate.Use(ctx, c)
+}
+
+// Asks implements [life.Thread].
+func (t *memoryThread) Asks() []pregel.OpenQuestion {
+	if t.undo == nil {
+		return t.open
+	}
+	var out []pregel.OpenQuestion
+	for _, p := range t.undo.parked {
+		out = append(out, p.question)
+	}
+	return out
+}
+
+// Stand implements [life.Thread].
+func (t *memoryThread) Stand() life.Stand {
+	running := t.stands.Status == thread.StatusRunning
+	return life.Stand{
+		Status: string(t.view.Status), Standing: t.undo == nil && (!running || t.held), Stopped: t.stands.Status == thread.StatusStopped,
+		Failed: t.stands.Status.Failed() || t.stands.Status == thread.StatusCancelled, Held: t.held, Blind: running, Undoing: t.undo != nil,
+	}
+}
+
+// take has life take a command in; t.mu is held, so that nothing changes while the gate is asked.
+func (t *memoryThread) take(ctx context.Context, c life.Command) (any, error) {
+	t.listen()
+	if err := t.life.Check(c, t.of.Gate.Governs()); err != nil {
+		return nil, runtime.RefusedByLife(t.graph, t.id, err)
+	}
+	turn := t.life.Take(c, time.Now())
+	for turn.Asks() {
+		t.act(turn.Actions)
+		turn = t.life.Ruled(turn, t.ask(ctx, turn), time.Now())
+	}
+	t.act(turn.Actions)
+	return turn.Reply, runtime.RefusedByLife(t.graph, t.id, turn.Err)
+}
+
+// proven returns who asks for that to be done to the thread, when they may: by a token that the gate allows, or as they say where
+// rules ask for none. may says why it cannot be done now; nil for never.
+func (t *memoryThread) proven(ctx context.Context, what approval.Control, a runtime.Asker, may func() error) (by life.Actor, err error) {
+	_, err = t.take(ctx, life.Act{Name: string(what.Op), By: a.By, Token: a.Token, What: what, May: may,
+		Do: func(who life.Actor) any { by = who; return nil }})
+	return by, err
+}
+
+// ask asks the gate what it says of a command. Without a gate everybody may do everything, and every answer counts as that of
+// whoever it says.
+func (t *memoryThread) ask(ctx context.Context, turn life.Turn) (word life.Word) {
+	ctx, cancel := context.WithTimeout(ctx, graphadapter.VerifyWithin)
+	defer cancel()
+	gate := t.of.Gate
+	if p := turn.Control; p != nil {
+		word.Control = approval.Ruling{Allowed: true}
+		if gate == nil || p.Token == "" && !gate.Governs() {
+			return word
+		}
+		var err error
+		word.Control, err = gate.Control(ctx, approval.ControlCheck{Thread: t.id, Graph: t.graph, Control: p.Control, By: p.By, Token: p.Token})
+		if err != nil {
+			word.Control = life.Unavailable
+		}
+		return word
+	}
+	reply := ungated
+	if gate != nil {
+		reply = gate.Reply
+	}
+	word.Replies, word.Err = t.g.Verify(ctx, turn.Verify.Request, reply)
+	return word
+}
+
+// ungated is the ruling where there is no gate: a reply counts for whoever it says, each of them once.
+func ungated(_ context.Context, c approval.ReplyCheck) (approval.Ruling, error) {
+	need := c.Action.Needs(0)
+	r := approval.Ruling{Allowed: true, By: c.By, Need: need, At: time.Now(), ValidFor: c.Action.Validity(0)}
+	standing, _ := r.Standing(c.Votes)
+	if slices.ContainsFunc(standing, func(v approval.Vote) bool { return v.By == c.By }) {
+		r.Allowed, r.Code = false, approval.CodeAlreadyGiven
+		r.Reason = fmt.Sprintf("%q has approved it: it takes %d different people", c.By, need)
+	}
+	var err error
+	if r.Params, err = c.Proposed(); err != nil {
+		r.Allowed, r.Code, r.Reason = false, approval.CodeMalformed, err.Error()
+	}
+	return r, nil
+}
+
+// act does what life has decided; t.mu is held.
+func (t *memoryThread) act(actions []life.Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case life.Noted:
+			t.entries = append(t.entries, a.Entry)
+			if n := len(t.entries); n > maxMemoryAudit {
+				t.entries = slices.Delete(t.entries, 0, n-maxMemoryAudit)
+			}
+		case life.Shown:
+			t.hold(!a.At.IsZero())
+		}
+	}
+}
+
+// note adds to the audit; t.mu is held.
+func (t *memoryThread) note(entries ...approval.Entry) {
+	t.life.Note(time.Now(), entries...)
+	t.act(t.life.Actions())
+}
+
+// hold shuts the gate of a run that is under way and paused, and opens it when the run goes on.
+func (t *memoryThread) hold(shut bool) {
+	switch {
+	case t.gate == nil: // a thread that began with an update has none
+	case shut && t.stands.Status == thread.StatusRunning:
+		t.gate.Shut()
+	case !shut:
+		if t.held {
+			t.held, t.done = false, make(chan struct{})
+		}
+		t.gate.Open()
+	}
+}
+
+// advance looks after what the thread asks, and lets its run go on when something came to go on with; t.mu is held.
+func (t *memoryThread) advance() (err error) {
+	if t.undo == nil {
+		t.act(t.life.Attend(time.Now()))
+		if t.life.GoesOn() && (t.stands.Rests() || t.life.State.Retry) {
+			_, err = t.begin(context.Background(), t.goesOn(), "")
+		}
+	}
+	t.shown()
+	t.time()
+	return err
+}
+
+// goesOn is what the run goes on with. A run that was ended before it was given its answers asks again what they do not answer.
+func (t *memoryThread) goesOn() pregel.Input {
+	again := t.life.State.Retry
+	given := t.life.GiveAnswers()
+	if len(given) == 0 && again {
+		return pregel.Input{}
+	}
+	return pregel.Input{Resume: &pregel.Resume{Answers: given, AskAgain: again}}
+}
+
+// time sets the timer for what is due first, while the run rests.
+func (t *memoryThread) time() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if due := t.life.Due(); !due.IsZero() && t.stands.Rests() && t.undo == nil {
+		t.timer = time.AfterFunc(time.Until(due), t.due)
+	}
+}
+
+// due attends to what nobody has done in time.
+func (t *memoryThread) due() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stands.Rests() {
+		return // it is attended to when the run rests again
+	}
+	if err := t.advance(); err != nil {
+		t.stands.Problem = err.Error()
+		t.shown()
+	}
+}
+
+// shown makes the view that people are given, of where the run stands and of what life knows. Views that were handed out stay
+// as they are.
+func (t *memoryThread) shown() {
+	v, known := t.stands, &t.life.State
+	v.Paused, v.Kept = runtime.PauseView(known.Paused), runtime.KeptViews(known.Kept)
+	if v.Status != thread.StatusRunning {
+		v.Questions, v.Waits = runtime.QuestionsOf(t.life.Questions()), runtime.WaitViews(t.life.Waits(), runtime.DueIn(known.Due))
+		for _, q := range v.Questions {
+			runtime.AddPending(q, t.life.Shown())
+		}
+	}
+	if v.Paused != nil && (v.Rests() || t.held) {
+		v.Status = thread.StatusPaused
+	}
+	t.view = v
+}

@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+)
+
+// UpdateState implements runtime.Runtime.
+func (m *Runtime) UpdateState(ctx context.Context, g *graphadapter.Graph, r thread.UpdateRequest) (thread.StateView, error) {
+	if err := runtime.CheckUpdates(g.Spec, r); err != nil {
+		return thread.StateView{}, err
+	}
+	if err := runtime.CheckAsker(r.Thread, r.By, r.Reason); err != nil {
+		return thread.StateView{}, err
+	}
+	if err := g.CheckUpdates(r.Subgraph, r.Updates); err != nil {
+		return thread.StateView{}, err
+	}
+	t, err := m.thread(g, r.Thread, r.Checkpoint == "")
+	if err != nil {
+		return thread.StateView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	by, err := t.provenUpdate(ctx, r)
+	if err != nil {
+		return thread.StateView{}, err
+	}
+	snapshot, err := m.driver.Thread(g, r.Thread).Telling(&t.effects).Update(ctx, r.Checkpoint, r.Subgraph, r.Updates)
+	if err != nil {
+		return thread.StateView{}, t.updateError(r, err)
+	}
+	open, err := m.driver.Thread(g, r.Thread).Questions(ctx)
+	if err != nil {
+		return thread.StateView{}, err
+	}
+	t.g = g
+	t.updated(snapshot, open)
+	t.note(life.EntryUpdated(by, r.Updates, snapshot.Checkpoint, r.Reason))
+	if err := t.advance(); err != nil {
+		return thread.StateView{}, err
+	}
+	view := runtime.SnapshotView(t.graph, t.id, snapshot, false)
+	view.Status, view.Questions = t.view.Status, t.view.Questions
+	return view, nil
+}
+
+// provenUpdate is proven for an update of the state; the first one of a new thread takes no proof.
+func (t *memoryThread) provenUpdate(ctx context.Context, r thread.UpdateRequest) (life.Actor, error) {
+	may := func() error {
+		if t.stands.Status == thread.StatusRunning && !t.held || t.undo != nil {
+			return t.refuse(thread.ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
+		}
+		if c := t.stands.Cancel; c != nil && c.Halted != "" && r.Checkpoint == "" {
+			return runtime.Halted(t.graph, t.id, c.Halted)
+		}
+		if t.life.State.Paused != nil && t.life.Waiting() {
+			return t.refuse(thread.ErrRunning, "it has answers to go on with when it is unpaused: unpause it, then update its state")
+		}
+		return nil
+	}
+	if t.done == nil {
+		return life.Actor{Claimed: r.By}, may()
+	}
+	return t.proven(ctx, approval.Control{Op: approval.OpUpdate}, runtime.Asker{By: r.By, Token: r.Token}, may)
+}
+
+func (t *memoryThread) updateError(r thread.UpdateRequest, err error) error {
+	if len(r.Subgraph) > 0 {
+		if _, ok := runtime.NodeSubgraph(t.spec, r.Subgraph[0]); !ok {
+			return runtime.NoSubgraph(t.graph, t.id, r.Subgraph, err)
+		}
+	}
+	return runtime.Refusal(t.graph, t.id, err)
+}
+
+// updated notes how the thread stands after an update from outside. It has dropped what it was about to do and to ask,
+// unless a subgraph alone was updated.
+func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
+	t.runs++
+	t.stands = thread.View{Thread: t.id, Graph: t.graph, Status: thread.StatusFinished, Output: runtime.Outputs(t.spec.Output, s.Values), Step: s.Step,
+		Started: time.Now(), Closed: time.Now()}
+	switch {
+	case len(open) > 0:
+		t.stands.Status, t.stands.Closed = runtime.WaitingStatus(open), time.Time{}
+	case len(s.Next) > 0:
+		t.stands.Status, t.stands.Closed = thread.StatusStopped, time.Time{}
+	}
+	t.effects.ended(t.stands.Status)
+	t.open, t.cause = open, nil
+	if t.done == nil {
+		t.done = make(chan struct{})
+		close(t.done)
+	}
+	if t.held { // the run at the gate ends
+		t.held = false
+		t.tape.ends()
+		t.gate.Open()
+	}
+	t.life.GiveAnswers()
+	t.life.Reopen(open)
+	if t.life.Look(); !t.stands.Rests() {
+		t.life.Unpaused()
+	}
+}
+
+// ForkRun implements runtime.Runtime.
+func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.ForkRequest) (thread.View, error) {
+	t, err := m.Begun(g, r.Thread)
+	if err != nil {
+		return thread.View{}, err
+	}
+	if r.Checkpoint == "" {
+		return thread.View{}, runtime.NoCheckpoint(t.graph, t.id, "")
+	}
+	start := runtime.Start{Branch: true, StartRequest: thread.StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, By: r.By, Reason: r.Reason, Token: r.Token}}
+	if r.As == "" {
+		start.Thread = t.id
+		return m.StartRun(ctx, g, start)
+	}
+	if err := runtime.CheckStart(start); err != nil {
+		return thread.View{}, err
+	}
+	if _, err := m.driver.Thread(g, t.id).State(ctx, r.Checkpoint); err != nil {
+		return thread.View{}, runtime.Refusal(t.graph, t.id, err)
+	}
+	as, err := m.thread(g, r.As, true)
+	if err != nil {
+		return thread.View{}, err
+	}
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	by, err := as.proven(ctx, approval.Control{Op: approval.OpFork, On: r.Checkpoint}, runtime.Asker{By: r.By, Token: r.Token}, nil)
+	if err != nil {
+		return thread.View{}, err
+	}
+	fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, m.driver.Thread(g, r.As))
+	if err != nil {
+		return thread.View{}, runtime.Refusal(t.graph, t.id, err)
+	}
+	if !fresh || as.done != nil {
+		return thread.View{}, runtime.ExistsAlready(t.graph, r.As)
+	}
+	as.options, as.g = start, g
+	return as.begin(ctx, pregel.Input{}, r.Checkpoint, life.EntryForked(by, r.Thread, r.Checkpoint, r.Reason))
+}

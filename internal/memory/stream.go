@@ -1,0 +1,164 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/tape"
+	"superstep.dev/thread"
+)
+
+// tape keeps what happened to a thread in memory, for those who stream it. It holds the engine's own values, which are
+// turned into parts for each reader.
+type recording struct {
+	mu      sync.Mutex
+	runs    [][]tape.Entry
+	running bool
+	changed chan struct{} // closed when there is more
+}
+
+func newRecording() *recording { return &recording{changed: make(chan struct{})} }
+
+func tapeRun(n int) string { return fmt.Sprintf("run-%d", n) }
+
+// begins notes that an invocation begins: of the newest run, or of a new one.
+func (t *recording) begins(goesOn bool, p *pregel.Program, d graphadapter.Durability) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !goesOn || len(t.runs) == 0 {
+		t.runs = append(t.runs, nil)
+	}
+	t.running = true
+	t.add(tape.Entry{Began: p, Durability: d})
+}
+
+// Observe is told what the engine reports. What nodes emit was there before, as it came.
+func (t *recording) Observe(e pregel.Event) {
+	switch e.Kind {
+	case pregel.EventCustom, pregel.EventMessage, pregel.EventReset:
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add(tape.Entry{Event: e})
+}
+
+// emitted is told what a node emits, while it runs.
+func (t *recording) emitted(task *pregel.Task, e pregel.Emission) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add(tape.Entry{Event: tape.EmissionEvent(task, e)})
+}
+
+// ends notes that the invocation is over. One that had nothing to do leaves no run behind.
+func (t *recording) ends() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.running {
+		return
+	}
+	t.running = false
+	if last := len(t.runs) - 1; len(t.runs[last]) == 1 {
+		t.runs = t.runs[:last]
+	}
+	t.tell()
+}
+
+// add adds to the newest run; t.mu is held.
+func (t *recording) add(e tape.Entry) {
+	e.When = time.Now()
+	last := len(t.runs) - 1
+	t.runs[last] = append(t.runs[last], e)
+	t.tell()
+}
+
+func (t *recording) tell() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// behind returns what happened in a run behind its first n things, whether that was all, and what tells of more.
+func (t *recording) behind(run, n int) (more []tape.Entry, newest, running bool, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if run < len(t.runs) {
+		more = t.runs[run][n:]
+	}
+	return more, run >= len(t.runs)-1, t.running, t.changed
+}
+
+// first returns the number of the run where a stream begins.
+func (t *recording) first(from *tape.Offset) (int, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if from == nil {
+		return max(len(t.runs)-1, 0), true
+	}
+	for i := range t.runs {
+		if tapeRun(i+1) == from.Run {
+			return i, from.Event == 0 && from.Index < len(t.runs[i])
+		}
+	}
+	return 0, false
+}
+
+// StreamRun implements runtime.Runtime.
+func (m *Runtime) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread.StreamRequest) iter.Seq2[thread.Part, error] {
+	from, err := tape.CheckStream(&r)
+	if err != nil {
+		return tape.FailedStream(err)
+	}
+	t, err := m.thread(g, r.Thread, false)
+	if err != nil {
+		return tape.FailedStream(err)
+	}
+	return func(yield func(thread.Part, error) bool) {
+		run, known := t.tape.first(from)
+		if !known {
+			yield(thread.Part{}, &thread.Error{Kind: thread.ErrBadInput, Graph: t.graph, Thread: t.id, Message: "the thread has no such place in its streams"})
+			return
+		}
+		t.tape.play(ctx, r, run, from, yield)
+	}
+}
+
+// play hands out what a reader asked for, run by run, and what comes while the thread runs.
+func (t *recording) play(ctx context.Context, r thread.StreamRequest, run int, from *tape.Offset, yield func(thread.Part, error) bool) {
+	reader, read := tape.NewReader(r, tapeRun(run+1), from), 0
+	for {
+		more, newest, running, changed := t.behind(run, read)
+		for _, e := range more {
+			parts, err := reader.Read(e)
+			if err != nil {
+				yield(thread.Part{}, err)
+				return
+			}
+			for _, p := range parts {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+		read += len(more)
+		switch {
+		case len(more) > 0:
+		case !newest:
+			run, read = run+1, 0
+			reader = tape.NewReader(r, tapeRun(run+1), nil)
+		case !running:
+			return
+		default:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(thread.Part{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}

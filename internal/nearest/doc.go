@@ -1,0 +1,2 @@
+// Package nearest completes messages about unknown names with the known name that looks most like them.
+package nearest

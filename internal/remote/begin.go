@@ -1,0 +1,178 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/past"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// begin continues the thread's last run, or starts its first one.
+func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	last, err := c.lastRun(ctx, req.Thread)
+	if err != nil {
+		return thread.View{}, err
+	}
+	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+	switch {
+	case last != nil && req.NewThread:
+		return thread.View{}, runtime.NotNew(req)
+	case last == nil && req.Checkpoint != "":
+		return thread.View{}, runtime.NoCheckpoint(req.Graph, req.Thread, req.Checkpoint)
+	case last == nil && req.Input == nil && req.Control == nil:
+		return thread.View{}, runtime.NotBegun(req)
+	case last == nil:
+		return c.launch(ctx, req, in, nil)
+	case last.graph != req.Graph && last.graph != "": // "" is of a run that named none
+		return thread.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Thread: req.Thread,
+			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
+	case last.open:
+		return c.beginOpen(ctx, c.graphOr(g, last), req, last)
+	}
+	g = c.graphOr(g, last)
+	in.Replay = req.Checkpoint != ""
+	if _, err := c.carryOver(ctx, last, &in); err != nil {
+		return thread.View{}, err
+	}
+	if req.Checkpoint != "" {
+		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))
+		if err != nil {
+			return thread.View{}, err
+		}
+		refusable := req.Resume != nil || req.Control != nil // by the run itself
+		if refusable || !at.branches && !req.Branch {
+			in.Newest = in.State
+		}
+		in.State = at.state
+	}
+	if err := tryInput(g, last, in); err != nil {
+		return thread.View{}, err
+	}
+	if req.Governed {
+		if err := c.mayBegin(ctx, last, in, req); err != nil {
+			return thread.View{}, err
+		}
+	}
+	return c.launch(ctx, req, in, last)
+}
+
+// mayBegin refuses what the rules for control do, before a run begins that would.
+func (c *Threads) mayBegin(ctx context.Context, last *lastRun, in protocol.GraphInput, req runtime.Start) error {
+	b := life.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: pregel.Input(in.Input)}
+	if in.Input.Resume != nil {
+		b.Answered = []string{""}
+	}
+	for _, op := range b.Ops(false) {
+		_, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(last, op, runtime.Asker{By: req.By, Token: req.Token})})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryInput refuses answers and commands that the engine would refuse at once: a run of its own that fails would be the
+// thread's last.
+func tryInput(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) error {
+	if in.Input.Resume == nil && in.Input.Control == nil || in.State == nil {
+		return nil
+	}
+	program, th, err := runtime.ReadThread(in.Spec, in.State, runtime.ReducersOf(g))
+	if err != nil {
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: last.graph, Thread: last.thread, Message: "the thread's state cannot be read", Cause: err}
+	}
+	if err := runtime.CheckResume(program.OpenQuestions(th), last.graph, last.thread, in.Input.Resume); err != nil {
+		return err
+	}
+	if g == nil && len(runtime.Unreadable(in.Spec)) > 0 {
+		return nil // the run itself will see
+	}
+	_, err = program.Start(th, pregel.Input(in.Input), pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, in.Replay, nil)
+	return runtime.Refusal(last.graph, last.thread, err)
+}
+
+// beginOpen gives a run that stands still something new to do; one that is under way refuses.
+func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runtime.Start, last *lastRun) (thread.View, error) {
+	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
+		Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+	if req.Checkpoint != "" {
+		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))
+		if err != nil {
+			return thread.View{}, err
+		}
+		invoke.State = at.state
+	}
+	if err := c.update(ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, nil); err != nil {
+		return thread.View{}, err
+	}
+	return c.goingOn(last), nil
+}
+
+// goingOn is the view of an open run that was given something to do: what it does is told behind the events that it had.
+func (c *Threads) goingOn(last *lastRun) thread.View {
+	v := c.viewOf(last)
+	v.Status = thread.StatusRunning
+	return v
+}
+
+// ForkRun implements runtime.Runtime.
+func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.ForkRequest) (thread.View, error) {
+	last, err := c.theLastRun(ctx, r.Thread)
+	if err != nil {
+		return thread.View{}, err
+	}
+	g = c.graphOr(g, last)
+	if r.Checkpoint == "" {
+		return thread.View{}, runtime.NoCheckpoint(last.graph, r.Thread, "")
+	}
+	if r.As == "" {
+		return c.StartRun(ctx, g, runtime.Start{Branch: true, StartRequest: thread.StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint,
+			By: r.By, Reason: r.Reason, Token: r.Token}})
+	}
+	req := runtime.Start{StartRequest: thread.StartRequest{Graph: last.graph, Thread: r.As, By: r.By, Reason: r.Reason}}
+	if err := runtime.CheckStart(req); err != nil {
+		return thread.View{}, err
+	}
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(&lastRun{thread: r.As, graph: last.graph},
+		approval.Control{Op: approval.OpFork, On: r.Checkpoint}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil {
+		return thread.View{}, err
+	}
+	past, err := c.pastWith(ctx, g, last, r.Checkpoint)
+	if err != nil {
+		return thread.View{}, err
+	}
+	in, err := branch(past, last, r)
+	if err != nil {
+		return thread.View{}, err
+	}
+	in.Asked = &protocol.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
+	v, err := c.launch(ctx, req, in, nil)
+	if errors.Is(err, thread.ErrRunning) {
+		err = runtime.ExistsAlready(last.graph, r.As)
+	}
+	return v, err
+}
+
+// branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
+func branch(past *past.Past, last *lastRun, r thread.ForkRequest) (protocol.GraphInput, error) {
+	th, ok := past.At(r.Checkpoint, pregel.ForReplay)
+	if !ok {
+		return protocol.GraphInput{}, runtime.NoCheckpoint(last.graph, r.Thread, r.Checkpoint)
+	}
+	program, _ := past.Thread()
+	state, err := program.EncodeThread(th.AsNewest())
+	if err != nil {
+		return protocol.GraphInput{}, &thread.Error{Kind: thread.ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
+	}
+	return protocol.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: true}, nil
+}

@@ -1,0 +1,116 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// admitTries is how many workers are asked before a graph counts as unknown: during a rollout some may not have it yet.
+const admitTries = 3
+
+// GraphSpec returns a graph as a worker of the task queue serves it.
+func (c *server) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
+	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: name, WithSpec: true})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Spec, nil
+}
+
+// admit asks a worker whether it serves a graph and takes an input or updates.
+func (c *server) admit(ctx context.Context, req protocol.AdmitRequest) (protocol.AdmitReply, error) {
+	var reply protocol.AdmitReply
+	for range admitTries {
+		if err := c.askDesk(ctx, req, &reply); err != nil {
+			return reply, err
+		}
+		if reply.Known {
+			break
+		}
+	}
+	switch {
+	case !reply.Known:
+		return reply, &thread.Error{Kind: thread.ErrNoWorker, Graph: req.Graph,
+			Message: fmt.Sprintf("no worker on task queue %q serves the graph %q; it serves %s", c.cfg.TaskQueue, req.Graph,
+				orNone(reply.Serves)), Do: "Check the name, or start a worker with that graph"}
+	case reply.Ruling != nil && !reply.Ruling.Allowed:
+		return reply, runtime.RefusedByLife(req.Graph, req.Control.Thread, life.Denied(req.Control.Control.Op, *reply.Ruling))
+	case reply.Problem != "":
+		return reply, &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Message: reply.Problem}
+	}
+	return reply, nil
+}
+
+// controlCheck asks whether something may be done to a thread that has no run which could say so.
+func controlCheck(last *lastRun, c approval.Control, a runtime.Asker) *approval.ControlCheck {
+	return &approval.ControlCheck{Thread: last.thread, Graph: last.graph, Control: c, By: a.By, Token: a.Token}
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// askDesk queries the task queue's desk, opening it first if there is none.
+func (c *server) askDesk(ctx context.Context, req protocol.AdmitRequest, reply *protocol.AdmitReply) error {
+	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := c.somebodyPolls(bounded, req.Graph, c.cfg.TaskQueue); err != nil {
+		return err
+	}
+	id := runtime.DeskPrefix + c.cfg.TaskQueue
+	value, err := c.temporal.QueryWorkflow(bounded, id, "", protocol.QueryAdmit, req)
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		if err = c.openDesk(bounded, id); err == nil {
+			value, err = c.temporal.QueryWorkflow(bounded, id, "", protocol.QueryAdmit, req)
+		}
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return c.explainQuery(err, req.Graph, "", c.cfg.TaskQueue)
+	}
+	*reply = protocol.AdmitReply{}
+	if err := value.Get(reply); err != nil {
+		return unreadablePayload("", err)
+	}
+	return nil
+}
+
+// somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes):
+// otherwise the wait for a reply would be in vain.
+func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
+	described, err := c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return c.explain(err, graph, "")
+	}
+	if len(described.GetPollers()) == 0 {
+		return noWorker(graph, "", queue)
+	}
+	return nil
+}
+
+func (c *server) openDesk(ctx context.Context, id string) error {
+	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, protocol.DeskWorkflow)
+	return err
+}

@@ -1,0 +1,16 @@
+// Package remote keeps threads and jobs on a Temporal server: it starts workflows, sends them signals and updates, queries them,
+// and reads their histories. [Threads] changes threads, the reader in it only looks at them, and the server below both asks the
+// Temporal server.
+//
+//	remote.go, explain.go, desk.go, last.go   the server: connection, errors in a caller's words, admission by a worker, newest runs
+//	send.go, execute.go                       updates, signals and starts, each of which may be repeated
+//	left.go, history.go, state.go, audit.go   the reader: what runs left, checkpoints, states, audits
+//	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
+//	question.go, list.go, inbox.go            questions, and what the server's index lists
+//	start.go, begin.go, resume.go, steer.go   the threads: runs, answers, events, pauses
+//	cancel.go, retry.go, update.go            cancelling, going on after a failure, writing to the state
+//	follow.go                                 progress for people
+//	stream.go, play.go, live.go               one reader of a stream
+//	feed.go, replay.go, ahead.go              what all readers of a run share: one long poll and one replay
+//	job*.go                                   jobs
+package remote

@@ -1,0 +1,210 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/codec"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// startServer says how a server is started on one's own machine, in whatever program the reader is.
+const startServer = "Superstep's devserver, or temporal server start-dev"
+
+// explain turns a Temporal error into one that says what to do.
+func (c *server) explain(err error, graph, threadID string) error {
+	var (
+		already     *thread.Error
+		notFound    *serviceerror.NotFound
+		unavailable *serviceerror.Unavailable
+		tooLarge    *serviceerror.InvalidArgument
+		deadline    *serviceerror.DeadlineExceeded
+		unreadable  *codec.UnreadableError
+	)
+	e := &thread.Error{Graph: graph, Thread: threadID, Cause: err}
+	switch {
+	case errors.As(err, &already):
+		return err
+	case errors.As(err, &unreadable):
+		return unreadablePayload(threadID, unreadable.Err)
+	case errors.As(err, &notFound):
+		e.Kind, e.Cause = thread.ErrNotFound, nil
+		e.Message, e.Do, e.Command = "there is no thread "+strconv.Quote(threadID), "List the threads there are", []string{"list"}
+	case errors.As(err, &unavailable):
+		e.Kind, e.Message, e.Do = thread.ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: "+startServer
+		if c.serverIsThere() {
+			e.Message, e.Do = serverInTrouble, lookAtTheServer
+		}
+	case errors.As(err, &tooLarge):
+		e.Kind, e.Message = thread.ErrBadInput, "the server refused the request"
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &deadline), errors.Is(err, context.DeadlineExceeded):
+		if trouble := c.serverTrouble(graph, threadID); trouble != nil {
+			return trouble
+		}
+		fallthrough
+	default:
+		e.Kind, e.Message = thread.ErrNoServer, "the call failed"
+	}
+	return e
+}
+
+// explainQuery does the same for a call that a worker has to answer.
+func (c *server) explainQuery(err error, graph, threadID, queue string) error {
+	var (
+		failed   *serviceerror.QueryFailed
+		noPoller *serviceerror.FailedPrecondition
+		deadline *serviceerror.DeadlineExceeded
+		refused  *serviceerror.Canceled
+		notReady *serviceerror.WorkflowNotReady
+	)
+	switch {
+	case errors.As(err, &failed) && strings.HasPrefix(failed.Message, protocol.StateTooLarge):
+		return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID, Cause: errTooLarge,
+			Message: "no worker can show all of thread " + strconv.Quote(threadID) + " in one reply"}
+	case errors.As(err, &failed) && strings.Contains(failed.Message, undecodedQuery):
+		return unreadablePayload(threadID, err)
+	case errors.As(err, &failed):
+		return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID, Cause: err,
+			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
+	case errors.As(err, &notReady):
+		return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID,
+			Message: fmt.Sprintf("no worker can go on with thread %q", threadID), Do: "See why", Command: []string{"show", threadID}}
+	case errors.As(err, &noPoller):
+		return noWorker(graph, threadID, queue)
+	case errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+		return cmp.Or(c.serverTrouble(graph, threadID), noWorker(graph, threadID, queue))
+	}
+	return c.explain(err, graph, threadID)
+}
+
+// undecodedQuery is what the SDK of a worker says of a query that its data converter cannot read.
+const undecodedQuery = "unable to decode the input for queryType"
+
+// errTooLarge says that a run has more than one reply takes; its history has it.
+var errTooLarge = errors.New(protocol.StateTooLarge)
+
+// noWorker says that nobody answers on a task queue: the run's own, where there is a run.
+func noWorker(graph, threadID, queue string) error {
+	do := "Start one"
+	if graph != "" {
+		do = "Start one that serves the graph " + strconv.Quote(graph)
+	}
+	return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID,
+		Message: "no worker answers on task queue " + strconv.Quote(queue), Do: do, Command: []string{"worker"}}
+}
+
+// unreadablePayload is the error of a client that lacks the codec of what is stored, or has another one.
+func unreadablePayload(threadID string, err error) error {
+	return &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: "what is stored cannot be read with this program's data converter", Cause: err,
+		Do: "Give the program the data converter that the run's worker has, with its codec and key"}
+}
+
+func (c *server) explainUpdate(ctx context.Context, err error, threadID string) error {
+	if err == nil {
+		return nil
+	}
+	var refused *temporal.ApplicationError
+	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	e := &thread.Error{Thread: threadID}
+	switch {
+	case errors.As(err, &refused) && refused.Type() == protocol.ErrTypeJobRefused:
+		return refusedJob(threadID, refused)
+	case errors.As(err, &refused):
+		var why *life.Ruling
+		if refused.HasDetails() && life.Kind(refused.Type()) == life.NotAllowed && refused.Details(&why) != nil {
+			why = nil
+		}
+		e = runtime.RefusedAs(life.Kind(refused.Type()), "", threadID, refused.Message(), why)
+		if cause := refusedBy(refused); cause != nil && why == nil {
+			e.Cause = cause
+			e.Message = strings.TrimSuffix(strings.TrimSuffix(e.Message, cause.Error()), ": ")
+			if e.Message == "" {
+				e.Message = "the run refuses it"
+			}
+		}
+		return e
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
+		if trouble := c.serverTrouble("", threadID); trouble != nil {
+			return trouble
+		}
+		noWorker := &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Message: "no worker took the message, and it is not stored",
+			Do: "Start a worker and send it again; resume --signal stores an answer without one", Command: []string{"worker"}}
+		return noWorker
+	}
+	var notFound *serviceerror.NotFound
+	if errors.As(err, &notFound) {
+		return &thread.Error{Kind: thread.ErrAnswerRefused, Thread: threadID, Message: fmt.Sprintf("the run of thread %q has just ended", threadID),
+			Do: "Look at it", Command: []string{"show", threadID}, Cause: errEnded}
+	}
+	return c.explain(err, "", threadID)
+}
+
+// refusedBy is the engine's error for which a run refused a message, nil when it was not the engine's. Its text is the
+// message's end.
+func refusedBy(refused *temporal.ApplicationError) *pregel.NodeError {
+	var cause pregel.NodeError
+	if !refused.HasDetails() || refused.Details(&cause) != nil {
+		return nil
+	}
+	return &cause
+}
+
+// What is said of a server that is there and cannot do its work.
+const (
+	serverInTrouble = "the Temporal server is there and cannot do its work"
+	lookAtTheServer = "Look at its log: a disk that is full, or a database that is away or locked, shows there"
+)
+
+// troubleWithin bounds a look at the server after a call that got no reply.
+const troubleWithin = 3 * time.Second
+
+// serverTrouble is why a call got no reply, as far as that is the server's: Temporal's client repeats what the server
+// fails to do until its time is over, and then tells of the time alone, as if no worker had answered. So the server is
+// asked for something that takes no worker, once. It is nil when the server can tell.
+func (c *server) serverTrouble(graph, threadID string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), troubleWithin)
+	defer cancel()
+	id := threadID
+	if id == "" {
+		id = runtime.DeskPrefix + c.cfg.TaskQueue
+	}
+	_, err := c.temporal.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: id}})
+	var notFound *serviceerror.NotFound
+	if err == nil || errors.As(err, &notFound) {
+		return nil
+	}
+	e := &thread.Error{Kind: thread.ErrNoServer, Graph: graph, Thread: threadID, Message: "the Temporal server does not answer", Cause: err,
+		Do: "Check its address, or start one: " + startServer}
+	if c.serverIsThere() {
+		e.Message, e.Do = serverInTrouble, lookAtTheServer
+	}
+	return e
+}
+
+// serverIsThere reports whether something at the server's address says that it serves.
+func (c *server) serverIsThere() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), troubleWithin)
+	defer cancel()
+	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err == nil
+}

@@ -1,0 +1,139 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/history"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// Follow reports what a thread does from the moment of a view on, task by task, and returns when its run waits for answers,
+// stands at a breakpoint, or has ended.
+func (c *Threads) Follow(ctx context.Context, since thread.View, on func(thread.Progress)) (thread.View, error) {
+	threadID := since.Thread
+	last, err := c.theLastRun(ctx, threadID)
+	if err != nil {
+		return thread.View{}, err
+	}
+	from, behind := last.first, int64(0)
+	if since.RunID == last.runID || since.RunID != "" && c.continues(ctx, last, since.RunID) {
+		from, behind = since.RunID, since.Events
+	}
+	return c.follow(ctx, last, from, behind, func(s history.Step) {
+		for _, p := range progressOf(s) {
+			on(p)
+		}
+	})
+}
+
+// Wait is Follow of a thread without the reports.
+func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error) {
+	last, err := c.theLastRun(ctx, threadID)
+	if err != nil {
+		return thread.View{}, err
+	}
+	return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
+}
+
+// continues reports whether a thread's last run is one that an earlier one was continued as.
+func (c *Threads) continues(ctx context.Context, last *lastRun, run string) bool {
+	described, err := c.temporal.DescribeWorkflowExecution(ctx, last.thread, run)
+	return err == nil && described.GetWorkflowExecutionInfo().GetFirstRunId() == last.first
+}
+
+// follow reports what happens from a run on, behind one of its events, and in the runs that it is continued as. A run that
+// the server has no more is left out.
+func (c *Threads) follow(ctx context.Context, last *lastRun, run string, behind int64, on func(history.Step)) (thread.View, error) {
+	for run != "" {
+		var still thread.View
+		closed, err := c.tail.Run(ctx, last.thread, run, behind, on, func() (stands bool, err error) {
+			still, stands, err = c.standsStill(ctx, last, run)
+			return stands, err
+		})
+		var gone *serviceerror.NotFound
+		switch {
+		case ctx.Err() != nil:
+			return thread.View{}, ctx.Err()
+		case errors.As(err, &gone) && run != last.runID:
+			run, behind = last.runID, 0
+			continue
+		case err != nil:
+			return thread.View{}, c.explain(err, last.graph, last.thread)
+		case closed == nil:
+			return still, nil
+		}
+		run, behind = closed.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(), 0
+	}
+	return c.Show(ctx, last.thread)
+}
+
+// standsStill asks the run itself: between two of its steps its history looks the same as when it waits. The view is that
+// of the thread while it stands; a wait that is over by then was none.
+func (c *Threads) standsStill(ctx context.Context, last *lastRun, run string) (view thread.View, stands bool, err error) {
+	asked := *last
+	asked.runID = run
+	var s protocol.State
+	if err := c.query(ctx, &asked, protocol.QueryOutline, &s); errors.Is(err, thread.ErrNoWorker) {
+		return view, false, nil // a worker was lost just now; the next one has more to tell
+	} else if err != nil || s.Status == protocol.StatusRunning {
+		return view, false, err
+	}
+	view, err = c.Show(ctx, last.thread)
+	return view, err == nil && view.Status != thread.StatusRunning, err
+}
+
+// progressOf turns one step of a history into lines for people: a task that asked several questions gives several.
+func progressOf(s history.Step) []thread.Progress {
+	p := thread.Progress{Step: s.Request.Task.Step, Node: s.Request.Task.Node, State: thread.ProgressStarted, Attempt: int(s.Attempt),
+		Duration: time.Duration(s.Took)}
+	if s.Started {
+		return []thread.Progress{p}
+	}
+	if s.Outcome == nil {
+		p.State, p.Error = thread.ProgressFailed, s.Failure
+		return []thread.Progress{p}
+	}
+	if s.Outcome.Error != nil {
+		p.State, p.Error = thread.ProgressFailed, s.Outcome.Error.Error()
+		return []thread.Progress{p}
+	}
+	p.State, p.Next = thread.ProgressOK, chosen(s.Outcome)
+	for _, e := range s.Outcome.Emitted {
+		if e.Kind == pregel.EmissionCustom {
+			p.Notes = append(p.Notes, e.Value)
+		}
+	}
+	if len(s.Outcome.Questions) == 0 {
+		return []thread.Progress{p}
+	}
+	var out []thread.Progress
+	for _, q := range s.Outcome.Questions {
+		asks := p
+		asks.State = thread.ProgressWaiting
+		if q.Event != "" {
+			asks.Event = q.Event
+			out = append(out, asks)
+			continue
+		}
+		view := runtime.QuestionView(q, p.Node, p.Step)
+		asks.Question = &view
+		out = append(out, asks)
+	}
+	return out
+}
+
+// chosen are the nodes that branches or a command picked; those of plain edges go without saying.
+func chosen(o *pregel.Outcome) []string {
+	var out []string
+	for _, t := range append(o.Goto, o.Routes...) {
+		out = append(out, t.Node)
+	}
+	return out
+}

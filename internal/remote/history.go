@@ -1,0 +1,190 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows"
+	"superstep.dev/workflows/protocol"
+)
+
+// HistoryOf implements runtime.Runtime.
+func (c *reader) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
+	last, err := c.theLastRun(ctx, r.Thread)
+	if err != nil {
+		return nil, err
+	}
+	g = c.graphOr(g, last)
+	whole := r.Values || len(r.Subgraph) > 0
+	var newest *chain
+	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
+		newest = ch
+		return !whole && len(ch.runs[0].in.Lines) < protocol.CarriedLines
+	})
+	var unreadable *workflows.UnreadableError
+	if errors.As(err, &unreadable) && !whole {
+		return c.historyAsked(ctx, last, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := past.History(r.Subgraph)
+	if err != nil && len(r.Subgraph) > 0 {
+		return nil, runtime.NoSubgraph(last.graph, r.Thread, r.Subgraph, err)
+	}
+	if err != nil {
+		return nil, c.explain(err, last.graph, r.Thread)
+	}
+	if !whole {
+		made = joinLines(made, newest.runs[len(newest.runs)-1].in.Lines)
+	}
+	return runtime.HistoryView(last.graph, made, r)
+}
+
+// historyAsked lets a worker tell the history, at most the last 1,000 checkpoints.
+func (c *reader) historyAsked(ctx context.Context, last *lastRun, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
+	var lines []protocol.Line
+	if err := c.query(ctx, last, protocol.QueryHistory, &lines); err != nil {
+		return nil, err
+	}
+	return runtime.HistoryView(last.graph, joinLines(nil, lines), r)
+}
+
+// joinLines adds the checkpoints of earlier runs, as they were noted, to those that were replayed, newest first.
+func joinLines(replayed []past.Checkpoint, earlier []protocol.Line) []past.Checkpoint {
+	out := make([]past.Checkpoint, 0, len(replayed)+len(earlier))
+	noted := map[string]bool{}
+	for _, l := range earlier {
+		noted[l.Checkpoint] = true
+	}
+	for _, c := range replayed {
+		if !noted[c.Checkpoint] { // a run's first is often its predecessor's last
+			out = append(out, c)
+		}
+	}
+	for _, l := range slices.Backward(earlier) {
+		next := l.Next
+		if next == nil {
+			next = []string{}
+		}
+		out = append(out, past.Checkpoint{Ran: l.Ran, Wrote: l.Wrote, When: runtime.MadeAt(l.At), Snapshot: &pregel.Snapshot{
+			Checkpoint: l.Checkpoint, Parent: l.Parent, Source: l.Source, Step: l.Step, Next: next}})
+	}
+	return out
+}
+
+// chain is a thread's runs, newest first, as far as they have been fetched.
+type chain struct{ runs []chainRun }
+
+type chainRun struct {
+	id     string
+	in     protocol.GraphInput
+	events []*historypb.HistoryEvent
+}
+
+// pastOf replays a thread's runs from the newest back to the one at which enough says so, or to the oldest that the
+// server still has.
+func (c *reader) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRun, enough func(*chain) bool) (*past.Past, error) {
+	var ch chain
+	for id := last.runID; id != ""; id = ch.runs[len(ch.runs)-1].in.Previous {
+		run, err := c.fetchRun(ctx, last, id)
+		var gone *serviceerror.NotFound
+		if errors.As(err, &gone) && len(ch.runs) > 0 {
+			break // beyond retention
+		}
+		if err != nil {
+			return nil, c.explain(err, last.graph, last.thread)
+		}
+		ch.runs = append(ch.runs, run)
+		if enough(&ch) {
+			break
+		}
+	}
+	past := past.NewPast()
+	for _, run := range slices.Backward(ch.runs) {
+		past.Clock = run.when
+		if err := c.tail.ReplayEvents(last.thread, run.id, run.events, workflows.NewReader(g, past)); err != nil {
+			return nil, c.explainReplay(err, last)
+		}
+	}
+	return past, nil
+}
+
+// when is the time of an event; what the run says at a position happened when its workflow task began. It is as
+// precise as what a run notes of its checkpoints: a millisecond.
+func (r chainRun) when(at int64) time.Time {
+	if at < 1 || at > int64(len(r.events)) {
+		return time.Time{}
+	}
+	return runtime.MadeAt(r.events[at-1].GetEventTime().AsTime().UnixMilli())
+}
+
+func (c *reader) fetchRun(ctx context.Context, last *lastRun, id string) (chainRun, error) {
+	run := chainRun{id: id}
+	var err error
+	if run.events, err = c.tail.All(ctx, last.thread, id); err != nil {
+		return run, err
+	}
+	if len(run.events) == 0 {
+		return run, fmt.Errorf("run %s has no events", id)
+	}
+	started := run.events[0].GetWorkflowExecutionStartedEventAttributes()
+	return run, c.decode(started.GetInput(), &run.in)
+}
+
+// pastWith replays the runs that are needed to know a checkpoint: the one that made it, and all since. Each run
+// knows who made the checkpoints before it.
+func (c *reader) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (*past.Past, error) {
+	in, err := c.inputOf(ctx, last.thread, last.runID)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Lines) >= protocol.CarriedLines { // the newest run of a long thread may be all that it takes
+		past, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
+		if err != nil || past.Made(checkpoint) {
+			return past, err
+		}
+	}
+	made, noted := "", false
+	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
+		oldest := ch.runs[len(ch.runs)-1]
+		for _, l := range oldest.in.Lines {
+			if l.Checkpoint == checkpoint {
+				made, noted = l.Run, true
+			}
+		}
+		if noted {
+			return oldest.id == made
+		}
+		return len(oldest.in.Lines) < protocol.CarriedLines // it is of a run that is here, or of none
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok, _ := past.Snapshot(checkpoint); !ok && noted {
+		return nil, &thread.Error{Kind: thread.ErrNotFound, Graph: last.graph, Thread: last.thread,
+			Message: fmt.Sprintf("checkpoint %q of thread %q is of run %s, which the server has no more", checkpoint, last.thread, made),
+			Do:      "Choose a newer one", Command: []string{"history", last.thread}}
+	}
+	return past, nil
+}
+
+func (c *reader) explainReplay(err error, last *lastRun) error {
+	var unreadable *workflows.UnreadableError
+	if errors.As(err, &unreadable) {
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: last.graph, Thread: last.thread, Cause: unreadable,
+			Message: fmt.Sprintf("the past of thread %q cannot be read here", last.thread)}
+	}
+	return c.explain(err, last.graph, last.thread)
+}

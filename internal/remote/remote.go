@@ -1,0 +1,128 @@
+package remote
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/internal/attributes"
+	"superstep.dev/internal/history"
+	"superstep.dev/thread/live"
+	"superstep.dev/workflows/protocol"
+)
+
+// Config says where threads are.
+type Config struct {
+	TaskQueue, Namespace string
+	DataConverter        converter.DataConverter
+	Identity             string                // "" leaves it to the Temporal client
+	Graphs               []*graphadapter.Graph // known in this process
+	Transport            live.Transport        // nil for none
+}
+
+// remoteServer asks one Temporal server about the runs of one namespace.
+type server struct {
+	temporal client.Client
+	cfg      Config
+	tail     history.Tail
+
+	attributesOnce sync.Mutex
+	attributes     *protocol.Found
+}
+
+// remoteReader reads what is known of threads. It changes nothing.
+type reader struct{ *server }
+
+// Threads are the threads on a Temporal server. It is safe for concurrent use.
+type Threads struct {
+	*reader
+	feeds feeds
+}
+
+// Jobs are the jobs on a Temporal server. It is safe for concurrent use.
+type Jobs struct{ *reader }
+
+// New returns the threads and the jobs that a Temporal client reaches.
+func New(c client.Client, cfg Config) (*Threads, *Jobs) {
+	reader := &reader{&server{temporal: c, cfg: cfg, tail: history.Tail{
+		Service: c.WorkflowService(), Namespace: cfg.Namespace, Converter: cfg.DataConverter,
+	}}}
+	return &Threads{reader: reader}, &Jobs{reader}
+}
+
+// known returns a graph of this program by its name, nil for one that it does not have.
+func (c *server) known(graph string) *graphadapter.Graph {
+	for _, g := range c.cfg.Graphs {
+		if g.Spec.Name == graph {
+			return g
+		}
+	}
+	return nil
+}
+
+// graphOr returns g, or this program's graph of that run.
+func (c *server) graphOr(g *graphadapter.Graph, last *lastRun) *graphadapter.Graph {
+	if g == nil {
+		g = c.known(last.graph)
+	}
+	return g
+}
+
+// hasAttributes asks once: a run that sets an attribute that is missing would not start.
+func (c *server) hasAttributes(ctx context.Context) (protocol.Found, error) {
+	c.attributesOnce.Lock()
+	defer c.attributesOnce.Unlock()
+	if c.attributes != nil {
+		return *c.attributes, nil
+	}
+	has, err := attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
+	if err != nil {
+		return has, c.explain(err, "", "")
+	}
+	c.attributes = &has
+	return has, nil
+}
+
+// query asks a worker about a run, open or closed.
+func (c *server) query(ctx context.Context, last *lastRun, name string, into any, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name, args...)
+	if err != nil {
+		return c.explainQuery(err, last.graph, last.thread, last.queue)
+	}
+	if err := value.Get(into); err != nil {
+		return unreadablePayload(last.thread, err)
+	}
+	return nil
+}
+
+// The bounds of calls that a worker answers. After a worker was lost some take 8 to 14 seconds until another one has
+// them, so nothing gives up earlier.
+const (
+	answerTimeout = 20 * time.Second
+	probeTimeout  = 4 * time.Second
+)
+
+func (c *server) decode(payloads *commonpb.Payloads, into any) error {
+	if payloads == nil {
+		return nil
+	}
+	if err := c.cfg.DataConverter.FromPayloads(payloads, into); err != nil {
+		return unreadablePayload("", err)
+	}
+	return nil
+}
+
+func (c *server) describeNamespace(ctx context.Context) (interface {
+	GetConfig() *namespacepb.NamespaceConfig
+}, error) {
+	return c.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.cfg.Namespace})
+}

@@ -1,0 +1,190 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/codec"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// Show returns what is known of a thread.
+func (c *reader) Show(ctx context.Context, threadID string) (thread.View, error) {
+	last, err := c.theLastRun(ctx, threadID)
+	if err != nil {
+		return thread.View{}, err
+	}
+	v := c.viewOf(last)
+	if !last.open {
+		return v, c.addClosed(ctx, last, &v)
+	}
+	v.Problem, err = c.problem(ctx, last)
+	if err != nil {
+		return thread.View{}, err
+	}
+	err = c.addOpen(ctx, last, &v)
+	if v.Cancel != nil {
+		v.Cancel.Waits = c.settling(last)
+	}
+	return v, err
+}
+
+// settling is what a compensation under way waits for, nil when none waits.
+func (c *reader) settling(last *lastRun) *thread.SettleView {
+	for _, a := range last.described.GetPendingActivities() {
+		var kept graphadapter.NodeProgress
+		if a.GetActivityType().GetName() != taskrun.CompensateActivity ||
+			c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil || kept.Settling == nil {
+			continue
+		}
+		return &thread.SettleView{Effect: kept.Settling.Effect, Key: kept.Settling.Key, Until: kept.Settling.Until}
+	}
+	return nil
+}
+
+func (c *reader) viewOf(last *lastRun) thread.View {
+	info := last.described.GetWorkflowExecutionInfo()
+	v := thread.View{
+		Thread: last.thread, Graph: last.graph, RunID: last.runID, Status: statusOf(last.status),
+		Started: c.began(info), Events: info.GetHistoryLength(), HistoryBytes: info.GetHistorySizeBytes(),
+	}
+	if info.GetCloseTime() != nil {
+		v.Closed = info.GetCloseTime().AsTime()
+	}
+	return v
+}
+
+// began is when a run began, or the first of those that it continues as new ones.
+func (c *reader) began(info *workflowpb.WorkflowExecutionInfo) time.Time {
+	var at time.Time
+	field, ok := info.GetMemo().GetFields()[protocol.MemoBegan]
+	if !ok || c.cfg.DataConverter.FromPayload(field, &at) != nil || at.IsZero() {
+		return info.GetStartTime().AsTime()
+	}
+	return at
+}
+
+// addClosed adds what a closed run's last event says, and when it will be gone.
+func (c *reader) addClosed(ctx context.Context, last *lastRun, v *thread.View) error {
+	if retention, err := c.retention(ctx); err == nil {
+		v.Expires = v.Closed.Add(retention)
+	}
+	left, message, err := c.left(ctx, last)
+	silent := last.status == enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED ||
+		last.status == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && errors.Is(err, thread.ErrNoWorker) // nobody else can tell more
+	if err != nil && !silent {
+		return err
+	}
+	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, cancelView(left.Cancel)
+	v.Refused = refusedViews(left.Life.Refused)
+	if v.Status == thread.StatusFailed {
+		v.Status = runtime.FailureStatus(left.Failure)
+	}
+	if left.Spec != nil && left.Settings != nil {
+		d, fused := graphadapter.ModeOf(left.Spec, left.Settings.Durability, left.Settings.Fused)
+		v.Durability, v.Fused = runtime.ModeShown(d), fused
+	}
+	if left.Spec == nil || left.State == nil {
+		return nil
+	}
+	return addLeft(left, v)
+}
+
+// addLeft adds what the state that a closed run left tells.
+func addLeft(left protocol.GraphResult, v *thread.View) error {
+	unread := func(err error) error {
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: v.Graph, Thread: v.Thread, Message: "the thread's stored state cannot be read", Cause: err}
+	}
+	program, err := pregel.Compile(left.Spec, runtime.Unreadable(left.Spec))
+	if err != nil {
+		return unread(err)
+	}
+	th, err := program.DecodeThread(left.State)
+	if err != nil {
+		return unread(err)
+	}
+	v.Effects = effectsOf(program.Ledgers(th))
+	if v.Output == nil && v.Status == thread.StatusFinished {
+		v.Output = program.Output(th)
+	}
+	return nil
+}
+
+func (c *reader) retention(ctx context.Context) (time.Duration, error) {
+	ns, err := c.describeNamespace(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
+}
+
+// problem says why an open run makes no progress although nothing failed; "" when there is no sign of that.
+func (c *reader) problem(ctx context.Context, last *lastRun) (string, error) {
+	if task := last.described.GetPendingWorkflowTask(); task.GetAttempt() > 1 {
+		cause, err := c.lastTaskFailure(ctx, last)
+		if err != nil {
+			return "", c.explain(err, last.graph, last.thread)
+		}
+		return cause, nil
+	}
+	for _, a := range last.described.GetPendingActivities() {
+		failure := a.GetLastFailure()
+		kind := failure.GetApplicationFailureInfo().GetType()
+		switch {
+		case a.GetActivityType().GetName() == graphadapter.NotifyActivity:
+			continue // nothing waits for whoever is to be told
+		case kind == graphadapter.NodeUnservedType, kind == graphadapter.NodeInputType:
+			return codec.Message(c.cfg.DataConverter, failure), nil
+		case kind == graphadapter.NodeRetryType:
+			return fmt.Sprintf("%s failed and will be tried again: %s", a.GetActivityType().GetName(),
+				codec.Message(c.cfg.DataConverter, failure)), nil
+		case a.GetAttempt() > 3:
+			return fmt.Sprintf("%s was started %d times: its workers get lost", a.GetActivityType().GetName(), a.GetAttempt()), nil
+		}
+	}
+	return "", nil
+}
+
+// lastTaskFailure returns why the run's workflow task fails, from the newest page of its history.
+func (c *reader) lastTaskFailure(ctx context.Context, last *lastRun) (string, error) {
+	events, err := c.newestEvents(ctx, last)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events {
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
+			return codec.Message(c.cfg.DataConverter, e.GetWorkflowTaskFailedEventAttributes().GetFailure()), nil
+		}
+	}
+	return "", nil
+}
+
+func refusedViews(all []protocol.Refused) []thread.RefusedView {
+	var out []thread.RefusedView
+	for _, r := range all {
+		out = append(out, thread.RefusedView(r))
+	}
+	return out
+}
+
+func cancelView(c *protocol.Cancellation) *thread.CancelView {
+	if c == nil {
+		return nil
+	}
+	v := &thread.CancelView{Mode: thread.CancelMode(c.Mode), Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
+		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
+	for _, l := range c.Left {
+		v.Left = append(v.Left, thread.LeftEffect(l))
+	}
+	return v
+}

@@ -1,0 +1,166 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// StartRun implements runtime.Runtime.
+func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	if req.Thread == "" {
+		req.Thread, req.NewThread = thread.NewID(req.Graph), true
+	}
+	if err := runtime.CheckStart(req); err != nil {
+		return thread.View{}, err
+	}
+	named := len(req.InterruptBefore)+len(req.InterruptAfter) > 0
+	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: named})
+	if err != nil {
+		return thread.View{}, err
+	}
+	req.Notices, req.Served, req.Governed = reply.Notices, reply.Print, reply.Governs
+	if reply.Spec != nil {
+		if problem := runtime.StartProblem(req, reply.Spec); problem != "" {
+			return thread.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
+		}
+	}
+	for {
+		view, err := c.begin(ctx, g, req)
+		if !errors.Is(err, errEnded) {
+			return view, err
+		}
+	}
+}
+
+// launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
+// the same run only one succeeds, and the same start sent twice is one.
+func (c *Threads) launch(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) (thread.View, error) {
+	return c.launchAs(ctx, uuid.NewString(), req, in, last)
+}
+
+// launchAs is launch by the call of that id, which is noted with the run.
+func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, in protocol.GraphInput, last *lastRun) (thread.View, error) {
+	if last != nil {
+		in.Previous = last.runID
+	}
+	set := runtime.SettingsOf(req)
+	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
+	in.Requester = set.Requester
+	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
+	if in.Spec == nil {
+		in.Noted = req.Served
+	}
+	run, err := c.startExecution(ctx, req.Thread, in, last, call)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &already) {
+		return thread.View{}, somebodyElse(req.Graph, req.Thread)
+	}
+	if err != nil {
+		return thread.View{}, c.explain(err, req.Graph, req.Thread)
+	}
+	return thread.View{Thread: req.Thread, Graph: req.Graph, Status: thread.StatusRunning, RunID: run, Started: time.Now()}, nil
+}
+
+// startExecution starts a run of a thread, the first or the one that follows last.
+func (c *Threads) startExecution(ctx context.Context, threadID string, in protocol.GraphInput, last *lastRun, call string) (string, error) {
+	fields, err := memoFields(in, call)
+	if err != nil {
+		return "", err
+	}
+	has, err := c.hasAttributes(ctx)
+	if err != nil {
+		return "", err
+	}
+	if last == nil && c.cfg.Identity == "" {
+		return c.startNew(ctx, threadID, in, fields, has)
+	}
+	memo, err := c.memoOf(in.Graph, fields)
+	if err != nil {
+		return "", err
+	}
+	start, err := c.executionRequest(threadID, protocol.GraphWorkflow, in, memo, last)
+	if err != nil {
+		return "", &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the input cannot be encoded", Cause: err}
+	}
+	if has.Lists {
+		start.SearchAttributes = runAttributes(in.Graph)
+	}
+	summary, err := c.cfg.DataConverter.ToPayload("graph " + in.Graph)
+	if err != nil {
+		return "", &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the summary cannot be encoded", Cause: err}
+	}
+	start.UserMetadata = &sdkpb.UserMetadata{Summary: summary}
+	if err := c.stillLast(ctx, last); err != nil {
+		return "", err
+	}
+	return c.execute(ctx, start, call, last != nil)
+}
+
+// startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it
+// was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
+// server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
+func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string, has protocol.Found) (string, error) {
+	options := client.StartWorkflowOptions{
+		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
+		// A thread that is not known to have run must really be new.
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		EnableEagerStart:                         true,
+		// What Temporal's own screens show beside the type, which is the same for all graphs.
+		StaticSummary: "graph " + in.Graph,
+		Memo:          map[string]any{},
+	}
+	for name, value := range memo {
+		options.Memo[name] = value
+	}
+	if has.Lists {
+		options.TypedSearchAttributes = temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(in.Graph),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),
+		)
+	}
+	run, err := c.temporal.ExecuteWorkflow(ctx, options, protocol.GraphWorkflow, in)
+	if err != nil {
+		return "", err
+	}
+	return run.GetRunID(), nil
+}
+
+// runAttributes are the search attributes of a run that begins.
+func runAttributes(graph string) *commonpb.SearchAttributes {
+	return &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
+		protocol.AttributeGraph:  keyword(graph),
+		protocol.AttributeStatus: keyword(protocol.StatusRunning),
+	}}
+}
+
+// memoFields name the graph, and the Spec: the one that the run goes on with, or else the one that a worker serves. A new run
+// that finds another one on its own worker notes that itself.
+func memoFields(in protocol.GraphInput, call string) (map[string]string, error) {
+	fields := map[string]string{protocol.MemoGraph: in.Graph, protocol.MemoStart: call}
+	if in.Spec != nil {
+		print, err := graphadapter.Fingerprint(in.Spec)
+		if err != nil {
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Message: "the thread's graph cannot be read", Cause: err}
+		}
+		fields[protocol.MemoSpec] = print
+	} else if in.Noted != "" {
+		fields[protocol.MemoSpec] = in.Noted
+	}
+	return fields, nil
+}

@@ -1,0 +1,146 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
+)
+
+// MadeAt is the time of that many milliseconds since 1970, zero for 0.
+func MadeAt(milliseconds int64) time.Time {
+	if milliseconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(milliseconds).UTC()
+}
+
+// Dated notes when the checkpoint of a view was made, unless the view is of a subgraph.
+func Dated(v thread.StateView, r thread.StateRequest, when time.Time) thread.StateView {
+	if len(r.Subgraph) == 0 {
+		v.CreatedAt = when
+	}
+	return v
+}
+
+// StateView shows a snapshot of the thread's root graph as it was asked for: itself, or a subgraph under way in it.
+func StateView(graph string, s *pregel.Snapshot, r thread.StateRequest) (thread.StateView, error) {
+	for i, node := range r.Subgraph {
+		at := slices.IndexFunc(s.Tasks, func(t pregel.TaskSnapshot) bool { return t.Name == node && t.State != nil })
+		if at < 0 {
+			return thread.StateView{}, NoSubgraph(graph, r.Thread, r.Subgraph[:i+1], nil)
+		}
+		s = s.Tasks[at].State
+	}
+	return SnapshotView(graph, r.Thread, s, r.Subgraphs), nil
+}
+
+// SnapshotView shows one snapshot, with the states of its subgraphs when those are asked for.
+func SnapshotView(graph, threadID string, s *pregel.Snapshot, subgraphs bool) thread.StateView {
+	v := thread.StateView{Thread: threadID, Graph: graph, Checkpoint: s.Checkpoint, Parent: s.Parent, Source: string(s.Source),
+		Step: s.Step, Values: jsonValues(s.Values), Next: s.Next}
+	for _, t := range s.Tasks {
+		task := thread.TaskView{Node: t.Name, Path: t.Path, Done: t.Done, Error: t.Error}
+		for _, q := range t.Questions {
+			task.Questions = append(task.Questions, QuestionView(q, t.Name, s.Step+1))
+		}
+		if subgraphs && t.State != nil {
+			inner := SnapshotView(graph, threadID, t.State, true)
+			task.State = &inner
+		}
+		v.Tasks = append(v.Tasks, task)
+	}
+	return v
+}
+
+func jsonValues(values map[string]pregel.Value) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(values))
+	for name, value := range values {
+		out[name] = value
+	}
+	return out
+}
+
+// HistoryView selects what was asked for.
+func HistoryView(graph string, checkpoints []past.Checkpoint, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
+	if r.Before != "" {
+		at := slices.IndexFunc(checkpoints, func(c past.Checkpoint) bool { return c.Checkpoint == r.Before })
+		if at < 0 {
+			return nil, NoCheckpoint(graph, r.Thread, r.Before)
+		}
+		checkpoints = checkpoints[at+1:]
+	}
+	out := []thread.CheckpointView{}
+	for _, c := range checkpoints {
+		if r.Source != "" && r.Source != string(c.Source) || r.Step != nil && *r.Step != c.Step {
+			continue
+		}
+		if r.Limit > 0 && len(out) == r.Limit {
+			break
+		}
+		v := thread.CheckpointView{Step: c.Step, Checkpoint: c.Checkpoint, Parent: c.Parent, Source: string(c.Source),
+			Ran: c.Ran, Wrote: c.Wrote, Next: c.Next, CreatedAt: c.When}
+		if r.Values {
+			v.Values = jsonValues(c.Values)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// ReadThread reads a stored thread, with stand-ins for reducers that are not here.
+func ReadThread(spec *pregel.Spec, state pregel.Value, reducers map[string]pregel.Reducer) (*pregel.Program, *pregel.Thread, error) {
+	all := Unreadable(spec)
+	maps.Copy(all, reducers)
+	program, err := pregel.Compile(spec, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	thread, err := program.DecodeThread(state)
+	return program, thread, err
+}
+
+// Unreadable stands in for the custom reducers of a graph that this process does not have: enough to read what is
+// stored, which needs no reducing.
+func Unreadable(spec *pregel.Spec) map[string]pregel.Reducer {
+	out := map[string]pregel.Reducer{}
+	for _, ch := range spec.Channels {
+		if _, known := pregel.Builtin(ch.Reducer); ch.Kind == pregel.KindReduce && !known {
+			out[ch.Reducer] = absentReducer(ch.Reducer)
+		}
+	}
+	for _, sub := range spec.Subgraphs {
+		for name, r := range Unreadable(sub) {
+			out[name] = r
+		}
+	}
+	return out
+}
+
+// absentReducer is the name of a reducer without its function.
+type absentReducer string
+
+// Name implements pregel.Reducer.
+func (r absentReducer) Name() string { return string(r) }
+
+// Zero implements pregel.Reducer.
+func (r absentReducer) Zero() pregel.Value { return nil }
+
+// Reduce implements pregel.Reducer.
+func (r absentReducer) Reduce(pregel.Value, []pregel.Value) (pregel.Value, error) {
+	return nil, fmt.Errorf("the reducer %q is not part of this process", string(r))
+}
+
+// ReducersOf are the custom reducers of a graph and its subgraphs, none for nil.
+func ReducersOf(g *graphadapter.Graph) map[string]pregel.Reducer {
+	if g == nil {
+		return nil
+	}
+	return g.AllReducers()
+}

@@ -1,0 +1,2 @@
+// Package live carries what nodes emit to the readers of streams while the nodes run: [Transport], and [Local] for one process.
+package live

@@ -1,0 +1,54 @@
+package thread
+
+import (
+	"encoding/json"
+)
+
+// StreamMode says what of a run is streamed: LangGraph's modes.
+type StreamMode string
+
+// The stream modes.
+const (
+	// StreamValues: the output fields, after each superstep that wrote one.
+	StreamValues StreamMode = "values"
+	// StreamUpdates: what each node wrote, when it ended; and the questions of those that ask.
+	StreamUpdates StreamMode = "updates"
+	// StreamMessages: chat messages, and pieces of them, as nodes emit or write them.
+	StreamMessages StreamMode = "messages"
+	// StreamCustom: what nodes emit.
+	StreamCustom StreamMode = "custom"
+	// StreamTasks: the start and the end of each task.
+	StreamTasks StreamMode = "tasks"
+	// StreamCheckpoints: each checkpoint as it is made.
+	StreamCheckpoints StreamMode = "checkpoints"
+	// StreamDebug: checkpoints and tasks, with superstep and time.
+	StreamDebug StreamMode = "debug"
+	// StreamReset is no mode to ask for: it comes with messages and custom, and says that a task is attempted again, so
+	// that what its earlier attempt emitted is void.
+	StreamReset StreamMode = "reset"
+)
+
+// ApplyStream makes a mode an option of one stream: it asks for that mode.
+func (m StreamMode) ApplyStream(r *StreamRequest) { r.Modes = append(r.Modes, m) }
+
+// StreamRequest asks for what a thread's runs stream.
+type StreamRequest struct {
+	Thread string
+	// Modes are those wanted; none means updates.
+	Modes []StreamMode
+	// Subgraphs asks for the streams of subgraphs too.
+	Subgraphs bool
+	// From is an Offset of an earlier part, to go on behind it in any process; "" begins with the newest run.
+	From string
+}
+
+// Part is one part of a stream.
+type Part struct {
+	// Offset is the place behind this part.
+	Offset string `json:"offset"`
+	// Namespace leads to the graph: one element for each subgraph, outermost first; empty for the root graph.
+	Namespace []string        `json:"ns,omitempty"`
+	Mode      StreamMode      `json:"mode"`
+	Step      int             `json:"step"`
+	Data      json.RawMessage `json:"data"`
+}

@@ -1,0 +1,165 @@
+package thread
+
+import (
+	"encoding/json"
+	"time"
+
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+)
+
+// View is what is known of a thread without its values.
+type View struct {
+	Thread string `json:"thread"`
+	Graph  string `json:"graph"`
+	Status Status `json:"status"`
+	RunID  string `json:"run_id"`
+	// Durability is the run's, or its graph's when the run named none; Fused says that its supersteps share activities in
+	// sync mode too. Both are empty when nobody could say.
+	Durability graphadapter.Durability `json:"durability,omitempty"`
+	Fused      bool                    `json:"fused,omitempty"`
+	// Step is the superstep that runs or ran last; Nodes are those running or waiting now, or,
+	// of a run that stopped, those that come next.
+	Step      int        `json:"step"`
+	Nodes     []string   `json:"nodes,omitempty"`
+	Questions []Question `json:"questions,omitempty"`
+	// Waits are tasks that wait for events, and Kept the events that nobody has waited for yet.
+	Waits []WaitView      `json:"waits,omitempty"`
+	Kept  []KeptEventView `json:"kept,omitempty"`
+	// Refused are the latest 100 answers, events and requests that came by signal and were not taken: their senders had no
+	// reply.
+	Refused []RefusedView `json:"refused,omitempty"`
+	Error   string        `json:"error,omitempty"`
+	// Failure is why the run failed, nil when it did not or when nobody could say.
+	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Held says that the run is open although it failed (superstep.WithHold): a retry, new input or an update goes on with it.
+	Held bool `json:"held,omitempty"`
+	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
+	Drained string `json:"drained,omitempty"`
+	// Paused says who paused the run, nil when nobody did. The run has StatusPaused once the tasks that were under way
+	// have ended.
+	Paused *PauseView `json:"paused,omitempty"`
+	// Cancel is how the run was cancelled, also while it undoes its effects; nil for one that was not, or plainly.
+	Cancel *CancelView `json:"cancel,omitempty"`
+	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
+	Problem string    `json:"problem,omitempty"`
+	Started time.Time `json:"started"`
+	// Closed and Expires are zero while the run is open; a closed thread is gone after Expires.
+	Closed  time.Time `json:"closed,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+	// Output holds the output channels of a run that is not under way, as far as they have a value.
+	Output map[string]json.RawMessage `json:"output,omitempty"`
+	// Events and HistoryBytes are the size of the run's history.
+	Events       int64        `json:"events"`
+	HistoryBytes int64        `json:"history_bytes"`
+	Effects      []EffectView `json:"effects,omitempty"`
+}
+
+// Rests reports whether the run is open and has nothing under way: one that failed may be held.
+func (v View) Rests() bool { return v.Held || v.Status.Rests() }
+
+// WaitView is one task's wait for an event.
+type WaitView struct {
+	ID    string `json:"id"`
+	Event string `json:"event"`
+	// Node waits, at superstep Step.
+	Node string `json:"node"`
+	Step int    `json:"step"`
+	// Schema is the JSON schema of the event's value, nil for any JSON.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// Due is when the wait is over; zero when it has no end.
+	Due time.Time `json:"due,omitzero"`
+}
+
+// KeptEventView is an event that the thread keeps for the first wait of its name.
+type KeptEventView struct {
+	Event string    `json:"event"`
+	By    string    `json:"by,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// RefusedView is an answer, an event or a request by signal that a run did not take.
+type RefusedView struct {
+	// Question or Event is what it was for; neither, for a request to pause or cancel.
+	Question string `json:"question,omitempty"`
+	Event    string `json:"event,omitempty"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason"`
+	// Code is why a gate refused an answer to an approval.
+	Code approval.Code `json:"code,omitempty"`
+	At   time.Time     `json:"at"`
+}
+
+// PauseView says who paused a run, when and why.
+type PauseView struct {
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// CancelView is how a run was cancelled, or is being cancelled.
+type CancelView struct {
+	Mode   CancelMode `json:"mode"`
+	Reason string     `json:"reason,omitempty"`
+	By     string     `json:"by,omitempty"`
+	// Undone counts the effects that were undone, or of which it turned out that they had never been made.
+	Undone int `json:"undone,omitempty"`
+	// Left are those that were not undone, at most 200 of them; More counts the others.
+	Left []LeftEffect `json:"left,omitempty"`
+	More int          `json:"more,omitempty"`
+	// Gone counts earlier runs of the thread that the server has no more: what they did was not undone.
+	Gone int `json:"gone,omitempty"`
+	// Problem says why not all effects were looked at, "" when they were.
+	Problem string `json:"problem,omitempty"`
+	// Checkpoint is where the thread goes on: a copy of the one before the oldest superstep of which an effect was undone.
+	// It is "" when that superstep was the one under way.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// Waits is what the run waits for before it goes on to undo; nil when it does not wait.
+	Waits *SettleView `json:"waits,omitempty"`
+	// Halted says why the thread cannot go on by itself: effects were undone, and its state stands behind them. Cancel it
+	// again in the same way, or run it from a checkpoint before them. It is "" when the thread can go on.
+	Halted string `json:"halted,omitempty"`
+}
+
+// SettleView is a wait for an earlier call of an effect. The target may show that call until then, so what it says before
+// is not believed.
+type SettleView struct {
+	Effect string    `json:"effect"`
+	Key    string    `json:"key"`
+	Until  time.Time `json:"until"`
+}
+
+// LeftEffect is an effect that a cancellation did not undo.
+type LeftEffect struct {
+	Key    string `json:"key"`
+	Effect string `json:"effect"`
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+}
+
+// The states of a [Progress].
+const (
+	ProgressStarted = "started"
+	ProgressOK      = "ok"
+	ProgressFailed  = "failed"
+	ProgressWaiting = "waiting"
+)
+
+// Progress is one line of a followed run.
+type Progress struct {
+	Step int    `json:"step"`
+	Node string `json:"node"`
+	// State is one of the Progress… constants.
+	State    string        `json:"state"`
+	Attempt  int           `json:"attempt,omitempty"`
+	Duration time.Duration `json:"duration_ns,omitempty"`
+	// Next are the nodes chosen by branches or commands (not those of plain edges).
+	Next []string `json:"next,omitempty"`
+	// Notes are the values the node emitted.
+	Notes    []json.RawMessage `json:"notes,omitempty"`
+	Question *Question         `json:"question,omitempty"`
+	// Event is what the task waits for, when that is no person.
+	Event string `json:"event,omitempty"`
+	Error string `json:"error,omitempty"`
+}

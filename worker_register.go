@@ -1,0 +1,142 @@
+package superstep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/activities"
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/attributes"
+	"superstep.dev/internal/history"
+	"superstep.dev/internal/remote"
+	"superstep.dev/job"
+	"superstep.dev/thread"
+	"superstep.dev/workflows"
+	"superstep.dev/workflows/leading"
+	"superstep.dev/workflows/protocol"
+)
+
+// register registers the graphs of cfg: the workflow keeps what it sends by reference where the nodes look first, and
+// a replay of the workflow finds what is not there.
+func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
+	adapters, err := adaptersOf(cfg.served())
+	if err != nil {
+		return err
+	}
+	leaders, planners, err := leadersOf(cfg.Leaders)
+	if err != nil {
+		return err
+	}
+	if cfg.DataConverter == nil {
+		cfg.DataConverter = converter.GetDefaultDataConverter()
+	}
+	past := replays{c, cfg.DataConverter, adapters}
+	inputs := activities.NewInputs(cfg.InputBytes, past.values)
+	if !cfg.Options.DisableWorkflowWorker {
+		watch := attributes.NewWatch(c.OperatorService())
+		find := func(namespace string) (protocol.Found, error) {
+			found, err := watch.Found(namespace)
+			found.Notices = cfg.Notify != nil
+			return found, err
+		}
+		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
+			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Finding(find).Register(r)
+		leading.New(leaders...).Finding(find).Register(r)
+	}
+	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
+		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)
+	if cfg.Transport != nil {
+		nodes.Publishing(cfg.Transport)
+	}
+	nodes.Register(r)
+	return nil
+}
+
+// mayWithin bounds a question to the gate within a query.
+const mayWithin = time.Second
+
+// mayOf asks a gate in passing: what counts is what it says when the run asks.
+func mayOf(g *approval.Gate) func(approval.ControlCheck) approval.Ruling {
+	return func(c approval.ControlCheck) approval.Ruling {
+		ctx, cancel := context.WithTimeout(context.Background(), mayWithin)
+		defer cancel()
+		ruling, err := g.Control(ctx, c)
+		if err != nil {
+			return approval.Ruling{Code: approval.CodeUnavailable, Reason: "the gate does not answer now: see the worker's log"}
+		}
+		return ruling
+	}
+}
+
+// replays go through the runs of a worker's graphs.
+type replays struct {
+	client    client.Client
+	converter converter.DataConverter
+	graphs    []*graphadapter.Graph
+}
+
+// values calls pass with every value that a run has sent by reference.
+func (r replays) values(ctx context.Context, run activities.Run, pass func(pregel.Value)) error {
+	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
+	graphs := workflows.NewGraphs(r.graphs, nil).Telling(told(pass))
+	return tail.Replay(ctx, run.WorkflowID, run.RunID, sender{graphs})
+}
+
+// effects reads what a thread did outside since it last finished, from one of its runs back.
+func (r replays) effects(ctx context.Context, run activities.Run, graph string) (*past.Effects, int, error) {
+	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
+	walk := remote.EffectsWalk{Tail: &tail, Thread: run.WorkflowID}
+	for _, g := range r.graphs {
+		if g.Spec.Name == graph {
+			walk.Graph = g
+		}
+	}
+	found, err := walk.Back(ctx, run.RunID, (*past.Effects).Finished)
+	return found, walk.Gone, err
+}
+
+// spec asks a run which graph it goes on with.
+func (r replays) spec(ctx context.Context, run activities.Run) (*pregel.Spec, error) {
+	value, err := r.client.QueryWorkflow(ctx, run.WorkflowID, run.RunID, protocol.QueryGraph)
+	if err != nil {
+		return nil, err
+	}
+	var spec *pregel.Spec
+	err = value.Get(&spec)
+	return spec, err
+}
+
+// told is told of all values alike: to a replay all of them are past.
+type told func(pregel.Value)
+
+func (p told) Sent(_ string, v pregel.Value) { p(v) }
+
+func (p told) Passed(v pregel.Value) { p(v) }
+
+// sender is the workflow code that a replay runs for what it sends.
+type sender struct{ *workflows.Graphs }
+
+// Err says nothing: what goes wrong is in the replay's own error.
+func (sender) Err() error { return nil }
+
+// leadersOf are leaders as their workflow knows them, and their planners by the leaders' names.
+func leadersOf(leaders []*Leader) ([]workflows.Leader, map[string]job.Planner, error) {
+	var out []workflows.Leader
+	planners := map[string]job.Planner{}
+	for _, l := range leaders {
+		if planners[l.name] != nil {
+			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.name, Message: fmt.Sprintf("the leader name %q is used twice", l.name)}
+		}
+		planners[l.name] = l.planner
+		out = append(out, workflows.Leader{Name: l.name, Experts: l.Experts()})
+	}
+	return out, planners, nil
+}
