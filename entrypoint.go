@@ -57,7 +57,6 @@ func NewEntrypoint[In, Out any](name string, fn func(context.Context, In) (Out, 
 // [WithCache], [WithTaskQueue]), every [CompileOption] except those of state fields, and [WithEffects]. A key of
 // [CacheBy] is made of the input alone; without one the previous value counts too.
 type EntrypointOption interface {
-	ExpertOption
 	applyEntrypoint(*entrypointOptions)
 }
 

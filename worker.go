@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
+	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
 )
@@ -33,7 +34,7 @@ type WorkerConfig struct {
 	// Graphs are served; their names must differ.
 	Graphs []Runnable
 	// Leaders are served, with the graphs of their experts; their names must differ.
-	Leaders []*Leader
+	Leaders []Leader
 	// TaskQueue is where the worker takes its tasks from; "" means DefaultTaskQueue.
 	TaskQueue string
 	// Transport takes what nodes emit to the readers of streams while the nodes run; nil for with their results only.
@@ -66,6 +67,15 @@ type WorkerConfig struct {
 	Logger *zap.Logger
 	// OnReady is called once the worker polls and the server knows of a worker on the queue; it may be nil.
 	OnReady func()
+}
+
+// Leading is a leader as a worker serves it; package job/leader makes one. Its planner divides jobs into subjobs, and its experts,
+// each of which has a graph, do them.
+type Leader interface {
+	Name() string
+	Planner() job.Planner
+	Experts() []job.Profile
+	Graphs() []Runnable
 }
 
 // Worker serves graphs: it runs their workflows and their nodes. It holds no state that matters: any worker can be
@@ -164,9 +174,9 @@ func (w *Worker) awaitSeen(ctx context.Context) {
 func (cfg WorkerConfig) served() []Runnable {
 	graphs := slices.Clone(cfg.Graphs)
 	for _, l := range cfg.Leaders {
-		for _, e := range l.experts {
-			if !slices.ContainsFunc(graphs, func(g Runnable) bool { return g.Adapter() == e.graph.Adapter() }) {
-				graphs = append(graphs, e.graph)
+		for _, of := range l.Graphs() {
+			if !slices.ContainsFunc(graphs, func(g Runnable) bool { return g.Adapter() == of.Adapter() }) {
+				graphs = append(graphs, of)
 			}
 		}
 	}

@@ -128,15 +128,15 @@ type sender struct{ *workflows.Graphs }
 func (sender) Err() error { return nil }
 
 // leadersOf are leaders as their workflow knows them, and their planners by the leaders' names.
-func leadersOf(leaders []*Leader) ([]workflows.Leader, map[string]job.Planner, error) {
+func leadersOf(leaders []Leader) ([]workflows.Leader, map[string]job.Planner, error) {
 	var out []workflows.Leader
 	planners := map[string]job.Planner{}
 	for _, l := range leaders {
-		if planners[l.name] != nil {
-			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.name, Message: fmt.Sprintf("the leader name %q is used twice", l.name)}
+		if planners[l.Name()] != nil {
+			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.Name(), Message: fmt.Sprintf("the leader name %q is used twice", l.Name())}
 		}
-		planners[l.name] = l.planner
-		out = append(out, workflows.Leader{Name: l.name, Experts: l.Experts()})
+		planners[l.Name()] = l.Planner()
+		out = append(out, workflows.Leader{Name: l.Name(), Experts: l.Experts()})
 	}
 	return out, planners, nil
 }

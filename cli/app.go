@@ -26,7 +26,7 @@ type app struct {
 
 	program string
 	graphs  []superstep.Runnable
-	leaders []*superstep.Leader
+	leaders []superstep.Leader
 	stdin   io.Reader
 	stderr  io.Writer
 

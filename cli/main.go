@@ -17,7 +17,7 @@ import (
 // Program is what a process serves, and knows by name.
 type Program struct {
 	Graphs  []superstep.Runnable
-	Leaders []*superstep.Leader
+	Leaders []superstep.Leader
 	// DataConverter encodes and decodes what is stored, in workers and in all other commands; nil means Temporal's default.
 	// Give a codec with it to keep what runs have, errors included, unreadable for the server.
 	DataConverter converter.DataConverter

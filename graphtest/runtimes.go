@@ -43,7 +43,7 @@ func Temporal(t testing.TB, graphs ...superstep.Runnable) *superstep.Client {
 }
 
 // Leaders is [Temporal] with a worker that serves leaders and the graphs of their experts.
-func Leaders(t testing.TB, leaders ...*superstep.Leader) *superstep.Client {
+func Leaders(t testing.TB, leaders ...superstep.Leader) *superstep.Client {
 	t.Helper()
 	return serving(t, superstep.WorkerConfig{Leaders: leaders})
 }

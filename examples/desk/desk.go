@@ -11,6 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // Order is the state of the graph.
@@ -76,15 +77,15 @@ func (planner) Plan(context.Context, job.PlanRequest) (job.Draft, error) {
 }
 
 // Office is a leader of a clerk who is quick, and a checker who waits to be told to go on.
-func Office(name string) (*superstep.Leader, error) {
-	clerk := superstep.NewExpert("clerk", "Drafts a text.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
+func Office(name string) (*leader.Leader, error) {
+	clerk := leader.NewExpert("clerk", "Drafts a text.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
 		return job.WorkflowMessage{Status: job.Success, Output: "a draft"}, nil
 	})
-	checker := superstep.NewExpert("checker", "Asks a person about a text.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
+	checker := leader.NewExpert("checker", "Asks a person about a text.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
 		if _, err := superstep.Interrupt[bool](ctx, "Is the draft good?"); err != nil {
 			return job.WorkflowMessage{}, err
 		}
 		return job.WorkflowMessage{Status: job.Success, Output: "checked"}, nil
 	})
-	return superstep.NewLeader(name, planner{}, clerk, checker)
+	return leader.New(name, planner{}, clerk, checker)
 }

@@ -9,11 +9,12 @@ import (
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // analyst describes one species. Its first way to take a mean is the quick one; a lesson can teach it the other.
-func analyst(s *store.Store, resamples int) superstep.Expert {
-	return superstep.NewExpert("analyst", "Describes the birds of one species, which its goal must name, by means, standard "+
+func analyst(s *store.Store, resamples int) leader.Expert {
+	return leader.NewExpert("analyst", "Describes the birds of one species, which its goal must name, by means, standard "+
 		"deviations and confidence intervals of everything that was measured. Needs the loader's table as an input. Returns "+
 		"the figures as JSON. Cannot do several species at once, and judges nothing.",
 		free(func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {

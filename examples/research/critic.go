@@ -9,11 +9,12 @@ import (
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // critic checks the analysts' figures against the birds.
-func critic(s *store.Store) superstep.Expert {
-	return superstep.NewExpert("critic", "Checks the analysts' figures against the birds themselves, and sends back those "+
+func critic(s *store.Store) leader.Expert {
+	return leader.NewExpert("critic", "Checks the analysts' figures against the birds themselves, and sends back those "+
 		"that are wrong. Needs all analyses as inputs. Returns the figures that are right as JSON.",
 		free(func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 			table, ok := birdsOf(a)

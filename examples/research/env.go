@@ -6,10 +6,10 @@ import (
 	"os"
 	"strconv"
 
-	"superstep.dev"
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 	"superstep.dev/planner"
 )
 
@@ -20,7 +20,7 @@ const usualModel = "gpt-4.1-mini"
 // workers share, and RESEARCH_RESAMPLES how many samples intervals are of (2000). With OPENAI_API_KEY or OPENAI_BASE_URL
 // the model OPENAI_MODEL (gpt-4.1-mini) makes the plans, else [Rules] do. It ends the process with one line when one of
 // them is no use: it is for mains.
-func FromEnv() *superstep.Leader {
+func FromEnv() *leader.Leader {
 	l, err := fromEnv(os.Getenv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "research:", err)
@@ -29,7 +29,7 @@ func FromEnv() *superstep.Leader {
 	return l
 }
 
-func fromEnv(get func(string) string) (*superstep.Leader, error) {
+func fromEnv(get func(string) string) (*leader.Leader, error) {
 	resamples := figures.DefaultResamples
 	if text := get("RESEARCH_RESAMPLES"); text != "" {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // loaded is what the loader's task remembers.
@@ -18,8 +19,8 @@ type loaded struct {
 }
 
 // loader checks a table and keeps a copy that no longer changes.
-func loader(s *store.Store) superstep.Expert {
-	return superstep.NewExpert("loader", "Reads a table of birds (CSV) and checks every line. Needs nothing but the job's "+
+func loader(s *store.Store) leader.Expert {
+	return leader.NewExpert("loader", "Reads a table of birds (CSV) and checks every line. Needs nothing but the job's "+
 		"data. Returns how many birds of which species there are, which lines are incomplete, and a reference to the checked "+
 		"table. Computes nothing and writes no text.",
 		free(func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {

@@ -20,19 +20,19 @@ package research
 import (
 	"context"
 
-	"superstep.dev"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // Leader returns the leader over a store. Intervals are of resamples samples: [figures.DefaultResamples] is enough for a
 // report.
-func Leader(p job.Planner, s *store.Store, resamples int) (*superstep.Leader, error) {
-	return superstep.NewLeader("research", p, experts(s, resamples)...)
+func Leader(p job.Planner, s *store.Store, resamples int) (*leader.Leader, error) {
+	return leader.New("research", p, experts(s, resamples)...)
 }
 
-func experts(s *store.Store, resamples int) []superstep.Expert {
-	return []superstep.Expert{loader(s), analyst(s, resamples), critic(s), writer(s)}
+func experts(s *store.Store, resamples int) []leader.Expert {
+	return []leader.Expert{loader(s), analyst(s, resamples), critic(s), writer(s)}
 }
 
 // do is the function of an expert.
@@ -41,7 +41,7 @@ type do func(context.Context, job.Assignment) (job.WorkflowMessage, error)
 // free says of an expert, before it does anything, that it can tell what it spends: nothing, unless it spends something.
 func free(work do) do {
 	return func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
-		if err := superstep.Spend(ctx, job.Usage{}); err != nil {
+		if err := leader.Spend(ctx, job.Usage{}); err != nil {
 			return job.WorkflowMessage{}, err
 		}
 		return work(ctx, a)

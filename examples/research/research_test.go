@@ -12,13 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/examples/research"
 	"superstep.dev/examples/research/data"
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/graphtest"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 	"superstep.dev/thread"
 )
 
@@ -32,7 +32,7 @@ func newStore(t testing.TB) (s *store.Store, dir string) {
 	return s, dir
 }
 
-func newLeader(t testing.TB) (l *superstep.Leader, s *store.Store, dir string) {
+func newLeader(t testing.TB) (l *leader.Leader, s *store.Store, dir string) {
 	s, dir = newStore(t)
 	l, err := research.Leader(research.Rules(), s, 200)
 	require.NoError(t, err)
@@ -40,8 +40,8 @@ func newLeader(t testing.TB) (l *superstep.Leader, s *store.Store, dir string) {
 }
 
 // answered is what a person says who wants to begin with the body mass, and notes what was asked.
-func answered(t *testing.T, asked *[]research.Lead) superstep.JobOption {
-	return superstep.WithExpertAnswers(func(_ context.Context, a job.Assignment, q thread.Question) (any, error) {
+func answered(t *testing.T, asked *[]research.Lead) leader.Option {
+	return leader.WithExpertAnswers(func(_ context.Context, a job.Assignment, q thread.Question) (any, error) {
 		var lead research.Lead
 		require.NoError(t, json.Unmarshal(q.Value, &lead))
 		require.Equal(t, "writer", a.Expert)

@@ -11,6 +11,7 @@ import (
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // Lead is the writer's question: with which measure the report begins. Its answer is one of the measures.
@@ -27,9 +28,9 @@ type Choice struct {
 }
 
 // writer asks with what to begin, and publishes the report once.
-func writer(s *store.Store) superstep.Expert {
+func writer(s *store.Store) leader.Expert {
 	publish := publishEffect(s)
-	return superstep.NewExpert("writer", "Writes the report, asks a person which measure leads it, and publishes it. Needs the "+
+	return leader.NewExpert("writer", "Writes the report, asks a person which measure leads it, and publishes it. Needs the "+
 		"critic's review as an input, of all species that the report is to have. Returns the report's text and where it is.",
 		free(func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 			analyses := reviewed(a)
@@ -40,7 +41,7 @@ func writer(s *store.Store) superstep.Expert {
 			if err != nil {
 				return job.WorkflowMessage{}, err
 			}
-			if err := superstep.Spend(ctx, job.Usage{Writes: 1}); err != nil {
+			if err := leader.Spend(ctx, job.Usage{Writes: 1}); err != nil {
 				return job.WorkflowMessage{}, err
 			}
 			report := store.Report{Job: a.Job, Text: figures.Report(a.JobGoal, analyses, lead)}
@@ -50,7 +51,7 @@ func writer(s *store.Store) superstep.Expert {
 			}
 			return job.WorkflowMessage{Status: job.Success, Output: report.Text,
 				Artifacts: []job.Artifact{{Name: "report", URI: receipt.URI, Kind: "text/markdown"}}}, nil
-		}), superstep.WithEffects(publish), superstep.WithTimeout(time.Minute, 0))
+		}), leader.WithEntrypoint(superstep.WithEffects(publish), superstep.WithTimeout(time.Minute, 0)))
 }
 
 // reviewed are the analyses that a critic has passed on.

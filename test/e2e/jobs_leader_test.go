@@ -11,20 +11,21 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // leaders are what this binary leads as a program.
-func leaders() []*superstep.Leader {
-	worker := superstep.NewExpert("worker", "Does what its goal names, in the directory that is its context.", worked)
-	clerk := superstep.NewExpert("clerk", "Asks a person.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
+func leaders() []superstep.Leader {
+	worker := leader.NewExpert("worker", "Does what its goal names, in the directory that is its context.", worked)
+	clerk := leader.NewExpert("clerk", "Asks a person.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
 		said, err := superstep.Interrupt[string](ctx, "which one?")
 		return job.WorkflowMessage{Status: job.Success, Output: said}, err
 	})
-	l, err := superstep.NewLeader("foreman", foreman{}, worker, clerk)
+	l, err := leader.New("foreman", foreman{}, worker, clerk)
 	if err != nil {
 		panic(err)
 	}
-	return []*superstep.Leader{l}
+	return []superstep.Leader{l}
 }
 
 // foreman plans by the goal of the job, which names one of its plans.

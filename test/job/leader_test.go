@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 )
@@ -46,8 +47,8 @@ func words(numbers []int) string { return strings.Trim(fmt.Sprint(numbers), "[]"
 
 // TestFiveNodes is the example of Chat2Graph's own test of its leader, with the same answers.
 func TestFiveNodes(t *testing.T) {
-	each := func(name string, f func(int) int) superstep.Expert {
-		return superstep.NewExpert(name, "Changes each number of its input.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	each := func(name string, f func(int) int) leader.Expert {
+		return leader.NewExpert(name, "Changes each number of its input.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 			numbers := numbersOf(a)
 			for i, n := range numbers {
 				numbers[i] = f(n)
@@ -55,17 +56,17 @@ func TestFiveNodes(t *testing.T) {
 			return success(words(numbers))
 		})
 	}
-	generate := superstep.NewExpert("generate", "Generates numbers.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
+	generate := leader.NewExpert("generate", "Generates numbers.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
 		return success("1 2 3 4 5")
 	})
-	sum := superstep.NewExpert("sum", "Adds the numbers of its input.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	sum := leader.NewExpert("sum", "Adds the numbers of its input.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		total := 0
 		for _, n := range numbersOf(a) {
 			total += n
 		}
 		return success(strconv.Itoa(total))
 	})
-	format := superstep.NewExpert("format", "Shows its inputs.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	format := leader.NewExpert("format", "Shows its inputs.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		text := "Final Results:"
 		for _, in := range a.Inputs {
 			text += "\n" + in.Text
@@ -92,7 +93,7 @@ func TestFiveNodes(t *testing.T) {
 func TestLeaderRetriesWithLessons(t *testing.T) {
 	var mu sync.Mutex
 	var told [][]string
-	shaky := superstep.NewExpert("shaky", "Works at the third time.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	shaky := leader.NewExpert("shaky", "Works at the third time.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, a.Lessons)
@@ -118,10 +119,10 @@ func TestLeaderRetriesWithLessons(t *testing.T) {
 // TestLeaderFails: what failed for good is the job's error, and nothing ran on it.
 func TestLeaderFails(t *testing.T) {
 	ran := false
-	bad := superstep.NewExpert("bad", "Fails.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
+	bad := leader.NewExpert("bad", "Fails.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
 		return job.WorkflowMessage{Status: job.ExecutionError, Evaluation: "the table is empty"}, nil
 	})
-	next := superstep.NewExpert("next", "Runs behind it.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
+	next := leader.NewExpert("next", "Runs behind it.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
 		ran = true
 		return success("")
 	})
@@ -136,7 +137,7 @@ func TestLeaderFails(t *testing.T) {
 
 // TestLeaderAsks: an expert's question needs somebody who answers it.
 func TestLeaderAsks(t *testing.T) {
-	asks := superstep.NewExpert("asks", "Asks for a name.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
+	asks := leader.NewExpert("asks", "Asks for a name.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
 		name, err := superstep.Interrupt[string](ctx, "Who reads it?")
 		if err != nil {
 			return job.WorkflowMessage{}, err
@@ -145,9 +146,9 @@ func TestLeaderAsks(t *testing.T) {
 	})
 	l := rig.LeaderOf(t, plannedAs{SubJobs: []job.DraftSubJob{{ID: "a", Goal: "ask", Expert: "asks"}}}, asks)
 	_, err := l.Invoke(t.Context(), job.Job{ID: "j", Goal: "g"})
-	require.ErrorContains(t, err, `expert "asks", at subjob "p1-a", asks "Who reads it?", and nobody answers it: answer with superstep.WithExpertAnswers`)
+	require.ErrorContains(t, err, `expert "asks", at subjob "p1-a", asks "Who reads it?", and nobody answers it: answer with leader.WithExpertAnswers`)
 
-	answer, err := l.Invoke(t.Context(), job.Job{ID: "j", Goal: "g"}, superstep.WithExpertAnswers(
+	answer, err := l.Invoke(t.Context(), job.Job{ID: "j", Goal: "g"}, leader.WithExpertAnswers(
 		func(_ context.Context, a job.Assignment, q thread.Question) (any, error) { return "ann", nil }))
 	require.NoError(t, err)
 	require.Equal(t, "for ann", answer.Text)
@@ -156,7 +157,7 @@ func TestLeaderAsks(t *testing.T) {
 // TestLeaderAsksForItsPlan: nothing of a plan runs before it is decided on.
 func TestLeaderAsksForItsPlan(t *testing.T) {
 	var ran []string
-	work := superstep.NewExpert("work", "Works.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	work := leader.NewExpert("work", "Works.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		ran = append(ran, a.Goal)
 		return success(a.Goal)
 	})
@@ -166,8 +167,8 @@ func TestLeaderAsksForItsPlan(t *testing.T) {
 	require.ErrorContains(t, err, "WithPlanDecisions")
 	require.Empty(t, ran)
 
-	decide := func(d job.Decision) superstep.JobOption {
-		return superstep.WithPlanDecisions(func(_ context.Context, v job.View) (job.Decision, error) {
+	decide := func(d job.Decision) leader.Option {
+		return leader.WithPlanDecisions(func(_ context.Context, v job.View) (job.Decision, error) {
 			require.Len(t, v.Proposed.SubJobs, 1)
 			d.PlanVersion = v.PlanVersion
 			return d, nil
@@ -189,7 +190,7 @@ func TestLeaderAsksForItsPlan(t *testing.T) {
 func TestLeaderIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	slow := superstep.NewExpert("slow", "Waits.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
+	slow := leader.NewExpert("slow", "Waits.", func(ctx context.Context, _ job.Assignment) (job.WorkflowMessage, error) {
 		cancel()
 		<-ctx.Done()
 		close(ended)
@@ -202,9 +203,9 @@ func TestLeaderIsTold(t *testing.T) {
 
 // TestSpend: what would be more than the allowance is not spent, and is remembered otherwise.
 func TestSpend(t *testing.T) {
-	model := func(want int64) superstep.Expert {
-		return superstep.NewExpert("model", "Asks a model.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
-			_, err := superstep.Task(ctx, "ask", func(ctx context.Context) (string, error) { return "", superstep.Spend(ctx, job.Usage{Tokens: want}) })
+	model := func(want int64) leader.Expert {
+		return leader.NewExpert("model", "Asks a model.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+			_, err := superstep.Task(ctx, "ask", func(ctx context.Context) (string, error) { return "", leader.Spend(ctx, job.Usage{Tokens: want}) })
 			if err != nil {
 				return job.WorkflowMessage{}, err
 			}
@@ -214,7 +215,7 @@ func TestSpend(t *testing.T) {
 			return success("ok")
 		})
 	}
-	yes := superstep.WithExpertAnswers(func(context.Context, job.Assignment, thread.Question) (any, error) { return true, nil })
+	yes := leader.WithExpertAnswers(func(context.Context, job.Assignment, thread.Question) (any, error) { return true, nil })
 	plan := plannedAs{SubJobs: []job.DraftSubJob{{ID: "a", Goal: "ask", Expert: "model"}}}
 	j := job.Job{ID: "j", Goal: "g", Budget: job.Budget{Tokens: 100}}
 
@@ -228,16 +229,16 @@ func TestSpend(t *testing.T) {
 	require.ErrorContains(t, err, "its budget is spent")
 	require.Zero(t, spent.View.Spent.Tokens)
 
-	require.ErrorIs(t, superstep.Spend(t.Context(), job.Usage{}), superstep.ErrOutsideExpert)
+	require.ErrorIs(t, leader.Spend(t.Context(), job.Usage{}), leader.ErrOutsideExpert)
 }
 
 // TestB20EvaluatorIsAskedAgain: a judgement that cannot be had does not do the expert's work again.
 func TestB20EvaluatorIsAskedAgain(t *testing.T) {
 	var works, judges int
-	judged := superstep.NewExpert("judged", "Works.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
+	judged := leader.NewExpert("judged", "Works.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) {
 		works++
 		return success("made")
-	}, superstep.WithEvaluator(func(_ context.Context, a job.Assignment, made job.WorkflowMessage) (job.WorkflowMessage, error) {
+	}, leader.WithEvaluator(func(_ context.Context, a job.Assignment, made job.WorkflowMessage) (job.WorkflowMessage, error) {
 		if judges++; judges < 3 {
 			return made, errors.New("no verdict in the reply")
 		}
@@ -252,7 +253,7 @@ func TestB20EvaluatorIsAskedAgain(t *testing.T) {
 
 // TestLeaderPlansAgain: what is too complicated is planned into smaller subjobs.
 func TestLeaderPlansAgain(t *testing.T) {
-	work := superstep.NewExpert("work", "Works.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	work := leader.NewExpert("work", "Works.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		if a.Goal == "all" {
 			return job.WorkflowMessage{Status: job.TooComplicated, Lesson: "one at a time"}, nil
 		}
@@ -272,15 +273,15 @@ func TestLeaderPlansAgain(t *testing.T) {
 }
 
 func TestNewLeaderRefuses(t *testing.T) {
-	fine := superstep.NewExpert("fine", "Works.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("") })
-	silent := superstep.NewExpert("silent", " ", func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("") })
-	_, err := superstep.NewLeader("a leader", nil, fine, fine, silent, superstep.Expert{})
+	fine := leader.NewExpert("fine", "Works.", func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("") })
+	silent := leader.NewExpert("silent", " ", func(context.Context, job.Assignment) (job.WorkflowMessage, error) { return success("") })
+	_, err := leader.New("a leader", nil, fine, fine, silent, leader.Expert{})
 	require.ErrorIs(t, err, thread.ErrBadInput)
 	for _, problem := range []string{`its name has ' '`, "it has no planner", `the expert "fine" is there twice`, `expert "silent" has no description`,
 		"an expert is made by NewExpert"} {
 		require.ErrorContains(t, err, problem)
 	}
-	_, err = superstep.NewLeader("lead", plannedAs{})
+	_, err = leader.New("lead", plannedAs{})
 	require.ErrorContains(t, err, "it has no expert")
 	l := rig.LeaderOf(t, plannedAs{}, fine)
 	_, err = l.Invoke(t.Context(), job.Job{Goal: "g", Expert: "nobody"})
@@ -293,8 +294,8 @@ func TestNewLeaderRefuses(t *testing.T) {
 // TestInvokeFails: the cause of the context's end fails the job and the subjob that it names.
 func TestInvokeFails(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
-	work := superstep.NewExpert("work", "Waits.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
-		end(&superstep.JobFailure{SubJob: "p1-1", Reason: "nobody needs it"})
+	work := leader.NewExpert("work", "Waits.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+		end(&leader.Failure{SubJob: "p1-1", Reason: "nobody needs it"})
 		<-ctx.Done()
 		return success("too late")
 	})

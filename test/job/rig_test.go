@@ -12,6 +12,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 )
@@ -19,7 +20,7 @@ import (
 // steered is what a leader's expert does in these tests.
 type steered struct {
 	*rig.Server
-	leader *superstep.Leader
+	leader *leader.Leader
 	hold   atomic.Bool // attempts wait for their end
 	fail   atomic.Bool
 	ran    atomic.Int32
@@ -29,7 +30,7 @@ type steered struct {
 // newSteered serves a leader of two subjobs, "first" and behind it "then".
 func newSteered(t *testing.T) *steered {
 	s := &steered{Server: rig.NewServer(t)}
-	work := superstep.NewExpert("work", "Does what the test wants.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+	work := leader.NewExpert("work", "Does what the test wants.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		s.ran.Add(1)
 		switch {
 		case a.Goal == "ask":
@@ -57,7 +58,7 @@ func newSteered(t *testing.T) *steered {
 		return job.Draft{SubJobs: []job.DraftSubJob{{ID: "1", Goal: req.Job.Goal, Expert: "work"},
 			{ID: "2", Goal: "then", Expert: "work", Dependencies: []string{"1"}}}}, nil
 	}), work)
-	s.WorkWith(superstep.WorkerConfig{Leaders: []*superstep.Leader{s.leader}})
+	s.WorkWith(superstep.WorkerConfig{Leaders: []superstep.Leader{s.leader}})
 	return s
 }
 

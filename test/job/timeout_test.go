@@ -14,14 +14,15 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
 // endless is an expert whose attempts end only when they are made to; given a goal "ask" they wait for a person.
-func endless(opts ...superstep.ExpertOption) superstep.Expert {
-	return superstep.NewExpert("endless", "Does not come to an end.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+func endless(opts ...leader.ExpertOption) leader.Expert {
+	return leader.NewExpert("endless", "Does not come to an end.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		if a.Goal == "ask" {
 			if _, err := superstep.Interrupt[string](ctx, "when?"); err != nil {
 				return job.WorkflowMessage{}, err
@@ -40,15 +41,15 @@ func once(goal string, timeout time.Duration) job.Job {
 // TestAttemptTimeoutInMemory: an expert's own limit is stronger than the job's.
 func TestAttemptTimeoutInMemory(t *testing.T) {
 	t.Parallel()
-	never := superstep.WithExpertAnswers(func(ctx context.Context, _ job.Assignment, _ thread.Question) (any, error) {
+	never := leader.WithExpertAnswers(func(ctx context.Context, _ job.Assignment, _ thread.Question) (any, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
 	for name, c := range map[string]struct {
-		expert superstep.Expert
+		expert leader.Expert
 		job    job.Job
 	}{
-		"its own":                {endless(superstep.WithAttemptTimeout(20 * time.Millisecond)), once("work", time.Hour)},
+		"its own":                {endless(leader.WithAttemptTimeout(20 * time.Millisecond)), once("work", time.Hour)},
 		"the job's":              {endless(), once("work", 20*time.Millisecond)},
 		"while it waits for one": {endless(), once("ask", 20*time.Millisecond)},
 	} {
@@ -66,8 +67,8 @@ func TestAttemptTimeoutInMemory(t *testing.T) {
 // TestAttemptTimeout: a worker ends an attempt that is out of time, and people see which version of the expert it was.
 func TestAttemptTimeout(t *testing.T) {
 	s := rig.NewServer(t)
-	s.WorkWith(superstep.WorkerConfig{Leaders: []*superstep.Leader{rig.LeaderOf(t, plannedAs{},
-		endless(superstep.WithAttemptTimeout(300*time.Millisecond), superstep.WithVersion("7")))}})
+	s.WorkWith(superstep.WorkerConfig{Leaders: []superstep.Leader{rig.LeaderOf(t, plannedAs{},
+		endless(leader.WithAttemptTimeout(300*time.Millisecond), leader.WithVersion("7")))}})
 	served, err := s.LeaderExperts(t.Context(), "lead")
 	require.NoError(t, err)
 	require.Equal(t, "7", served[0].Version)

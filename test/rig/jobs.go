@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 )
 
 // Planner is one given as a function.
@@ -19,8 +19,8 @@ func (p Planner) Plan(ctx context.Context, req job.PlanRequest) (job.Draft, erro
 }
 
 // LeaderOf is a leader named "lead".
-func LeaderOf(t *testing.T, p job.Planner, experts ...superstep.Expert) *superstep.Leader {
-	l, err := superstep.NewLeader("lead", p, experts...)
+func LeaderOf(t *testing.T, p job.Planner, experts ...leader.Expert) *leader.Leader {
+	l, err := leader.New("lead", p, experts...)
 	require.NoError(t, err)
 	return l
 }

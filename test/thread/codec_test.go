@@ -28,6 +28,7 @@ import (
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/job"
+	"superstep.dev/job/leader"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 )
@@ -203,8 +204,8 @@ func (v *vault) graph() *superstep.Graph[deposit] {
 	return g.MustCompile()
 }
 
-func (v *vault) leader() *superstep.Leader {
-	expert := superstep.NewExpert("clerk", "Fails once.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+func (v *vault) leader() *leader.Leader {
+	expert := leader.NewExpert("clerk", "Fails once.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
 		if a.Goal == v.mark("goal that fails") {
 			return job.WorkflowMessage{}, superstep.Permanent(errors.New(v.mark("error of an expert")))
 		}
@@ -272,7 +273,7 @@ func (v *vault) dial(o client.Options) client.Client {
 func (v *vault) serve(queue string, cfg superstep.WorkerConfig) {
 	v.t.Helper()
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	cfg.Graphs, cfg.Leaders, cfg.TaskQueue = []superstep.Runnable{v.graph()}, []*superstep.Leader{v.leader()}, queue
+	cfg.Graphs, cfg.Leaders, cfg.TaskQueue = []superstep.Runnable{v.graph()}, []superstep.Leader{v.leader()}, queue
 	cfg.Logger, cfg.OnReady = v.logger(), func() { close(ready) }
 	w, err := superstep.NewWorker(v.dial(client.Options{}), cfg)
 	require.NoError(v.t, err)

@@ -131,7 +131,7 @@ func TestTheExampleSendsAll(t *testing.T) {
 	r := newRig(t)
 	office, err := desk.Office("office")
 	require.NoError(t, err)
-	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph("desk")}, Leaders: []*superstep.Leader{office}})
+	r.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{desk.Graph("desk")}, Leaders: []superstep.Leader{office}})
 	program := filepath.Join(t.TempDir(), "wire")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir = example

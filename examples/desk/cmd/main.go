@@ -18,5 +18,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	cli.Program{Graphs: []superstep.Runnable{desk.Graph("desk")}, Leaders: []*superstep.Leader{office}}.Worker()
+	cli.Program{Graphs: []superstep.Runnable{desk.Graph("desk")}, Leaders: []superstep.Leader{office}}.Worker()
 }

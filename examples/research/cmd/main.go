@@ -9,4 +9,4 @@ import (
 	"superstep.dev/examples/research"
 )
 
-func main() { cli.Program{Leaders: []*superstep.Leader{research.FromEnv()}}.Worker() }
+func main() { cli.Program{Leaders: []superstep.Leader{research.FromEnv()}}.Worker() }

@@ -1,4 +1,4 @@
-package superstep
+package leader
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"superstep.dev"
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
@@ -24,7 +25,7 @@ import (
 // and safe for concurrent use; several leaders may have the same one.
 type Expert struct {
 	profile job.Profile
-	graph   *Graph[job.WorkflowMessage]
+	graph   *superstep.Graph[job.WorkflowMessage]
 }
 
 // NewExpert makes an expert of a function. It is called with the [job.Assignment] of one attempt, with the outputs of the
@@ -32,8 +33,8 @@ type Expert struct {
 // output, or with another status and a lesson. An error is for what went wrong around the work; it fails the attempt as
 // [job.ExecutionError] does, with the error as the lesson.
 //
-// The function is that of a [NewEntrypoint]: it runs again from its start after a crash or an answer, and [Task], [Go],
-// [Effect], [Interrupt], [Approve] and the Invoke of other graphs work in it. Each attempt is a thread of its own, of the
+// The function is that of a [superstep.NewEntrypoint]: it runs again from its start after a crash or an answer, and [superstep.Task], [superstep.Go],
+// [superstep.Effect], [superstep.Interrupt], [superstep.Approve] and the Invoke of other graphs work in it. Each attempt is a thread of its own, of the
 // graph with the expert's name, so everything that shows or answers threads works on it. Its output has at most
 // [job.MaxOutput] bytes.
 //
@@ -51,7 +52,7 @@ func NewExpert(name, description string, do func(context.Context, job.Assignment
 	}
 	return Expert{
 		profile: job.Profile{Name: name, Description: description, Version: o.version, Graph: name, Timeout: o.timeout},
-		graph:   NewEntrypoint(name, work, o.entrypoint...),
+		graph:   superstep.NewEntrypoint(name, work, o.entrypoint...),
 	}
 }
 
@@ -60,13 +61,13 @@ func (e Expert) Profile() job.Profile { return e.profile }
 
 // Graph is the graph that an attempt runs: its input is a [job.Assignment], its output the [job.WorkflowMessage]. Tests run
 // it without a leader.
-func (e Expert) Graph() *Graph[job.WorkflowMessage] { return e.graph }
+func (e Expert) Graph() *superstep.Graph[job.WorkflowMessage] { return e.graph }
 
-// ExpertOption shapes a [NewExpert]: every [EntrypointOption], [WithEvaluator], [WithAttemptTimeout] and [WithVersion].
+// ExpertOption shapes a [NewExpert].
 type ExpertOption interface{ applyExpert(*expertOptions) }
 
 type expertOptions struct {
-	entrypoint []EntrypointOption
+	entrypoint []superstep.EntrypointOption
 	evaluate   Evaluator
 	version    string
 	timeout    time.Duration
@@ -76,15 +77,10 @@ type expertOption func(*expertOptions)
 
 func (o expertOption) applyExpert(e *expertOptions) { o(e) }
 
-func (o nodeOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
-
-func (o compileOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
-
-func (o entrypointOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
-
-func (o durabilityOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
-
-func (o fusedOption) applyExpert(e *expertOptions) { e.entrypoint = append(e.entrypoint, o) }
+// WithEntrypoint gives the expert's entrypoint options: effects, retries, timeouts, a durability and others.
+func WithEntrypoint(opts ...superstep.EntrypointOption) ExpertOption {
+	return expertOption(func(o *expertOptions) { o.entrypoint = append(o.entrypoint, opts...) })
+}
 
 // Evaluator judges what an expert made of an assignment, and returns what the attempt ends with: usually the message that
 // it was given, with another Status, Evaluation and Lesson. A message without an Output keeps the expert's.
@@ -134,7 +130,7 @@ func attemptFunc(do func(context.Context, job.Assignment) (job.WorkflowMessage, 
 		}
 		t, ok := taskrun.TaskFrom(ctx)
 		if !ok {
-			return job.WorkflowMessage{}, ErrOutsideNode
+			return job.WorkflowMessage{}, superstep.ErrOutsideNode
 		}
 		p := purseOf(t, a)
 		ctx = context.WithValue(ctx, purseKey{}, p)
@@ -165,7 +161,7 @@ func withStored(ctx context.Context, a job.Assignment) (job.Assignment, error) {
 }
 
 const (
-	// judgeTask is the [Task] in which an evaluator is called.
+	// judgeTask is the [superstep.Task] in which an evaluator is called.
 	judgeTask = "superstep.evaluate"
 	// judgeTries is how often an evaluator is called for one attempt while it fails.
 	judgeTries = 3
@@ -176,7 +172,7 @@ const (
 func judged(ctx context.Context, a job.Assignment, made job.WorkflowMessage, judge Evaluator) (job.WorkflowMessage, error) {
 	var failed error
 	for range judgeTries {
-		m, err := Task(ctx, judgeTask, func(ctx context.Context) (job.WorkflowMessage, error) { return judge(ctx, a, made) })
+		m, err := superstep.Task(ctx, judgeTask, func(ctx context.Context) (job.WorkflowMessage, error) { return judge(ctx, a, made) })
 		switch {
 		case err == nil:
 			m.Output = cmp.Or(m.Output, made.Output)
@@ -203,25 +199,25 @@ func judged(ctx context.Context, a job.Assignment, made job.WorkflowMessage, jud
 // spent.
 func givenBack(ctx context.Context, err error) bool {
 	var spent *OverBudgetError
-	return ctx.Err() != nil || errors.Is(err, ErrInterrupted) || errors.Is(err, ErrYielded) ||
+	return ctx.Err() != nil || errors.Is(err, superstep.ErrInterrupted) || errors.Is(err, superstep.ErrYielded) ||
 		errors.Is(err, graphadapter.ErrFenced) || errors.As(err, &spent)
 }
 
 // ErrOutsideExpert is returned by [Spend] when its context is not that of an expert's function.
 var ErrOutsideExpert = errors.New("superstep: called outside an expert: pass on the context that its function was given")
 
-// spendTask is the [Task] in which [Spend] notes what is spent.
+// spendTask is the [superstep.Task] in which [Spend] notes what is spent.
 const spendTask = "superstep.spend"
 
 // Spend notes what an expert is about to spend, before it does: tokens of a model call, money, writes. When that is more
 // than what the attempt's allowance leaves, nothing is noted, and the error is an *[OverBudgetError]: the expert returns it,
 // and its subjob waits until somebody raises the job's budget. It works in everything that the expert's function calls,
-// graphs and tasks included, and is remembered as a [Task] is.
+// graphs and tasks included, and is remembered as a [superstep.Task] is.
 //
 // What was spent is the attempt's usage, unless the function returns a [job.Usage] itself. An expert that does neither
 // counts as one that cannot tell: what was set aside for the attempt is charged. Spend of nothing says that it can.
 //
-// Errors: [ErrOutsideExpert]; [thread.ErrBadInput] for a negative amount; those of [Task].
+// Errors: [ErrOutsideExpert]; [thread.ErrBadInput] for a negative amount; those of [superstep.Task].
 func Spend(ctx context.Context, u job.Usage) error {
 	p, ok := ctx.Value(purseKey{}).(*purse)
 	if !ok {
@@ -230,7 +226,7 @@ func Spend(ctx context.Context, u job.Usage) error {
 	if u.Tokens < 0 || u.MicroUSD < 0 || u.Writes < 0 {
 		return fmt.Errorf("spend: an amount is negative: %w", thread.ErrBadInput)
 	}
-	_, err := Task(ctx, spendTask, func(context.Context) (job.Usage, error) { return u, p.take(u) })
+	_, err := superstep.Task(ctx, spendTask, func(context.Context) (job.Usage, error) { return u, p.take(u) })
 	return err
 }
 

@@ -1,4 +1,4 @@
-package superstep
+package leader
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"superstep.dev"
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 	"superstep.dev/thread"
@@ -18,7 +19,7 @@ const maxLeaderName = 40
 
 // Leader carries out jobs: its planner divides a [job.Job] into subjobs, its experts do them, in parallel where they do not
 // depend on each other, and it sees to what follows from how each attempt ends. It is read-only and safe for concurrent
-// use. A worker serves it ([WorkerConfig]), a [Client] submits jobs to it and steers them, and [Leader.Invoke] carries one
+// use. A worker serves it ([superstep.WorkerConfig]), a [superstep.Client] submits jobs to it and steers them, and [Leader.Invoke] carries one
 // out in this process, for tests.
 type Leader struct {
 	name    string
@@ -26,9 +27,9 @@ type Leader struct {
 	experts []Expert
 }
 
-// NewLeader makes a leader of a planner and at least one expert. Its name has at most 40 bytes of letters, digits, "_" and
+// New makes a leader of a planner and at least one expert. Its name has at most 40 bytes of letters, digits, "_" and
 // "-". The experts' names differ. Errors: all that is wrong, joined; each is [thread.ErrBadInput].
-func NewLeader(name string, p job.Planner, experts ...Expert) (*Leader, error) {
+func New(name string, p job.Planner, experts ...Expert) (*Leader, error) {
 	var problems []error
 	refuse := func(format string, args ...any) {
 		problems = append(problems, &thread.Error{Kind: thread.ErrBadInput, Graph: name, Message: fmt.Sprintf("leader %q: ", name) + fmt.Sprintf(format, args...)})
@@ -60,6 +61,18 @@ func NewLeader(name string, p job.Planner, experts ...Expert) (*Leader, error) {
 
 // Name returns the leader's name.
 func (l *Leader) Name() string { return l.name }
+
+// Planner returns the leader's planner.
+func (l *Leader) Planner() job.Planner { return l.planner }
+
+// Graphs returns the graphs of the leader's experts.
+func (l *Leader) Graphs() []superstep.Runnable {
+	out := make([]superstep.Runnable, len(l.experts))
+	for i, e := range l.experts {
+		out[i] = e.graph
+	}
+	return out
+}
 
 // Experts returns what planners know of the leader's experts.
 func (l *Leader) Experts() []job.Profile {
@@ -176,7 +189,7 @@ func (r *jobRunner) work(ctx context.Context, e Expert, a job.Assignment, limit 
 var errUnanswered = errors.New("nobody answers it")
 
 // reply answers an expert that asks, and waits on.
-func (r *jobRunner) reply(ctx context.Context, thread *Thread[job.WorkflowMessage], a job.Assignment, at Result[job.WorkflowMessage]) (Result[job.WorkflowMessage], error) {
+func (r *jobRunner) reply(ctx context.Context, thread *superstep.Thread[job.WorkflowMessage], a job.Assignment, at superstep.Result[job.WorkflowMessage]) (superstep.Result[job.WorkflowMessage], error) {
 	who := fmt.Sprintf("expert %q, at subjob %q", a.Expert, a.SubJob)
 	if len(at.Questions) == 0 {
 		return at, fmt.Errorf("%s, is %s, and %w", who, at.Status, errUnanswered)
@@ -184,7 +197,7 @@ func (r *jobRunner) reply(ctx context.Context, thread *Thread[job.WorkflowMessag
 	byID := map[string]any{}
 	for _, q := range at.Questions {
 		if r.answer == nil {
-			return at, fmt.Errorf("%s, asks %q, and %w: answer with superstep.WithExpertAnswers", who, q.Text(), errUnanswered)
+			return at, fmt.Errorf("%s, asks %q, and %w: answer with leader.WithExpertAnswers", who, q.Text(), errUnanswered)
 		}
 		v, err := r.answer(ctx, a, q)
 		if err != nil {

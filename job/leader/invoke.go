@@ -1,4 +1,4 @@
-package superstep
+package leader
 
 import (
 	"cmp"
@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"time"
 
+	"superstep.dev"
 	"superstep.dev/internal/clip"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 )
 
-// JobOption shapes one [Leader.Invoke].
-type JobOption interface{ applyJob(*jobRunner) }
+// Option shapes one [Leader.Invoke].
+type Option interface{ applyJob(*jobRunner) }
 
 type jobOption func(*jobRunner)
 
@@ -22,30 +23,30 @@ func (o jobOption) applyJob(r *jobRunner) { o(r) }
 
 // WithExpertAnswers answers the questions that experts ask in a [Leader.Invoke]. It is called by several goroutines at once.
 // An error of it ends the job.
-func WithExpertAnswers(answer func(context.Context, job.Assignment, thread.Question) (any, error)) JobOption {
+func WithExpertAnswers(answer func(context.Context, job.Assignment, thread.Question) (any, error)) Option {
 	return jobOption(func(r *jobRunner) { r.answer = answer })
 }
 
 // WithPlanDecisions decides on the plans that wait for approval in a [Leader.Invoke]: View.Proposed is the plan. An error of
 // it ends the job.
-func WithPlanDecisions(decide func(context.Context, job.View) (job.Decision, error)) JobOption {
+func WithPlanDecisions(decide func(context.Context, job.View) (job.Decision, error)) Option {
 	return jobOption(func(r *jobRunner) { r.decide = decide })
 }
 
 // Invoke carries out a job in this process and returns its answer. Nothing is kept: it is for tests, and for jobs that need
 // no durability. The rules are those of a worker, of the same model; only the planner's errors of transport are not tried
-// again. The end of ctx stops the job, or with a *[JobFailure] as its cause fails it. A job without an ID gets
+// again. The end of ctx stops the job, or with a *[Failure] as its cause fails it. A job without an ID gets
 // one.
 //
 // Errors: [thread.ErrBadInput] for a job that cannot be carried out; a *[thread.JobError] when it fails, is stopped, or waits for what no
 // option gives: an answer to an expert, a decision on a plan, a larger budget.
-func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...JobOption) (thread.JobAnswer, error) {
+func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...Option) (thread.JobAnswer, error) {
 	j.ID = cmp.Or(j.ID, thread.NewID(l.name))
 	board, err := job.New(j, l.Experts(), time.Now())
 	if err != nil {
 		return thread.JobAnswer{}, runtime.JobRefusal(l.name, err)
 	}
-	r := &jobRunner{leader: l, board: board, memory: NewMemory(), happened: make(chan func(now time.Time)),
+	r := &jobRunner{leader: l, board: board, memory: superstep.NewMemory(), happened: make(chan func(now time.Time)),
 		attempts: map[job.Attempt]context.CancelFunc{}}
 	for _, o := range opts {
 		o.applyJob(r)
@@ -53,18 +54,18 @@ func (l *Leader) Invoke(ctx context.Context, j job.Job, opts ...JobOption) (thre
 	return r.run(ctx)
 }
 
-// JobFailure as the cause of a context's end fails the job of a [Leader.Invoke], and the subjob when one is named: see
+// Failure as the cause of a context's end fails the job of a [Leader.Invoke], and the subjob when one is named: see
 // [job.Board.Fail].
-type JobFailure struct{ SubJob, Reason string }
+type Failure struct{ SubJob, Reason string }
 
 // Error implements error.
-func (e *JobFailure) Error() string { return "the job was failed: " + e.Reason }
+func (e *Failure) Error() string { return "the job was failed: " + e.Reason }
 
 // jobRunner drives one board. Only the goroutine of run touches it: the others send what to do to it.
 type jobRunner struct {
 	leader *Leader
 	board  *job.Board
-	memory *Memory
+	memory *superstep.Memory
 	answer func(context.Context, job.Assignment, thread.Question) (any, error)
 	decide func(context.Context, job.View) (job.Decision, error)
 
@@ -130,7 +131,7 @@ func (r *jobRunner) stop(cause error) {
 	}
 	// A job that ends anyway does not stop: it is about to say why itself.
 	now := time.Now()
-	var failure *JobFailure
+	var failure *Failure
 	if errors.As(cause, &failure) {
 		_ = r.board.Fail(job.Halt{SubJob: failure.SubJob, Reason: clip.Text(failure.Reason, job.MaxNote)}, now)
 		return
@@ -147,7 +148,7 @@ func (r *jobRunner) unblock(ctx context.Context, now time.Time) (again bool, err
 	case v.Phase != job.PhaseApproving:
 		return false, nil // a wait between two attempts
 	case r.decide == nil:
-		return false, errors.New("its plan waits for approval: decide with superstep.WithPlanDecisions")
+		return false, errors.New("its plan waits for approval: decide with leader.WithPlanDecisions")
 	}
 	d, err := r.decide(ctx, v)
 	if err != nil {
