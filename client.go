@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/codec"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
@@ -66,7 +67,7 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	for _, g := range cfg.Graphs {
 		inner.Graphs = append(inner.Graphs, g.Adapter())
 	}
-	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: inner.Namespace, Identity: cfg.Identity})
+	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: inner.Namespace, Identity: cfg.Identity})
 	if err != nil {
 		return nil, err
 	}

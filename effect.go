@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/guard"
 	"superstep.dev/internal/jsonfit"
 )
 
@@ -307,3 +309,33 @@ func decodeBoth[P, R any](params, receipt pregel.Value) (p P, r R, err error) {
 	}
 	return p, r, nil
 }
+
+// CheckCall returns nil while something may be sent for the call that ctx belongs to: Do's, Lookup's or Compensate's. Ask it
+// right before the bytes leave, where [GuardedTransport] cannot: in another protocol than HTTP, or behind a connection that
+// many calls share. Otherwise the error is [ErrCallOver], ErrOutsideCall, or why the call ended. It asks the clocks, not the
+// timers, which are late when the process or the machine stood still.
+func CheckCall(ctx context.Context) error { return guard.Check(ctx) }
+
+// CallDeadline returns when the call that ctx belongs to is over at the latest, and false when it belongs to none. Hand it to
+// the target, if that can refuse what arrives after it: then nothing that a network held back is acted upon. The deadline is
+// one of this machine's clock.
+func CallDeadline(ctx context.Context) (time.Time, bool) {
+	c, ok := taskrun.CallFrom(ctx)
+	if !ok {
+		return time.Time{}, false
+	}
+	return c.Deadline(), true
+}
+
+// GuardedTransport returns a transport for the requests of effects: it sends nothing for a call whose time is over, or whose
+// task may be another worker's by now, however late timers and contexts are because the process stood still. The call is
+// asked for (see [CheckCall]) when a request begins, and whenever a piece of its body is read.
+//
+// Of an [http.Transport], or of nil for a copy of [http.DefaultTransport], the connections are guarded as well: the call is
+// asked for right before each write to the network, and a connection whose call has no answer yet is torn down with what
+// the kernel has not sent. It is then HTTP/1.1 only, since over HTTP/2 many calls share one connection. What remains is the
+// moment between that question and the system call.
+//
+// A request that may change something (another method than GET, HEAD, OPTIONS or TRACE) needs the context of a call, else
+// [ErrOutsideCall]; and it is sent once, also with a header that lets net/http send it again ([ErrSentBefore]).
+func GuardedTransport(base http.RoundTripper) http.RoundTripper { return guard.Transport(base) }

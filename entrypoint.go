@@ -203,9 +203,6 @@ func (c *compiler) entrypoint(n nodeDecl) *graphadapter.Graph {
 	return g
 }
 
-// ErrOutsideEntrypoint is returned by [Previous] and [Save] when their context is not that of a [NewEntrypoint]'s function.
-var ErrOutsideEntrypoint = errors.New("superstep: called outside an entrypoint: pass on the context that its function was given")
-
 type entryKey struct{}
 
 // entry is one call of an entrypoint's function.

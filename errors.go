@@ -8,8 +8,41 @@ import (
 	"runtime"
 	"strings"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/guard"
 	"superstep.dev/thread"
+)
+
+// The errors of calls within a node that callers tell apart with errors.Is. Those of calls on a thread are in package thread.
+var (
+	// ErrInterrupted is what [Interrupt] returns while there is no answer. A node returns it; the task then waits, even if
+	// the node swallows it.
+	ErrInterrupted = graphadapter.ErrInterrupted
+	// ErrEventTimeout is what [WaitEvent] returns when the event did not come in time, as an [*EventTimeoutError].
+	ErrEventTimeout = graphadapter.ErrEventTimeout
+	// ErrYielded is what tasks and effects return when this execution of the node ends here and the node begins again, with
+	// what it has recorded: to own a thread-wide key, or because its record is as large as the run can hold for one execution.
+	// Pass it on; the node begins again even if it is swallowed. Nothing that was recorded is repeated.
+	ErrYielded = graphadapter.ErrYielded
+	// ErrUndone is what [Effect.Call] fails with when the target had a part of the write and a person had that undone. No retry
+	// policy repeats it; a retry of the thread makes another write, under a key of its own.
+	ErrUndone = taskrun.ErrUndone
+	// ErrOutsideNode is returned by [Task], [Effect.Call], [Interrupt] and [Emit] when their context is not that of a
+	// running node.
+	ErrOutsideNode = graphadapter.ErrOutsideNode
+	// ErrOutsideEntrypoint is returned by [Previous] and [Save] when their context is not that of a [NewEntrypoint]'s function.
+	ErrOutsideEntrypoint = errors.New("superstep: called outside an entrypoint: pass on the context that its function was given")
+	// ErrCallOver says that the time of an effect's call is over, or that its task may be another worker's by now: what was to
+	// be sent was not. Return it: the next execution looks up what happened. It is a context.DeadlineExceeded.
+	ErrCallOver = taskrun.ErrCallOver
+	// ErrOutsideCall says that a request which may change something went through a [GuardedTransport] with a context that is
+	// not the one given to Do, Lookup or Compensate, nor made of it. Nothing was sent.
+	ErrOutsideCall = guard.ErrOutsideCall
+	// ErrSentBefore says that net/http was about to send a request, which may change something, once more on another
+	// connection. How often a write is sent is for Do to decide.
+	ErrSentBefore = guard.ErrSentBefore
 )
 
 // CompileError is one mistake in a graph, found by [StateGraph.Compile].

@@ -2,14 +2,25 @@ package superstep
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/thread"
 )
 
 type parentState struct {
@@ -245,4 +256,331 @@ func TestTypesWithAnObviousEmptyValueStartWithIt(t *testing.T) {
 	text, err := unset.MarshalJSON()
 	require.NoError(t, err)
 	assert.Equal(t, "null", string(text))
+}
+
+type decision struct {
+	Approved bool   `json:"approved"`
+	Limit    int64  `json:"limit,omitempty"`
+	Note     string `json:"note,omitempty"`
+}
+
+// asking is a graph whose node asks for an A and logs it.
+func asking[A any](t *testing.T, opts ...QuestionOption) *Thread[refundState] {
+	t.Helper()
+	return oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		a, err := Interrupt[A](ctx, map[string]any{"ask": "Refund?", "amount": s.Amount.Get()}, opts...)
+		if err != nil {
+			return s, err
+		}
+		s.Log.Append(fmt.Sprintf("%+v", a))
+		return s, nil
+	}).Thread(NewMemory(), "t")
+}
+
+// TestInterruptAsksAndIsAnswered: a question carries the schema of its answer's type. A wrong answer is refused, and the
+// question stays open under its id: the run does not fail, as LangGraph's does.
+func TestInterruptAsksAndIsAnswered(t *testing.T) {
+	th := asking[decision](t)
+	got, err := th.Invoke(t.Context(), amount(250))
+	require.NoError(t, err)
+	require.Len(t, got.Questions, 1)
+	q := got.Questions[0]
+	assert.JSONEq(t, `{"ask":"Refund?","amount":250}`, string(q.Value))
+	assert.JSONEq(t, `{"type":"object","required":["approved"],"additionalProperties":false,"properties":{
+		"approved":{"type":"boolean"},"limit":{"type":"integer"},"note":{"type":"string"}}}`, string(q.Schema))
+	for _, bad := range []any{true, map[string]any{}, map[string]any{"approved": true, "typo": 1}, decision{}.Note} {
+		_, err = th.Resume(t.Context(), bad)
+		assert.ErrorIs(t, err, thread.ErrBadInput, "%v", bad)
+	}
+	state, err := th.State(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, thread.StatusWaiting, state.Status)
+	require.Len(t, state.Questions, 1)
+	assert.Equal(t, q, state.Questions[0])
+	got, err = th.Resume(t.Context(), decision{Approved: true, Limit: 9007199254740993})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"{Approved:true Limit:9007199254740993 Note:}"}, got.Output.Log.Get())
+}
+
+func TestInterruptWithASchemaOfItsOwn(t *testing.T) {
+	th := asking[string](t, WithAnswerSchema(`{"enum":["approve","reject"]}`), WithKey("decide"))
+	_, err := th.Invoke(t.Context(), amount(250))
+	require.NoError(t, err)
+	_, err = th.Resume(t.Context(), "maybe")
+	require.ErrorIs(t, err, thread.ErrBadInput)
+	got, err := th.Resume(t.Context(), "reject")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"reject"}, got.Output.Log.Get())
+}
+
+func TestInterruptKeepsIntegersInAny(t *testing.T) {
+	thread := asking[any](t)
+	_, err := thread.Invoke(t.Context(), amount(250))
+	require.NoError(t, err)
+	got, err := thread.Resume(t.Context(), map[string]any{"n": int64(9007199254740993)})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"map[n:9007199254740993]"}, got.Output.Log.Get())
+}
+
+func TestTwoQuestionsInOneNode(t *testing.T) {
+	graph := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		ask := func(name string) func(context.Context) (string, error) {
+			return func(ctx context.Context) (string, error) { return Interrupt[string](ctx, name) }
+		}
+		a, b := Go(ctx, "ask", ask("first")), Go(ctx, "ask", ask("second"))
+		first, errA := a.Get(ctx)
+		second, errB := b.Get(ctx)
+		if errA != nil || errB != nil {
+			return s, ErrInterrupted
+		}
+		s.Log.Append(first, second)
+		return s, nil
+	})
+	thread := graph.Thread(NewMemory(), "t")
+	got, err := thread.Invoke(t.Context(), amount(1))
+	require.NoError(t, err)
+	require.Len(t, got.Questions, 2)
+	answers := map[string]any{}
+	for _, q := range got.Questions {
+		var name string
+		require.NoError(t, json.Unmarshal(q.Value, &name))
+		answers[q.ID] = "answer to " + name
+	}
+	got, err = thread.ResumeByID(t.Context(), answers)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"answer to first", "answer to second"}, got.Output.Log.Get())
+}
+
+func TestInterruptMistakes(t *testing.T) {
+	_, err := Interrupt[bool](t.Context(), "?")
+	assert.ErrorIs(t, err, ErrOutsideNode)
+	for name, c := range map[string]struct {
+		ask  func(context.Context) error
+		want string
+	}{
+		"question": {func(ctx context.Context) error { _, err := Interrupt[bool](ctx, func() {}); return err }, "does not encode"},
+		"type":     {func(ctx context.Context) error { _, err := Interrupt[chan int](ctx, 1); return err }, "WithAnswerSchema"},
+		"schema":   {func(ctx context.Context) error { _, err := Interrupt[int](ctx, 1, WithAnswerSchema("{")); return err }, "no usable JSON schema"},
+		"key":      {func(ctx context.Context) error { _, err := Interrupt[int](ctx, 1, WithKey("")); return err }, "WithKey needs a key"},
+	} {
+		var got error
+		_, err := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+			got = c.ask(ctx)
+			return s, nil
+		}).Invoke(t.Context(), amount(1))
+		require.NoError(t, err, name)
+		assert.ErrorContains(t, got, c.want)
+		assert.True(t, graphadapter.IsPermanent(got), name)
+	}
+}
+
+// TestAnswerThatGotInOtherwise: the engine was given an answer that nobody checked.
+func TestAnswerThatGotInOtherwise(t *testing.T) {
+	graph := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		_, err := Interrupt[int8](ctx, "how many?", WithAnswerSchema(`{"type":"integer"}`))
+		return s, err
+	}).Adapter()
+	task := &pregel.Task{Step: 1, Path: "pay", Node: "pay"}
+	out, err := taskrun.RunAttempt(t.Context(), graph, task, taskrun.Env{Thread: "r-7"})
+	require.NoError(t, err)
+	for answer, want := range map[string]string{`300`: "int8"} {
+		task.Answers = []pregel.Answer{{QuestionID: out.Questions[0].ID, Value: pregel.Value(answer)}}
+		_, err = taskrun.RunAttempt(t.Context(), graph, task, taskrun.Env{Thread: "r-7"})
+		var wrong *AnswerError
+		require.ErrorAs(t, err, &wrong)
+		assert.Equal(t, want, wrong.Want)
+		assert.Equal(t, out.Questions[0].ID, wrong.Question)
+		assert.True(t, graphadapter.IsPermanent(err))
+		assert.ErrorContains(t, err, `"r-7"`)
+	}
+}
+
+type celsius struct{ milli int64 } // decodes itself from a string
+
+func (c *celsius) UnmarshalText(b []byte) error { _, err := fmt.Sscan(string(b), &c.milli); return err }
+
+type either struct{ v any } // decodes itself from anything
+
+func (e *either) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &e.v) }
+
+type tree struct{ Children []tree }
+
+func TestAnswerSchemaAcceptsWhatDecodes(t *testing.T) {
+	type all struct {
+		At      time.Time          `json:"at"`
+		Raw     json.RawMessage    `json:"raw"`
+		Number  json.Number        `json:"number"`
+		Bytes   []byte             `json:"bytes"`
+		Temp    celsius            `json:"temp"`
+		TempPtr *celsius           `json:"temp_ptr"`
+		Either  either             `json:"either"`
+		Big     *big.Int           `json:"big"`
+		List    []celsius          `json:"list"`
+		Map     map[string]either  `json:"map"`
+		Channel Value[int64]       `json:"channel"`
+		Wait    time.Duration      `json:"wait"`
+		Fixed   [2]int             `json:"fixed"`
+		Skipped func()             `json:"-"`
+		Text    map[string]float64 `json:"text"`
+	}
+	answer := `{"at":"2026-05-09T10:00:00Z","raw":[1,{}],"number":1.5,"bytes":"aGk=","temp":"12","temp_ptr":null,
+		"either":[],"big":123456789012345678901234567890,"list":["1","2"],"map":{"a":1,"b":"x"},"channel":7,"wait":5,
+		"fixed":[1,2],"text":{"x":1.25}}`
+	var v all
+	require.NoError(t, jsonfit.Decode([]byte(answer), &v))
+	schema, err := jsonfit.Schema(reflect.TypeFor[all]())
+	require.NoError(t, err)
+	assert.NoError(t, graphadapter.CheckAnswer(pregel.Question{Schema: schema}, pregel.Value(answer)))
+	for _, bad := range []string{`{"temp":12}`, `{"number":"1"}`, `{"bytes":[1]}`, `{"fixed":[1]}`} {
+		assert.Error(t, graphadapter.CheckAnswer(pregel.Question{Schema: schema}, pregel.Value(bad)), bad)
+	}
+	again, err := jsonfit.Schema(reflect.TypeFor[all]())
+	require.NoError(t, err)
+	assert.Same(t, &schema[0], &again[0], "worked out once")
+	_, err = jsonfit.Schema(reflect.TypeFor[tree]())
+	assert.ErrorContains(t, err, "WithAnswerSchema")
+	var parsed jsonschema.Schema
+	assert.NoError(t, json.Unmarshal(schema, &parsed))
+}
+
+type priced struct {
+	Price int64 `json:"price"`
+}
+
+func TestTaskIsRememberedAcrossAnAnswer(t *testing.T) {
+	var calls atomic.Int32
+	graph := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		q, err := Task(ctx, "price", func(context.Context) (priced, error) {
+			calls.Add(1)
+			return priced{math.MaxInt64}, nil
+		})
+		if err != nil {
+			return s, err
+		}
+		sure, err := Interrupt[bool](ctx, fmt.Sprintf("Pay %d?", q.Price))
+		if err != nil {
+			return s, err
+		}
+		s.Log.Append(fmt.Sprint(q.Price, sure))
+		return s, nil
+	})
+	thread := graph.Thread(NewMemory(), "t")
+	_, err := thread.Invoke(t.Context(), amount(1))
+	require.NoError(t, err)
+	got, err := thread.Resume(t.Context(), true)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"9223372036854775807 true"}, got.Output.Log.Get())
+	assert.EqualValues(t, 1, calls.Load())
+}
+
+func TestTaskErrorIsNotRemembered(t *testing.T) {
+	calls := 0
+	got, err := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		v, err := Task(ctx, "flaky", func(context.Context) (string, error) {
+			if calls++; calls == 1 {
+				return "", errors.New("try again")
+			}
+			return "ok", nil
+		})
+		s.Log.Append(v)
+		return s, err
+	}).Invoke(t.Context(), amount(1))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ok"}, got.Output.Log.Get())
+}
+
+func TestTasksInParallel(t *testing.T) {
+	got, err := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		var futures []*Future[int]
+		for i := range 20 {
+			futures = append(futures, Go(ctx, "square", func(context.Context) (int, error) { return i * i, nil }))
+		}
+		for _, f := range futures {
+			v, err := f.Get(ctx)
+			if err != nil {
+				return s, err
+			}
+			s.Amount.Set(s.Amount.Get() + int64(v))
+		}
+		return s, nil
+	}).Invoke(t.Context(), amount(0))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2470, got.Output.Amount.Get())
+}
+
+func TestTaskSeesTheSameValueEachTime(t *testing.T) {
+	type lossy struct {
+		Kept, dropped int
+	}
+	var first lossy
+	_, err := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		var err error
+		first, err = Task(ctx, "x", func(context.Context) (lossy, error) { return lossy{1, 2}, nil })
+		return s, err
+	}).Invoke(t.Context(), amount(1))
+	require.NoError(t, err)
+	assert.Equal(t, lossy{Kept: 1}, first, "as it will be when the node runs again")
+}
+
+func TestTaskMistakes(t *testing.T) {
+	_, err := Task(t.Context(), "x", func(context.Context) (int, error) { return 1, nil })
+	assert.ErrorIs(t, err, ErrOutsideNode)
+	_, err = Go(t.Context(), "x", func(context.Context) (int, error) { return 1, nil }).Get(t.Context())
+	assert.ErrorIs(t, err, ErrOutsideNode)
+
+	node := func(call func(ctx context.Context) error) error {
+		var got error
+		_, err := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+			got = call(ctx)
+			return s, nil
+		}).Invoke(t.Context(), amount(1))
+		require.NoError(t, err)
+		return got
+	}
+	err = node(func(ctx context.Context) error {
+		_, err := Task(ctx, "x", func(context.Context) (int, error) { return 1, nil }, WithKey(""))
+		return err
+	})
+	assert.ErrorContains(t, err, "WithKey needs a key")
+	var record *RecordError
+	err = node(func(ctx context.Context) error {
+		_, err := Task(ctx, "x", func(context.Context) (func(), error) { return nil, nil })
+		return err
+	})
+	require.ErrorAs(t, err, &record)
+	assert.True(t, record.Write && record.Permanent())
+	err = node(func(ctx context.Context) error {
+		if _, err := Task(ctx, "x", func(context.Context) (string, error) { return "a", nil }, WithKey("k")); err != nil {
+			return err
+		}
+		_, err := Task(ctx, "x", func(context.Context) (int, error) { return 1, nil }, WithKey("k"))
+		return err
+	})
+	require.ErrorAs(t, err, &record)
+	assert.False(t, record.Write)
+	assert.ErrorContains(t, err, `task "x" of node "pay", graph "refund"`)
+}
+
+func TestInfo(t *testing.T) {
+	assert.Zero(t, Info(t.Context()))
+	Heartbeat(t.Context()) // does nothing
+	assert.ErrorIs(t, Emit(t.Context(), 1), ErrOutsideNode)
+	var got TaskInfo
+	var attempts []int
+	_, err := oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
+		got = Info(ctx)
+		Heartbeat(ctx)
+		attempts = append(attempts, got.Attempt)
+		if got.Attempt == 1 {
+			return s, errors.New("once more")
+		}
+		if Emit(ctx, map[string]int{"percent": 50}) != nil || Emit(ctx, func() {}) == nil {
+			return s, Permanent(errors.New("emit"))
+		}
+		return s, nil
+	}).Thread(NewMemory(), "r-7").Invoke(t.Context(), amount(1), WithRecursionLimit(5))
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 2}, attempts)
+	assert.Equal(t, TaskInfo{Graph: "refund", Node: "pay", Thread: "r-7", Step: 1, Attempt: 2, StepsLeft: got.StepsLeft, Path: "pay"}, got)
+	assert.Positive(t, got.StepsLeft)
 }

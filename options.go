@@ -1,11 +1,18 @@
 package superstep
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
 )
 
 // RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default.
@@ -134,4 +141,141 @@ func WithInput[In any]() CompileOption {
 // are still of the state's type; fields outside Out are unset in them.
 func WithOutput[Out any]() CompileOption {
 	return compileOption(func(c *compileOptions) { c.output = reflect.TypeFor[Out]() })
+}
+
+// CachePolicy says that a node's results may be reused for equal inputs; see [WithCache].
+type CachePolicy struct {
+	// TTL is how long a result may be reused; 0 means as long as the cache keeps it.
+	TTL time.Duration
+	// Key says what of the node's input decides about the result. Make one with [CacheBy]; the zero value means all that
+	// the node and its conditional edges can read, the run's context included.
+	Key CacheKey
+}
+
+// CacheKey says what of a node's input decides about its result. Make one with [CacheBy].
+type CacheKey struct {
+	of    func(graphadapter.Input) (string, error)
+	input reflect.Type
+}
+
+// CacheBy makes a key of a node's input, which is of the type that the node's function takes. Inputs of equal keys share
+// a result. When key fails the node runs, and its result is not kept.
+func CacheBy[In any](key func(In) (string, error)) CacheKey {
+	input := reflect.TypeFor[In]()
+	return CacheKey{input: input, of: func(in graphadapter.Input) (string, error) {
+		sc := newScope("", "")
+		v, err := readInput[In](sc, in, isState(input))
+		if err != nil {
+			return "", err
+		}
+		out, err := key(v)
+		return out, sc.with(err)
+	}}
+}
+
+// WithCache reuses what the node returned, its way on included, when it is to run again on an equal input, in any run
+// that shares the graph's cache: this process's own, or that of [WithCacheBackend]. A node that is taken from the cache
+// does not run: it asks nothing, emits nothing and calls no effect, so give this to nodes that only compute or read.
+//
+// Only what succeeded is kept: never a failure, a question, or what a node returned that called an [Effect]. A subgraph
+// node cannot have it, because there is no function whose result it would be: give it to the nodes of the subgraph.
+func WithCache(p CachePolicy) NodeOption {
+	return nodeOption(func(n *nodeOptions) { n.cache = &p })
+}
+
+// Cache keeps results of nodes under the graph's name (for a subgraph's node its path), the node's name and a digest of
+// the node's input. No version of the graph is part of that: who changes what a node does calls [Graph.ClearCache]. It
+// may forget at any time. Implementations are safe for concurrent use; an error of theirs is logged and costs a run of the node, no
+// more.
+type Cache interface {
+	// Get returns what was stored, nil when there is nothing (any more).
+	Get(ctx context.Context, graph, node, input string) (json.RawMessage, error)
+	// Set stores a result for ttl; 0 means without an end.
+	Set(ctx context.Context, graph, node, input string, result json.RawMessage, ttl time.Duration) error
+	// Clear forgets everything of a node, or of a whole graph when node is "".
+	Clear(ctx context.Context, graph, node string) error
+}
+
+// WithCacheBackend keeps the results of nodes [WithCache], those of subgraphs included, in c instead of this process's
+// memory, so that workers share them.
+func WithCacheBackend(c Cache) CompileOption {
+	return compileOption(func(o *compileOptions) { o.cache, o.cacheGiven = c, true })
+}
+
+// cacheBackend is a user's cache as the adapter takes it.
+type cacheBackend struct{ Cache }
+
+func (b cacheBackend) Get(ctx context.Context, k graphadapter.CacheKey) (pregel.Value, error) {
+	return b.Cache.Get(ctx, k.Graph, k.Node, k.Input)
+}
+
+func (b cacheBackend) Set(ctx context.Context, k graphadapter.CacheKey, v pregel.Value, ttl time.Duration) error {
+	return b.Cache.Set(ctx, k.Graph, k.Node, k.Input, v, ttl)
+}
+
+// cachePolicy is a node's policy as the adapter takes it.
+func (o nodeOptions) cachePolicy() *graphadapter.CachePolicy {
+	if o.cache == nil {
+		return nil
+	}
+	return &graphadapter.CachePolicy{TTL: o.cache.TTL, Key: o.cache.Key.of}
+}
+
+// cacheProblem says what is wrong with a node's cache policy.
+func cacheProblem(n nodeDecl) string {
+	c := n.options.cache
+	switch {
+	case c == nil:
+		return ""
+	case n.subgraph:
+		return "WithCache is for functions, and this is a subgraph, whose tasks have results of their own: give it to the " +
+			"nodes of the subgraph"
+	case c.Key.of != nil && c.Key.input != n.input:
+		return fmt.Sprintf("its cache key is made of %s, but its input is %s", jsonfit.TypeName(c.Key.input), jsonfit.TypeName(n.input))
+	}
+	return ""
+}
+
+// inCache stands in a cached result for the task in the ids that it gave to messages. Whoever reuses the result puts its
+// own there: otherwise a message would replace the one of the task before instead of coming after it.
+const inCache = "t--"
+
+// unnamedMessages and namedMessages are the ways into and out of a cache for a node's writes to these channels.
+func unnamedMessages(channels []string) func(context.Context, pregel.Command) (pregel.Command, error) {
+	return renamed(channels, func(sc *scope) (from, to string) { return sc.messagePrefix(), inCache })
+}
+
+func namedMessages(channels []string) func(context.Context, pregel.Command) (pregel.Command, error) {
+	return renamed(channels, func(sc *scope) (from, to string) { return inCache, sc.messagePrefix() })
+}
+
+// renamed changes the beginning of the ids of a command's messages.
+func renamed(
+	channels []string, change func(*scope) (from, to string),
+) func(context.Context, pregel.Command) (pregel.Command, error) {
+	return func(ctx context.Context, c pregel.Command) (pregel.Command, error) {
+		from, to := change(taskScope(ctx, "", ""))
+		c.Update = slices.Clone(c.Update)
+		for i, w := range c.Update {
+			if !slices.Contains(channels, w.Channel) {
+				continue
+			}
+			var messages []map[string]json.RawMessage
+			if err := json.Unmarshal(w.Value, &messages); err != nil {
+				return c, err
+			}
+			for _, m := range messages {
+				var id string
+				if json.Unmarshal(m["id"], &id) == nil && strings.HasPrefix(id, from) {
+					m["id"], _ = jsonfit.Encode(to + id[len(from):]) // a string always encodes
+				}
+			}
+			raw, err := jsonfit.Encode(messages)
+			if err != nil {
+				return c, err
+			}
+			c.Update[i].Value = raw
+		}
+		return c, nil
+	}
 }

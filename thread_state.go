@@ -1,8 +1,15 @@
 package superstep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
+	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 )
 
@@ -64,4 +71,188 @@ func (t *Thread[Out]) History(ctx context.Context, opts ...HistoryOption) ([]thr
 		o.applyHistory(&r)
 	}
 	return t.runtime.HistoryOf(ctx, t.graph, r)
+}
+
+// Update writes to the thread's state from outside, as if a node had returned it, and returns the state as it is then.
+// It makes a checkpoint of its own: what the thread was about to do, and the questions it asked, are dropped, and what
+// follows the node of the update ([AsNode]) is next. Nothing runs until the thread is invoked without input.
+//
+// Values is a struct of channels, of which the fields that were written count, or a JSON object; nil writes nothing and
+// only routes on. A thread that has never run begins with the update.
+//
+// Errors, each of which leaves the thread as it was: [thread.ErrRunning] while a run is under way; [thread.ErrNotFound] for an unknown
+// checkpoint or subgraph; [thread.ErrBadInput] for an unknown field or node, values that do not fit, or when it is not clear
+// which node ran last.
+func (t *Thread[Out]) Update(ctx context.Context, values any, opts ...UpdateOption) (ThreadState[Out], error) {
+	return t.BulkUpdate(ctx, [][]StateUpdate{{{Values: values}}}, opts...)
+}
+
+// StateUpdate is one update of [Thread.BulkUpdate].
+type StateUpdate struct {
+	// Values is as for [Thread.Update].
+	Values any
+	// AsNode is as the option of that name; it has to be given where several updates share a superstep.
+	AsNode string
+}
+
+// BulkUpdate applies several updates, all of them or none: one checkpoint for each inner list, whose updates are applied
+// together as the tasks of one superstep. The errors are those of Update.
+func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate, opts ...UpdateOption) (ThreadState[Out], error) {
+	r := thread.UpdateRequest{Graph: t.graph.Spec.Name, Thread: t.id, Updates: make([][]graphadapter.StateUpdate, len(supersteps))}
+	for i, step := range supersteps {
+		for _, u := range step {
+			r.Updates[i] = append(r.Updates[i], graphadapter.StateUpdate{AsNode: u.AsNode})
+		}
+	}
+	for _, o := range opts {
+		o.applyUpdate(&r)
+	}
+	for i, step := range supersteps {
+		for j, u := range step {
+			var err error
+			if r.Updates[i][j].Values, err = encodeUpdate(t.graph.Spec, r, u.Values); err != nil {
+				return ThreadState[Out]{}, err
+			}
+		}
+	}
+	return t.typed(t.runtime.UpdateState(ctx, t.graph, r))
+}
+
+// Fork runs the thread again from an earlier checkpoint, on a branch of its own: what came after it stays in the history.
+// With another thread's id in as the branch becomes that thread, which must be new, and this one stays as it is. It
+// returns the thread that runs when its run is accepted.
+//
+// Errors: [thread.ErrNotFound] for an unknown thread or checkpoint; [thread.ErrRunning] while a run is under way; [thread.ErrBadInput] when
+// the thread as exists.
+func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string, opts ...ControlOption) (*Thread[Out], error) {
+	a := askerOf(opts)
+	r := thread.ForkRequest{Thread: t.id, Checkpoint: checkpoint, As: as, By: a.By, Reason: a.Reason, Token: a.Token}
+	if _, err := t.runtime.ForkRun(ctx, t.graph, r); err != nil {
+		return nil, err
+	}
+	if as == "" {
+		return t, nil
+	}
+	return &Thread[Out]{graph: t.graph, runtime: t.runtime, id: as}, nil
+}
+
+// Command goes on with writes and targets from outside, and waits as Wait does (LangGraph's Command as input). Unlike
+// input it abandons nothing: it is added to what the thread is about to do, and open questions stay open; answer them at
+// once with [WithAnswers]. Parent must be nil.
+func (t *Thread[Out]) Command(ctx context.Context, c Command[Out], opts ...RunOption) (Result[Out], error) {
+	r, err := newStart(t.graph, t.id, nil, runOptionsOf(opts))
+	if err == nil {
+		r.Control, err = encodeControl(t.graph, t.id, &c)
+	}
+	if err == nil {
+		_, err = t.runtime.StartRun(ctx, t.graph, r)
+	}
+	if err != nil {
+		return Result[Out]{}, err
+	}
+	return t.Wait(ctx)
+}
+
+// Drain asks the thread's run to stop before its next superstep, and returns when that is accepted: the superstep under way
+// ends and is kept, and Wait tells when the thread stands still. Invoke without input goes on. A run that does not run, or
+// ends with this superstep, just stays as it is. The reason, at most 1,000 bytes, is in [Result].Drained.
+func (t *Thread[Out]) Drain(ctx context.Context, reason string, opts ...ControlOption) error {
+	a := askerOf(opts)
+	_, err := t.runtime.DrainRun(ctx, t.graph, thread.DrainRequest{Thread: t.id, Reason: cmp.Or(reason, a.Reason), By: a.By, Token: a.Token})
+	return err
+}
+
+// WithAnswers answers open questions, by their ids, together with a [Thread.Command]. The id "" stands for the one that
+// is open.
+func WithAnswers(byID map[string]any) RunOption {
+	return runOption(func(r *runOptions) { r.answers = byID })
+}
+
+func encodeAnswers(g *graphadapter.Graph, threadID string, byID map[string]any) (*pregel.Resume, error) {
+	if len(byID) == 0 {
+		return nil, nil
+	}
+	out := &pregel.Resume{ByID: make(map[string]pregel.Value, len(byID))}
+	for id, answer := range byID {
+		raw, err := jsonfit.Encode(answer)
+		if err != nil {
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID, Question: id,
+				Message: "the answer does not encode as JSON", Cause: err}
+		}
+		out.ByID[id] = raw
+	}
+	only, scalar := out.ByID[""]
+	switch {
+	case scalar && len(byID) > 1:
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID,
+			Message: "an answer without a question's id is for the only one that is open: name the questions of all answers"}
+	case scalar:
+		return &pregel.Resume{Scalar: only}, nil
+	}
+	return out, nil
+}
+
+// encodeUpdate turns the values of an update into writes: those of a state struct as a node's, those of a JSON object by
+// name (see past.WritesOf).
+func encodeUpdate(spec *pregel.Spec, r thread.UpdateRequest, values any) ([]pregel.Write, error) {
+	spec, err := runtime.UpdatedSpec(spec, r)
+	if err != nil {
+		return nil, err
+	}
+	writes, err := updateWrites(spec, values)
+	if err != nil {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: "the update cannot be taken", Cause: err}
+	}
+	return writes, nil
+}
+
+func updateWrites(spec *pregel.Spec, values any) ([]pregel.Write, error) {
+	v := reflect.ValueOf(values)
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.IsValid() && isState(v.Type()) {
+		at := reflect.New(v.Type())
+		at.Elem().Set(v)
+		return schemaOf(v.Type()).collect(at.Interface(), newScope(spec.Name, ""))
+	}
+	raw, err := encodeInput(spec.Name, values)
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	return runtime.NamedWrites(spec, raw)
+}
+
+// encodeControl turns a command from outside into the engine's.
+func encodeControl[S any](g *graphadapter.Graph, threadID string, c *Command[S]) (*pregel.Command, error) {
+	refuse := func(message string, cause error) (*pregel.Command, error) {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID, Message: message, Cause: cause}
+	}
+	if c.Parent != nil {
+		return refuse("a command from outside has no parent graph: leave Parent nil", nil)
+	}
+	out := &pregel.Command{}
+	var err error
+	if g.Spec.Function && !reflect.ValueOf(&c.Update).Elem().IsZero() {
+		return refuse("a command cannot write to an entrypoint: update its state with Update", nil)
+	}
+	if isState(reflect.TypeFor[S]()) {
+		if out.Update, err = schemaFor[S]().collect(&c.Update, newScope(g.Spec.Name, "")); err != nil {
+			return refuse("the command cannot be taken", err)
+		}
+	}
+	r := &router{graph: g.Spec.Name, known: map[string]bool{}, subgraphs: map[string]bool{}}
+	for _, n := range g.Spec.Nodes {
+		if n.Handler {
+			continue // no way leads to it
+		}
+		r.known[n.Name], r.subgraphs[n.Name] = true, n.Subgraph != ""
+	}
+	if out.Goto, err = r.resolve(c.Goto); err != nil {
+		return refuse("the command cannot be taken", err)
+	}
+	if len(out.Update) == 0 && len(out.Goto) == 0 {
+		return nil, nil
+	}
+	return out, nil
 }

@@ -14,11 +14,14 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/codec"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
+	"superstep.dev/internal/serving"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
+	"superstep.dev/workflows"
 )
 
 // stickyTimeout is how long a lost worker's runs wait for it before any other takes them. The SDK's 5 s are most of a
@@ -62,6 +65,8 @@ type WorkerConfig struct {
 	// while the worker had none tell nobody before they are invoked anew. Give it to all workers of the task queue. Nil
 	// tells nobody.
 	Notify approval.Notifier
+	// Register is called with the Temporal worker before it polls, for workflows and activities of one's own; it may be nil.
+	Register func(worker.Registry)
 	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
 	// of the Temporal client, and of a worker that makes one of its own to this one, without the texts of errors.
 	Logger *zap.Logger
@@ -97,14 +102,23 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
-	c, err := encoded(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Logger: sdklog.New(cfg.Logger.Named("temporal"))})
+	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Logger: sdklog.New(cfg.Logger.Named("temporal"))})
 	if err != nil {
 		return nil, err
 	}
 	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())
-	if err := register(w.worker, c, cfg); err != nil {
+	serves := serving.Config{DataConverter: cfg.DataConverter, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
+		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport}
+	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
 		return nil, err
+	}
+	if serves.Leaders, serves.Planners, err = leadersOf(cfg.Leaders); err != nil {
+		return nil, err
+	}
+	serving.Register(w.worker, c, serves)
+	if cfg.Register != nil {
+		cfg.Register(w.worker)
 	}
 	return w, nil
 }
@@ -142,12 +156,6 @@ func (w *Worker) options() worker.Options {
 	return o
 }
 
-// Register registers graphs on a Temporal worker of your own: their workflow, and its one dynamic activity for their
-// nodes. The client must be the worker's, with Temporal's default data converter: for another one see [NewWorker].
-func Register(r worker.Registry, c client.Client, graphs ...Runnable) error {
-	return register(r, c, WorkerConfig{Graphs: graphs})
-}
-
 // seenWithin bounds the wait for the server to notice a poller: it does at the first poll.
 const seenWithin = 10 * time.Second
 
@@ -183,25 +191,6 @@ func (cfg WorkerConfig) served() []Runnable {
 	return graphs
 }
 
-func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
-	if len(graphs) == 0 {
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a worker needs a graph or a leader to serve: give it one"}
-	}
-	seen := map[string]bool{}
-	var out []*graphadapter.Graph
-	for _, g := range graphs {
-		if seen[g.Name()] {
-			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("the graph name %q is used twice", g.Name())}
-		}
-		seen[g.Name()] = true
-		if _, err := g.Adapter().Program(); err != nil {
-			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: "the graph cannot be served", Cause: err}
-		}
-		out = append(out, g.Adapter())
-	}
-	return out, nil
-}
-
 // Run polls until ctx is done, then takes no new tasks, lets those that run finish for at most
 // Options.WorkerStopTimeout, and returns nil. A task that does not make it is taken over by another worker. An error
 // means that the server would not have the worker.
@@ -229,4 +218,48 @@ func (w *Worker) Run(ctx context.Context) error {
 		return &thread.Error{Kind: thread.ErrNoServer, Message: "the worker stopped", Cause: fatal}
 	}
 	return nil
+}
+
+// Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
+// stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's
+// SDK leaves to a FailureConverter of its own, and the SDK's log lines name the types of errors only. Options without a
+// data converter, and a FailureConverter that is set, stay as they are.
+//
+// Dial with these options, and give their DataConverter and FailureConverter to [ClientConfig] and [WorkerConfig].
+//
+// Readable for everybody on the server stay ids, the names of graphs, nodes, effects and error types, and search
+// attributes: a run's status, how many questions it has open, who is to approve until when, and at which risk.
+func Encoded(o client.Options) client.Options { return codec.Options(o) }
+
+// leadersOf are leaders as their workflow knows them, and their planners by the leaders' names.
+func leadersOf(leaders []Leader) ([]workflows.Leader, map[string]job.Planner, error) {
+	var out []workflows.Leader
+	planners := map[string]job.Planner{}
+	for _, l := range leaders {
+		if planners[l.Name()] != nil {
+			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.Name(), Message: fmt.Sprintf("the leader name %q is used twice", l.Name())}
+		}
+		planners[l.Name()] = l.Planner()
+		out = append(out, workflows.Leader{Name: l.Name(), Experts: l.Experts()})
+	}
+	return out, planners, nil
+}
+
+func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
+	if len(graphs) == 0 {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a worker needs a graph or a leader to serve: give it one"}
+	}
+	seen := map[string]bool{}
+	var out []*graphadapter.Graph
+	for _, g := range graphs {
+		if seen[g.Name()] {
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("the graph name %q is used twice", g.Name())}
+		}
+		seen[g.Name()] = true
+		if _, err := g.Adapter().Program(); err != nil {
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: "the graph cannot be served", Cause: err}
+		}
+		out = append(out, g.Adapter())
+	}
+	return out, nil
 }

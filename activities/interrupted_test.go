@@ -15,6 +15,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/serving"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -151,9 +152,7 @@ func (r *rig) workOn(l *line, g *graphadapter.Graph, options worker.Options) (lo
 	options.StickyScheduleToStartTimeout = time.Second
 	c := r.dial(l)
 	w := worker.New(c, r.queue, options)
-	if err := superstep.Register(w, c, served{g}); err != nil {
-		r.t.Fatal(err)
-	}
+	serving.Register(w, c, serving.Config{Graphs: []*graphadapter.Graph{g}})
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

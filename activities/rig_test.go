@@ -18,9 +18,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/serving"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -167,9 +167,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 	// The SDK takes a workflow that computes for a second for one that hangs; with the race detector one of 500 tasks may.
 	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second,
 		DeadlockDetectionTimeout: 20 * time.Second})
-	if err := superstep.Register(w, c, runnables(graphs)...); err != nil {
-		r.t.Fatal(err)
-	}
+	serving.Register(w, c, serving.Config{Graphs: graphs})
 	w.RegisterWorkflow(oneTask)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
@@ -302,18 +300,4 @@ func awaitLong(t *testing.T, patience time.Duration, what string, condition func
 			t.Fatalf("%s did not come within %v; last seen: %s", what, patience, text)
 		}
 	}
-}
-
-// served makes a graph without types one that a worker serves.
-type served struct{ graph *graphadapter.Graph }
-
-func (s served) Name() string                 { return s.graph.Spec.Name }
-func (s served) Adapter() *graphadapter.Graph { return s.graph }
-
-func runnables(graphs []*graphadapter.Graph) []superstep.Runnable {
-	out := make([]superstep.Runnable, len(graphs))
-	for i, g := range graphs {
-		out[i] = served{g}
-	}
-	return out
 }

@@ -9,11 +9,11 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/serving"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -89,9 +89,7 @@ func (r *rig) cancelHanging(thread string, mode protocol.CancelMode) protocol.Cl
 func (r *rig) undoes(g *graphadapter.Graph) {
 	r.t.Helper()
 	w := worker.New(r.client, r.queue, worker.Options{Identity: "test", StickyScheduleToStartTimeout: time.Second, DeadlockDetectionTimeout: raced})
-	if err := superstep.Register(w, r.client, served{g}); err != nil {
-		r.t.Fatal(err)
-	}
+	serving.Register(w, r.client, serving.Config{Graphs: []*graphadapter.Graph{g}})
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ var arrows = []arrow{
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
-	{from: "internal/codec", theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{from: "internal/codec", ours: []string{"thread", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
@@ -102,10 +102,15 @@ var arrows = []arrow{
 		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "graphadapter/...", "workflows/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/uuid", "google.golang.org/protobuf/..."}, temporal...),
 	},
+	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
+	{
+		from: "internal/serving",
+		ours: []string{"thread/...", "internal/remote", "internal/history", "internal/attributes", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
+	},
 	{
 		from: "",
 		ours: []string{"thread/...", "message", "graphadapter/...", "approval", "job", "activities", "workflows/...", "internal/attributes", "internal/clip", "internal/codec", "internal/draw",
-			"internal/history", "internal/jsonfit", "internal/memory", "internal/nearest", "internal/remote", "internal/runtime", "internal/sdklog"},
+			"internal/guard", "internal/jsonfit", "internal/memory", "internal/nearest", "internal/remote", "internal/runtime", "internal/sdklog", "internal/serving"},
 		theirs: append([]string{"github.com/google/uuid", "go.uber.org/zap/..."}, temporal...),
 	},
 	{from: "job/leader", ours: []string{"", "thread", "job", "activities", "graphadapter/...", "internal/clip", "internal/jsonfit", "internal/runtime"}},

@@ -11,7 +11,9 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"superstep.dev"
+	"superstep.dev/graphadapter"
 	"superstep.dev/internal/heaproom"
+	"superstep.dev/internal/serving"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -76,9 +78,7 @@ func (c *chainRuns) serve() (stop func(), err error) {
 		return nil, err
 	}
 	graph := worker.New(c.temporal, graphQueue, chainWorkerOptions())
-	if err := superstep.Register(graph, c.temporal, chainGraph(), loopGraph()); err != nil {
-		return nil, err
-	}
+	serving.Register(graph, c.temporal, serving.Config{Graphs: []*graphadapter.Graph{chainGraph().Adapter(), loopGraph().Adapter()}})
 	plain := worker.New(c.temporal, plainQueue, chainWorkerOptions())
 	registerPlain(plain, c.temporal)
 	if err := errors.Join(graph.Start(), plain.Start()); err != nil {

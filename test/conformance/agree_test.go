@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"pgregory.net/rapid"
-
-	"superstep.dev"
+	"superstep.dev/graphadapter"
+	"superstep.dev/internal/serving"
 )
 
 // checks sets how many cases a property draws, unless -rapid.checks says so: a case on a server takes a second. With
@@ -102,9 +102,7 @@ func (w *watched) replay(t rapid.TB, c *source) {
 	for _, threads := range w.opened {
 		for _, x := range threads.runs {
 			replayer := worker.NewWorkflowReplayer()
-			if err := superstep.Register(&replayed{WorkflowReplayer: replayer}, w.temporal, runnable{threads.graph}); err != nil {
-				t.Fatal(err)
-			}
+			serving.Register(&replayed{WorkflowReplayer: replayer}, w.temporal, serving.Config{Graphs: []*graphadapter.Graph{threads.graph}})
 			if err := replayer.ReplayWorkflowHistory(nil, w.history(t, x)); err != nil {
 				t.Fatalf("replaying run %s of %s: %v\nin the case\n%s", x.run, x.thread, err, c.text)
 			}

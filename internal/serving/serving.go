@@ -1,8 +1,7 @@
-package superstep
+package serving
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -18,46 +17,51 @@ import (
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/remote"
 	"superstep.dev/job"
-	"superstep.dev/thread"
+	"superstep.dev/thread/live"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/leading"
 	"superstep.dev/workflows/protocol"
 )
 
-// register registers the graphs of cfg: the workflow keeps what it sends by reference where the nodes look first, and
+// Config is what a worker serves, and how.
+type Config struct {
+	Graphs        []*graphadapter.Graph
+	Leaders       []workflows.Leader
+	Planners      map[string]job.Planner  // by the leaders' names
+	DataConverter converter.DataConverter // nil for Temporal's default
+	InputBytes    int                     // of large values that are kept in memory; 0 for the default
+	NodesOnly     bool                    // no workflows
+	Gate          *approval.Gate
+	AuditSigner   approval.HeadSigner
+	Notify        approval.Notifier
+	Transport     live.Transport
+}
+
+// Register registers workflows and activities: the workflow keeps what it sends by reference where the nodes look first, and
 // a replay of the workflow finds what is not there.
-func register(r worker.Registry, c client.Client, cfg WorkerConfig) error {
-	adapters, err := adaptersOf(cfg.served())
-	if err != nil {
-		return err
-	}
-	leaders, planners, err := leadersOf(cfg.Leaders)
-	if err != nil {
-		return err
-	}
+func Register(r worker.Registry, c client.Client, cfg Config) {
 	if cfg.DataConverter == nil {
 		cfg.DataConverter = converter.GetDefaultDataConverter()
 	}
-	past := replays{c, cfg.DataConverter, adapters}
+	past := replays{c, cfg.DataConverter, cfg.Graphs}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
-	if !cfg.Options.DisableWorkflowWorker {
+	if !cfg.NodesOnly {
 		watch := attributes.NewWatch(c.OperatorService())
 		find := func(namespace string) (protocol.Found, error) {
 			found, err := watch.Found(namespace)
 			found.Notices = cfg.Notify != nil
 			return found, err
 		}
-		workflows.NewGraphs(adapters, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
-			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(leaders...).Finding(find).Register(r)
-		leading.New(leaders...).Finding(find).Register(r)
+		workflows.NewGraphs(cfg.Graphs, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
+			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(cfg.Leaders...).Finding(find).Register(r)
+		leading.New(cfg.Leaders...).Finding(find).Register(r)
 	}
-	nodes := activities.NewNodes(c, adapters).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
-		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(planners)
+	nodes := activities.NewNodes(c, cfg.Graphs).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
+		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners)
 	if cfg.Transport != nil {
 		nodes.Publishing(cfg.Transport)
 	}
 	nodes.Register(r)
-	return nil
 }
 
 // mayWithin bounds a question to the gate within a query.
@@ -126,17 +130,3 @@ type sender struct{ *workflows.Graphs }
 
 // Err says nothing: what goes wrong is in the replay's own error.
 func (sender) Err() error { return nil }
-
-// leadersOf are leaders as their workflow knows them, and their planners by the leaders' names.
-func leadersOf(leaders []Leader) ([]workflows.Leader, map[string]job.Planner, error) {
-	var out []workflows.Leader
-	planners := map[string]job.Planner{}
-	for _, l := range leaders {
-		if planners[l.Name()] != nil {
-			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.Name(), Message: fmt.Sprintf("the leader name %q is used twice", l.Name())}
-		}
-		planners[l.Name()] = l.Planner()
-		out = append(out, workflows.Leader{Name: l.Name(), Experts: l.Experts()})
-	}
-	return out, planners, nil
-}

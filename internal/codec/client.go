@@ -1,4 +1,4 @@
-package superstep
+package codec
 
 import (
 	"context"
@@ -11,46 +11,22 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 
-	"superstep.dev/internal/codec"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/thread"
 )
-
-// Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
-// stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's
-// SDK leaves to a FailureConverter of its own, and the SDK's log lines name the types of errors only. Options without a
-// data converter, and a FailureConverter that is set, stay as they are.
-//
-// Dial with these options, and give their DataConverter and FailureConverter to [ClientConfig] and [WorkerConfig].
-//
-// Readable for everybody on the server stay ids, the names of graphs, nodes, effects and error types, and search
-// attributes: a run's status, how many questions it has open, who is to approve until when, and at which risk.
-func Encoded(o client.Options) client.Options {
-	if o.DataConverter == nil {
-		return o
-	}
-	if o.FailureConverter == nil {
-		o.FailureConverter = codec.Failures(o.DataConverter)
-	}
-	if o.Logger == nil {
-		o.Logger = log.NewStructuredLogger(slog.Default()) // as the SDK has it
-	}
-	o.Logger = sdklog.Discreet(o.Logger)
-	return o
-}
 
 // encodedWithin bounds what it takes to make a Temporal client over the connection of another one: nothing, but for one
 // that has not connected yet.
 const encodedWithin = 10 * time.Second
 
-// encoded returns the Temporal client of a Client or a Worker. With a data converter, and no word on how errors are
+// Over returns the Temporal client of a Client or a Worker. With a data converter, and no word on how errors are
 // converted, that is one of its own over c's connection, with options: how c converts errors cannot be asked.
-func encoded(c client.Client, failures converter.FailureConverter, o client.Options) (client.Client, error) {
+func Over(c client.Client, failures converter.FailureConverter, o client.Options) (client.Client, error) {
 	switch {
 	case o.DataConverter == nil:
 		return c, nil
 	case failures == nil:
-	case codec.Shows(failures, o.DataConverter):
+	case Shows(failures, o.DataConverter):
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "errors would be stored as plain text: the FailureConverter leaves readable what " +
 			"the DataConverter hides", Do: "Dial the Temporal client with superstep.Encoded(options), and give the FailureConverter of those"}
 	default:
@@ -64,7 +40,7 @@ func encoded(c client.Client, failures converter.FailureConverter, o client.Opti
 		o.Namespace, err = namespaceOf(ctx, c)
 	}
 	if err == nil {
-		own, err = client.NewClientFromExistingWithContext(ctx, c, Encoded(o))
+		own, err = client.NewClientFromExistingWithContext(ctx, c, Options(o))
 	}
 	if err != nil {
 		return nil, &thread.Error{Kind: thread.ErrNoServer, Message: "there is no Temporal client that encodes errors", Cause: err,
@@ -81,4 +57,19 @@ func namespaceOf(ctx context.Context, c client.Client) (string, error) {
 		return "", fmt.Errorf("the namespace of the Temporal client is not known: %w", err)
 	}
 	return req.GetNamespace(), nil
+}
+
+// Options completes the options of a Temporal client so that errors are encoded as payloads are.
+func Options(o client.Options) client.Options {
+	if o.DataConverter == nil {
+		return o
+	}
+	if o.FailureConverter == nil {
+		o.FailureConverter = Failures(o.DataConverter)
+	}
+	if o.Logger == nil {
+		o.Logger = log.NewStructuredLogger(slog.Default()) // as the SDK has it
+	}
+	o.Logger = sdklog.Discreet(o.Logger)
+	return o
 }

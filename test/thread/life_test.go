@@ -1,4 +1,4 @@
-package superstep_test
+package thread_test
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func TestLifeOnBothRuntimes(t *testing.T) {
 		"temporal": func(t *testing.T, g superstep.Runnable) superstep.Runtime { return graphtest.Temporal(t, g) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			datadriven.Walk(t, "graphadapter/life/testdata/shared", func(t *testing.T, path string) {
+			datadriven.Walk(t, "../../graphadapter/life/testdata/shared", func(t *testing.T, path string) {
 				s := &lifeScript{on: on}
 				datadriven.RunTest(t, path, s.directive)
 			})

@@ -1,4 +1,4 @@
-package superstep
+package guard
 
 import (
 	"context"

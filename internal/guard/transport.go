@@ -1,4 +1,4 @@
-package superstep
+package guard
 
 import (
 	"context"
@@ -15,10 +15,6 @@ import (
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// ErrCallOver says that the time of an effect's call is over, or that its task may be another worker's by now: what was to
-// be sent was not. Return it: the next execution looks up what happened. It is a context.DeadlineExceeded.
-var ErrCallOver = taskrun.ErrCallOver
-
 // ErrOutsideCall says that a request which may change something went through a [GuardedTransport] with a context that is
 // not the one given to Do, Lookup or Compensate, nor made of it. Nothing was sent.
 var ErrOutsideCall = errors.New("superstep: the request's context is not of an effect's call: pass on the context that Do " +
@@ -28,11 +24,8 @@ var ErrOutsideCall = errors.New("superstep: the request's context is not of an e
 // connection. How often a write is sent is for Do to decide.
 var ErrSentBefore = errors.New("superstep: the request was sent before and is not sent again")
 
-// CheckCall returns nil while something may be sent for the call that ctx belongs to: Do's, Lookup's or Compensate's. Ask it
-// right before the bytes leave, where [GuardedTransport] cannot: in another protocol than HTTP, or behind a connection that
-// many calls share. Otherwise the error is [ErrCallOver], ErrOutsideCall, or why the call ended. It asks the clocks, not the
-// timers, which are late when the process or the machine stood still.
-func CheckCall(ctx context.Context) error {
+// Check returns nil while something may be sent for the call that ctx belongs to.
+func Check(ctx context.Context) error {
 	c, ok := taskrun.CallFrom(ctx)
 	if !ok {
 		return ErrOutsideCall
@@ -40,37 +33,16 @@ func CheckCall(ctx context.Context) error {
 	return overAsCall(c.Check())
 }
 
-// CallDeadline returns when the call that ctx belongs to is over at the latest, and false when it belongs to none. Hand it to
-// the target, if that can refuse what arrives after it: then nothing that a network held back is acted upon. The deadline is
-// one of this machine's clock.
-func CallDeadline(ctx context.Context) (time.Time, bool) {
-	c, ok := taskrun.CallFrom(ctx)
-	if !ok {
-		return time.Time{}, false
-	}
-	return c.Deadline(), true
-}
-
 // overAsCall says of a call whose task was lost that its time is over, too.
 func overAsCall(err error) error {
 	if errors.Is(err, graphadapter.ErrFenced) {
-		return fmt.Errorf("%w: %w", ErrCallOver, err)
+		return fmt.Errorf("%w: %w", taskrun.ErrCallOver, err)
 	}
 	return err
 }
 
-// GuardedTransport returns a transport for the requests of effects: it sends nothing for a call whose time is over, or whose
-// task may be another worker's by now, however late timers and contexts are because the process stood still. The call is
-// asked for (see [CheckCall]) when a request begins, and whenever a piece of its body is read.
-//
-// Of an [http.Transport], or of nil for a copy of [http.DefaultTransport], the connections are guarded as well: the call is
-// asked for right before each write to the network, and a connection whose call has no answer yet is torn down with what
-// the kernel has not sent. It is then HTTP/1.1 only, since over HTTP/2 many calls share one connection. What remains is the
-// moment between that question and the system call.
-//
-// A request that may change something (another method than GET, HEAD, OPTIONS or TRACE) needs the context of a call, else
-// [ErrOutsideCall]; and it is sent once, also with a header that lets net/http send it again ([ErrSentBefore]).
-func GuardedTransport(base http.RoundTripper) http.RoundTripper {
+// Transport sends requests for calls whose time is not over.
+func Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
 	}
