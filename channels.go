@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -380,4 +381,26 @@ func (c Sum[T]) encode() (pregel.Value, error) {
 		return c.read.raw, nil
 	}
 	return jsonfit.Encode(c.Get())
+}
+
+// customReducer is a user's reducer as the engine takes it, comparable so that two uses of one name can be told apart.
+type customReducer interface {
+	pregel.Reducer
+	implementation() reflect.Type
+}
+
+var (
+	errAccumulate = errors.New(`the tag superstep:"accumulate" is for superstep.Topic only`)
+	errUnguarded  = errors.New(`the tag superstep:"unguarded" is for superstep.Ephemeral and superstep.Untracked only`)
+)
+
+// none refuses every option.
+func (o fieldOptions) none() error {
+	switch {
+	case o.accumulate:
+		return errAccumulate
+	case o.unguarded:
+		return errUnguarded
+	}
+	return nil
 }

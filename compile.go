@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -248,4 +249,70 @@ func (c *compiler) checkInterrupts() {
 			}
 		}
 	}
+}
+
+// builder is a StateGraph without its type.
+type builder struct {
+	graph    string
+	call     string
+	state    *schema
+	nodes    []nodeDecl
+	edges    []edgeDecl
+	joins    []joinDecl
+	branches []branchDecl
+	effects  []effectDecl
+	handlers []handlerDecl
+	defaults []defaultsDecl
+}
+
+type nodeDecl struct {
+	name, call string
+	options    nodeOptions
+	// run makes the node's function; nil for a subgraph, and for a nil function.
+	run func(*router) graphadapter.NodeFunc
+	// input is what its function takes; reads is what of the state it reads, nil when it only takes a Send's argument.
+	input    reflect.Type
+	reads    *schema
+	sub      Runnable
+	subgraph bool
+}
+
+type edgeDecl struct{ from, to, call string }
+
+type joinDecl struct {
+	from     []string
+	to, call string
+}
+
+type branchDecl struct {
+	from, call string
+	targets    []string
+	reads      *schema
+	route      func(*router) graphadapter.BranchFunc
+}
+
+type effectDecl struct {
+	effect AnyEffect
+	call   string
+}
+
+type handlerDecl struct {
+	node, call string
+	input      reflect.Type
+	reads      *schema
+	// run makes the handler's function; nil for a nil function.
+	run func(*router) graphadapter.HandlerFunc
+}
+
+type defaultsDecl struct {
+	options nodeOptions
+	call    string
+}
+
+// routing makes the untyped functions of a routing function; nil for a nil one.
+func routing[In any](route func(context.Context, In) ([]Target, error)) func(*router) graphadapter.BranchFunc {
+	if route == nil {
+		return nil
+	}
+	return func(r *router) graphadapter.BranchFunc { return branchFunc(r, route) }
 }

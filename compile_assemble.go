@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -322,4 +323,27 @@ func (s *channelSet) reads(of *schema) []string {
 		return nil
 	}
 	return of.names()
+}
+
+// cacheProblem says what is wrong with a node's cache policy.
+func cacheProblem(n nodeDecl) string {
+	c := n.options.cache
+	switch {
+	case c == nil:
+		return ""
+	case n.subgraph:
+		return "WithCache is for functions, and this is a subgraph, whose tasks have results of their own: give it to the " +
+			"nodes of the subgraph"
+	case c.Key.of != nil && c.Key.input != n.input:
+		return fmt.Sprintf("its cache key is made of %s, but its input is %s", jsonfit.TypeName(c.Key.input), jsonfit.TypeName(n.input))
+	}
+	return ""
+}
+
+// cachePolicy is a node's policy as the adapter takes it.
+func (o nodeOptions) cachePolicy() *graphadapter.CachePolicy {
+	if o.cache == nil {
+		return nil
+	}
+	return &graphadapter.CachePolicy{TTL: o.cache.TTL, Key: o.cache.Key.of}
 }

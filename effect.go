@@ -113,29 +113,17 @@ type AnyEffect interface {
 	adapter() graphadapter.Effect
 }
 
-// CallOption shapes one [Effect.Call].
-type CallOption interface{ applyCall(*callOptions) }
-
-type callOptions struct {
-	key keyOption
-	graphadapter.CallOptions
-}
-
-type callOption func(*callOptions)
-
-func (o callOption) applyCall(c *callOptions) { o(c) }
-
 // WithCallTimeout bounds one Do and one Lookup; the default is 30 s. Another worker waits that long, and the settle time,
 // before it believes that a call which it does not find was not made. On Temporal the call's context also ends when another
 // worker may have taken the task over.
 func WithCallTimeout(d time.Duration) CallOption {
-	return callOption(func(c *callOptions) { c.Timeout = d })
+	return callOption{"WithCallTimeout", func(o *callOptions) { o.Timeout = d }}
 }
 
 // WithSettleTime says how long after a call the target may take to show it in a Lookup; the default is 5 s, negative
 // means none. It matters for [TargetLookupOnly].
 func WithSettleTime(d time.Duration) CallOption {
-	return callOption(func(c *callOptions) { c.Settle = d })
+	return callOption{"WithSettleTime", func(o *callOptions) { o.Settle = d }}
 }
 
 // Call makes the write once for this task and returns its receipt, whatever crashes in between. When an earlier
@@ -161,12 +149,8 @@ func (e *Effect[P, R]) Call(ctx context.Context, p P, opts ...CallOption) (R, er
 	if !ok {
 		return receipt, fmt.Errorf("effect %q: %w", e.Name, ErrOutsideNode)
 	}
-	o := callOptions{}
-	for _, opt := range opts {
-		opt.applyCall(&o)
-	}
-	var err error
-	if o.Key, err = o.key.value(); err != nil {
+	o, err := callOptionsOf(opts, "WithThreadKey", "WithCallTimeout", "WithSettleTime")
+	if err != nil {
 		return receipt, fmt.Errorf("effect %q: %w", e.Name, err)
 	}
 	params, err := jsonfit.Encode(p)

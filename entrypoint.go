@@ -53,19 +53,6 @@ func NewEntrypoint[In, Out any](name string, fn func(context.Context, In) (Out, 
 	return &Graph[Out]{adapter: adapter}
 }
 
-// EntrypointOption shapes a [NewEntrypoint]: every [NodeOption] that a function can have ([WithRetry], [WithTimeout],
-// [WithCache], [WithTaskQueue]), every [CompileOption] except those of state fields, and [WithEffects]. A key of
-// [CacheBy] is made of the input alone; without one the previous value counts too.
-type EntrypointOption interface {
-	applyEntrypoint(*entrypointOptions)
-}
-
-type entrypointOptions struct {
-	node    nodeOptions
-	compile compileOptions
-	effects []effectDecl
-}
-
 type entrypointOption func(*entrypointOptions)
 
 func (o entrypointOption) applyEntrypoint(e *entrypointOptions) { o(e) }
@@ -126,20 +113,6 @@ func entrypointUpdate[Out any](name string) func([]pregel.Write) error {
 		}
 		return nil
 	}
-}
-
-// decodeReturned is what an entrypoint returned last, the zero value when it has not.
-func decodeReturned[Out any](graph string, values map[string]pregel.Value) (Out, error) {
-	var out Out
-	raw := values[pregel.FunctionOutput]
-	if raw == nil {
-		return out, nil
-	}
-	if err := jsonfit.Decode(raw, &out); err != nil {
-		var none Out
-		return none, &StateError{Graph: graph, Field: pregel.FunctionOutput, Type: jsonfit.TypeName(reflect.TypeFor[Out]()), Cause: err}
-	}
-	return out, nil
 }
 
 // compileEntrypoint compiles the graph of one function. All that it lacks are the checks of values.

@@ -203,3 +203,14 @@ func runError(view thread.View, cause error) *RunError {
 	}
 	return e
 }
+
+// place is the beginning of a message about a node.
+func place(graph, node string) string {
+	switch {
+	case graph == "":
+		return ""
+	case node == "":
+		return fmt.Sprintf("graph %q: ", graph)
+	}
+	return fmt.Sprintf("graph %q: node %q: ", graph, node)
+}

@@ -307,7 +307,7 @@ func ExampleApprove() {
 	asked := waiting.Questions[0]
 	fmt.Println(asked.Approval.Summary, string(asked.Approval.Params))
 
-	result, _ := thread.Reject(ctx, asked.ID, superstep.AnsweredBy("ann"), superstep.WithReason("take the train"))
+	result, _ := thread.Reject(ctx, asked.ID, superstep.AskedBy("ann"), superstep.WithReason("take the train"))
 	fmt.Println(result.Output.Ticket.Get())
 	// Output:
 	// Book a flight to Rome {"city":"Rome"}
@@ -344,13 +344,13 @@ func ExampleEffect_approval() {
 	waiting, _ := thread.Invoke(ctx, tripTo("Oslo"))
 	fmt.Println(waiting.Questions[0].Approval.Summary)
 
-	waiting, _ = thread.Edit(ctx, "", fare{"Oslo", 300}, superstep.AnsweredBy("ann"))
+	waiting, _ = thread.Edit(ctx, "", fare{"Oslo", 300}, superstep.AskedBy("ann"))
 	fmt.Println(waiting.Questions[0].Approval.Summary)
 	for _, c := range waiting.Questions[0].Approval.Changes {
 		fmt.Printf("%s was %s and is %s\n", c.Path, c.Before, c.Now)
 	}
 
-	result, _ := thread.Approve(ctx, "", superstep.AnsweredBy("bob"))
+	result, _ := thread.Approve(ctx, "", superstep.AskedBy("bob"))
 	fmt.Println(result.Output.Ticket.Get())
 	// Output:
 	// Fly to Oslo for at most 900
@@ -373,10 +373,10 @@ func ExampleWithApproval() {
 
 	ctx := context.Background()
 	_, _ = thread.Invoke(ctx, tripTo("Rome"), superstep.WithRequester("rita"))
-	waiting, _ := thread.Approve(ctx, "", superstep.AnsweredBy("ann"))
+	waiting, _ := thread.Approve(ctx, "", superstep.AskedBy("ann"))
 	asked := waiting.Questions[0].Approval
 	fmt.Println(len(asked.Votes), "of", asked.Need, "for", asked.Requester)
-	result, _ := thread.Approve(ctx, "", superstep.AnsweredBy("bob"))
+	result, _ := thread.Approve(ctx, "", superstep.AskedBy("bob"))
 	fmt.Println(result.Output.Ticket.Get())
 
 	entries, _, _ := thread.Audit(ctx)

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/draw"
+	"superstep.dev/internal/jsonfit"
 	"superstep.dev/internal/nearest"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
@@ -96,35 +97,6 @@ func decodeOutput[Out any](graph string, values map[string]pregel.Value) (Out, e
 	return out, sc.failure()
 }
 
-// Result is where a run stands when it no longer runs.
-type Result[Out any] struct {
-	// Status is StatusFinished, that of a run that rests ([thread.Status.Rests]), or that of a run that ended otherwise.
-	Status thread.Status
-	// Output holds the graph's output fields as far as they have a value.
-	Output Out
-	// Questions are open: answer them with Resume or ResumeByID.
-	Questions []thread.Question
-	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
-	Drained string
-	// Paused says who paused the run; nil when nobody did.
-	Paused *thread.PauseView
-}
-
-// resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
-func resultOf[Out any](view thread.View, cause error) (Result[Out], error) {
-	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained, Paused: view.Paused}
-	switch view.Status {
-	case thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget, thread.StatusCancelled, thread.StatusTerminated:
-		return r, runError(view, cause)
-	}
-	if cause != nil {
-		return r, cause
-	}
-	var err error
-	r.Output, err = decodeOutput[Out](view.Graph, view.Output)
-	return r, err
-}
-
 // The formats of [Draw].
 const (
 	DrawText    = "text"
@@ -146,4 +118,18 @@ func Draw(spec *pregel.Spec, format string) (string, error) {
 	}
 	return "", &thread.Error{Kind: thread.ErrBadInput, Graph: spec.Name,
 		Message: fmt.Sprintf("unknown format %q: there are %s, %s and %s", format, DrawText, DrawMermaid, DrawDOT)}
+}
+
+// decodeReturned is what an entrypoint returned last, the zero value when it has not.
+func decodeReturned[Out any](graph string, values map[string]pregel.Value) (Out, error) {
+	var out Out
+	raw := values[pregel.FunctionOutput]
+	if raw == nil {
+		return out, nil
+	}
+	if err := jsonfit.Decode(raw, &out); err != nil {
+		var none Out
+		return none, &StateError{Graph: graph, Field: pregel.FunctionOutput, Type: jsonfit.TypeName(reflect.TypeFor[Out]()), Cause: err}
+	}
+	return out, nil
 }

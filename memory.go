@@ -2,6 +2,7 @@ package superstep
 
 import (
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
 	"superstep.dev/internal/memory"
 	"superstep.dev/internal/runtime"
 )
@@ -30,7 +31,7 @@ type memoryOption func(*memory.Config)
 func (o memoryOption) applyMemory(m *memory.Config) { o(m) }
 
 // WithGate makes a [Memory] hold answers to approvals, and their use, to a gate. Without one every answer counts as that
-// of whoever it says ([AnsweredBy]), and every approval that is valid still may be acted upon: that is for tests.
+// of whoever it says ([AskedBy]), and every approval that is valid still may be acted upon: that is for tests.
 func WithGate(g *approval.Gate) MemoryOption {
 	return memoryOption(func(m *memory.Config) { m.Gate = g })
 }
@@ -42,3 +43,12 @@ func WithAuditSigner(s approval.HeadSigner) MemoryOption {
 
 // Runtime keeps and runs threads: [*Memory] in this process, or a [*Client] on Temporal. The same test body runs on both.
 type Runtime interface{ runtime() runtime.Runtime }
+
+// Runnable is a graph that can be a subgraph of another one, and that workers and runtimes serve: a compiled
+// [*Graph] of any state.
+type Runnable interface {
+	// Name is the graph's name.
+	Name() string
+	// Adapter is the graph without its types.
+	Adapter() *graphadapter.Graph
+}

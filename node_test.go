@@ -265,7 +265,7 @@ type decision struct {
 }
 
 // asking is a graph whose node asks for an A and logs it.
-func asking[A any](t *testing.T, opts ...QuestionOption) *Thread[refundState] {
+func asking[A any](t *testing.T, opts ...CallOption) *Thread[refundState] {
 	t.Helper()
 	return oneNodeGraph(t, func(ctx context.Context, s refundState) (refundState, error) {
 		a, err := Interrupt[A](ctx, map[string]any{"ask": "Refund?", "amount": s.Amount.Get()}, opts...)

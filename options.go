@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -213,29 +212,6 @@ func (b cacheBackend) Set(ctx context.Context, k graphadapter.CacheKey, v pregel
 	return b.Cache.Set(ctx, k.Graph, k.Node, k.Input, v, ttl)
 }
 
-// cachePolicy is a node's policy as the adapter takes it.
-func (o nodeOptions) cachePolicy() *graphadapter.CachePolicy {
-	if o.cache == nil {
-		return nil
-	}
-	return &graphadapter.CachePolicy{TTL: o.cache.TTL, Key: o.cache.Key.of}
-}
-
-// cacheProblem says what is wrong with a node's cache policy.
-func cacheProblem(n nodeDecl) string {
-	c := n.options.cache
-	switch {
-	case c == nil:
-		return ""
-	case n.subgraph:
-		return "WithCache is for functions, and this is a subgraph, whose tasks have results of their own: give it to the " +
-			"nodes of the subgraph"
-	case c.Key.of != nil && c.Key.input != n.input:
-		return fmt.Sprintf("its cache key is made of %s, but its input is %s", jsonfit.TypeName(c.Key.input), jsonfit.TypeName(n.input))
-	}
-	return ""
-}
-
 // inCache stands in a cached result for the task in the ids that it gave to messages. Whoever reuses the result puts its
 // own there: otherwise a message would replace the one of the task before instead of coming after it.
 const inCache = "t--"
@@ -278,4 +254,25 @@ func renamed(
 		}
 		return c, nil
 	}
+}
+
+// EntrypointOption shapes a [NewEntrypoint]: every [NodeOption] that a function can have ([WithRetry], [WithTimeout],
+// [WithCache], [WithTaskQueue]), every [CompileOption] except those of state fields, and [WithEffects]. A key of
+// [CacheBy] is made of the input alone; without one the previous value counts too.
+type EntrypointOption interface {
+	applyEntrypoint(*entrypointOptions)
+}
+
+type entrypointOptions struct {
+	node    nodeOptions
+	compile compileOptions
+	effects []effectDecl
+}
+
+// nodeApproval is WithApproval without its type.
+type nodeApproval struct {
+	input   reflect.Type
+	missing bool
+	// before returns the function of a node that asks first. fromState says that its input is read from the state.
+	before func(r *router, fromState bool, run graphadapter.NodeFunc) graphadapter.NodeFunc
 }

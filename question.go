@@ -14,22 +14,10 @@ import (
 	"superstep.dev/internal/jsonfit"
 )
 
-// QuestionOption shapes one [Interrupt]. [WithKey] is one.
-type QuestionOption interface{ applyQuestion(*questionOptions) }
-
-type questionOptions struct {
-	key    keyOption
-	schema pregel.Value
-}
-
-type questionOption func(*questionOptions)
-
-func (o questionOption) applyQuestion(q *questionOptions) { o(q) }
-
 // WithAnswerSchema replaces the answer's JSON schema (draft 2020-12), which otherwise follows from its Go type: to
 // allow only some values, to bound a number, or for a type that has no schema, such as a recursive one.
-func WithAnswerSchema(schema string) QuestionOption {
-	return questionOption(func(q *questionOptions) { q.schema = pregel.Value(schema) })
+func WithAnswerSchema(schema string) CallOption {
+	return callOption{"WithAnswerSchema", func(o *callOptions) { o.schema = pregel.Value(schema) }}
 }
 
 // Interrupt asks a question, any value that encodes as JSON, and returns its answer as an A. While there is no answer
@@ -51,7 +39,7 @@ func WithAnswerSchema(schema string) QuestionOption {
 //
 // Several questions in one node, one after the other or in parallel [Go]s, are each answered by their own id. A
 // question is known by its order in the node, or by [WithKey].
-func Interrupt[A any](ctx context.Context, question any, opts ...QuestionOption) (A, error) {
+func Interrupt[A any](ctx context.Context, question any, opts ...CallOption) (A, error) {
 	var zero A
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
@@ -74,12 +62,8 @@ func Interrupt[A any](ctx context.Context, question any, opts ...QuestionOption)
 	return a, nil
 }
 
-func questionOf(question any, answer reflect.Type, opts []QuestionOption) (pregel.Question, error) {
-	var o questionOptions
-	for _, opt := range opts {
-		opt.applyQuestion(&o)
-	}
-	key, err := o.key.value()
+func questionOf(question any, answer reflect.Type, opts []CallOption) (pregel.Question, error) {
+	o, err := callOptionsOf(opts, "WithAnswerSchema")
 	if err != nil {
 		return pregel.Question{}, err
 	}
@@ -96,7 +80,7 @@ func questionOf(question any, answer reflect.Type, opts []QuestionOption) (prege
 	if err != nil {
 		return pregel.Question{}, err
 	}
-	return pregel.Question{Key: key, Value: value, Schema: schema}, nil
+	return pregel.Question{Key: o.Key, Value: value, Schema: schema}, nil
 }
 
 // QuestionTooLargeError says that a node asks more than anybody could be shown: ask with a reference to the large value.
@@ -174,7 +158,7 @@ func (e *EventTimeoutError) ErrorType() string { return "EventTimeout" }
 //
 // The JSON schema of T is recorded, and an event that does not have it is refused when it is sent, as for [Interrupt]. A
 // wait is known by its order among the node's questions and waits, or by [WithKey].
-func WaitEvent[T any](ctx context.Context, name string, timeout time.Duration, opts ...QuestionOption) (T, error) {
+func WaitEvent[T any](ctx context.Context, name string, timeout time.Duration, opts ...CallOption) (T, error) {
 	var zero T
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
@@ -237,23 +221,19 @@ type NotAllowedError = taskrun.NotAllowedError
 // Tool is the node's name unless the action says so, and Requester who started the run. For a write prefer
 // [Effect].Approval: it is checked right before the call, and the ledger says by which decision it was made. An approval
 // is known by its order among those of the node, or by [WithKey].
-func Approve(ctx context.Context, action approval.Action, opts ...QuestionOption) (approval.Decision, error) {
+func Approve(ctx context.Context, action approval.Action, opts ...CallOption) (approval.Decision, error) {
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return approval.Decision{}, fmt.Errorf("approve: %w", ErrOutsideNode)
 	}
-	var o questionOptions
-	for _, opt := range opts {
-		opt.applyQuestion(&o)
-	}
-	key, err := o.key.value()
+	o, err := callOptionsOf(opts, "WithAnswerSchema")
 	if err == nil && o.schema != nil {
 		err = errors.New("an approval's answer has a schema of its own: leave out WithAnswerSchema")
 	}
 	if err != nil {
 		return approval.Decision{}, graphadapter.Permanent(fmt.Errorf("%sapprove: %w", place(t.Info().Graph, t.Info().Node), err))
 	}
-	decision, err := t.Approve(ctx, taskrun.ApprovalRequest{Action: action, Key: key})
+	decision, err := t.Approve(ctx, taskrun.ApprovalRequest{Action: action, Key: o.Key})
 	if err != nil {
 		return approval.Decision{}, answerError(err)
 	}
@@ -268,14 +248,6 @@ func WithApproval[In any](ask func(In) (approval.Action, bool)) NodeOption {
 	return nodeOption(func(n *nodeOptions) {
 		n.approval = &nodeApproval{input: reflect.TypeFor[In](), missing: ask == nil, before: approvedFirst(ask)}
 	})
-}
-
-// nodeApproval is WithApproval without its type.
-type nodeApproval struct {
-	input   reflect.Type
-	missing bool
-	// before returns the function of a node that asks first. fromState says that its input is read from the state.
-	before func(r *router, fromState bool, run graphadapter.NodeFunc) graphadapter.NodeFunc
 }
 
 // nodeKey is the key of a node's own approval.

@@ -23,12 +23,6 @@ type Reducer[T any] interface {
 
 var reducerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*/v[0-9]+$`)
 
-// customReducer is a user's reducer as the engine takes it, comparable so that two uses of one name can be told apart.
-type customReducer interface {
-	pregel.Reducer
-	implementation() reflect.Type
-}
-
 // reducerOf adapts the reducer R over T to the engine's JSON values.
 type reducerOf[T any, R Reducer[T]] struct{}
 

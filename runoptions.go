@@ -36,6 +36,8 @@ type runOptions struct {
 	context any
 	// answers are encoded with the request too.
 	answers map[string]any
+	// special are options of requests that are no runs, by name: they are refused.
+	special []string
 }
 
 type runOption func(*runOptions)
@@ -149,6 +151,9 @@ func runOptionsOf(opts []RunOption) (out runOptions) {
 func (o runOptions) start(spec *pregel.Spec, threadID string) (runtime.Start, error) {
 	r := o.request
 	r.Graph, r.Thread = spec.Name, threadID
+	if err := misplaced(spec.Name, threadID, "a run", o.special, nil); err != nil {
+		return runtime.Start{}, err
+	}
 	problem := runtime.StartProblem(o.request, spec)
 	if problem == "" && o.context != nil {
 		raw, err := jsonfit.Encode(o.context)
@@ -184,4 +189,28 @@ func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (ru
 		}
 	}
 	return r, nil
+}
+
+func encodeAnswers(g *graphadapter.Graph, threadID string, byID map[string]any) (*pregel.Resume, error) {
+	if len(byID) == 0 {
+		return nil, nil
+	}
+	out := &pregel.Resume{ByID: make(map[string]pregel.Value, len(byID))}
+	for id, answer := range byID {
+		raw, err := jsonfit.Encode(answer)
+		if err != nil {
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID, Question: id,
+				Message: "the answer does not encode as JSON", Cause: err}
+		}
+		out.ByID[id] = raw
+	}
+	only, scalar := out.ByID[""]
+	switch {
+	case scalar && len(byID) > 1:
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID,
+			Message: "an answer without a question's id is for the only one that is open: name the questions of all answers"}
+	case scalar:
+		return &pregel.Resume{Scalar: only}, nil
+	}
+	return out, nil
 }

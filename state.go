@@ -1,7 +1,6 @@
 package superstep
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -255,31 +254,4 @@ func (s *schema) object(state any) (pregel.Value, error) {
 // isState reports whether t is a struct of channels, even one with mistakes in it: at least one field is a channel.
 func isState(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && len(schemaOf(t).fields) > 0
-}
-
-var (
-	errAccumulate = errors.New(`the tag superstep:"accumulate" is for superstep.Topic only`)
-	errUnguarded  = errors.New(`the tag superstep:"unguarded" is for superstep.Ephemeral and superstep.Untracked only`)
-)
-
-// none refuses every option.
-func (o fieldOptions) none() error {
-	switch {
-	case o.accumulate:
-		return errAccumulate
-	case o.unguarded:
-		return errUnguarded
-	}
-	return nil
-}
-
-// place is the beginning of a message about a node.
-func place(graph, node string) string {
-	switch {
-	case graph == "":
-		return ""
-	case node == "":
-		return fmt.Sprintf("graph %q: ", graph)
-	}
-	return fmt.Sprintf("graph %q: node %q: ", graph, node)
 }

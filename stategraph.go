@@ -15,60 +15,6 @@ import (
 // safe for concurrent use; the compiled graph is.
 type StateGraph[S any] struct{ b builder }
 
-// builder is a StateGraph without its type.
-type builder struct {
-	graph    string
-	call     string
-	state    *schema
-	nodes    []nodeDecl
-	edges    []edgeDecl
-	joins    []joinDecl
-	branches []branchDecl
-	effects  []effectDecl
-	handlers []handlerDecl
-	defaults []defaultsDecl
-}
-
-type nodeDecl struct {
-	name, call string
-	options    nodeOptions
-	// run makes the node's function; nil for a subgraph, and for a nil function.
-	run func(*router) graphadapter.NodeFunc
-	// input is what its function takes; reads is what of the state it reads, nil when it only takes a Send's argument.
-	input    reflect.Type
-	reads    *schema
-	sub      Runnable
-	subgraph bool
-}
-
-type edgeDecl struct{ from, to, call string }
-
-type joinDecl struct {
-	from     []string
-	to, call string
-}
-
-type branchDecl struct {
-	from, call string
-	targets    []string
-	reads      *schema
-	route      func(*router) graphadapter.BranchFunc
-}
-
-type effectDecl struct {
-	effect AnyEffect
-	call   string
-}
-
-// Runnable is a graph that can be a subgraph of another one, and that workers and runtimes serve: a compiled
-// [*Graph] of any state.
-type Runnable interface {
-	// Name is the graph's name.
-	Name() string
-	// Adapter is the graph without its types.
-	Adapter() *graphadapter.Graph
-}
-
 // NewStateGraph returns an empty graph. The name is part of stored data and of activity names: it is not empty, has at
 // most 100 bytes and none of the characters . | : / !
 func NewStateGraph[S any](name string) *StateGraph[S] {
@@ -162,14 +108,6 @@ func (b *builder) addBranch(
 ) {
 	b.branches = append(b.branches,
 		branchDecl{from: from, call: call, reads: reads, targets: append([]string(nil), targets...), route: route})
-}
-
-// routing makes the untyped functions of a routing function; nil for a nil one.
-func routing[In any](route func(context.Context, In) ([]Target, error)) func(*router) graphadapter.BranchFunc {
-	if route == nil {
-		return nil
-	}
-	return func(r *router) graphadapter.BranchFunc { return branchFunc(r, route) }
 }
 
 // AddEffect registers the effects that the graph's nodes call: reconciliation and compensation need them after the

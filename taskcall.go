@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
@@ -16,12 +17,44 @@ import (
 	"superstep.dev/thread"
 )
 
-// TaskOption shapes one [Task] or [Go]. [WithKey] and [WithThreadKey] are.
-type TaskOption interface{ applyTask(*taskOptions) }
+// CallOption shapes one call of a [Task], an [Effect] or a question. Each option says which of them take it; the others refuse it
+// with [thread.ErrBadInput].
+type CallOption interface{ applyCall(*callOptions) }
 
-type taskOptions struct {
-	key        keyOption
-	threadWide bool
+type callOptions struct {
+	graphadapter.CallOptions
+	keyed   bool
+	schema  pregel.Value // of a question's answer
+	special []string     // options that not every call takes, by name
+}
+
+// callOption is one option; those that every call takes have no name.
+type callOption struct {
+	name  string
+	apply func(*callOptions)
+}
+
+func (o callOption) applyCall(c *callOptions) {
+	o.apply(c)
+	if o.name != "" {
+		c.special = append(c.special, o.name)
+	}
+}
+
+// callOptionsOf are the options of a call that takes these besides a key.
+func callOptionsOf(opts []CallOption, takes ...string) (o callOptions, err error) {
+	for _, opt := range opts {
+		opt.applyCall(&o)
+	}
+	for _, name := range o.special {
+		if !slices.Contains(takes, name) {
+			return o, fmt.Errorf("%s is no option of this call: leave it out: %w", name, thread.ErrBadInput)
+		}
+	}
+	if o.keyed && o.Key == "" {
+		return o, fmt.Errorf("WithKey needs a key that is not empty, and so does WithThreadKey: %w", thread.ErrBadInput)
+	}
+	return o, nil
 }
 
 // Task makes a call whose result is remembered: when the node runs again, after a crash, a retry or an answer, Task
@@ -34,32 +67,32 @@ type taskOptions struct {
 // themselves.
 //
 // On Temporal the result is stored before Task returns (durability sync).
-func Task[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...TaskOption) (R, error) {
+func Task[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...CallOption) (R, error) {
 	t, o, err := taskOf(ctx, name, opts)
 	if err != nil {
 		var zero R
 		return zero, err
 	}
 	memo := t.Memo
-	if o.threadWide {
+	if o.ThreadWide {
 		memo = t.ThreadMemo
 	}
-	raw, err := memo(ctx, name, o.key.key, memoised(t, name, call))
+	raw, err := memo(ctx, name, o.Key, memoised(t, name, call))
 	return result[R](t, name, raw, err)
 }
 
 // Go is [Task] in a goroutine of its own. Tasks are numbered in the order of the calls of Go, not of their ends. The
 // node does not end before the task did; the error of a task that nobody waits for is dropped, as in LangGraph.
-func Go[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...TaskOption) *Future[R] {
+func Go[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...CallOption) *Future[R] {
 	t, o, err := taskOf(ctx, name, opts)
 	if err != nil {
 		return &Future[R]{err: err}
 	}
 	memo := t.MemoGo
-	if o.threadWide {
+	if o.ThreadWide {
 		memo = t.ThreadMemoGo
 	}
-	return &Future[R]{task: t, name: name, pending: memo(ctx, name, o.key.key, memoised(t, name, call))}
+	return &Future[R]{task: t, name: name, pending: memo(ctx, name, o.Key, memoised(t, name, call))}
 }
 
 // Future is the result of a [Go], now or later. It is safe for concurrent use.
@@ -80,16 +113,13 @@ func (f *Future[R]) Get(ctx context.Context) (R, error) {
 	return result[R](f.task, f.name, raw, err)
 }
 
-func taskOf(ctx context.Context, name string, opts []TaskOption) (*taskrun.TaskRun, taskOptions, error) {
-	var o taskOptions
+func taskOf(ctx context.Context, name string, opts []CallOption) (*taskrun.TaskRun, callOptions, error) {
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
-		return nil, o, fmt.Errorf("task %q: %w", name, ErrOutsideNode)
+		return nil, callOptions{}, fmt.Errorf("task %q: %w", name, ErrOutsideNode)
 	}
-	for _, opt := range opts {
-		opt.applyTask(&o)
-	}
-	if _, err := o.key.value(); err != nil {
+	o, err := callOptionsOf(opts, "WithThreadKey")
+	if err != nil {
 		return nil, o, fmt.Errorf("task %q: %w", name, err)
 	}
 	return t, o, nil
@@ -156,41 +186,11 @@ func recordError(t *taskrun.TaskRun, call, name string, typ reflect.Type, write 
 // ConflictError says that a key was used again with other parameters; nothing was called.
 type ConflictError = ledger.ConflictError
 
-// KeyOption is what [WithKey] returns: an option of tasks, effect calls and questions.
-type KeyOption interface {
-	TaskOption
-	CallOption
-	QuestionOption
-}
-
 // WithKey names a call or a question within its node, where otherwise its position among those of the same name does.
 // Use it when the order of calls depends on something that may change: a loop over a map, goroutines of your own. Two
 // calls with the same key are the same call. The key is empty by mistake only, so that is an error.
-func WithKey(key string) KeyOption { return keyOption{key, true} }
-
-type keyOption struct {
-	key   string
-	given bool
-}
-
-func (k keyOption) applyTask(o *taskOptions) { o.key, o.threadWide = k, false }
-
-func (k keyOption) applyCall(o *callOptions) { o.key, o.ThreadWide = k, false }
-
-func (k keyOption) applyQuestion(o *questionOptions) { o.key = k }
-
-// value returns the key, "" when none was given.
-func (k keyOption) value() (string, error) {
-	if k.given && k.key == "" {
-		return "", fmt.Errorf("WithKey needs a key that is not empty, and so does WithThreadKey: %w", thread.ErrBadInput)
-	}
-	return k.key, nil
-}
-
-// ThreadKeyOption is what [WithThreadKey] returns: an option of tasks and effect calls.
-type ThreadKeyOption interface {
-	TaskOption
-	CallOption
+func WithKey(key string) CallOption {
+	return callOption{"", func(o *callOptions) { o.Key, o.keyed, o.ThreadWide = key, true, false }}
 }
 
 // WithThreadKey names a call within its whole thread: the business key of a write that must not happen twice, whichever
@@ -205,16 +205,8 @@ type ThreadKeyOption interface {
 // A task that uses a key for the first time is given back and begins again as its owner, so its node runs from its start
 // up to there. A task that wants the key meanwhile waits until the owner's task has ended. A thread keeps up to 10,000
 // keys, each with a receipt of up to about 3 KiB; a larger receipt is looked up when it is needed.
-func WithThreadKey(key string) ThreadKeyOption { return threadKeyOption{key} }
-
-type threadKeyOption struct{ key string }
-
-func (k threadKeyOption) applyTask(o *taskOptions) {
-	o.key, o.threadWide = keyOption{k.key, true}, true
-}
-
-func (k threadKeyOption) applyCall(o *callOptions) {
-	o.key, o.ThreadWide = keyOption{k.key, true}, true
+func WithThreadKey(key string) CallOption {
+	return callOption{"WithThreadKey", func(o *callOptions) { o.Key, o.keyed, o.ThreadWide = key, true, true }}
 }
 
 // Permanent marks an error as final: no retry policy repeats the attempt. It returns nil for nil. An error type says

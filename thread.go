@@ -66,7 +66,7 @@ func (t *Thread[Out]) Show(ctx context.Context) (thread.View, error) {
 // Resume answers the one open question and waits as Wait does. With several open it is refused with [thread.ErrBadInput],
 // with none with [thread.ErrAnswerRefused]; an answer that does not have the type that the node asked for is [thread.ErrBadInput]
 // and changes nothing.
-func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...ReplyOption) (Result[Out], error) {
+func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...RequestOption) (Result[Out], error) {
 	if _, err := t.Answer(ctx, "", answer, opts...); err != nil {
 		return Result[Out]{}, err
 	}
@@ -75,7 +75,7 @@ func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...ReplyOptio
 
 // ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
 // refusals are those of Resume.
-func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts ...ReplyOption) (Result[Out], error) {
+func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts ...RequestOption) (Result[Out], error) {
 	if _, err := t.AnswerByID(ctx, byID, opts...); err != nil {
 		return Result[Out]{}, err
 	}
@@ -84,8 +84,11 @@ func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts 
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
 // again. It is refused with [thread.ErrNotFailed] when the thread's run did not fail and was not cancelled.
-func (t *Thread[Out]) Retry(ctx context.Context, opts ...ControlOption) (Result[Out], error) {
-	a := askerOf(opts)
+func (t *Thread[Out]) Retry(ctx context.Context, opts ...RequestOption) (Result[Out], error) {
+	a, err := requested(t, "Retry", opts)
+	if err != nil {
+		return Result[Out]{}, err
+	}
 	if _, err := t.runtime.RetryRun(ctx, t.graph, thread.RetryRequest{Thread: t.id, By: a.By, Reason: a.Reason, Token: a.Token}); err != nil {
 		return Result[Out]{}, err
 	}
@@ -98,6 +101,9 @@ func (t *Thread[Out]) Retry(ctx context.Context, opts ...ControlOption) (Result[
 func (t *Thread[Out]) Cancel(ctx context.Context, reason string, opts ...CancelOption) error {
 	r := thread.CancelRequest{Thread: t.id, Reason: reason}
 	for _, o := range opts {
+		if of, ok := o.(requestOption); ok && of.name != "" {
+			return misplaced(t.graph.Spec.Name, t.id, "Cancel", []string{of.name}, nil)
+		}
 		o.ApplyCancel(&r)
 	}
 	_, err := t.runtime.CancelRun(ctx, t.graph, r)
@@ -115,32 +121,38 @@ func (t *Thread[Out]) String() string { return fmt.Sprintf("%s/%s", t.graph.Spec
 //
 // Errors: [thread.ErrBadInput] when it does not fit what waits for it; [thread.ErrAnswerRefused] when the run is over; [thread.ErrRunning] when
 // the thread keeps too many events.
-func (t *Thread[Out]) SendEvent(ctx context.Context, name string, value any, opts ...EventOption) (thread.EventReply, error) {
+func (t *Thread[Out]) SendEvent(ctx context.Context, name string, value any, opts ...RequestOption) (thread.EventReply, error) {
 	raw, err := jsonfit.Encode(value)
 	if err != nil {
 		return thread.EventReply{}, &thread.Error{Kind: thread.ErrBadInput, Graph: t.graph.Spec.Name, Thread: t.id,
 			Message: "the event's value does not encode as JSON", Cause: err}
 	}
-	r := thread.EventRequest{Thread: t.id, Name: name, Value: raw}
-	for _, opt := range opts {
-		opt.applyEvent(&r)
+	o, err := requested(t, "SendEvent", opts, "WithRequestID")
+	if err != nil {
+		return thread.EventReply{}, err
 	}
-	return t.runtime.EventRun(ctx, t.graph, r)
+	return t.runtime.EventRun(ctx, t.graph, thread.EventRequest{Thread: t.id, Name: name, Value: raw, By: o.By, Token: o.Token, ID: o.id})
 }
 
 // Pause keeps the thread's run from starting anything, and returns when that is accepted: the tasks under way end and are
 // kept, and Wait tells when the run stands still, with [thread.StatusPaused]. It takes answers and updates meanwhile, and goes on
 // with Unpause. A run that is over stays as it is. The reason has at most 1,000 bytes.
-func (t *Thread[Out]) Pause(ctx context.Context, reason string, opts ...ControlOption) error {
-	a := askerOf(opts)
-	_, err := t.runtime.PauseRun(ctx, t.graph, thread.PauseRequest{Thread: t.id, Reason: cmp.Or(reason, a.Reason), By: a.By, Token: a.Token}, false)
+func (t *Thread[Out]) Pause(ctx context.Context, reason string, opts ...RequestOption) error {
+	a, err := requested(t, "Pause", opts)
+	if err != nil {
+		return err
+	}
+	_, err = t.runtime.PauseRun(ctx, t.graph, thread.PauseRequest{Thread: t.id, Reason: cmp.Or(reason, a.Reason), By: a.By, Token: a.Token}, false)
 	return err
 }
 
 // Unpause lets a paused run go on, and returns when that is accepted. A run that nobody paused stays as it is.
-func (t *Thread[Out]) Unpause(ctx context.Context, opts ...ControlOption) error {
-	a := askerOf(opts)
-	_, err := t.runtime.PauseRun(ctx, t.graph, thread.PauseRequest{Thread: t.id, Reason: a.Reason, By: a.By, Token: a.Token}, true)
+func (t *Thread[Out]) Unpause(ctx context.Context, opts ...RequestOption) error {
+	a, err := requested(t, "Unpause", opts)
+	if err != nil {
+		return err
+	}
+	_, err = t.runtime.PauseRun(ctx, t.graph, thread.PauseRequest{Thread: t.id, Reason: a.Reason, By: a.By, Token: a.Token}, true)
 	return err
 }
 
@@ -172,21 +184,29 @@ func (t *Thread[Out]) Effects(ctx context.Context) (thread.EffectsView, error) {
 //
 // Errors: those of [Thread.Resume], and of [Thread.Approve] for approvals. A request whose [WithRequestID] was taken before
 // is none: the reply is Repeated.
-func (t *Thread[Out]) Answer(ctx context.Context, question string, answer any, opts ...ReplyOption) (thread.ResumeReply, error) {
+func (t *Thread[Out]) Answer(ctx context.Context, question string, answer any, opts ...RequestOption) (thread.ResumeReply, error) {
+	o, err := requested(t, "Answer", opts, answerOptions...)
+	if err != nil {
+		return thread.ResumeReply{}, err
+	}
 	if reply, ok := answer.(approval.Reply); ok && reply.Reason == "" {
-		reply.Reason = replyOptionsOf(opts).Reason
+		reply.Reason = o.Reason
 		answer = reply
 	}
 	raw, err := t.encodeAnswer(question, answer)
 	if err != nil {
 		return thread.ResumeReply{}, err
 	}
-	return t.runtime.ResumeRun(ctx, t.graph, replied(thread.ResumeRequest{Thread: t.id, Question: question, Value: raw}, opts))
+	return t.runtime.ResumeRun(ctx, t.graph, replied(thread.ResumeRequest{Thread: t.id, Question: question, Value: raw}, o))
 }
 
 // AnswerByID is [Thread.Answer] for several of the open questions, by their ids: all of those given, or none. Tokens for
 // approvals among them come with [WithTokens].
-func (t *Thread[Out]) AnswerByID(ctx context.Context, byID map[string]any, opts ...ReplyOption) (thread.ResumeReply, error) {
+func (t *Thread[Out]) AnswerByID(ctx context.Context, byID map[string]any, opts ...RequestOption) (thread.ResumeReply, error) {
+	o, err := requested(t, "AnswerByID", opts, answerOptions...)
+	if err != nil {
+		return thread.ResumeReply{}, err
+	}
 	r := thread.ResumeRequest{Thread: t.id, Answers: make(map[string]json.RawMessage, len(byID))}
 	for id, answer := range byID {
 		raw, err := t.encodeAnswer(id, answer)
@@ -195,7 +215,7 @@ func (t *Thread[Out]) AnswerByID(ctx context.Context, byID map[string]any, opts 
 		}
 		r.Answers[id] = raw
 	}
-	return t.runtime.ResumeRun(ctx, t.graph, replied(r, opts))
+	return t.runtime.ResumeRun(ctx, t.graph, replied(r, o))
 }
 
 func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, error) {
@@ -207,9 +227,11 @@ func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, erro
 	return raw, nil
 }
 
+// answerOptions are the options of answers besides who answers.
+var answerOptions = []string{"WithRequestID", "WithTokens"}
+
 // replied is a request as its options shape it.
-func replied(r thread.ResumeRequest, opts []ReplyOption) thread.ResumeRequest {
-	o := replyOptionsOf(opts)
+func replied(r thread.ResumeRequest, o requestOptions) thread.ResumeRequest {
 	r.Token, r.By, r.ID, r.Tokens = o.Token, o.By, o.id, o.tokens
 	return r
 }
@@ -220,17 +242,17 @@ func replied(r thread.ResumeRequest, opts []ReplyOption) thread.ResumeRequest {
 //
 // Errors: ErrAnswerRefused, with the gate's Code, when the answer does not count or somebody has decided before; those of
 // Resume.
-func (t *Thread[Out]) Approve(ctx context.Context, question string, opts ...ReplyOption) (Result[Out], error) {
+func (t *Thread[Out]) Approve(ctx context.Context, question string, opts ...RequestOption) (Result[Out], error) {
 	return t.reply(ctx, question, approval.Reply{Verdict: approval.VerdictApprove}, opts)
 }
 
 // Reject rejects the action; see [Thread.Approve]. One rejection decides.
-func (t *Thread[Out]) Reject(ctx context.Context, question string, opts ...ReplyOption) (Result[Out], error) {
+func (t *Thread[Out]) Reject(ctx context.Context, question string, opts ...RequestOption) (Result[Out], error) {
 	return t.reply(ctx, question, approval.Reply{Verdict: approval.VerdictReject}, opts)
 }
 
 // Edit proposes other parameters, which encode as JSON of at most 64 KiB: they are asked about anew; see [Thread.Approve].
-func (t *Thread[Out]) Edit(ctx context.Context, question string, params any, opts ...ReplyOption) (Result[Out], error) {
+func (t *Thread[Out]) Edit(ctx context.Context, question string, params any, opts ...RequestOption) (Result[Out], error) {
 	raw, err := t.encodeAnswer(question, params)
 	if err != nil {
 		return Result[Out]{}, err
@@ -238,7 +260,7 @@ func (t *Thread[Out]) Edit(ctx context.Context, question string, params any, opt
 	return t.reply(ctx, question, approval.Reply{Verdict: approval.VerdictEdit, Params: raw}, opts)
 }
 
-func (t *Thread[Out]) reply(ctx context.Context, question string, r approval.Reply, opts []ReplyOption) (Result[Out], error) {
+func (t *Thread[Out]) reply(ctx context.Context, question string, r approval.Reply, opts []RequestOption) (Result[Out], error) {
 	if _, err := t.Answer(ctx, question, r, opts...); err != nil {
 		return Result[Out]{}, err
 	}
@@ -261,4 +283,41 @@ func (t *Thread[Out]) Audit(ctx context.Context) ([]approval.Entry, approval.Cha
 // no worker that answers has a key for that. Errors: those of Audit.
 func (t *Thread[Out]) AuditExport(ctx context.Context) (approval.Export, error) {
 	return t.runtime.ExportOf(ctx, t.graph, t.id)
+}
+
+// Result is where a run stands when it no longer runs.
+type Result[Out any] struct {
+	// Status is StatusFinished, that of a run that rests ([thread.Status.Rests]), or that of a run that ended otherwise.
+	Status thread.Status
+	// Output holds the graph's output fields as far as they have a value.
+	Output Out
+	// Questions are open: answer them with Resume or ResumeByID.
+	Questions []thread.Question
+	// Drained is why a run with StatusStopped was asked to stop; "" when it stands at a breakpoint.
+	Drained string
+	// Paused says who paused the run; nil when nobody did.
+	Paused *thread.PauseView
+}
+
+// resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
+func resultOf[Out any](view thread.View, cause error) (Result[Out], error) {
+	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained, Paused: view.Paused}
+	switch view.Status {
+	case thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget, thread.StatusCancelled, thread.StatusTerminated:
+		return r, runError(view, cause)
+	}
+	if cause != nil {
+		return r, cause
+	}
+	var err error
+	r.Output, err = decodeOutput[Out](view.Graph, view.Output)
+	return r, err
+}
+
+// requested are the options of a request of a thread that takes these besides who asks.
+func requested[Out any, O RequestOption](t *Thread[Out], what string, opts []O, takes ...string) (r requestOptions, err error) {
+	for _, o := range opts {
+		o.applyRequest(&r)
+	}
+	return r, misplaced(t.graph.Spec.Name, t.id, what, r.special, takes)
 }

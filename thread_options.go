@@ -1,223 +1,165 @@
 package superstep
 
 import (
+	"fmt"
+	"slices"
+
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 )
 
-// AskOption says who asks for something that is done to a thread, and why: both are in its audit. It goes with every call
-// that changes a run from outside.
-type AskOption interface {
-	ReplyOption
-	ControlOption
-	EventOption
-	CancelOption
-	UpdateOption
+// RequestOption shapes one request that changes a thread from outside. Who asks, and why, goes with every request, a run's and a
+// cancellation's too; the other options say what they are for, and another request refuses them with [thread.ErrBadInput].
+type RequestOption interface {
 	RunOption
+	CancelOption
+	applyRequest(*requestOptions)
 }
 
-// ControlOption shapes [Thread.Pause], [Thread.Unpause], [Thread.Retry], [Thread.Drain] and [Thread.Fork].
-type ControlOption interface{ applyControl(*runtime.Asker) }
+// ReadOption shapes [Thread.State] and [Thread.History]. [AtCheckpoint] and [InSubgraph] go with [Thread.Update] as well.
+type ReadOption interface {
+	RequestOption
+	applyRead(*requestOptions)
+}
 
-func askerOf(opts []ControlOption) (a runtime.Asker) {
-	for _, o := range opts {
-		o.applyControl(&a)
+type requestOptions struct {
+	runtime.Asker
+	id      string
+	tokens  map[string]string
+	asNode  string
+	state   thread.StateRequest
+	history thread.HistoryRequest
+	// special are the options beyond who asks, by name: not every request takes them.
+	special []string
+}
+
+// requestOption is one option; those that every request takes have no name.
+type requestOption struct {
+	name  string
+	apply func(*requestOptions)
+}
+
+func (o requestOption) applyRequest(r *requestOptions) {
+	o.apply(r)
+	if o.name != "" {
+		r.special = append(r.special, o.name)
 	}
-	return a
 }
 
-type askOption func(*runtime.Asker)
+func (o requestOption) applyRead(r *requestOptions) { o.applyRequest(r) }
 
-func (o askOption) applyControl(a *runtime.Asker) { o(a) }
-
-func (o askOption) applyReply(r *replyOptions) { o(&r.Asker) }
-
-func (o askOption) applyEvent(r *thread.EventRequest) {
-	a := runtime.Asker{By: r.By, Token: r.Token}
-	o(&a)
-	r.By, r.Token = a.By, a.Token
-}
-
-func (o askOption) ApplyCancel(r *thread.CancelRequest) {
-	r.By, r.Reason, r.Token = o.on(r.By, r.Reason, r.Token)
-}
-
-func (o askOption) applyUpdate(r *thread.UpdateRequest) {
-	r.By, r.Reason, r.Token = o.on(r.By, r.Reason, r.Token)
-}
-
-func (o askOption) applyRun(r *runOptions) {
+func (o requestOption) applyRun(r *runOptions) {
 	q := &r.request
-	q.By, q.Reason, q.Token = o.on(q.By, q.Reason, q.Token)
+	of := requestOptions{Asker: runtime.Asker{By: q.By, Reason: q.Reason, Token: q.Token}}
+	o.applyRequest(&of)
+	q.By, q.Reason, q.Token = of.By, of.Reason, of.Token
+	r.special = append(r.special, of.special...)
 }
 
-func (o askOption) on(by, reason, token string) (string, string, string) {
-	a := runtime.Asker{By: by, Reason: reason, Token: token}
-	o(&a)
-	return a.By, a.Reason, a.Token
+// ApplyCancel implements [CancelOption].
+func (o requestOption) ApplyCancel(r *thread.CancelRequest) {
+	of := requestOptions{Asker: runtime.Asker{By: r.By, Reason: r.Reason, Token: r.Token}}
+	o.apply(&of)
+	r.By, r.Reason, r.Token = of.By, of.Reason, of.Token
 }
 
-// AskedBy names who asks, at most 200 bytes. Nobody checks the name; where rules want proof, [WithToken] is that.
-func AskedBy(name string) AskOption { return askOption(func(a *runtime.Asker) { a.By = name }) }
+// misplaced refuses options that a request does not take.
+func misplaced(graph, id, what string, special, takes []string) error {
+	for _, name := range special {
+		if !slices.Contains(takes, name) {
+			return &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: id, Message: fmt.Sprintf("%s takes no %s", what, name),
+				Do: "Leave the option out"}
+		}
+	}
+	return nil
+}
+
+// AskedBy names who asks or answers, at most 200 bytes. Nobody checks the name; where rules want proof, [WithToken] is that. In a
+// [Memory] without a gate an answer to an approval counts as theirs; a gate refuses one whose token is somebody else's
+// (approval.CodeWrongPerson).
+func AskedBy(name string) RequestOption {
+	return requestOption{"", func(r *requestOptions) { r.By = name }}
+}
 
 // WithToken proves who asks or answers: a token for this question or request, signed by somebody whose key the gate knows.
-func WithToken(token string) AskOption { return askOption(func(a *runtime.Asker) { a.Token = token }) }
+func WithToken(token string) RequestOption {
+	return requestOption{"", func(r *requestOptions) { r.Token = token }}
+}
 
 // WithReason says why, for the record: at most 1,000 bytes.
-func WithReason(reason string) AskOption {
-	return askOption(func(a *runtime.Asker) { a.Reason = reason })
+func WithReason(reason string) RequestOption {
+	return requestOption{"", func(r *requestOptions) { r.Reason = reason }}
 }
 
-// ReplyOption shapes an answer.
-type ReplyOption interface{ applyReply(*replyOptions) }
-
-type replyOptions struct {
-	runtime.Asker
-	id     string
-	tokens map[string]string
+// WithTokens proves who answers several questions at once, by the questions' ids as they were given. It is for
+// [Thread.AnswerByID] and [Thread.ResumeByID].
+func WithTokens(tokens map[string]string) RequestOption {
+	return requestOption{"WithTokens", func(r *requestOptions) { r.tokens = tokens }}
 }
-
-type replyOption func(*replyOptions)
-
-func (o replyOption) applyReply(r *replyOptions) { o(r) }
-
-// WithTokens proves it for several questions that are answered at once, by their ids as they were given.
-func WithTokens(tokens map[string]string) ReplyOption {
-	return replyOption(func(r *replyOptions) { r.tokens = tokens })
-}
-
-// RequestID makes an answer or an event idempotent: see [WithRequestID].
-type RequestID interface {
-	ReplyOption
-	EventOption
-}
-
-type requestID string
-
-func (id requestID) applyReply(r *replyOptions) { r.id = string(id) }
-
-func (id requestID) applyEvent(r *thread.EventRequest) { r.ID = string(id) }
 
 // WithRequestID makes an answer or an event idempotent: the thread takes the same id once, of at most 200 bytes, and says so
 // of the next, also when its run is over. Example: the id that a webhook is delivered under.
-func WithRequestID(id string) RequestID { return requestID(id) }
-
-// AnsweredBy names who answers. In a [Memory] without a gate the answer counts as theirs; a gate refuses it when its token
-// is somebody else's (approval.CodeWrongPerson).
-func AnsweredBy(name string) ReplyOption { return replyOption(func(r *replyOptions) { r.By = name }) }
-
-func replyOptionsOf(opts []ReplyOption) (o replyOptions) {
-	for _, opt := range opts {
-		opt.applyReply(&o)
-	}
-	return o
+func WithRequestID(id string) RequestOption {
+	return requestOption{"WithRequestID", func(r *requestOptions) { r.id = id }}
 }
 
-// EventOption shapes an event: see [WithRequestID].
-type EventOption interface{ applyEvent(*thread.EventRequest) }
-
-// CancelOption shapes one cancellation.
-type CancelOption interface{ ApplyCancel(*thread.CancelRequest) }
-
-// StateOption shapes [Thread.State].
-type StateOption interface{ applyState(*thread.StateRequest) }
-
-// HistoryOption shapes [Thread.History].
-type HistoryOption interface{ applyHistory(*thread.HistoryRequest) }
-
-// CheckpointOption is what [AtCheckpoint] returns.
-type CheckpointOption interface {
-	StateOption
-	UpdateOption
+// AsNode says as which node an update is made: what comes next is what follows that node. [End] finishes what was about
+// to run, with its finished tasks' writes. Without it the node that ran last is taken. It is for [Thread.Update].
+func AsNode(node string) RequestOption {
+	return requestOption{"AsNode", func(r *requestOptions) { r.asNode = node }}
 }
 
-// SubgraphOption is what [InSubgraph] returns.
-type SubgraphOption interface {
-	StateOption
-	HistoryOption
-	UpdateOption
+// AtCheckpoint names a checkpoint of the thread's history. Reading the state there shows what was known then; updating it
+// begins a branch.
+func AtCheckpoint(id string) ReadOption {
+	return requestOption{"AtCheckpoint", func(r *requestOptions) { r.state.Checkpoint = id }}
 }
-
-// AtCheckpoint names a checkpoint of the thread's history. Reading there shows what was known then; updating it begins a
-// branch.
-func AtCheckpoint(id string) CheckpointOption { return atCheckpoint(id) }
-
-type atCheckpoint string
-
-func (id atCheckpoint) applyState(r *thread.StateRequest) { r.Checkpoint = string(id) }
-
-func (id atCheckpoint) applyUpdate(r *thread.UpdateRequest) { r.Checkpoint = string(id) }
 
 // InSubgraph addresses the subgraph that is under way in the task of the last of these nodes; the nodes lead to it,
 // outermost first.
-func InSubgraph(nodes ...string) SubgraphOption { return inSubgraph(nodes) }
-
-type inSubgraph []string
-
-func (n inSubgraph) applyState(r *thread.StateRequest) { r.Subgraph = n }
-
-func (n inSubgraph) applyHistory(r *thread.HistoryRequest) { r.Subgraph = n }
-
-func (n inSubgraph) applyUpdate(r *thread.UpdateRequest) { r.Subgraph = n }
-
-type stateOption func(*thread.StateRequest)
-
-func (o stateOption) applyState(r *thread.StateRequest) { o(r) }
-
-// WithSubgraphs shows the states of subgraphs under way in [thread.TaskView].State.
-func WithSubgraphs() StateOption {
-	return stateOption(func(r *thread.StateRequest) { r.Subgraphs = true })
+func InSubgraph(nodes ...string) ReadOption {
+	return requestOption{"InSubgraph", func(r *requestOptions) { r.state.Subgraph, r.history.Subgraph = nodes, nodes }}
 }
 
-type historyOption func(*thread.HistoryRequest)
-
-func (o historyOption) applyHistory(r *thread.HistoryRequest) { o(r) }
-
-// Limit bounds the checkpoints that are returned: the newest ones.
-func Limit(n int) HistoryOption { return historyOption(func(r *thread.HistoryRequest) { r.Limit = n }) }
-
-// Before leaves out that checkpoint and everything newer.
-func Before(checkpoint string) HistoryOption {
-	return historyOption(func(r *thread.HistoryRequest) { r.Before = checkpoint })
+// WithSubgraphs shows the states of subgraphs under way in [thread.TaskView].State. It is for [Thread.State].
+func WithSubgraphs() ReadOption {
+	return requestOption{"WithSubgraphs", func(r *requestOptions) { r.state.Subgraphs = true }}
 }
 
-// FromSource selects the checkpoints made by "input", "loop", "update" or "fork".
-func FromSource(source string) HistoryOption {
-	return historyOption(func(r *thread.HistoryRequest) { r.Source = source })
+// Limit bounds the checkpoints that [Thread.History] returns: the newest ones.
+func Limit(n int) ReadOption {
+	return requestOption{"Limit", func(r *requestOptions) { r.history.Limit = n }}
 }
 
-// AtStep selects the checkpoints of a superstep; -1 is that of the first input.
-func AtStep(step int) HistoryOption {
-	return historyOption(func(r *thread.HistoryRequest) { r.Step = &step })
+// Before leaves that checkpoint and everything newer out of a [Thread.History].
+func Before(checkpoint string) ReadOption {
+	return requestOption{"Before", func(r *requestOptions) { r.history.Before = checkpoint }}
 }
 
-// WithValues returns the values at each checkpoint too.
-func WithValues() HistoryOption {
-	return historyOption(func(r *thread.HistoryRequest) { r.Values = true })
+// FromSource selects the checkpoints of a [Thread.History] that were made by "input", "loop", "update" or "fork".
+func FromSource(source string) ReadOption {
+	return requestOption{"FromSource", func(r *requestOptions) { r.history.Source = source }}
 }
 
-// UpdateOption shapes [Thread.Update].
-type UpdateOption interface{ applyUpdate(*thread.UpdateRequest) }
-
-// AsNode says as which node an update is made: what comes next is what follows that node. [End] finishes what was about
-// to run, with its finished tasks' writes. Without it the node that ran last is taken.
-func AsNode(node string) UpdateOption { return asNode(node) }
-
-type asNode string
-
-func (n asNode) applyUpdate(r *thread.UpdateRequest) {
-	for _, step := range r.Updates {
-		for i := range step {
-			step[i].AsNode = string(n)
-		}
-	}
+// AtStep selects the checkpoints of a superstep in a [Thread.History]; -1 is that of the first input.
+func AtStep(step int) ReadOption {
+	return requestOption{"AtStep", func(r *requestOptions) { r.history.Step = &step }}
 }
+
+// WithValues returns the values at each checkpoint of a [Thread.History] too.
+func WithValues() ReadOption {
+	return requestOption{"WithValues", func(r *requestOptions) { r.history.Values = true }}
+}
+
+// CancelOption shapes one cancellation: a [thread.CancelMode] is one, and who asks is.
+type CancelOption interface{ ApplyCancel(*thread.CancelRequest) }
 
 // StreamOption shapes [Thread.Stream]. Each [thread.StreamMode] is one: it asks for that mode.
 type StreamOption interface{ ApplyStream(*thread.StreamRequest) }
 
 type streamOption func(*thread.StreamRequest)
 
+// ApplyStream implements [StreamOption].
 func (o streamOption) ApplyStream(r *thread.StreamRequest) { o(r) }
 
 // StreamFrom goes on behind the part of that offset, in any process.

@@ -8,7 +8,6 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/internal/jsonfit"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 )
@@ -38,17 +37,18 @@ func (s *ThreadState[Out]) UnmarshalJSON(text []byte) error {
 //
 // Errors: [thread.ErrNotFound] for a thread, checkpoint or subgraph that there is not; *[StateError] for values that do not fit
 // Out.
-func (t *Thread[Out]) State(ctx context.Context, opts ...StateOption) (ThreadState[Out], error) {
-	r := thread.StateRequest{Thread: t.id}
-	for _, o := range opts {
-		o.applyState(&r)
+func (t *Thread[Out]) State(ctx context.Context, opts ...ReadOption) (ThreadState[Out], error) {
+	o, err := requested(t, "State", opts, "AtCheckpoint", "InSubgraph", "WithSubgraphs")
+	if err != nil {
+		return ThreadState[Out]{}, err
 	}
-	return t.typed(t.runtime.StateOf(ctx, t.graph, r))
+	o.state.Thread = t.id
+	return t.typed(t.runtime.StateOf(ctx, t.graph, o.state))
 }
 
 // StateAt is State at a checkpoint.
-func (t *Thread[Out]) StateAt(ctx context.Context, checkpoint string, opts ...StateOption) (ThreadState[Out], error) {
-	return t.State(ctx, append([]StateOption{AtCheckpoint(checkpoint)}, opts...)...)
+func (t *Thread[Out]) StateAt(ctx context.Context, checkpoint string, opts ...ReadOption) (ThreadState[Out], error) {
+	return t.State(ctx, append([]ReadOption{AtCheckpoint(checkpoint)}, opts...)...)
 }
 
 // typed decodes a view.
@@ -65,12 +65,13 @@ func (t *Thread[Out]) typed(view thread.StateView, err error) (ThreadState[Out],
 // Any of them can be read (State), updated (Update) or run from (Fork).
 //
 // Errors: [thread.ErrNotFound] for a thread or subgraph that there is not, and for an unknown checkpoint in Before.
-func (t *Thread[Out]) History(ctx context.Context, opts ...HistoryOption) ([]thread.CheckpointView, error) {
-	r := thread.HistoryRequest{Thread: t.id}
-	for _, o := range opts {
-		o.applyHistory(&r)
+func (t *Thread[Out]) History(ctx context.Context, opts ...ReadOption) ([]thread.CheckpointView, error) {
+	o, err := requested(t, "History", opts, "InSubgraph", "Limit", "Before", "FromSource", "AtStep", "WithValues")
+	if err != nil {
+		return nil, err
 	}
-	return t.runtime.HistoryOf(ctx, t.graph, r)
+	o.history.Thread = t.id
+	return t.runtime.HistoryOf(ctx, t.graph, o.history)
 }
 
 // Update writes to the thread's state from outside, as if a node had returned it, and returns the state as it is then.
@@ -83,7 +84,7 @@ func (t *Thread[Out]) History(ctx context.Context, opts ...HistoryOption) ([]thr
 // Errors, each of which leaves the thread as it was: [thread.ErrRunning] while a run is under way; [thread.ErrNotFound] for an unknown
 // checkpoint or subgraph; [thread.ErrBadInput] for an unknown field or node, values that do not fit, or when it is not clear
 // which node ran last.
-func (t *Thread[Out]) Update(ctx context.Context, values any, opts ...UpdateOption) (ThreadState[Out], error) {
+func (t *Thread[Out]) Update(ctx context.Context, values any, opts ...RequestOption) (ThreadState[Out], error) {
 	return t.BulkUpdate(ctx, [][]StateUpdate{{{Values: values}}}, opts...)
 }
 
@@ -97,15 +98,17 @@ type StateUpdate struct {
 
 // BulkUpdate applies several updates, all of them or none: one checkpoint for each inner list, whose updates are applied
 // together as the tasks of one superstep. The errors are those of Update.
-func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate, opts ...UpdateOption) (ThreadState[Out], error) {
-	r := thread.UpdateRequest{Graph: t.graph.Spec.Name, Thread: t.id, Updates: make([][]graphadapter.StateUpdate, len(supersteps))}
+func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate, opts ...RequestOption) (ThreadState[Out], error) {
+	o, err := requested(t, "Update", opts, "AsNode", "AtCheckpoint", "InSubgraph")
+	if err != nil {
+		return ThreadState[Out]{}, err
+	}
+	r := thread.UpdateRequest{Graph: t.graph.Spec.Name, Thread: t.id, Updates: make([][]graphadapter.StateUpdate, len(supersteps)),
+		Checkpoint: o.state.Checkpoint, Subgraph: o.state.Subgraph, By: o.By, Reason: o.Reason, Token: o.Token}
 	for i, step := range supersteps {
 		for _, u := range step {
-			r.Updates[i] = append(r.Updates[i], graphadapter.StateUpdate{AsNode: u.AsNode})
+			r.Updates[i] = append(r.Updates[i], graphadapter.StateUpdate{AsNode: cmp.Or(o.asNode, u.AsNode)})
 		}
-	}
-	for _, o := range opts {
-		o.applyUpdate(&r)
 	}
 	for i, step := range supersteps {
 		for j, u := range step {
@@ -124,8 +127,11 @@ func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate
 //
 // Errors: [thread.ErrNotFound] for an unknown thread or checkpoint; [thread.ErrRunning] while a run is under way; [thread.ErrBadInput] when
 // the thread as exists.
-func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string, opts ...ControlOption) (*Thread[Out], error) {
-	a := askerOf(opts)
+func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string, opts ...RequestOption) (*Thread[Out], error) {
+	a, err := requested(t, "Fork", opts)
+	if err != nil {
+		return nil, err
+	}
 	r := thread.ForkRequest{Thread: t.id, Checkpoint: checkpoint, As: as, By: a.By, Reason: a.Reason, Token: a.Token}
 	if _, err := t.runtime.ForkRun(ctx, t.graph, r); err != nil {
 		return nil, err
@@ -156,9 +162,12 @@ func (t *Thread[Out]) Command(ctx context.Context, c Command[Out], opts ...RunOp
 // Drain asks the thread's run to stop before its next superstep, and returns when that is accepted: the superstep under way
 // ends and is kept, and Wait tells when the thread stands still. Invoke without input goes on. A run that does not run, or
 // ends with this superstep, just stays as it is. The reason, at most 1,000 bytes, is in [Result].Drained.
-func (t *Thread[Out]) Drain(ctx context.Context, reason string, opts ...ControlOption) error {
-	a := askerOf(opts)
-	_, err := t.runtime.DrainRun(ctx, t.graph, thread.DrainRequest{Thread: t.id, Reason: cmp.Or(reason, a.Reason), By: a.By, Token: a.Token})
+func (t *Thread[Out]) Drain(ctx context.Context, reason string, opts ...RequestOption) error {
+	a, err := requested(t, "Drain", opts)
+	if err != nil {
+		return err
+	}
+	_, err = t.runtime.DrainRun(ctx, t.graph, thread.DrainRequest{Thread: t.id, Reason: cmp.Or(reason, a.Reason), By: a.By, Token: a.Token})
 	return err
 }
 
@@ -166,30 +175,6 @@ func (t *Thread[Out]) Drain(ctx context.Context, reason string, opts ...ControlO
 // is open.
 func WithAnswers(byID map[string]any) RunOption {
 	return runOption(func(r *runOptions) { r.answers = byID })
-}
-
-func encodeAnswers(g *graphadapter.Graph, threadID string, byID map[string]any) (*pregel.Resume, error) {
-	if len(byID) == 0 {
-		return nil, nil
-	}
-	out := &pregel.Resume{ByID: make(map[string]pregel.Value, len(byID))}
-	for id, answer := range byID {
-		raw, err := jsonfit.Encode(answer)
-		if err != nil {
-			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID, Question: id,
-				Message: "the answer does not encode as JSON", Cause: err}
-		}
-		out.ByID[id] = raw
-	}
-	only, scalar := out.ByID[""]
-	switch {
-	case scalar && len(byID) > 1:
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: threadID,
-			Message: "an answer without a question's id is for the only one that is open: name the questions of all answers"}
-	case scalar:
-		return &pregel.Resume{Scalar: only}, nil
-	}
-	return out, nil
 }
 
 // encodeUpdate turns the values of an update into writes: those of a state struct as a node's, those of a JSON object by

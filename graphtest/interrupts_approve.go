@@ -44,7 +44,7 @@ func (in *interrupts) decide(ctx context.Context, th *superstep.Thread[any], c *
 	}
 	for n := range q.Approval.Need {
 		by := fmt.Sprintf("graphtest-%d", n+1)
-		opts := []superstep.ReplyOption{superstep.WithToken(Token(th.ID(), q, by)), superstep.AnsweredBy(by), superstep.WithReason(reply.Reason)}
+		opts := []superstep.RequestOption{superstep.WithToken(Token(th.ID(), q, by)), superstep.AskedBy(by), superstep.WithReason(reply.Reason)}
 		switch reply.Verdict {
 		case approval.VerdictApprove:
 			result, err = th.Approve(ctx, q.ID, opts...)

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"slices"
+	"time"
 )
 
 // Status is where a thread stands. Each has one cause: a run that somebody paused is not one that failed, and one that
@@ -44,3 +45,10 @@ func (s Status) Rests() bool {
 
 // Unfinished reports whether a run with that status is over without having finished.
 func (s Status) Unfinished() bool { return s.Failed() || s == StatusCancelled || s == StatusTerminated }
+
+// PauseView says who paused a run, when and why.
+type PauseView struct {
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+}

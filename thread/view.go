@@ -91,13 +91,6 @@ type RefusedView struct {
 	At   time.Time     `json:"at"`
 }
 
-// PauseView says who paused a run, when and why.
-type PauseView struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at"`
-}
-
 // CancelView is how a run was cancelled, or is being cancelled.
 type CancelView struct {
 	Mode   CancelMode `json:"mode"`

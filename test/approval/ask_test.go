@@ -183,7 +183,7 @@ func TestApprovalsOfOneNodeInAnyOrder(t *testing.T) {
 					signed, err := signer.Sign(approval.Claims{Thread: th.ID(), Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
 						ParamsHash: q.Approval.ParamsHash})
 					require.NoError(t, err)
-					result, err = answer(t.Context(), q.ID, superstep.WithToken(signed), superstep.AnsweredBy("ann"))
+					result, err = answer(t.Context(), q.ID, superstep.WithToken(signed), superstep.AskedBy("ann"))
 					require.NoError(t, err)
 					require.Len(t, result.Questions, 2-i)
 				}

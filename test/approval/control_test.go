@@ -55,7 +55,7 @@ func (c *controlled) on(t *testing.T, body func(t *testing.T, rt superstep.Runti
 }
 
 // by is a token for that.
-func (c *controlled) by(t *testing.T, who, thread string, op approval.Op, on string) superstep.AskOption {
+func (c *controlled) by(t *testing.T, who, thread string, op approval.Op, on string) superstep.RequestOption {
 	t.Helper()
 	signed, err := c.signer.Sign(approval.Control{Op: op, On: on}.Claims(thread, who))
 	require.NoError(t, err)

@@ -110,12 +110,12 @@ func TestEffectWaitsForItsApproval(t *testing.T) {
 	require.JSONEq(t, `{"kind":"approval","ask":"Pay 250","tool":"bank.pay","risk":"medium"}`, string(result.Questions[0].Value))
 	require.Empty(t, o.paid)
 
-	result, err = th.Edit(t.Context(), result.Questions[0].ID, claimOf{Amount: 200, Card: "4929"}, superstep.AnsweredBy("ann"))
+	result, err = th.Edit(t.Context(), result.Questions[0].ID, claimOf{Amount: 200, Card: "4929"}, superstep.AskedBy("ann"))
 	require.NoError(t, err)
 	asked = result.Questions[0].Approval
 	require.Equal(t, []approval.Change{{Path: "/amount", Before: json.RawMessage("250"), Now: json.RawMessage("200")}}, asked.Changes)
 	require.NotContains(t, fmt.Sprintf("%s %s", asked.Params, asked.Before.Params), "4929")
-	result, err = th.Approve(t.Context(), "", superstep.AnsweredBy("bob"), superstep.WithReason("fine"))
+	result, err = th.Approve(t.Context(), "", superstep.AskedBy("bob"), superstep.WithReason("fine"))
 	require.NoError(t, err)
 	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Equal(t, []claimOf{{200, "4929"}}, o.paid)
@@ -138,7 +138,7 @@ func TestRejectedEffect(t *testing.T) {
 	thread := o.graph.Thread(superstep.NewMemory(), "t-1")
 	_, err := thread.Invoke(t.Context(), claimFor(250))
 	require.NoError(t, err)
-	_, err = thread.Reject(t.Context(), "", superstep.AnsweredBy("ann"), superstep.WithReason("too much"))
+	_, err = thread.Reject(t.Context(), "", superstep.AskedBy("ann"), superstep.WithReason("too much"))
 	require.True(t, failedAs(err, "Rejected"), "%v", err)
 	require.ErrorContains(t, err, "rejected by ann: too much")
 	require.Empty(t, o.paid)
@@ -151,20 +151,20 @@ func TestQuorum(t *testing.T) {
 	result, err := th.Invoke(t.Context(), claimFor(250))
 	require.NoError(t, err)
 	id := result.Questions[0].ID
-	result, err = th.Approve(t.Context(), id, superstep.AnsweredBy("ann"))
+	result, err = th.Approve(t.Context(), id, superstep.AskedBy("ann"))
 	require.NoError(t, err)
 	require.Equal(t, thread.StatusWaiting, result.Status)
 	require.Equal(t, "ann", result.Questions[0].Approval.Votes[0].By)
-	_, err = th.Approve(t.Context(), id, superstep.AnsweredBy("ann"))
+	_, err = th.Approve(t.Context(), id, superstep.AskedBy("ann"))
 	var refused *thread.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, approval.CodeAlreadyGiven, refused.Code)
 	require.ErrorIs(t, err, thread.ErrAnswerRefused)
-	result, err = th.Approve(t.Context(), id, superstep.AnsweredBy("bob"))
+	result, err = th.Approve(t.Context(), id, superstep.AskedBy("bob"))
 	require.NoError(t, err)
 	require.Equal(t, thread.StatusFinished, result.Status)
 	require.Equal(t, []approval.Kind{approval.KindAsked, approval.KindVoted, approval.KindRefused, approval.KindAnswered, approval.KindUsed}, audited(t, th))
-	_, err = th.Approve(t.Context(), id, superstep.AnsweredBy("eve"))
+	_, err = th.Approve(t.Context(), id, superstep.AskedBy("eve"))
 	require.ErrorContains(t, err, "already answered by bob")
 }
 
@@ -224,7 +224,7 @@ func TestSilence(t *testing.T) {
 					require.WithinDuration(t, time.Now().Add(time.Minute), result.Questions[0].Approval.Due, 0)
 				}
 				if name == "pause" {
-					_, err = th.Approve(t.Context(), "", superstep.AnsweredBy("ann"))
+					_, err = th.Approve(t.Context(), "", superstep.AskedBy("ann"))
 					require.NoError(t, err)
 					require.Empty(t, o.paid)
 					require.NoError(t, th.Unpause(t.Context()))

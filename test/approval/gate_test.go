@@ -68,7 +68,7 @@ func (g *gated) begin(t *testing.T) thread.Question {
 }
 
 // token is what that person signs for a question.
-func (g *gated) token(t *testing.T, q thread.Question, by string, change ...func(*approval.Claims)) superstep.ReplyOption {
+func (g *gated) token(t *testing.T, q thread.Question, by string, change ...func(*approval.Claims)) superstep.RequestOption {
 	t.Helper()
 	c := approval.Claims{Thread: "t-1", Question: q.ID, Approver: by, Digest: q.Approval.Digest, ParamsHash: q.Approval.ParamsHash,
 		IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute)}
@@ -91,8 +91,8 @@ func refusedFor(err error) approval.Code {
 func TestMemoryGate(t *testing.T) {
 	g := newGated(t)
 	q := g.begin(t)
-	for code, opt := range map[approval.Code]superstep.ReplyOption{
-		approval.CodeUnsigned:    superstep.AnsweredBy("ann"),
+	for code, opt := range map[approval.Code]superstep.RequestOption{
+		approval.CodeUnsigned:    superstep.AskedBy("ann"),
 		approval.CodeMalformed:   superstep.WithToken("yes"),
 		approval.CodeWrongThread: g.token(t, q, "ann", func(c *approval.Claims) { c.Thread = "t-2" }),
 		approval.CodeWrongRun:    g.token(t, q, "ann", func(c *approval.Claims) { c.Question = "q-other" }),

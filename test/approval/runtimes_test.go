@@ -36,7 +36,7 @@ func TestApprovalsAreTheSameOnBothRuntimes(t *testing.T) {
 				g.shape = func(a *approval.Action) { shape(a); a.Quorum = 2 }
 				id := testserver.Queue(t)
 				th := g.graph.Thread(runtime(t, g), id)
-				token := func(q thread.Question, by string) superstep.ReplyOption {
+				token := func(q thread.Question, by string) superstep.RequestOption {
 					return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
 				}
 				result, err := th.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"), superstep.WithDurability(mode))
@@ -96,7 +96,7 @@ func TestApprovalInACalledGraph(t *testing.T) {
 			g := newGated(t)
 			outer := headOffice(g.office)
 			th := outer.Thread(runtime(t, g, outer), testserver.Queue(t))
-			token := func(q thread.Question, by string) superstep.ReplyOption {
+			token := func(q thread.Question, by string) superstep.RequestOption {
 				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = th.ID(), time.Now().Add(10*time.Minute) })
 			}
 			result, err := th.Invoke(t.Context(), claims{}, superstep.WithRequester("rita"))
@@ -139,7 +139,7 @@ func TestWhoeverEditsDoesNotApprove(t *testing.T) {
 			g.shape = func(a *approval.Action) { shape(a); a.Watch = map[string]string{"rate": watched} }
 			id := testserver.Queue(t)
 			th := g.graph.Thread(runtime(t, g), id)
-			as := func(q thread.Question, by string) superstep.ReplyOption {
+			as := func(q thread.Question, by string) superstep.RequestOption {
 				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
 			}
 			refused := func(q thread.Question, by string) {

@@ -28,7 +28,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 			g := newGated(t)
 			rt, id := runtime(t, g), testserver.Queue(t)
 			th := g.graph.Thread(rt, id)
-			as := func(q thread.Question, by string) superstep.ReplyOption {
+			as := func(q thread.Question, by string) superstep.RequestOption {
 				return g.token(t, q, by, func(c *approval.Claims) { c.Thread, c.ExpiresAt = id, time.Now().Add(10*time.Minute) })
 			}
 			hidden := func(shown ...any) {

@@ -46,7 +46,7 @@ func Invoke(t *testing.T, th *superstep.Thread[Counter], input any, opts ...supe
 }
 
 // LogOf is the log of a thread's state.
-func LogOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.StateOption) []string {
+func LogOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.ReadOption) []string {
 	t.Helper()
 	state, err := th.State(t.Context(), opts...)
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func LogOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.StateO
 }
 
 // HistoryOf are the checkpoints of a thread, newest first.
-func HistoryOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.HistoryOption) []thread.CheckpointView {
+func HistoryOf(t *testing.T, th *superstep.Thread[Counter], opts ...superstep.ReadOption) []thread.CheckpointView {
 	t.Helper()
 	history, err := th.History(t.Context(), opts...)
 	require.NoError(t, err)

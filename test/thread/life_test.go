@@ -169,7 +169,7 @@ func (s *lifeScript) look(t *testing.T) thread.View {
 
 func (s *lifeScript) answer(ctx context.Context, words []string, by string) error {
 	q := s.asked[words[0]]
-	opts := []superstep.ReplyOption{superstep.AnsweredBy(by)}
+	opts := []superstep.RequestOption{superstep.AskedBy(by)}
 	var value any = json.RawMessage(words[1])
 	if q.Approval != nil {
 		value = approval.Reply{Verdict: approval.Verdict(words[1])}

@@ -39,7 +39,7 @@ func TestUpdatesThatDoNotFitAreRefused(t *testing.T) {
 			`{"log":[1],"n":null}`:                `field "n"`,
 			`{"log":{"__overwrite__":"no list"}}`: `field "log"`,
 		}
-		refused := func(opts ...superstep.UpdateOption) {
+		refused := func(opts ...superstep.RequestOption) {
 			t.Helper()
 			for values, want := range bad {
 				_, err := th.Update(t.Context(), json.RawMessage(values), opts...)
@@ -47,7 +47,7 @@ func TestUpdatesThatDoNotFitAreRefused(t *testing.T) {
 				assert.ErrorContains(t, err, want, values)
 			}
 		}
-		same := func(opts ...superstep.UpdateOption) {
+		same := func(opts ...superstep.RequestOption) {
 			t.Helper()
 			before := rig.HistoryOf(t, th)
 			refused(opts...)
