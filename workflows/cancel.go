@@ -8,24 +8,10 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// cancellation is what a run knows of its being cancelled, beside what its life does.
-type cancellation struct {
-	// report is what is told of it; nil for a plain one.
-	report *protocol.Cancellation
-	// undoing says that effects are being undone, of which parked are those that people have to decide about.
-	undoing bool
-	parked  []*parked
-	// suspect says that an earlier run may have begun to undo effects without a trace.
-	suspect bool
-}
-
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
 	GiveWay(ctx)
 	r.keepAnswers(ctx)
-	if c := r.life.State.Cancel; c != nil {
-		r.cancel.report = &protocol.Cancellation{Mode: c.Mode, Reason: c.Reason, By: c.By.Name()}
-	}
 	r.act(ctx, r.life.Cancelled("the server was asked to cancel it", workflow.Now(ctx)))
 	if r.life.CancelMode() != protocol.CancelKeep {
 		r.drop(ctx)
@@ -53,7 +39,6 @@ func (r *run) cancelledBefore(ctx workflow.Context) error {
 	}
 	r.began(ctx, r.durability())
 	r.invoked = false // it has not finished, whatever is left to run
-	r.cancel.suspect = r.in.Cancel.Suspect
 	return r.cancelled(ctx)
 }
 

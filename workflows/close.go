@@ -25,9 +25,7 @@ func (r *run) closing() protocol.Closing {
 	}
 	c := protocol.Closing{Step: stepOf(thread), Spec: r.in.Spec, Lines: r.lines.latest(protocol.CarriedLines), Settings: r.in.Settings(),
 		Life: r.life.Left(), Suspect: r.mayHaveRun()}
-	if r.life.CancelBegun() {
-		c.Cancel = r.cancel.report
-	}
+	c.Cancel = r.life.Report()
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}

@@ -1,10 +1,7 @@
 package workflows
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -18,27 +15,9 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// The bounds of what a cancelled run keeps in mind: an effect is forgotten once it is undone.
-const (
-	// maxLeft bounds the effects that the run's end lists by name.
-	maxLeft = 200
-	// maxParked bounds the effects that people are asked about. The others are listed as left.
-	maxParked = 100
-	// maxLeftReason bounds why an effect was left, in bytes, in the run's end.
-	maxLeftReason = 500
-)
-
 // problemUnstored is why a compensation may not be whole although all that is known was looked at.
 const problemUnstored = "a worker was lost with what it had not stored yet, or the run was ended from outside: effects may not be known, " +
 	"and were then not undone; look in the outside for writes of this thread"
-
-// parked is an effect that a person has to decide about.
-type parked struct {
-	of       taskrun.Compensation
-	undone   taskrun.Undone
-	question pregel.OpenQuestion
-	rulings  int
-}
 
 // compensate undoes the effects of the thread since it last finished, the newest receipt first, one after the other. Then
 // it waits for people to decide about those that no program can undo. The thread goes on before the oldest superstep of
@@ -46,22 +25,51 @@ type parked struct {
 func (r *run) compensate(ctx workflow.Context) {
 	// The run is cancelled; its end outlasts that.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	r.cancel.undoing = true
+	undo := r.life.BeginUndo(undoHost{r, ctx})
 	r.rests(ctx, protocol.StatusRunning)
 	for seen, more := 0, true; more; {
-		var page taskrun.StandingReply
-		page, more = r.standingEffects(ctx, seen)
-		for _, c := range page.Effects {
-			seen++
-			r.undo(ctx, &parked{of: c})
+		page, err := r.standingEffects(ctx, seen)
+		if err != nil {
+			r.life.Report().Problem = err.Error()
+			break
 		}
+		undo.Add(page)
+		r.undoAll(ctx, undo)
+		seen, more = seen+len(page.Effects), page.More
 	}
-	r.decide(ctx)
+	for undo.Waits() {
+		r.rests(ctx, protocol.StatusWaiting)
+		r.attend(ctx)
+		_ = workflow.Await(ctx, func() bool { return len(r.life.Given) > 0 || r.life.Enough() })
+		undo.Rule(workflow.Now(ctx))
+		r.undoAll(ctx, undo)
+		r.show(ctx)
+	}
+	undo.Leave(workflow.Now(ctx))
+	r.act(ctx, r.life.Actions())
 	r.goBack(ctx)
-	if r.segments.suspect.Lost && r.cancel.report.Problem == "" {
-		r.cancel.report.Problem = problemUnstored
+	if report := r.life.Report(); r.segments.suspect.Lost && report.Problem == "" {
+		report.Problem = problemUnstored
 	}
-	r.cancel.undoing = false
+	undo.End()
+}
+
+// undoHost tells the thread, and who reads its effects, what became of those that were to be undone.
+type undoHost struct {
+	*run
+	ctx workflow.Context
+}
+
+// KeepUndone implements [life.UndoHost].
+func (h undoHost) KeepUndone(c taskrun.Compensation, state ledger.State, evidence string) error {
+	return taskrun.KeepUndone(h.thread, c, state, evidence)
+}
+
+// Undid implements [life.UndoHost].
+func (h undoHost) Undid(e pregel.Event) {
+	if h.sink != nil {
+		h.sink.Happened(position(h.ctx), e)
+	}
 }
 
 // rests shows where the run stands, when that is news.
@@ -73,21 +81,17 @@ func (r *run) rests(ctx workflow.Context, status string) {
 }
 
 // standingEffects finds the next effects to undo, behind those seen.
-func (r *run) standingEffects(ctx workflow.Context, seen int) (page taskrun.StandingReply, more bool) {
-	asked := r.cancel.report
-	if full := r.historyFull(ctx); full != nil {
-		asked.Problem = full.Error()
-		return page, false
+func (r *run) standingEffects(ctx workflow.Context, seen int) (page taskrun.StandingReply, err error) {
+	if err := r.historyFull(ctx); err != nil {
+		return page, err
 	}
 	info := workflow.GetInfo(ctx)
-	err := r.apart(ctx, taskrun.StandingActivity, "", fmt.Sprintf("effects behind %d", seen), &page,
+	err = r.apart(ctx, taskrun.StandingActivity, "", fmt.Sprintf("effects behind %d", seen), &page,
 		taskrun.StandingRequest{Graph: r.in.Graph, Thread: info.WorkflowExecution.ID, Skip: seen})
 	if err != nil {
-		asked.Problem = "what the thread did outside could not be read: " + err.Error()
-		return page, false
+		err = fmt.Errorf("what the thread did outside could not be read: %w", err)
 	}
-	asked.Gone = page.Gone
-	return page, page.More
+	return page, err
 }
 
 // goBack lets the thread go on before the oldest superstep of which a write was undone: its state says that the write is
@@ -95,7 +99,7 @@ func (r *run) standingEffects(ctx workflow.Context, seen int) (page taskrun.Stan
 // does not end, also when somebody wants it to: the thread would go on behind a write that is not there.
 func (r *run) goBack(ctx workflow.Context) {
 	var reply past.RewindReply
-	asked := r.cancel.report
+	report := r.life.Report()
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, apartOptions("", "where the thread goes on")),
 		taskrun.RewindActivity, past.RewindRequest{Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
 	var to past.Rewound
@@ -103,17 +107,17 @@ func (r *run) goBack(ctx workflow.Context) {
 		to, err = reply.Read(r.program)
 	}
 	if err != nil {
-		asked.Halted = err.Error()
+		report.Halted = err.Error()
 		return
 	}
-	if asked.Renewed = to.Undone; to.Undone && !r.segments.suspect.Lost {
+	if report.Renewed = to.Undone; to.Undone && !r.segments.suspect.Lost {
 		r.segments.suspect = segment.Suspicion{} // what may have run had other keys
 	}
 	made := past.GoBack(r.program, r.thread, to)
 	if made == nil {
 		return
 	}
-	asked.Checkpoint = made.Checkpoint.ID
+	report.Checkpoint = made.Checkpoint.ID
 	r.lines.add(r.program, made, workflow.Now(ctx))
 	if r.sink != nil {
 		r.sink.Edited(position(ctx), "", made)
@@ -142,119 +146,20 @@ func (r *run) apart(ctx workflow.Context, name, queue, summary string, reply, re
 	return future.Get(ctx, reply)
 }
 
-// undo undoes one effect, or parks it for a person.
-func (r *run) undo(ctx workflow.Context, p *parked) {
-	switch {
-	case r.life.Enough():
-		r.leave(ctx, p, "the run was ended before it was undone")
-		return
-	case r.historyFull(ctx) != nil:
-		r.leave(ctx, p, "the run's history is full: cancel the thread again in the same way")
-		return
-	}
+// undoAll undoes the effects that wait for it, one after the other.
+func (r *run) undoAll(ctx workflow.Context, undo *life.Undo) {
 	info := workflow.GetInfo(ctx)
-	queue := r.program.TaskQueue(&pregel.Task{Graph: p.of.Graph, Node: p.of.Node})
-	p.undone = taskrun.Undone{}
-	err := r.apart(ctx, taskrun.CompensateActivity, queue, "undo "+p.of.Effect.Name, &p.undone, taskrun.CompensateRequest{
-		Graph: r.in.Graph, Thread: info.WorkflowExecution.ID, Context: r.in.Context, OriginalRunID: info.OriginalRunID,
-		Compensation: p.of, Suspect: r.cancel.suspect,
-	})
-	if err != nil {
-		p.undone.Calls = max(p.undone.Calls, 1) // nobody knows
-		r.leave(ctx, p, "the run was ended while it was being undone: "+err.Error())
-		return
-	}
-	switch p.undone.State {
-	case taskrun.UndoDone:
-		r.done(ctx, p, ledger.StateCompensated, p.undone.Evidence)
-	case taskrun.UndoAbsent:
-		r.done(ctx, p, ledger.StateFailed, p.undone.Evidence)
-	default:
-		r.park(ctx, p)
-	}
-}
-
-// park asks a person about an effect.
-func (r *run) park(ctx workflow.Context, p *parked) {
-	if len(r.cancel.parked) >= maxParked {
-		r.leave(ctx, p, p.undone.Reason)
-		return
-	}
-	r.tell(ctx, p, p.of.Effect.State, "not undone: "+p.undone.Reason)
-	p.question = taskrun.UndoQuestion(workflow.GetInfo(ctx).WorkflowExecution.ID, p.of, p.undone, p.rulings)
-	r.cancel.parked = append(r.cancel.parked, p)
-	r.note(ctx, life.EntryUnclear(p.of, p.question.ID, p.undone.Reason))
-}
-
-// done notes that an effect is not there any more.
-func (r *run) done(ctx workflow.Context, p *parked, state ledger.State, evidence string) {
-	r.cancel.report.Undone++
-	if err := taskrun.KeepUndone(r.thread, p.of, state, evidence); err != nil {
-		workflow.GetLogger(ctx).Error("the thread does not know that an effect was undone", "key", p.of.Effect.Key, "error", err)
-	}
-	r.tell(ctx, p, state, evidence)
-	r.note(ctx, life.EntryUndone(p.of, state, evidence))
-}
-
-// leave notes that an effect is left as it is.
-func (r *run) leave(ctx workflow.Context, p *parked, reason string) {
-	if len(reason) > maxLeftReason {
-		reason = strings.ToValidUTF8(reason[:maxLeftReason], "") + "…"
-	}
-	r.tell(ctx, p, p.of.Effect.State, "not undone: "+reason)
-	r.note(ctx, life.EntryLeft(p.of, reason))
-	asked := r.cancel.report
-	if err := taskrun.KeepUndone(r.thread, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
-		workflow.GetLogger(ctx).Error("the thread does not know that an effect stands", "key", p.of.Effect.Key, "error", err)
-	}
-	if len(asked.Left) >= maxLeft {
-		asked.More++
-		return
-	}
-	asked.Left = append(asked.Left, protocol.LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
-}
-
-// tell passes on what became of the compensation of an effect.
-func (r *run) tell(ctx workflow.Context, p *parked, state ledger.State, evidence string) {
-	if r.sink != nil {
-		r.sink.Happened(position(ctx), taskrun.UndoEvent(p.of, state, evidence, p.undone.Calls))
-	}
-}
-
-// decide waits until people have decided about all effects that are parked, or somebody wants the run to end.
-func (r *run) decide(ctx workflow.Context) {
-	for len(r.cancel.parked) > 0 && !r.life.Enough() {
-		r.rests(ctx, protocol.StatusWaiting)
-		r.notices.look = true
-		r.attendNotices(ctx)
-		_ = workflow.Await(ctx, func() bool { return len(r.life.Given) > 0 || r.life.Enough() })
-		for _, a := range r.life.GiveAnswers() {
-			r.ruled(ctx, a)
-		}
-		r.show(ctx)
-	}
-	for _, p := range r.cancel.parked {
-		r.leave(ctx, p, p.undone.Reason)
-	}
-	r.cancel.parked = nil
-}
-
-// ruled does what a person decided about a parked effect.
-func (r *run) ruled(ctx workflow.Context, a pregel.Answer) {
-	at := slices.IndexFunc(r.cancel.parked, func(p *parked) bool { return p.question.ID == a.QuestionID })
-	if at < 0 {
-		return
-	}
-	p := r.cancel.parked[at]
-	r.cancel.parked = slices.Delete(r.cancel.parked, at, at+1)
-	by := cmp.Or(a.By, "a person")
-	switch p.rulings++; taskrun.ReadUndoRuling(a.Value) {
-	case taskrun.UndoRuledDone:
-		r.done(ctx, p, ledger.StateCompensated, "undone, says "+by)
-	case taskrun.UndoRuledRepeat:
+	r.act(ctx, r.life.Actions())
+	for of, ok := undo.Next(r.historyFull(ctx) != nil, workflow.Now(ctx)); ok; of, ok = undo.Next(r.historyFull(ctx) != nil, workflow.Now(ctx)) {
 		r.rests(ctx, protocol.StatusRunning)
-		r.undo(ctx, p)
-	default:
-		r.leave(ctx, p, "left, says "+by)
+		var undone taskrun.Undone
+		queue := r.program.TaskQueue(&pregel.Task{Graph: of.Graph, Node: of.Node})
+		err := r.apart(ctx, taskrun.CompensateActivity, queue, "undo "+of.Effect.Name, &undone, taskrun.CompensateRequest{
+			Graph: r.in.Graph, Thread: info.WorkflowExecution.ID, Context: r.in.Context, OriginalRunID: info.OriginalRunID,
+			Compensation: of, Suspect: r.in.Cancel != nil && r.in.Cancel.Suspect,
+		})
+		undo.Ended(undone, err, workflow.Now(ctx))
+		r.act(ctx, r.life.Actions())
 	}
+	r.act(ctx, r.life.Actions())
 }

@@ -46,7 +46,7 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 	}
 	r.noteBegan(ctx)
 	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in)
-	r.notices.stopTelling()
+	r.notices.stop()
 	return true
 }
 
@@ -121,7 +121,6 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	if info := workflow.GetInfo(ctx); info.OriginalRunID != info.WorkflowExecution.RunID {
 		in.Carried.Suspect.All = true // it was reset, which the next run cannot see
 	}
-	in.Told = r.noticeState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/internal/draw"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
@@ -24,11 +25,11 @@ func (r *run) details() string {
 	b.WriteByte('\n')
 	switch {
 	case r.life.State.Paused != nil && r.life.State.Paused.Reason != "":
-		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(listing.Line(r.life.State.Paused.Reason))))
+		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(clip.Line(r.life.State.Paused.Reason))))
 	case r.drained != "":
-		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(listing.Line(r.drained))))
+		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(clip.Line(r.drained))))
 	case r.failure != nil:
-		b.WriteString(fmt.Sprintf("\n%s\n", literal(listing.Line(r.failure.Error()))))
+		b.WriteString(fmt.Sprintf("\n%s\n", literal(clip.Line(r.failure.Error()))))
 	}
 	if r.thread != nil {
 		r.detailOpen(&b)
@@ -50,7 +51,7 @@ func (r *run) detailOpen(b *strings.Builder) {
 	}
 	waits := r.life.Waits()
 	for _, w := range waits[:min(len(waits), listing.MaxQuestions)] {
-		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(listing.Line(w.Event))))
+		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(clip.Line(w.Event))))
 	}
 	if len(asked.Questions)+len(waits) > 0 {
 		b.WriteByte('\n')

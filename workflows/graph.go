@@ -49,7 +49,6 @@ type run struct {
 	// behindFrom is when a run of the thread ended badly, or this one failed and was held open; zero for never.
 	behindFrom time.Time
 
-	cancel   cancellation
 	tasks    window
 	segments segments
 	clock    clock

@@ -37,23 +37,14 @@ type deadline struct {
 // maxEntries bounds what a run keeps of its audit. All of it can be read by replaying the thread's runs.
 const maxEntries = 500
 
-// Asks implements [life.Thread]: the questions of the run's tasks, or about effects that could not be undone.
-func (r *run) Asks() []pregel.OpenQuestion {
-	if !r.cancel.undoing {
-		return r.program.OpenQuestions(r.thread)
-	}
-	var out []pregel.OpenQuestion
-	for _, p := range r.cancel.parked {
-		out = append(out, p.question)
-	}
-	return out
-}
+// Asks implements [life.Thread].
+func (r *run) Asks() []pregel.OpenQuestion { return r.program.OpenQuestions(r.thread) }
 
 // Stand implements [life.Thread].
 func (r *run) Stand() life.Stand {
 	return life.Stand{
 		Status: r.status, Standing: r.standing(), Stopped: r.status == protocol.StatusStopped, Failed: r.failure != nil,
-		Held: len(r.tasks.queue) > 0, Invoked: r.inbox.invoke != nil, Edited: len(r.inbox.edits) > 0, Undoing: r.cancel.undoing,
+		Held: len(r.tasks.queue) > 0, Invoked: r.inbox.invoke != nil, Edited: len(r.inbox.edits) > 0,
 	}
 }
 
@@ -78,7 +69,6 @@ func (r *run) take(ctx workflow.Context, req request) life.Turn {
 		take = r.life.TakeSilent
 	}
 	turn := r.rules(ctx, req, take(req.Command, workflow.Now(ctx)))
-	r.notices.look = true
 	if turn.Err != nil && req.silent {
 		workflow.GetLogger(ctx).Warn("a message was refused", "reason", turn.Err.Error())
 	}
@@ -166,6 +156,10 @@ func (r *run) act(ctx workflow.Context, actions []life.Action) {
 			if r.host.end != nil {
 				r.host.end()
 			}
+		case life.Tell:
+			r.notices.tell(a, r)
+		case life.Hush:
+			r.notices.hush(a.Number)
 		}
 	}
 }
@@ -182,8 +176,6 @@ func (r *run) noted(ctx workflow.Context, e approval.Entry) {
 	if e.ParamsHash != "" && e.Kind != approval.KindUsed && e.Kind != approval.KindNotUsed { // it is about an approval that waits
 		h.news++
 	}
-	r.notices.look = true
-	r.tellAudited(ctx, e)
 }
 
 // note adds entries of what the run itself has done.
@@ -195,7 +187,6 @@ func (r *run) note(ctx workflow.Context, entries ...approval.Entry) {
 // attend looks after what the run asks, and what nobody has done in time.
 func (r *run) attend(ctx workflow.Context) {
 	r.act(ctx, r.life.Attend(workflow.Now(ctx)))
-	r.attendNotices(ctx)
 	r.time(ctx)
 }
 

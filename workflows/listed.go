@@ -8,6 +8,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
@@ -54,10 +55,10 @@ func (r *run) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
 	n := protocol.QuestionNote{ID: q.ID, Node: q.Node}
 	var a approval.Action
 	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
-		n.Asks = listing.Line(graphadapter.QuestionText(q.Value))
+		n.Asks = clip.Line(graphadapter.QuestionText(q.Value))
 		return n
 	}
-	n.Asks, n.Risk, n.Silence = listing.Line(a.Summary), a.Risk, a.Silence
+	n.Asks, n.Risk, n.Silence = clip.Line(a.Summary), a.Risk, a.Silence
 	n.Approvers, n.Need = a.Approvers, a.Needs(0)
 	if p := r.life.PendingOn(q.ID); p != nil {
 		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due

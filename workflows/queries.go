@@ -9,7 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows/listing"
+	"superstep.dev/internal/clip"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -76,8 +76,8 @@ func (r *run) outlineOf(s protocol.State) protocol.State {
 		k.Value = nil
 		s.Kept = append(s.Kept, k)
 	}
-	if r.cancel.undoing {
-		s.Cancel = r.cancel.report
+	if r.life.Undoing() != nil {
+		s.Cancel = r.life.Report()
 	}
 	return s
 }
@@ -99,7 +99,7 @@ func (r *run) question(id string) (protocol.QuestionReply, error) {
 		return reply, nil
 	}
 	for i := range reply.Questions {
-		text, err := json.Marshal(listing.Line(graphadapter.QuestionText(open[i].Value)))
+		text, err := json.Marshal(clip.Line(graphadapter.QuestionText(open[i].Value)))
 		if err != nil {
 			return protocol.QuestionReply{}, err
 		}

@@ -16,7 +16,6 @@ func position(ctx workflow.Context) int64 {
 // began reports that the engine, or an update, goes on with the thread.
 func (r *run) began(ctx workflow.Context, d graphadapter.Durability) {
 	r.invoked, r.base, r.beganIn = true, headID(r.thread), r.lines.run
-	r.notices.look = true
 	r.life.Look()
 	if r.sink != nil {
 		r.sink.Began(position(ctx), r.program, r.thread, d)
@@ -70,7 +69,6 @@ func (r *run) observer(ctx workflow.Context) pregel.Observer {
 		if len(e.Questions) > 0 {
 			r.life.Look()
 		}
-		r.notices.look = r.notices.look || len(e.Questions) > 0
 		for _, q := range e.Questions {
 			r.listed.changed = r.listed.changed || q.Event == ""
 		}

@@ -26,7 +26,7 @@ func (r *run) resting() string {
 }
 
 // standing reports whether the run stands still, so that its state may be changed.
-func (r *run) standing() bool { return r.status != protocol.StatusRunning && !r.cancel.undoing }
+func (r *run) standing() bool { return r.status != protocol.StatusRunning && r.life.Undoing() == nil }
 
 // show brings the details of Temporal's own screens up to date, which leaves no event, and the search attributes: one
 // event, only when people have something new to see.

@@ -15,7 +15,7 @@ func (r *Run) Look() { r.look = true }
 // timed, and what nobody has answered in time is ended. It does nothing while the thread is about to change, or cannot be
 // looked into. Afterwards [Run.Due] is when it is to be called at the latest.
 func (r *Run) Attend(now time.Time) []Action {
-	if stand := r.of.Stand(); stand.changing() || stand.Blind {
+	if stand := r.stand(); stand.changing() || stand.Blind {
 		return r.Actions()
 	}
 	if due := r.Due(); r.look || !due.IsZero() && !due.After(now) {
@@ -24,6 +24,7 @@ func (r *Run) Attend(now time.Time) []Action {
 		r.attendSilence(now)
 		r.attendWaits(now)
 	}
+	r.attendNotices(now)
 	return r.Actions()
 }
 

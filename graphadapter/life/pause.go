@@ -7,13 +7,6 @@ import (
 	"superstep.dev/approval"
 )
 
-// Paused says who paused a run, when and why.
-type Paused struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-}
-
 // Pause pauses a run, or with Unpause lets it go on. The reply is a [PauseReply].
 type Pause struct {
 	// ID makes the request idempotent.

@@ -30,7 +30,7 @@ func (c Retry) bounds() error {
 func (c Retry) control(*Run) approval.Control { return approval.Control{Op: approval.OpRetry} }
 
 func (c Retry) refusal(r *Run) error {
-	stand := r.of.Stand()
+	stand := r.stand()
 	switch {
 	case stand.changing() || r.State.Retry:
 		return refuse(Busy, "the run is about to go on: look where it stands then")
@@ -78,7 +78,7 @@ func (c Drain) control(*Run) approval.Control { return approval.Control{Op: appr
 func (c Drain) refusal(*Run) error { return nil }
 
 func (c Drain) take(r *Run, by Actor, now time.Time) any {
-	if stand := r.of.Stand(); !stand.Standing || stand.Invoked || stand.Held || r.Waiting() {
+	if stand := r.stand(); !stand.Standing || stand.Invoked || stand.Held || r.Waiting() {
 		r.State.Drain = c.Reason
 		r.Note(now, EntryDrained(by, c.Reason))
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 )
@@ -81,19 +80,6 @@ func (l TakenList) Again(update, id string, reply any) bool {
 		}
 	}
 	return false
-}
-
-// NoticeState is what a run knows of what people outside are told, for the run that continues it.
-type NoticeState struct {
-	// Known are the open questions that people have been told of, or are being told.
-	Known  []string `json:"known,omitempty"`
-	Untold []Untold `json:"untold,omitempty"`
-}
-
-// Untold is a notice that is told until then.
-type Untold struct {
-	approval.Notice
-	Until time.Time `json:"until"`
 }
 
 // ContinueAt are the bounds at which a run is continued as a new one, each 0 for the default.

@@ -76,8 +76,6 @@ type GraphInput struct {
 	Hold bool `json:"hold,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
-	// Told is what a run knew of what people outside are told, where this one only continues it.
-	Told *NoticeState `json:"told,omitempty"`
 	// Expert says that the run is an attempt of a leader's subjob: it hands back a message, and keeps the rest of its result
 	// in its own history. See [ExpertRecord].
 	Expert bool `json:"expert,omitempty"`
