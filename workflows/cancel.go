@@ -17,9 +17,9 @@ func (r *run) cancelled(ctx workflow.Context) error {
 		r.drop(ctx)
 	}
 	if r.life.CancelMode() == protocol.CancelCompensate {
-		r.compensate(ctx)
+		(&compensation{r.people, r.room, r.doubt}).compensate(ctx)
 	}
-	r.showEnd(ctx, protocol.StatusCancelled)
+	r.listed.showEnd(ctx, protocol.StatusCancelled)
 	r.replied(ctx)
 	r.keepAnswers(ctx) // of those who were just told
 	var output map[string]pregel.Value
@@ -31,10 +31,10 @@ func (r *run) cancelled(ctx workflow.Context) error {
 
 // cancelledBefore ends a run that only cleans up behind the one before it.
 func (r *run) cancelledBefore(ctx workflow.Context) error {
-	end := r.host.end
-	r.host.end = nil // it ends as it is
+	end := r.end
+	r.end = nil // it ends as it is
 	r.failure = r.take(ctx, request{Command: r.in.Cancel.CancelRequest, unseen: true}).Err
-	if r.host.end = end; r.failure != nil {
+	if r.end = end; r.failure != nil {
 		return r.failed(ctx)
 	}
 	r.began(ctx, r.durability())

@@ -1,29 +1,11 @@
 package workflows
 
 import (
-	"slices"
-
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/job"
 	"superstep.dev/workflows/protocol"
 )
-
-// Leader is a leader as a worker serves it: its name, and whom its jobs may be assigned to.
-type Leader struct {
-	Name    string
-	Experts []job.Profile
-}
-
-// Leading makes the desk know the leaders that the worker serves. It returns g.
-func (g *Graphs) Leading(leaders ...Leader) *Graphs {
-	g.leaders = map[string]Leader{}
-	for _, l := range leaders {
-		g.leaders[l.Name] = l
-	}
-	return g
-}
 
 // Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is
 // retained, which costs no event, and any worker of its task queue answers for itself.
@@ -64,16 +46,4 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 		reply.Problem = err.Error()
 	}
 	return reply, nil
-}
-
-func (g *Graphs) leaderNames() []string {
-	names := workflow.DeterministicKeys(g.leaders)
-	slices.Sort(names)
-	return names
-}
-
-func (g *Graphs) names() []string {
-	names := workflow.DeterministicKeys(g.byName)
-	slices.Sort(names)
-	return names
 }

@@ -1,15 +1,14 @@
 package workflows
 
 import (
-	"fmt"
+	"slices"
 
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows/listing"
+	"superstep.dev/job"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -20,8 +19,8 @@ type Graphs struct {
 	reducers map[string]map[string]pregel.Reducer
 	// sink is told of everything that happens to a run's thread; nil in workers.
 	sink graphadapter.Recorder
-	// reader is set while a past run is read.
-	reader *Reader
+	// past is set while a past run is read: it is the program of that run.
+	past func(workflow.Context, *protocol.GraphInput) (*pregel.Program, beginning)
 	// values is told of what goes by reference; it may be nil.
 	values Values
 	// notices says that the worker tells people outside of questions.
@@ -62,13 +61,6 @@ func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs
 	return g
 }
 
-// Register registers the workflows on a worker or a replayer.
-func (g *Graphs) Register(r worker.WorkflowRegistry) {
-	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: protocol.GraphWorkflow})
-	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: protocol.DeskWorkflow})
-	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: protocol.NoticesWorkflow})
-}
-
 // Finding makes the runs ask find, in the namespace that they are in, what a run finds around it. It must not take longer than a
 // second; an error makes the workflow task fail, which the server repeats. Without it they find nothing. It returns g.
 func (g *Graphs) Finding(find func(namespace string) (protocol.Found, error)) *Graphs {
@@ -76,22 +68,53 @@ func (g *Graphs) Finding(find func(namespace string) (protocol.Found, error)) *G
 	return g
 }
 
-// program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes
-// the workflow task fail, which the server repeats on any worker: the run waits for a deploy, it does not fail.
-func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) (*pregel.Program, beginning) {
-	if g.reader != nil {
-		return g.reader.program(ctx, in)
+// Leader is a leader as a worker serves it: its name, and whom its jobs may be assigned to.
+type Leader struct {
+	Name    string
+	Experts []job.Profile
+}
+
+// Leading makes the desk know the leaders that the worker serves. It returns g.
+func (g *Graphs) Leading(leaders ...Leader) *Graphs {
+	g.leaders = map[string]Leader{}
+	for _, l := range leaders {
+		g.leaders[l.Name] = l
 	}
-	graph, ok := g.byName[in.Graph]
-	if !ok {
-		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
-	}
-	begun := begin(ctx, in, func(namespace string) beginning { return g.around(namespace, graph, in) })
-	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
-	if err != nil {
-		panic(fmt.Sprintf("this worker cannot run the graph %q as the run began with it: %v", in.Graph, err))
-	}
-	return program, begun
+	return g
+}
+
+func (g *Graphs) leaderNames() []string {
+	names := workflow.DeterministicKeys(g.leaders)
+	slices.Sort(names)
+	return names
+}
+
+func (g *Graphs) names() []string {
+	names := workflow.DeterministicKeys(g.byName)
+	slices.Sort(names)
+	return names
+}
+
+// Governing says by governs whether what is done to runs is under rules now. may is asked by the desk whether something would
+// be allowed, so that no run begins for what its gate refuses; it must not take longer than a query may. It returns g.
+func (g *Graphs) Governing(governs func() bool, may func(approval.ControlCheck) approval.Ruling) *Graphs {
+	g.governs, g.may = governs, may
+	return g
+}
+
+// Values is told of the values that runs send by reference. Its methods must not block, and nobody may change v.
+type Values interface {
+	// Sent: v is sent by reference, in a moment.
+	Sent(digest string, v pregel.Value)
+	// Passed: a run that is replayed comes by where it sent v. Nobody has needed its digest yet.
+	Passed(v pregel.Value)
+}
+
+// Telling makes the runs tell of the values that they send by reference, so that a worker need not look far for them.
+// It returns g.
+func (g *Graphs) Telling(v Values) *Graphs {
+	g.values = v
+	return g
 }
 
 // beginning is what a run learns from its first worker. It is part of the run's history, so that a later deploy does not change
@@ -101,59 +124,4 @@ type beginning struct {
 	Found *protocol.Found `json:"found,omitempty"`
 	// Problem says why the graph does not take the run's input, "" when it does.
 	Problem string `json:"problem,omitempty"`
-}
-
-// around is what this worker knows, as far as the run does not.
-func (g *Graphs) around(namespace string, graph *graphadapter.Graph, in *protocol.GraphInput) (b beginning) {
-	if in.Spec == nil {
-		b.Spec = graph.Spec
-	}
-	if in.Found == nil {
-		b.Found = &protocol.Found{}
-		if g.find != nil {
-			found, err := g.find(namespace)
-			if err != nil {
-				panic(fmt.Sprintf("this worker does not know which search attributes the namespace %q has: %v", namespace, err))
-			}
-			b.Found = &found
-		}
-	}
-	if in.Value != nil && graph.CheckInput != nil {
-		if err := graph.CheckInput(in.Value); err != nil {
-			b.Problem = err.Error()
-		}
-	}
-	return b
-}
-
-// begin completes the input of a run with what around says. What is known already is not asked for, and leaves no event.
-func begin(ctx workflow.Context, in *protocol.GraphInput, around func(namespace string) beginning) (b beginning) {
-	if in.Spec != nil && in.Found != nil && (in.Carried != nil || in.Value == nil) {
-		return b
-	}
-	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any { return around(workflow.GetInfo(ctx).Namespace) })
-	if err := recorded.Get(&b); err != nil {
-		panic(fmt.Sprintf("what the run of graph %q began with cannot be read: %v", in.Graph, err))
-	}
-	if in.Spec == nil {
-		in.Spec = b.Spec
-	}
-	if in.Found == nil {
-		in.Found = b.Found
-	}
-	return b
-}
-
-// list shows a run in lists from its beginning on.
-func list(ctx workflow.Context, in *protocol.GraphInput, begun beginning) listing.Listing {
-	if in.Carried != nil {
-		return listing.Open(ctx, *in.Found)
-	}
-	noted := ""
-	if begun.Spec != nil {
-		if print, err := graphadapter.Fingerprint(begun.Spec); err == nil && print != in.Noted {
-			noted = print
-		}
-	}
-	return listing.Begin(ctx, *in.Found, in.Graph, noted)
 }

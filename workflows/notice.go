@@ -31,19 +31,19 @@ type notices struct {
 
 // openNotices begins to tell people outside, with what an earlier execution had to tell. What a run tells goes on while the run
 // is being cancelled.
-func (r *run) openNotices(ctx workflow.Context) {
-	n := &r.notices
-	if !r.in.Found.Notices || n.alive != nil {
+func (p *people) openNotices(ctx workflow.Context) {
+	n := &p.notices
+	if !p.in.Found.Notices || n.alive != nil {
 		return
 	}
 	n.alive, _ = workflow.NewDisconnectedContext(ctx)
 	n.alive, n.end = workflow.WithCancel(n.alive)
 	n.under = map[int]workflow.CancelFunc{}
-	r.act(ctx, r.life.TellPeople())
+	p.act(ctx, p.life.TellPeople())
 }
 
 // tell begins to tell a notice.
-func (n *notices) tell(t life.Tell, r *run) {
+func (n *notices) tell(t life.Tell, told func(workflow.Context)) {
 	ctx, stop := workflow.WithCancel(n.alive)
 	n.under[t.Number] = stop
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -52,7 +52,7 @@ func (n *notices) tell(t life.Tell, r *run) {
 		}
 		delete(n.under, t.Number)
 		if n.alive.Err() == nil { // otherwise the notice is handed on
-			r.act(ctx, r.life.ToldNotice(t.Number))
+			told(ctx)
 		}
 	})
 }
@@ -72,15 +72,15 @@ func (n *notices) stop() {
 }
 
 // leaveNotices hands what is not told yet to a workflow of its own, because the run ends.
-func (r *run) leaveNotices(ctx workflow.Context) {
-	left := r.life.LeaveNotices(workflow.Now(ctx))
-	r.notices.stop()
-	r.life.Actions() // nothing is begun any more
+func (p *people) leaveNotices(ctx workflow.Context) {
+	left := p.life.LeaveNotices(workflow.Now(ctx))
+	p.notices.stop()
+	p.life.Actions() // nothing is begun any more
 	if len(left) == 0 {
 		return
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:        "superstep.notices/" + r.lines.run,
+		WorkflowID:        "superstep.notices/" + p.checkpoints.run,
 		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON, WorkflowTaskTimeout: noticesTaskTimeout,
 	})
 	if err := workflow.ExecuteChildWorkflow(ctx, protocol.NoticesWorkflow, left).GetChildWorkflowExecution().Get(ctx, nil); err != nil {

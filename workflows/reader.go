@@ -24,7 +24,7 @@ type Reader struct {
 // are all the engine's own, and others end with an [UnreadableError].
 func NewReader(graph *graphadapter.Graph, sink graphadapter.Recorder) *Reader {
 	r := &Reader{graphs: NewGraphs(nil, sink)}
-	r.graphs.reader = r
+	r.graphs.past = r.program
 	if graph != nil {
 		r.reducers = graph.AllReducers()
 	}

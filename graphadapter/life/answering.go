@@ -107,8 +107,6 @@ func (a Answer) again(_ *Run, before Taken) any {
 	return reply
 }
 
-func (a Answer) turnedDown() Refused { return Refused{Question: named(a.Question), By: named(a.By)} }
-
 // accept notes answers as given, and returns the node that asked the last of them.
 func (r *Run) accept(request string, answers []pregel.Answer, now time.Time) string {
 	node := ""

@@ -64,8 +64,6 @@ func (c Cancel) take(r *Run, by Actor, now time.Time) any {
 
 func (c Cancel) again(_ *Run, before Taken) any { return read[CancelReply](before) }
 
-func (c Cancel) turnedDown() Refused { return Refused{Question: nameCancel, By: named(c.By)} }
-
 // Cancelled notes that the run ends as it was asked to, and withdraws what it asks: from now on it is too late for another way.
 // Where nobody asked but the server, why says so.
 func (r *Run) Cancelled(why string, now time.Time) []Action {

@@ -88,11 +88,9 @@ func (e Event) again(_ *Run, before Taken) any {
 	return reply
 }
 
-func (e Event) turnedDown() Refused { return Refused{Event: named(e.Name), By: named(e.By)} }
-
 // TakenEvent is the outcome of an event that was taken.
 func (s *State) TakenEvent(id string) (EventReply, bool) {
-	before, ok := s.find(nameEvent, id)
+	before, ok := s.Taken.Find(nameEvent, id)
 	return read[EventReply](before), ok
 }
 

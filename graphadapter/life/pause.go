@@ -63,8 +63,6 @@ func (p Pause) take(r *Run, by Actor, now time.Time) any {
 
 func (p Pause) again(r *Run, _ Taken) any { return PauseReply{Paused: r.State.Paused} }
 
-func (p Pause) turnedDown() Refused { return Refused{Question: namePause, By: named(p.By)} }
-
 // setPause reports whether that changes anything.
 func (r *Run) setPause(unpause bool, as Paused) bool {
 	if unpause == (r.State.Paused == nil) {

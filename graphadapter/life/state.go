@@ -26,7 +26,7 @@ func (s *State) repeated(a Answer) (Answered, bool) {
 
 // TakenAnswer is the outcome of a request with answers that was taken before, perhaps by an earlier run of the thread.
 func (s *State) TakenAnswer(id string) (AnswerReply, bool) {
-	if before, ok := s.find(nameAnswer, id); ok {
+	if before, ok := s.Taken.Find(nameAnswer, id); ok {
 		reply := read[AnswerReply](before)
 		reply.Repeated = true
 		return reply, true
@@ -62,7 +62,7 @@ type State struct {
 	// Refused are the latest messages without a reply that were not taken, oldest first.
 	Refused []Refused `json:"refused,omitempty"`
 	// Taken are the latest commands that were done, oldest first: one that comes again is recognised.
-	Taken []Taken `json:"taken,omitempty"`
+	Taken TakenList `json:"taken,omitempty"`
 	// Kept are the events that nobody has waited for yet, oldest first; Due is when the waits are over that have an end.
 	Kept []KeptEvent `json:"kept,omitempty"`
 	Due  []Due       `json:"due,omitempty"`
@@ -366,13 +366,41 @@ const (
 	nameCancel = "cancel"
 )
 
-func (s *State) find(name, id string) (Taken, bool) {
-	for _, t := range s.Taken {
-		if id != "" && t.Command == name && t.ID == id {
-			return t, true
+// TakenList are the latest commands that were taken, oldest first. The server recognises an update that is repeated by its id, but
+// only within one run: behind a continue-as-new the run itself does.
+type TakenList []Taken
+
+// Find finds a command that was taken before.
+func (l TakenList) Find(name, id string) (Taken, bool) {
+	at := slices.IndexFunc(l, func(t Taken) bool { return id != "" && t.Command == name && t.ID == id })
+	if at < 0 {
+		return Taken{}, false
+	}
+	return l[at], true
+}
+
+// Took notes a command and its outcome, nil for none. One without an id is not recognised when it comes again.
+func (l *TakenList) Took(name, id string, reply any) {
+	if id == "" {
+		return
+	}
+	note := Taken{Command: name, ID: id}
+	if text, err := json.Marshal(reply); err == nil && reply != nil {
+		note.Reply = text
+	}
+	count, first := 0, -1
+	for i, t := range *l {
+		if t.Command == name {
+			if count++; first < 0 {
+				first = i
+			}
 		}
 	}
-	return Taken{}, false
+	all := append(slices.Clip(*l), note)
+	if count >= maxTaken {
+		all = append(all[:first], all[first+1:]...)
+	}
+	*l = all
 }
 
 // read reads the reply of a command that was taken.
@@ -380,3 +408,6 @@ func read[R any](t Taken) (reply R) {
 	_ = json.Unmarshal(t.Reply, &reply) // it was written by took
 	return reply
 }
+
+// maxTaken bounds the commands of one name that a run recognises. The server takes 2,000 updates for one run.
+const maxTaken = 1000

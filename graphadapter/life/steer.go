@@ -50,8 +50,6 @@ func (c Retry) take(r *Run, by Actor, now time.Time) any {
 
 func (c Retry) again(*Run, Taken) any { return nil }
 
-func (c Retry) turnedDown() Refused { return Refused{Question: nameRetry, By: named(c.By)} }
-
 // Drain asks a run that is under way to stop before its next superstep. One that rests has stopped; one that was paused in a
 // superstep has not. It has no reply.
 type Drain struct {
@@ -86,8 +84,6 @@ func (c Drain) take(r *Run, by Actor, now time.Time) any {
 }
 
 func (c Drain) again(*Run, Taken) any { return nil }
-
-func (c Drain) turnedDown() Refused { return Refused{Question: nameDrain, By: named(c.By)} }
 
 // Drained forgets why the run was to stop: the engine has been told, or there is no superstep to stop before.
 func (s *State) Drained() { s.Drain = "" }
@@ -130,5 +126,3 @@ func (c Act) again(_ *Run, before Taken) any {
 	}
 	return c.Read(before.Reply)
 }
-
-func (c Act) turnedDown() Refused { return Refused{Question: c.Name, By: named(c.By)} }

@@ -6,9 +6,6 @@ import (
 	"superstep.dev/approval"
 )
 
-// maxTaken bounds the commands of one name that a run recognises. The server takes 2,000 updates for one run.
-const maxTaken = 1000
-
 // Check says why a command would not be taken, for those who are to be told before it is stored; nil means that it would be,
 // as far as can be known without a gate. governed says that the run is under rules for control, so that a command without a
 // token is refused. Check changes nothing.

@@ -1,7 +1,6 @@
 package life
 
 import (
-	"encoding/json"
 	"time"
 
 	"superstep.dev/approval"
@@ -25,8 +24,6 @@ type Command interface {
 	take(r *Run, by Actor, now time.Time) any
 	// again is the reply to a command that was taken before.
 	again(r *Run, before Taken) any
-	// turnedDown is what is kept of a message without a reply that was not taken.
-	turnedDown() Refused
 }
 
 type head struct{ name, id, by, token string }
@@ -86,8 +83,14 @@ func (r *Run) once(ruling *approval.Ruling, here []string) {
 func (r *Run) end(t Turn, reply any, err error, now time.Time) Turn {
 	t.Control, t.Verify, t.Reply, t.Err = nil, nil, reply, err
 	if err != nil && t.silent {
-		f := t.command.turnedDown()
-		f.Reason = err.Error()
+		h := t.command.head()
+		f := Refused{Question: h.name, By: named(h.by), Reason: err.Error()}
+		switch c := t.command.(type) {
+		case Answer:
+			f.Question = named(c.Question)
+		case Event:
+			f.Question, f.Event = "", named(c.Name)
+		}
 		r.noteRefused(f, now)
 	}
 	if err != nil {
@@ -104,32 +107,13 @@ func (r *Run) told(t Turn) Turn {
 // took notes a command and its outcome.
 func (r *Run) took(c Command, reply any) {
 	h := c.head()
-	if h.id == "" {
-		return
-	}
-	note := Taken{Command: h.name, ID: h.id}
-	if text, err := json.Marshal(reply); err == nil && reply != nil {
-		note.Reply = text
-	}
-	count, first := 0, -1
-	for i, t := range r.State.Taken {
-		if t.Command == h.name {
-			if count++; first < 0 {
-				first = i
-			}
-		}
-	}
-	all := append(r.State.Taken[:len(r.State.Taken):len(r.State.Taken)], note)
-	if count >= maxTaken {
-		all = append(all[:first], all[first+1:]...)
-	}
-	r.State.Taken = all
+	r.State.Taken.Took(h.name, h.id, reply)
 }
 
 // taken finds a command that was done before.
 func (r *Run) taken(c Command) (Taken, bool) {
 	h := c.head()
-	return r.State.find(h.name, h.id)
+	return r.State.Taken.Find(h.name, h.id)
 }
 
 // isRepeat reports whether a call repeats what was taken, rather than being the call that was: the server may bring that

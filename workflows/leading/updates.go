@@ -72,8 +72,9 @@ func takes[Req any](ctx workflow.Context, l *lead, name, about string, order fun
 // refusal says why the board would not do something; nil when it would, or has.
 func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, time.Time) error) error {
 	info := workflow.GetInfo(ctx)
+	_, again := l.taken.Find(name, workflow.GetCurrentUpdateInfo(ctx).ID)
 	switch {
-	case l.taken.Again(name, workflow.GetCurrentUpdateInfo(ctx).ID, nil):
+	case again:
 		return nil
 	case len(l.orders) >= protocol.MaxQueuedUpdates:
 		return protocol.Refuse(protocol.ErrTypeBusy, "%d other requests wait already: send this one again", len(l.orders))
@@ -87,7 +88,7 @@ func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, ti
 func (l *lead) obey(ctx workflow.Context, name string, do func(*job.Board, time.Time) error) (job.View, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	wait, _ := workflow.NewDisconnectedContext(ctx) // who asked knows the outcome also when the run is cancelled meanwhile
-	if !l.taken.Again(name, id, nil) {
+	if _, again := l.taken.Find(name, id); !again {
 		o := &order{do: do}
 		l.orders = append(l.orders, o)
 		_ = workflow.Await(wait, func() bool { return o.done })

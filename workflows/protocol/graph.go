@@ -64,8 +64,8 @@ type GraphInput struct {
 	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
 	Previous string `json:"previous,omitempty"`
-	// Asked is who asked for the run, and why; nil when nobody said.
-	Asked *Asked `json:"asked,omitempty"`
+	// Asked is who asked for the run, and why.
+	Asked Asked `json:"asked,omitzero"`
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
 	// Suspect are not, then.
 	Carried *Carried `json:"carried,omitempty"`

@@ -14,8 +14,8 @@ const maxLines = 1000
 // moreLines is how many more are kept before the oldest are dropped: to drop one at a time would copy all that stay.
 const moreLines = 250
 
-// lines are the thread's latest checkpoints, oldest first.
-type lines struct {
+// checkpointLog are the thread's latest checkpoints, oldest first.
+type checkpointLog struct {
 	run  string // the run's id
 	kept []protocol.Line
 	gaps []gap // oldest first
@@ -27,7 +27,7 @@ type gap struct {
 	made func() []protocol.Line
 }
 
-func (l *lines) add(p *pregel.Program, r *pregel.Record, at time.Time) {
+func (l *checkpointLog) add(p *pregel.Program, r *pregel.Record, at time.Time) {
 	ran, wrote := p.Made(r)
 	l.kept = append(l.kept, protocol.Line{
 		Step: r.Checkpoint.Step, Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
@@ -39,7 +39,7 @@ func (l *lines) add(p *pregel.Program, r *pregel.Record, at time.Time) {
 }
 
 // when is when a checkpoint was made, in milliseconds since 1970; 0 when that is not known any more.
-func (l *lines) when(checkpoint string) int64 {
+func (l *checkpointLog) when(checkpoint string) int64 {
 	for _, line := range slices.Backward(l.kept) {
 		if line.Checkpoint == checkpoint {
 			return line.At
@@ -49,12 +49,12 @@ func (l *lines) when(checkpoint string) int64 {
 }
 
 // passOver leaves out the checkpoints that come next; made makes them for whoever asks for so many.
-func (l *lines) passOver(made func() []protocol.Line) {
+func (l *checkpointLog) passOver(made func() []protocol.Line) {
 	l.gaps = append(l.gaps, gap{at: len(l.kept), made: made})
 }
 
 // drop forgets the oldest.
-func (l *lines) drop(oldest int) {
+func (l *checkpointLog) drop(oldest int) {
 	l.kept = slices.Clone(l.kept[oldest:])
 	l.gaps = slices.DeleteFunc(l.gaps, func(g gap) bool { return g.at <= oldest })
 	for i := range l.gaps {
@@ -63,7 +63,7 @@ func (l *lines) drop(oldest int) {
 }
 
 // latest are the newest of them, at most that many.
-func (l *lines) latest(most int) []protocol.Line {
+func (l *checkpointLog) latest(most int) []protocol.Line {
 	for last := len(l.gaps) - 1; last >= 0 && len(l.kept)-l.gaps[last].at < most; last-- {
 		l.kept = slices.Insert(slices.Clone(l.kept), l.gaps[last].at, l.gaps[last].made()...)
 		l.gaps = l.gaps[:last]
