@@ -42,14 +42,7 @@ func (g *Graphs) around(namespace string, graph *graphadapter.Graph, in *protoco
 		b.Spec = graph.Spec
 	}
 	if in.Found == nil {
-		b.Found = &protocol.Found{}
-		if g.find != nil {
-			found, err := g.find(namespace)
-			if err != nil {
-				panic(fmt.Sprintf("this worker does not know which search attributes the namespace %q has: %v", namespace, err))
-			}
-			b.Found = &found
-		}
+		b.Found = g.cfg.Find.In(namespace)
 	}
 	if in.Value != nil && graph.CheckInput != nil {
 		if err := graph.CheckInput(in.Value); err != nil {

@@ -23,7 +23,7 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	r.replied(ctx)
 	r.keepAnswers(ctx) // of those who were just told
 	var output map[string]pregel.Value
-	if r.life.CancelMode() == protocol.CancelKeep && r.stands() == pregel.StatusDone {
+	if r.life.CancelMode() == protocol.CancelKeep && r.threadStatus() == pregel.StatusDone {
 		output = r.output() // it was told to end when it had
 	}
 	return temporal.NewCanceledError(r.handBack(ctx, r.result(), output))

@@ -149,7 +149,7 @@ func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	if r.sink != nil {
 		status := pregel.StatusRunning
 		if !r.invoked {
-			status = r.stands()
+			status = r.threadStatus()
 		}
 		r.sink.Continued(position(ctx), r.program, r.thread, r.durability(), status, r.base)
 	}

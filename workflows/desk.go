@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
@@ -15,10 +17,14 @@ func (g *Graphs) Desk(ctx workflow.Context) error {
 }
 
 func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
-	reply := protocol.AdmitReply{Serves: g.names(), Notices: g.notices, Leaders: g.leaderNames()}
-	if req.Leader != "" {
-		leader, ok := g.leaders[req.Leader]
-		reply.Known, reply.Experts = ok, leader.Experts
+	reply := protocol.AdmitReply{Serves: g.names(), Notices: g.cfg.Notices}
+	for _, l := range g.cfg.Leaders {
+		reply.Leaders = append(reply.Leaders, l.Name)
+		if l.Name == req.Leader {
+			reply.Known, reply.Experts = true, l.Experts
+		}
+	}
+	if slices.Sort(reply.Leaders); req.Leader != "" {
 		return reply, nil
 	}
 	graph, ok := g.byName[req.Graph]
@@ -26,9 +32,9 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 	if !ok {
 		return reply, nil
 	}
-	reply.Governs = g.governs != nil && g.governs()
-	if req.Control != nil && reply.Governs && g.may != nil {
-		ruling := g.may(*req.Control)
+	reply.Governs = g.cfg.Governs != nil && g.cfg.Governs()
+	if req.Control != nil && reply.Governs && g.cfg.May != nil {
+		ruling := g.cfg.May(*req.Control)
 		reply.Ruling = &ruling
 	}
 	if req.WithSpec {

@@ -58,8 +58,8 @@ func (e *engine) options() pregel.Options {
 	return options
 }
 
-// stands is where the thread stands.
-func (e *engine) stands() pregel.Status {
+// threadStatus is where the thread stands.
+func (e *engine) threadStatus() pregel.Status {
 	switch {
 	case e.failure != nil:
 		return pregel.StatusFailed
@@ -184,7 +184,7 @@ func (e *engine) print() string {
 }
 
 // nothingLeft reports whether nothing is left to do.
-func (e *engine) nothingLeft() bool { return e.stands() == pregel.StatusDone }
+func (e *engine) nothingLeft() bool { return e.threadStatus() == pregel.StatusDone }
 
 // heldOpen reports whether the run, which failed, waits for somebody to retry it. One whose history is full cannot: its
 // retry is a run of its own. Nor does one that never began, because the engine refused its input.
@@ -219,7 +219,7 @@ func (e *engine) settle() {
 	}
 	was := e.thread
 	e.thread, e.newest = pregel.Newer(e.newest, e.thread), nil
-	if e.thread != was && e.stands() != pregel.StatusDone {
+	if e.thread != was && e.threadStatus() != pregel.StatusDone {
 		e.loop = nil // what it stands at is no longer the thread's
 	}
 }

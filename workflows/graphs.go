@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
@@ -14,58 +15,34 @@ import (
 
 // Graphs are the graphs that a worker serves, and the workflows over them.
 type Graphs struct {
+	cfg    Config
 	byName map[string]*graphadapter.Graph
 	// reducers are each graph's custom reducers, its subgraphs' included.
 	reducers map[string]map[string]pregel.Reducer
-	// sink is told of everything that happens to a run's thread; nil in workers.
-	sink graphadapter.Recorder
 	// past is set while a past run is read: it is the program of that run.
 	past func(workflow.Context, *protocol.GraphInput) (*pregel.Program, beginning)
-	// values is told of what goes by reference; it may be nil.
-	values Values
-	// notices says that the worker tells people outside of questions.
-	notices bool
-	// find says what a run finds around it; nil says nothing.
-	find func(namespace string) (protocol.Found, error)
-	// governs says whether what is done to runs is under rules; nil says no.
-	governs func() bool
-	// may says whether the gate of this worker would allow something; nil says nothing.
-	may func(approval.ControlCheck) approval.Ruling
-	// heads signs the ends of audits; nil in workers without a key for that.
-	heads approval.HeadSigner
-	// leaders are those that the worker serves, by their names.
-	leaders map[string]Leader
 }
 
-// Notifying makes the desk say that the worker tells people outside of questions, so that runs which begin from now on do.
-// It returns g.
-func (g *Graphs) Notifying(notices bool) *Graphs {
-	g.notices = notices
-	return g
-}
-
-// Signing makes the runs sign the ends of their audits when they are asked for them. It returns g.
-func (g *Graphs) Signing(s approval.HeadSigner) *Graphs {
-	g.heads = s
-	return g
-}
-
-// NewGraphs returns the workflows over these graphs. sink is told of everything that happens to every run's thread, at
-// the id of the event with which the workflow task started; it is nil in workers. To read one past run see [NewReader].
-func NewGraphs(graphs []*graphadapter.Graph, sink graphadapter.Recorder) *Graphs {
-	g := &Graphs{byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}, sink: sink}
-	for _, graph := range graphs {
-		g.byName[graph.Spec.Name] = graph
-		g.reducers[graph.Spec.Name] = graph.AllReducers()
-	}
-	return g
-}
-
-// Finding makes the runs ask find, in the namespace that they are in, what a run finds around it. It must not take longer than a
-// second; an error makes the workflow task fail, which the server repeats. Without it they find nothing. It returns g.
-func (g *Graphs) Finding(find func(namespace string) (protocol.Found, error)) *Graphs {
-	g.find = find
-	return g
+// Config is what the runs of a worker have around them. All of it may be left out.
+type Config struct {
+	// Sink is told of everything that happens to every run's thread, at the id of the event with which the workflow task
+	// started. Workers have none. To read one past run see [NewReader].
+	Sink graphadapter.Recorder
+	// Values is told of what goes by reference, so that a worker need not look far for it.
+	Values Values
+	// Notices says that the worker tells people outside of questions, so that runs which begin from now on do.
+	Notices bool
+	// Find says what a run finds around it, in the namespace that it is in. It must not take longer than a second; an error makes
+	// the workflow task fail, which the server repeats.
+	Find Find
+	// Governs says whether what is done to runs is under rules now. May is asked by the desk whether something would be allowed,
+	// so that no run begins for what its gate refuses; it must not take longer than a query may.
+	Governs func() bool
+	May     func(approval.ControlCheck) approval.Ruling
+	// Heads signs the ends of audits when runs are asked for them.
+	Heads approval.HeadSigner
+	// Leaders are those that the worker serves, for the desk.
+	Leaders []Leader
 }
 
 // Leader is a leader as a worker serves it: its name, and whom its jobs may be assigned to.
@@ -74,32 +51,19 @@ type Leader struct {
 	Experts []job.Profile
 }
 
-// Leading makes the desk know the leaders that the worker serves. It returns g.
-func (g *Graphs) Leading(leaders ...Leader) *Graphs {
-	g.leaders = map[string]Leader{}
-	for _, l := range leaders {
-		g.leaders[l.Name] = l
+// Find says what a run finds around it in a namespace; nil finds nothing.
+type Find func(namespace string) (protocol.Found, error)
+
+// In is what a run of that namespace finds. An error makes the workflow task fail.
+func (f Find) In(namespace string) *protocol.Found {
+	if f == nil {
+		return &protocol.Found{}
 	}
-	return g
-}
-
-func (g *Graphs) leaderNames() []string {
-	names := workflow.DeterministicKeys(g.leaders)
-	slices.Sort(names)
-	return names
-}
-
-func (g *Graphs) names() []string {
-	names := workflow.DeterministicKeys(g.byName)
-	slices.Sort(names)
-	return names
-}
-
-// Governing says by governs whether what is done to runs is under rules now. may is asked by the desk whether something would
-// be allowed, so that no run begins for what its gate refuses; it must not take longer than a query may. It returns g.
-func (g *Graphs) Governing(governs func() bool, may func(approval.ControlCheck) approval.Ruling) *Graphs {
-	g.governs, g.may = governs, may
-	return g
+	found, err := f(namespace)
+	if err != nil {
+		panic(fmt.Sprintf("this worker does not know which search attributes the namespace %q has: %v", namespace, err))
+	}
+	return &found
 }
 
 // Values is told of the values that runs send by reference. Its methods must not block, and nobody may change v.
@@ -110,11 +74,20 @@ type Values interface {
 	Passed(v pregel.Value)
 }
 
-// Telling makes the runs tell of the values that they send by reference, so that a worker need not look far for them.
-// It returns g.
-func (g *Graphs) Telling(v Values) *Graphs {
-	g.values = v
+// NewGraphs returns the workflows over these graphs.
+func NewGraphs(graphs []*graphadapter.Graph, cfg Config) *Graphs {
+	g := &Graphs{cfg: cfg, byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}}
+	for _, graph := range graphs {
+		g.byName[graph.Spec.Name] = graph
+		g.reducers[graph.Spec.Name] = graph.AllReducers()
+	}
 	return g
+}
+
+func (g *Graphs) names() []string {
+	names := workflow.DeterministicKeys(g.byName)
+	slices.Sort(names)
+	return names
 }
 
 // beginning is what a run learns from its first worker. It is part of the run's history, so that a later deploy does not change

@@ -27,9 +27,9 @@ type listed struct {
 	// shown since the run last rested.
 	changed  bool
 	underWay int
-	// news counts the entries about approvals: what lists show of one changes with them. told is what news was when lists
+	// news counts the entries about approvals: what lists show of one changes with them. shownNews is what news was when lists
 	// were told.
-	news, told int
+	news, shownNews int
 	listing.Listing
 }
 
@@ -45,7 +45,7 @@ func (l *listed) showAsked(ctx workflow.Context) {
 // unlisted reports whether tasks are under way, and lists do not show what is asked beside them.
 func (l *listed) unlisted() bool {
 	return l.Questions() && l.tasks.running > 0 && l.underWay < maxShownUnderWay &&
-		(l.changed || l.told != l.news)
+		(l.changed || l.shownNews != l.news)
 }
 
 // noteOf is what lists show of open questions.
@@ -86,7 +86,7 @@ func (l *listed) show(ctx workflow.Context) {
 	if l.Questions() {
 		now.Note = l.noteOf(l.life.Questions())
 	}
-	l.changed, l.told = false, l.news
+	l.changed, l.shownNews = false, l.news
 	if l.status != protocol.StatusRunning {
 		l.underWay = 0
 	}

@@ -273,9 +273,9 @@ func (p *people) resting() string {
 		return protocol.StatusPaused
 	case p.failure != nil:
 		return protocol.FailureStatus(failureOf(p.in.Graph, p.failure))
-	case p.stands() == pregel.StatusWaiting && len(p.life.Questions()) == 0 && len(p.life.Waits()) > 0:
+	case p.threadStatus() == pregel.StatusWaiting && len(p.life.Questions()) == 0 && len(p.life.Waits()) > 0:
 		return protocol.StatusWaitingEvent
-	case p.stands() == pregel.StatusWaiting:
+	case p.threadStatus() == pregel.StatusWaiting:
 		return protocol.StatusWaiting
 	case p.nothingLeft():
 		return protocol.StatusFinished

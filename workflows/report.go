@@ -32,7 +32,7 @@ func (r *report) ended(ctx workflow.Context) {
 	}
 	r.settle()
 	if r.sink != nil {
-		r.sink.Ended(position(ctx), r.toldAs(ctx), r.thread)
+		r.sink.Ended(position(ctx), r.endStatus(ctx), r.thread)
 	}
 }
 
@@ -56,9 +56,9 @@ func (r *report) observer(ctx workflow.Context) pregel.Observer {
 	}
 }
 
-// toldAs is where the thread stands, as readers are told: what was cancelled has not finished, whatever is left to run.
-func (r *report) toldAs(ctx workflow.Context) pregel.Status {
-	if s := r.stands(); s != pregel.StatusDone || ctx.Err() == nil {
+// endStatus is where the thread stands, as readers are told: what was cancelled has not finished, whatever is left to run.
+func (r *report) endStatus(ctx workflow.Context) pregel.Status {
+	if s := r.threadStatus(); s != pregel.StatusDone || ctx.Err() == nil {
 		return s
 	}
 	return pregel.StatusDrained

@@ -30,7 +30,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 		paused := r.life.State.Paused
 		r.awaitNews(ctx, func() bool {
 			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.life.State.Paused != paused || ctx.Err() != nil || r.due(ctx) ||
-				r.listed.Questions() && r.listed.told != r.listed.news
+				r.listed.Questions() && r.listed.shownNews != r.listed.news
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false

@@ -65,5 +65,5 @@ func (s *segments) linesBefore(under *segmentRun, at time.Time) []protocol.Line 
 	if err != nil {
 		panic(err.Error())
 	}
-	return made.kept
+	return made.lines
 }

@@ -27,14 +27,14 @@ type run struct {
 // newRun is the run of that input on this worker.
 func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beginning) {
 	info := workflow.GetInfo(ctx)
-	e := &engine{in: in, sink: g.sink, status: protocol.StatusRunning, served: g.byName[in.Graph],
-		checkpoints: checkpointLog{run: info.WorkflowExecution.RunID, kept: in.Lines}}
+	e := &engine{in: in, sink: g.cfg.Sink, status: protocol.StatusRunning, served: g.byName[in.Graph],
+		checkpoints: checkpointLog{run: info.WorkflowExecution.RunID, lines: in.Lines}}
 	if in.Carried == nil {
 		in.Life.Refused = nil // of the run before
 	}
 	doubt := suspicionOf(&in, info.WorkflowStartTime)
-	t := &tasks{engine: e, doubt: doubt, inputs: &inputs{values: g.values}}
-	p := &people{engine: e, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.governs}, heads: g.heads}
+	t := &tasks{engine: e, doubt: doubt, inputs: &inputs{values: g.cfg.Values}}
+	p := &people{engine: e, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads}
 	p.life = life.New(info.WorkflowExecution.ID, in.Graph, p, in.Life)
 	p.listed = &listed{engine: e, life: p.life, tasks: t}
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}

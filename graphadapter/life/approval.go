@@ -60,7 +60,7 @@ func (r *Run) attendApprovals(now time.Time) {
 			kept = append(kept, p)
 			continue
 		}
-		r.Note(now, EntryWithdrawn(p.Question, p.ParamsHash, NotAsked))
+		r.Note(now, entryWithdrawn(p.Question, p.ParamsHash, NotAsked))
 	}
 	r.State.Pending = kept
 	for _, o := range open {
@@ -105,5 +105,5 @@ func (r *Run) Viewed(v View, now time.Time) {
 		return
 	}
 	p.Viewers = append(slices.Clip(p.Viewers), v.By)
-	r.Note(now, EntryViewed(v.Question, v.By))
+	r.Note(now, entryViewed(v.Question, v.By))
 }

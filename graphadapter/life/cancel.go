@@ -52,7 +52,7 @@ func (c Cancel) take(r *Run, by Actor, now time.Time) any {
 	switch asked := r.State.Cancel; {
 	case r.endsUndoing(c):
 		if !asked.Enough {
-			r.Note(now, EntryCancelled(by, string(c.Mode), c.Reason))
+			r.Note(now, entryCancelled(by, string(c.Mode), c.Reason))
 		}
 		asked.Enough = true
 	case !r.CancelBegun() && (asked == nil || slices.Index(cancelModes, c.Mode) > slices.Index(cancelModes, asked.Mode)):
@@ -73,7 +73,7 @@ func (r *Run) Cancelled(why string, now time.Time) []Action {
 		r.State.Cancel = &Cancellation{Mode: CancelKeep, Reason: why}
 	}
 	asked := r.State.Cancel
-	r.Note(now, EntryCancelled(asked.By, string(asked.Mode), asked.Reason))
+	r.Note(now, entryCancelled(asked.By, string(asked.Mode), asked.Reason))
 	r.Withdraw(CancelledRun, now)
 	asked.Begun = true
 	return r.Actions()
@@ -82,7 +82,7 @@ func (r *Run) Cancelled(why string, now time.Time) []Action {
 // Withdraw notes that a run which ends asks for no approval any more, and refuses the replies that wait to be verified.
 func (r *Run) Withdraw(why string, now time.Time) {
 	for _, p := range r.State.Pending {
-		r.Note(now, EntryWithdrawn(p.Question, p.ParamsHash, why))
+		r.Note(now, entryWithdrawn(p.Question, p.ParamsHash, why))
 	}
 	r.State.Pending = nil
 	for _, w := range r.takeWaiting(len(r.Replies)) {

@@ -58,7 +58,7 @@ func (r *Run) attendSilence(now time.Time) {
 		}
 		if !p.Warn.IsZero() && !p.Warn.After(now) {
 			p.Warn = time.Time{}
-			r.Note(now, EntryWarned(o.ID, o.action, p.Due))
+			r.Note(now, entryWarned(o.ID, o.action, p.Due))
 		}
 		if !p.Due.IsZero() && !p.Due.After(now) {
 			r.silence(o, p, now)
@@ -72,16 +72,16 @@ func (r *Run) silence(o openApproval, p *Pending, now time.Time) {
 	case o.action.Silence == approval.SilenceEscalate && !p.Escalated:
 		p.Escalated, p.Asked = true, slices.Clone(o.action.Escalate)
 		p.limit(o.action, now)
-		r.Note(now, EntryEscalated(o.ID, o.action))
+		r.Note(now, entryEscalated(o.ID, o.action))
 	case o.action.Silence == approval.SilencePause:
 		by, why := Silence(o.ID)
 		r.setPause(false, Paused{By: by, Reason: why, At: now})
 		p.Missed, p.Due = p.Due, time.Time{}
-		r.Note(now, EntryMissed(o.ID, o.action))
+		r.Note(now, entryMissed(o.ID, o.action))
 	default:
 		d := o.action.Silent(o.ID, p.Votes, now)
 		r.give(o.OpenQuestion, "", pregel.Answer{QuestionID: o.ID, Value: decisionValue(d)}, now)
 		r.settled(o.ID)
-		r.Note(now, EntryExpired(o.action, d))
+		r.Note(now, entryExpired(o.action, d))
 	}
 }

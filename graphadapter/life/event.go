@@ -78,7 +78,7 @@ func (e Event) take(r *Run, by Actor, now time.Time) any {
 		r.State.Kept = append(slices.Clip(r.State.Kept),
 			KeptEvent{Name: e.Name, Value: e.Value, By: by.Name(), At: now, ID: e.ID, All: r.stand().Blind})
 	}
-	r.Note(now, EntryEvent(by, e.Name, nodes))
+	r.Note(now, entryEvent(by, e.Name, nodes))
 	return EventReply{Nodes: nodes, Call: e.Call}
 }
 

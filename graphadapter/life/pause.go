@@ -54,9 +54,9 @@ func (p Pause) take(r *Run, by Actor, now time.Time) any {
 	changed := r.setPause(p.Unpause, Paused{By: by.Name(), Reason: p.Reason, At: now})
 	switch {
 	case changed && p.Unpause:
-		r.Note(now, EntryUnpaused(by, p.Reason))
+		r.Note(now, by.did(approval.KindUnpaused, p.Reason))
 	case changed:
-		r.Note(now, EntryPaused(by, p.Reason))
+		r.Note(now, by.did(approval.KindPaused, p.Reason))
 	}
 	return PauseReply{Paused: r.State.Paused, Changed: changed}
 }

@@ -170,7 +170,7 @@ func (r *Run) vote(v *verified, i int, reply *AnswerReply, now time.Time) {
 		r.give(o.OpenQuestion, v.req.ID, pregel.Answer{QuestionID: question, Value: decisionValue(decision), By: by}, now)
 		r.settled(question)
 	}
-	r.Note(now, EntryVoted(question, o.action, cast, decided))
+	r.Note(now, entryVoted(question, o.action, cast, decided))
 }
 
 func decisionValue(d approval.Decision) pregel.Value {

@@ -44,7 +44,7 @@ func (c Retry) refusal(r *Run) error {
 
 func (c Retry) take(r *Run, by Actor, now time.Time) any {
 	r.State.Retry = true
-	r.Note(now, EntryRetried(by, c.Reason))
+	r.Note(now, by.did(approval.KindRetried, c.Reason))
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (c Drain) refusal(*Run) error { return nil }
 func (c Drain) take(r *Run, by Actor, now time.Time) any {
 	if stand := r.stand(); !stand.Standing || stand.Invoked || stand.Held || r.Waiting() {
 		r.State.Drain = c.Reason
-		r.Note(now, EntryDrained(by, c.Reason))
+		r.Note(now, by.did(approval.KindDrained, c.Reason))
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (u *Undo) ask(e *undoing, now time.Time) {
 	u.tell(e, e.Effect.State, "not undone: "+e.undone.Reason)
 	e.question = taskrun.UndoQuestion(u.run.thread, e.Compensation, e.undone, e.rulings)
 	u.asked = append(u.asked, e)
-	u.run.Note(now, EntryUnclear(e.Compensation, e.question.ID, e.undone.Reason))
+	u.run.Note(now, entryUnclear(e.Compensation, e.question.ID, e.undone.Reason))
 }
 
 // done notes that the outside does not have an effect any more.
@@ -168,7 +168,7 @@ func (u *Undo) done(e *undoing, state ledger.State, evidence string, now time.Ti
 	}
 	u.run.Report().Undone++
 	u.tell(e, state, evidence)
-	u.run.Note(now, EntryUndone(e.Compensation, state, evidence))
+	u.run.Note(now, entryUndone(e.Compensation, state, evidence))
 }
 
 // leave notes that an effect stays as it is.
@@ -178,7 +178,7 @@ func (u *Undo) leave(e *undoing, reason string, now time.Time) {
 	}
 	reason = clip.Text(reason, maxLeftReason)
 	u.tell(e, e.Effect.State, "not undone: "+reason)
-	u.run.Note(now, EntryLeft(e.Compensation, reason))
+	u.run.Note(now, entryLeft(e.Compensation, reason))
 	report := u.run.Report()
 	if len(report.Left) >= maxLeft {
 		report.More++
