@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
@@ -85,4 +88,25 @@ func names(all []string) int {
 		size += len(n)
 	}
 	return size
+}
+
+// boundedAsked says what is wrong with who asks.
+func boundedAsked(a protocol.Asked) error {
+	if len(a.By) > protocol.MaxNameBytes || len(a.From) > protocol.MaxNameBytes || len(a.Reason) > protocol.MaxReasonBytes || len(a.Token) > protocol.MaxTokenBytes {
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "who asks has a name of at most %d bytes, a reason of at most %d and a token of at most %d",
+			protocol.MaxNameBytes, protocol.MaxReasonBytes, protocol.MaxTokenBytes)
+	}
+	return nil
+}
+
+// refused is the error with which a sender is told why life refuses a command; nil, and another error, stays what it is.
+func refused(err error) error {
+	var why *life.Refusal
+	switch {
+	case !errors.As(err, &why):
+		return err
+	case why.Ruling != nil:
+		return temporal.NewNonRetryableApplicationError(why.Message, string(why.Kind), nil, *why.Ruling)
+	}
+	return temporal.NewNonRetryableApplicationError(why.Message, string(why.Kind), nil)
 }

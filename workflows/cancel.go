@@ -8,36 +8,22 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// cancellation is what a run knows of its being cancelled, beside what its life does.
-type cancellation struct {
-	// report is what is told of it; nil for a plain one.
-	report *protocol.Cancellation
-	// undoing says that effects are being undone, of which parked are those that people have to decide about.
-	undoing bool
-	parked  []*parked
-	// suspect says that an earlier run may have begun to undo effects without a trace.
-	suspect bool
-}
-
 // cancelled ends a cancelled run after its tasks have ended.
 func (r *run) cancelled(ctx workflow.Context) error {
 	GiveWay(ctx)
 	r.keepAnswers(ctx)
-	if c := r.life.State.Cancel; c != nil {
-		r.cancel.report = &protocol.Cancellation{Mode: c.Mode, Reason: c.Reason, By: c.By.Name()}
-	}
 	r.act(ctx, r.life.Cancelled("the server was asked to cancel it", workflow.Now(ctx)))
 	if r.life.CancelMode() != protocol.CancelKeep {
 		r.drop(ctx)
 	}
 	if r.life.CancelMode() == protocol.CancelCompensate {
-		r.compensate(ctx)
+		(&compensation{r.people, r.room, r.doubt}).compensate(ctx)
 	}
-	r.showEnd(ctx, protocol.StatusCancelled)
+	r.listed.showEnd(ctx, protocol.StatusCancelled)
 	r.replied(ctx)
 	r.keepAnswers(ctx) // of those who were just told
 	var output map[string]pregel.Value
-	if r.life.CancelMode() == protocol.CancelKeep && r.stands() == pregel.StatusDone {
+	if r.life.CancelMode() == protocol.CancelKeep && r.threadStatus() == pregel.StatusDone {
 		output = r.output() // it was told to end when it had
 	}
 	return temporal.NewCanceledError(r.handBack(ctx, r.result(), output))
@@ -45,15 +31,14 @@ func (r *run) cancelled(ctx workflow.Context) error {
 
 // cancelledBefore ends a run that only cleans up behind the one before it.
 func (r *run) cancelledBefore(ctx workflow.Context) error {
-	end := r.host.end
-	r.host.end = nil // it ends as it is
+	end := r.end
+	r.end = nil // it ends as it is
 	r.failure = r.take(ctx, request{Command: r.in.Cancel.CancelRequest, unseen: true}).Err
-	if r.host.end = end; r.failure != nil {
+	if r.end = end; r.failure != nil {
 		return r.failed(ctx)
 	}
 	r.began(ctx, r.durability())
 	r.invoked = false // it has not finished, whatever is left to run
-	r.cancel.suspect = r.in.Cancel.Suspect
 	return r.cancelled(ctx)
 }
 

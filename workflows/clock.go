@@ -18,20 +18,20 @@ type clock struct {
 }
 
 // enter starts the clock for the superstep that the engine is at, unless it runs already.
-func (c *clock) enter(ctx workflow.Context, r *run) {
-	if r.in.StepTimeout <= 0 || c.ctx != nil && c.step == r.loop.Step() {
+func (c *clock) enter(ctx workflow.Context, e *engine) {
+	if e.in.StepTimeout <= 0 || c.ctx != nil && c.step == e.loop.Step() {
 		return
 	}
-	limit, now := time.Duration(r.in.StepTimeout)*time.Millisecond, workflow.Now(ctx)
+	limit, now := time.Duration(e.in.StepTimeout)*time.Millisecond, workflow.Now(ctx)
 	ends := now.Add(limit)
-	if c.ctx == nil && !c.ends.IsZero() && c.step == r.loop.Step() {
+	if c.ctx == nil && !c.ends.IsZero() && c.step == e.loop.Step() {
 		ends = c.ends // it was timed by the run that this one continues
 	}
 	c.leave()
 	tasks, cancelTasks := workflow.WithCancel(ctx)
 	timing, cancelTimer := workflow.WithCancel(ctx)
-	*c = clock{step: r.loop.Step(), ends: ends, ctx: tasks, stop: cancelTimer,
-		timeout: &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(), Limit: limit}}
+	*c = clock{step: e.loop.Step(), ends: ends, ctx: tasks, stop: cancelTimer,
+		timeout: &graphadapter.StepTimeoutError{Graph: e.in.Graph, Step: e.loop.Step(), Limit: limit}}
 	step := c.step
 	timer := workflow.NewTimerWithOptions(timing, max(ends.Sub(now), time.Millisecond), workflow.TimerOptions{Summary: "step timeout"})
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -56,4 +56,13 @@ func (c *clock) context(ctx workflow.Context) workflow.Context {
 		return c.ctx
 	}
 	return ctx
+}
+
+// GiveWay lets the other coroutines have a turn: what came with one workflow task, as a cancellation and the signal that says
+// how, is taken in by all of them before this one goes on.
+func GiveWay(ctx workflow.Context) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	turned := false
+	workflow.Go(ctx, func(workflow.Context) { turned = true }) // the last in turn
+	_ = workflow.Await(ctx, func() bool { return turned })
 }

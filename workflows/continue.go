@@ -10,49 +10,40 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// A run that gets long is continued as a new one, which nobody notices.
-const (
-	// retryEvents: a state that does not fit is tried again when the history has grown by as many.
-	retryEvents = 1000
-)
-
 // due reports whether the run is long enough to be continued, and in no middle of anything that would be lost: senders of
 // updates have their outcome.
 func (r *run) due(ctx workflow.Context) bool {
-	info, at := workflow.GetInfo(ctx), r.in.ContinueAt.Filled()
-	events := info.GetCurrentHistoryLength()
-	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
-	return long && events >= r.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life &&
-		ctx.Err() == nil && len(r.inbox.edits) == 0 && !r.life.Claiming() && !r.life.Backlogged() && workflow.AllHandlersFinished(ctx)
+	return r.room.due(ctx) && ctx.Err() == nil && len(r.inbox.edits) == 0 && !r.life.Claiming() && !r.life.Backlogged() &&
+		workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew sets what ends the run, unless something arrived that comes first, or what is to be handed on is too
 // large. Nothing may be under way.
 func (r *run) continueAsNew(ctx workflow.Context) bool {
-	r.host.closing = true
-	defer func() { r.host.closing = r.successor != nil }()
+	r.closing = true
+	defer func() { r.closing = r.successor != nil }()
 	GiveWay(ctx) // what somebody who receives has been given is not in its channel any more
 	r.readAllSignals(ctx)
-	if r.mayGoOn() || ctx.Err() != nil || r.host.taking > 0 || r.life.Proving() || r.life.Backlogged() {
+	if r.mayGoOn() || ctx.Err() != nil || r.taking > 0 || r.life.Proving() || r.life.Backlogged() {
 		return false
 	}
 	r.act(ctx, r.life.Flush(workflow.Now(ctx)))
 	events := workflow.GetInfo(ctx).GetCurrentHistoryLength()
 	in, err := r.handOn(ctx)
 	if err != nil {
-		r.heldBack, r.notContinued = events+retryEvents, err
+		r.room.heldBack, r.room.notContinued = events+retryEvents, err
 		workflow.GetLogger(ctx).Warn("the run cannot be continued as a new one yet", "error", err)
 		return false
 	}
-	r.noteBegan(ctx)
+	noteBegan(ctx)
 	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in)
-	r.notices.stopTelling()
+	r.notices.stop()
 	return true
 }
 
 // noteBegan notes with the first of several runs when it began: to whoever looks at the thread all are one run. The memo goes
 // on to the runs that follow.
-func (r *run) noteBegan(ctx workflow.Context) {
+func noteBegan(ctx workflow.Context) {
 	info := workflow.GetInfo(ctx)
 	if _, noted := info.Memo.GetFields()[protocol.MemoBegan]; noted {
 		return
@@ -68,10 +59,10 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.due(ctx) || r.clock.expired || r.segments.expired != nil {
 		return false
 	}
-	if r.tasks.running > 0 || len(r.results) > 0 || r.segments.under != nil {
+	if r.tasks.running > 0 || len(r.tasks.results) > 0 || r.segments.under != nil {
 		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.ContinueAt.Filled().HoldEvents
 	}
-	r.drain()
+	r.drain(r.life.Drain)
 	r.loop.PutBack(r.tasks.queue...)
 	r.tasks.queue = nil
 	if r.continueAsNew(ctx) {
@@ -84,33 +75,26 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 
 // readAllSignals takes in what has come by signal: what nobody had read would be gone.
 func (r *run) readAllSignals(ctx workflow.Context) {
-	pauses, cancels := pauseSignals(ctx), cancelSignals(ctx)
+	pauses, cancels := workflow.GetSignalChannel(ctx, protocol.SignalPause), workflow.GetSignalChannel(ctx, protocol.SignalCancel)
 	_ = workflow.Await(ctx, func() bool { return pauses.Len() == 0 && cancels.Len() == 0 }) // those are read at once
-	r.readEvents(ctx)
-	r.readViews(ctx)
-	channel := resumeSignals(ctx)
+	r.readUnread(ctx)
 	if !r.inbox.changing() {
-		r.readAnswers(ctx, channel)
+		r.readAnswers(ctx, workflow.GetSignalChannel(ctx, protocol.SignalResume))
 		return
 	}
-	for { // it cannot be looked at yet
-		var req protocol.ResumeRequest
-		if !channel.ReceiveAsync(&req) {
-			return
-		}
-		r.inbox.unread = append(r.inbox.unread, req)
-	}
+	// They cannot be looked at yet.
+	unread(ctx, protocol.SignalResume, func(req protocol.ResumeRequest) { r.inbox.unread = append(r.inbox.unread, req) })
 }
 
 // handOn is the input of the run that continues this one.
 func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in := r.in
 	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, protocol.Input{}, false, false
-	in.Behind = r.behind(ctx)
-	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, nil
-	in.Life, in.Lines, in.Previous = r.life.State, r.lines.latest(protocol.CarriedLines), r.lines.run
+	in.Behind = r.doubt.ago(ctx)
+	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, protocol.Asked{}
+	in.Life, in.Lines, in.Previous = r.life.State, r.checkpoints.latest(protocol.CarriedLines), r.checkpoints.run
 	in.Carried = &protocol.Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
-		SuspectStep: r.suspectStep, Suspect: r.segments.suspect, Apart: r.segments.apart, IdleEnds: r.idleEnds,
+		SuspectStep: r.doubt.step, Suspect: r.doubt.Suspicion, Apart: r.segments.apart, IdleEnds: r.idleEnds,
 		Invoke: r.inbox.invoke, Signals: r.inbox.unread}
 	if r.loop != nil && r.loop.Status() == pregel.StatusRunning {
 		in.Life.Drain = "" // the engine has been told
@@ -121,7 +105,6 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	if info := workflow.GetInfo(ctx); info.OriginalRunID != info.WorkflowExecution.RunID {
 		in.Carried.Suspect.All = true // it was reset, which the next run cannot see
 	}
-	in.Told = r.noticeState()
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}
@@ -146,9 +129,9 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 
 // carryOn takes over what the run did that this one continues.
 func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
-	r.status, r.drained, r.suspectStep = c.Status, c.Drained, c.SuspectStep
+	r.status, r.drained, r.doubt.step = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
-	r.segments.suspect, r.segments.apart = c.Suspect, c.Apart
+	r.doubt.Suspicion, r.segments.apart = c.Suspect, c.Apart
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
 	r.inbox.invoke, r.inbox.unread = c.Invoke, c.Signals
 	if c.Failure != nil {
@@ -166,7 +149,7 @@ func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	if r.sink != nil {
 		status := pregel.StatusRunning
 		if !r.invoked {
-			status = r.stands()
+			status = r.threadStatus()
 		}
 		r.sink.Continued(position(ctx), r.program, r.thread, r.durability(), status, r.base)
 	}

@@ -6,24 +6,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/job"
 	"superstep.dev/workflows/protocol"
 )
-
-// Leader is a leader as a worker serves it: its name, and whom its jobs may be assigned to.
-type Leader struct {
-	Name    string
-	Experts []job.Profile
-}
-
-// Leading makes the desk know the leaders that the worker serves. It returns g.
-func (g *Graphs) Leading(leaders ...Leader) *Graphs {
-	g.leaders = map[string]Leader{}
-	for _, l := range leaders {
-		g.leaders[l.Name] = l
-	}
-	return g
-}
 
 // Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is
 // retained, which costs no event, and any worker of its task queue answers for itself.
@@ -33,10 +17,14 @@ func (g *Graphs) Desk(ctx workflow.Context) error {
 }
 
 func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
-	reply := protocol.AdmitReply{Serves: g.names(), Notices: g.notices, Leaders: g.leaderNames()}
-	if req.Leader != "" {
-		leader, ok := g.leaders[req.Leader]
-		reply.Known, reply.Experts = ok, leader.Experts
+	reply := protocol.AdmitReply{Serves: g.names(), Notices: g.cfg.Notices}
+	for _, l := range g.cfg.Leaders {
+		reply.Leaders = append(reply.Leaders, l.Name)
+		if l.Name == req.Leader {
+			reply.Known, reply.Experts = true, l.Experts
+		}
+	}
+	if slices.Sort(reply.Leaders); req.Leader != "" {
 		return reply, nil
 	}
 	graph, ok := g.byName[req.Graph]
@@ -44,9 +32,9 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 	if !ok {
 		return reply, nil
 	}
-	reply.Governs = g.governs != nil && g.governs()
-	if req.Control != nil && reply.Governs && g.may != nil {
-		ruling := g.may(*req.Control)
+	reply.Governs = g.cfg.Governs != nil && g.cfg.Governs()
+	if req.Control != nil && reply.Governs && g.cfg.May != nil {
+		ruling := g.cfg.May(*req.Control)
 		reply.Ruling = &ruling
 	}
 	if req.WithSpec {
@@ -64,16 +52,4 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 		reply.Problem = err.Error()
 	}
 	return reply, nil
-}
-
-func (g *Graphs) leaderNames() []string {
-	names := workflow.DeterministicKeys(g.leaders)
-	slices.Sort(names)
-	return names
-}
-
-func (g *Graphs) names() []string {
-	names := workflow.DeterministicKeys(g.byName)
-	slices.Sort(names)
-	return names
 }

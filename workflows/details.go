@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/internal/draw"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
@@ -15,42 +16,42 @@ const maxDrawn = 100
 // details are what Temporal's UI and CLI show of the run beside its events, as Markdown: where the run stands, what the
 // run asks, and the picture of its graph. The texts are those that lists show: one line each, and no parameters of an
 // approval, which may be secret.
-func (r *run) details() string {
+func (l *listed) details() string {
 	var b strings.Builder
-	b.WriteString(fmt.Sprintf("**%s** · graph %s", r.status, literal(r.in.Graph)))
-	if r.loop != nil {
-		b.WriteString(fmt.Sprintf(" · superstep %d", max(0, r.loop.Step())))
+	b.WriteString(fmt.Sprintf("**%s** · graph %s", l.status, literal(l.in.Graph)))
+	if l.loop != nil {
+		b.WriteString(fmt.Sprintf(" · superstep %d", max(0, l.loop.Step())))
 	}
 	b.WriteByte('\n')
 	switch {
-	case r.life.State.Paused != nil && r.life.State.Paused.Reason != "":
-		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(listing.Line(r.life.State.Paused.Reason))))
-	case r.drained != "":
-		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(listing.Line(r.drained))))
-	case r.failure != nil:
-		b.WriteString(fmt.Sprintf("\n%s\n", literal(listing.Line(r.failure.Error()))))
+	case l.life.State.Paused != nil && l.life.State.Paused.Reason != "":
+		b.WriteString(fmt.Sprintf("\npaused: %s\n", literal(clip.Line(l.life.State.Paused.Reason))))
+	case l.drained != "":
+		b.WriteString(fmt.Sprintf("\ndrained: %s\n", literal(clip.Line(l.drained))))
+	case l.failure != nil:
+		b.WriteString(fmt.Sprintf("\n%s\n", literal(clip.Line(l.failure.Error()))))
 	}
-	if r.thread != nil {
-		r.detailOpen(&b)
+	if l.thread != nil {
+		l.detailOpen(&b)
 	}
-	if r.status != protocol.StatusRunning && r.program != nil && len(r.program.Spec.Nodes) <= maxDrawn {
-		b.WriteString(fmt.Sprintf("\n~~~text\n%s~~~\n", draw.Text(r.program.Spec)))
+	if l.status != protocol.StatusRunning && l.program != nil && len(l.program.Spec.Nodes) <= maxDrawn {
+		b.WriteString(fmt.Sprintf("\n~~~text\n%s~~~\n", draw.Text(l.program.Spec)))
 	}
 	return b.String()
 }
 
 // detailOpen writes what the run waits for.
-func (r *run) detailOpen(b *strings.Builder) {
-	asked := r.noteOf(r.life.Questions())
+func (l *listed) detailOpen(b *strings.Builder) {
+	asked := l.noteOf(l.life.Questions())
 	for _, q := range asked.Questions {
 		b.WriteString(fmt.Sprintf("\n- question %s of %s: %s", literal(q.ID), literal(q.Node), literal(q.Asks)))
 	}
 	if asked.More > 0 {
 		b.WriteString(fmt.Sprintf("\n- and %d more questions", asked.More))
 	}
-	waits := r.life.Waits()
+	waits := l.life.Waits()
 	for _, w := range waits[:min(len(waits), listing.MaxQuestions)] {
-		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(listing.Line(w.Event))))
+		b.WriteString(fmt.Sprintf("\n- %s waits for the event %s", literal(w.Node), literal(clip.Line(w.Event))))
 	}
 	if len(asked.Questions)+len(waits) > 0 {
 		b.WriteByte('\n')

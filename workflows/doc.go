@@ -4,4 +4,22 @@
 // Everything here is deterministic. Handlers only note what arrived; the main coroutine alone touches the engine, and
 // takes in what was noted at fixed points: answers by update before answers by signal, results in the order in which
 // their tasks were scheduled.
+//
+// # The files, in order of reading
+//
+//	graphs                  what a worker serves
+//	bounds                  what is sent to a run
+//	checkpoints, expert     what is kept of a run, and handed back
+//	engine                  the thread, and the loop that drives it
+//	suspicion, room, clock  what may have happened; how long the history and a superstep may get
+//	inputs, outcome, tasks  tasks as activities
+//	segment, resume, delivery, interrupt
+//	gate, notice            asking rules, telling people
+//	listed, details         what lists and Temporal's screens show
+//	inbox, people, signals  what arrives, and what the run's life decides about that
+//	report, updates, compensation, queries
+//	run                     what a run is made of
+//	close, continue, hold, supersteps, rest, cancel, invoke, handlers
+//	beginning, reader       how runs begin
+//	desk, graph             the workflows
 package workflows

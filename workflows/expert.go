@@ -13,8 +13,8 @@ import (
 // handBack makes the result of an expert's run small: its leader gets the message, with a reference to the output, which
 // stays in the run's history with everything else. output is what the graph returned, nil when it did not. The result of
 // any other run stays as it is.
-func (r *run) handBack(ctx workflow.Context, result protocol.GraphResult, output map[string]pregel.Value) protocol.GraphResult {
-	if !r.in.Expert {
+func (e *engine) handBack(ctx workflow.Context, result protocol.GraphResult, output map[string]pregel.Value) protocol.GraphResult {
+	if !e.in.Expert {
 		return result
 	}
 	brief := protocol.GraphResult{Graph: result.Graph, Stored: true, Closing: protocol.Closing{Step: result.Step}}

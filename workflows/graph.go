@@ -2,75 +2,16 @@ package workflows
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
-
-// run is one execution of the Graph workflow.
-type run struct {
-	in      protocol.GraphInput   // its settings are those of the newest invocation
-	sink    graphadapter.Recorder // nil in workers
-	program *pregel.Program
-	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
-	// may look at it.
-	served *graphadapter.Graph
-	// heads signs the end of the audit for queries; nil for nobody.
-	heads approval.HeadSigner
-	// governs says whether what is done to runs is under rules on this worker; nil says no. Only validators, which are never
-	// replayed, and side effects may ask.
-	governs func() bool
-	thread  *pregel.Thread
-	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
-	newest  *pregel.Thread
-	loop    *pregel.Loop    // nil when the state was updated since it ended
-	observe pregel.Observer // the loop's
-	status  string
-	failure error
-	// refused says that the engine refused what the run was to go on with: it never began.
-	refused bool
-	drained string // why the run was asked to stop, and did
-	// invoked says that an invocation is under way, and base is the checkpoint at which it began.
-	invoked bool
-	base    string
-	// beganIn is the run in which that was, or this one.
-	beganIn string
-	// suspectStep is the superstep whose tasks may have acted in an earlier run; -1 for none.
-	suspectStep int
-	// behindFrom is when a run of the thread ended badly, or this one failed and was held open; zero for never.
-	behindFrom time.Time
-
-	cancel   cancellation
-	tasks    window
-	segments segments
-	clock    clock
-	results  []result
-	inbox    inbox
-	lines    lines
-	inputs   inputs
-	life     *life.Run
-	host     lifeHost
-	listed   listed
-	notices  notices
-	updates  int // that were begun, for the ids of their activities
-	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
-	idleEnds time.Time
-	idled    bool
-	// successor ends the run with one that continues it, once it is set. notContinued is why it could not be, and heldBack
-	// the number of events below which that is not tried again.
-	successor    error
-	notContinued error
-	heldBack     int
-}
 
 // Graph runs a thread of a graph: superstep by superstep, a node's task as an activity, an interrupt as a question that
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
@@ -80,25 +21,12 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	if problem != "" && in.State == nil {
 		return nil, badInput(ctx, &in, problem)
 	}
-	r := &run{in: in, sink: g.sink, status: protocol.StatusRunning, suspectStep: -1}
-	r.segments.suspect = in.Suspects
-	if in.Carried == nil {
-		in.Life.Refused = nil // of the run before
-	}
-	r.life = life.New(workflow.GetInfo(ctx).WorkflowExecution.ID, in.Graph, r, in.Life)
-	r.behindFrom = behindFrom(&in, workflow.GetInfo(ctx).WorkflowStartTime)
-	r.lines = lines{run: workflow.GetInfo(ctx).WorkflowExecution.RunID, kept: in.Lines}
-	r.inputs.values = g.values
-	var begun beginning
-	r.program, begun = g.program(ctx, &r.in)
-	r.served, r.heads = g.byName[in.Graph], g.heads
-	r.listed.Listing = list(ctx, &r.in, begun)
-	r.governs = g.governs
+	r, begun := g.newRun(ctx, in)
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
 	ctx, cancel := workflow.WithCancel(ctx)
-	r.host.alive, r.host.end = ctx, cancel
+	r.alive, r.end = ctx, cancel
 	if err := r.handle(ctx); err != nil {
 		return nil, err
 	}
@@ -168,7 +96,7 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 		return
 	}
 	if len(r.in.Edits) > 0 {
-		_, r.failure = r.update(ctx, protocol.UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within, Asked: r.in.Asked})
+		_, r.failure = r.updates.update(ctx, protocol.UpdateStateRequest{Edits: r.in.Edits, Within: r.in.Within, Asked: r.in.Asked})
 		r.refused = r.failure != nil
 		return
 	}
@@ -178,89 +106,33 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 	}
 }
 
-// answer is start by a request whose answers are noted. Those of an input that the engine refuses count for nothing: the
-// questions are open, and may be answered again.
-func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, replay bool, by *protocol.Asked, failed bool) {
-	if r.failure = r.ungated(in.Resume); r.failure != nil {
-		r.status, r.drained, r.loop, r.refused = protocol.StatusRunning, "", nil, true
-		return
+// provenBegin refuses to begin what the rules do not allow who asks for it: the thread stays as it was. A run that just
+// begins, with new input or none, takes no proof, and has no event for this.
+func (r *run) provenBegin(ctx workflow.Context) error {
+	asked := r.in.Asked
+	if err := boundedAsked(asked); err != nil {
+		return err
 	}
-	given := life.AnswersTo(r.program.OpenQuestions(r.thread), in.Resume)
-	begins := life.Beginning{Failed: failed, Input: in}
-	if replay {
-		begins.Checkpoint = headID(r.thread)
+	control, err := oneControl(r.beginOps(), asked.Token)
+	r.in.Asked = asked.ProvenBy(life.Actor{})
+	if err != nil || control.Op == "" {
+		return err
 	}
-	for _, a := range given {
-		begins.Answered = append(begins.Answered, a.QuestionID)
-	}
-	forget := r.life.Accept(request, given, workflow.Now(ctx))
-	r.start(ctx, in, replay)
-	if r.loop == nil {
-		forget()
-		return
-	}
-	r.auditBegin(ctx, by, begins)
+	return r.take(ctx, request{unseen: true, Command: life.Act{Name: string(control.Op), By: asked.By, Token: asked.Token, What: control,
+		Do: func(by life.Actor) any { r.in.Asked = asked.ProvenBy(by); return nil }}}).Err
 }
 
-// ungated refuses answers to approvals that come with a run's input: they would pass no gate.
-func (r *run) ungated(resume *pregel.Resume) error {
-	open := r.program.OpenQuestions(r.thread)
-	for _, a := range life.AnswersTo(open, resume) {
-		for _, q := range open {
-			if q.ID == a.QuestionID && q.Approval != nil {
-				return refused(life.InputRefusal(q, a.Value))
-			}
-		}
+// beginOps is what the run's beginning does to its thread.
+func (r *run) beginOps() []approval.Control {
+	if len(r.in.Edits) > 0 {
+		return []approval.Control{{Op: approval.OpUpdate}}
 	}
-	return nil
-}
-
-// start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
-func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
-	r.status, r.drained = protocol.StatusRunning, ""
-	// A lost segment may have come further than where the run stands: see settleSuspicion.
-	r.segments = segments{count: r.segments.count, suspect: r.segments.suspect}
-	r.began(ctx, r.durability())
-	r.observe = r.observer(ctx)
-	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observe)
-	r.refused = r.loop == nil
-}
-
-// options are those of the newest invocation.
-func (r *run) options() pregel.Options {
-	options := r.in.Options
-	if options.RecursionLimit == 0 {
-		options.RecursionLimit = graphadapter.DefaultRecursionLimit
+	b := life.Beginning{Failed: r.in.Suspect, Input: pregel.Input(r.in.Input)}
+	if r.in.Replay {
+		b.Checkpoint = headID(r.thread)
 	}
-	return options
-}
-
-// stands is where the thread stands.
-func (r *run) stands() pregel.Status {
-	switch {
-	case r.failure != nil:
-		return pregel.StatusFailed
-	case r.loop != nil && r.loop.Status() == pregel.StatusRunning:
-		return pregel.StatusFailed // cancelled under way
-	case r.loop != nil:
-		return r.loop.Status()
-	case len(r.program.OpenQuestions(r.thread)) > 0:
-		return pregel.StatusWaiting
-	case r.thread.Head != nil && len(r.program.Next(r.thread.Head)) > 0:
-		return pregel.StatusBreakpoint
+	for _, a := range life.AnswersTo(r.program.OpenQuestions(r.thread), r.in.Input.Resume) {
+		b.Answered = append(b.Answered, a.QuestionID)
 	}
-	return pregel.StatusDone
-}
-
-// errorType names an engine error for programs.
-func errorType(err error) string {
-	var node *pregel.NodeError
-	var application *temporal.ApplicationError
-	switch {
-	case errors.As(err, &node):
-		return protocol.ErrTypeNodeFailed
-	case errors.As(err, &application):
-		return application.Type()
-	}
-	return protocol.ErrTypeRunFailed
+	return b.Ops(false)
 }

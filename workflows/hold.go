@@ -1,26 +1,17 @@
 package workflows
 
 import (
-	"errors"
-
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/workflows/protocol"
 )
 
-// heldOpen reports whether the run, which failed, waits for somebody to retry it. One whose history is full cannot: its
-// retry is a run of its own. Nor does one that never began, because the engine refused its input.
-func (r *run) heldOpen() bool {
-	var full *HistoryFullError
-	return r.in.Hold && r.failure != nil && !r.refused && !errors.As(r.failure, &full)
-}
-
 // suspect notes that the superstep which the run goes on with was under way before: its tasks may have acted without a
 // trace. A segment may have gone on from there, and nobody knows how far; a retry goes on with the settings of the run.
 func (r *run) suspect() {
 	if r.loop != nil {
-		r.suspectStep = r.loop.Step()
-		r.segments.suspect.All = r.segments.suspect.All || r.relaxed()
+		r.doubt.step = r.loop.Step()
+		r.doubt.All = r.doubt.All || r.relaxed()
 	}
 }
 
@@ -47,12 +38,12 @@ func (r *run) holdsUp(ctx workflow.Context) bool {
 func (r *run) holdUp(ctx workflow.Context) bool {
 	r.clock.leave()
 	r.status = protocol.StatusPaused
-	r.show(ctx)
+	r.listed.show(ctx)
 	for r.life.State.Paused != nil && ctx.Err() == nil && r.loop != nil {
 		_ = workflow.Await(ctx, func() bool {
 			return r.life.State.Paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil || r.due(ctx)
 		})
-		r.applyEdits(ctx)
+		r.updates.applyEdits(ctx)
 		if r.continueUnderWay(ctx) {
 			return false
 		}
@@ -62,15 +53,8 @@ func (r *run) holdUp(ctx workflow.Context) bool {
 		return false
 	}
 	r.status = protocol.StatusRunning
-	r.show(ctx)
+	r.listed.show(ctx)
 	return true
-}
-
-// drain asks the engine to stop before its next superstep, when somebody asked the run.
-func (r *run) drain() {
-	if r.life.Drain != "" {
-		r.loop.Drain(r.life.Drain)
-	}
 }
 
 // drainsOn reports whether a drain is still to come, though nothing is under way: the superstep has its answers already,
@@ -82,7 +66,7 @@ func (r *run) drainsOn() bool {
 // drainFirst tells an engine that goes on what was asked before: a segment would be interrupted for that at once.
 func (r *run) drainFirst() {
 	if r.life.Drain != "" && r.loop != nil {
-		r.drain()
+		r.drain(r.life.Drain)
 		r.life.Drained()
 	}
 }

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
@@ -25,21 +24,6 @@ const (
 	// contextName stands for the run's context among the names of channels, which cannot have a NUL.
 	contextName = "\x00context"
 )
-
-// Values is told of the values that runs send by reference. Its methods must not block, and nobody may change v.
-type Values interface {
-	// Sent: v is sent by reference, in a moment.
-	Sent(digest string, v pregel.Value)
-	// Passed: a run that is replayed comes by where it sent v. Nobody has needed its digest yet.
-	Passed(v pregel.Value)
-}
-
-// Telling makes the runs tell of the values that they send by reference, so that a worker need not look far for them.
-// It returns g.
-func (g *Graphs) Telling(v Values) *Graphs {
-	g.values = v
-	return g
-}
 
 // inputs makes the references of one run. What it remembers only saves work: its references follow from the values.
 type inputs struct {
@@ -200,22 +184,4 @@ func requestSize(req graphadapter.NodeRequest) int {
 		size += referenceBytes + len(ref.Channel)
 	}
 	return size
-}
-
-// tooLarge refuses a task that no worker could be given: its payload is one that the server refuses, which would make
-// the run's worker try for ever, or a worker would have to hold too much for it.
-func (r *run) tooLarge(req graphadapter.NodeRequest, size int) *pregel.NodeError {
-	limit := maxRequestBytes
-	if len(req.References) > 0 && size <= limit {
-		limit = maxReferred
-		for _, ref := range req.References {
-			size += ref.Size
-		}
-	}
-	if size <= limit {
-		return nil
-	}
-	return &pregel.NodeError{Type: "PayloadTooLarge", Graph: r.in.Graph, Node: req.Task.Node,
-		Message: fmt.Sprintf("what the node reads has %d bytes, at most %d can be given to it: keep large values outside and "+
-			"references in the state, or let the node read less of it", size, limit)}
 }

@@ -12,7 +12,7 @@ import (
 // TestWhatATaskMayRead: what is sent and what is referred to have a bound each, and the refusal names size and bound.
 func TestWhatATaskMayRead(t *testing.T) {
 	t.Parallel()
-	r := &run{in: protocol.GraphInput{Graph: "g"}}
+	r := &tasks{engine: &engine{in: protocol.GraphInput{Graph: "g"}}}
 	request := func(sent int, referred ...int) graphadapter.NodeRequest {
 		req := graphadapter.NodeRequest{Task: pregel.Task{Node: "n", Arg: make(pregel.Value, sent)}}
 		for _, size := range referred {

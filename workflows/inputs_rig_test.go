@@ -145,7 +145,7 @@ func (r *rig) counted(g *graphadapter.Graph, rebuild activities.Rebuild) {
 func (r *rig) replaying(of ...*graphadapter.Graph) activities.Rebuild {
 	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: "default", Converter: converter.GetDefaultDataConverter()}
 	return func(ctx context.Context, run activities.Run, pass func(pregel.Value)) error {
-		graphs := workflows.NewGraphs(of, nil).Telling(told(pass))
+		graphs := workflows.NewGraphs(of, workflows.Config{Values: told(pass)})
 		return tail.Replay(ctx, run.WorkflowID, run.RunID, code{graphs})
 	}
 }

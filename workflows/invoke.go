@@ -10,7 +10,7 @@ import (
 // invocation is what a run that rests is to do next, as a command. With may it is tried before it is taken: its validator does
 // that, and who had to wait for a gate does it again.
 func (r *run) invocation(req protocol.InvokeRequest, may bool) life.Act {
-	act := life.Act{Name: protocol.UpdateInvoke, ID: req.ID, By: nameOf(req.Asked), Token: tokenOf(req.Asked)}
+	act := life.Act{Name: protocol.UpdateInvoke, ID: req.ID, By: req.Asked.By, Token: req.Asked.Token}
 	if may {
 		act.May = func() error { return r.invokeRefusal(req) }
 	}
@@ -19,7 +19,7 @@ func (r *run) invocation(req protocol.InvokeRequest, may bool) life.Act {
 		act.May = func() error { return err }
 	}
 	act.Do = func(by life.Actor) any {
-		req.Asked = provenBy(req.Asked, by)
+		req.Asked = req.Asked.ProvenBy(by)
 		r.inbox.invoke = &req
 		return nil
 	}
@@ -39,11 +39,11 @@ func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error
 	for _, a := range life.AnswersTo(r.program.OpenQuestions(thread), req.Input.Resume) {
 		b.Answered = append(b.Answered, a.QuestionID)
 	}
-	return r.oneControl(b.Ops(!r.nothingLeft()), tokenOf(req.Asked))
+	return oneControl(b.Ops(!r.nothingLeft()), req.Asked.Token)
 }
 
 // oneControl is the one thing that is asked for. Where tokens are taken, which are for one thing each, several are refused.
-func (r *run) oneControl(ops []approval.Control, token string) (approval.Control, error) {
+func oneControl(ops []approval.Control, token string) (approval.Control, error) {
 	switch {
 	case len(ops) == 0:
 		return approval.Control{}, nil
@@ -83,7 +83,7 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 			}
 		}
 	}
-	tried := run{in: r.in}
+	tried := engine{in: r.in}
 	if req.Settings != nil {
 		tried.in.Set(*req.Settings)
 	}

@@ -7,7 +7,9 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
@@ -17,53 +19,91 @@ const maxShownUnderWay = 20
 
 // listed is what lists were told of the run's questions last.
 type listed struct {
+	*engine
+	life  *life.Run
+	tasks *tasks
+
 	// changed says that questions were asked or answered while other tasks are under way, and underWay how often that was
 	// shown since the run last rested.
 	changed  bool
 	underWay int
-	// news is what approvals.news was.
-	news int
+	// news counts the entries about approvals: what lists show of one changes with them. shownNews is what news was when lists
+	// were told.
+	news, shownNews int
 	listing.Listing
 }
 
 // showAsked shows questions that were asked or answered while siblings are under way: nobody's question waits to be seen
 // for somebody else's long task.
-func (r *run) showAsked(ctx workflow.Context) {
-	if r.unlisted() {
-		r.listed.underWay++
-		r.show(ctx)
+func (l *listed) showAsked(ctx workflow.Context) {
+	if l.unlisted() {
+		l.underWay++
+		l.show(ctx)
 	}
 }
 
 // unlisted reports whether tasks are under way, and lists do not show what is asked beside them.
-func (r *run) unlisted() bool {
-	return r.listed.Questions() && r.tasks.running > 0 && r.listed.underWay < maxShownUnderWay &&
-		(r.listed.changed || r.listed.news != r.host.news)
+func (l *listed) unlisted() bool {
+	return l.Questions() && l.tasks.running > 0 && l.underWay < maxShownUnderWay &&
+		(l.changed || l.shownNews != l.news)
 }
 
 // noteOf is what lists show of open questions.
-func (r *run) noteOf(open []pregel.OpenQuestion) protocol.QuestionsNote {
+func (l *listed) noteOf(open []pregel.OpenQuestion) protocol.QuestionsNote {
 	n := protocol.QuestionsNote{More: max(0, len(open)-listing.MaxQuestions)}
 	for _, q := range open[:len(open)-n.More] {
-		n.Questions = append(n.Questions, r.noteQuestion(q))
+		n.Questions = append(n.Questions, l.noteQuestion(q))
 	}
 	return n
 }
 
-func (r *run) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
+func (l *listed) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
 	n := protocol.QuestionNote{ID: q.ID, Node: q.Node}
 	var a approval.Action
 	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
-		n.Asks = listing.Line(graphadapter.QuestionText(q.Value))
+		n.Asks = clip.Line(graphadapter.QuestionText(q.Value))
 		return n
 	}
-	n.Asks, n.Risk, n.Silence = listing.Line(a.Summary), a.Risk, a.Silence
+	n.Asks, n.Risk, n.Silence = clip.Line(a.Summary), a.Risk, a.Silence
 	n.Approvers, n.Need = a.Approvers, a.Needs(0)
-	if p := r.life.PendingOn(q.ID); p != nil {
+	if p := l.life.PendingOn(q.ID); p != nil {
 		n.Approvers, n.Need, n.Votes, n.Due = p.Asked, p.Need, len(p.Votes), p.Due
 		if n.Due.IsZero() {
 			n.Due = p.Missed
 		}
 	}
 	return n
+}
+
+// show brings the details of Temporal's own screens up to date, which leaves no event, and the search attributes: one
+// event, only when people have something new to see.
+func (l *listed) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, l.details())
+	now := listing.Shown{Status: l.status, Open: len(l.life.Questions())}
+	for _, q := range l.life.Unanswered() {
+		now.Nodes = append(now.Nodes, q.Node)
+	}
+	if l.Questions() {
+		now.Note = l.noteOf(l.life.Questions())
+	}
+	l.changed, l.shownNews = false, l.news
+	if l.status != protocol.StatusRunning {
+		l.underWay = 0
+	}
+	l.Upsert(ctx, now)
+}
+
+// showEnd shows how the run ends: who lists runs that are over sees it without reading their last events.
+func (l *listed) showEnd(ctx workflow.Context, status string) {
+	l.status = status
+	workflow.SetCurrentDetails(ctx, l.details())
+	l.End(ctx, status)
+}
+
+// rests shows where the run stands, when that is news.
+func (l *listed) rests(ctx workflow.Context, status string) {
+	if l.status != status {
+		l.status = status
+		l.show(ctx)
+	}
 }

@@ -31,17 +31,17 @@ func (e ended) keeping(task *pregel.Task) pregel.Outcome {
 }
 
 // withoutResult is failedOutcome of a task under way, and notes what of it may not be known.
-func (r *run) withoutResult(u *underWay, err error) pregel.Outcome {
-	e := endOf(r.program.Spec.Name, u.task, err)
+func (t *tasks) withoutResult(u *underWay, err error) pregel.Outcome {
+	e := endOf(t.program.Spec.Name, u.task, err)
 	if e.silent && !e.lost { // the server said that it is cancelled
 		if u.stored == nil {
-			r.segments.suspect.Lost = true
+			t.doubt.Lost = true
 		} else {
 			e.outcome, e.lost = lastHeard(u.task, u.stored.Progress, e.outcome), u.stored.Lost()
 		}
 	}
-	if e.lost && r.relaxed() {
-		r.segments.suspect.Lost = true
+	if e.lost && t.relaxed() {
+		t.doubt.Lost = true
 	}
 	return e.keeping(u.task)
 }

@@ -9,22 +9,22 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/workflows/listing"
+	"superstep.dev/internal/clip"
 	"superstep.dev/workflows/protocol"
 )
 
-func (r *run) handleQueries(ctx workflow.Context) error {
+func (v *view) handle(ctx workflow.Context, closing func() protocol.Closing) error {
 	queries := []struct {
 		name, about string
 		answer      any
 	}{
-		{protocol.QueryState, "The thread's values, what runs next, and the open questions.", r.state},
-		{protocol.QueryOutline, "Where the run stands and what it asks, without values.", func() (protocol.State, error) { return r.outline(), nil }},
-		{protocol.QueryQuestion, "One open question, by its id or the start of it.", r.question},
-		{protocol.QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]protocol.Line, error) { return r.lines.latest(maxLines), nil }},
-		{protocol.QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return r.in.Spec, nil }},
-		{protocol.QueryAudit, "The audit of the thread, as far as this run made it.", r.auditReply},
-		{protocol.QueryHandoff, "What a new run needs to continue this one.", func() (protocol.Closing, error) { return r.closing(), nil }},
+		{protocol.QueryState, "The thread's values, what runs next, and the open questions.", v.state},
+		{protocol.QueryOutline, "Where the run stands and what it asks, without values.", func() (protocol.State, error) { return v.outline(), nil }},
+		{protocol.QueryQuestion, "One open question, by its id or the start of it.", v.question},
+		{protocol.QueryHistory, "The thread's latest checkpoints, oldest first.", func() ([]protocol.Line, error) { return v.checkpoints.latest(maxLines), nil }},
+		{protocol.QueryGraph, "The graph as this run began with it.", func() (*pregel.Spec, error) { return v.in.Spec, nil }},
+		{protocol.QueryAudit, "The audit of the thread, as far as this run made it.", v.auditReply},
+		{protocol.QueryHandoff, "What a new run needs to continue this one.", func() (protocol.Closing, error) { return closing(), nil }},
 	}
 	for _, q := range queries {
 		err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about})
@@ -35,13 +35,16 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 	return nil
 }
 
-func (r *run) state() (protocol.State, error) {
-	snapshot, err := r.program.Now(r.thread)
+// view is what a run shows to whoever asks.
+type view struct{ *people }
+
+func (v *view) state() (protocol.State, error) {
+	snapshot, err := v.program.Now(v.thread)
 	if err != nil {
 		return protocol.State{}, err
 	}
-	s := r.outlineOf(protocol.State{Snapshot: *snapshot, Made: r.lines.when(snapshot.Checkpoint), Questions: r.life.Questions(), Waits: r.life.Waits(), Ledgers: r.program.Ledgers(r.thread)})
-	if s.Cancel == nil && r.status == protocol.StatusRunning {
+	s := v.outlineOf(protocol.State{Snapshot: *snapshot, Made: v.checkpoints.when(snapshot.Checkpoint), Questions: v.life.Questions(), Waits: v.life.Waits(), Ledgers: v.program.Ledgers(v.thread)})
+	if s.Cancel == nil && v.status == protocol.StatusRunning {
 		s.Running = snapshot.Next
 	}
 	if size := stateBytes(&s); size > maxReply {
@@ -52,40 +55,40 @@ func (r *run) state() (protocol.State, error) {
 }
 
 // outline is where the run stands, without values: it is small whatever the thread's state and its questions are.
-func (r *run) outline() protocol.State {
-	s := protocol.State{Questions: withoutValues(r.life.Questions()), Waits: withoutValues(r.life.Waits())}
-	s.Snapshot.Step = stepOf(r.thread)
-	return r.outlineOf(s)
+func (v *view) outline() protocol.State {
+	s := protocol.State{Questions: withoutValues(v.life.Questions()), Waits: withoutValues(v.life.Waits())}
+	s.Snapshot.Step = stepOf(v.thread)
+	return v.outlineOf(s)
 }
 
 // outlineOf adds what is known of the run beside its values.
-func (r *run) outlineOf(s protocol.State) protocol.State {
-	s.Graph, s.Status, s.Drained, s.Paused, s.Output = r.in.Graph, r.status, r.drained, r.life.State.Paused, r.program.Spec.Output
-	s.Answered, s.Refused, s.Due = r.life.State.Answered, r.life.State.Refused, r.life.State.Due
-	if r.failure != nil {
-		s.Failure = failureOf(r.in.Graph, r.failure)
+func (v *view) outlineOf(s protocol.State) protocol.State {
+	s.Graph, s.Status, s.Drained, s.Paused, s.Output = v.in.Graph, v.status, v.drained, v.life.State.Paused, v.program.Spec.Output
+	s.Answered, s.Refused, s.Due = v.life.State.Answered, v.life.State.Refused, v.life.State.Due
+	if v.failure != nil {
+		s.Failure = failureOf(v.in.Graph, v.failure)
 	}
-	s.Durability, s.Fused = r.mode()
-	s.Approvals = r.life.Shown()
+	s.Durability, s.Fused = v.mode()
+	s.Approvals = v.life.Shown()
 	for _, p := range s.Approvals {
 		if !p.Due.IsZero() {
 			s.Due = append(slices.Clip(s.Due), protocol.Due{Question: p.Question, At: p.Due})
 		}
 	}
-	for _, k := range r.life.Kept {
+	for _, k := range v.life.Kept {
 		k.Value = nil
 		s.Kept = append(s.Kept, k)
 	}
-	if r.cancel.undoing {
-		s.Cancel = r.cancel.report
+	if v.life.Undoing() != nil {
+		s.Cancel = v.life.Report()
 	}
 	return s
 }
 
 // question is the answer to QueryQuestion.
-func (r *run) question(id string) (protocol.QuestionReply, error) {
-	reply := protocol.QuestionReply{State: r.outline()}
-	open, size := r.life.Questions(), 0
+func (v *view) question(id string) (protocol.QuestionReply, error) {
+	reply := protocol.QuestionReply{State: v.outline()}
+	open, size := v.life.Questions(), 0
 	matches := protocol.Matching(open, id)
 	for i, q := range open {
 		size += questionBytes(q.Question)
@@ -99,7 +102,7 @@ func (r *run) question(id string) (protocol.QuestionReply, error) {
 		return reply, nil
 	}
 	for i := range reply.Questions {
-		text, err := json.Marshal(listing.Line(graphadapter.QuestionText(open[i].Value)))
+		text, err := json.Marshal(clip.Line(graphadapter.QuestionText(open[i].Value)))
 		if err != nil {
 			return protocol.QuestionReply{}, err
 		}

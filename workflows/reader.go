@@ -23,8 +23,8 @@ type Reader struct {
 // NewReader returns a reader that tells sink what happened. graph may be nil: then only runs can be read whose reducers
 // are all the engine's own, and others end with an [UnreadableError].
 func NewReader(graph *graphadapter.Graph, sink graphadapter.Recorder) *Reader {
-	r := &Reader{graphs: NewGraphs(nil, sink)}
-	r.graphs.reader = r
+	r := &Reader{graphs: NewGraphs(nil, Config{Sink: sink})}
+	r.graphs.past = r.program
 	if graph != nil {
 		r.reducers = graph.AllReducers()
 	}

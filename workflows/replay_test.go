@@ -19,8 +19,8 @@ import (
 func replay(t *testing.T, h *historypb.History, graphs ...*graphadapter.Graph) error {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
-	workflows.NewGraphs(graphs, nil).Register(replayer)
-	leading.New(workflows.Leader{Name: "leader"}).Register(replayer)
+	workflows.NewGraphs(graphs, workflows.Config{}).Register(replayer)
+	leading.New(nil, workflows.Leader{Name: "leader"}).Register(replayer)
 	// Ids of questions are made of the thread's: a run that is answered goes on only under its own.
 	thread := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
 	return replayer.ReplayWorkflowHistoryWithOptions(silent{}, h, worker.ReplayWorkflowHistoryOptions{

@@ -5,7 +5,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -22,34 +21,28 @@ func (r *run) rest(ctx workflow.Context) bool {
 		if r.mayGoOn() { // with an event that was kept
 			if r.status != protocol.StatusRunning {
 				r.status = protocol.StatusRunning
-				r.show(ctx)
+				r.listed.show(ctx)
 			}
 			return true
 		}
 		r.status = r.resting()
-		r.show(ctx)
+		r.listed.show(ctx)
 		paused := r.life.State.Paused
 		r.awaitNews(ctx, func() bool {
 			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.life.State.Paused != paused || ctx.Err() != nil || r.due(ctx) ||
-				r.listed.Questions() && r.listed.news != r.host.news
+				r.listed.Questions() && r.listed.shownNews != r.listed.news
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false
 		}
 		if r.mayGoOn() || r.waiting() && ctx.Err() != nil {
 			r.status = protocol.StatusRunning
-			r.show(ctx)
+			r.listed.show(ctx)
 			return true
 		}
-		r.applyEdits(ctx)
+		r.updates.applyEdits(ctx)
 	}
 	return false
-}
-
-// mayGoOn reports whether there is something to go on with, and nobody holds the run up. One that failed does not go on
-// with an answer.
-func (r *run) mayGoOn() bool {
-	return r.life.State.Paused == nil && r.inbox.invoke != nil || r.life.GoesOn()
 }
 
 // goOn continues with what arrived while the run rested. What was accepted counts also when the run has been cancelled
@@ -60,7 +53,7 @@ func (r *run) goOn(ctx workflow.Context) {
 	in := r.takeInput()
 	if failed {
 		defer r.suspect() // as a run that follows a failed one
-		r.behindFrom = workflow.Now(ctx)
+		r.doubt.since = workflow.Now(ctx)
 	}
 	defer r.drainFirst()
 	if invoke == nil {
@@ -78,22 +71,27 @@ func (r *run) goOn(ctx workflow.Context) {
 			return
 		}
 		r.newest = r.thread
-		r.thread, r.loop, r.suspectStep = thread, nil, -1
+		r.thread, r.loop, r.doubt.step = thread, nil, -1
 		r.life.Reopen(r.program.OpenQuestions(thread))
 	}
 	r.answer(ctx, invoke.ID, in, invoke.State != nil, invoke.Asked, failed)
 }
 
-// earlier reads a state of the thread that a client chose, or copies the newest. What is made from it is numbered on
-// from what the thread has, so that no two checkpoints have one id.
-func (r *run) earlier(state pregel.Value) (*pregel.Thread, error) {
-	if state == nil {
-		return r.thread.Copy(), nil
+// staysOpen reports whether the run takes more input when nothing is left to do.
+func (r *run) staysOpen() bool { return r.in.KeepOpen != 0 && !r.idled }
+
+// awaitNews waits for a condition. A run that is kept open for some time only notices when that is over.
+func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
+	if !r.nothingLeft() || r.in.KeepOpen < 0 {
+		_ = workflow.Await(ctx, condition)
+		return
 	}
-	thread, err := r.program.DecodeThread(state)
-	if err != nil {
-		return nil, err
+	if r.idleEnds.IsZero() {
+		r.idleEnds = workflow.Now(ctx).Add(time.Duration(r.in.KeepOpen) * time.Millisecond)
 	}
-	thread.After(r.thread)
-	return thread, nil
+	if left := r.idleEnds.Sub(workflow.Now(ctx)); left > 0 {
+		_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: left,
+			TimerOptions: workflow.TimerOptions{Summary: "kept open"}}, condition)
+	}
+	r.idled = !workflow.Now(ctx).Before(r.idleEnds)
 }

@@ -66,7 +66,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience, DeadlockDetectionTimeout: raced,
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
-	workflows.NewGraphs(graphs, nil).Telling(inputs).Register(w)
+	workflows.NewGraphs(graphs, workflows.Config{Values: inputs}).Register(w)
 	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).WithNotifier(r.notifier).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)

@@ -3,10 +3,10 @@ package workflows
 import (
 	"fmt"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/workflows/protocol"
@@ -16,15 +16,18 @@ import (
 // back is delivered to it, outcome by outcome, so that there is one interpretation of what happened. While one is under
 // way nothing else is.
 type segments struct {
+	*engine
+	life   *life.Run
+	tasks  *tasks
+	inputs *inputs
+	doubt  *suspicion
+
 	under *segmentRun // nil for none
 	count int         // that were begun, for their ids
 	// apart says that the tasks in the queue are not for a segment, whatever else speaks for one.
 	apart bool
-	// suspect says which tasks an execution that was lost may have run.
-	suspect segment.Suspicion
 	// expired is set when the superstep under way ran out of time in a segment.
 	expired *graphadapter.StepTimeoutError
-	print   string // of the run's Spec
 	spec    known
 }
 
@@ -42,73 +45,59 @@ type segmentRun struct {
 	lost, unbegun bool
 }
 
+// reset forgets what was known of the invocation before.
+func (s *segments) reset() { s.apart, s.expired = false, nil }
+
 // fuses reports whether the tasks that wait are for a segment: the run's durability asks for it, nothing else is under
 // way, and all of them are for the run's own task queue.
-func (r *run) fuses() bool {
-	if r.segments.apart || r.tasks.running > 0 || len(r.results) > 0 || len(r.tasks.queue) == 0 {
+func (s *segments) fuses() bool {
+	if s.apart || s.tasks.running > 0 || len(s.tasks.results) > 0 || len(s.tasks.queue) == 0 {
 		return false
 	}
-	if _, fused := r.mode(); !fused && !r.relaxed() {
+	if _, fused := s.mode(); !fused && !s.relaxed() {
 		return false
 	}
-	for _, task := range r.tasks.queue {
-		if r.program.TaskQueue(task) != "" {
+	for _, task := range s.tasks.queue {
+		if s.program.TaskQueue(task) != "" {
 			// No segment has gone past here.
-			r.segments.suspect = segment.Suspicion{Lost: r.segments.suspect.Lost}
+			s.doubt.Suspicion = segment.Suspicion{Lost: s.doubt.Lost}
 			return false
 		}
 	}
 	return true
 }
 
-// mode is the run's durability, and whether its supersteps are fused in sync mode too.
-func (r *run) mode() (graphadapter.Durability, bool) {
-	return graphadapter.ModeOf(r.program.Spec, r.in.Durability, r.in.Fused)
-}
-
-func (r *run) durability() graphadapter.Durability {
-	d, _ := r.mode()
-	return d
-}
-
-// relaxed reports whether what a superstep did may be stored later than the next begins.
-func (r *run) relaxed() bool {
-	d := r.durability()
-	return d == graphadapter.DurabilityAsync || d == graphadapter.DurabilityExit
-}
-
-// startSegment hands the run over to an activity until it comes back. It reports false when the run is too large for that.
-func (r *run) startSegment(ctx workflow.Context) bool {
-	s := &r.segments
-	first := r.tasks.queue[0]
-	r.loop.PutBack(r.tasks.queue...)
-	suspended, err := r.loop.Suspend()
-	r.tasks.queue = r.loop.Ready()
+// start hands the run over to an activity until it comes back. It reports false when the run is too large for that.
+func (s *segments) start(ctx workflow.Context) bool {
+	first := s.tasks.queue[0]
+	s.loop.PutBack(s.tasks.queue...)
+	suspended, err := s.loop.Suspend()
+	s.tasks.queue = s.loop.Ready()
 	if err != nil {
 		workflow.GetLogger(ctx).Error("the run cannot be handed to a segment", "error", err)
 		s.apart = true
 		return false
 	}
-	req := r.segmentRequest(ctx, suspended)
+	req := s.request(ctx, suspended)
 	if len(suspended) > maxReferred {
 		s.apart = true
 		return false
 	}
 	s.count++
-	// The run's own end cancels it too, but not before what it stored is known: see interruptSegment.
+	// The run's own end cancels it too, but not before what it stored is known: see interrupt.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	segmentCtx, cancel := workflow.WithCancel(apart)
-	options := r.segmentOptions(first)
+	options := s.activityOptions(first)
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), segment.SegmentActivity, req)
-	under := &segmentRun{id: options.ActivityID, ready: r.tasks.queue, from: suspended, cancel: cancel}
-	s.under, r.tasks.queue = under, nil
-	if sink, ok := r.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
-		sink.Handed(under.id, r.program, suspended)
+	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: suspended, cancel: cancel}
+	s.under, s.tasks.queue = under, nil
+	if sink, ok := s.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
+		sink.Handed(under.id, s.program, suspended)
 	}
 	workflow.Go(apart, func(ctx workflow.Context) {
 		var encoded []byte
 		if err := future.Get(ctx, &encoded); err != nil {
-			under.result = &segment.StoredResult{Result: r.lostSegment(under, err)}
+			under.result = &segment.StoredResult{Result: s.lost(under, err)}
 			return
 		}
 		result, err := segment.DecodeResult(encoded)
@@ -120,56 +109,40 @@ func (r *run) startSegment(ctx workflow.Context) bool {
 	return true
 }
 
-func (r *run) segmentRequest(ctx workflow.Context, suspended pregel.Value) segment.Request {
-	s := &r.segments
-	if r.loop.Step() == r.suspectStep {
-		for _, t := range r.tasks.queue {
-			s.suspect.Tasks = append(s.suspect.Tasks, t.Key())
+func (s *segments) request(ctx workflow.Context, suspended pregel.Value) segment.Request {
+	if s.loop.Step() == s.doubt.step {
+		for _, t := range s.tasks.queue {
+			s.doubt.Tasks = append(s.doubt.Tasks, t.Key())
 		}
 	}
 	req := segment.Request{
-		Graph: r.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: r.print(), Loop: suspended,
-		Durability: r.durability(), Context: r.in.Context, Requester: r.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
-		Suspect: s.suspect, Behind: r.behind(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: r.in.MaxConcurrency, StepTimeout: r.in.StepTimeout,
-		ResumeBefore: r.resumeBefore(),
+		Graph: s.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print(), Loop: suspended,
+		Durability: s.durability(), Context: s.in.Context, Requester: s.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
+		Suspect: s.doubt.Suspicion, Behind: s.doubt.ago(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: s.in.MaxConcurrency, StepTimeout: s.in.StepTimeout,
+		ResumeBefore: s.resumeBefore(),
 	}
-	r.inputs.shortenSegment(ctx, &req, &s.spec, r.in.Spec)
+	s.inputs.shortenSegment(ctx, &req, &s.spec, s.in.Spec)
 	return req
 }
 
-// print is the fingerprint of the graph that the run goes on with.
-func (r *run) print() string {
-	s := &r.segments
-	if s.print == "" {
-		print, err := graphadapter.Fingerprint(r.in.Spec)
-		if err != nil {
-			panic("superstep: a spec that was compiled is always JSON: " + err.Error())
-		}
-		s.print = print
-	}
-	return s.print
-}
-
-func (r *run) segmentOptions(first *pregel.Task) workflow.ActivityOptions {
+func (s *segments) activityOptions(first *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// As with a task's activity: an engine that now comes to another place gives another id on replay.
-		ActivityID:          fmt.Sprintf("segment %d/%s", r.segments.count, protocol.ActivityID(first)),
+		ActivityID:          fmt.Sprintf("segment %d/%s", s.count, protocol.ActivityID(first)),
 		StartToCloseTimeout: attemptBound,
 		HeartbeatTimeout:    heartbeatTimeout,
 		WaitForCancellation: true,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval,
-		},
-		Summary: fmt.Sprintf("steps from %d", r.loop.Step()),
+		RetryPolicy:         retries(),
+		Summary:             fmt.Sprintf("steps from %d", s.loop.Step()),
 	}
 }
 
-// segmentEnded reports whether a segment has come back.
-func (r *run) segmentEnded() bool { return r.segments.under != nil && r.segments.under.result != nil }
+// ended reports whether a segment has come back.
+func (s *segments) ended() bool { return s.under != nil && s.under.result != nil }
 
 // news reports whether something arrived that a segment under way must not go past: ctx is the run's.
-func (r *run) news(ctx workflow.Context) bool {
-	under := r.segments.under
+func (s *segments) news(ctx workflow.Context) bool {
+	under := s.under
 	return under != nil && !under.interrupted &&
-		(ctx.Err() != nil || len(r.life.Given) > 0 || r.life.Drain != "" || r.life.State.Paused != nil)
+		(ctx.Err() != nil || len(s.life.Given) > 0 || s.life.Drain != "" || s.life.State.Paused != nil)
 }

@@ -1,129 +1,248 @@
 package workflows
 
 import (
-	"errors"
+	"fmt"
+	"slices"
+	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/workflows/protocol"
 )
 
-// runTasks runs the engine's tasks until it has none left, because the run has finished, failed, or waits for people; or
-// until the run is continued as a new one. Once the run is cancelled, or its superstep out of time, it starts no more,
-// and waits for those that run: their writes are kept.
-func (r *run) runTasks(ctx workflow.Context) {
-	if r.failure != nil || r.loop == nil {
-		r.life.Drained() // there is no superstep to stop before
-		return
-	}
-	// A disconnected context: the wait for running tasks outlasts the cancellation that ends them.
-	wait, _ := workflow.NewDisconnectedContext(ctx)
-	for {
-		r.attend(ctx)
-		r.answerRunning(ctx)
-		r.tasks.add(r.loop.Ready())
-		hold := r.continueUnderWay(ctx)
-		if r.successor != nil {
-			break
+// The limits of one superstep's fan-out. The server terminates a run with 2,000 pending activities or 4 MiB of commands
+// in one workflow task, so tasks are scheduled in a window that stays far below both.
+const (
+	maxPending      = 500
+	maxPendingBytes = 3 << 20
+	// The server takes 2 MiB of input for one activity; some room is left for what a codec adds.
+	maxRequestBytes = 1900 << 10
+	// Heartbeat details of all pending activities live in the run's mutable state, of which 4 MiB are safe to fill.
+	maxDetailBytes = 4 << 20
+	maxLedgerBytes = 128 << 10
+	// A task that comes when others have all of that gets this much; it then comes back more often.
+	minLedgerBytes = 2 << 10
+)
+
+// The recovery numbers of a node's activity: a lost worker is noticed after the heartbeat timeout, which grows with
+// wide fan-outs to keep the heartbeats' write rate constant, and its task is repeated at once.
+const (
+	heartbeatTimeout = 2 * time.Second
+	heartbeatFanOut  = 300
+	retryInterval    = 100 * time.Millisecond
+	maxRetryInterval = 2 * time.Second
+	// A node's own timeout bounds an attempt. The server wants a bound too; this one only catches lost tasks.
+	attemptBound = 365 * 24 * time.Hour
+)
+
+// retries repeats an activity for ever: its worker was lost, or gave it back.
+func retries() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval}
+}
+
+// tasks are the activities of a run's tasks: a window of those that are under way, and those that wait to be scheduled.
+type tasks struct {
+	*engine
+	inputs *inputs
+	doubt  *suspicion
+
+	queue   []*pregel.Task
+	running int
+	under   []*underWay // those that run, in the order in which they were scheduled
+	// interrupted says that they were told to end.
+	interrupted bool
+	bytes       int
+	ledgers     int // bytes of heartbeat details that running tasks may fill
+	returns     int // bytes of history that running tasks may fill unannounced
+	order       int
+	// results are the outcomes that have arrived.
+	results []result
+}
+
+// result is one task's outcome, with its place in the order of scheduling.
+type result struct {
+	order   int
+	task    *pregel.Task
+	outcome pregel.Outcome
+}
+
+func (t *tasks) add(all []*pregel.Task) { t.queue = append(t.queue, all...) }
+
+// schedule starts the queued tasks that fit the window.
+func (t *tasks) schedule(ctx workflow.Context) {
+	for len(t.queue) > 0 && t.running < t.limit() {
+		task := t.queue[0]
+		req := t.request(ctx, task)
+		size := requestSize(req)
+		if t.running > 0 && t.bytes+size > maxPendingBytes && size <= maxRequestBytes {
+			return
 		}
-		full := r.historyFull(ctx)
-		if ctx.Err() == nil && full == nil && r.segments.expired == nil && r.life.State.Paused == nil && !hold {
-			r.startTasks(ctx)
-		}
-		if r.tasks.running == 0 && len(r.results) == 0 && r.segments.under == nil {
-			if r.holdsUp(ctx) {
-				if r.holdUp(ctx) {
-					continue
-				}
-				break
-			}
-			r.failure = r.left(full)
-			break
-		}
-		r.showAsked(ctx)
-		paused := r.life.State.Paused != nil
-		step := r.clock.context(ctx)
-		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(step) })
-		if r.tasks.mustEnd(step) {
-			r.interruptTasks(wait)
-		}
-		if r.segments.under != nil {
-			r.leaveSegment(wait)
+		t.queue = t.queue[1:]
+		t.order++
+		if refused := t.tooLarge(req, size); refused != nil {
+			t.results = append(t.results, result{t.order, task, pregel.Outcome{Error: refused}})
 			continue
 		}
-		r.drain()
-		r.deliver()
-	}
-	if r.successor == nil {
-		r.settleSuspicion()
-	}
-	r.clock.leave()
-	if !r.drainsOn() {
-		r.life.Drained()
+		t.bytes += size
+		t.execute(ctx, task, req, size, t.order)
 	}
 }
 
-// startTasks starts what waits, in a segment or as an activity for each task. Those of a superstep out of time wait for
-// ever.
-func (r *run) startTasks(ctx workflow.Context) {
-	if r.segments.under != nil || r.fuses() && r.startSegment(ctx) {
-		r.clock.leave() // the segment's own clock bounds its supersteps
-		return
+// limit is how many tasks may be under way at once.
+func (t *tasks) limit() int {
+	if t.in.MaxConcurrency > 0 {
+		return min(t.in.MaxConcurrency, maxPending)
 	}
-	r.clock.enter(ctx, r)
-	if !r.clock.expired {
-		r.schedule(r.clock.context(ctx))
-	}
-	r.segments.apart = r.segments.apart && len(r.tasks.queue) > 0
+	return maxPending
 }
 
-// arrived reports whether there is something to go on with; paused says that the run was when it last looked.
-func (r *run) arrived(ctx workflow.Context, paused bool) bool {
-	if r.segments.under != nil {
-		return r.segmentEnded() || r.news(ctx)
-	}
-	return len(r.results) > 0 || ctx.Err() == nil && (len(r.life.Given) > 0 || paused && r.life.State.Paused == nil) || r.unlisted()
+// wide is how many tasks will be under way at once.
+func (t *tasks) wide() int { return min(t.limit(), len(t.queue)+t.running) }
+
+// share is what the heartbeats of one more task may carry, when it divides what is left with those that come with it.
+func (t *tasks) share(limit int) int {
+	come := max(1, min(limit-t.running, len(t.queue)))
+	return min(maxLedgerBytes, max(minLedgerBytes, (maxDetailBytes-t.ledgers)/come))
 }
 
-// leaveSegment takes in a segment that has ended, and makes one leave that is still under way.
-func (r *run) leaveSegment(ctx workflow.Context) {
-	if r.segmentEnded() {
-		r.endSegment(ctx)
-		return
-	}
-	r.interruptSegment(ctx)
+// minReturnBytes is what any task may return unannounced.
+const minReturnBytes = 8 << 10
+
+// mayReturn is what one more task may return unannounced, when it divides half of the history that is left with those that come
+// with it. The other half is for larger results.
+func (t *tasks) mayReturn(ctx workflow.Context) int {
+	come := max(1, min(t.limit()-t.running, len(t.queue)))
+	left := (graphadapter.HistoryRoom-workflow.GetInfo(ctx).GetCurrentHistorySize())/2 - t.returns
+	return min(maxRequestBytes, max(minReturnBytes, left/come))
 }
 
-// left says why the run goes no further, nil when it only stands still; full is why no more tasks may be started.
-func (r *run) left(full error) error {
-	err := r.loop.Err()
-	var drained *pregel.DrainedError
-	var node *pregel.NodeError
-	switch {
-	case r.segments.expired != nil:
-		r.tasks.queue = nil
-		return r.segments.expired
-	case r.clock.expired && (len(r.tasks.queue) > 0 || errors.As(err, &node) && node.Type == pregel.CancelledType):
-		r.tasks.queue = nil
-		return r.clock.timeout
-	case len(r.tasks.queue) > 0 && full != nil:
-		return full
-	case errors.As(err, &drained):
-		r.drained = drained.Reason // an end that was asked for
+// execute starts a task's activity; its result is noted when it arrives.
+func (t *tasks) execute(ctx workflow.Context, task *pregel.Task, req graphadapter.NodeRequest, size, order int) {
+	options := t.activityOptions(task)
+	under, ctx := t.begin(ctx, task)
+	t.ledgers += req.LedgerBytes
+	t.returns += req.ReturnBytes
+	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
+		t.in.Graph+"."+activityNode(task), req)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var outcome pregel.Outcome
+		// A future of a cancelled context is still awaited: WaitForCancellation reports how the task really ended.
+		if err := future.Get(ctx, &outcome); err != nil {
+			outcome = t.withoutResult(under, err)
+		}
+		t.end(under)
+		t.bytes -= size
+		t.ledgers -= req.LedgerBytes
+		t.returns -= req.ReturnBytes
+		t.results = append(t.results, result{order, task, outcome})
+	})
+}
+
+// deliver gives the arrived outcomes to the engine, in the order in which their tasks were scheduled.
+func (t *tasks) deliver() {
+	arrived := t.results
+	t.results = nil
+	for len(arrived) > 0 {
+		first := 0
+		for i := range arrived {
+			if arrived[i].order < arrived[first].order {
+				first = i
+			}
+		}
+		t.loop.Deliver(arrived[first].task, arrived[first].outcome)
+		arrived = append(arrived[:first], arrived[first+1:]...)
+	}
+}
+
+// activityNode is the part of the activity's name after the graph: the node, behind the subgraphs that lead to it.
+func activityNode(task *pregel.Task) string {
+	name := ""
+	for _, sub := range task.Graph {
+		name += sub + "/"
+	}
+	return name + task.Node
+}
+
+func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {
+	beat := heartbeatTimeout
+	if wide := t.wide(); wide > heartbeatFanOut {
+		beat = heartbeatTimeout * time.Duration(wide) / heartbeatFanOut
+	}
+	return workflow.ActivityOptions{
+		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
+		// stops the run with a nondeterminism error instead of corrupting it.
+		ActivityID:          protocol.ActivityID(task),
+		TaskQueue:           t.program.TaskQueue(task),
+		StartToCloseTimeout: attemptBound,
+		HeartbeatTimeout:    beat,
+		WaitForCancellation: true,
+		RetryPolicy:         retries(),
+		Summary:             fmt.Sprintf("step %d %s", task.Step, task.Path),
+	}
+}
+
+func (t *tasks) request(ctx workflow.Context, task *pregel.Task) graphadapter.NodeRequest {
+	sent := *task
+	sent.Digest = "" // the activity's id has what it is for
+	if task.IsSend() && len(task.Branches) == 0 {
+		sent.State = nil // a Send's node sees its argument only
+	}
+	suspect := t.loop != nil && (t.loop.Step() == t.doubt.step || t.doubt.suspects(task))
+	req := graphadapter.NodeRequest{
+		Graph: t.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Task: sent, Print: t.print(),
+		Durability: t.durability(), Context: t.in.Context, Requester: t.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
+		Suspect: suspect, Lost: suspect && t.doubt.Lost,
+		Behind:      t.doubt.ago(ctx),
+		LedgerBytes: t.share(t.limit()), ReturnBytes: t.mayReturn(ctx),
+	}
+	t.inputs.shorten(ctx, &req)
+	return req
+}
+
+// underWay is the activity of a task that has not ended.
+type underWay struct {
+	id     string
+	task   *pregel.Task
+	cancel workflow.CancelFunc
+	// stored is what it had stored before it was cancelled; nil when it was not asked for, or could not be.
+	stored *segment.StoredTask
+}
+
+// begin counts a task as one under way, and returns the context of its activity.
+func (t *tasks) begin(ctx workflow.Context, task *pregel.Task) (*underWay, workflow.Context) {
+	u := &underWay{id: protocol.ActivityID(task), task: task}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	ctx, u.cancel = workflow.WithCancel(ctx)
+	t.running++
+	t.under = append(t.under, u)
+	return u, ctx
+}
+
+// end counts it no more.
+func (t *tasks) end(u *underWay) {
+	t.running--
+	t.under = slices.DeleteFunc(t.under, func(other *underWay) bool { return other == u })
+	t.interrupted = t.interrupted && t.running > 0
+}
+
+// tooLarge refuses a task that no worker could be given: its payload is one that the server refuses, which would make
+// the run's worker try for ever, or a worker would have to hold too much for it.
+func (t *tasks) tooLarge(req graphadapter.NodeRequest, size int) *pregel.NodeError {
+	limit := maxRequestBytes
+	if len(req.References) > 0 && size <= limit {
+		limit = maxReferred
+		for _, ref := range req.References {
+			size += ref.Size
+		}
+	}
+	if size <= limit {
 		return nil
 	}
-	return err
-}
-
-// answerRunning gives answers that arrived to the tasks that asked, while siblings are still under way: nobody's
-// approval waits for somebody else's long task.
-func (r *run) answerRunning(ctx workflow.Context) {
-	if ctx.Err() != nil || r.loop.Status() != pregel.StatusRunning || len(r.life.Given) == 0 || r.segments.under != nil {
-		return
-	}
-	r.listed.changed = true
-	if err := r.loop.Resume(&pregel.Resume{Answers: r.life.GiveAnswers()}); err != nil {
-		// Only a scalar can be ambiguous, and what arrives here names its question.
-		workflow.GetLogger(ctx).Error("accepted answers could not be given", "error", err)
-	}
+	return &pregel.NodeError{Type: "PayloadTooLarge", Graph: t.in.Graph, Node: req.Task.Node,
+		Message: fmt.Sprintf("what the node reads has %d bytes, at most %d can be given to it: keep large values outside and "+
+			"references in the state, or let the node read less of it", size, limit)}
 }

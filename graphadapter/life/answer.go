@@ -1,12 +1,7 @@
 package life
 
 import (
-	"encoding/json"
-	"slices"
-	"time"
-
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -101,70 +96,6 @@ func BoundAnswers(id, by string, answers []pregel.Answer) error {
 	return nil
 }
 
-func (a Answer) control(*Run) approval.Control {
-	return approval.Control{Op: approval.OpResume, On: a.Question}
-}
-
-func (a Answer) refusal(r *Run) error {
-	answers, stand := a.All(), r.of.Stand()
-	if _, again := r.repeated(a); again {
-		return nil
-	}
-	switch {
-	case stand.changing():
-		return refuse(Busy, "the thread's state is being changed: look what it asks then")
-	case len(answers) == 0 && r.State.Paused != nil:
-		return refuse(Busy, "%s", r.PausedBy())
-	case len(answers) == 0 && stand.Stopped && !r.Waiting():
-		return nil
-	case len(answers) == 0:
-		return refuse(UnknownQuestion, "the run does not stand at a breakpoint: name the question that you answer")
-	case r.Drops():
-		return refuse(Busy, "the run is being cancelled, and what it asks is forgotten with its superstep")
-	}
-	open := r.of.Asks()
-	for i, one := range answers {
-		if slices.ContainsFunc(answers[:i], func(b pregel.Answer) bool { return b.QuestionID == one.QuestionID }) {
-			return refuse(BadAnswer, "question %s is answered twice", one.QuestionID)
-		}
-		if err := r.answerRefusal(open, one); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// answerRefusal says why one answer cannot be taken.
-func (r *Run) answerRefusal(open []pregel.OpenQuestion, given pregel.Answer) error {
-	for _, q := range open {
-		switch {
-		case q.ID != given.QuestionID || r.HasAnswer(q.ID):
-			continue
-		case q.Event != "":
-			return eventOnly(q)
-		}
-		return unfit(q.Question, given.Value) // also of one that was answered before, and asked again since its superstep was dropped
-	}
-	for _, a := range r.State.Answered {
-		if a.Question == given.QuestionID {
-			return refuse(AlreadyAnswered, "question %s was already answered%s at %s", a.Question, byWhom(a.By),
-				a.At.UTC().Format(time.RFC3339))
-		}
-	}
-	return refuse(UnknownQuestion, "question %s is not open on this thread", given.QuestionID)
-}
-
-// InputRefusal says why an answer that comes with a run's input is no answer to the question; nil means it is.
-func InputRefusal(q pregel.OpenQuestion, value pregel.Value) error {
-	switch {
-	case q.Event != "":
-		return eventOnly(q)
-	case q.Approval != nil: // it would pass no gate
-		return refuse(NotAllowed, "%s of node %q asks for an approval: answer it with resume, while the run waits", q.ID, q.Node)
-	}
-	return unfit(q.Question, value)
-}
-
 // AnswersTo are the answers in a run's input to questions that are open; others answer nothing.
 func AnswersTo(open []pregel.OpenQuestion, resume *pregel.Resume) []pregel.Answer {
 	if resume == nil {
@@ -187,161 +118,20 @@ func AnswersTo(open []pregel.OpenQuestion, resume *pregel.Resume) []pregel.Answe
 	return given
 }
 
-// unfit refuses a value that is no answer to the question.
-func unfit(q pregel.Question, value pregel.Value) error {
-	err := graphadapter.CheckAnswer(q, value)
-	if err == nil && q.Approval != nil { // people reply; what the task gets is made of that
-		_, err = approval.ParseReply(json.RawMessage(value))
+func replyBytes(a Answer) int {
+	size := len(a.ID) + len(a.By)
+	for _, one := range a.All() {
+		size += len(one.QuestionID) + len(one.Value) + len(a.tokenFor(one.QuestionID))
 	}
-	if err != nil {
-		return refuse(BadAnswer, "%v", err)
+	return size
+}
+
+// sameReply is equal for answers that are the same but for their ids. Who says to have given them may make them count or
+// not.
+func sameReply(a Answer) string {
+	key := a.By + "\x00"
+	for _, one := range a.All() {
+		key += one.QuestionID + "\x00" + a.tokenFor(one.QuestionID) + "\x00" + string(one.Value) + "\x00"
 	}
-	return nil
-}
-
-// eventOnly refuses an answer of a person to a wait for an event.
-func eventOnly(q pregel.OpenQuestion) error {
-	return refuse(BadAnswer, "%s of node %q waits for the event %q, not for a person: send that event", q.ID, q.Node, q.Event)
-}
-
-func byWhom(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " by " + name
-}
-
-// unproven refuses, before it is stored, an answer that takes a token for control and has none. Approvals take tokens of their
-// own, and are not answered together with what asks for none.
-func (r *Run) unproven(a Answer, governed bool) error {
-	gated := len(r.gated(a))
-	switch {
-	case !governed:
-	case gated == 0 && a.Token == "":
-		return Denied(approval.OpResume, Unsigned(approval.OpResume))
-	case gated > 0 && gated < len(a.All()):
-		return refuse(BadAnswer, "who answers proves it, with a token for one question: answer what asks for no approval apart")
-	}
-	return nil
-}
-
-func (a Answer) take(r *Run, by Actor, now time.Time) any {
-	a.By = by.Name()
-	r.auditAnswers(by, a.All(), now)
-	reply := AnswerReply{Question: a.Question, Node: r.accept(a.ID, a.All(), now), Call: a.Call}
-	if r.State.Given = append(slices.Clip(r.State.Given), a.All()...); len(a.All()) == 0 {
-		r.Passed = true
-	}
-	return reply
-}
-
-func (a Answer) again(_ *Run, before Taken) any {
-	reply := read[AnswerReply](before)
-	reply.Repeated = isRepeat(a.Call, reply.Call)
-	return reply
-}
-
-func (a Answer) turnedDown() Refused { return Refused{Question: named(a.Question), By: named(a.By)} }
-
-// accept notes answers as given, and returns the node that asked the last of them.
-func (r *Run) accept(request string, answers []pregel.Answer, now time.Time) string {
-	node := ""
-	r.look = true
-	open := r.of.Asks()
-	for _, a := range answers {
-		for _, q := range open {
-			if q.ID == a.QuestionID {
-				node = q.Node
-			}
-		}
-		r.note(Answered{Question: a.QuestionID, Node: node, RequestID: request, By: a.By, At: now})
-	}
-	return node
-}
-
-// Accept notes answers that come with a run's input as given. Forget takes that back, where the engine refuses the input: the
-// questions are open then, and may be answered again.
-func (r *Run) Accept(request string, answers []pregel.Answer, now time.Time) (forget func()) {
-	before := r.State.Answered
-	r.accept(request, answers, now)
-	return func() { r.State.Answered = before }
-}
-
-// auditAnswers notes who answers questions that ask for no approval. It is called before the answers are taken.
-func (r *Run) auditAnswers(by Actor, answers []pregel.Answer, now time.Time) {
-	open := r.of.Asks()
-	for _, a := range answers {
-		for _, q := range open {
-			if q.ID == a.QuestionID && q.Approval == nil && q.Event == "" {
-				r.Note(now, EntryAnswered(by, q.Question, a.Value))
-			}
-		}
-	}
-}
-
-// repeated finds a request whose answers were taken before under the same id, perhaps by an earlier run of the thread.
-func (s *State) repeated(a Answer) (Answered, bool) {
-	if a.ID == "" {
-		return Answered{}, false
-	}
-	for _, given := range a.All() {
-		for _, done := range s.Answered {
-			if done.RequestID == a.ID && done.Question == given.QuestionID {
-				return done, true
-			}
-		}
-	}
-	return Answered{}, false
-}
-
-// TakenAnswer is the outcome of a request with answers that was taken before, perhaps by an earlier run of the thread.
-func (s *State) TakenAnswer(id string) (AnswerReply, bool) {
-	if before, ok := s.find(nameAnswer, id); ok {
-		reply := read[AnswerReply](before)
-		reply.Repeated = true
-		return reply, true
-	}
-	at := slices.IndexFunc(s.Answered, func(a Answered) bool { return id != "" && a.RequestID == id })
-	if at < 0 {
-		return AnswerReply{}, false
-	}
-	return AnswerReply{Question: s.Answered[at].Question, Node: s.Answered[at].Node, Repeated: true}, true
-}
-
-// Reopen forgets the answers to questions that an earlier state of the thread has open.
-func (s *State) Reopen(open []pregel.OpenQuestion) {
-	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(a Answered) bool {
-		return slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == a.Question })
-	})
-}
-
-// HasAnswer reports whether the answer to a question was taken, and the engine was not given it yet.
-func (s *State) HasAnswer(question string) bool {
-	return slices.ContainsFunc(s.Given, func(a pregel.Answer) bool { return a.QuestionID == question })
-}
-
-// Waiting reports whether there is something for the engine to go on with.
-func (s *State) Waiting() bool { return len(s.Given) > 0 || s.Passed || s.Retry }
-
-// GoesOn reports whether the engine is to go on with that now: nobody holds the run up. A run that failed does not go on with
-// an answer alone.
-func (r *Run) GoesOn() bool {
-	return r.State.Paused == nil && (r.State.Retry || r.Waiting() && !r.of.Stand().Failed)
-}
-
-// GiveAnswers hands over the answers that the engine is to be given. A bare retry, or passing a breakpoint, has none.
-func (r *Run) GiveAnswers() []pregel.Answer {
-	given := r.State.Given
-	r.State.Given, r.Passed, r.State.Retry = nil, false, false
-	return given
-}
-
-// Unanswered are the open questions without those whose answer was taken already.
-func (r *Run) Unanswered() []pregel.OpenQuestion {
-	return slices.DeleteFunc(slices.Clone(r.of.Asks()), func(q pregel.OpenQuestion) bool { return r.HasAnswer(q.ID) })
-}
-
-// Questions are the open questions for people.
-func (r *Run) Questions() []pregel.OpenQuestion {
-	return slices.DeleteFunc(r.Unanswered(), func(q pregel.OpenQuestion) bool { return q.Event != "" })
+	return key
 }

@@ -9,32 +9,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Pending is an action that waits for approval.
-type Pending struct {
-	Question string `json:"question"`
-	Node     string `json:"node"`
-	// Digest is that of the action that is asked about, and ParamsHash its parameters'.
-	Digest     string `json:"digest"`
-	ParamsHash string `json:"params_hash"`
-	// Asked are the people and groups who are asked now, none for whoever the policy allows.
-	Asked []string `json:"asked,omitempty"`
-	// Votes are the approvals that were given, of the Need that it takes.
-	Votes []approval.Vote `json:"votes,omitempty"`
-	Need  int             `json:"need"`
-	// Warn is when people are to be warned, and Due when the time to answer is over; zero for never, or not any more.
-	Warn time.Time `json:"warn,omitzero"`
-	Due  time.Time `json:"due,omitzero"`
-	// Missed is when the time to answer was over, of an approval that has paused its run and stays open.
-	Missed time.Time `json:"missed,omitzero"`
-	// Escalated says that the time was over once, and that others are asked since.
-	Escalated bool `json:"escalated,omitempty"`
-	// Viewers are who says to have looked at it, the first of them.
-	Viewers []string `json:"viewers,omitempty"`
-	// Claimed names who is answering at this moment, as far as that was said; Busy that somebody is. [Run.Shown] sets both.
-	Claimed string `json:"claimed,omitempty"`
-	Busy    bool   `json:"busy,omitempty"`
-}
-
 // openApproval is an approval that the run asks for now.
 type openApproval struct {
 	pregel.OpenQuestion
@@ -66,16 +40,6 @@ func (r *Run) asksFor(question string) (openApproval, bool) {
 	return open[at], true
 }
 
-// PendingOn returns what is known of an approval that waits; nil when the run does not wait for it. It is not to be changed.
-func (s *State) PendingOn(question string) *Pending {
-	for i := range s.Pending {
-		if s.Pending[i].Question == question {
-			return &s.Pending[i]
-		}
-	}
-	return nil
-}
-
 // Shown are the approvals that wait, for those who look at the run.
 func (r *Run) Shown() []Pending {
 	out := slices.Clone(r.State.Pending)
@@ -96,7 +60,7 @@ func (r *Run) attendApprovals(now time.Time) {
 			kept = append(kept, p)
 			continue
 		}
-		r.Note(now, EntryWithdrawn(p.Question, p.ParamsHash, NotAsked))
+		r.Note(now, entryWithdrawn(p.Question, p.ParamsHash, NotAsked))
 	}
 	r.State.Pending = kept
 	for _, o := range open {
@@ -127,22 +91,6 @@ func (p *Pending) limit(a approval.Action, now time.Time) {
 	}
 }
 
-// settled forgets an approval that was decided.
-func (s *State) settled(question string) {
-	s.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(p Pending) bool { return p.Question == question })
-}
-
-// Withdraw notes that a run which ends asks for no approval any more, and refuses the replies that wait to be verified.
-func (r *Run) Withdraw(why string, now time.Time) {
-	for _, p := range r.State.Pending {
-		r.Note(now, EntryWithdrawn(p.Question, p.ParamsHash, why))
-	}
-	r.State.Pending = nil
-	for _, w := range r.takeWaiting(len(r.Replies)) {
-		r.refuseWaiting(w, Ruling{Question: w.Request.Question, Ruling: approval.Ruling{Reason: why}}, now)
-	}
-}
-
 // View notes the first time that somebody says to have looked at an approval's question. Anybody can say so under any name, so
 // names are bounded in number too.
 type View struct {
@@ -157,5 +105,5 @@ func (r *Run) Viewed(v View, now time.Time) {
 		return
 	}
 	p.Viewers = append(slices.Clip(p.Viewers), v.By)
-	r.Note(now, EntryViewed(v.Question, v.By))
+	r.Note(now, entryViewed(v.Question, v.By))
 }

@@ -2,6 +2,7 @@ package life
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -15,13 +16,6 @@ const (
 	// verifyTries: messages are stored, so that they outlast a worker that is lost for some time.
 	verifyTries = 12
 )
-
-// WaitingReply is an answer to approvals that waits to be verified, and whose sender gets no reply; Count says how often the
-// same one came.
-type WaitingReply struct {
-	Request Answer `json:"request"`
-	Count   int    `json:"count"`
-}
 
 // await adds an answer to those that wait to be verified. The same answer many times waits once.
 func (r *Run) await(a Answer, count int) {
@@ -40,30 +34,11 @@ func (r *Run) await(a Answer, count int) {
 	r.Replies = append(r.Replies, WaitingReply{Request: a, Count: count})
 }
 
-// sameReply is equal for answers that are the same but for their ids. Who says to have given them may make them count or
-// not.
-func sameReply(a Answer) string {
-	key := a.By + "\x00"
-	for _, one := range a.All() {
-		key += one.QuestionID + "\x00" + a.tokenFor(one.QuestionID) + "\x00" + string(one.Value) + "\x00"
-	}
-	return key
-}
-
 // takeWaiting takes the first n of those that wait.
 func (r *Run) takeWaiting(n int) []WaitingReply {
 	taken := r.Replies[:n:n]
 	r.Replies, r.places = append([]WaitingReply(nil), r.Replies[n:]...), nil
 	return taken
-}
-
-// Backlogged reports whether more waits to be verified than can be handed on to another execution of the run.
-func (s *State) Backlogged() bool {
-	size := 0
-	for _, w := range s.Replies {
-		size += replyBytes(w.Request)
-	}
-	return size > maxBacklog
 }
 
 // Proving reports whether a gate is being asked about something: who asked for it has no outcome yet.
@@ -74,15 +49,7 @@ func (r *Run) Claiming() bool { return len(r.claims) > 0 }
 
 // Verifies reports whether replies wait to be verified, and nothing is in the way.
 func (r *Run) Verifies() bool {
-	return len(r.Replies) > 0 && len(r.claims) == 0 && !r.of.Stand().changing()
-}
-
-func replyBytes(a Answer) int {
-	size := len(a.ID) + len(a.By)
-	for _, one := range a.All() {
-		size += len(one.QuestionID) + len(one.Value) + len(a.tokenFor(one.QuestionID))
-	}
-	return size
+	return len(r.Replies) > 0 && len(r.claims) == 0 && !r.stand().changing()
 }
 
 // Batch takes as many of the replies that wait as a gate is asked about at once. A turn that asks nothing has found none that
@@ -155,4 +122,27 @@ func (r *Run) ruledBatch(t Turn, failed error, now time.Time) Turn {
 func (r *Run) refuseWaiting(w WaitingReply, why Ruling, now time.Time) {
 	r.noteRefused(Refused{Question: named(why.Question), By: cmp.Or(why.By, named(w.Request.By)), Reason: why.Reason, Code: why.Code}, now)
 	r.refuseReply(why, w.Count)
+}
+
+// beginReply takes in an answer to approvals: a gate is to be asked, at once, or together with others that nobody waits for.
+func (r *Run) beginReply(t Turn, a Answer, _ time.Time) Turn {
+	if t.silent {
+		r.await(a, 1)
+		return r.told(t)
+	}
+	t.Verify = r.verification([]*verified{r.verifies(a)}, nil, a.By)
+	return r.told(t)
+}
+
+// ruledOn says what is missing when not each answer got a ruling: then none of them counts.
+func ruledOn(reply graphadapter.VerifyReply, all []*verified) error {
+	if len(reply.Rulings) != len(all) {
+		return fmt.Errorf("the gate ruled on %d of %d requests", len(reply.Rulings), len(all))
+	}
+	for i, v := range all {
+		if len(reply.Rulings[i]) != len(v.answers) {
+			return fmt.Errorf("the gate ruled on %d of %d answers", len(reply.Rulings[i]), len(v.answers))
+		}
+	}
+	return nil
 }

@@ -1,5 +1,6 @@
 // Package life decides what a run owes to people and to time: answers, votes, deadlines and silence, events and their waits,
-// pauses, drains, retries and cancellations, requests that are repeated, who may do what, and the audit of all of it.
+// pauses, drains, retries and cancellations, effects that are undone, what people outside are told, requests that are repeated,
+// who may do what, and the audit of all of it.
 //
 // The package is pure. It has no clock, no I/O, no goroutines and no Temporal: a [Run] is told what somebody asks for, what a
 // gate has said of that, and what time it is. So a thread lives by the same rules in memory and on Temporal, and a replay
@@ -27,4 +28,19 @@
 //   - A command that was taken is recognised when it comes again, by its id, and gets the same outcome.
 //   - A token counts once on a thread.
 //   - What anybody can send is bounded, and so is what a run keeps of it.
+//
+// # The files, in order of reading
+//
+//	refusal          why a command is not done
+//	entries, trail   the thread's audit
+//	answer, state    what is stored
+//	run              what looks at a thread and at time
+//	notice           what people outside are told
+//	turn             how far a command has come
+//	pause, answering commands, and what becomes of them
+//	event, approval, steer
+//	reply, batch     replies to approvals, and a gate's word on them
+//	cancel, undo     how a run ends
+//	due              what nobody has done in time
+//	take             the way of a command
 package life

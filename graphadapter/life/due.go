@@ -15,7 +15,7 @@ func (r *Run) Look() { r.look = true }
 // timed, and what nobody has answered in time is ended. It does nothing while the thread is about to change, or cannot be
 // looked into. Afterwards [Run.Due] is when it is to be called at the latest.
 func (r *Run) Attend(now time.Time) []Action {
-	if stand := r.of.Stand(); stand.changing() || stand.Blind {
+	if stand := r.stand(); stand.changing() || stand.Blind {
 		return r.Actions()
 	}
 	if due := r.Due(); r.look || !due.IsZero() && !due.After(now) {
@@ -24,6 +24,7 @@ func (r *Run) Attend(now time.Time) []Action {
 		r.attendSilence(now)
 		r.attendWaits(now)
 	}
+	r.attendNotices(now)
 	return r.Actions()
 }
 
@@ -57,7 +58,7 @@ func (r *Run) attendSilence(now time.Time) {
 		}
 		if !p.Warn.IsZero() && !p.Warn.After(now) {
 			p.Warn = time.Time{}
-			r.Note(now, EntryWarned(o.ID, o.action, p.Due))
+			r.Note(now, entryWarned(o.ID, o.action, p.Due))
 		}
 		if !p.Due.IsZero() && !p.Due.After(now) {
 			r.silence(o, p, now)
@@ -71,16 +72,16 @@ func (r *Run) silence(o openApproval, p *Pending, now time.Time) {
 	case o.action.Silence == approval.SilenceEscalate && !p.Escalated:
 		p.Escalated, p.Asked = true, slices.Clone(o.action.Escalate)
 		p.limit(o.action, now)
-		r.Note(now, EntryEscalated(o.ID, o.action))
+		r.Note(now, entryEscalated(o.ID, o.action))
 	case o.action.Silence == approval.SilencePause:
 		by, why := Silence(o.ID)
 		r.setPause(false, Paused{By: by, Reason: why, At: now})
 		p.Missed, p.Due = p.Due, time.Time{}
-		r.Note(now, EntryMissed(o.ID, o.action))
+		r.Note(now, entryMissed(o.ID, o.action))
 	default:
 		d := o.action.Silent(o.ID, p.Votes, now)
 		r.give(o.OpenQuestion, "", pregel.Answer{QuestionID: o.ID, Value: decisionValue(d)}, now)
 		r.settled(o.ID)
-		r.Note(now, EntryExpired(o.action, d))
+		r.Note(now, entryExpired(o.action, d))
 	}
 }

@@ -32,23 +32,6 @@ type EventReply struct {
 	Call     string `json:"call,omitempty"`
 }
 
-// KeptEvent is an event that nobody has waited for yet.
-type KeptEvent struct {
-	Name  string       `json:"name"`
-	Value pregel.Value `json:"value,omitempty"`
-	By    string       `json:"by,omitempty"`
-	At    time.Time    `json:"at"`
-	ID    string       `json:"id,omitempty"`
-	// All says that it is for all who waited when it came, which nobody could tell then.
-	All bool `json:"all,omitempty"`
-}
-
-// Due is when the wait for an event is over.
-type Due struct {
-	Question string    `json:"question"`
-	At       time.Time `json:"at"`
-}
-
 func (e Event) head() head { return head{nameEvent, e.ID, e.By, e.Token} }
 
 func (e Event) bounds() error {
@@ -93,9 +76,9 @@ func (e Event) take(r *Run, by Actor, now time.Time) any {
 	}
 	if len(nodes) == 0 {
 		r.State.Kept = append(slices.Clip(r.State.Kept),
-			KeptEvent{Name: e.Name, Value: e.Value, By: by.Name(), At: now, ID: e.ID, All: r.of.Stand().Blind})
+			KeptEvent{Name: e.Name, Value: e.Value, By: by.Name(), At: now, ID: e.ID, All: r.stand().Blind})
 	}
-	r.Note(now, EntryEvent(by, e.Name, nodes))
+	r.Note(now, entryEvent(by, e.Name, nodes))
 	return EventReply{Nodes: nodes, Call: e.Call}
 }
 
@@ -105,21 +88,10 @@ func (e Event) again(_ *Run, before Taken) any {
 	return reply
 }
 
-func (e Event) turnedDown() Refused { return Refused{Event: named(e.Name), By: named(e.By)} }
-
 // TakenEvent is the outcome of an event that was taken.
 func (s *State) TakenEvent(id string) (EventReply, bool) {
-	before, ok := s.find(nameEvent, id)
+	before, ok := s.Taken.Find(nameEvent, id)
 	return read[EventReply](before), ok
-}
-
-// KeptBytes is the size of the values that are kept: they have to fit a run's last event beside its state.
-func (s *State) KeptBytes() int {
-	size := 0
-	for _, k := range s.Kept {
-		size += len(k.Value)
-	}
-	return size
 }
 
 // give notes the end of a wait, or of a question that silence answers; the engine is told when it can go on.
@@ -132,7 +104,7 @@ func (r *Run) give(q pregel.OpenQuestion, request string, a pregel.Answer, now t
 // Waits are the tasks' waits for events that are not over, in task order; none while the thread is about to change, or its
 // superstep to be dropped: what comes then is for the waits after that.
 func (r *Run) Waits() []pregel.OpenQuestion {
-	stand := r.of.Stand()
+	stand := r.stand()
 	if stand.changing() || stand.Blind || r.Drops() {
 		return nil
 	}
@@ -159,7 +131,7 @@ func (r *Run) attendWaits(now time.Time) {
 
 // giveToAll gives events that came while nobody could tell what waits to all who did. One that nobody waited for is kept on.
 func (r *Run) giveToAll(now time.Time) {
-	if r.of.Stand().Blind {
+	if r.stand().Blind {
 		return
 	}
 	kept := r.State.Kept[:0:0]
@@ -195,16 +167,6 @@ func (r *Run) giveKept(q pregel.OpenQuestion, now time.Time) bool {
 		r.give(q, kept.ID, pregel.Answer{QuestionID: q.ID, Value: kept.Value, By: kept.By}, now)
 		return true
 	}
-}
-
-// dueAt is when a wait is over: what was said when it began counts, whatever the run has gone through since.
-func (s *State) dueAt(q pregel.OpenQuestion, now time.Time) time.Time {
-	for _, d := range s.Due {
-		if d.Question == q.ID {
-			return d.At
-		}
-	}
-	return now.Add(time.Duration(q.Timeout) * time.Millisecond)
 }
 
 // ForgetWaits lets who waits begin anew: the superstep that did is forgotten.

@@ -7,13 +7,6 @@ import (
 	"superstep.dev/approval"
 )
 
-// Paused says who paused a run, when and why.
-type Paused struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-}
-
 // Pause pauses a run, or with Unpause lets it go on. The reply is a [PauseReply].
 type Pause struct {
 	// ID makes the request idempotent.
@@ -61,16 +54,14 @@ func (p Pause) take(r *Run, by Actor, now time.Time) any {
 	changed := r.setPause(p.Unpause, Paused{By: by.Name(), Reason: p.Reason, At: now})
 	switch {
 	case changed && p.Unpause:
-		r.Note(now, EntryUnpaused(by, p.Reason))
+		r.Note(now, by.did(approval.KindUnpaused, p.Reason))
 	case changed:
-		r.Note(now, EntryPaused(by, p.Reason))
+		r.Note(now, by.did(approval.KindPaused, p.Reason))
 	}
 	return PauseReply{Paused: r.State.Paused, Changed: changed}
 }
 
 func (p Pause) again(r *Run, _ Taken) any { return PauseReply{Paused: r.State.Paused} }
-
-func (p Pause) turnedDown() Refused { return Refused{Question: namePause, By: named(p.By)} }
 
 // setPause reports whether that changes anything.
 func (r *Run) setPause(unpause bool, as Paused) bool {

@@ -69,3 +69,10 @@ func Unsigned(op approval.Op) approval.Ruling {
 	return approval.Ruling{Code: approval.CodeUnsigned,
 		Reason: fmt.Sprintf("the rules say who may %s a run, and this request has no token to prove who asks", op)}
 }
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}

@@ -13,65 +13,9 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Verification are replies to approvals that a gate is asked about. Nobody else answers their questions meanwhile.
-type Verification struct {
-	// Request is what the gate is asked.
-	Request graphadapter.VerifyRequest
-
-	all   []*verified
-	waits []WaitingReply // those that nobody waits for, one for each of all
-	claim *claim
-}
-
-// verified is a request whose answers to approvals are verified, and what a gate said of each.
-type verified struct {
-	req     Answer
-	answers []pregel.Answer
-	asked   []openApproval
-	replies []approval.Reply
-	rulings []approval.Ruling
-}
-
-// claim keeps questions for those who are answering them while their answers are verified.
-type claim struct {
-	questions []string
-	by        string
-}
-
-// gated are the request's answers to approvals that are open.
-func (r *Run) gated(a Answer) []pregel.Answer {
-	var out []pregel.Answer
-	open := r.Unanswered()
-	for _, one := range a.All() {
-		if slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == one.QuestionID && q.Approval != nil }) {
-			out = append(out, one)
-		}
-	}
-	return out
-}
-
 // unclaimed reports whether nobody is answering any of the request's questions at this moment.
 func (r *Run) unclaimed(a Answer) bool {
 	return !slices.ContainsFunc(a.All(), func(one pregel.Answer) bool { return r.claimOf(one.QuestionID) != nil })
-}
-
-func (r *Run) claimOf(question string) *claim {
-	for _, c := range r.claims {
-		if slices.Contains(c.questions, question) {
-			return c
-		}
-	}
-	return nil
-}
-
-// beginReply takes in an answer to approvals: a gate is to be asked, at once, or together with others that nobody waits for.
-func (r *Run) beginReply(t Turn, a Answer, _ time.Time) Turn {
-	if t.silent {
-		r.await(a, 1)
-		return r.told(t)
-	}
-	t.Verify = r.verification([]*verified{r.verifies(a)}, nil, a.By)
-	return r.told(t)
 }
 
 func (r *Run) verifies(a Answer) *verified {
@@ -145,19 +89,6 @@ func (r *Run) ruledReplies(t Turn, word Word, now time.Time) Turn {
 		r.took(t.command, reply)
 	}
 	return r.end(t, reply, refused, now)
-}
-
-// ruledOn says what is missing when not each answer got a ruling: then none of them counts.
-func ruledOn(reply graphadapter.VerifyReply, all []*verified) error {
-	if len(reply.Rulings) != len(all) {
-		return fmt.Errorf("the gate ruled on %d of %d requests", len(reply.Rulings), len(all))
-	}
-	for i, v := range all {
-		if len(reply.Rulings[i]) != len(v.answers) {
-			return fmt.Errorf("the gate ruled on %d of %d answers", len(reply.Rulings[i]), len(v.answers))
-		}
-	}
-	return nil
 }
 
 // count takes in what a gate said of a request's answers: all of them count, or none.
@@ -239,7 +170,7 @@ func (r *Run) vote(v *verified, i int, reply *AnswerReply, now time.Time) {
 		r.give(o.OpenQuestion, v.req.ID, pregel.Answer{QuestionID: question, Value: decisionValue(decision), By: by}, now)
 		r.settled(question)
 	}
-	r.Note(now, EntryVoted(question, o.action, cast, decided))
+	r.Note(now, entryVoted(question, o.action, cast, decided))
 }
 
 func decisionValue(d approval.Decision) pregel.Value {

@@ -34,43 +34,9 @@ type Stand struct {
 	Invoked, Edited bool
 	// Blind says that tasks are under way that nobody can look into: what they wait for is not known.
 	Blind bool
-	// Undoing says that effects are being undone, and that the questions are about those.
-	Undoing bool
 }
 
 func (s Stand) changing() bool { return s.Invoked || s.Edited }
-
-// State is what a run knows of people and of time. It is stored whole, and whatever continues the run is given it whole:
-// another execution, which goes on in the middle of everything, or, as [Run.Left] says, the thread's next run.
-type State struct {
-	AuditState
-	// Answered are the latest answers taken, oldest first.
-	Answered []Answered `json:"answered,omitempty"`
-	// Refused are the latest messages without a reply that were not taken, oldest first.
-	Refused []Refused `json:"refused,omitempty"`
-	// Taken are the latest commands that were done, oldest first: one that comes again is recognised.
-	Taken []Taken `json:"taken,omitempty"`
-	// Kept are the events that nobody has waited for yet, oldest first; Due is when the waits are over that have an end.
-	Kept []KeptEvent `json:"kept,omitempty"`
-	Due  []Due       `json:"due,omitempty"`
-	// Pending are the approvals that the run asks for, in the order in which they were asked.
-	Pending []Pending `json:"pending,omitempty"`
-	// Used are the ids of the tokens that counted, the latest of them: none counts twice, whatever is asked again.
-	Used []string `json:"used,omitempty"`
-	// Paused says who paused the run, nil when nobody did.
-	Paused *Paused `json:"paused,omitempty"`
-	// Given are the answers that were taken and that the engine was not given yet. Passed says that the run is to pass the
-	// breakpoint at which it stands, Retry that it is to go on after its failure, and Drain why it is to stop before its next
-	// superstep.
-	Given  []pregel.Answer `json:"given,omitempty"`
-	Passed bool            `json:"passed,omitempty"`
-	Retry  bool            `json:"retry,omitempty"`
-	Drain  string          `json:"drain,omitempty"`
-	// Replies are answers to approvals which no gate has looked at, and of which nobody waits for the outcome.
-	Replies []WaitingReply `json:"replies,omitempty"`
-	// Cancel is how the run is to end, nil when nobody said.
-	Cancel *Cancellation `json:"cancel,omitempty"`
-}
 
 // Run is the life of one run. It is not safe for concurrent use: its host lets one call at a time in, in an order that a
 // replay repeats.
@@ -90,14 +56,38 @@ type Run struct {
 	places map[string]int
 	// verifying counts how often a gate could not be asked about the replies that wait.
 	verifying int
+	// undo undoes the run's effects; nil while nothing does.
+	undo *Undo
+	// tells says that the host tells people outside.
+	tells bool
 }
 
 // New is the life of a run of that thread and graph, which goes on with what an earlier one knew; the zero State is that of a
 // new thread.
 func New(thread, graph string, of Thread, known State) *Run {
 	r := &Run{State: known, thread: thread, graph: graph, of: of, look: true}
-	r.trail = Trail{State: &r.State.AuditState, Thread: thread, Noted: func(e approval.Entry) { r.do(Noted{e}) }}
+	r.trail = Trail{State: &r.State.AuditState, Thread: thread, Noted: r.noted}
 	return r
+}
+
+func (r *Run) noted(e approval.Entry) {
+	r.do(Noted{e})
+	r.tellAudited(e)
+}
+
+// asks are the questions of the thread's tasks, or while effects are undone those about the effects.
+func (r *Run) asks() []pregel.OpenQuestion {
+	if r.undo != nil {
+		return r.undo.questions()
+	}
+	return r.of.Asks()
+}
+
+// stand is how the run stands. One that undoes effects does not stand still.
+func (r *Run) stand() Stand {
+	s := r.of.Stand()
+	s.Standing = s.Standing && r.undo == nil
+	return s
 }
 
 // ThreadID is the thread's id.
@@ -108,12 +98,12 @@ func (r *Run) ThreadID() string { return r.thread }
 func (r *Run) Left() State {
 	left := r.State
 	left.Paused, left.Given, left.Passed, left.Retry, left.Drain = nil, nil, false, false, ""
-	left.Replies, left.Cancel = nil, nil
+	left.Replies, left.Cancel, left.Notices = nil, nil, nil
 	left.Taken = slices.DeleteFunc(slices.Clone(left.Taken), func(t Taken) bool { return t.Command != nameEvent })
 	return left
 }
 
-// Action is something that a host has to do because of what was decided: a [Noted], a [Shown] or an [Ending].
+// Action is something that a host has to do because of what was decided: a [Noted], a [Shown], an [Ending], a [Tell] or a [Hush].
 type Action any
 
 // Noted is an entry that is part of the thread's audit now.
@@ -134,60 +124,61 @@ func (r *Run) Actions() []Action {
 	return all
 }
 
-// Answered is a question that got its answer.
-type Answered struct {
-	Question  string    `json:"question"`
-	Node      string    `json:"node"`
-	RequestID string    `json:"request_id"`
-	By        string    `json:"by,omitempty"`
-	At        time.Time `json:"at"`
-}
-
-// Refused is a message without a reply that was not taken, or an event that was kept and fits none who waits.
-type Refused struct {
-	// Question is what was answered, or the name of the command.
-	Question string `json:"question"`
-	Event    string `json:"event,omitempty"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason"`
-	// Code is why a gate refused an answer to an approval.
-	Code approval.Code `json:"code,omitempty"`
-	At   time.Time     `json:"at"`
-}
-
-// The bounds of what anybody can send, and of what a run keeps of it.
-const (
-	MaxAnswerBytes = 256 << 10
-	MaxNameBytes   = 256
-	MaxReasonBytes = 1 << 10
-	MaxTokenBytes  = 8 << 10
-	maxAnswered    = 1000
-	maxRefused     = 100
-	maxUsedTokens  = 1000
-	maxViewers     = 20
-)
-
-// note keeps who answered what, the latest of them.
-func (s *State) note(a Answered) {
-	s.Answered = latest(append(slices.Clip(s.Answered), a), maxAnswered)
-}
-
-func (s *State) noteRefused(f Refused, now time.Time) {
-	f.At = now
-	s.Refused = latest(append(slices.Clip(s.Refused), f), maxRefused)
-}
-
-// useToken remembers that a token counted.
-func (s *State) useToken(id string) {
-	if id != "" {
-		s.Used = latest(append(slices.Clip(s.Used), id), maxUsedTokens)
+// Note adds an entry to the thread's audit, of something that a host has done.
+func (r *Run) Note(now time.Time, entries ...approval.Entry) {
+	for _, e := range entries {
+		r.trail.Note(now, e)
 	}
 }
 
-// latest are the last of all, at most that many.
-func latest[T any](all []T, most int) []T {
-	if len(all) <= most {
-		return all
-	}
-	return slices.Clone(all[len(all)-most:])
+// Happened notes what a task's ledger tells: what became of approvals, and of writes that were not made by one call.
+func (r *Run) Happened(now time.Time, e pregel.Event) { r.trail.Happened(now, e) }
+
+// Flush makes entries of all refusals that are in none yet: the run ends, or is continued as a new one.
+func (r *Run) Flush(now time.Time) []Action {
+	r.flush(now, true)
+	return r.Actions()
 }
+
+func (r *Run) flush(now time.Time, all bool) { r.trail.Flush(now, all) }
+
+// GoesOn reports whether the engine is to go on with that now: nobody holds the run up. A run that failed does not go on with
+// an answer alone.
+func (r *Run) GoesOn() bool {
+	return r.State.Paused == nil && (r.State.Retry || r.Waiting() && !r.stand().Failed)
+}
+
+// GiveAnswers hands over the answers that the engine is to be given. A bare retry, or passing a breakpoint, has none.
+func (r *Run) GiveAnswers() []pregel.Answer {
+	given := r.State.Given
+	r.State.Given, r.Passed, r.State.Retry = nil, false, false
+	return given
+}
+
+// Unanswered are the open questions without those whose answer was taken already.
+func (r *Run) Unanswered() []pregel.OpenQuestion {
+	return slices.DeleteFunc(slices.Clone(r.asks()), func(q pregel.OpenQuestion) bool { return r.HasAnswer(q.ID) })
+}
+
+// Questions are the open questions for people.
+func (r *Run) Questions() []pregel.OpenQuestion {
+	return slices.DeleteFunc(r.Unanswered(), func(q pregel.OpenQuestion) bool { return q.Event != "" })
+}
+
+// claim keeps questions for those who are answering them while their answers are verified.
+type claim struct {
+	questions []string
+	by        string
+}
+
+func (r *Run) claimOf(question string) *claim {
+	for _, c := range r.claims {
+		if slices.Contains(c.questions, question) {
+			return c
+		}
+	}
+	return nil
+}
+
+// Drops reports whether the superstep under way is going to be forgotten.
+func (r *Run) Drops() bool { return r.CancelMode() != CancelKeep && r.undo == nil }

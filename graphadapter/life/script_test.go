@@ -1,10 +1,12 @@
 package life_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,10 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // TestScripts runs the scripts in testdata/script: each tells a run what people do and what time it is, and shows what became
@@ -33,6 +37,13 @@ import (
 //	gives                      the engine is given what waits for it, and what was answered is not asked any more
 //	ends, cancelled            the run ends, as it was asked to
 //	next                       the thread's next run goes on with what this one leaves
+//	undo                       the run undoes effects, one a line: EFFECT NODE
+//	undone STATE [evidence=] [reason=], undone lost
+//	                           what became of the one that is being undone, and which comes next; lost: nobody knows
+//	rules                      what people decided about effects counts
+//	undo-ends                  the run ends, and reports what became of its effects
+//	tells                      people outside are told of what the run asks
+//	told NUMBER                people outside have that notice
 //	show                       what is known of the run
 //
 // A token is "who#id", signed by somebody who may, or "!who#id" by somebody who may not. Without one an answer to an approval
@@ -68,7 +79,10 @@ type session struct {
 	kinds    []approval.Kind // of all entries
 	lines    []string        // what they say
 	seen     int             // of the kinds, when time passed until one came
-	out      strings.Builder
+	// undoAsked is the question about an effect, and undoNamed what scripts call it.
+	undoAsked, undoNamed string
+	writes               []taskrun.Compensation // that nodes have made
+	out                  strings.Builder
 }
 
 func (s *session) Asks() []pregel.OpenQuestion { return s.open }
@@ -78,7 +92,7 @@ func (s *session) Stand() life.Stand { return s.stand }
 func (s *session) directive(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	s.out.Reset()
-	if s.stored && s.run != nil && len(s.later) == 0 {
+	if s.stored && s.run != nil && len(s.later) == 0 && s.run.Undoing() == nil && s.run.State.Notices == nil {
 		s.store(t)
 	}
 	if err := s.do(d); err != nil {
@@ -136,6 +150,14 @@ func (s *session) do(d *datadriven.TestData) error {
 		return s.passes(d)
 	case "gives", "ends", "cancelled", "next", "show":
 		return s.goesOn(d.Cmd)
+	case "undo", "undone", "rules", "undo-ends":
+		return s.undoes(d)
+	case "tells":
+		s.acted(s.run.TellPeople())
+	case "told":
+		number, err := strconv.Atoi(d.CmdArgs[0].Key)
+		s.acted(s.run.ToldNotice(number))
+		return err
 	default:
 		return fmt.Errorf("%q is no directive", d.Cmd)
 	}
@@ -169,8 +191,6 @@ func (s *session) stands(d *datadriven.TestData) {
 			s.stand.Invoked = true
 		case "edited":
 			s.stand.Edited = true
-		case "undoing":
-			s.stand.Undoing, s.stand.Standing = true, false
 		}
 	}
 	s.attend()
@@ -188,6 +208,13 @@ func (s *session) asks(text string) error {
 			return err
 		}
 		s.open = append(s.open, q)
+		if strings.Contains(line, " calls") {
+			c := taskrun.Compensation{Node: q.Node, Effect: ledger.Entry{Key: q.Node, Name: q.Node, Kind: ledger.KindEffect, State: ledger.StateCommitted}}
+			if strings.Contains(line, " final") {
+				c.Effect.Key = ""
+			}
+			s.writes = append(s.writes, c)
+		}
 	}
 	s.run.Look()
 	s.attend()
@@ -197,6 +224,7 @@ func (s *session) asks(text string) error {
 // questionOf reads one question, of the node of the same name:
 //
 //	ID ask [schema=TYPE]
+//	ID calls [final]
 //	ID wait EVENT [timeout=D] [schema=TYPE]
 //	ID approve [within=D] [warn=D] [silence=WORD] [default=VERDICT] [escalate=WHO] [quorum=N] [by=WHO] [hash=H] [valid=D]
 func questionOf(line string) (pregel.OpenQuestion, error) {
@@ -235,6 +263,7 @@ func questionOf(line string) (pregel.OpenQuestion, error) {
 			if _, err := fmt.Sscan(value, &a.Quorum); err != nil {
 				return q, err
 			}
+		case "final":
 		default:
 			q.Event = w
 		}
@@ -249,7 +278,7 @@ func questionOf(line string) (pregel.OpenQuestion, error) {
 }
 
 // commandOf reads what somebody does.
-func commandOf(d *datadriven.TestData) (life.Command, error) {
+func (s *session) commandOf(d *datadriven.TestData) (life.Command, error) {
 	id, by, reason, token := arg(d, "id"), arg(d, "by"), arg(d, "reason"), arg(d, "token")
 	switch d.Cmd {
 	case "event":
@@ -272,6 +301,9 @@ func commandOf(d *datadriven.TestData) (life.Command, error) {
 		if slices.Contains([]string{"approve", "reject"}, words[1]) {
 			words[1] = fmt.Sprintf(`{"verdict":%q}`, words[1])
 		}
+		if words[0] == s.undoNamed {
+			words[0] = s.undoAsked
+		}
 		a.Answers = append(a.Answers, pregel.Answer{QuestionID: words[0], Value: pregel.Value(words[1])})
 		if words[2] != "" {
 			if a.Tokens == nil {
@@ -287,7 +319,7 @@ func commandOf(d *datadriven.TestData) (life.Command, error) {
 }
 
 func (s *session) asked(d *datadriven.TestData) error {
-	c, err := commandOf(d)
+	c, err := s.commandOf(d)
 	if err != nil {
 		return err
 	}
@@ -328,7 +360,11 @@ func (s *session) rule(turn life.Turn) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&s.out, "reply %s\n", cut(text))
+		out := cut(text)
+		if s.undoAsked != "" {
+			out = strings.ReplaceAll(out, s.undoAsked, "undo")
+		}
+		fmt.Fprintf(&s.out, "reply %s\n", out)
 	}
 	s.attend()
 	return turn.Err
@@ -379,6 +415,59 @@ func (s *session) ruling(token, by string) approval.Ruling {
 	return r
 }
 
+// undoes undoes effects, whose outcomes the script says.
+func (s *session) undoes(d *datadriven.TestData) error {
+	u := s.run.Undoing()
+	switch d.Cmd {
+	case "undo":
+		u = s.run.BeginUndo(s)
+		page := taskrun.StandingReply{}
+		for line := range strings.Lines(d.Input) {
+			words := strings.Fields(line)
+			page.Effects = append(page.Effects, taskrun.Compensation{Node: words[1],
+				Effect: ledger.Entry{Key: words[0], Name: words[0], Kind: ledger.KindEffect, State: ledger.StateCommitted}})
+		}
+		u.Add(page)
+	case "undone":
+		var err error
+		undone := taskrun.Undone{State: taskrun.UndoState(d.CmdArgs[0].Key), Evidence: arg(d, "evidence"), Reason: arg(d, "reason")}
+		if undone.State == "lost" {
+			err = errors.New("its worker is gone")
+		}
+		u.Ended(undone, err, s.now)
+	case "rules":
+		u.Rule(s.now)
+	case "undo-ends":
+		u.Leave(s.now)
+		u.End()
+		s.acted(s.run.Actions())
+		text, err := json.Marshal(s.run.Report())
+		fmt.Fprintf(&s.out, "%s\n", text)
+		return err
+	}
+	next, ok := u.Next(d.HasArg("full"), s.now)
+	s.acted(s.run.Actions())
+	if ok {
+		fmt.Fprintf(&s.out, "undo %s\n", next.Effect.Name)
+	}
+	for _, q := range s.run.Questions() {
+		s.undoAsked, s.undoNamed = q.ID, "undo"
+		fmt.Fprintf(&s.out, "asks %s\n", q.Node)
+	}
+	return nil
+}
+
+// KeepUndone implements [life.UndoHost].
+func (s *session) KeepUndone(c taskrun.Compensation, state ledger.State, evidence string) error {
+	if evidence == "unkept" {
+		return errors.New("it has no room")
+	}
+	return nil
+}
+
+// Undid implements [life.UndoHost].
+func (s *session) Undid(pregel.Event) {}
+
 func (s *session) batch(fails bool) error {
 	turn := s.run.Batch(s.now)
 	s.acted(turn.Actions)
@@ -428,21 +517,36 @@ func (s *session) acted(actions []life.Action) {
 		switch a := a.(type) {
 		case life.Noted:
 			s.kinds = append(s.kinds, a.Kind)
-			s.lines = append(s.lines, lineOf(a.Entry)+"\n")
-			fmt.Fprintf(&s.out, "  audit %s\n", lineOf(a.Entry))
+			s.lines = append(s.lines, s.named(a.Entry)+"\n")
+			fmt.Fprintf(&s.out, "  audit %s\n", s.named(a.Entry))
 		case life.Shown:
 			fmt.Fprintf(&s.out, "  shows %s\n", pausedText(&a.Paused))
 		case life.Ending:
 			s.out.WriteString("  ends\n")
+		case life.Tell:
+			fmt.Fprintf(&s.out, "  tells %d: %s %s %q by=%q asked=%v due %s\n", a.Number, a.Kind, a.Question, a.Summary, a.By, a.Approvers, s.in(a.Due))
+		case life.Hush:
+			fmt.Fprintf(&s.out, "  hushes %d\n", a.Number)
 		}
 	}
+}
+
+// named is an entry with a word for a question about an effect, whose id says nothing to a reader.
+func (s *session) named(e approval.Entry) string {
+	switch {
+	case e.Kind == approval.KindUnclear:
+		e.Question = cmp.Or(s.undoNamed, "undo")
+	case s.undoAsked != "" && e.Question == s.undoAsked:
+		e.Question = s.undoNamed
+	}
+	return lineOf(e)
 }
 
 func lineOf(e approval.Entry) string {
 	line := string(e.Kind)
 	for _, part := range []struct{ name, value string }{
 		{"on", e.Question}, {"who", e.Who}, {"claimed", e.Claimed}, {"verdict", string(e.Verdict)}, {"mode", e.Mode}, {"node", e.Node},
-		{"event", e.Event}, {"op", string(e.Op)}, {"code", string(e.Code)}, {"why", e.Reason},
+		{"event", e.Event}, {"effect", e.Effect}, {"state", e.State}, {"op", string(e.Op)}, {"code", string(e.Code)}, {"why", e.Reason},
 	} {
 		if part.value != "" {
 			line += fmt.Sprintf(" %s=%s", part.name, part.value)

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // TestSharedScripts runs the scripts in testdata/shared, which the runtimes run too: see TestLifeOnBothRuntimes of package
@@ -18,6 +19,7 @@ import (
 //	graph           a thread of a graph whose nodes ask side by side, one question a line: see questionOf
 //	answer …, event …, pause …, unpause …, drain …, retry, cancel …
 //	                what people do, as in TestScripts
+//	                a node that calls writes to the outside, and asks then; a final write cannot be undone
 //	until KIND      time passes until the audit has another entry of that kind
 //	goes            the run goes on as far as it can
 //	stands          what the run waits for, and who paused it
@@ -39,10 +41,16 @@ func TestSharedScripts(t *testing.T) {
 			case "stands":
 				return s.stood()
 			case "goes":
-				for s.run.GoesOn() {
+				for s.run.GoesOn() && s.run.Undoing() == nil {
 					s.gives()
 				}
 				return ""
+			case "cancel":
+				return refusedText(s.do(d)) + s.cancelled()
+			case "answer":
+				if s.run.Undoing() != nil {
+					return refusedText(errors.Join(s.do(d), s.ruled()))
+				}
 			}
 			return refusedText(s.do(d))
 		})
@@ -63,6 +71,43 @@ func refusedText(err error) string {
 	return ""
 }
 
+// cancelled ends the run and undoes the writes of its nodes, as a host does.
+func (s *session) cancelled() string {
+	s.acted(s.run.Cancelled("", s.now))
+	s.open = nil
+	u := s.run.BeginUndo(s)
+	u.Add(taskrun.StandingReply{Effects: s.writes})
+	s.undoAll(u)
+	return ""
+}
+
+func (s *session) ruled() error {
+	s.run.Undoing().Rule(s.now)
+	s.undoAll(s.run.Undoing())
+	return nil
+}
+
+// undoAll undoes what can be undone: a write without a key is final.
+func (s *session) undoAll(u *life.Undo) {
+	for c, ok := u.Next(false, s.now); ok; c, ok = u.Next(false, s.now) {
+		undone := taskrun.Undone{State: taskrun.UndoDone}
+		if c.Effect.Key == "" {
+			undone = taskrun.Undone{State: taskrun.UndoOpen, Reason: "the effect has no Compensate"}
+		}
+		u.Ended(undone, nil, s.now)
+	}
+	s.undoNamed, s.undoAsked = "", ""
+	for _, q := range s.run.Questions() {
+		s.undoNamed, s.undoAsked = q.Node, q.ID
+	}
+	s.acted(s.run.Actions())
+	if !u.Waits() {
+		u.Leave(s.now)
+		u.End()
+		s.acted(s.run.Actions())
+	}
+}
+
 func (s *session) stood() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, pausedText(s.run.State.Paused))
@@ -71,6 +116,9 @@ func (s *session) stood() string {
 	}
 	for _, q := range s.run.Waits() {
 		fmt.Fprintf(&b, "wait %s for %s\n", q.Node, q.Event)
+	}
+	if c := s.run.Report(); c != nil {
+		fmt.Fprintf(&b, "undone %d, left %d\n", c.Undone, len(c.Left))
 	}
 	for _, k := range s.run.State.Kept {
 		fmt.Fprintf(&b, "kept %s by %q\n", k.Name, k.By)

@@ -30,7 +30,7 @@ func (c Retry) bounds() error {
 func (c Retry) control(*Run) approval.Control { return approval.Control{Op: approval.OpRetry} }
 
 func (c Retry) refusal(r *Run) error {
-	stand := r.of.Stand()
+	stand := r.stand()
 	switch {
 	case stand.changing() || r.State.Retry:
 		return refuse(Busy, "the run is about to go on: look where it stands then")
@@ -44,13 +44,11 @@ func (c Retry) refusal(r *Run) error {
 
 func (c Retry) take(r *Run, by Actor, now time.Time) any {
 	r.State.Retry = true
-	r.Note(now, EntryRetried(by, c.Reason))
+	r.Note(now, by.did(approval.KindRetried, c.Reason))
 	return nil
 }
 
 func (c Retry) again(*Run, Taken) any { return nil }
-
-func (c Retry) turnedDown() Refused { return Refused{Question: nameRetry, By: named(c.By)} }
 
 // Drain asks a run that is under way to stop before its next superstep. One that rests has stopped; one that was paused in a
 // superstep has not. It has no reply.
@@ -78,16 +76,14 @@ func (c Drain) control(*Run) approval.Control { return approval.Control{Op: appr
 func (c Drain) refusal(*Run) error { return nil }
 
 func (c Drain) take(r *Run, by Actor, now time.Time) any {
-	if stand := r.of.Stand(); !stand.Standing || stand.Invoked || stand.Held || r.Waiting() {
+	if stand := r.stand(); !stand.Standing || stand.Invoked || stand.Held || r.Waiting() {
 		r.State.Drain = c.Reason
-		r.Note(now, EntryDrained(by, c.Reason))
+		r.Note(now, by.did(approval.KindDrained, c.Reason))
 	}
 	return nil
 }
 
 func (c Drain) again(*Run, Taken) any { return nil }
-
-func (c Drain) turnedDown() Refused { return Refused{Question: nameDrain, By: named(c.By)} }
 
 // Drained forgets why the run was to stop: the engine has been told, or there is no superstep to stop before.
 func (s *State) Drained() { s.Drain = "" }
@@ -130,5 +126,3 @@ func (c Act) again(_ *Run, before Taken) any {
 	}
 	return c.Read(before.Reply)
 }
-
-func (c Act) turnedDown() Refused { return Refused{Question: c.Name, By: named(c.By)} }

@@ -3,6 +3,7 @@ package clip
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -23,4 +24,12 @@ func Text(text string, most int) string {
 		end--
 	}
 	return text[:end] + more
+}
+
+// maxLine bounds a [Line], in bytes.
+const maxLine = 300
+
+// Line is text as one line of at most 300 bytes, as lists and notices show it.
+func Line(text string) string {
+	return Text(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "), maxLine)
 }

@@ -200,7 +200,7 @@ func TestPositionsAreThoseOfTheRun(t *testing.T) {
 	queue := testserver.Queue(t)
 	var live seen
 	w := worker.New(c, queue, worker.Options{})
-	workflows.NewGraphs([]*graphadapter.Graph{g}, &live).Register(w)
+	workflows.NewGraphs([]*graphadapter.Graph{g}, workflows.Config{Sink: &live}).Register(w)
 	activities.NewNodes(c, []*graphadapter.Graph{g}).Register(w)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)

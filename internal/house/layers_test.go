@@ -80,7 +80,7 @@ var arrows = []arrow{
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
-	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/pregel", "job"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
 	{
 		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),

@@ -22,6 +22,7 @@ const (
 var machines = map[string]int{
 	"graphadapter/pregel.Loop":    100, // one run: tasks, answers, claims and subgraphs decide on the same superstep
 	"graphadapter/pregel.Program": 100, // one compiled graph, read by all that plans, applies and inspects
+	"graphadapter/life.Run":       100, // one life: every command, answer and deadline looks at the same questions, pauses and audit
 	"job.Board":                   100, // one job: every call settles the same subjobs, budgets and experts
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
@@ -44,8 +45,10 @@ func (m *Runtime) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread
 		several = append(several, one.QuestionID)
 	}
 	reply := t.replyTo(done, several)
-	if t.undo != nil {
-		t.rule(ctx, t.life.GiveAnswers())
+	if u := t.life.Undoing(); u != nil {
+		u.Rule(time.Now())
+		t.act(t.life.Actions())
+		t.undoEffects(ctx, u)
 		return reply, nil
 	}
 	return reply, t.advance()

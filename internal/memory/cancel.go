@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,20 +16,6 @@ import (
 	"superstep.dev/thread"
 )
 
-// memoryUndo is the undoing of a thread's effects. It is guarded by the thread's lock.
-type memoryUndo struct {
-	of     *taskrun.Thread
-	parked []*memoryParked
-}
-
-// memoryParked is an effect that a person has to decide about.
-type memoryParked struct {
-	of       taskrun.Compensation
-	undone   taskrun.Undone
-	question pregel.OpenQuestion
-	rulings  int
-}
-
 // CancelRun implements runtime.Runtime.
 func (m *Runtime) CancelRun(ctx context.Context, g *graphadapter.Graph, r thread.CancelRequest) (thread.View, error) {
 	if err := runtime.CheckCancel(r); err != nil {
@@ -42,7 +27,7 @@ func (m *Runtime) CancelRun(ctx context.Context, g *graphadapter.Graph, r thread
 		return thread.View{}, err
 	}
 	t.mu.Lock()
-	undoing := t.undo != nil
+	undoing := t.life.Undoing() != nil
 	if err := t.takeCancel(ctx, r); err != nil {
 		defer t.mu.Unlock()
 		return t.view, err
@@ -54,8 +39,8 @@ func (m *Runtime) CancelRun(ctx context.Context, g *graphadapter.Graph, r thread
 	defer t.mu.Unlock()
 	switch {
 	case undoing:
-		if t.undo != nil && t.life.Enough() {
-			t.endUndo()
+		if u := t.life.Undoing(); u != nil && t.life.Enough() {
+			t.endUndo(u)
 		}
 	case t.stands.Rests():
 		t.conclude()
@@ -69,7 +54,7 @@ func (m *Runtime) CancelRun(ctx context.Context, g *graphadapter.Graph, r thread
 // takeCancel takes a request in, and tells a run that is under way; t.mu is held. One that is over is left as it is, but for
 // what the mode wants to be undone.
 func (t *memoryThread) takeCancel(ctx context.Context, r thread.CancelRequest) error {
-	open := t.undo != nil || t.stands.Status == thread.StatusRunning || t.stands.Rests()
+	open := t.life.Undoing() != nil || t.stands.Status == thread.StatusRunning || t.stands.Rests()
 	if t.done == nil || !open && r.Mode == thread.CancelKeep {
 		return nil
 	}
@@ -77,7 +62,7 @@ func (t *memoryThread) takeCancel(ctx context.Context, r thread.CancelRequest) e
 		t.life = life.New(t.id, t.graph, t, t.life.Left())
 	}
 	_, err := t.take(ctx, life.Cancel{ID: cmp.Or(r.ID, uuid.NewString()), Mode: life.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token})
-	if err != nil || t.undo != nil {
+	if err != nil || t.life.Undoing() != nil {
 		return err
 	}
 	t.life.Unpaused()
@@ -125,17 +110,14 @@ func (t *memoryThread) cancelHard(ctx context.Context, g *graphadapter.Graph, r 
 	}
 	t.life.GiveAnswers()
 	t.life.ForgetWaits()
-	t.stands.Cancel = &thread.CancelView{Mode: r.Mode, Reason: r.Reason, By: t.life.State.Cancel.By.Name()}
-	if t.conclude(); r.Mode != thread.CancelCompensate {
+	t.conclude()
+	if r.Mode != thread.CancelCompensate {
 		return t.view, nil
 	}
-	t.g, t.undo = g, &memoryUndo{of: d}
-	standing := t.effects.standing()
-	t.undoing(ctx, func(ctx context.Context) {
-		for _, e := range standing {
-			t.undoOne(ctx, &memoryParked{of: e})
-		}
-	})
+	t.g, t.keeps = g, d
+	undo := t.life.BeginUndo(t)
+	undo.Add(taskrun.StandingReply{Effects: t.effects.standing()})
+	t.undoEffects(ctx, undo)
 	t.mu.Unlock()
 	err := t.settle(ctx)
 	if err != nil {
@@ -144,8 +126,8 @@ func (t *memoryThread) cancelHard(ctx context.Context, g *graphadapter.Graph, r 
 	return t.view, err
 }
 
-// undoing does that in the background, as a run, and then waits for people or ends; t.mu is held.
-func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) {
+// undoEffects undoes effects in the background, as a run, and then waits for people or ends; t.mu is held.
+func (t *memoryThread) undoEffects(ctx context.Context, u *life.Undo) {
 	t.stands.Status, t.stands.Error, t.stands.Closed = thread.StatusRunning, "", time.Time{}
 	t.cause = nil
 	done := make(chan struct{})
@@ -154,146 +136,71 @@ func (t *memoryThread) undoing(ctx context.Context, undo func(context.Context)) 
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		defer close(done)
-		undo(ctx)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.askOrEnd()
+		for of, ok := u.Next(false, time.Now()); ok; of, ok = u.Next(false, time.Now()) {
+			undone, err := t.undoOne(ctx, of)
+			u.Ended(undone, err, time.Now())
+			t.act(t.life.Actions())
+		}
+		if !u.Waits() {
+			t.endUndo(u)
+			return
+		}
+		t.stands.Status = thread.StatusWaiting
+		t.shown()
 	}()
 }
 
-func (t *memoryThread) undoOne(ctx context.Context, p *memoryParked) {
-	t.mu.Lock()
-	enough, run, g := t.life.Enough(), t.options.Context, t.g
+// undoOne undoes one effect. It lets go of t.mu meanwhile.
+func (t *memoryThread) undoOne(ctx context.Context, of taskrun.Compensation) (taskrun.Undone, error) {
+	g, run := t.g, t.options.Context
 	t.mu.Unlock()
-	if enough {
-		t.leave(ctx, p, "the run was ended before it was undone")
-		return
-	}
+	defer t.mu.Lock()
 	journal, err := graphadapter.NewMemoryJournal(nil)
-	if err == nil {
-		p.undone, err = taskrun.Compensate(ctx, g, p.of, taskrun.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
-			Settling: func(until time.Time) { t.waitsFor(p.of, until) }})
+	if err != nil {
+		return taskrun.Undone{}, err
 	}
-	switch {
-	case err != nil:
-		t.leave(ctx, p, err.Error())
-	case p.undone.State == taskrun.UndoDone:
-		t.undone(ctx, p, ledger.StateCompensated, p.undone.Evidence)
-	case p.undone.State == taskrun.UndoAbsent:
-		t.undone(ctx, p, ledger.StateFailed, p.undone.Evidence)
-	default:
-		t.park(p)
-	}
+	return taskrun.Compensate(ctx, g, of, taskrun.CompensateEnv{Thread: t.id, Context: pregel.Value(run), Journal: journal,
+		Settling: func(until time.Time) { t.settling(of, until) }})
 }
 
-// waitsFor notes until when the run waits before it goes on to undo an effect; the zero time means that it goes on.
-func (t *memoryThread) waitsFor(of taskrun.Compensation, until time.Time) {
+// settling notes until when the run waits before it goes on to undo an effect; the zero time means that it goes on.
+func (t *memoryThread) settling(of taskrun.Compensation, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := *t.stands.Cancel // somebody may have been given the other
-	c.Waits = nil
+	t.settles = nil
 	if !until.IsZero() {
-		c.Waits = &thread.SettleView{Effect: of.Effect.Name, Key: of.Effect.Key, Until: until}
+		t.settles = &thread.SettleView{Effect: of.Effect.Name, Key: of.Effect.Key, Until: until}
 	}
-	t.stands.Cancel = &c
 	t.shown()
 }
 
-func (t *memoryThread) undone(ctx context.Context, p *memoryParked, state ledger.State, evidence string) {
-	if err := t.undo.of.KeepUndone(ctx, p.of, state, evidence); err != nil {
-		t.leave(ctx, p, "the thread cannot be told: "+err.Error())
-		return
-	}
-	t.effects.Observe(taskrun.UndoEvent(p.of, state, evidence, p.undone.Calls))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stands.Cancel.Undone++
-	t.note(life.EntryUndone(p.of, state, evidence))
+// KeepUndone implements [life.UndoHost]; t.mu is held, and no run has the thread.
+func (t *memoryThread) KeepUndone(c taskrun.Compensation, state ledger.State, evidence string) error {
+	return t.keeps.KeepUndone(context.Background(), c, state, evidence)
 }
 
-func (t *memoryThread) leave(ctx context.Context, p *memoryParked, reason string) {
-	if err := t.undo.of.KeepUndone(ctx, p.of, p.of.Effect.State, p.of.Effect.Evidence); err != nil {
-		reason += "; the thread cannot be told: " + err.Error()
-	}
-	t.effects.Observe(taskrun.UndoEvent(p.of, p.of.Effect.State, "not undone: "+reason, p.undone.Calls))
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stands.Cancel.Left = append(t.stands.Cancel.Left,
-		thread.LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: reason})
-	t.note(life.EntryLeft(p.of, reason))
-}
+// Undid implements [life.UndoHost].
+func (t *memoryThread) Undid(e pregel.Event) { t.effects.Observe(e) }
 
-func (t *memoryThread) park(p *memoryParked) {
-	t.effects.Observe(taskrun.UndoEvent(p.of, p.of.Effect.State, "not undone: "+p.undone.Reason, p.undone.Calls))
-	p.question = taskrun.UndoQuestion(t.id, p.of, p.undone, p.rulings)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.undo.parked = append(t.undo.parked, p)
-	t.note(life.EntryUnclear(p.of, p.question.ID, p.undone.Reason))
-}
-
-// askOrEnd lets the thread wait for people, or ends it; t.mu is held.
-func (t *memoryThread) askOrEnd() {
-	if len(t.undo.parked) == 0 || t.life.Enough() {
-		t.endUndo()
-		return
-	}
-	t.stands.Status = thread.StatusWaiting
-	t.shown()
-}
-
-// endUndo ends the thread, and lists what nobody decided about; t.mu is held.
-func (t *memoryThread) endUndo() {
-	for _, p := range t.undo.parked {
-		t.note(life.EntryLeft(p.of, p.undone.Reason))
-		t.stands.Cancel.Left = append(t.stands.Cancel.Left,
-			thread.LeftEffect{Key: p.of.Effect.Key, Effect: p.of.Effect.Name, Node: p.of.Node, Reason: p.undone.Reason})
-	}
-	of := t.undo.of
-	t.undo = nil
-	t.goBack(of)
-	t.conclude()
-}
-
-// goBack lets the thread go on before the oldest superstep of which an effect was undone; t.mu is held.
-func (t *memoryThread) goBack(of *taskrun.Thread) {
+// endUndo ends the thread, and lets it go on before the oldest superstep of which an effect was undone; t.mu is held.
+func (t *memoryThread) endUndo(u *life.Undo) {
+	u.Leave(time.Now())
+	u.End()
+	t.act(t.life.Actions())
 	to, err := t.effects.rewind()
 	var made *pregel.Record
 	if err == nil {
-		made, err = of.Rewind(context.Background(), to) // no run has the thread
+		made, err = t.keeps.Rewind(context.Background(), to) // no run has the thread
 	}
-	switch {
+	switch report := t.life.Report(); {
 	case err != nil:
-		t.stands.Cancel.Halted = err.Error()
+		report.Halted = err.Error()
 	case made != nil:
-		t.stands.Cancel.Checkpoint = made.Checkpoint.ID
+		report.Checkpoint = made.Checkpoint.ID
 	}
-}
-
-// rule does what people decided about effects that could not be undone; t.mu is held.
-func (t *memoryThread) rule(ctx context.Context, given []pregel.Answer) {
-	asked := t.undo.parked
-	t.undo.parked = nil
-	t.undoing(ctx, func(ctx context.Context) {
-		for _, p := range asked {
-			at := slices.IndexFunc(given, func(a pregel.Answer) bool { return a.QuestionID == p.question.ID })
-			if at < 0 {
-				t.mu.Lock()
-				t.undo.parked = append(t.undo.parked, p)
-				t.mu.Unlock()
-				continue
-			}
-			by := cmp.Or(given[at].By, "a person")
-			switch p.rulings++; taskrun.ReadUndoRuling(given[at].Value) {
-			case taskrun.UndoRuledDone:
-				t.undone(ctx, p, ledger.StateCompensated, "undone, says "+by)
-			case taskrun.UndoRuledRepeat:
-				t.undoOne(ctx, p)
-			default:
-				t.leave(ctx, p, "left, says "+by)
-			}
-		}
-	})
+	t.conclude()
 }
 
 // standing are the effects to undo.

@@ -23,23 +23,14 @@ func (m *Runtime) use(ctx context.Context, c approval.UseCheck) (approval.Ruling
 }
 
 // Asks implements [life.Thread].
-func (t *memoryThread) Asks() []pregel.OpenQuestion {
-	if t.undo == nil {
-		return t.open
-	}
-	var out []pregel.OpenQuestion
-	for _, p := range t.undo.parked {
-		out = append(out, p.question)
-	}
-	return out
-}
+func (t *memoryThread) Asks() []pregel.OpenQuestion { return t.open }
 
 // Stand implements [life.Thread].
 func (t *memoryThread) Stand() life.Stand {
 	running := t.stands.Status == thread.StatusRunning
 	return life.Stand{
-		Status: string(t.view.Status), Standing: t.undo == nil && (!running || t.held), Stopped: t.stands.Status == thread.StatusStopped,
-		Failed: t.stands.Status.Failed() || t.stands.Status == thread.StatusCancelled, Held: t.held, Blind: running, Undoing: t.undo != nil,
+		Status: string(t.view.Status), Standing: !running || t.held, Stopped: t.stands.Status == thread.StatusStopped,
+		Failed: t.stands.Status.Failed() || t.stands.Status == thread.StatusCancelled, Held: t.held, Blind: running,
 	}
 }
 
@@ -145,7 +136,7 @@ func (t *memoryThread) hold(shut bool) {
 
 // advance looks after what the thread asks, and lets its run go on when something came to go on with; t.mu is held.
 func (t *memoryThread) advance() (err error) {
-	if t.undo == nil {
+	if t.life.Undoing() == nil {
 		t.act(t.life.Attend(time.Now()))
 		if t.life.GoesOn() && (t.stands.Rests() || t.life.State.Retry) {
 			_, err = t.begin(context.Background(), t.goesOn(), "")
@@ -171,7 +162,7 @@ func (t *memoryThread) time() {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
-	if due := t.life.Due(); !due.IsZero() && t.stands.Rests() && t.undo == nil {
+	if due := t.life.Due(); !due.IsZero() && t.stands.Rests() && t.life.Undoing() == nil {
 		t.timer = time.AfterFunc(time.Until(due), t.due)
 	}
 }
@@ -193,6 +184,10 @@ func (t *memoryThread) due() {
 // as they are.
 func (t *memoryThread) shown() {
 	v, known := t.stands, &t.life.State
+	if c := t.life.Report(); c != nil && c.Mode != life.CancelKeep && (v.Status == thread.StatusCancelled || t.life.Undoing() != nil) {
+		v.Cancel = runtime.CancelView(c)
+		v.Cancel.Waits = t.settles
+	}
 	v.Paused, v.Kept = runtime.PauseView(known.Paused), runtime.KeptViews(known.Kept)
 	if v.Status != thread.StatusRunning {
 		v.Questions, v.Waits = runtime.QuestionsOf(t.life.Questions()), runtime.WaitViews(t.life.Waits(), runtime.DueIn(known.Due))

@@ -55,10 +55,10 @@ func (m *Runtime) UpdateState(ctx context.Context, g *graphadapter.Graph, r thre
 // provenUpdate is proven for an update of the state; the first one of a new thread takes no proof.
 func (t *memoryThread) provenUpdate(ctx context.Context, r thread.UpdateRequest) (life.Actor, error) {
 	may := func() error {
-		if t.stands.Status == thread.StatusRunning && !t.held || t.undo != nil {
+		if t.stands.Status == thread.StatusRunning && !t.held || t.life.Undoing() != nil {
 			return t.refuse(thread.ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
 		}
-		if c := t.stands.Cancel; c != nil && c.Halted != "" && r.Checkpoint == "" {
+		if c := t.view.Cancel; c != nil && c.Halted != "" && r.Checkpoint == "" {
 			return runtime.Halted(t.graph, t.id, c.Halted)
 		}
 		if t.life.State.Paused != nil && t.life.Waiting() {

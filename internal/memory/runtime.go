@@ -59,8 +59,9 @@ type memoryThread struct {
 	stands  thread.View
 	open    []pregel.OpenQuestion
 	view    thread.View
-	entries []approval.Entry // of the audit, the newest of them
-	undo    *memoryUndo      // while effects are undone
+	entries []approval.Entry   // of the audit, the newest of them
+	keeps   *taskrun.Thread    // while effects are undone: the thread that is told of them
+	settles *thread.SettleView // what that waits for
 	cause   error
 	options runtime.Start
 	cancel  context.CancelCauseFunc
@@ -142,7 +143,7 @@ func (t *memoryThread) mayBegin(in pregel.Input, checkpoint string) error {
 	if err := t.busy(); err != nil {
 		return err
 	}
-	if c := t.stands.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
+	if c := t.view.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
 		return runtime.Halted(t.graph, t.id, c.Halted)
 	}
 	return runtime.CheckResume(t.open, t.graph, t.id, in.Resume)

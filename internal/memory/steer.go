@@ -25,7 +25,7 @@ func (m *Runtime) PauseRun(ctx context.Context, g *graphadapter.Graph, r thread.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var taken life.PauseReply
-	if t.undo == nil && (t.stands.Status == thread.StatusRunning || t.stands.Rests()) {
+	if t.life.Undoing() == nil && (t.stands.Status == thread.StatusRunning || t.stands.Rests()) {
 		reply, err := t.take(ctx, life.Pause{ID: cmp.Or(r.ID, uuid.NewString()), By: r.By, Reason: r.Reason, Token: r.Token, Unpause: unpause})
 		if err != nil {
 			return thread.PauseReply{}, err
@@ -140,7 +140,7 @@ func (t *memoryThread) busy() error {
 	switch {
 	case t.life.State.Paused != nil:
 		return runtime.RefusedAs(life.Busy, t.graph, t.id, t.life.PausedBy(), nil)
-	case t.undo != nil:
+	case t.life.Undoing() != nil:
 		return t.refuse(thread.ErrRunning, "its run is being cancelled, and waits for a person to decide about its effects")
 	case t.stands.Status == thread.StatusRunning:
 		return t.refuse(thread.ErrRunning, "its run is still under way: wait for it or cancel it")

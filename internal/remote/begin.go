@@ -155,7 +155,7 @@ func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	if err != nil {
 		return thread.View{}, err
 	}
-	in.Asked = &protocol.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
+	in.Asked = protocol.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
 	v, err := c.launch(ctx, req, in, nil)
 	if errors.Is(err, thread.ErrRunning) {
 		err = runtime.ExistsAlready(last.graph, r.As)

@@ -85,7 +85,7 @@ func (c *reader) addClosed(ctx context.Context, last *lastRun, v *thread.View) e
 	if err != nil && !silent {
 		return err
 	}
-	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, cancelView(left.Cancel)
+	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, runtime.CancelView(left.Cancel)
 	v.Refused = refusedViews(left.Life.Refused)
 	if v.Status == thread.StatusFailed {
 		v.Status = runtime.FailureStatus(left.Failure)
@@ -175,16 +175,4 @@ func refusedViews(all []protocol.Refused) []thread.RefusedView {
 		out = append(out, thread.RefusedView(r))
 	}
 	return out
-}
-
-func cancelView(c *protocol.Cancellation) *thread.CancelView {
-	if c == nil {
-		return nil
-	}
-	v := &thread.CancelView{Mode: thread.CancelMode(c.Mode), Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
-		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
-	for _, l := range c.Left {
-		v.Left = append(v.Left, thread.LeftEffect(l))
-	}
-	return v
 }

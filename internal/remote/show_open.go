@@ -24,7 +24,7 @@ func addState(v *thread.View, s protocol.State) {
 	for i := range v.Questions {
 		runtime.AddPending(v.Questions[i], s.Approvals)
 	}
-	v.Cancel = cancelView(s.Cancel)
+	v.Cancel = runtime.CancelView(s.Cancel)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
 	if s.Failure != nil {

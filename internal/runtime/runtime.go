@@ -118,10 +118,7 @@ func EngineOptions(r Start, observer pregel.Observer) graphadapter.RunOptions {
 // Asker is who asks for something: By says so, and Token proves it where rules want that.
 type Asker struct{ By, Reason, Token string }
 
-// AskedOf is who asks for something on the wire, nil when nobody said.
-func AskedOf(by, reason, token string) *protocol.Asked {
-	if by == "" && reason == "" && token == "" {
-		return nil
-	}
-	return &protocol.Asked{By: by, Reason: reason, Token: token}
+// AskedOf is who asks for something on the wire.
+func AskedOf(by, reason, token string) protocol.Asked {
+	return protocol.Asked{By: by, Reason: reason, Token: token}
 }

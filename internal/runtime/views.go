@@ -151,3 +151,16 @@ func Outputs(names []string, values map[string]pregel.Value) map[string]pregel.V
 	}
 	return out
 }
+
+// CancelView is how a run was cancelled, as people are shown it; nil for one that was not.
+func CancelView(c *protocol.Cancellation) *thread.CancelView {
+	if c == nil {
+		return nil
+	}
+	v := &thread.CancelView{Mode: thread.CancelMode(c.Mode), Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
+		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
+	for _, l := range c.Left {
+		v.Left = append(v.Left, thread.LeftEffect(l))
+	}
+	return v
+}

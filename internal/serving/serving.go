@@ -52,9 +52,9 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 			found.Notices = cfg.Notify != nil
 			return found, err
 		}
-		workflows.NewGraphs(cfg.Graphs, nil).Telling(inputs).Notifying(cfg.Notify != nil).Signing(cfg.AuditSigner).
-			Governing(cfg.Gate.Governs, mayOf(cfg.Gate)).Leading(cfg.Leaders...).Finding(find).Register(r)
-		leading.New(cfg.Leaders...).Finding(find).Register(r)
+		workflows.NewGraphs(cfg.Graphs, workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,
+			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, Find: find}).Register(r)
+		leading.New(find, cfg.Leaders...).Register(r)
 	}
 	nodes := activities.NewNodes(c, cfg.Graphs).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
 		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners)
@@ -90,7 +90,7 @@ type replays struct {
 // values calls pass with every value that a run has sent by reference.
 func (r replays) values(ctx context.Context, run activities.Run, pass func(pregel.Value)) error {
 	tail := history.Tail{Service: r.client.WorkflowService(), Namespace: run.Namespace, Converter: r.converter}
-	graphs := workflows.NewGraphs(r.graphs, nil).Telling(told(pass))
+	graphs := workflows.NewGraphs(r.graphs, workflows.Config{Values: told(pass)})
 	return tail.Replay(ctx, run.WorkflowID, run.RunID, sender{graphs})
 }
 

@@ -58,8 +58,8 @@ func serveJobs(c client.Client) (stop func(), err error) {
 	leads := worker.New(c, graphQueue, chainWorkerOptions())
 	expert := expertGraph()
 	experts := []job.Profile{{Name: "expert", Description: "does nothing", Graph: jobExpert}}
-	workflows.NewGraphs([]*graphadapter.Graph{expert}, nil).Register(leads)
-	leading.New(workflows.Leader{Name: jobLeader, Experts: experts}).Register(leads)
+	workflows.NewGraphs([]*graphadapter.Graph{expert}, workflows.Config{}).Register(leads)
+	leading.New(nil, workflows.Leader{Name: jobLeader, Experts: experts}).Register(leads)
 	activities.NewNodes(c, []*graphadapter.Graph{expert}).WithPlanners(map[string]job.Planner{jobLeader: widePlan{}}).Register(leads)
 	plain := worker.New(c, plainQueue, chainWorkerOptions())
 	registerChildren(plain)

@@ -17,6 +17,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/graphtest"
+	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 )
 
@@ -60,11 +61,11 @@ func (s *lifeScript) directive(t *testing.T, d *datadriven.TestData) string {
 		return ""
 	}
 	var err error
-	var by, reason, id, name, value string
+	var by, reason, id, name, value, mode string
 	for _, a := range d.CmdArgs {
 		if len(a.Vals) == 1 {
 			text := strings.ReplaceAll(a.Vals[0], "_", " ")
-			*map[string]*string{"by": &by, "reason": &reason, "id": &id, "name": &name, "value": &value}[a.Key] = text
+			*map[string]*string{"by": &by, "reason": &reason, "id": &id, "name": &name, "value": &value, "mode": &mode}[a.Key] = text
 		}
 	}
 	ctx, who := t.Context(), superstep.AskedBy(by)
@@ -77,6 +78,9 @@ func (s *lifeScript) directive(t *testing.T, d *datadriven.TestData) string {
 		err = s.thread.Pause(ctx, reason, who)
 	case "unpause":
 		err = s.thread.Unpause(ctx, who, superstep.WithReason(reason))
+	case "cancel":
+		err = s.thread.Cancel(ctx, reason, thread.CancelMode(mode), who)
+		s.look(t)
 	case "until":
 		s.until(t, approval.Kind(d.CmdArgs[0].Key))
 	case "goes":
@@ -102,7 +106,11 @@ func (s *lifeScript) begin(t *testing.T, text string) {
 	b := superstep.NewStateGraph[lives]("lives")
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
-		b.AddNode(words[0], asks(t, words[1], words[2:]))
+		if words[1] == "calls" {
+			b.AddNode(words[0], calls(b, words[0], slices.Contains(words, "final")))
+		} else {
+			b.AddNode(words[0], asks(t, words[1], words[2:]))
+		}
 		b.AddEdge(superstep.Start, words[0])
 	}
 	s.graph = b.MustCompile()
@@ -149,13 +157,31 @@ func asks(t *testing.T, what string, words []string) func(context.Context, lives
 	}
 }
 
+// calls is a node that writes to the outside and asks then. Nothing undoes a final write.
+func calls(b *superstep.StateGraph[lives], name string, final bool) func(context.Context, lives) (lives, error) {
+	pay := rig.NewBank().Effect(name)
+	if final {
+		pay.Compensate = nil
+	}
+	b.AddEffect(pay)
+	return func(ctx context.Context, s lives) (lives, error) {
+		_, err := pay.Call(ctx, rig.Transfer{To: name, Amount: 1})
+		if err == nil {
+			_, err = superstep.Interrupt[json.RawMessage](ctx, "?")
+		}
+		return s, err
+	}
+}
+
 // look waits until the run rests or ends, and notes what it asks.
 func (s *lifeScript) look(t *testing.T) thread.View {
 	t.Helper()
-	_, err := s.thread.Wait(t.Context())
-	require.NoError(t, err)
+	_, ended := s.thread.Wait(t.Context())
 	v, err := s.thread.Show(t.Context())
 	require.NoError(t, err)
+	if v.Status != thread.StatusCancelled {
+		require.NoError(t, ended)
+	}
 	var pairs []string
 	for _, q := range v.Questions {
 		s.asked[q.Node] = q
@@ -205,6 +231,9 @@ func (s *lifeScript) stands(t *testing.T) string {
 	for _, w := range v.Waits {
 		out += fmt.Sprintf("wait %s for %s\n", w.Node, w.Event)
 	}
+	if c := v.Cancel; c != nil {
+		out += fmt.Sprintf("undone %d, left %d\n", c.Undone, len(c.Left))
+	}
 	for _, k := range v.Kept {
 		out += fmt.Sprintf("kept %s by %q\n", k.Event, k.By)
 	}
@@ -223,7 +252,7 @@ func (s *lifeScript) audit(t *testing.T) string {
 		b.WriteString(string(e.Kind))
 		for _, part := range []struct{ name, value string }{
 			{"on", e.Question}, {"who", e.Who}, {"claimed", e.Claimed}, {"verdict", string(e.Verdict)}, {"mode", e.Mode}, {"node", e.Node},
-			{"event", e.Event}, {"op", string(e.Op)}, {"code", string(e.Code)}, {"why", e.Reason},
+			{"event", e.Event}, {"effect", e.Effect}, {"state", e.State}, {"op", string(e.Op)}, {"code", string(e.Code)}, {"why", e.Reason},
 		} {
 			if part.value != "" {
 				fmt.Fprintf(&b, " %s=%s", part.name, s.named(part.value))

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
-	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -77,7 +77,7 @@ func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.Child
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		Memo:                  map[string]any{protocol.MemoGraph: expert.Graph},
-		StaticSummary:         listing.Line(a.Expert + ": " + a.Goal),
+		StaticSummary:         clip.Line(a.Expert + ": " + a.Goal),
 	}
 	if l.in.Found.Lists {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/job"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/listing"
@@ -27,7 +28,7 @@ type lead struct {
 	orders   []*order
 	alarm    alarm
 	ending   int // activities that end attempts, under way
-	taken    protocol.TakenList
+	taken    life.TakenList
 	listed   listing.Listing
 	// cancelled says that the run was cancelled from outside, which the board takes for a stop.
 	cancelled bool

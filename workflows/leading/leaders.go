@@ -16,21 +16,15 @@ import (
 // (activities.Nodes.WithPlanners), and the graphs of their experts any worker's.
 type Leaders struct {
 	experts map[string][]job.Profile
-	find    func(namespace string) (protocol.Found, error)
+	find    workflows.Find
 }
 
-// New returns the workflow over these leaders.
-func New(leaders ...workflows.Leader) *Leaders {
-	ls := &Leaders{experts: map[string][]job.Profile{}}
+// New returns the workflow over these leaders, whose runs find around them what find says: see [workflows.Config].
+func New(find workflows.Find, leaders ...workflows.Leader) *Leaders {
+	ls := &Leaders{experts: map[string][]job.Profile{}, find: find}
 	for _, l := range leaders {
 		ls.experts[l.Name] = l.Experts
 	}
-	return ls
-}
-
-// Finding makes the runs ask find what they find around them: see workflows.Graphs.Finding. It returns ls.
-func (ls *Leaders) Finding(find func(namespace string) (protocol.Found, error)) *Leaders {
-	ls.find = find
 	return ls
 }
 
@@ -61,14 +55,7 @@ func (ls *Leaders) begin(ctx workflow.Context, in *protocol.LeaderInput) []job.P
 	}
 	var b beginning
 	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any {
-		found := protocol.Found{}
-		if ls.find != nil {
-			var err error
-			if found, err = ls.find(workflow.GetInfo(ctx).Namespace); err != nil {
-				panic(fmt.Sprintf("this worker does not know which search attributes the namespace has: %v", err))
-			}
-		}
-		return beginning{Experts: served, Found: &found}
+		return beginning{Experts: served, Found: ls.find.In(workflow.GetInfo(ctx).Namespace)}
 	})
 	if err := recorded.Get(&b); err != nil {
 		panic(fmt.Sprintf("what the job of leader %q began with cannot be read: %v", in.Leader, err))

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
@@ -111,9 +112,9 @@ func (l *lead) asks() *protocol.QuestionNote {
 	switch b.Phase {
 	case job.PhaseApproving:
 		plan := fmt.Sprintf("plan-%d", b.PlanVersion)
-		return &protocol.QuestionNote{ID: plan, Node: "plan", Asks: listing.Line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
+		return &protocol.QuestionNote{ID: plan, Node: "plan", Asks: clip.Line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
 	case job.PhaseOverBudget:
-		return &protocol.QuestionNote{ID: "budget", Node: "budget", Asks: listing.Line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
+		return &protocol.QuestionNote{ID: "budget", Node: "budget", Asks: clip.Line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
 			cmp.Or(b.Reason, "it is spent")))}
 	}
 	return nil

@@ -23,24 +23,18 @@ type order struct {
 // handle registers the run's handlers.
 func (l *lead) handle(ctx workflow.Context) error {
 	err := errors.Join(
-		takes(ctx, l, protocol.UpdateJobStop, "Ends the attempts under way and then the job, which can be recovered.", func(req job.Halt) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return b.Stop(req, now) }
-		}),
-		takes(ctx, l, protocol.UpdateJobFail, "Ends the attempts under way and then the job, which has failed then.", func(req job.Halt) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return b.Fail(req, now) }
-		}),
-		takes(ctx, l, protocol.UpdateJobRetry, "Does a subjob again, and what depends on it.", func(req protocol.RetrySubJob) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return b.Retry(req.SubJob, req.Lesson, req.By, now) }
-		}),
-		takes(ctx, l, protocol.UpdateJobPlan, "Approves, edits or rejects the plan that waits.", func(req job.Decision) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return b.Decide(req, now) }
-		}),
-		takes(ctx, l, protocol.UpdateJobExperts, "Adds and removes experts.", func(req protocol.ChangeExperts) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return change(req, b, now) }
-		}),
-		takes(ctx, l, protocol.UpdateJobBudget, "Raises what the job may spend.", func(req protocol.RaiseBudget) func(*job.Board, time.Time) error {
-			return func(b *job.Board, now time.Time) error { return b.Raise(req.Budget, req.By, now) }
-		}))
+		takes(ctx, l, protocol.UpdateJobStop, "Ends the attempts under way and then the job, which can be recovered.", (*job.Board).Stop),
+		takes(ctx, l, protocol.UpdateJobFail, "Ends the attempts under way and then the job, which has failed then.", (*job.Board).Fail),
+		takes(ctx, l, protocol.UpdateJobRetry, "Does a subjob again, and what depends on it.",
+			func(b *job.Board, req protocol.RetrySubJob, now time.Time) error {
+				return b.Retry(req.SubJob, req.Lesson, req.By, now)
+			}),
+		takes(ctx, l, protocol.UpdateJobPlan, "Approves, edits or rejects the plan that waits.", (*job.Board).Decide),
+		takes(ctx, l, protocol.UpdateJobExperts, "Adds and removes experts.", change),
+		takes(ctx, l, protocol.UpdateJobBudget, "Raises what the job may spend.",
+			func(b *job.Board, req protocol.RaiseBudget, now time.Time) error {
+				return b.Raise(req.Budget, req.By, now)
+			}))
 	if err != nil {
 		return err
 	}
@@ -61,7 +55,10 @@ func (l *lead) handle(ctx workflow.Context) error {
 
 // takes registers an update. Its validator tries it on a copy of the board, so that what the board refuses leaves no
 // event; it returns once the board has done it, and a stop or a failure once nothing is under way any more.
-func takes[Req any](ctx workflow.Context, l *lead, name, about string, order func(Req) func(*job.Board, time.Time) error) error {
+func takes[Req any](ctx workflow.Context, l *lead, name, about string, do func(*job.Board, Req, time.Time) error) error {
+	order := func(req Req) func(*job.Board, time.Time) error {
+		return func(b *job.Board, now time.Time) error { return do(b, req, now) }
+	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(ctx workflow.Context, req Req) (job.View, error) { return l.obey(ctx, name, order(req)) },
 		workflow.UpdateHandlerOptions{Description: about, Validator: func(ctx workflow.Context, req Req) error {
@@ -72,8 +69,9 @@ func takes[Req any](ctx workflow.Context, l *lead, name, about string, order fun
 // refusal says why the board would not do something; nil when it would, or has.
 func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, time.Time) error) error {
 	info := workflow.GetInfo(ctx)
+	_, again := l.taken.Find(name, workflow.GetCurrentUpdateInfo(ctx).ID)
 	switch {
-	case l.taken.Again(name, workflow.GetCurrentUpdateInfo(ctx).ID, nil):
+	case again:
 		return nil
 	case len(l.orders) >= protocol.MaxQueuedUpdates:
 		return protocol.Refuse(protocol.ErrTypeBusy, "%d other requests wait already: send this one again", len(l.orders))
@@ -87,7 +85,7 @@ func (l *lead) refusal(ctx workflow.Context, name string, do func(*job.Board, ti
 func (l *lead) obey(ctx workflow.Context, name string, do func(*job.Board, time.Time) error) (job.View, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	wait, _ := workflow.NewDisconnectedContext(ctx) // who asked knows the outcome also when the run is cancelled meanwhile
-	if !l.taken.Again(name, id, nil) {
+	if _, again := l.taken.Find(name, id); !again {
 		o := &order{do: do}
 		l.orders = append(l.orders, o)
 		_ = workflow.Await(wait, func() bool { return o.done })
@@ -109,7 +107,7 @@ func (l *lead) view() job.View {
 }
 
 // change adds and removes experts: all of them, or none.
-func change(req protocol.ChangeExperts, b *job.Board, now time.Time) error {
+func change(b *job.Board, req protocol.ChangeExperts, now time.Time) error {
 	tried := b.Copy()
 	for _, board := range []*job.Board{tried, b} {
 		for _, p := range req.Add {

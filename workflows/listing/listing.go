@@ -3,9 +3,7 @@ package listing
 
 import (
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -17,11 +15,8 @@ import (
 // MaxQuestions bounds the questions that lists show of one run.
 const MaxQuestions = 20
 
-// The server takes 2 KiB for one search attribute.
-const (
-	maxAsksBytes     = 300
-	maxApproverBytes = 1500
-)
+// maxApproverBytes bounds the names of those who are asked: the server takes 2 KiB for one search attribute.
+const maxApproverBytes = 1500
 
 // Listing is what lists were told of a run last.
 type Listing struct {
@@ -123,15 +118,6 @@ func (s Shown) attributes() []temporal.SearchAttributeUpdate {
 		temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeNodes).ValueSet(s.Nodes),
 		temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions).ValueSet(int64(s.Open)),
 	}
-}
-
-// Line is text as one line of at most 300 bytes.
-func Line(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if len(text) <= maxAsksBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxAsksBytes-len("…")], "") + "…"
 }
 
 // sameNote reports whether two notes show the same.

@@ -2,10 +2,8 @@ package protocol
 
 import (
 	"cmp"
-	"encoding/json"
 	"time"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 )
@@ -37,63 +35,6 @@ type Carried struct {
 	Signals []ResumeRequest `json:"signals,omitempty"`
 	// Failure is why the run failed that is held open; nil for one that is not.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
-}
-
-// Taken is a request by update that a run took, with its outcome. The server recognises an update that is repeated by its
-// id, but only within one run: behind a continue-as-new the run itself does.
-type Taken struct {
-	Update string          `json:"update"`
-	ID     string          `json:"id"`
-	Reply  json.RawMessage `json:"reply,omitempty"`
-}
-
-// TakenList are the latest requests by update that a run took, oldest first: 1,000 of them. The server takes 2,000 updates for
-// one run.
-type TakenList []Taken
-
-const maxTaken = 1000
-
-// Took notes an update and its outcome. One without an id is not recognised when it is repeated.
-func (l *TakenList) Took(update, id string, reply any) {
-	if id == "" {
-		return
-	}
-	note := Taken{Update: update, ID: id}
-	if reply != nil {
-		if text, err := json.Marshal(reply); err == nil {
-			note.Reply = text
-		}
-	}
-	*l = append(*l, note)
-	if len(*l) > maxTaken {
-		*l = append((*l)[:0:0], (*l)[len(*l)-maxTaken:]...)
-	}
-}
-
-// Again reports whether an update was taken before, and reads its outcome into reply unless that is nil.
-func (l TakenList) Again(update, id string, reply any) bool {
-	if id == "" {
-		return false
-	}
-	for _, t := range l {
-		if t.Update == update && t.ID == id {
-			return reply == nil || json.Unmarshal(t.Reply, reply) == nil
-		}
-	}
-	return false
-}
-
-// NoticeState is what a run knows of what people outside are told, for the run that continues it.
-type NoticeState struct {
-	// Known are the open questions that people have been told of, or are being told.
-	Known  []string `json:"known,omitempty"`
-	Untold []Untold `json:"untold,omitempty"`
-}
-
-// Untold is a notice that is told until then.
-type Untold struct {
-	approval.Notice
-	Until time.Time `json:"until"`
 }
 
 // ContinueAt are the bounds at which a run is continued as a new one, each 0 for the default.

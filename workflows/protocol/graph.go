@@ -64,8 +64,8 @@ type GraphInput struct {
 	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
 	Previous string `json:"previous,omitempty"`
-	// Asked is who asked for the run, and why; nil when nobody said.
-	Asked *Asked `json:"asked,omitempty"`
+	// Asked is who asked for the run, and why.
+	Asked Asked `json:"asked,omitzero"`
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
 	// Suspect are not, then.
 	Carried *Carried `json:"carried,omitempty"`
@@ -76,8 +76,6 @@ type GraphInput struct {
 	Hold bool `json:"hold,omitempty"`
 	// ContinueAt says when the run is continued as a new one; nil for the defaults.
 	ContinueAt *ContinueAt `json:"continue_at,omitempty"`
-	// Told is what a run knew of what people outside are told, where this one only continues it.
-	Told *NoticeState `json:"told,omitempty"`
 	// Expert says that the run is an attempt of a leader's subjob: it hands back a message, and keeps the rest of its result
 	// in its own history. See [ExpertRecord].
 	Expert bool `json:"expert,omitempty"`

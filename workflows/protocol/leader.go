@@ -1,6 +1,9 @@
 package protocol
 
-import "superstep.dev/job"
+import (
+	"superstep.dev/graphadapter/life"
+	"superstep.dev/job"
+)
 
 // LeaderInput is the input of a leader's run.
 type LeaderInput struct {
@@ -18,7 +21,7 @@ type LeaderInput struct {
 	// minutes.
 	Grace int64 `json:"grace_ms,omitempty"`
 	// Taken are the latest requests by update that this run's predecessor took, where this run only continues it.
-	Taken TakenList `json:"taken,omitempty"`
+	Taken life.TakenList `json:"taken,omitempty"`
 }
 
 // LeaderResult is what a leader's run leaves behind: the result of one whose job finished or was stopped, the detail of

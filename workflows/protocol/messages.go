@@ -46,8 +46,8 @@ type InvokeRequest struct {
 	State pregel.Value `json:"state,omitempty"`
 	// Settings are those of the run from now on; nil keeps what it has.
 	Settings *Settings `json:"settings,omitempty"`
-	// Asked is who asks for it, and why; nil when nobody said.
-	Asked *Asked `json:"asked,omitempty"`
+	// Asked is who asks for it, and why.
+	Asked Asked `json:"asked,omitzero"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.
@@ -59,8 +59,8 @@ type UpdateStateRequest struct {
 	// Edits are the updates, each a superstep of its own, of the graph at the path Within.
 	Edits  [][]graphadapter.StateUpdate `json:"edits"`
 	Within []string                     `json:"within,omitempty"`
-	// Asked is who asks for it, and why; nil when nobody said.
-	Asked *Asked `json:"asked,omitempty"`
+	// Asked is who asks for it, and why.
+	Asked Asked `json:"asked,omitzero"`
 }
 
 // UpdateStateReply is the outcome of an update.
@@ -81,6 +81,24 @@ type Asked struct {
 	Token string `json:"token,omitempty"`
 	// Proven is what a gate said of the token. The run sets it, whatever is sent.
 	Proven *approval.Ruling `json:"proven,omitempty"`
+}
+
+// Actor is who asked, for the audit.
+func (a Asked) Actor() life.Actor {
+	actor := life.Actor{Claimed: a.By}
+	if a.Proven != nil {
+		actor.Ruling = *a.Proven
+	}
+	return actor
+}
+
+// ProvenBy is who asked once a gate has said so; the token is not kept.
+func (a Asked) ProvenBy(actor life.Actor) Asked {
+	a.Token, a.Proven = "", nil
+	if actor.Ruling.By != "" {
+		a.Proven = &actor.Ruling
+	}
+	return a
 }
 
 // RetryRequest is the argument of UpdateRetry.

@@ -2,8 +2,10 @@ package life
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -43,26 +45,12 @@ func EntryDenied(op approval.Op, a Actor) approval.Entry {
 	return e
 }
 
-// EntryPaused: the run starts nothing more.
-func EntryPaused(a Actor, reason string) approval.Entry { return a.did(approval.KindPaused, reason) }
-
-// EntryUnpaused: it goes on.
-func EntryUnpaused(a Actor, reason string) approval.Entry {
-	return a.did(approval.KindUnpaused, reason)
-}
-
-// EntryCancelled: the run ends in that way.
-func EntryCancelled(a Actor, mode, reason string) approval.Entry {
+// entryCancelled: the run ends in that way.
+func entryCancelled(a Actor, mode, reason string) approval.Entry {
 	e := a.did(approval.KindCancelled, reason)
 	e.Mode = mode
 	return e
 }
-
-// EntryDrained: the run is to stop before its next superstep.
-func EntryDrained(a Actor, reason string) approval.Entry { return a.did(approval.KindDrained, reason) }
-
-// EntryRetried: the thread goes on after a failure, or where it was ended.
-func EntryRetried(a Actor, reason string) approval.Entry { return a.did(approval.KindRetried, reason) }
 
 // EntryForked: the thread goes on from that checkpoint, of the thread from, or "" for its own.
 func EntryForked(a Actor, from, checkpoint, reason string) approval.Entry {
@@ -71,8 +59,8 @@ func EntryForked(a Actor, from, checkpoint, reason string) approval.Entry {
 	return e
 }
 
-// EntryEvent: the run was sent an event; name is its name, and nodes are those that waited for it.
-func EntryEvent(a Actor, name string, nodes []string) approval.Entry {
+// entryEvent: the run was sent an event; name is its name, and nodes are those that waited for it.
+func entryEvent(a Actor, name string, nodes []string) approval.Entry {
 	e := a.did(approval.KindEvent, "")
 	e.Event, e.Node = name, strings.Join(nodes, ", ")
 	return e
@@ -125,7 +113,7 @@ func Begins(a Actor, b Beginning) []approval.Entry {
 		entries = append(entries, e)
 	}
 	if b.Failed && !given && b.Checkpoint == "" && b.Input.Value == nil {
-		entries = append(entries, EntryRetried(a, b.Reason))
+		entries = append(entries, a.did(approval.KindRetried, b.Reason))
 	}
 	return entries
 }
@@ -225,26 +213,93 @@ func ruling(value pregel.Value) string {
 	return object.Action
 }
 
-// about is an entry about a write that is to be taken back.
-func about(kind approval.Kind, c taskrun.Compensation, reason string) approval.Entry {
-	return approval.Entry{Kind: kind, Node: c.Node, Effect: c.Effect.Name, EffectKey: c.Effect.Key, Reason: reason}
+// EntryAsked: a question asks for the approval of an action.
+func EntryAsked(question string, a approval.Action) approval.Entry {
+	return approval.Entry{Kind: approval.KindAsked, Question: question, ParamsHash: a.ParamsHash, Reason: a.Summary}
 }
 
-// EntryUndone: a write is not there any more, for what the evidence says.
-func EntryUndone(c taskrun.Compensation, state ledger.State, evidence string) approval.Entry {
+// entryWithdrawn: a question is not asked any more. Hash is that of the parameters it was about.
+func entryWithdrawn(question, hash, why string) approval.Entry {
+	return approval.Entry{Kind: approval.KindWithdrawn, Question: question, ParamsHash: hash, Reason: why}
+}
+
+// Why questions are withdrawn.
+const (
+	NotAsked     = "it is not asked any more"
+	CancelledRun = "the run was cancelled"
+)
+
+// entryViewed: somebody says to have looked at a question.
+func entryViewed(question, by string) approval.Entry {
+	return approval.Entry{Kind: approval.KindViewed, Question: question, Claimed: by}
+}
+
+// entryWarned: nobody has decided, and the time will be over at due.
+func entryWarned(question string, a approval.Action, due time.Time) approval.Entry {
+	return approval.Entry{Kind: approval.KindWarned, Question: question, ParamsHash: a.ParamsHash,
+		Reason: "nobody has decided, and the time is over at " + due.UTC().Format(time.RFC3339)}
+}
+
+// inTime is why silence counts.
+const inTime = "nobody decided in time"
+
+// entryEscalated: the time is over, and others are asked.
+func entryEscalated(question string, a approval.Action) approval.Entry {
+	return approval.Entry{Kind: approval.KindEscalated, Question: question, ParamsHash: a.ParamsHash, Reason: inTime}
+}
+
+// entryMissed: the time is over, the run is paused, and the question stays open.
+func entryMissed(question string, a approval.Action) approval.Entry {
+	return approval.Entry{Kind: approval.KindExpired, Question: question, ParamsHash: a.ParamsHash,
+		Reason: inTime + ": the run is paused, and the question stays open"}
+}
+
+// entryExpired: the time is over, and silence has decided so.
+func entryExpired(a approval.Action, d approval.Decision) approval.Entry {
+	return approval.Entry{Kind: approval.KindExpired, Question: d.Question, ParamsHash: a.ParamsHash, Verdict: d.Verdict, Reason: d.Reason}
+}
+
+// Silence is who pauses a run because nobody decided on a question in time, and why.
+func Silence(question string) (by, reason string) {
+	return "superstep", fmt.Sprintf("nobody decided on the approval %s in time", question)
+}
+
+// entryVoted: a reply counts; decided says that it was the one that decided.
+func entryVoted(question string, a approval.Action, v approval.Vote, decided bool) approval.Entry {
+	e := approval.Entry{Kind: approval.KindVoted, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash,
+		Token: v.Token, KeyID: v.KeyID, Reason: v.Reason, Policy: v.Policy}
+	if decided {
+		e.Kind = approval.KindAnswered
+	}
+	return e
+}
+
+// EntryRefused: a reply does not count. Question is "" when nobody asks it.
+func EntryRefused(question string, r approval.Ruling) approval.Entry {
+	return approval.Entry{Kind: approval.KindRefused, Question: question, Who: r.By, Code: r.Code, Reason: r.Reason,
+		Token: r.Token, KeyID: r.KeyID, Policy: r.Policy}
+}
+
+// entryUndone: a write is not there any more, for what the evidence says.
+func entryUndone(c taskrun.Compensation, state ledger.State, evidence string) approval.Entry {
 	e := about(approval.KindUndone, c, evidence)
 	e.State = string(state)
 	return e
 }
 
-// EntryLeft: a write stays as it is.
-func EntryLeft(c taskrun.Compensation, reason string) approval.Entry {
+// entryLeft: a write stays as it is.
+func entryLeft(c taskrun.Compensation, reason string) approval.Entry {
 	return about(approval.KindLeft, c, reason)
 }
 
-// EntryUnclear: nobody could take a write back, so a person is asked.
-func EntryUnclear(c taskrun.Compensation, question, reason string) approval.Entry {
+// entryUnclear: nobody could take a write back, so a person is asked.
+func entryUnclear(c taskrun.Compensation, question, reason string) approval.Entry {
 	e := about(approval.KindUnclear, c, reason)
 	e.Question = question
 	return e
+}
+
+// about is an entry about a write that is to be taken back.
+func about(kind approval.Kind, c taskrun.Compensation, reason string) approval.Entry {
+	return approval.Entry{Kind: kind, Node: c.Node, Effect: c.Effect.Name, EffectKey: c.Effect.Key, Reason: reason}
 }

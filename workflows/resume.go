@@ -13,11 +13,11 @@ import (
 
 // resumeBefore is how many supersteps of a segment the run delivers to its own loop at least, when it passes over those
 // before: as many as it shows to the thread's next run. In exit mode that is the last checkpoint alone.
-func (r *run) resumeBefore() int {
+func (s *segments) resumeBefore() int {
 	switch {
-	case r.in.Spec.HasOwnReducers(): // each worker's own may differ, and only the run's own engine tells
+	case s.in.Spec.HasOwnReducers(): // each worker's own may differ, and only the run's own engine tells
 		return 0
-	case r.durability() == graphadapter.DurabilityExit:
+	case s.durability() == graphadapter.DurabilityExit:
 		return 1
 	}
 	return protocol.CarriedLines
@@ -26,37 +26,37 @@ func (r *run) resumeBefore() int {
 // passOver goes on from the resume point of a segment, if there is one: its state is what the outcomes before it come to, and the
 // checkpoints that they made are made again for whoever asks. A reader of the run's history delivers all of them. It returns
 // the outcomes that are to be delivered, and the tasks handed out.
-func (r *run) passOver(ctx workflow.Context, under *segmentRun) (segment.Result, []*pregel.Task) {
+func (s *segments) passOver(ctx workflow.Context, under *segmentRun) (segment.Result, []*pregel.Task) {
 	point := under.result.Resume
-	if point == nil || r.sink != nil {
+	if point == nil || s.sink != nil {
 		whole, err := under.result.Whole()
 		if err != nil {
 			panic(err.Error())
 		}
 		return whole, under.ready
 	}
-	loop, err := r.program.Restore(point.Loop, r.observe)
+	loop, err := s.program.Restore(point.Loop, s.observe)
 	if err != nil {
 		panic(err.Error())
 	}
-	if r.durability() != graphadapter.DurabilityExit {
+	if s.durability() != graphadapter.DurabilityExit {
 		at := workflow.Now(ctx)
-		r.lines.passOver(func() []protocol.Line { return r.linesBefore(under, at) })
+		s.checkpoints.passOver(func() []protocol.Line { return s.linesBefore(under, at) })
 	}
-	r.loop, r.thread = loop, loop.Thread()
+	s.loop, s.thread = loop, loop.Thread()
 	return under.result.Result, loop.Ready()
 }
 
 // linesBefore are the checkpoints that the outcomes before a segment's resume point made.
-func (r *run) linesBefore(under *segmentRun, at time.Time) []protocol.Line {
-	made := lines{run: r.lines.run}
+func (s *segments) linesBefore(under *segmentRun, at time.Time) []protocol.Line {
+	made := checkpointLog{run: s.checkpoints.run}
 	whole, err := under.result.Whole()
 	if err != nil {
 		panic(err.Error())
 	}
-	loop, err := r.program.Restore(under.from, func(e pregel.Event) {
+	loop, err := s.program.Restore(under.from, func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
-			made.add(r.program, e.Checkpoint, at)
+			made.add(s.program, e.Checkpoint, at)
 		}
 	})
 	if err == nil {
@@ -65,5 +65,5 @@ func (r *run) linesBefore(under *segmentRun, at time.Time) []protocol.Line {
 	if err != nil {
 		panic(err.Error())
 	}
-	return made.kept
+	return made.lines
 }

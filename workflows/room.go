@@ -35,29 +35,29 @@ func (e *HistoryFullError) Unwrap() error { return e.Cause }
 // ErrorType names the kind of failure in stored data.
 func (e *HistoryFullError) ErrorType() string { return "HistoryFull" }
 
-// GiveWay lets the other coroutines have a turn: what came with one workflow task, as a cancellation and the signal that says
-// how, is taken in by all of them before this one goes on.
-func GiveWay(ctx workflow.Context) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	turned := false
-	workflow.Go(ctx, func(workflow.Context) { turned = true }) // the last in turn
-	_ = workflow.Await(ctx, func() bool { return turned })
+// room is how much a run's history still takes.
+type room struct {
+	*engine
+	// notContinued is why the run could not be continued as a new one, and heldBack the number of events below which that is not
+	// tried again.
+	notContinued error
+	heldBack     int
 }
 
-// noRoom refuses what would make a run that rests grow beyond what the server keeps.
-func (r *run) noRoom(ctx workflow.Context) error {
-	if r.historyFull(ctx) == nil {
+// refuse refuses what would make a run that rests grow beyond what the server keeps.
+func (m *room) refuse(ctx workflow.Context) error {
+	if m.full(ctx) == nil {
 		return nil
 	}
 	return protocol.Refuse(protocol.ErrTypeBusy, "the run's history is full: cancel the thread, it goes on in a new run, then send this again")
 }
 
-// historyFull returns a *HistoryFullError when the run must not grow any more.
-func (r *run) historyFull(ctx workflow.Context) error {
+// full returns a *HistoryFullError when the run must not grow any more.
+func (m *room) full(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	events, bytes := info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
 	if events > MaxEvents || bytes > graphadapter.HistoryRoom {
-		return &HistoryFullError{Events: events, Bytes: bytes, Cause: r.notContinued}
+		return &HistoryFullError{Events: events, Bytes: bytes, Cause: m.notContinued}
 	}
 	return nil
 }
@@ -68,4 +68,15 @@ type TooLargeError struct{ Bytes int }
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the thread's state is too large to go on in a new run (%d bytes with what goes along, at most %d fit): keep "+
 		"large values outside and references in the state", e.Bytes, protocol.MaxPayloadBytes)
+}
+
+// retryEvents is by how much the history grows before a state that was too large to be handed on is tried again.
+const retryEvents = 1000
+
+// due reports whether the run is long enough to be continued as a new one, which nobody notices.
+func (m *room) due(ctx workflow.Context) bool {
+	info, at := workflow.GetInfo(ctx), m.in.ContinueAt.Filled()
+	events := info.GetCurrentHistoryLength()
+	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
+	return long && events >= m.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }

@@ -203,7 +203,7 @@ func (r *rig) workAs(g *graphadapter.Graph, options worker.Options) (stop func()
 	graphs := []*graphadapter.Graph{g}
 	inputs := activities.NewInputs(0, r.replaying(g))
 	if !options.DisableWorkflowWorker {
-		workflows.NewGraphs(graphs, nil).Telling(inputs).Register(w)
+		workflows.NewGraphs(graphs, workflows.Config{Values: inputs}).Register(w)
 	}
 	activities.NewNodes(r.client, graphs).WithInputs(inputs).Register(w)
 	if err := w.Start(); err != nil {

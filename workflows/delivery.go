@@ -10,7 +10,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
-	"superstep.dev/graphadapter/taskrun"
 )
 
 // How many outcomes are delivered before other coroutines have a turn: the SDK takes workflow code that does not yield for
@@ -24,8 +23,8 @@ const (
 )
 
 // atOnce is how many of the outcomes are delivered in one go.
-func (r *run) atOnce(under *segmentRun, all []segment.Delivery) int {
-	if r.in.Spec.HasOwnReducers() {
+func (s *segments) atOnce(under *segmentRun, all []segment.Delivery) int {
+	if s.in.Spec.HasOwnReducers() {
 		return deliveriesAtOnce
 	}
 	bytes := len(under.from)
@@ -43,55 +42,54 @@ func (r *run) atOnce(under *segmentRun, all []segment.Delivery) int {
 	return min(max(deliveriesAtOnce, bytesAtOnce/max(bytes, 1)), moreAtOnce)
 }
 
-// endSegment delivers what a segment brought back. An outcome that the run's own engine does not ask for stops the
+// deliver delivers what a segment brought back. An outcome that the run's own engine does not ask for stops the
 // workflow task: another worker, with the same engine and reducers, goes on.
-func (r *run) endSegment(ctx workflow.Context) {
-	s := &r.segments
+func (s *segments) deliver(ctx workflow.Context) {
 	under := s.under
 	s.under = nil
-	result, ready := r.passOver(ctx, under)
+	result, ready := s.passOver(ctx, under)
 	// What asks the run to stop counts before the outcome with which a superstep may end, but not for a superstep in which
 	// tasks were under way.
 	last := len(result.Deliveries) - 1
 	if last <= 0 && len(result.Left) == 0 {
-		r.drain()
+		s.drain(s.life.Drain)
 	}
-	atOnce := r.atOnce(under, result.Deliveries)
-	ready, err := segment.Redeliver(r.loop, ready, result.Deliveries, func(made int) {
+	atOnce := s.atOnce(under, result.Deliveries)
+	ready, err := segment.Redeliver(s.loop, ready, result.Deliveries, func(made int) {
 		if made == last && len(result.Left) == 0 {
-			r.drain()
+			s.drain(s.life.Drain)
 		}
 		if made%atOnce == 0 {
 			GiveWay(ctx)
 		}
 	})
 	if err == nil {
-		ready, err = segment.Yield(r.loop, ready, result.Left)
+		ready, err = segment.Yield(s.loop, ready, result.Left)
 	}
 	if err != nil {
 		panic(err.Error())
 	}
-	r.tasks.queue = append(r.tasks.queue, ready...)
-	r.drain()
+	s.tasks.queue = append(s.tasks.queue, ready...)
+	s.drain(s.life.Drain)
 	if under.lost {
-		result.Suspect = r.suspicionAfter(under, ready)
+		result.Suspect = s.suspicionAfter(under, ready)
 	}
-	s.suspect = result.Suspect
-	r.settleSuspicion()
+	s.doubt.Suspicion = result.Suspect
+	s.doubt.settle(s.engine)
 	s.apart = result.Apart || len(result.Deliveries) == 0
 	if result.Expired {
-		s.expired = &graphadapter.StepTimeoutError{Graph: r.in.Graph, Step: r.loop.Step(),
-			Limit: time.Duration(r.in.StepTimeout) * time.Millisecond}
+		s.expired = &graphadapter.StepTimeoutError{Graph: s.in.Graph, Step: s.loop.Step(),
+			Limit: time.Duration(s.in.StepTimeout) * time.Millisecond}
 	}
 }
 
 // suspicionAfter is what a lost segment may have run, where ready are the first tasks that it stored no end of. In sync mode
 // a superstep begins when the one before is stored, so it can only have been at those; in the others at any later one.
-func (r *run) suspicionAfter(under *segmentRun, ready []*pregel.Task) segment.Suspicion {
-	suspect := r.segments.suspect
+func (s *segments) suspicionAfter(under *segmentRun, ready []*pregel.Task) segment.Suspicion {
+	suspect := s.doubt.Suspicion
 	switch {
 	case under.unbegun:
-	case under.unread, r.relaxed():
+	case under.unread, s.relaxed():
 		return segment.Suspicion{All: true, Lost: true}
 	default:
 		suspect.Tasks = nil
@@ -102,44 +100,18 @@ func (r *run) suspicionAfter(under *segmentRun, ready []*pregel.Task) segment.Su
 	return suspect
 }
 
-// settleSuspicion ends suspicion where no lost segment can have gone past: at the end, at a question of a node, before a
-// breakpoint. It can have gone past a failure, which another execution need not have, and past wherever the run was asked
-// to stop: what runs next is suspect then, in the thread's next run too.
-func (r *run) settleSuspicion() {
-	if r.loop == nil { // an update dropped the superstep: of its tasks nothing is known any more
-		return
-	}
-	switch r.loop.Status() {
-	case pregel.StatusDone, pregel.StatusWaiting, pregel.StatusBreakpoint:
-		if !r.doubts() {
-			r.segments.suspect = segment.Suspicion{}
-		}
-	}
-}
-
 // mayHaveRun is what an execution may have run that the run will not hear of any more: for the thread's next run. A run that
 // was ended from outside has something under way.
-func (r *run) mayHaveRun() segment.Suspicion {
-	suspect := r.segments.suspect
-	if r.segments.under != nil || r.tasks.running > 0 {
-		suspect.All, suspect.Lost = suspect.All || r.segments.under != nil, true
+func (s *segments) mayHaveRun() segment.Suspicion {
+	suspect := s.doubt.Suspicion
+	if s.under != nil || s.tasks.running > 0 {
+		suspect.All, suspect.Lost = suspect.All || s.under != nil, true
 	}
 	return suspect
 }
 
-// doubts reports whether a question is open that comes of a lost execution alone. That one was not stopped by it, and may
-// have gone on.
-func (r *run) doubts() bool {
-	for _, q := range r.program.OpenQuestions(r.loop.Thread()) {
-		if taskrun.IsDoubt(q.Question) {
-			return true
-		}
-	}
-	return false
-}
-
-// lostSegment is what is known of a segment that ended without a result: what it stored last.
-func (r *run) lostSegment(under *segmentRun, err error) segment.Result {
+// lost is what is known of a segment that ended without a result: what it stored last.
+func (s *segments) lost(under *segmentRun, err error) segment.Result {
 	var progress segment.Progress
 	var record []byte
 	var ended *temporal.ActivityError
@@ -168,17 +140,4 @@ func (r *run) lostSegment(under *segmentRun, err error) segment.Result {
 		return segment.Result{}
 	}
 	return segment.Result{Deliveries: deliveries, Left: progress.Tasks}
-}
-
-// suspects reports whether a task may have been run by an execution that was lost.
-func (s *segments) suspects(task *pregel.Task) bool {
-	if s.suspect.All {
-		return true
-	}
-	for _, key := range s.suspect.Tasks {
-		if key == task.Key() {
-			return true
-		}
-	}
-	return false
 }

@@ -1,10 +1,8 @@
 package workflows
 
 import (
-	"errors"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev/approval"
@@ -14,8 +12,18 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// lifeHost is what carries the decisions of the run's life: its one timer, and what has to wait for a gate.
-type lifeHost struct {
+// people carries what people and time do to a run to the run's life, and what life decides to everybody else.
+type people struct {
+	*engine
+	life    *life.Run
+	inbox   *inbox
+	tasks   *tasks
+	gate    *gate
+	listed  *listed
+	notices notices
+	// heads signs the end of the audit for queries; nil for nobody.
+	heads approval.HeadSigner
+
 	// alive is the context that the timer ends with, end ends the run's; nil while nobody may end it so.
 	alive workflow.Context
 	end   func()
@@ -23,8 +31,6 @@ type lifeHost struct {
 	// taking counts the commands under way. closing says that the run is about to be continued as a new one: no answer is begun.
 	taking  int
 	closing bool
-	// news counts the entries about approvals: what lists show of one changes with them.
-	news    int
 	entries []approval.Entry // of this run's audit, the latest of them
 }
 
@@ -37,23 +43,14 @@ type deadline struct {
 // maxEntries bounds what a run keeps of its audit. All of it can be read by replaying the thread's runs.
 const maxEntries = 500
 
-// Asks implements [life.Thread]: the questions of the run's tasks, or about effects that could not be undone.
-func (r *run) Asks() []pregel.OpenQuestion {
-	if !r.cancel.undoing {
-		return r.program.OpenQuestions(r.thread)
-	}
-	var out []pregel.OpenQuestion
-	for _, p := range r.cancel.parked {
-		out = append(out, p.question)
-	}
-	return out
-}
+// Asks implements [life.Thread].
+func (p *people) Asks() []pregel.OpenQuestion { return p.program.OpenQuestions(p.thread) }
 
 // Stand implements [life.Thread].
-func (r *run) Stand() life.Stand {
+func (p *people) Stand() life.Stand {
 	return life.Stand{
-		Status: r.status, Standing: r.standing(), Stopped: r.status == protocol.StatusStopped, Failed: r.failure != nil,
-		Held: len(r.tasks.queue) > 0, Invoked: r.inbox.invoke != nil, Edited: len(r.inbox.edits) > 0, Undoing: r.cancel.undoing,
+		Status: p.status, Standing: p.standing(), Stopped: p.status == protocol.StatusStopped, Failed: p.failure != nil,
+		Held: len(p.tasks.queue) > 0, Invoked: p.inbox.invoke != nil, Edited: len(p.inbox.edits) > 0,
 	}
 }
 
@@ -68,17 +65,16 @@ type request struct {
 
 // take has life take a command in, once nothing is in the way, and asks a gate where that is needed: also when the run is being
 // cancelled, since who asked is told.
-func (r *run) take(ctx workflow.Context, req request) life.Turn {
+func (p *people) take(ctx workflow.Context, req request) life.Turn {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	r.host.taking++
-	defer func() { r.host.taking-- }()
-	_ = workflow.Await(ctx, func() bool { return r.free(req) })
-	take := r.life.Take
+	p.taking++
+	defer func() { p.taking-- }()
+	_ = workflow.Await(ctx, func() bool { return p.free(req) })
+	take := p.life.Take
 	if req.silent {
-		take = r.life.TakeSilent
+		take = p.life.TakeSilent
 	}
-	turn := r.rules(ctx, req, take(req.Command, workflow.Now(ctx)))
-	r.notices.look = true
+	turn := p.rules(ctx, req, take(req.Command, workflow.Now(ctx)))
 	if turn.Err != nil && req.silent {
 		workflow.GetLogger(ctx).Warn("a message was refused", "reason", turn.Err.Error())
 	}
@@ -87,155 +83,143 @@ func (r *run) take(ctx workflow.Context, req request) life.Turn {
 }
 
 // rules asks a gate what it says of a command, for as long as it has to, and does what was decided.
-func (r *run) rules(ctx workflow.Context, req request, turn life.Turn) life.Turn {
+func (p *people) rules(ctx workflow.Context, req request, turn life.Turn) life.Turn {
 	for turn.Asks() {
-		r.act(ctx, turn.Actions)
-		word := r.ask(ctx, req, turn)
-		_ = workflow.Await(ctx, func() bool { return r.settled(req) })
-		turn = r.life.Ruled(turn, word, workflow.Now(ctx))
+		p.act(ctx, turn.Actions)
+		word := p.ask(ctx, req, turn)
+		_ = workflow.Await(ctx, func() bool { return p.settled(req) })
+		turn = p.life.Ruled(turn, word, workflow.Now(ctx))
 	}
-	r.act(ctx, turn.Actions)
-	r.time(ctx)
+	p.act(ctx, turn.Actions)
+	p.time(ctx)
 	return turn
 }
 
 // free reports whether a command can be looked at. What came by signal is verified later; an answer by update is not begun any
 // more by a run that is about to be continued as a new one.
-func (r *run) free(req request) bool {
+func (p *people) free(req request) bool {
 	if req.silent {
-		return r.settled(req)
+		return p.settled(req)
 	}
 	_, answers := req.Command.(life.Answer)
-	return r.life.Free(req.Command) && !(answers && r.host.closing)
+	return p.life.Free(req.Command) && !(answers && p.closing)
 }
 
 // settled reports whether what a command is about is known: not while the thread is being changed.
-func (r *run) settled(req request) bool {
+func (p *people) settled(req request) bool {
 	if req.now {
 		return true
 	}
 	switch req.Command.(type) {
 	case nil, life.Answer, life.Event:
-		return !r.inbox.changing()
+		return !p.inbox.changing()
 	}
 	return true
 }
 
 // ask asks a gate. What has no token was let through by its validator, or is held to rules here.
-func (r *run) ask(ctx workflow.Context, req request, turn life.Turn) (word life.Word) {
-	switch p := turn.Control; {
-	case p == nil:
-		word.Replies, word.Err = r.askGate(ctx, turn.Verify.Request)
+func (p *people) ask(ctx workflow.Context, req request, turn life.Turn) (word life.Word) {
+	switch proof := turn.Control; {
+	case proof == nil:
+		word.Replies, word.Err = p.gate.askGate(ctx, turn.Verify.Request)
 		if word.Err != nil {
 			workflow.GetLogger(ctx).Error("answers to approvals could not be verified", "error", word.Err)
 		}
-	case p.Token != "":
-		word.Control = r.askControl(ctx, *p)
-	case (req.silent || req.unseen) && r.governedNow(ctx):
-		word.Control = life.Unsigned(p.Op)
+	case proof.Token != "":
+		word.Control = p.gate.askControl(ctx, *proof)
+	case (req.silent || req.unseen) && p.gate.governedNow(ctx):
+		word.Control = life.Unsigned(proof.Op)
 	default:
 		word.Control = approval.Ruling{Allowed: true}
 	}
 	return word
 }
 
-// refused is the error with which a sender is told why life refuses a command; nil, and another error, stays what it is.
-func refused(err error) error {
-	var why *life.Refusal
-	switch {
-	case !errors.As(err, &why):
-		return err
-	case why.Ruling != nil:
-		return temporal.NewNonRetryableApplicationError(why.Message, string(why.Kind), nil, *why.Ruling)
-	}
-	return temporal.NewNonRetryableApplicationError(why.Message, string(why.Kind), nil)
-}
-
 // act does what life has decided.
-func (r *run) act(ctx workflow.Context, actions []life.Action) {
+func (p *people) act(ctx workflow.Context, actions []life.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case life.Noted:
-			r.noted(ctx, a.Entry)
+			p.noted(ctx, a.Entry)
 		case life.Shown:
 			// The memo, unlike a search attribute, has room for who and why, and lists show it.
 			if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoPause: a.Paused}); err != nil {
 				workflow.GetLogger(ctx).Warn("the pause is not in the memo", "error", err)
 			}
 		case life.Ending:
-			if r.host.end != nil {
-				r.host.end()
+			if p.end != nil {
+				p.end()
 			}
+		case life.Tell:
+			p.notices.tell(a, func(ctx workflow.Context) { p.act(ctx, p.life.ToldNotice(a.Number)) })
+		case life.Hush:
+			p.notices.hush(a.Number)
 		}
 	}
 }
 
 // noted passes on an entry of the audit.
-func (r *run) noted(ctx workflow.Context, e approval.Entry) {
-	h := &r.host
-	if h.entries = append(h.entries, e); len(h.entries) > maxEntries {
-		h.entries = append(h.entries[:0:0], h.entries[len(h.entries)-maxEntries:]...)
+func (p *people) noted(ctx workflow.Context, e approval.Entry) {
+	if p.entries = append(p.entries, e); len(p.entries) > maxEntries {
+		p.entries = append(p.entries[:0:0], p.entries[len(p.entries)-maxEntries:]...)
 	}
-	if sink, ok := r.sink.(graphadapter.Auditor); ok {
+	if sink, ok := p.sink.(graphadapter.Auditor); ok {
 		sink.Audited(e)
 	}
 	if e.ParamsHash != "" && e.Kind != approval.KindUsed && e.Kind != approval.KindNotUsed { // it is about an approval that waits
-		h.news++
+		p.listed.news++
 	}
-	r.notices.look = true
-	r.tellAudited(ctx, e)
 }
 
 // note adds entries of what the run itself has done.
-func (r *run) note(ctx workflow.Context, entries ...approval.Entry) {
-	r.life.Note(workflow.Now(ctx), entries...)
-	r.act(ctx, r.life.Actions())
+func (p *people) note(ctx workflow.Context, entries ...approval.Entry) {
+	p.life.Note(workflow.Now(ctx), entries...)
+	p.act(ctx, p.life.Actions())
 }
 
 // attend looks after what the run asks, and what nobody has done in time.
-func (r *run) attend(ctx workflow.Context) {
-	r.act(ctx, r.life.Attend(workflow.Now(ctx)))
-	r.attendNotices(ctx)
-	r.time(ctx)
+func (p *people) attend(ctx workflow.Context) {
+	p.act(ctx, p.life.Attend(workflow.Now(ctx)))
+	p.time(ctx)
 }
 
 // time keeps the timer at what is due first.
-func (r *run) time(ctx workflow.Context) {
-	t, first := &r.host.timer, r.life.Due()
-	if first.Equal(t.at) || r.inbox.changing() {
+func (p *people) time(ctx workflow.Context) {
+	t, first := &p.timer, p.life.Due()
+	if first.Equal(t.at) || p.inbox.changing() {
 		return
 	}
 	if t.stop != nil {
 		t.stop()
 	}
 	*t = deadline{at: first}
-	if first.IsZero() || r.host.alive.Err() != nil {
+	if first.IsZero() || p.alive.Err() != nil {
 		return
 	}
 	var timing workflow.Context
-	timing, t.stop = workflow.WithCancel(r.host.alive)
+	timing, t.stop = workflow.WithCancel(p.alive)
 	timer := workflow.NewTimerWithOptions(timing, max(0, first.Sub(workflow.Now(ctx))), workflow.TimerOptions{Summary: "due"})
-	workflow.Go(r.host.alive, func(ctx workflow.Context) {
+	workflow.Go(p.alive, func(ctx workflow.Context) {
 		if timer.Get(ctx, nil) != nil || !t.at.Equal(first) {
 			return
 		}
 		*t = deadline{}
-		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() }) // what is asked is not known before
+		_ = workflow.Await(ctx, func() bool { return !p.inbox.changing() }) // what is asked is not known before
 		if ctx.Err() == nil {
-			r.attend(ctx)
+			p.attend(ctx)
 		}
 	})
 }
 
 // verifyReplies verifies the answers to approvals that came by signal, all that wait in one activity as far as they fit.
-func (r *run) verifyReplies(ctx workflow.Context) {
+func (p *people) verifyReplies(ctx workflow.Context) {
 	for {
-		_ = workflow.Await(ctx, func() bool { return r.life.Verifies() && !r.host.closing })
+		_ = workflow.Await(ctx, func() bool { return p.life.Verifies() && !p.closing })
 		if ctx.Err() != nil {
 			return // the run withdraws what it asks
 		}
 		wait, _ := workflow.NewDisconnectedContext(ctx)
-		if turn := r.rules(wait, request{silent: true}, r.life.Batch(workflow.Now(ctx))); turn.Err != nil {
+		if turn := p.rules(wait, request{silent: true}, p.life.Batch(workflow.Now(ctx))); turn.Err != nil {
 			_ = workflow.Sleep(ctx, verifyPause)
 		}
 		GiveWay(ctx) // to updates, and to the run's being continued as a new one
@@ -246,16 +230,16 @@ func (r *run) verifyReplies(ctx workflow.Context) {
 const verifyPause = 5 * time.Second
 
 // waiting reports whether there is something for the engine to go on with.
-func (r *run) waiting() bool { return r.inbox.invoke != nil || r.life.Waiting() }
+func (p *people) waiting() bool { return p.inbox.invoke != nil || p.life.Waiting() }
 
 // takeInput empties what arrived into an engine input. A bare resume only passes a breakpoint.
-func (r *run) takeInput() pregel.Input {
+func (p *people) takeInput() pregel.Input {
 	in := pregel.Input{}
-	if r.inbox.invoke != nil {
-		in = pregel.Input(r.inbox.invoke.Input)
-		r.inbox.invoke = nil
+	if p.inbox.invoke != nil {
+		in = pregel.Input(p.inbox.invoke.Input)
+		p.inbox.invoke = nil
 	}
-	if all := r.life.GiveAnswers(); len(all) > 0 {
+	if all := p.life.GiveAnswers(); len(all) > 0 {
 		if in.Resume == nil {
 			in.Resume = &pregel.Resume{}
 		}
@@ -265,21 +249,41 @@ func (r *run) takeInput() pregel.Input {
 }
 
 // auditBegin notes what it is a recovery of that the thread goes on: nothing for a run that just begins.
-func (r *run) auditBegin(ctx workflow.Context, a *protocol.Asked, b life.Beginning) {
-	if a != nil {
-		b.From, b.Reason = a.From, a.Reason
-	}
-	r.note(ctx, life.Begins(actorOf(a), b)...)
+func (p *people) auditBegin(ctx workflow.Context, a protocol.Asked, b life.Beginning) {
+	b.From, b.Reason = a.From, a.Reason
+	p.note(ctx, life.Begins(a.Actor(), b)...)
 }
 
 // auditReply answers a query, so the signature is in no history: a worker signs what it has come to itself.
-func (r *run) auditReply() (protocol.AuditReply, error) {
-	reply := protocol.AuditReply{Entries: r.host.entries, Chain: r.life.Chain}
-	if r.heads != nil {
-		signed, err := r.heads.SignHead(approval.Head{Thread: r.life.ThreadID(), Chain: reply.Chain})
+func (p *people) auditReply() (protocol.AuditReply, error) {
+	reply := protocol.AuditReply{Entries: p.entries, Chain: p.life.Chain}
+	if p.heads != nil {
+		signed, err := p.heads.SignHead(approval.Head{Thread: p.life.ThreadID(), Chain: reply.Chain})
 		if reply.Signed = signed; err != nil {
 			reply.Problem = err.Error()
 		}
 	}
 	return reply, nil
+}
+
+// resting is the status of a run that has no task under way.
+func (p *people) resting() string {
+	switch {
+	case p.life.State.Paused != nil:
+		return protocol.StatusPaused
+	case p.failure != nil:
+		return protocol.FailureStatus(failureOf(p.in.Graph, p.failure))
+	case p.threadStatus() == pregel.StatusWaiting && len(p.life.Questions()) == 0 && len(p.life.Waits()) > 0:
+		return protocol.StatusWaitingEvent
+	case p.threadStatus() == pregel.StatusWaiting:
+		return protocol.StatusWaiting
+	case p.nothingLeft():
+		return protocol.StatusFinished
+	}
+	return protocol.StatusStopped
+}
+
+// standing reports whether the run stands still, so that its state may be changed.
+func (p *people) standing() bool {
+	return p.status != protocol.StatusRunning && p.life.Undoing() == nil
 }

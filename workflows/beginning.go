@@ -1,0 +1,85 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/workflows/listing"
+	"superstep.dev/workflows/protocol"
+)
+
+// Register registers the workflows on a worker or a replayer.
+func (g *Graphs) Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(g.Graph, workflow.RegisterOptions{Name: protocol.GraphWorkflow})
+	r.RegisterWorkflowWithOptions(g.Desk, workflow.RegisterOptions{Name: protocol.DeskWorkflow})
+	r.RegisterWorkflowWithOptions(g.Notices, workflow.RegisterOptions{Name: protocol.NoticesWorkflow})
+}
+
+// program compiles the run's Spec with this worker's reducers. A graph or reducer that this worker does not have makes
+// the workflow task fail, which the server repeats on any worker: the run waits for a deploy, it does not fail.
+func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) (*pregel.Program, beginning) {
+	if g.past != nil {
+		return g.past(ctx, in)
+	}
+	graph, ok := g.byName[in.Graph]
+	if !ok {
+		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
+	}
+	begun := begin(ctx, in, func(namespace string) beginning { return g.around(namespace, graph, in) })
+	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
+	if err != nil {
+		panic(fmt.Sprintf("this worker cannot run the graph %q as the run began with it: %v", in.Graph, err))
+	}
+	return program, begun
+}
+
+// around is what this worker knows, as far as the run does not.
+func (g *Graphs) around(namespace string, graph *graphadapter.Graph, in *protocol.GraphInput) (b beginning) {
+	if in.Spec == nil {
+		b.Spec = graph.Spec
+	}
+	if in.Found == nil {
+		b.Found = g.cfg.Find.In(namespace)
+	}
+	if in.Value != nil && graph.CheckInput != nil {
+		if err := graph.CheckInput(in.Value); err != nil {
+			b.Problem = err.Error()
+		}
+	}
+	return b
+}
+
+// begin completes the input of a run with what around says. What is known already is not asked for, and leaves no event.
+func begin(ctx workflow.Context, in *protocol.GraphInput, around func(namespace string) beginning) (b beginning) {
+	if in.Spec != nil && in.Found != nil && (in.Carried != nil || in.Value == nil) {
+		return b
+	}
+	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any { return around(workflow.GetInfo(ctx).Namespace) })
+	if err := recorded.Get(&b); err != nil {
+		panic(fmt.Sprintf("what the run of graph %q began with cannot be read: %v", in.Graph, err))
+	}
+	if in.Spec == nil {
+		in.Spec = b.Spec
+	}
+	if in.Found == nil {
+		in.Found = b.Found
+	}
+	return b
+}
+
+// list shows a run in lists from its beginning on.
+func list(ctx workflow.Context, in *protocol.GraphInput, begun beginning) listing.Listing {
+	if in.Carried != nil {
+		return listing.Open(ctx, *in.Found)
+	}
+	noted := ""
+	if begun.Spec != nil {
+		if print, err := graphadapter.Fingerprint(begun.Spec); err == nil && print != in.Noted {
+			noted = print
+		}
+	}
+	return listing.Begin(ctx, *in.Found, in.Graph, noted)
+}
