@@ -224,6 +224,23 @@ func TestThePureLayersWalkMapsInOrder(t *testing.T) {
 	}
 }
 
+// TestTheHouseIsDrawn: a package that docs/architecture.md does not show is a room that nobody finds.
+func TestTheHouseIsDrawn(t *testing.T) {
+	_, house, found := strings.Cut(fileText(t, "docs/architecture.md"), "## The house\n")
+	house, _, ended := strings.Cut(house, "\n## ")
+	if !found || !ended {
+		t.Fatal("docs/architecture.md has no section that draws the house")
+	}
+	named := strings.FieldsFunc(house, func(r rune) bool { return strings.ContainsRune(" \n`(),;:", r) })
+	for pkg := range read(t, root, mainModule) {
+		dir := strings.TrimPrefix(pkg, mainModule+"/")
+		top, _, _ := strings.Cut(dir, "/")
+		if dir != mainModule && !slices.Contains([]string{"examples", "test"}, top) && !slices.Contains(named, dir) {
+			t.Errorf("docs/architecture.md does not name %s: say there what the package is for", dir)
+		}
+	}
+}
+
 // TestTheServerStaysOutside: whoever uses the library inherits every module in its go.mod, and none of them may be the
 // Temporal server. go.mod lists every module that provides a package to this one, however indirectly.
 func TestTheServerStaysOutside(t *testing.T) {
