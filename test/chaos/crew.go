@@ -12,6 +12,9 @@ import (
 	"superstep.dev/internal/processes"
 )
 
+// workerCommand makes this program a worker.
+const workerCommand = "worker"
+
 const (
 	// longLife is when a worker is killed that does not reach its moment.
 	longLife = 4 * time.Second
