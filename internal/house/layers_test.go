@@ -119,7 +119,6 @@ var arrows = []arrow{
 	{from: "internal/heaproom"},
 	// Only starts a process, so that whoever tests can use it.
 	{from: "internal/testserver/...", ours: []string{"internal/testserver"}},
-	{from: "internal/processes/...", ours: []string{"internal/processes/...", "internal/testserver"}, theirs: anything},
 	{
 		from: "graphtest/...", ours: []string{"", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
@@ -127,7 +126,8 @@ var arrows = []arrow{
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
-	{from: "internal/demo", ours: anything, theirs: anything},
+	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
+	{from: "examples/internal/demo", ours: anything, theirs: anything},
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
 	{from: "examples/research/demo/...", ours: anything, theirs: anything},
 	{from: "examples/refund/dev/...", ours: anything, theirs: anything},

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // measurements are all there are, in the order in which they are taken.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // measurement produces one or more figures.

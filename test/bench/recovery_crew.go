@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"superstep.dev"
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 const (

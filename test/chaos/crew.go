@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // workerCommand makes this program a worker.

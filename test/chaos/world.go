@@ -9,7 +9,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 	"superstep.dev/thread"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // Programs are the paths of this repository's programs. Payments is "" for an example that has no use for it.
