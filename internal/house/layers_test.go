@@ -224,12 +224,29 @@ func TestThePureLayersWalkMapsInOrder(t *testing.T) {
 	}
 }
 
-// TestTheHouseIsDrawn: a package that docs/architecture.md does not show is a room that nobody finds.
+// drawnWidth is how wide docs/architecture.md draws the house; behind that it says what the rooms are for.
+const drawnWidth = 62
+
+// TestTheHouseIsDrawn: a package that docs/architecture.md does not show is a room that nobody finds, and a folder that it draws is
+// there.
 func TestTheHouseIsDrawn(t *testing.T) {
 	_, house, found := strings.Cut(fileText(t, "docs/architecture.md"), "## The house\n")
 	house, _, ended := strings.Cut(house, "\n## ")
 	if !found || !ended {
 		t.Fatal("docs/architecture.md has no section that draws the house")
+	}
+	_, drawing, _ := strings.Cut(house, "```\n")
+	drawing, _, _ = strings.Cut(drawing, "```\n")
+	for line := range strings.Lines(drawing) {
+		line := []rune(line)
+		for _, folder := range strings.Fields(string(line[:min(len(line), drawnWidth)])) {
+			if strings.Trim(folder, "abcdefghijklmnopqrstuvwxyz/") != "" {
+				continue
+			}
+			if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() {
+				t.Errorf("docs/architecture.md draws %s, which is no folder", folder)
+			}
+		}
 	}
 	named := strings.FieldsFunc(house, func(r rune) bool { return strings.ContainsRune(" \n`(),;:", r) })
 	for pkg := range read(t, root, mainModule) {
