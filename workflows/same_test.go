@@ -112,7 +112,6 @@ const uncachedEnv = "SUPERSTEP_TEST_UNCACHED"
 // TestSameAsMemoryWithoutCache runs that again in a process that keeps no workflow between tasks, so that every task
 // replays the run from its beginning. The cache is the process's, so it takes a process of its own.
 func TestSameAsMemoryWithoutCache(t *testing.T) {
-	t.Parallel()
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}
