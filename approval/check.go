@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,20 +16,13 @@ func (a Action) Normal() (Action, error) {
 		return Action{}, err
 	}
 	a.ParamsHash, _ = HashParams(a.Params) // checked
-	a.Risk = orElse(a.Risk, RiskMedium)
-	a.Silence = orElse(a.Silence, SilenceDeny)
-	a.Drift = orElse(a.Drift, DriftAsk)
+	a.Risk = cmp.Or(a.Risk, RiskMedium)
+	a.Silence = cmp.Or(a.Silence, SilenceDeny)
+	a.Drift = cmp.Or(a.Drift, DriftAsk)
 	a.Quorum = max(a.Quorum, 1)
 	a.ValidFor = a.Validity(0).Milliseconds()
 	a.Permissions = slices.Compact(slices.Sorted(slices.Values(a.Permissions)))
 	return a, nil
-}
-
-func orElse[T ~string](word, otherwise T) T {
-	if word == "" {
-		return otherwise
-	}
-	return word
 }
 
 // Check returns an [*InvalidError] when the action cannot be asked about. Its parameters are one JSON value of at most

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +155,7 @@ func (r PolicyRuling) check() error {
 	if r.Rule != "" {
 		rule = " (rule " + quote(r.Rule) + ")"
 	}
-	return refuse(orElse(r.Code, CodePolicy), "%s%s", orElse(r.Reason, "the policy does not allow it"), rule)
+	return refuse(cmp.Or(r.Code, CodePolicy), "%s%s", cmp.Or(r.Reason, "the policy does not allow it"), rule)
 }
 
 // Policy says what may be approved by whom. An error means that it cannot be asked, and closes the gate. In PhaseUse it

@@ -23,33 +23,11 @@ type replyFlags struct {
 	params string
 }
 
-func (a answers) approveCommand() *cobra.Command {
-	return a.replyCommand(approval.VerdictApprove, "approve", "Approve what a run asks to do",
-		`It is approved exactly as superstep question shows it, and done once as many have approved as it takes.`,
-		`approve r-7 q-41c9 --reason "checked the order"`, `approve r-7 q-41c9 --by ann --key ann.key`)
-}
-
-func (a answers) rejectCommand() *cobra.Command {
-	return a.replyCommand(approval.VerdictReject, "reject", "Reject what a run asks to do",
-		`One rejection decides. What happens then is the graph's to say.`,
-		`reject r-7 q-41c9 --reason "wrong order"`)
-}
-
-func (a answers) editCommand() *cobra.Command {
-	return a.replyCommand(approval.VerdictEdit, "edit", "Propose other parameters for what a run asks to do",
-		`Nothing is done yet: the parameters proposed are a new question, with an id of its own, which has to be approved.`,
-		`edit r-7 q-41c9 --params '{"order_id":"o-7","amount":20000}'`, `edit r-7 q-41c9 --params @answer.json --reason "one item only"`)
-}
-
-func (a answers) replyCommand(verdict approval.Verdict, name, short, about string, example ...string) *cobra.Command {
+// replyCommand is the command that gives such a verdict, and is called as the verdict is.
+func (a answers) replyCommand(verdict approval.Verdict) *cobra.Command {
 	f := replyFlags{Reply: approval.Reply{Verdict: verdict}}
 	return a.build(command{
-		use: name + " THREAD [QUESTION]", short: short, example: example,
-		about: about + `
-
-QUESTION is the question's id or the start of it, and can be left out while one question is open. The run's worker
-verifies who answers by a token: --token or SUPERSTEP_TOKEN, or one that is made here for --by with a signing key. A
---by that is not who the token is for is refused.`,
+		name: string(verdict),
 		flags: func(flags *pflag.FlagSet) {
 			if verdict == approval.VerdictEdit {
 				flags.StringVar(&f.params, "params", "", "all parameters to go on with, as `JSON`, @FILE, or - for standard input")

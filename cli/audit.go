@@ -31,15 +31,7 @@ type auditFlags struct {
 func (a looks) auditCommand() *cobra.Command {
 	var f auditFlags
 	return a.build(command{
-		use: "audit [THREAD]", short: "Show the record of what was done to a thread",
-		about: `Who was asked for approvals, who looked, what was said and refused and why, and what was done; who paused, cancelled,
-retried, forked, updated, drained or answered the run; and what became of writes that were unclear or taken back. It is
-read from the runs' histories; each entry holds the hash of the one before it, and a record that was changed since is an
-error (exit 1). Names under WHO are proven; those with a ~ are what somebody says to be.
-
---export writes the entries as JSON, one a line, and behind them where they end, signed by a worker (worker --audit-key).
---verify proves such a file without a server, with the workers' public keys: nothing in it was changed, left out or added.`,
-		example: []string{"audit r-7", "audit r-7 --head", "audit r-7 --export audit.jsonl", "audit --verify audit.jsonl --keys worker.pem"},
+		name: "audit",
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&f.head, "head", false, "only say that the record is as it was written, and where it ends")
 			flags.StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")

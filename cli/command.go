@@ -2,24 +2,48 @@ package cli
 
 import (
 	"context"
+	_ "embed" // the texts of the commands
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
 	"superstep.dev/cli/screen"
 )
 
+// text is what help says of a command.
+type text struct {
+	// Args are the command's arguments: those in brackets, which come last, may be left out.
+	Args         string
+	Short, About string
+	// More names a text that follows About, which several commands have.
+	More string
+	// Example are command lines without the program's name.
+	Example string
+	// Exits end the help of a program.
+	Exits string
+}
+
+//go:embed commands.yaml
+var commandTexts []byte
+
+// texts are those of all commands, by their words: "job plan".
+var texts = sync.OnceValue(func() (all map[string]text) {
+	if err := yaml.Unmarshal(commandTexts, &all); err != nil {
+		panic(err) // it is part of this program, and tested
+	}
+	return all
+})
+
 // command describes one command; build makes the cobra command of it.
 type command struct {
-	// use is the command's name and its arguments: those in brackets, which come last, may be left out.
-	use          string
-	short, about string
-	// example are command lines without the program's name.
-	example []string
+	// name are the words that it is called by, under which commands.yaml has its text.
+	name string
 	// complete are the possible values of the first argument; without them a server is asked.
 	complete []string
 	flags    func(flags *pflag.FlagSet)
@@ -30,15 +54,16 @@ type command struct {
 }
 
 func (a *app) build(c command) *cobra.Command {
-	names := strings.Fields(c.use)[1:]
-	lines := make([]string, len(c.example))
-	for i, line := range c.example {
-		lines[i] = "  " + strings.TrimSpace(a.program+" "+a.ownWords(line))
+	help := texts()[c.name]
+	names := strings.Fields(help.Args)
+	var lines []string
+	for line := range strings.Lines(help.Example) {
+		lines = append(lines, "  "+strings.TrimSpace(a.program+" "+a.ownWords(line)))
 	}
 	cmd := &cobra.Command{
-		Use:               c.use,
-		Short:             c.short,
-		Long:              strings.TrimSpace(c.short + ".\n\n" + strings.ReplaceAll(c.about, " superstep ", " "+a.program+" ")),
+		Use:               strings.TrimSpace(c.name[strings.LastIndex(c.name, " ")+1:] + " " + help.Args),
+		Short:             help.Short,
+		Long:              strings.TrimSpace(help.Short + ".\n\n" + a.about(help)),
 		Example:           strings.Join(lines, "\n"),
 		Args:              positional(names),
 		ValidArgsFunction: a.complete(names, c.complete),
@@ -57,6 +82,20 @@ func (a *app) build(c command) *cobra.Command {
 	if c.flags != nil {
 		c.flags(cmd.Flags())
 	}
+	return cmd
+}
+
+// about is what help says of a command behind the first line, with this program's name.
+func (a *app) about(help text) string {
+	about := strings.TrimSpace(help.About + "\n" + texts()[help.More].About)
+	return strings.ReplaceAll(about, " superstep ", " "+a.program+" ")
+}
+
+// parent makes a command that only has others below it.
+func (a *app) parent(name string) *cobra.Command {
+	cmd := a.build(command{name: name})
+	cmd.Args, cmd.SuggestionsMinimumDistance = unknownCommand, 2
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
@@ -75,6 +76,26 @@ func TestEveryCommandTeaches(t *testing.T) {
 		}
 	}
 	visit(bare("superstep").rootCommand())
+}
+
+// TestEveryTextIsOfACommand: a text under a wrong name, or a field of another name, would be shown by nobody.
+func TestEveryTextIsOfACommand(t *testing.T) {
+	decoder := yaml.NewDecoder(bytes.NewReader(commandTexts))
+	decoder.KnownFields(true)
+	var all map[string]text
+	require.NoError(t, decoder.Decode(&all))
+	root := bare("superstep").rootCommand()
+	for name, text := range all {
+		if name == "superstep" || name == "starter" {
+			continue // programs
+		}
+		cmd, left, err := root.Find(strings.Fields(name))
+		if name != "reply" {
+			require.NoError(t, err, name)
+			require.Empty(t, left, name)
+			require.Equal(t, text.Short, cmd.Short, name)
+		}
+	}
 }
 
 func TestCompletion(t *testing.T) {

@@ -33,7 +33,7 @@ func optionsOf(t *testing.T, env environment, args ...string) (client.Options, *
 		err  error
 	)
 	root := a.rootCommand()
-	probe := a.build(command{use: "probe", run: func(context.Context, []string) error {
+	probe := a.build(command{name: "probe", run: func(context.Context, []string) error {
 		opts, err = a.clientOptions()
 		return nil
 	}})

@@ -61,9 +61,7 @@ func controlling[View any](a control, c command, op approval.Op, on func(ctx con
 
 func (a control) retryCommand() *cobra.Command {
 	return controlling(a, command{
-		use: "retry THREAD", short: "Continue a failed run",
-		about:   `The run goes on from its last checkpoint: what finished is not run again.`,
-		example: []string{"retry r-7"},
+		name: "retry",
 	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
 		return svc.RetryWith(ctx, thread.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, func(view thread.View) {
@@ -74,10 +72,7 @@ func (a control) retryCommand() *cobra.Command {
 
 func (a control) drainCommand() *cobra.Command {
 	return controlling(a, command{
-		use: "drain THREAD", short: "Stop a run before its next step",
-		about: `The step under way ends and is kept; nothing after it begins until the run is told to go on. Unlike cancel it
-interrupts no node.`,
-		example: []string{`drain r-7 --reason "the payments service moves"`},
+		name: "drain",
 	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
 		return svc.DrainWith(ctx, thread.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, a.showDrained)
@@ -100,10 +95,7 @@ func (a control) showDrained(view thread.View) {
 
 func (a control) pauseCommand() *cobra.Command {
 	return a.pausing(command{
-		use: "pause THREAD", short: "Keep a run from starting anything",
-		about: `Nodes under way end and are kept; nothing else begins before unpause, whatever is restarted meanwhile. The run
-takes answers and updates of its state, and goes on with them later. Without a worker the request is stored.`,
-		example: []string{`pause r-7 --reason "the books are closed"`},
+		name: "pause",
 	}, approval.OpPause, nil, service.Pause, a.showPaused)
 }
 
@@ -116,10 +108,7 @@ func (a control) unpauseCommand() *cobra.Command {
 		return pausedOn(ctx, svc, thread)
 	}
 	return a.pausing(command{
-		use: "unpause THREAD", short: "Let a paused run go on",
-		about: `It goes on where it was paused, with what it was told meanwhile. Answers are given with resume. Where the workers' rules
-are about that, whoever asks proves it with a token for this pause, and may still do so now.`,
-		example: []string{`unpause r-7`},
+		name: "unpause",
 	}, approval.OpUnpause, on, service.Unpause, a.showUnpaused)
 }
 
@@ -182,15 +171,7 @@ var cancelModes = []thread.CancelMode{thread.CancelKeep, thread.CancelDrop, thre
 func (a control) cancelCommand() *cobra.Command {
 	var mode thread.CancelMode
 	return controlling(a, command{
-		use: "cancel THREAD", short: "Cancel a run",
-		about: `Running nodes are told to stop and may clean up; the run is cancelled when they have. What becomes of what it did:
-  keep        what finished is kept, and retry goes on from there
-  drop        the step under way is forgotten, with its questions; retry runs it anew; effects that were made stay
-  compensate  as drop, and the effects of the thread since it last finished are undone, the newest first. The thread then
-              stands before the oldest of them: retry makes them anew. For those that no program can undo the run waits
-              for a person: resume answers done, repeat or leave; cancel ends it
-Drop and compensate also clean up behind a run that has failed.`,
-		example: []string{`cancel r-7 --reason "ordered twice"`, "cancel r-7 --mode compensate"},
+		name: "cancel",
 		flags: func(flags *pflag.FlagSet) {
 			choiceVar(flags, &mode, "mode", thread.CancelKeep, cancelModes, "keep, drop or compensate")
 		},

@@ -124,10 +124,7 @@ const healthTimeout = 3 * time.Second
 func (a operating) healthcheckCommand() *cobra.Command {
 	var addr string
 	return a.build(command{
-		use: "healthcheck", short: "Ask a worker whether it is ready",
-		about: `Exits 0 when the worker takes tasks, 1 when it starts, drains, has no server to take tasks from, or is not there.
-Made for containers, whose images have nothing else to ask with. The worker needs --metrics-addr.`,
-		example: []string{"healthcheck --addr 127.0.0.1:9090"},
+		name: "healthcheck",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&addr, "addr", "127.0.0.1:9090", "the worker's --metrics-addr, `HOST:PORT`")
 		},

@@ -18,22 +18,9 @@ import (
 type jobs struct{ *app }
 
 func (a jobs) command() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "job", Short: "Give leaders jobs, and steer them",
-		Long: `Give leaders jobs, and steer them.
-
-A leader has a job planned into subjobs that depend on each other, has its experts do them, and sees to what follows when
-one fails, when its input is of no use, or when it is too complicated. Each attempt of a subjob is a thread:
-job/JOB/s/SUBJOB/aATTEMPT, which show, stream and resume work on.`,
-		Example: strings.ReplaceAll(`  superstep job submit --leader research --id report-3 --goal "Which penguins are heaviest?" --follow
-  superstep job show report-3
-  superstep job answer report-3`, "superstep", a.program),
-		Args: unknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.planCommand(), a.stopCommand(),
-		a.failCommand(), a.recoverCommand(), a.retryCommand(), a.expertsCommand(), a.budgetCommand())
+	cmd := a.parent("job")
+	cmd.AddCommand(a.submitCommand(), a.listCommand(), a.showCommand(), a.answerCommand(), a.planCommand(), a.haltCommand("job stop", service.StopJob),
+		a.haltCommand("job fail", service.FailJob), a.recoverCommand(), a.retryCommand(), a.expertsCommand(), a.budgetCommand())
 	return cmd
 }
 
@@ -42,9 +29,7 @@ func (a jobs) listCommand() *cobra.Command {
 	var status string
 	of := []string{"running", "finished", "failed", "stopped"}
 	return a.build(command{
-		use: "list", short: "List jobs",
-		about:   `The jobs known to the server, the latest first. Its index is a moment behind.`,
-		example: []string{"job list", "job list --leader research --status failed", "job list -o json"},
+		name: "job list",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&q.Leader, "leader", "", "only jobs of `LEADER`")
 			choiceVar(flags, &status, "status", "", of, "only jobs whose `STATUS` is "+screen.OneOf(of))
@@ -118,15 +103,7 @@ type submitFlags struct {
 func (a jobs) submitCommand() *cobra.Command {
 	var f submitFlags
 	return a.build(command{
-		use: "submit", short: "Give a leader a job",
-		about: `The goal comes from --goal, --goal-file or standard input. With --expert nothing is planned: that expert does the whole
-job. With --approve somebody decides on the plan before anything of it runs. What may be spent is unlimited unless a limit is
-given; a job that has spent it waits until the budget is raised.`,
-		example: []string{
-			`job submit --leader research --goal "Which penguins are heaviest?" --follow`,
-			`job submit --leader research --id report-3 --goal-file goal.txt --context @notes.txt --approve first`,
-			`job submit --leader research --goal "Load the table" --expert loader --tokens 50000 --usd 0.50 --time 20m`,
-		},
+		name: "job submit",
 		flags: func(flags *pflag.FlagSet) {
 			j := &f.Job
 			flags.StringVar(&f.Leader, "leader", "", "`NAME` of the leader (default: this program's, if it has one)")

@@ -28,16 +28,7 @@ type planFlags struct {
 func (a jobs) planCommand() *cobra.Command {
 	var f planFlags
 	return a.build(command{
-		use: "plan JOB", short: "Show a job's plan, or decide on it",
-		about: `A job submitted with --approve waits until somebody decides on its plan: nothing of it runs before. A decision names
-the version that was looked at (--approve VERSION, or --version with the others), so that it is never about another plan. An
-edited plan is a JSON object with "subjobs", as -o json shows it, and is checked as the planner's is. Rejecting stops the job.`,
-		example: []string{
-			"job plan report-3", "job plan report-3 --approve 1", "job plan report-3 -o json | jq .subjobs",
-			"job plan report-3 --edit @plan.json --version 1",
-			`job plan report-3 --replan "check the figures before writing" --version 1`,
-			`job plan report-3 --reject "not worth it" --version 1`,
-		},
+		name: "job plan",
 		flags: func(flags *pflag.FlagSet) {
 			f.given = flags.Changed
 			flags.IntVar(&f.approve, "approve", 0, "let the plan of this `VERSION` run")
@@ -174,10 +165,8 @@ func (a jobs) showPlan(p planView) {
 func (a jobs) budgetCommand() *cobra.Command {
 	var f budgetFlags
 	return a.build(command{
-		use: "budget JOB", short: "Show or raise what a job may spend",
-		about:   `Without a flag it shows what is spent. A job that waits because its budget is spent goes on when it is raised.`,
-		example: []string{"job budget report-3", "job budget report-3 --tokens 200000 --time 1h"},
-		flags:   f.register,
+		name:  "job budget",
+		flags: f.register,
 		run: func(ctx context.Context, args []string) error {
 			b, err := f.budget()
 			if err != nil {

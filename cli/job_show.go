@@ -21,11 +21,7 @@ const mostShown = 40
 func (a jobs) showCommand() *cobra.Command {
 	var follow bool
 	return a.build(command{
-		use: "show JOB", short: "Show where a job stands",
-		about: `What waits for what, from left to right: ✓ finished, ▶ under way, ↻ to be done again, · not begun, ✗ failed, ■ stopped.
-Below it each subjob with its attempts and what it was told, and the open questions. With --follow what happens is shown until
-the job waits or ends, with the exit code of that: 0 finished, 1 failed, 3 waits, 7 stopped.`,
-		example: []string{"job show report-3", "job show report-3 --follow", "job show report-3 -o json"},
+		name: "job show",
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&follow, "follow", false, "show what happens until the job waits or ends")
 		},
@@ -40,9 +36,7 @@ the job waits or ends, with the exit code of that: 0 finished, 1 failed, 3 waits
 
 func (a jobs) answerCommand() *cobra.Command {
 	return a.build(command{
-		use: "answer JOB", short: "Wait for a job and print its answer",
-		about:   `The answer is whole and alone on standard output. A job that failed or was stopped has none, and the command fails.`,
-		example: []string{"job answer report-3", "job answer report-3 | less"},
+		name: "job answer",
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.JobAnswer, error) { return svc.JobAnswer(ctx, args[0]) },
 				func(answer thread.JobAnswer) { a.Printf("%s\n", screen.Lines(answer.Text)) })

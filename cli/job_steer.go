@@ -12,24 +12,11 @@ import (
 	"superstep.dev/thread"
 )
 
-func (a jobs) stopCommand() *cobra.Command {
-	return a.haltCommand("stop", "Stop a job", `Attempts under way are told to end, and are waited for; what finished is kept, and recover does the rest. A job that has
-finished or failed stays as it is, and the command fails.`,
-		service.StopJob, `job stop report-3 --reason "the data is wrong"`, "job stop report-3 p1-load")
-}
-
-func (a jobs) failCommand() *cobra.Command {
-	return a.haltCommand("fail", "Say that a job, or a subjob, has failed", `Attempts under way are told to end, and are waited for; then the job has failed, and the subjob that is named has too,
-whatever its attempt says. What finished is kept, and recover does the rest.`,
-		service.FailJob, `job fail report-3 p1-load --reason "the source is forged"`, `job fail report-3`)
-}
-
 // haltCommand is a command that ends a job, on account of one of its subjobs or not.
-func (a jobs) haltCommand(name, short, about string, halt func(service, context.Context, string, job.Halt) (job.View, error), example ...string) *cobra.Command {
+func (a jobs) haltCommand(name string, halt func(service, context.Context, string, job.Halt) (job.View, error)) *cobra.Command {
 	h := job.Halt{}
 	return a.build(command{
-		use: name + " JOB [SUBJOB]", short: short, example: example, ownChecks: true,
-		about: about + ` The thread of an attempt, job/JOB/s/SUBJOB/aATTEMPT, stands for both.`,
+		name: name, ownChecks: true,
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&h.Reason, "reason", "", "`TEXT` for those who look later")
 		},
@@ -52,11 +39,7 @@ func (a jobs) haltCommand(name, short, about string, halt func(service, context.
 func (a jobs) recoverCommand() *cobra.Command {
 	var r job.Recover
 	return a.steering(command{
-		use: "recover JOB", short: "Let a job go on that was stopped or has failed",
-		about: `What had finished is kept, and only the rest runs; --again names finished subjobs to do again, with what depends on
-them. --lesson is told to the subjobs that had failed, were stopped under way, or are to be done again; without any to all
-that are left.`,
-		example: []string{"job recover report-3", `job recover report-3 --again load --lesson "the file has moved to data/v2.csv"`},
+		name: "job recover",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringSliceVar(&r.Again, "again", nil, "`SUBJOBS` to do again although they finished")
 			flags.StringVar(&r.Lesson, "lesson", "", "`TEXT` for the subjobs that are to do better")
@@ -77,9 +60,7 @@ that are left.`,
 func (a jobs) retryCommand() *cobra.Command {
 	var lesson string
 	return a.steering(command{
-		use: "retry JOB SUBJOB", short: "Do one subjob of a running job again",
-		about:   `What depends on it is done again too. Of a job that has ended, recover --again does the same.`,
-		example: []string{`job retry report-3 load --lesson "drop the empty rows"`},
+		name: "job retry",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&lesson, "lesson", "", "`TEXT` that the next attempt is told")
 		},
@@ -91,10 +72,7 @@ func (a jobs) retryCommand() *cobra.Command {
 func (a jobs) expertsCommand() *cobra.Command {
 	var add, remove []string
 	return a.build(command{
-		use: "experts JOB", short: "List, add or remove a running job's experts",
-		about: `A job keeps the experts that its leader had when it began. --add takes experts that the leader has by now: a worker
-that serves it says so. What is planned from then on may use them. One that is removed still does what it is assigned to.`,
-		example: []string{"job experts report-3", "job experts report-3 --add translator", "job experts report-3 --remove critic"},
+		name: "job experts",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringSliceVar(&add, "add", nil, "`NAMES` of the leader's experts to add")
 			flags.StringSliceVar(&remove, "remove", nil, "`NAMES` of experts to remove")

@@ -27,12 +27,7 @@ type keyFlags struct {
 func (a operating) keyCommand() *cobra.Command {
 	var f keyFlags
 	return a.build(command{
-		use: "key NAME", short: "Make a pair of keys to answer approvals with",
-		about: `NAME.key signs, and its owner alone may read it; NAME.pem verifies, for the workers (--approval-keys). What the key
-signs counts for NAME and for nobody else. With --issuer NAME is a service that knows who people are, and signs for
-everybody, or for those in --for only. With --worker it signs where exported audits end (worker --audit-key), and nothing else.
-A file that is there is never replaced.`,
-		example: []string{"key bob", "key sso --issuer --for group:finance -o json", "key till --worker"},
+		name: "key",
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&f.issuer, "issuer", false, "NAME is a service that authenticates people, and signs for them")
 			flags.BoolVar(&f.worker, "worker", false, "NAME is that of workers, which sign audits with the key")

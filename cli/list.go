@@ -31,9 +31,7 @@ var statuses = []thread.Status{
 func (a looks) listCommand() *cobra.Command {
 	var q thread.ListQuery
 	return a.build(command{
-		use: "list", short: "List threads",
-		about:   `The threads known to the server, the latest first.`,
-		example: []string{"list", "list --graph refund --status waiting", "list --status failed -o json | jq -r '.[].thread'"},
+		name: "list",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&q.Graph, "graph", "", "only threads of `GRAPH`")
 			choiceVar(flags, &q.Status, "status", "", statuses, "only threads whose `STATUS` is "+screen.OneOf(statuses))
@@ -84,10 +82,7 @@ func note(v thread.View) string {
 func (a answers) inboxCommand() *cobra.Command {
 	var q thread.InboxQuery
 	return a.build(command{
-		use: "inbox", short: "List what waits for people",
-		about: `The open questions of all threads, the most pressing first. The server's index has them, so no worker is asked; it is a
-moment behind. ON SILENCE is what happens when nobody has answered by then.`,
-		example: []string{"inbox", "inbox --approver ann --group finance", "inbox --graph refund --overdue -o json"},
+		name: "inbox",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&q.Approver, "approver", "", "only what asks `NAME`")
 			flags.StringVar(&q.Group, "group", "", "only what asks `GROUP`; with --approver, either")

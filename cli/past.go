@@ -19,17 +19,7 @@ func (a looks) stateCommand() *cobra.Command {
 		where place
 	)
 	return a.build(command{
-		use: "state THREAD", short: "Show a thread's values",
-		about: `The value of every channel, what comes next and what is asked: now, with what the finished nodes of the step
-under way wrote; or as it was at a checkpoint of the thread's history (--at). Long values are cut; -o json has them
-whole. Ended threads are read from the server, without a worker.`,
-		example: []string{
-			"state r-7",
-			"state r-7 --at c-51aa",
-			"state r-7 --subgraphs",
-			"state r-7 --in experts/search",
-			"state r-7 -o json | jq .values.amount",
-		},
+		name: "state",
 		flags: func(flags *pflag.FlagSet) {
 			where.register(flags, "`CHECKPOINT` of the history to show (default: now)")
 			flags.BoolVar(&req.Subgraphs, "subgraphs", false, "show the states of subgraphs under way too")
@@ -103,16 +93,7 @@ func (a looks) historyCommand() *cobra.Command {
 		given func(flag string) bool
 	)
 	return a.build(command{
-		use: "history THREAD", short: "Show a thread's checkpoints",
-		about: `One line a checkpoint, the newest first: what ran, what it wrote, what came next. Branches that a fork or an update
-left behind are there too. Any of them can be looked at (state --at), changed (update --at) and run from again (fork).`,
-		example: []string{
-			"history r-7",
-			"history r-7 --limit 10 --before c-51aa",
-			"history r-7 --source update",
-			"history r-7 --step 2 --values",
-			"history r-7 -o json",
-		},
+		name: "history",
 		flags: func(flags *pflag.FlagSet) {
 			given = flags.Changed
 			flags.IntVar(&req.Limit, "limit", 0, "at most `N` checkpoints (default: all)")

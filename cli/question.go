@@ -19,11 +19,7 @@ import (
 
 func (a answers) questionCommand() *cobra.Command {
 	return a.build(command{
-		use: "question THREAD [QUESTION]", short: "Show all that a question asks",
-		about: `For an approval: exactly what would be done, with what, until when, who is asked, what happens when nobody answers, and
-what was proposed before. Parameters that are secret show as ***. The audit notes that you have looked. QUESTION is the question's id or the start of it, and
-can be left out while one question is open.`,
-		example: []string{"question r-7 q-41c9", "question r-7 -o json"},
+		name: "question",
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.QuestionView, error) {
 				v, err := svc.Question(ctx, args[0], args[1])

@@ -31,18 +31,7 @@ type resumeFlags struct {
 func (a answers) resumeCommand() *cobra.Command {
 	f := resumeFlags{flag: "value"}
 	return a.build(command{
-		use: "resume THREAD [QUESTION]", short: "Answer a question of a run",
-		about: `QUESTION is the question's id or the start of it, and can be left out while one question is open. A run that
-stopped at a breakpoint goes on without --value. The run's worker checks the answer before it takes it. --signal
-stores the answer although no worker runs, but cannot tell whether it will be taken. --answers answers several questions
-at once, all of them or none. Whoever repeats an answer without knowing what became of it names it with --id: it is taken
-once.`,
-		example: []string{
-			`resume r-7 q-41c9 --value true`,
-			`resume r-7 --value '{"approved":false,"reason":"wrong order"}' --by ann`,
-			`resume r-7 q-41c9 --value @answer.json`,
-			`resume r-7 --answers '{"q-41c9":true,"q-4777":"checked"}'`,
-		},
+		name: "resume",
 		flags: func(flags *pflag.FlagSet) {
 			f.given = flags.Changed
 			flags.StringVar(&f.value, "value", "", "answer as `JSON`, @FILE, or - for standard input; at most 256 KiB")

@@ -3,73 +3,28 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
 )
-
-// rootAbout is what --help says first; %[1]s is the program.
-const rootAbout = `Superstep runs graphs as durable runs on a Temporal server: a run survives crashes of its workers, waits for
-people as long as it takes, and continues where it stopped.
-
-A first run:
-  %[1]s run refund --thread r-7 --input '{"order_id":"o-7"}' --follow
-  %[1]s resume r-7 q-41c9 --value true
-  %[1]s show r-7`
-
-// runExits are the exit codes about runs.
-const runExits = `
-  1    the run failed
-  2    usage or bad input; nothing was changed
-  3    the run waits for an answer or an event, stopped, or is paused
-  4    not found
-  5    the answer was refused: already answered, expired, or not yours
-  6    no server, or no worker with that graph
-  7    the run was cancelled
-`
-
-// rootExits is the end of the root's help.
-const rootExits = `
-Exit codes:
-  0    done; run --follow: the run finished` + runExits + `  8    the worker could not begin: an address that is taken, a file that cannot be written
-  130  Ctrl-C; a followed run goes on
-Commands that only look (show, list, state, history, effects) exit 0 when there was something to look at.
-`
-
-// workerExits is the end of a worker program's help.
-const workerExits = `
-Exit codes:
-  0    it drained
-  1    it ended by itself
-  2    usage; nothing was served
-  6    no server
-  8    it could not begin: an address that is taken, a file that cannot be written
-  130  Ctrl-C before it was ready
-`
 
 const groupOperate = "operate"
 
 // rootCommand builds the commands.
 func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   a.program,
-		Short: "Run graphs durably",
-		Long:  a.ownWords(fmt.Sprintf(rootAbout, a.program)),
-		Args:  unknownCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.SuggestionsMinimumDistance = 2
+	root := a.parent("superstep")
+	root.Use, root.Long = a.program, a.ownWords(a.about(texts()["superstep"]))
 	r, q, c, l, o := runs{a}, answers{a}, control{a}, looks{a}, operating{a}
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"runs", "Runs and answers:", []*cobra.Command{r.runCommand(), q.inboxCommand(), q.questionCommand(), q.resumeCommand(), q.approveCommand(),
-			q.rejectCommand(), q.editCommand(), q.tokenCommand(), c.eventCommand(), c.retryCommand(), c.drainCommand(), c.pauseCommand(),
+		{"runs", "Runs and answers:", []*cobra.Command{r.runCommand(), q.inboxCommand(), q.questionCommand(), q.resumeCommand(), q.replyCommand(approval.VerdictApprove),
+			q.replyCommand(approval.VerdictReject), q.replyCommand(approval.VerdictEdit), q.tokenCommand(), c.eventCommand(), c.retryCommand(), c.drainCommand(), c.pauseCommand(),
 			c.unpauseCommand(), c.cancelCommand(), jobs{a}.command()}},
 		{"look", "Look:", []*cobra.Command{l.listCommand(), l.showCommand(), l.stateCommand(), l.historyCommand(), l.effectsCommand(),
 			l.auditCommand(), l.streamCommand(), l.graphCommand()}},
@@ -84,14 +39,14 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	root.SetCompletionCommandGroupID(groupOperate)
 	root.SetHelpCommandGroupID(groupOperate)
-	return a.asRoot(root, rootExits)
+	return a.asRoot(root, "superstep")
 }
 
-// asRoot makes a command with its sub-commands a program: the connection's flags, how mistakes are told, and exits at the
-// end of the help.
-func (a *app) asRoot(root *cobra.Command, exits string) *cobra.Command {
+// asRoot makes a command with its sub-commands a program: the connection's flags, how mistakes are told, and the exit codes of
+// the text called name at the end of the help.
+func (a *app) asRoot(root *cobra.Command, name string) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true // runAs reports errors, in one line
-	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + exits + "{{end}}")
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + texts()[name].Exits + "{{end}}")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.Flags().SortFlags = false
 	flags := root.PersistentFlags()
@@ -128,8 +83,7 @@ type versionView struct {
 
 func (a operating) versionCommand() *cobra.Command {
 	return a.build(command{
-		use: "version", short: "Show the versions this program was built from",
-		example: []string{"version", "version -o json"},
+		name: "version",
 		run: func(context.Context, []string) error {
 			build, _ := debug.ReadBuildInfo()
 			v := versionOf(a.program, build)

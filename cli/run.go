@@ -36,19 +36,7 @@ type runFlags struct {
 func (a runs) runCommand() *cobra.Command {
 	var f runFlags
 	return a.build(command{
-		use: "run GRAPH", short: "Start a run of a graph, or go on with one",
-		about: `The run belongs to a thread: a name for a conversation, an order, a document. A thread whose run is over starts
-again from where it ended; input abandons what it was about to do. Without --input a thread that is there goes on where
-it stands: behind a breakpoint, after an update, after a failure. With --follow every finished step is shown until the
-run waits or ends.`,
-		example: []string{
-			`run refund --thread r-7 --input '{"order_id":"o-7"}' --follow`,
-			`run refund --input @order.json`,
-			`run refund --input - -o json < order.json`,
-			`run refund --thread r-7 --follow`,
-			`run refund --thread r-8 --input @order.json --interrupt-before commit_refund --context '{"tenant":"north"}'`,
-			`run refund --thread r-7 --from-checkpoint c-51aa --input '{"order_id":"o-8"}'`,
-		},
+		name:     "run",
 		complete: namesOf(a.graphs),
 		flags: func(flags *pflag.FlagSet) {
 			f.given = flags.Changed
@@ -160,11 +148,7 @@ func (a runs) forkCommand() *cobra.Command {
 		given  func(flag string) bool
 	)
 	return a.build(command{
-		use: "fork THREAD CHECKPOINT", short: "Run again from an earlier checkpoint",
-		about: `What came after the checkpoint runs again, on a branch of its own; the old branch stays in the history. With --as
-the branch becomes a thread of its own, and THREAD stays as it is. Nodes that run again call the outside again: their
-effects have new keys. To change something first, use update --at.`,
-		example: []string{"fork r-7 c-51aa --follow", "fork r-7 c-51aa --as r-7b"},
+		name: "fork",
 		flags: func(flags *pflag.FlagSet) {
 			given = flags.Changed
 			flags.StringVar(&req.As, "as", "", "`ID` of a new thread for the branch")

@@ -24,15 +24,7 @@ func (a control) eventCommand() *cobra.Command {
 		given func(flag string) bool
 	)
 	return a.build(command{
-		use: "event THREAD NAME", short: "Send an event to a run",
-		about: `Every node of the run that waits for the event goes on. While none does it is kept, for the first that will: at
-most 100 events, of 512 KiB together. Without a worker the event is stored unchecked. Whoever repeats an event without
-knowing what became of it names it with --id: it is taken once.`,
-		example: []string{
-			`event r-7 payment.settled --value '{"amount":250}'`,
-			`event r-7 payment.settled --value @answer.json --id evt-81`,
-			`event r-7 night.over`,
-		},
+		name: "event",
 		flags: func(flags *pflag.FlagSet) {
 			given = flags.Changed
 			flags.StringVar(&value, "value", "", "value as `JSON`, @FILE, or - for standard input; at most 256 KiB (default null)")
@@ -92,18 +84,7 @@ func (a control) updateCommand() *cobra.Command {
 	var f updateFlags
 	var given func(flag string) bool
 	return a.build(command{
-		use: "update THREAD", short: "Write to a thread's state from outside",
-		about: `The values are written as if a node had returned them, as a checkpoint of their own: what the thread was about to
-do and the questions it asked are dropped, and what follows the node of --as-node comes next. Nothing runs before the
-thread is told to go on. A channel with a reducer takes {"__overwrite__": VALUE} to be set instead of added to. All of
-the update is applied or none of it; while a run is under way it is refused. Whoever repeats an update without knowing
-what became of it names it with --id: the thread's last run takes it once.`,
-		example: []string{
-			`update r-7 --values '{"amount":9900}'`,
-			`update r-7 --values '{"approved":true}' --as-node approval`,
-			`update r-7 --as-node __end__`,
-			`update r-7 --values @values.json --at c-51aa --id fix-1`,
-		},
+		name: "update",
 		flags: func(flags *pflag.FlagSet) {
 			given = flags.Changed
 			flags.StringVar(&f.values, "values", "", "channels to write as a `JSON` object, @FILE, or - for standard input; at most 1 MiB")

@@ -21,9 +21,7 @@ type looks struct{ *app }
 
 func (a looks) showCommand() *cobra.Command {
 	return a.build(command{
-		use: "show THREAD", short: "Show where a thread stands",
-		about:   `Its status, what it runs or waits for, its open questions, its writes to the outside and the size of its history.`,
-		example: []string{"show r-7", "show r-7 -o json"},
+		name: "show",
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.View, error) { return svc.Show(ctx, args[0]) }, a.showThread)
 		},
@@ -112,11 +110,7 @@ func effectRow(e thread.EffectView) screen.Row {
 
 func (a looks) effectsCommand() *cobra.Command {
 	return a.build(command{
-		use: "effects THREAD", short: "Show what a thread did outside",
-		about: `One line an effect, in the order in which they were begun: those of all runs of the thread, of tasks under way, and of
-runs that failed or were cancelled. STATE is intent (it may have been called), committed, failed (the outside refused
-it), unknown (a person has to say) or compensated (it was undone).`,
-		example: []string{"effects r-7", "effects r-7 -o json"},
+		name: "effects",
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.EffectsView, error) {
 				view, err := svc.Effects(ctx, thread.EffectsRequest{Thread: args[0]})
@@ -149,10 +143,7 @@ var drawings = []string{superstep.DrawText, superstep.DrawMermaid, superstep.Dra
 func (a looks) graphCommand() *cobra.Command {
 	var format string
 	return a.build(command{
-		use: "graph GRAPH", short: "Draw a graph",
-		about: `A graph that is built into this program is drawn from it; any other one is asked from a worker that serves it.
--o json has the graph as data.`,
-		example:  []string{"graph refund", "graph refund --format mermaid", "graph refund --format dot | dot -Tsvg > refund.svg"},
+		name:     "graph",
 		complete: namesOf(a.graphs),
 		flags: func(flags *pflag.FlagSet) {
 			choiceVar(flags, &format, "format", superstep.DrawText, drawings, "`FORMAT`: "+screen.List(drawings))

@@ -10,14 +10,6 @@ import (
 	"superstep.dev/thread"
 )
 
-// starterExits is the end of the starter's help.
-const starterExits = `
-Everything else that can be done to runs: superstep --help
-
-Exit codes:
-  0    the run finished` + runExits + `  130  Ctrl-C; the run goes on
-`
-
 // starting is the starter: one command that starts a run, follows it, and answers what it asks.
 type starting struct{ *app }
 
@@ -33,17 +25,7 @@ func (a starting) program() *cobra.Command {
 	var f starterFlags
 	a.spell = a.words
 	root := a.build(command{
-		use: "starter [GRAPH]", short: "Start a run, follow it until it asks or ends, and answer it",
-		about: `With GRAPH a run of it is started, on the thread that --thread names. Without GRAPH the run that is on the thread is
-followed, and answered before that with --answer, --approve or --reject. Every finished step is shown until the run
-asks, stops or ends; then the last line says what to type next. The run itself needs no follower: Ctrl-C ends only
-the looking.`,
-		example: []string{
-			`refund --thread r-7 --input '{"order_id":"o-7"}'`,
-			`--thread r-7 --answer true`,
-			`--thread r-7 --approve --key ann.key`,
-			`--thread r-7`,
-		},
+		name: "starter",
 		flags: func(flags *pflag.FlagSet) {
 			f.given = flags.Changed
 			f.registerFirst(flags)
@@ -57,7 +39,7 @@ the looking.`,
 		run: func(ctx context.Context, args []string) error { return a.start(ctx, args[0], &f) },
 	})
 	root.Use = a.app.program + " [GRAPH]"
-	return a.asRoot(root, starterExits)
+	return a.asRoot(root, "starter")
 }
 
 // words translates a command of superstep into the starter's flags. A command that the starter does not have stays superstep's.

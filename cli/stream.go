@@ -23,22 +23,7 @@ func (a looks) streamCommand() *cobra.Command {
 	var modes []string
 	among := &choice[thread.StreamMode]{among: streamModes}
 	cmd := a.build(command{
-		use: "stream THREAD", short: "Show what a thread streams",
-		about: `One line a part, from the beginning of the thread's newest run, or behind --from; a run under way is followed until
-it waits, stops or ends. The modes are LangGraph's:
-  values       the output after each superstep that changed it
-  updates      what each node wrote, and what it asks (the default)
-  messages     chat messages and pieces of them, each with where it comes from
-  custom       what nodes emit
-  tasks        the start and the end of each task
-  checkpoints  each checkpoint, with what it leads to
-  debug        checkpoints and tasks with their time
-A line "reset" says that a task is attempted again: what it emitted before is void.
-
-Long parts are cut; -o json has them whole, a line each, with the offset behind the part. Given to --from that offset
-goes on with exactly the rest, in any process: keep it to follow a thread across restarts.`,
-		example: []string{"stream r-7", "stream r-7 --mode values --mode updates --subgraphs",
-			"stream r-7 --mode messages -o json | jq -r '.data[0].content'"},
+		name: "stream",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringSliceVar(&modes, "mode", []string{string(thread.StreamUpdates)}, "`MODE` to show; repeat it for several")
 			flags.StringVar(&r.From, "from", "", "go on behind the part of this `OFFSET`")

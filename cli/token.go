@@ -112,15 +112,7 @@ type tokenFlags struct {
 func (a answers) tokenCommand() *cobra.Command {
 	var f tokenFlags
 	return a.build(command{
-		use: "token THREAD [QUESTION]", short: "Make a token that lets somebody answer, or do something to a run",
-		about: `The token is good for this question, as it is asked now, for one answer by that person, and for a short time. Give it to
-them and to nobody else. It is made with the private key in ` + envSigningKey + ` or --key; workers need the public one.
-
-Where the workers' rules are about what is done to runs (control), --op makes one for that: pause, unpause, cancel, update,
-fork, retry, drain, resume or event. --on is what it is about: the mode of a cancel (keep when it is left out), the
-checkpoint of a fork, an event's name, the question to resume. One to unpause is for the pause of now, and for no later one.`,
-		example: []string{"token r-7 q-41c9 --for ann --key ann.key", "token r-7 --for ann --ttl 2m --key ann.key -o json",
-			"token r-7 --op unpause --for ann --key ann.key"},
+		name: "token",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&f.who, "for", "", "`NAME` of who is to answer (default: whose key it is)")
 			flags.StringVar((*string)(&f.control.Op), "op", "", "what it is for: `OP`, in place of an approval")

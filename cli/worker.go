@@ -41,14 +41,7 @@ type workerFlags struct {
 func (a operating) workerCommand() *cobra.Command {
 	var f workerFlags
 	return a.build(command{
-		use: "worker", short: "Serve this program's graphs",
-		about: `Takes tasks until SIGTERM or Ctrl-C, then drains: no new tasks, and running ones may finish up to
---drain-timeout. What is not finished then runs again on another worker. A second signal stops at once.`,
-		example: []string{
-			"worker",
-			"worker --address temporal:7233 --metrics-addr 0.0.0.0:9090 --log-format json",
-			"worker --ready-file /tmp/worker.ready --drain-timeout 2m",
-		},
+		name: "worker",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve /metrics and /healthz at `HOST:PORT` (default: not at all)")
 			flags.StringVar((*string)(&f.ready), "ready-file", "", "`FILE` to write the pid to while tasks are taken")
@@ -70,7 +63,7 @@ func (a operating) workerProgram() *cobra.Command {
 	root.Use = a.program
 	root.Example = strings.ReplaceAll(root.Example, "  "+a.program+" worker", "  "+a.program)
 	root.AddCommand(a.healthcheckCommand(), a.versionCommand())
-	return a.asRoot(root, workerExits)
+	return a.asRoot(root, "worker")
 }
 
 // config is what the worker is made of, as far as flags, files and the environment say; g is nil for no gate. Whatever is

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // the help
 	"fmt"
 	"io"
 	"os"
@@ -12,27 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const longHelp = `Run a Temporal server and its Web UI in one process, on one SQLite file or on
-PostgreSQL, set up for Superstep: namespace "default" with 30 days of retention,
-the search attributes that Superstep writes, and settings under which steps take
-milliseconds.
-
-It prints one line once it really serves, and then stays quiet. Ctrl-C stops it;
-nothing that was acknowledged is lost, and runs that are open go on when it is
-started again on the same database.
-
-It is a development server: one machine, no TLS, no authentication. Anyone who
-reaches the port may do anything, so think before widening --ip. Web pages of
-other sites cannot: the Web UI answers under an IP address, localhost and the
-names that --host adds, under no other.`
-
-const examples = `  go run ./devserver                                  # superstep.db in this directory
-  go run ./devserver --db :memory: --headless         # nothing kept, no Web UI
-  go run ./devserver --postgres postgres://me@localhost/superstep
-                                                      # two databases of a PostgreSQL server
-  go run ./devserver --port 0 --ui-port 0 --ready-file ready
-                                                      # free ports; the file "ready" appears,
-                                                      # holding host:port, once it serves`
+// help is what --help says before the flags, and behind a line of its own examples.
+//
+//go:embed help.txt
+var help string
 
 // execute runs the command line and returns the exit code: 0 after a clean stop
 // or --help, 1 after an error, which is one line on stderr.
@@ -56,11 +40,12 @@ func execute(args []string, stdout, stderr io.Writer) int {
 
 func newCommand() *cobra.Command {
 	var o options
+	long, examples, _ := strings.Cut(help, "\n\nExamples:\n")
 	cmd := &cobra.Command{
 		Use:     "devserver",
 		Short:   "A Temporal server with Web UI in one process, for developing with Superstep",
-		Long:    longHelp,
-		Example: examples,
+		Long:    long,
+		Example: strings.TrimRight(examples, "\n"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.choose(cmd.Flags().Changed, os.Getenv(envPostgres)); err != nil {
@@ -81,4 +66,8 @@ func newCommand() *cobra.Command {
 // oneLine joins the lines of an error, since some of the server's have several.
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+func main() {
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/temporal"
 	"go.uber.org/zap"
@@ -137,4 +138,23 @@ func (d *devserver) announcement() string {
 		parts = append(parts, "stock settings")
 	}
 	return strings.Join(parts, "   ")
+}
+
+// store is where a server keeps everything: laid out for its version, holding the
+// namespace, and locked against other devservers.
+type store interface {
+	// name says in messages which one it is. It holds no secret.
+	name() string
+	// persistence is how the server opens it.
+	persistence() config.Persistence
+	// close lets the next devserver have it, after the server has stopped.
+	close() error
+}
+
+// openStore opens what the flags name, and sets it up when it is new.
+func openStore(ctx context.Context, o options) (store, error) {
+	if o.postgres != "" {
+		return openPostgres(ctx, o.postgres)
+	}
+	return openSQLite(o.db)
 }

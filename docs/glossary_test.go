@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheGlossaryNamesWhatExists: every Go name in the glossary is exported by a package of that name.
+// TestTheGlossaryNamesWhatExists: every Go name in the glossary is declared by a package of that name.
 func TestTheGlossaryNamesWhatExists(t *testing.T) {
 	text, err := os.ReadFile("glossary.md")
 	require.NoError(t, err)
-	names := exported(t, "..")
+	names := declaredNames(t, "..")
 	found := 0
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")
@@ -35,6 +35,32 @@ func TestTheGlossaryNamesWhatExists(t *testing.T) {
 	}
 	require.Greater(t, found, 80)
 	require.False(t, names["pregel.Nothing"])
+}
+
+// TestTheArchitectureNamesWhatExists: every Go name in architecture.md, exported or not, is declared by a package of that name.
+func TestTheArchitectureNamesWhatExists(t *testing.T) {
+	text, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	names := declaredNames(t, "..")
+	found := 0
+	for _, quoted := range regexp.MustCompile("`([a-z]+\\.[A-Za-z][A-Za-z.]+)`").FindAllStringSubmatch(string(text), -1) {
+		if workflowType.MatchString(quoted[1]) {
+			continue
+		}
+		found++
+		assert.True(t, names[quoted[1]], "there is no %s", quoted[1])
+	}
+	require.Greater(t, found, 40)
+}
+
+// workflowType is the name of a workflow or an activity, not of Go.
+var workflowType = regexp.MustCompile(`^superstep\.[a-z]`)
+
+// TestTheArchitectureIsShort: who reads it has time for so much.
+func TestTheArchitectureIsShort(t *testing.T) {
+	text, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), 200, "what users are promised belongs in the other pages")
 }
 
 // TestTheGlossaryHasEachWordOnce: a word that stands twice would mean two things.
@@ -55,9 +81,9 @@ func TestTheGlossaryHasEachWordOnce(t *testing.T) {
 	}
 }
 
-// exported returns the exported names of the module's packages, with the name of the package: types, functions, variables and
-// constants, and behind a type its fields and methods.
-func exported(t *testing.T, root string) map[string]bool {
+// declaredNames returns the names that the module's packages declare, with the name of the package: types, functions, variables
+// and constants, and behind a type its fields and methods.
+func declaredNames(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
@@ -123,6 +149,8 @@ func receiver(typ ast.Expr) string {
 	case *ast.StarExpr:
 		return receiver(typ.X)
 	case *ast.IndexExpr:
+		return receiver(typ.X)
+	case *ast.IndexListExpr:
 		return receiver(typ.X)
 	case *ast.Ident:
 		return typ.Name

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 // commands returns the shell commands that a document tells its readers to run, without their comments.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -163,13 +164,13 @@ func (e entry) subJob(position int) (job.DraftSubJob, error) {
 	s := job.DraftSubJob{ID: e.key}
 	o, isObject := e.value.Value.(*hujson.Object)
 	if !isObject {
-		return s, bad(orPosition(e.key, position), "it is not an object with a goal and an assigned_expert")
+		return s, bad(cmp.Or(e.key, strconv.Itoa(position)), "it is not an object with a goal and an assigned_expert")
 	}
 	fields := map[string]hujson.Value{}
 	for _, m := range o.Members {
 		name := nameOf(m)
 		if _, twice := fields[name]; twice {
-			return s, bad(orPosition(e.key, position), fmt.Sprintf("%q is there twice", name))
+			return s, bad(cmp.Or(e.key, strconv.Itoa(position)), fmt.Sprintf("%q is there twice", name))
 		}
 		fields[name] = m.Value
 	}
@@ -178,7 +179,7 @@ func (e entry) subJob(position int) (job.DraftSubJob, error) {
 		return s, bad(e.key, fmt.Sprintf("its id is %q, and its key is another one", id))
 	}
 	if id == "" {
-		id = orPosition(e.key, position)
+		id = cmp.Or(e.key, strconv.Itoa(position))
 	}
 	s = job.DraftSubJob{
 		ID: id, Goal: text(fields["goal"]), Context: text(fields["context"]), CompletionCriteria: text(fields["completion_criteria"]),
@@ -187,13 +188,6 @@ func (e entry) subJob(position int) (job.DraftSubJob, error) {
 	var err error
 	s.Dependencies, err = ids(id, fields["dependencies"])
 	return s, err
-}
-
-func orPosition(key string, position int) string {
-	if key != "" {
-		return key
-	}
-	return strconv.Itoa(position)
 }
 
 // text returns a value as the text that it stands for: a list's elements one a line, an object as JSON, nothing for null

@@ -24,7 +24,8 @@ import (
 // its end.
 func TestHistoryGrowsWithWhatChanges(t *testing.T) {
 	t.Parallel()
-	const steps, size = 200, 1 << 20
+	const size = 1 << 20
+	steps := fewer(100, 200)
 	r := newRig(t)
 	big := large(size)
 	r.serve(superstep.WorkerConfig{}, loopGraph("grows", readsBig(big)))
@@ -40,10 +41,11 @@ func TestHistoryGrowsWithWhatChanges(t *testing.T) {
 	}
 }
 
-// TestAListGrowsByWhatIsAppended: 1,000 supersteps append 1 KiB each, and each reads all there is.
+// TestAListGrowsByWhatIsAppended: 1,000 supersteps append 1 KiB each, and each reads all there is; with -short it is 250.
 func TestAListGrowsByWhatIsAppended(t *testing.T) {
 	t.Parallel()
-	const steps, size = 1000, 1 << 10
+	const size = 1 << 10
+	steps := fewer(250, 1000)
 	r := newRig(t)
 	piece := strings.Repeat("x", size-3)
 	r.serve(superstep.WorkerConfig{}, loopGraph("appends", func(s graphadapter.State, n int) ([]any, error) {
@@ -140,10 +142,12 @@ func TestWorkersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestOneReplayForAWholeSuperstep: 500 tasks of one superstep read the same 1 MiB, on a worker that never saw it.
+// TestOneReplayForAWholeSuperstep: 500 tasks of one superstep read the same 1 MiB, on a worker that never saw it; with -short it
+// is 100.
 func TestOneReplayForAWholeSuperstep(t *testing.T) {
 	t.Parallel()
-	const wide, size = 500, 1 << 20
+	const size = 1 << 20
+	wide := fewer(100, 500)
 	r := newRig(t)
 	big := large(size)
 	nodes, names := map[string]graphadapter.Node{}, []string{}

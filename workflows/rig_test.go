@@ -22,6 +22,14 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
+// fewer is few with -short, as make test runs this package, and else many, as make verify does.
+func fewer(few, many int) int {
+	if testing.Short() {
+		return few
+	}
+	return many
+}
+
 // patience bounds every wait of a test for something that takes milliseconds: a worker that was stopped is missed for
 // seconds.
 const patience = 60 * time.Second

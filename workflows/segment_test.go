@@ -161,6 +161,7 @@ func TestCancelEndsASegment(t *testing.T) {
 
 // TestSegmentsWithoutCache are the same as in memory too when every workflow task replays the run from its beginning.
 func TestSegmentsWithoutCache(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}

@@ -295,6 +295,7 @@ func TestACommandAsInput(t *testing.T) {
 
 // TestStateCallsWithoutCache runs those of above again in a process that keeps no workflow between tasks.
 func TestStateCallsWithoutCache(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(uncachedEnv) != "" {
 		t.Skip("this is that process")
 	}

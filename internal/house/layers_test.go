@@ -118,8 +118,7 @@ var arrows = []arrow{
 	// Sets the pace of garbage collection of a whole process, so programs use it and no library does.
 	{from: "internal/heaproom"},
 	// Only starts a process, so that whoever tests can use it.
-	{from: "internal/testserver/...", ours: []string{"internal/testserver"}},
-	{from: "internal/processes/...", ours: []string{"internal/processes/...", "internal/testserver"}, theirs: anything},
+	{from: "internal/testserver/...", ours: []string{"internal/testserver"}, theirs: []string{"github.com/gofrs/flock"}},
 	{
 		from: "graphtest/...", ours: []string{"", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
@@ -127,7 +126,8 @@ var arrows = []arrow{
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
-	{from: "internal/demo", ours: anything, theirs: anything},
+	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
+	{from: "examples/internal/demo", ours: anything, theirs: anything},
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
 	{from: "examples/research/demo/...", ours: anything, theirs: anything},
 	{from: "examples/refund/dev/...", ours: anything, theirs: anything},
@@ -220,6 +220,40 @@ func TestThePureLayersWalkMapsInOrder(t *testing.T) {
 			if !slices.Contains(inOrder, use) {
 				t.Errorf("%s uses maps.%s, whose order differs from run to run", dir, use)
 			}
+		}
+	}
+}
+
+// drawnWidth is how wide docs/architecture.md draws the house; behind that it says what the rooms are for.
+const drawnWidth = 62
+
+// TestTheHouseIsDrawn: a package that docs/architecture.md does not show is a room that nobody finds, and a folder that it draws is
+// there.
+func TestTheHouseIsDrawn(t *testing.T) {
+	_, house, found := strings.Cut(fileText(t, "docs/architecture.md"), "## The house\n")
+	house, _, ended := strings.Cut(house, "\n## ")
+	if !found || !ended {
+		t.Fatal("docs/architecture.md has no section that draws the house")
+	}
+	_, drawing, _ := strings.Cut(house, "```\n")
+	drawing, _, _ = strings.Cut(drawing, "```\n")
+	for line := range strings.Lines(drawing) {
+		line := []rune(line)
+		for _, folder := range strings.Fields(string(line[:min(len(line), drawnWidth)])) {
+			if strings.Trim(folder, "abcdefghijklmnopqrstuvwxyz/") != "" {
+				continue
+			}
+			if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() {
+				t.Errorf("docs/architecture.md draws %s, which is no folder", folder)
+			}
+		}
+	}
+	named := strings.FieldsFunc(house, func(r rune) bool { return strings.ContainsRune(" \n`(),;:", r) })
+	for pkg := range read(t, root, mainModule) {
+		dir := strings.TrimPrefix(pkg, mainModule+"/")
+		top, _, _ := strings.Cut(dir, "/")
+		if dir != mainModule && !slices.Contains([]string{"examples", "test"}, top) && !slices.Contains(named, dir) {
+			t.Errorf("docs/architecture.md does not name %s: say there what the package is for", dir)
 		}
 	}
 }

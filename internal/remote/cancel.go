@@ -132,7 +132,7 @@ const cancelPause = 100 * time.Millisecond
 func (c *Threads) awaitCancelled(ctx context.Context, last *lastRun, mode thread.CancelMode) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if mode == thread.CancelCompensate {
+	if mode != thread.CancelKeep { // a run that undoes its effects may wait for people by now, whatever it is told
 		go func() {
 			defer cancel()
 			c.awaitParked(bounded, last)

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // The environment by which one server, and one binary, serve several test processes.
@@ -18,6 +22,9 @@ const (
 	// EnvBinary holds the path of a devserver binary, so that nobody builds it again.
 	EnvBinary = "SUPERSTEP_TEST_DEVSERVER"
 )
+
+// lockPoll is the time between two tries to take a lock.
+const lockPoll = 50 * time.Millisecond
 
 // devserverModule is the server's Go module. Only a workspace that has its source builds it.
 const devserverModule = "superstep.dev/devserver"
@@ -44,11 +51,11 @@ func Binary(log io.Writer) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("make a place for the server's binary: %w", err)
 	}
-	unlock, err := lockFile(path + ".lock")
-	if err != nil {
+	lock := flock.New(path + ".lock") // of several test processes one builds
+	if _, err := lock.TryLockContext(context.Background(), lockPoll); err != nil {
 		return "", fmt.Errorf("wait for another build of the server: %w", err)
 	}
-	defer unlock()
+	defer func() { _ = lock.Unlock() }() // it ends with the process at the latest
 	fmt.Fprintln(log, "compiling the Temporal server: four to seven minutes the first time")
 	build := exec.Command("go", "build", "-o", path, ".")
 	build.Dir = source

@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	chainNodes  = 200
 	chainRounds = 7
 	barChain    = 1.15
 )

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	chainName = "chain"
+	chainName  = "chain"
+	chainNodes = 200
 	// chainNote is the whole state of a graph, and the whole input of the hand-written activities.
 	chainNote = "a few words that every step reads"
 )

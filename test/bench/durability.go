@@ -15,10 +15,7 @@ import (
 	"superstep.dev"
 )
 
-const (
-	manySteps        = 1_000
-	durabilityRounds = 5
-)
+const durabilityRounds = 5
 
 // The bars of a no-op superstep, against what carries it.
 const (

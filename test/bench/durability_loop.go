@@ -6,19 +6,16 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
-const loopName = "loop"
+const (
+	loopName  = "loop"
+	manySteps = 1_000
+)
 
 // loopState counts.
 type loopState struct {
@@ -69,40 +66,4 @@ func runInMemory(ctx context.Context) (trip, error) {
 	began := time.Now()
 	_, err := loopGraph().Invoke(ctx, map[string]any{"note": chainNote})
 	return trip{steps: manySteps, started: began, closed: time.Now()}, err
-}
-
-// The hand-written side of fused supersteps: one activity that stores each step by a heartbeat and waits until it is
-// stored.
-const (
-	beatWorkflow = "bench.beats"
-	beatActivity = "bench.beat"
-)
-
-func runBeatWorkflow(ctx workflow.Context, steps int, note string) error {
-	ctx = workflow.WithActivityOptions(ctx, plainActivityOptions())
-	return workflow.ExecuteActivity(ctx, beatActivity, plainStep{Step: steps, Note: note}).Get(ctx, nil)
-}
-
-// beats makes the activity. It calls the server directly: the SDK's own heartbeat does not wait.
-func beats(c client.Client) func(context.Context, plainStep) error {
-	return func(ctx context.Context, in plainStep) error {
-		info := activity.GetInfo(ctx)
-		for i := range in.Step {
-			details, err := converter.GetDefaultDataConverter().ToPayloads(plainStep{Step: i, Note: in.Note})
-			if err != nil {
-				return err
-			}
-			if err := beat(ctx, c, info, details); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-func beat(ctx context.Context, c client.Client, info activity.Info, details *commonpb.Payloads) error {
-	_, err := c.WorkflowService().RecordActivityTaskHeartbeat(ctx, &workflowservice.RecordActivityTaskHeartbeatRequest{
-		Namespace: info.Namespace, TaskToken: info.TaskToken, Details: details,
-	})
-	return err
 }

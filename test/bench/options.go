@@ -10,6 +10,12 @@ import (
 	"runtime/pprof"
 )
 
+// The exit codes: 1 is a bar that was missed, 2 a measurement that could not be made.
+const (
+	exitMissed = 1
+	exitBroken = 2
+)
+
 // options are the command line.
 type options struct {
 	selected  *regexp.Regexp

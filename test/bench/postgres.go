@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // postgresSuffix ends the name of the directory of a PostgreSQL server that does not run as the user of the bench.

@@ -10,14 +10,7 @@ import (
 	"superstep.dev"
 )
 
-const (
-	recoveryName = "recovery"
-	// workTime is how long the node works that is killed: several heartbeats, so that kills come before and after.
-	workTime = 2 * time.Second
-	// recoveryPatience bounds the wait for anything a worker does.
-	recoveryPatience = time.Minute
-	barRecovery      = 4.0 // s
-)
+const barRecovery = 4.0 // s
 
 // recovery kills the worker that runs a node, again and again, while a second one is there to go on.
 func recovery(ctx context.Context, b *bench) ([]figure, error) {

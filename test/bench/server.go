@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 // How long the devserver may take. A start is a matter of one to three seconds on an idle machine.

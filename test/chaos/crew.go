@@ -9,8 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
+
+// workerCommand makes this program a worker.
+const workerCommand = "worker"
 
 const (
 	// longLife is when a worker is killed that does not reach its moment.

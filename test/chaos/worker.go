@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"time"
 
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
@@ -14,9 +13,6 @@ import (
 	"superstep.dev/examples/refund"
 	"superstep.dev/examples/refund/payments"
 )
-
-// workerCommand makes this program a worker.
-const workerCommand = "worker"
 
 // serve serves the graphs as fate has it, and returns the exit code.
 func serve(args []string) int {
@@ -113,60 +109,4 @@ func (p fatedPayments) Notify(ctx context.Context, key string, n payments.Notifi
 		return err
 	})
 	return out, err
-}
-
-// payoutState is an order to pay back through a service that does not know keys.
-type payoutState struct {
-	OrderID superstep.Value[string] `json:"order_id"`
-	Receipt superstep.Value[string] `json:"receipt"`
-}
-
-const (
-	payoutName    = "payout"
-	payoutTimeout = 2 * time.Second
-	payoutSettle  = time.Second
-)
-
-// payoutGraph refunds through a target that would do it twice when asked twice: each call has a key of its own.
-func payoutGraph(pay *payments.Client, f *fate) *superstep.Graph[payoutState] {
-	payout := payoutEffect(pay, func(ctx context.Context, _ string, r payments.Refund) (string, error) {
-		if f.holding {
-			tell(notice{What: noticeHeld, Thread: r.OrderID})
-			<-f.thaw // and then ctx says whether it is too late
-		}
-		receipt, err := pay.Refund(ctx, fmt.Sprintf("%s/%d/%d", r.OrderID, os.Getpid(), time.Now().UnixNano()), r)
-		return receipt.ID, err
-	})
-	return paying(payoutName, payout, superstep.WithCallTimeout(payoutTimeout), superstep.WithSettleTime(payoutSettle))
-}
-
-// payoutEffect is the write of those who refund that way.
-func payoutEffect(pay *payments.Client, do func(context.Context, string, payments.Refund) (string, error)) *superstep.Effect[payments.Refund, string] {
-	return &superstep.Effect[payments.Refund, string]{
-		Name: "payments.payout", Target: superstep.TargetLookupOnly, Do: do,
-		Lookup: func(ctx context.Context, _ string, r payments.Refund) (superstep.Finding[string], error) {
-			all, err := pay.Refunds(ctx, r.OrderID)
-			if err != nil || len(all) == 0 {
-				return superstep.Finding[string]{Status: superstep.FindingNotFound}, err
-			}
-			return superstep.Finding[string]{Status: superstep.FindingCommitted, Receipt: all[0].ID}, nil
-		},
-	}
-}
-
-// paying is a graph with one node, which makes the write.
-func paying(name string, payout *superstep.Effect[payments.Refund, string], opts ...superstep.CallOption) *superstep.Graph[payoutState] {
-	g := superstep.NewStateGraph[payoutState](name)
-	g.AddEffect(payout)
-	g.AddNode("pay", func(ctx context.Context, s payoutState) (payoutState, error) {
-		receipt, err := payout.Call(ctx, payments.Refund{OrderID: s.OrderID.Get(), Amount: smallAmount}, opts...)
-		if err != nil {
-			return s, err
-		}
-		s.Receipt.Set(receipt)
-		return s, nil
-	}, superstep.WithRetry(superstep.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaxAttempts: 20}))
-	g.AddEdge(superstep.Start, "pay")
-	g.AddEdge("pay", superstep.End)
-	return g.MustCompile()
 }

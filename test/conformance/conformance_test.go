@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"superstep.dev/test/conformance/cmdline"
 )
 
 // TestRecordedTraces runs every recorded case on the in-process engine: it does as LangGraph did, or as we want.
@@ -25,13 +27,21 @@ func TestRecordedTraces(t *testing.T) {
 	}
 }
 
-// TestRecordedTracesInEachMode runs every recorded case on the in-process engine in the modes that keep less.
+// TestRecordedTracesInEachMode runs every recorded case on the in-process engine in the modes that keep less; with -short a
+// third of them in each.
 func TestRecordedTracesInEachMode(t *testing.T) {
-	for _, mode := range []string{"async", modeExit} {
+	t.Parallel()
+	for k, mode := range []string{"async", modeExit} {
 		t.Run(mode, func(t *testing.T) {
-			cases, err := loadCases([]string{"testdata"})
+			all, err := loadCases([]string{"testdata"})
 			if err != nil {
 				t.Fatal(err)
+			}
+			var cases []source
+			for i, c := range all {
+				if !testing.Short() || i%3 == k {
+					cases = append(cases, c)
+				}
 			}
 			judgeCases(t, memoryEngine{}, cases, mode)
 		})
@@ -63,23 +73,23 @@ func TestCommandUsage(t *testing.T) {
 		says   string
 	}{
 		{[]string{"--help"}, 0, "Usage: go run ./test/conformance"},
-		{nil, exitUsage, "name the cases"},
-		{[]string{"-nope", "testdata"}, exitUsage, "-nope"},
-		{[]string{"-address", "here:1", "testdata"}, exitUsage, "-address needs -engine temporal"},
-		{[]string{"-durability", "fused", "testdata"}, exitUsage, "fused needs -engine temporal"},
-		{[]string{"-durability", "later", "testdata"}, exitUsage, `there are sync, fused, async and exit, not "later"`},
-		{[]string{"-parallel", "-1", "testdata"}, exitUsage, "-parallel: at least 1"},
-		{[]string{"-engine", "quantum", "testdata"}, exitUsage, `no engine "quantum"`},
-		{[]string{"-run", "(", "testdata"}, exitUsage, "-run"},
-		{[]string{"-run", "no such case", "testdata"}, exitUsage, "none of the 875 cases"},
-		{[]string{"testdata/none"}, exitUsage, "testdata/none"},
-		{[]string{"testdata/FORMAT.md"}, exitUsage, "neither a .json nor a .jsonl"},
+		{nil, cmdline.ExitUsage, "name the cases"},
+		{[]string{"-nope", "testdata"}, cmdline.ExitUsage, "-nope"},
+		{[]string{"-address", "here:1", "testdata"}, cmdline.ExitUsage, "-address needs -engine temporal"},
+		{[]string{"-durability", "fused", "testdata"}, cmdline.ExitUsage, "fused needs -engine temporal"},
+		{[]string{"-durability", "later", "testdata"}, cmdline.ExitUsage, `there are sync, fused, async and exit, not "later"`},
+		{[]string{"-parallel", "-1", "testdata"}, cmdline.ExitUsage, "-parallel: at least 1"},
+		{[]string{"-engine", "quantum", "testdata"}, cmdline.ExitUsage, `no engine "quantum"`},
+		{[]string{"-run", "(", "testdata"}, cmdline.ExitUsage, "-run"},
+		{[]string{"-run", "no such case", "testdata"}, cmdline.ExitUsage, "none of the 875 cases"},
+		{[]string{"testdata/none"}, cmdline.ExitUsage, "testdata/none"},
+		{[]string{"testdata/FORMAT.md"}, cmdline.ExitUsage, "neither a .json nor a .jsonl"},
 	} {
 		status, stdout, stderr := runCommand(t, c.args...)
 		if status != c.status || !strings.Contains(stdout+stderr, c.says) {
 			t.Errorf("%v: status %d, output %q; want status %d and %q", c.args, status, stdout+stderr, c.status, c.says)
 		}
-		if c.status == exitUsage && strings.Count(stderr, "\n") != 1 {
+		if c.status == cmdline.ExitUsage && strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: want one line, got %q", c.args, stderr)
 		}
 	}

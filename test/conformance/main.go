@@ -5,17 +5,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"regexp"
 	"slices"
-	"syscall"
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/test/conformance/cmdline"
 )
 
 const usage = `Usage: go run ./test/conformance [flags] PATH...
@@ -58,18 +55,10 @@ Examples: run everything in this process, the same on Temporal, and look at one 
 testdata/FORMAT.md says what a case means. go run ./test/conformance/recorder records what a release of LangGraph answers.
 `
 
-// Exit statuses.
-const (
-	exitFailed = 1
-	exitUsage  = 2
-)
+// exitFailed is the status when a case failed.
+const exitFailed = 1
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
-}
+func main() { cmdline.Main(command) }
 
 // settings are the parsed flags.
 type settings struct {
@@ -85,40 +74,24 @@ type settings struct {
 // command is the whole program; it returns the exit status.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usage)
-		return 0
+	var cases []source
+	if err == nil {
+		cases, err = selectCases(s, stderr)
+	}
+	var e engine
+	if err == nil {
+		e, err = newEngine(s, stderr)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "conformance: %v\n", err)
-		return exitUsage
+		return cmdline.Refused("conformance", usage, err, stdout, stderr)
 	}
-	cases, err := selectCases(s, stderr)
-	if err != nil {
-		fmt.Fprintf(stderr, "conformance: %v\n", err)
-		return exitUsage
-	}
-	e, err := newEngine(s, stderr)
-	if err != nil {
-		fmt.Fprintf(stderr, "conformance: %v\n", err)
-		return exitUsage
-	}
-	defer func() {
-		if err := e.close(); err != nil {
-			fmt.Fprintf(stderr, "conformance: %v\n", err)
-		}
-	}()
+	defer closing(e.close, stderr)
 	trials := newTrials(cases, s.mode())
 	stop, err := e.serve(ctx, graphsOf(trials))
 	if err != nil {
-		fmt.Fprintf(stderr, "conformance: %v\n", err)
-		return exitUsage
+		return cmdline.Refused("conformance", usage, err, stdout, stderr)
 	}
-	defer func() {
-		if err := stop(); err != nil {
-			fmt.Fprintf(stderr, "conformance: %v\n", err)
-		}
-	}()
+	defer closing(stop, stderr)
 	t := tally{verbose: s.verbose, out: stdout}
 	if s.engine == engineTemporal {
 		t.begun = time.Now()
@@ -135,22 +108,24 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// closing says what went wrong when something was closed.
+func closing(end func() error, stderr io.Writer) {
+	if err := end(); err != nil {
+		fmt.Fprintf(stderr, "conformance: %v\n", err)
+	}
+}
+
 func parse(args []string) (*settings, error) {
 	s := &settings{}
-	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.Usage = func() {}
+	flags := cmdline.Flags("conformance")
 	flags.StringVar(&s.engine, "engine", engineMemory, "")
 	flags.StringVar(&s.address, "address", "", "")
 	flags.StringVar(&s.durability, "durability", "", "")
 	flags.IntVar(&s.parallel, "parallel", 0, "")
 	only := flags.String("run", "", "")
 	flags.BoolVar(&s.verbose, "v", false, "")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w (-help shows the flags)", err)
+	if err := cmdline.Parse(flags, args); err != nil {
+		return nil, err
 	}
 	if err := s.check(); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/examples/refund/payments"
-	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
 	"superstep.dev/thread"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
-	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
 	"superstep.dev/thread"
 )
 

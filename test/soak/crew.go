@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // patience is how long a worker may take to start.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"superstep.dev"
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )

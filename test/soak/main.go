@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 func main() {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/internal/processes"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
 )
 
 // The tests' binary is the program too: it starts itself as a worker.

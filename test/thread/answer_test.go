@@ -20,6 +20,7 @@ import (
 // TestAnswerDoesNotWait: what follows an answer is streamed while it happens: the node behind the answer ends only when the
 // answer's own part has been read. In exit mode there is no such part before the end.
 func TestAnswerDoesNotWait(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"sync", "fused", "async"} {
 		t.Run(mode, func(t *testing.T) {
 			seen := make(chan struct{}, 1)
@@ -82,6 +83,7 @@ func answerAndStream(t *testing.T, th *superstep.Thread[rig.Counter], seen chan<
 // TestAnswersAtOnce: all of several answers are taken, or none, and the same request is taken once, also while the run goes
 // on to wait.
 func TestAnswersAtOnce(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("asks_three")
 	for _, node := range []string{"a", "b", "c"} {
 		b.AddNode(node, func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
@@ -127,6 +129,7 @@ func TestAnswersAtOnce(t *testing.T) {
 // TestTheSameEventTwice: a webhook that is delivered twice is one event, while the run is open and when it is over, by
 // update and by who never learnt what became of the first.
 func TestTheSameEventTwice(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("hears_twice")
 	b.AddNode("hear", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
 		for _, name := range []string{"paid", "shipped"} {
@@ -167,6 +170,7 @@ func TestTheSameEventTwice(t *testing.T) {
 
 // TestRefusedBySignalIsShown: who answers by signal has no reply, so the run tells, while it is open and when it is over.
 func TestRefusedBySignalIsShown(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("refuses_signals")
 	b.AddNode("ask", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
 		_, err := superstep.Interrupt[bool](ctx, "Go on?")

@@ -439,6 +439,7 @@ func (v *vault) unreadable(what string, err error) {
 
 // TestAConverterThatHidesNothingIsRefused: neither a client nor a worker would say that it stores plain text.
 func TestAConverterThatHidesNothingIsRefused(t *testing.T) {
+	t.Parallel()
 	s := rig.NewServer(t)
 	plain := superstep.Encoded(client.Options{DataConverter: converter.GetDefaultDataConverter()}).FailureConverter
 	_, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{DataConverter: sealed(t), FailureConverter: plain})

@@ -45,6 +45,7 @@ func settles(name string, most time.Duration) *superstep.StateGraph[rig.Counter]
 
 // TestEvents are given to those who wait, kept for those who will, and refused when they do not fit.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	rig.InModes(t, settles("settles", 0), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		got := rig.Invoke(t, th, rig.Counter{})
 		assert.Equal(t, thread.StatusWaitingEvent, got.Status)
@@ -73,6 +74,7 @@ func TestEvents(t *testing.T) {
 
 // TestAnEventThatDoesNotCome ends the wait, and tells what was waited for.
 func TestAnEventThatDoesNotCome(t *testing.T) {
+	t.Parallel()
 	rig.InModes(t, settles("late", time.Second), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		_, err := th.SendEvent(t.Context(), "paid", sum{})
@@ -86,6 +88,7 @@ func TestAnEventThatDoesNotCome(t *testing.T) {
 
 // TestAnEventOfAPausedRun is taken, and counts when the run goes on.
 func TestAnEventOfAPausedRun(t *testing.T) {
+	t.Parallel()
 	rig.InModes(t, settles("paused-waits", 0), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		require.NoError(t, th.Pause(t.Context(), ""))
@@ -110,6 +113,7 @@ func TestAnEventOfAPausedRun(t *testing.T) {
 
 // TestAWaitThatFailsItsRun is a run out of time; it may be retried, and has waited long enough.
 func TestAWaitThatFailsItsRun(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("strict")
 	b.AddNode("wait", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
 		_, err := superstep.WaitEvent[any](ctx, "paid", 300*time.Millisecond)
@@ -130,6 +134,7 @@ func TestAWaitThatFailsItsRun(t *testing.T) {
 
 // TestAWaitInCalledGraphs: in a subgraph, and in a graph that a node calls.
 func TestAWaitInCalledGraphs(t *testing.T) {
+	t.Parallel()
 	inner := settles("inner", 0).MustCompile()
 	b := superstep.NewStateGraph[rig.Counter]("outer")
 	b.AddSubgraph("sub", inner)
@@ -161,6 +166,7 @@ func TestAWaitInCalledGraphs(t *testing.T) {
 
 // TestADroppedSuperstepAsksAgain what was answered in it, and takes other answers.
 func TestADroppedSuperstepAsksAgain(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("dropped-asks")
 	b.AddNode("ask", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
 		for _, text := range []string{"which?", "how many?"} {
@@ -221,6 +227,7 @@ func TestADroppedWaitBeginsAnew(t *testing.T) {
 
 // TestAnEventWhileEffectsAreUndone is kept for the waits after that.
 func TestAnEventWhileEffectsAreUndone(t *testing.T) {
+	t.Parallel()
 	bank := rig.NewBank()
 	pay := bank.Effect("bank.pay")
 	pay.Compensate = nil // a person decides

@@ -78,6 +78,7 @@ func runID(t *testing.T, rt superstep.Runtime, thread string) string {
 
 // TestAHeldRunIsRetried as often as it takes, in one run, and what had finished does not run again.
 func TestAHeldRunIsRetried(t *testing.T) {
+	t.Parallel()
 	for mode, opts := range map[string][]superstep.RunOption{
 		"sync": nil, "fused": {superstep.WithFused()}, "async": {superstep.WithDurability(superstep.DurabilityAsync)},
 		"exit": {superstep.WithDurability(superstep.DurabilityExit)},
@@ -118,6 +119,7 @@ func TestAHeldRunIsRetried(t *testing.T) {
 
 // TestAHeldRunTakesSomethingElseToDo: new input, or an update, after which nothing is left to retry.
 func TestAHeldRunTakesSomethingElseToDo(t *testing.T) {
+	t.Parallel()
 	h := newHolding("held-else")
 	rig.OnRuntimes(t, h.graph, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		h.Fails(t, th, superstep.WithHold())
@@ -140,6 +142,7 @@ func TestAHeldRunTakesSomethingElseToDo(t *testing.T) {
 
 // TestAHeldRunIsCancelled, and a retry of that goes on all the same. The next run is held only when it is told to be.
 func TestAHeldRunIsCancelled(t *testing.T) {
+	t.Parallel()
 	h := newHolding("held-cancelled")
 	rig.OnRuntimes(t, h.graph, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		h.Fails(t, th, superstep.WithHold())
@@ -163,6 +166,7 @@ func TestAHeldRunIsCancelled(t *testing.T) {
 
 // TestARetryKeepsTheSettingsOfItsRun, whether the run was the thread's first or one that it went on with.
 func TestARetryKeepsTheSettingsOfItsRun(t *testing.T) {
+	t.Parallel()
 	var broken atomic.Bool
 	g := superstep.NewStateGraph[rig.Counter]("settled")
 	g.AddNode("a", rig.Appending("a"))

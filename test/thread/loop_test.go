@@ -159,9 +159,12 @@ func (l loop) run(t *testing.T) {
 }
 
 // TestAThreadOfManySupersteps asks many questions, and is continued as a new run again and again while its workers are
-// lost: every answer counts once, and everything that it did can be read.
+// lost: every answer counts once, and everything that it did can be read. With -short it has half of them.
 func TestAThreadOfManySupersteps(t *testing.T) {
 	t.Parallel()
 	l := loop{steps: 150, asks: 10, senders: 6, workerLife: 2 * time.Second, at: protocol.ContinueAt{Events: 150, Life: 1}}
+	if testing.Short() {
+		l.steps, l.asks = l.steps/2, l.asks/2
+	}
 	l.run(t)
 }

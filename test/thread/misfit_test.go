@@ -21,6 +21,7 @@ import (
 // TestUpdatesThatDoNotFitAreRefused, with the field's name and before anything is stored: of a thread that does not exist,
 // stands still, waits inside a subgraph or has finished, and on a branch from an earlier checkpoint.
 func TestUpdatesThatDoNotFitAreRefused(t *testing.T) {
+	t.Parallel()
 	sub := superstep.NewStateGraph[rig.Counter]("inside")
 	sub.AddNode("x", rig.Appending("x"))
 	sub.AddNode("y", rig.Asking("y"))
@@ -74,6 +75,7 @@ func TestUpdatesThatDoNotFitAreRefused(t *testing.T) {
 // A worker whose fields come together in another way than the run's gives its tasks back, and says which field that is; so
 // does one that writes a field which the run does not have. The run goes on with a worker of its own version.
 func TestAWorkerOfOtherFieldsGivesItsTasksBack(t *testing.T) {
+	t.Parallel()
 	appends := superstep.NewStateGraph[rig.Payment]("fields")
 	appends.AddNode("ask", func(ctx context.Context, s rig.Payment) (rig.Payment, error) {
 		_, err := superstep.Interrupt[bool](ctx, "go on?")
@@ -165,6 +167,7 @@ func TestAWorkerOfOtherFieldsGivesItsTasksBack(t *testing.T) {
 // An answer of an older type is set aside: the question is asked again as the new build asks it, and the run goes on with
 // the answer to that.
 func TestAnAnswerOfAnOlderTypeIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	numbers, texts := superstep.NewStateGraph[rig.Payment]("older"), superstep.NewStateGraph[rig.Payment]("older")
 	numbers.AddNode("ask", func(ctx context.Context, s rig.Payment) (rig.Payment, error) {
 		n, err := superstep.Interrupt[int](ctx, "how many?")

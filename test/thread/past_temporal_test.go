@@ -167,6 +167,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 // TestARefusedBranchFromEarlierLosesNothing: an update of an earlier checkpoint that fails in a branch function leaves a
 // finished thread as it was, with all that came after that checkpoint.
 func TestARefusedBranchFromEarlierLosesNothing(t *testing.T) {
+	t.Parallel()
 	rig.OnRuntimes(t, rig.Decides(), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		rig.Invoke(t, th, nil)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestThePastOfAThread(t *testing.T) {
+	t.Parallel()
 	rig.OnRuntimes(t, rig.Chain("past", "a", "b", "c").MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		rig.Invoke(t, th, rig.Wrote("again"))
@@ -62,6 +63,7 @@ func TestThePastOfAThread(t *testing.T) {
 }
 
 func TestForksOfAThread(t *testing.T) {
+	t.Parallel()
 	rig.OnRuntimes(t, rig.Chain("forked", "a", "b", "c").MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		first := rig.HistoryOf(t, th)
@@ -107,6 +109,7 @@ func TestForksOfAThread(t *testing.T) {
 }
 
 func TestNewInputAtAnEarlierCheckpoint(t *testing.T) {
+	t.Parallel()
 	rig.OnRuntimes(t, rig.Chain("rebased", "a", "b").MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		afterA := rig.AtStep(t, th, 1)
@@ -119,6 +122,7 @@ func TestNewInputAtAnEarlierCheckpoint(t *testing.T) {
 }
 
 func TestUpdatesOfAState(t *testing.T) {
+	t.Parallel()
 	g := rig.Chain("updated", "a", "b", "c").MustCompile(superstep.WithInterruptBefore("b"))
 	rig.OnRuntimes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		require.Equal(t, thread.StatusStopped, rig.Invoke(t, th, rig.Counter{}).Status)
@@ -184,6 +188,7 @@ func TestUpdatesOfAState(t *testing.T) {
 }
 
 func TestAThreadBeginsWithAnUpdate(t *testing.T) {
+	t.Parallel()
 	rig.OnRuntimes(t, rig.Chain("seeded", "a", "b").MustCompile(), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		_, err := th.Update(t.Context(), rig.Wrote("x"), superstep.AsNode("nobody"))
 		require.ErrorIs(t, err, thread.ErrBadInput)
@@ -198,6 +203,7 @@ func TestAThreadBeginsWithAnUpdate(t *testing.T) {
 }
 
 func TestUpdatesEvaluateBranchesOrChangeNothing(t *testing.T) {
+	t.Parallel()
 	var broken atomic.Bool
 	g := superstep.NewStateGraph[rig.Counter]("routed")
 	g.AddNode("a", rig.Appending("a"))
@@ -232,6 +238,7 @@ func TestUpdatesEvaluateBranchesOrChangeNothing(t *testing.T) {
 }
 
 func TestUpdatesDropOpenQuestions(t *testing.T) {
+	t.Parallel()
 	g := superstep.NewStateGraph[rig.Counter]("asks")
 	g.AddNode("a", rig.Asking("a"))
 	g.AddNode("b", rig.Appending("b"))
@@ -270,6 +277,7 @@ func TestUpdatesDropOpenQuestions(t *testing.T) {
 }
 
 func TestCommandsFromOutside(t *testing.T) {
+	t.Parallel()
 	g := superstep.NewStateGraph[rig.Counter]("commanded")
 	g.AddNode("a", rig.Asking("a"))
 	g.AddNode("b", rig.Asking("b"))
@@ -301,6 +309,7 @@ func TestCommandsFromOutside(t *testing.T) {
 }
 
 func TestStatesOfSubgraphs(t *testing.T) {
+	t.Parallel()
 	sub := superstep.NewStateGraph[rig.Counter]("inner-graph")
 	sub.AddNode("x", rig.Appending("x"))
 	sub.AddNode("y", rig.Asking("y"))

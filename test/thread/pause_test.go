@@ -38,6 +38,7 @@ func work() { <-time.After(150 * time.Millisecond) }
 
 // TestAPausedRunStartsNothing: what was under way ends and is kept, and the rest comes when it is let go on.
 func TestAPausedRunStartsNothing(t *testing.T) {
+	t.Parallel()
 	g, started, release := heldChain("paused")
 	rig.InModes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		require.NoError(t, th.Start(t.Context(), rig.Counter{}))
@@ -69,6 +70,7 @@ func TestAPausedRunStartsNothing(t *testing.T) {
 
 // TestAPausedRunTakesAnswers, and goes on with them when it is let.
 func TestAPausedRunTakesAnswers(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("paused-asks")
 	b.AddNode("ask", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
 		word, err := superstep.Interrupt[string](ctx, "which word?")
@@ -101,6 +103,7 @@ func TestAPausedRunTakesAnswers(t *testing.T) {
 
 // TestAPausedRunIsUpdatedAndCancelled: it is held in the middle of a superstep, which an update drops.
 func TestAPausedRunIsUpdatedAndCancelled(t *testing.T) {
+	t.Parallel()
 	g, started, release := heldChain("paused-updated")
 	rig.InModes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		require.NoError(t, th.Start(t.Context(), rig.Counter{}))
@@ -133,6 +136,7 @@ func TestAPausedRunIsUpdatedAndCancelled(t *testing.T) {
 
 // TestAPausedRunIsCancelledInItsSuperstep, and goes on where it stood.
 func TestAPausedRunIsCancelledInItsSuperstep(t *testing.T) {
+	t.Parallel()
 	g, started, release := heldChain("paused-cancelled")
 	rig.InModes(t, g, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		require.NoError(t, th.Start(t.Context(), rig.Counter{}))
@@ -149,6 +153,7 @@ func TestAPausedRunIsCancelledInItsSuperstep(t *testing.T) {
 }
 
 func TestDrainedRunsGoOn(t *testing.T) {
+	t.Parallel()
 	started, release := make(chan struct{}, 1), make(chan struct{})
 	g := superstep.NewStateGraph[rig.Counter]("drained")
 	g.AddNode("a", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {

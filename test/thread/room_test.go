@@ -40,6 +40,7 @@ func fanOut(name string, text func() string) *superstep.Graph[wide] {
 // TestResultsThatDoNotFitAHistory: tasks that return more together than the server keeps of a run end it with its state,
 // before the server would, and a retry goes on from there.
 func TestResultsThatDoNotFitAHistory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("fills histories to their end")
 	}

@@ -15,6 +15,7 @@ import (
 )
 
 func TestThreadsRememberTheirState(t *testing.T) {
+	t.Parallel()
 	rt := superstep.NewMemory()
 	g := rig.Chain("g", "a").MustCompile()
 	th := g.Thread(rt, "t")
@@ -49,6 +50,7 @@ func TestThreadsRememberTheirState(t *testing.T) {
 }
 
 func TestGoingOnWithoutAnythingToDoRunsNothing(t *testing.T) {
+	t.Parallel()
 	th := rig.Chain("g", "a").MustCompile().Thread(superstep.NewMemory(), "t")
 	_, err := th.Invoke(t.Context(), rig.Counter{})
 	require.NoError(t, err)
@@ -59,6 +61,7 @@ func TestGoingOnWithoutAnythingToDoRunsNothing(t *testing.T) {
 }
 
 func TestThreadsThatDoNotExistAreNotFound(t *testing.T) {
+	t.Parallel()
 	rt := superstep.NewMemory()
 	th := rig.Chain("g", "a").MustCompile().Thread(rt, "t")
 	_, err := th.Wait(t.Context())
@@ -88,6 +91,7 @@ func TestThreadsThatDoNotExistAreNotFound(t *testing.T) {
 }
 
 func TestQuestionsAreAnswered(t *testing.T) {
+	t.Parallel()
 	g := superstep.NewStateGraph[rig.Counter]("g")
 	g.AddNode("a", rig.Asking("a"))
 	g.AddNode("b", rig.Asking("b"))
@@ -130,6 +134,7 @@ func TestQuestionsAreAnswered(t *testing.T) {
 }
 
 func TestQuestionsOfSubgraphsNameTheInnerNode(t *testing.T) {
+	t.Parallel()
 	sub := superstep.NewStateGraph[rig.Counter]("sub")
 	sub.AddNode("inner", rig.Asking("inner"))
 	sub.AddEdge(superstep.Start, "inner")
@@ -147,6 +152,7 @@ func TestQuestionsOfSubgraphsNameTheInnerNode(t *testing.T) {
 }
 
 func TestBreakpointsStopTheRun(t *testing.T) {
+	t.Parallel()
 	g, err := rig.Chain("g", "a", "b", "c").Compile(superstep.WithInterruptBefore("b"))
 	require.NoError(t, err)
 	th := g.Thread(superstep.NewMemory(), "t")
@@ -161,6 +167,7 @@ func TestBreakpointsStopTheRun(t *testing.T) {
 }
 
 func TestFailedRunsAreRetriedFromWhereTheyFailed(t *testing.T) {
+	t.Parallel()
 	var broken atomic.Bool
 	broken.Store(true)
 	var ran atomic.Int32
@@ -200,6 +207,7 @@ func TestFailedRunsAreRetriedFromWhereTheyFailed(t *testing.T) {
 }
 
 func TestRunsAreCancelled(t *testing.T) {
+	t.Parallel()
 	started := make(chan struct{})
 	g := superstep.NewStateGraph[rig.Counter]("g")
 	g.AddNode("slow", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
@@ -233,6 +241,7 @@ func TestRunsAreCancelled(t *testing.T) {
 }
 
 func TestWaitingRunsAreCancelled(t *testing.T) {
+	t.Parallel()
 	g := superstep.NewStateGraph[rig.Counter]("g")
 	g.AddNode("a", rig.Asking("a"))
 	g.AddEdge(superstep.Start, "a")

@@ -17,6 +17,7 @@ import (
 
 // TestShowWithoutAWorker: what a run waits for, and what it did outside, is in its history.
 func TestShowWithoutAWorker(t *testing.T) {
+	t.Parallel()
 	r, s := rig.NewUndoable(false), rig.NewServer(t)
 	stop := s.Work(r.Graph)
 	th := r.Waits(t, s.Client)
@@ -42,6 +43,7 @@ func ignoreReply[T any](_ T, err error) error { return err }
 // TestTemporalsOwnScreens: the server's UI and CLI, which know no graphs, say which graph a run is of, where the run
 // stands and what the run asks. The second run of a thread is started in another way than the first.
 func TestTemporalsOwnScreens(t *testing.T) {
+	t.Parallel()
 	r, s := rig.NewUndoable(false), rig.NewServer(t)
 	s.Work(r.Graph)
 	th := r.Waits(t, s.Client)
@@ -73,6 +75,7 @@ func ownScreensSay(t *testing.T, s *rig.Server, thread string, details ...string
 
 // TestAHintNamesTheRunsQueue: a client of another task queue shows a run whose workers are gone.
 func TestAHintNamesTheRunsQueue(t *testing.T) {
+	t.Parallel()
 	r, s := rig.NewUndoable(false), rig.NewServer(t)
 	stop := s.Work(r.Graph)
 	th := r.Waits(t, s.Client)
@@ -86,6 +89,7 @@ func TestAHintNamesTheRunsQueue(t *testing.T) {
 
 // TestEachEndHasItsOwnStatus, in the error, for those who look, and in lists, which read search attributes.
 func TestEachEndHasItsOwnStatus(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("ends")
 	b.AddNode("choose", func(_ context.Context, s rig.Counter) (rig.Counter, error) { return s, nil })
 	b.AddNode("fails", func(context.Context, rig.Counter) (rig.Counter, error) { return rig.Counter{}, errors.New("no") })
@@ -136,6 +140,7 @@ func TestEachEndHasItsOwnStatus(t *testing.T) {
 
 // TestAPauseIsListed with who and why.
 func TestAPauseIsListed(t *testing.T) {
+	t.Parallel()
 	b, started, release := heldChain("paused-listed")
 	g := b.MustCompile()
 	rig.OnRuntimes(t, g, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {

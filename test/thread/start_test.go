@@ -26,6 +26,7 @@ import (
 // TestCheckpointsAreDated: every checkpoint of a thread's runs, and its state, say when they were made, in every mode, while
 // the run is open, behind its end and behind the next run's begin.
 func TestCheckpointsAreDated(t *testing.T) {
+	t.Parallel()
 	for name, opts := range rig.Modes {
 		t.Run(name, func(t *testing.T) {
 			b := superstep.NewStateGraph[rig.Counter]("dated")
@@ -68,6 +69,7 @@ func TestCheckpointsAreDated(t *testing.T) {
 
 // TestThreadStateAsJSON has the values once, as the state's fields.
 func TestThreadStateAsJSON(t *testing.T) {
+	t.Parallel()
 	b := superstep.NewStateGraph[rig.Counter]("as_json")
 	b.AddNode("a", rig.Appending("a"))
 	b.AddEdge(superstep.Start, "a")
@@ -91,6 +93,7 @@ func TestThreadStateAsJSON(t *testing.T) {
 
 // TestThreadIDs: what cannot be an id is refused before anything is started, by both runtimes, with what is allowed.
 func TestThreadIDs(t *testing.T) {
+	t.Parallel()
 	bad := []string{"", " ", "\t", ".", "..", " r-7", "r-7 ", "日本", "r\n7", "r\x00", "\xff", "a\u202eb", strings.Repeat("x", 201)}
 	for _, id := range bad {
 		require.ErrorIs(t, thread.CheckID(id), thread.ErrBadInput, "%q", id)
@@ -118,6 +121,7 @@ func TestThreadIDs(t *testing.T) {
 
 // TestNewThreads: an id that was made is guessed by nobody, and a thread that is to be new goes on with no other.
 func TestNewThreads(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
 		id := thread.NewID("refund")

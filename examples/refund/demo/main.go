@@ -16,10 +16,10 @@ import (
 	"strconv"
 	"time"
 
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/refund"
 	"superstep.dev/examples/refund/payments"
-	"superstep.dev/internal/demo"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes/stack"
 	"superstep.dev/thread"
 )
 

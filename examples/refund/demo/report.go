@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/internal/demo"
 	"superstep.dev/thread"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/internal/demo"
 	"superstep.dev/thread"
 )
 

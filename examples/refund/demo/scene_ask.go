@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"superstep.dev/cli"
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/refund"
 	"superstep.dev/examples/refund/payments"
-	"superstep.dev/internal/demo"
 )
 
 // request is the first scene: a run begins, and waits for a person.

@@ -9,9 +9,9 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/internal/demo"
 	"superstep.dev/internal/history"
 )
 

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/term"
 
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }

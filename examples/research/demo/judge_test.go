@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/research/figures"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/internal/demo"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 )

@@ -18,8 +18,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"superstep.dev/internal/demo"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/examples/internal/demo"
+	"superstep.dev/test/processes/stack"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/internal/processes/programtest"
+	"superstep.dev/test/processes/programtest"
 )
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"superstep.dev/cli"
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/internal/demo"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 )

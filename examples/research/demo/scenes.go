@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"superstep.dev/cli"
+	"superstep.dev/examples/internal/demo"
 	"superstep.dev/examples/research/figures"
-	"superstep.dev/internal/demo"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 )

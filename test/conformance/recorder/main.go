@@ -7,16 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
+	"superstep.dev/test/conformance/cmdline"
 	"superstep.dev/test/conformance/trace"
 )
 
@@ -54,18 +52,10 @@ Examples: ask whether a newer release still answers the same, take its answers o
   go run ./test/conformance/recorder -generate 200 -seed 7 /tmp/drawn.jsonl && go run ./test/conformance /tmp/drawn.jsonl
 `
 
-// Exit statuses.
-const (
-	exitMoved = 1
-	exitUsage = 2
-)
+// exitMoved is the status when something moved.
+const exitMoved = 1
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := start(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
-}
+func main() { cmdline.Main(start) }
 
 // command is a parsed command line.
 type command struct {
@@ -93,13 +83,8 @@ func (c *command) done(format string, args ...any) { fmt.Fprintf(c.stdout, forma
 // start is the whole program; it returns the exit status.
 func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, usage)
-		return 0
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "recorder: %v\n", err)
-		return exitUsage
+		return cmdline.Refused("recorder", usage, err, stdout, stderr)
 	}
 	c.stdout, c.stderr = stdout, stderr
 	status, err := c.run(ctx)
@@ -111,9 +96,7 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func parse(args []string) (*command, error) {
 	c := &command{}
-	flags := flag.NewFlagSet("recorder", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.Usage = func() {}
+	flags := cmdline.Flags("recorder")
 	flags.StringVar(&c.version, "version", defaultVersion, "")
 	flags.BoolVar(&c.write, "write", false, "")
 	flags.IntVar(&c.count, "generate", 0, "")
@@ -124,11 +107,8 @@ func parse(args []string) (*command, error) {
 	flags.DurationVar(&c.timeout, "timeout", time.Minute, "")
 	flags.StringVar(&c.python, "python", "python3", "")
 	flags.StringVar(&c.cache, "cache", "", "")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w (-help shows the flags)", err)
+	if err := cmdline.Parse(flags, args); err != nil {
+		return nil, err
 	}
 	c.paths = flags.Args()
 	return c, c.check()
@@ -161,12 +141,12 @@ func (c *command) run(ctx context.Context) (int, error) {
 	if c.count == 0 {
 		var err error
 		if cases, err = readStored(c.paths); err != nil {
-			return exitUsage, err
+			return cmdline.ExitUsage, err
 		}
 	}
 	p, err := c.start(ctx)
 	if err != nil {
-		return exitUsage, err
+		return cmdline.ExitUsage, err
 	}
 	defer p.close()
 	if c.count > 0 {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"superstep.dev/test/conformance/cmdline"
 )
 
 // script writes a program to a folder and returns its path.
@@ -104,7 +106,7 @@ func TestALostProcessCostsOneCase(t *testing.T) {
 func TestAnEnvironmentOfAnotherReleaseIsRefused(t *testing.T) {
 	cache := environmentOf(t, `echo '{"packages": {"langgraph": "9.9.8"}}'; read line`)
 	status, _, errs := record(t, "-version", "9.9.9", "-cache", cache, caseFile(t, caseText("x", `{}`, `{}`)))
-	if status != exitUsage || !strings.Contains(errs, "holds langgraph 9.9.8, not 9.9.9: delete it") {
+	if status != cmdline.ExitUsage || !strings.Contains(errs, "holds langgraph 9.9.8, not 9.9.9: delete it") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }
@@ -113,12 +115,12 @@ func TestAnEnvironmentOfAnotherReleaseIsRefused(t *testing.T) {
 func TestWithoutPython(t *testing.T) {
 	file := caseFile(t, caseText("x", `{}`, `{}`))
 	status, _, errs := record(t, "-python", "no-such-python", "-cache", t.TempDir(), file)
-	if status != exitUsage || !strings.Contains(errs, "no-such-python") || !strings.Contains(errs, "install Python 3.10 or newer") {
+	if status != cmdline.ExitUsage || !strings.Contains(errs, "no-such-python") || !strings.Contains(errs, "install Python 3.10 or newer") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 	python := script(t, t.TempDir(), "python3", `echo "No module named venv"; exit 1`)
 	status, _, errs = record(t, "-python", python, "-cache", t.TempDir(), file)
-	if status != exitUsage || !strings.Contains(errs, "No module named venv") || !strings.Contains(errs, "python3-venv") {
+	if status != cmdline.ExitUsage || !strings.Contains(errs, "No module named venv") || !strings.Contains(errs, "python3-venv") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }
@@ -136,7 +138,7 @@ func TestWhenPipFails(t *testing.T) {
 	python := venvWithPip(t, `echo "No matching distribution found for langgraph==9.9.9" >&2; exit 1`)
 	for range 2 {
 		status, _, errs := record(t, "-version", "9.9.9", "-python", python, "-cache", cache, file)
-		if status != exitUsage || !strings.Contains(errs, "No matching distribution found") || !strings.Contains(errs, "PIP_INDEX_URL") {
+		if status != cmdline.ExitUsage || !strings.Contains(errs, "No matching distribution found") || !strings.Contains(errs, "PIP_INDEX_URL") {
 			t.Errorf("status %d: %s", status, errs)
 		}
 	}
@@ -161,7 +163,7 @@ func TestWrongUsage(t *testing.T) {
 		{"-version ../x ../testdata/cases/chain.json", "names no release"},
 	} {
 		status, _, errs := record(t, strings.Fields(c.args)...)
-		if status != exitUsage || !strings.Contains(errs, c.want) {
+		if status != cmdline.ExitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: status %d, printed %q, want %q", c.args, status, errs, c.want)
 		}
 	}

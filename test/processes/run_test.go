@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 func TestRunReturnsTheExitCode(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // The addresses that the programs take unless they are taken.

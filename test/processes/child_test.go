@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // The test binary is also the processes that the tests start, each with a role by these variables.

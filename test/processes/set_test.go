@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // newSet returns a set that is stopped with the test, its context and its directory for logs.

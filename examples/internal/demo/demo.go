@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // Demo is a program that shows something in scenes.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 // build builds the programs, and says before it begins how long that may take.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 func TestConclude(t *testing.T) {

@@ -10,8 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"superstep.dev/internal/processes"
+	"github.com/gofrs/flock"
+
+	"superstep.dev/test/processes"
 )
 
 // Programs are the paths of this repository's programs. Payments is "" for an example that has no use for it.
@@ -99,6 +102,17 @@ func (b *build) program(ctx context.Context, name string) (path string, err erro
 }
 
 const shownLines = 40
+
+// lock waits until no other process holds the lock on a file, and takes it: of several that build one program, one does. The
+// lock ends with the process.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	const poll = 50 * time.Millisecond
+	file := flock.New(path)
+	if _, err := file.TryLockContext(ctx, poll); err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	return func() { _ = file.Unlock() }, nil
+}
 
 // copy gives the program a second name, under which it stays when it is built again.
 func (b *build) copy(built, name string) (string, error) {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 // play runs the demo in a directory of its own and returns its verdict. No process of it runs when it returns. The

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"superstep.dev/internal/processes"
+	"superstep.dev/test/processes"
 )
 
 // Trial is a program that puts a stack of its own through something, and says whether it broke a promise.

@@ -12,8 +12,8 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/internal/history"
-	"superstep.dev/internal/processes"
-	"superstep.dev/internal/processes/stack"
+	"superstep.dev/test/processes"
+	"superstep.dev/test/processes/stack"
 )
 
 // Stage is a demo whose processes run.

@@ -1,7 +1,0 @@
-package main
-
-import "os"
-
-func main() {
-	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
-}
