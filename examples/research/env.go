@@ -10,7 +10,7 @@ import (
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
 	"superstep.dev/job/leader"
-	"superstep.dev/planner"
+	"superstep.dev/job/planner"
 )
 
 // usualModel plans when there is a key and OPENAI_MODEL does not say which.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"superstep.dev/job"
-	"superstep.dev/planner"
+	"superstep.dev/job/planner"
 )
 
 // Rules is a planner that needs no model: it plans every goal as an analysis that is checked and written down, and an

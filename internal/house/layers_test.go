@@ -32,7 +32,7 @@ var arrows = []arrow{
 	{from: "job"},
 	// Nobody below a program imports it: who wants another planner writes a job.Planner.
 	{
-		from: "planner", ours: []string{"job"},
+		from: "job/planner", ours: []string{"job"},
 		theirs: []string{"github.com/openai/openai-go/v3/...", "github.com/tailscale/hujson"},
 	},
 	{from: "approval/internal/files"},
@@ -138,7 +138,7 @@ var arrows = []arrow{
 	{from: "test/wire", ours: anything, theirs: anything},
 	{from: "test/soak", ours: anything, theirs: anything},
 	{from: "test/conformance/...", ours: []string{"", "thread/...", "message", "test/conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
-	{from: "examples/...", ours: []string{"", "job/leader", "thread/...", "message", "examples/...", "cli", "approval/...", "job", "planner"}, theirs: anything},
+	{from: "examples/...", ours: []string{"", "job/leader", "thread/...", "message", "examples/...", "cli", "approval/...", "job", "job/planner"}, theirs: anything},
 	{from: "worker", ours: []string{"cli", "examples/..."}},
 	{from: "starter", ours: []string{"cli", "examples/..."}},
 	{from: "cmd/...", ours: []string{"cli", "examples/..."}},

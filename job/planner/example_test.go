@@ -10,7 +10,7 @@ import (
 	"regexp"
 
 	"superstep.dev/job"
-	"superstep.dev/planner"
+	"superstep.dev/job/planner"
 )
 
 var experts = []job.Profile{
