@@ -56,6 +56,18 @@ func TestTheArchitectureNamesWhatExists(t *testing.T) {
 // workflowType is the name of a workflow or an activity, not of Go.
 var workflowType = regexp.MustCompile(`^superstep\.[a-z]`)
 
+// TestContributingNamesWhatExists: who is told where a change goes finds the file there.
+func TestContributingNamesWhatExists(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	require.NoError(t, err)
+	found := regexp.MustCompile("`([a-z_/]+\\.(?:go|yaml)|[a-z]+/[a-z_/]+)`").FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(found), 10)
+	for _, quoted := range found {
+		_, err := os.Stat(filepath.Join("..", quoted[1]))
+		assert.NoError(t, err)
+	}
+}
+
 // TestTheArchitectureIsShort: who reads it has time for so much.
 func TestTheArchitectureIsShort(t *testing.T) {
 	text, err := os.ReadFile("architecture.md")
