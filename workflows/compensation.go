@@ -32,7 +32,7 @@ func (c *compensation) compensate(ctx workflow.Context) {
 	// The run is cancelled; its end outlasts that.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	undo := c.life.BeginUndo(undoHost{c.engine, ctx})
-	c.listed.rests(ctx, protocol.StatusRunning)
+	c.listed.showOnce(ctx, protocol.StatusRunning)
 	for seen, more := 0, true; more; {
 		page, err := c.standingEffects(ctx, seen)
 		if err != nil {
@@ -44,7 +44,7 @@ func (c *compensation) compensate(ctx workflow.Context) {
 		seen, more = seen+len(page.Effects), page.More
 	}
 	for undo.Waits() {
-		c.listed.rests(ctx, protocol.StatusWaiting)
+		c.listed.showOnce(ctx, protocol.StatusWaiting)
 		c.attend(ctx)
 		_ = workflow.Await(ctx, func() bool { return len(c.life.Given) > 0 || c.life.Enough() })
 		undo.Rule(workflow.Now(ctx))
@@ -147,7 +147,7 @@ func (c *compensation) undoAll(ctx workflow.Context, undo *life.Undo) {
 	info := workflow.GetInfo(ctx)
 	c.act(ctx, c.life.Actions())
 	for of, ok := undo.Next(c.room.full(ctx) != nil, workflow.Now(ctx)); ok; of, ok = undo.Next(c.room.full(ctx) != nil, workflow.Now(ctx)) {
-		c.listed.rests(ctx, protocol.StatusRunning)
+		c.listed.showOnce(ctx, protocol.StatusRunning)
 		var undone taskrun.Undone
 		queue := c.program.TaskQueue(&pregel.Task{Graph: of.Graph, Node: of.Node})
 		err := c.apart(ctx, taskrun.CompensateActivity, queue, "undo "+of.Effect.Name, &undone, taskrun.CompensateRequest{

@@ -16,10 +16,10 @@
 //	segment, resume, delivery, interrupt
 //	gate, notice            asking rules, telling people
 //	listed, details         what lists and Temporal's screens show
-//	inbox, people, signals  what arrives, and what the run's life decides about that
+//	people, signals         what arrives, and what the run's life decides about that
 //	report, updates, compensation, queries
 //	run                     what a run is made of
-//	close, continue, hold, supersteps, rest, cancel, invoke, handlers
+//	close, continue, rest, supersteps, invoke, handlers
 //	beginning, reader       how runs begin
 //	desk, graph             the workflows
 package workflows

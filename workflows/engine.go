@@ -49,6 +49,19 @@ func (e *engine) ungated(resume *pregel.Resume) error {
 	return nil
 }
 
+// beginning is what the thread goes on with; replay says that the thread stands at a checkpoint that was chosen, failed that its
+// run failed.
+func (e *engine) beginning(thread *pregel.Thread, in pregel.Input, replay, failed bool) life.Beginning {
+	b := life.Beginning{Failed: failed, Input: in}
+	if replay {
+		b.Checkpoint = headID(thread)
+	}
+	for _, a := range life.AnswersTo(e.program.OpenQuestions(thread), in.Resume) {
+		b.Answered = append(b.Answered, a.QuestionID)
+	}
+	return b
+}
+
 // options are those of the newest invocation.
 func (e *engine) options() pregel.Options {
 	options := e.in.Options

@@ -102,7 +102,7 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 	}
 	r.answer(ctx, "", pregel.Input(r.in.Input), r.in.Replay, r.in.Asked, r.in.Suspect)
 	if r.in.Suspect {
-		r.suspect()
+		r.doubtSuperstep()
 	}
 }
 
@@ -127,12 +127,5 @@ func (r *run) beginOps() []approval.Control {
 	if len(r.in.Edits) > 0 {
 		return []approval.Control{{Op: approval.OpUpdate}}
 	}
-	b := life.Beginning{Failed: r.in.Suspect, Input: pregel.Input(r.in.Input)}
-	if r.in.Replay {
-		b.Checkpoint = headID(r.thread)
-	}
-	for _, a := range life.AnswersTo(r.program.OpenQuestions(r.thread), r.in.Input.Resume) {
-		b.Answered = append(b.Answered, a.QuestionID)
-	}
-	return b.Ops(false)
+	return r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Suspect).Ops(false)
 }

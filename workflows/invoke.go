@@ -32,13 +32,7 @@ func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error
 	if err != nil {
 		return approval.Control{}, r.refuseBad("", err)
 	}
-	b := life.Beginning{Failed: r.failure != nil, Input: pregel.Input(req.Input)}
-	if req.State != nil {
-		b.Checkpoint = headID(thread)
-	}
-	for _, a := range life.AnswersTo(r.program.OpenQuestions(thread), req.Input.Resume) {
-		b.Answered = append(b.Answered, a.QuestionID)
-	}
+	b := r.beginning(thread, pregel.Input(req.Input), req.State != nil, r.failure != nil)
 	return oneControl(b.Ops(!r.nothingLeft()), req.Asked.Token)
 }
 

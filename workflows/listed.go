@@ -17,7 +17,7 @@ import (
 // maxShownUnderWay bounds the events that show questions while other tasks of their superstep are under way.
 const maxShownUnderWay = 20
 
-// listed is what lists were told of the run's questions last.
+// listed shows a run in lists and on Temporal's own screens, and knows what was shown last.
 type listed struct {
 	*engine
 	life  *life.Run
@@ -100,10 +100,15 @@ func (l *listed) showEnd(ctx workflow.Context, status string) {
 	l.End(ctx, status)
 }
 
-// rests shows where the run stands, when that is news.
-func (l *listed) rests(ctx workflow.Context, status string) {
+// showAs shows the run with that status from now on.
+func (l *listed) showAs(ctx workflow.Context, status string) {
+	l.status = status
+	l.show(ctx)
+}
+
+// showOnce is showAs when the status is another one than before.
+func (l *listed) showOnce(ctx workflow.Context, status string) {
 	if l.status != status {
-		l.status = status
-		l.show(ctx)
+		l.showAs(ctx, status)
 	}
 }

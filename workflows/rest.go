@@ -17,27 +17,24 @@ func (r *run) rest(ctx workflow.Context) bool {
 			r.readAnswers(ctx, nil)
 		}
 		r.attend(ctx)
-		r.noteAnswers(ctx)
+		if r.answeredAfterFailure() {
+			r.keepAnswers(ctx) // whatever goes on with the thread finds them
+		}
 		if r.mayGoOn() { // with an event that was kept
-			if r.status != protocol.StatusRunning {
-				r.status = protocol.StatusRunning
-				r.listed.show(ctx)
-			}
+			r.listed.showOnce(ctx, protocol.StatusRunning)
 			return true
 		}
-		r.status = r.resting()
-		r.listed.show(ctx)
+		r.listed.showAs(ctx, r.resting())
 		paused := r.life.State.Paused
 		r.awaitNews(ctx, func() bool {
-			return r.mayGoOn() || r.hasNoted() || len(r.inbox.edits) > 0 || r.life.State.Paused != paused || ctx.Err() != nil || r.due(ctx) ||
+			return r.mayGoOn() || r.answeredAfterFailure() || len(r.inbox.edits) > 0 || r.life.State.Paused != paused || ctx.Err() != nil || r.due(ctx) ||
 				r.listed.Questions() && r.listed.shownNews != r.listed.news
 		})
 		if !r.idled && r.due(ctx) && r.continueAsNew(ctx) {
 			return false
 		}
 		if r.mayGoOn() || r.waiting() && ctx.Err() != nil {
-			r.status = protocol.StatusRunning
-			r.listed.show(ctx)
+			r.listed.showAs(ctx, protocol.StatusRunning)
 			return true
 		}
 		r.updates.applyEdits(ctx)
@@ -52,10 +49,10 @@ func (r *run) goOn(ctx workflow.Context) {
 	invoke, failed := r.inbox.invoke, r.failure != nil
 	in := r.takeInput()
 	if failed {
-		defer r.suspect() // as a run that follows a failed one
+		defer r.doubtSuperstep() // as a run that follows a failed one
 		r.doubt.since = workflow.Now(ctx)
 	}
-	defer r.drainFirst()
+	defer r.drainAtOnce()
 	if invoke == nil {
 		r.start(ctx, in, false)
 		return
@@ -94,4 +91,60 @@ func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
 			TimerOptions: workflow.TimerOptions{Summary: "kept open"}}, condition)
 	}
 	r.idled = !workflow.Now(ctx).Before(r.idleEnds)
+}
+
+// doubtSuperstep notes that the superstep which the run goes on with was under way before: its tasks may have acted without a
+// trace. A segment may have gone on from there, and nobody knows how far; a retry goes on with the settings of the run.
+func (r *run) doubtSuperstep() {
+	if r.loop != nil {
+		r.doubt.step = r.loop.Step()
+		r.doubt.All = r.doubt.All || r.relaxed()
+	}
+}
+
+// answeredAfterFailure reports whether a run that failed was answered.
+func (r *run) answeredAfterFailure() bool {
+	return r.failure != nil && r.life.Waiting() && r.inbox.invoke == nil && !r.life.State.Retry
+}
+
+// pausedBeforeTasks reports whether the run is paused before tasks that it would start.
+func (r *run) pausedBeforeTasks(ctx workflow.Context) bool {
+	return r.life.State.Paused != nil && ctx.Err() == nil && !r.clock.expired && len(r.tasks.queue) > 0
+}
+
+// waitUnpaused keeps a run that was paused in the middle of a superstep from starting the rest of it. Its step timeout begins
+// anew afterwards: a pause is not the nodes' time. It reports false when an update of the state has
+// dropped the superstep, and when the run is continued as a new one.
+func (r *run) waitUnpaused(ctx workflow.Context) bool {
+	r.clock.leave()
+	r.listed.showAs(ctx, protocol.StatusPaused)
+	for r.life.State.Paused != nil && ctx.Err() == nil && r.loop != nil {
+		_ = workflow.Await(ctx, func() bool {
+			return r.life.State.Paused == nil || len(r.inbox.edits) > 0 || ctx.Err() != nil || r.due(ctx)
+		})
+		r.updates.applyEdits(ctx)
+		if r.continueUnderWay(ctx) {
+			return false
+		}
+	}
+	if r.loop == nil {
+		r.tasks.queue = nil
+		return false
+	}
+	r.listed.showAs(ctx, protocol.StatusRunning)
+	return true
+}
+
+// drainIsToCome reports whether a drain is still to come, though nothing is under way: the superstep has its answers already,
+// so that the run does not rest, and goes on with it.
+func (r *run) drainIsToCome() bool {
+	return r.life.Drain != "" && r.failure == nil && r.waiting()
+}
+
+// drainAtOnce tells an engine that goes on what was asked before: a segment would be interrupted for that at once.
+func (r *run) drainAtOnce() {
+	if r.life.Drain != "" && r.loop != nil {
+		r.drain(r.life.Drain)
+		r.life.Drained()
+	}
 }

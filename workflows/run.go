@@ -54,13 +54,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 		return
 	}
 	given := life.AnswersTo(r.program.OpenQuestions(r.thread), in.Resume)
-	begins := life.Beginning{Failed: failed, Input: in}
-	if replay {
-		begins.Checkpoint = headID(r.thread)
-	}
-	for _, a := range given {
-		begins.Answered = append(begins.Answered, a.QuestionID)
-	}
+	begins := r.beginning(r.thread, in, replay, failed)
 	forget := r.life.Accept(request, given, workflow.Now(ctx))
 	r.start(ctx, in, replay)
 	if r.loop == nil {

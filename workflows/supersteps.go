@@ -31,8 +31,8 @@ func (r *run) runTasks(ctx workflow.Context) {
 			r.startTasks(ctx)
 		}
 		if r.tasks.running == 0 && len(r.tasks.results) == 0 && r.segments.under == nil {
-			if r.holdsUp(ctx) {
-				if r.holdUp(ctx) {
+			if r.pausedBeforeTasks(ctx) {
+				if r.waitUnpaused(ctx) {
 					continue
 				}
 				break
@@ -58,7 +58,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 		r.doubt.settle(r.engine)
 	}
 	r.clock.leave()
-	if !r.drainsOn() {
+	if !r.drainIsToCome() {
 		r.life.Drained()
 	}
 }

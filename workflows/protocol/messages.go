@@ -5,6 +5,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/job"
 )
 
 // Bounds on what anyone can send to a run, in bytes unless said otherwise. Each junk signal costs four events, and the
@@ -121,3 +122,92 @@ type EventRequest = life.Event
 
 // EventReply says what became of an event.
 type EventReply = life.EventReply
+
+// ResumeRequest answers a question, as the argument of the update or the signal.
+type ResumeRequest = life.Answer
+
+// ResumeReply is the outcome of an accepted answer.
+type ResumeReply = life.AnswerReply
+
+// AnswerRefusal says why a reply to an approval does not count.
+type AnswerRefusal = life.Ruling
+
+// ViewRequest is the argument of SignalViewed. Nobody checks who By is.
+type ViewRequest = life.View
+
+// AuditReply is the answer to QueryAudit: the newest entries of this run, oldest first, and the end of the thread's chain.
+type AuditReply struct {
+	Entries []approval.Entry `json:"entries"`
+	Chain   approval.Chain   `json:"chain"`
+	// Signed is the end of the chain as an approval.Head that the worker signed, "" when it has no key for that. Problem says
+	// why it could not be signed.
+	Signed  string `json:"signed,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// PendingApproval is an action that waits for approval.
+type PendingApproval = life.Pending
+
+// CancelMode says what a cancelled run leaves behind.
+type CancelMode = life.CancelMode
+
+// The modes, the strongest last: see package life.
+const (
+	CancelKeep       = life.CancelKeep
+	CancelDrop       = life.CancelDrop
+	CancelCompensate = life.CancelCompensate
+)
+
+// CancelRequest is the argument of SignalCancel.
+type CancelRequest = life.Cancel
+
+// CancelReply is the outcome of UpdateCancel.
+type CancelReply = life.CancelReply
+
+// CancelBehind cancels a thread whose last run has ended.
+type CancelBehind struct {
+	CancelRequest
+	// Suspect says that the last run ended without a word: it may have begun to undo effects.
+	Suspect bool `json:"suspect,omitempty"`
+}
+
+// Cancellation is how a run was cancelled, and what became of its effects.
+type Cancellation = life.CancelReport
+
+// LeftEffect is an effect that a cancellation did not undo.
+type LeftEffect = life.LeftEffect
+
+// AdmitRequest asks a desk about a graph.
+type AdmitRequest struct {
+	Graph string       `json:"graph"`
+	Input pregel.Value `json:"input,omitempty"`
+	// Edits are updates of the state of the graph at the path Within, as in GraphInput.
+	Edits  [][]graphadapter.StateUpdate `json:"edits,omitempty"`
+	Within []string                     `json:"within,omitempty"`
+	// WithSpec asks for the graph's Spec.
+	WithSpec bool `json:"with_spec,omitempty"`
+	// Leader asks about a leader instead of a graph.
+	Leader string `json:"leader,omitempty"`
+	// Control asks whether something may be done to a thread that has no run which could say so.
+	Control *approval.ControlCheck `json:"control,omitempty"`
+}
+
+// AdmitReply is a desk's answer.
+type AdmitReply struct {
+	// Serves are the graphs of the worker that answered.
+	Serves []string `json:"serves"`
+	Known  bool     `json:"known"`
+	// Problem says why the input or the updates are refused.
+	Problem string       `json:"problem,omitempty"`
+	Spec    *pregel.Spec `json:"spec,omitempty"`
+	// Print is the fingerprint of the graph as that worker serves it.
+	Print string `json:"print,omitempty"`
+	// Governs says that what is done to runs is under rules, and Ruling what they say of the Control that was asked about.
+	Governs bool             `json:"governs,omitempty"`
+	Ruling  *approval.Ruling `json:"ruling,omitempty"`
+	// Notices says that the worker tells people outside of questions.
+	Notices bool `json:"notices,omitempty"`
+	// Leaders are the leaders of the worker that answered, and Experts those of the leader that was asked about.
+	Leaders []string      `json:"leaders,omitempty"`
+	Experts []job.Profile `json:"experts,omitempty"`
+}
