@@ -55,13 +55,13 @@ func (m *Runtime) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread
 }
 
 // replyTo is what whoever answers is told.
-func (t *memoryThread) replyTo(done life.AnswerReply, several []string) thread.ResumeReply {
+func (t *threadRun) replyTo(done life.AnswerReply, several []string) thread.ResumeReply {
 	return thread.ResumeReply{Thread: t.id, Question: done.Question, Questions: several, Node: done.Node, Accepted: !done.Repeated,
 		Repeated: done.Repeated, By: done.By, Votes: done.Votes, Need: done.Need}
 }
 
 // match finds the open question of each answer, and sorts the tokens by those questions.
-func (t *memoryThread) match(r thread.ResumeRequest) (life.Answer, error) {
+func (t *threadRun) match(r thread.ResumeRequest) (life.Answer, error) {
 	open := protocol.State{Status: string(t.view.Status), Questions: t.life.Questions(), Waits: t.life.Waits(), Answered: t.life.State.Answered}
 	req := life.Answer{ID: r.ID, By: r.By, Token: r.Token}
 	if r.Answers == nil {

@@ -53,7 +53,7 @@ func (m *Runtime) CancelRun(ctx context.Context, g *graphadapter.Graph, r thread
 
 // takeCancel takes a request in, and tells a run that is under way; t.mu is held. One that is over is left as it is, but for
 // what the mode wants to be undone.
-func (t *memoryThread) takeCancel(ctx context.Context, r thread.CancelRequest) error {
+func (t *threadRun) takeCancel(ctx context.Context, r thread.CancelRequest) error {
 	open := t.life.Undoing() != nil || t.stands.Status == thread.StatusRunning || t.stands.Rests()
 	if t.done == nil || !open && r.Mode == thread.CancelKeep {
 		return nil
@@ -74,26 +74,8 @@ func (t *memoryThread) takeCancel(ctx context.Context, r thread.CancelRequest) e
 	return nil
 }
 
-// noReason is why a run was cancelled for which nobody gave a reason.
-const noReason = "no reason given"
-
-func (t *memoryThread) reason() string {
-	if c := t.life.State.Cancel; c != nil && c.Reason != "" {
-		return c.Reason
-	}
-	return noReason
-}
-
-// cancelled notes that the run ends as it was asked to; t.mu is held.
-func (t *memoryThread) cancelled() {
-	if !t.life.CancelBegun() {
-		t.act(t.life.Cancelled(noReason, time.Now()))
-		t.act(t.life.Flush(time.Now()))
-	}
-}
-
 // conclude ends a run that rests as cancelled; t.mu is held.
-func (t *memoryThread) conclude() {
+func (t *threadRun) conclude() {
 	t.cancelled()
 	t.stands.Status, t.stands.Error, t.stands.Closed = thread.StatusCancelled, t.reason(), time.Now()
 	t.stands.Held, t.stands.Failure = false, nil
@@ -103,7 +85,7 @@ func (t *memoryThread) conclude() {
 }
 
 // cancelHard forgets the superstep under way, and begins to undo effects when the mode wants it; t.mu is held.
-func (t *memoryThread) cancelHard(ctx context.Context, g *graphadapter.Graph, r thread.CancelRequest) (thread.View, error) {
+func (t *threadRun) cancelHard(ctx context.Context, g *graphadapter.Graph, r thread.CancelRequest) (thread.View, error) {
 	d := t.of.driver.Thread(g, t.id)
 	if err := d.Drop(ctx); err != nil {
 		return t.view, err
@@ -127,7 +109,7 @@ func (t *memoryThread) cancelHard(ctx context.Context, g *graphadapter.Graph, r 
 }
 
 // undoEffects undoes effects in the background, as a run, and then waits for people or ends; t.mu is held.
-func (t *memoryThread) undoEffects(ctx context.Context, u *life.Undo) {
+func (t *threadRun) undoEffects(ctx context.Context, u *life.Undo) {
 	t.stands.Status, t.stands.Error, t.stands.Closed = thread.StatusRunning, "", time.Time{}
 	t.cause = nil
 	done := make(chan struct{})
@@ -153,7 +135,7 @@ func (t *memoryThread) undoEffects(ctx context.Context, u *life.Undo) {
 }
 
 // undoOne undoes one effect. It lets go of t.mu meanwhile.
-func (t *memoryThread) undoOne(ctx context.Context, of taskrun.Compensation) (taskrun.Undone, error) {
+func (t *threadRun) undoOne(ctx context.Context, of taskrun.Compensation) (taskrun.Undone, error) {
 	g, run := t.g, t.options.Context
 	t.mu.Unlock()
 	defer t.mu.Lock()
@@ -166,7 +148,7 @@ func (t *memoryThread) undoOne(ctx context.Context, of taskrun.Compensation) (ta
 }
 
 // settling notes until when the run waits before it goes on to undo an effect; the zero time means that it goes on.
-func (t *memoryThread) settling(of taskrun.Compensation, until time.Time) {
+func (t *threadRun) settling(of taskrun.Compensation, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settles = nil
@@ -177,15 +159,15 @@ func (t *memoryThread) settling(of taskrun.Compensation, until time.Time) {
 }
 
 // KeepUndone implements [life.UndoHost]; t.mu is held, and no run has the thread.
-func (t *memoryThread) KeepUndone(c taskrun.Compensation, state ledger.State, evidence string) error {
+func (t *threadRun) KeepUndone(c taskrun.Compensation, state ledger.State, evidence string) error {
 	return t.keeps.KeepUndone(context.Background(), c, state, evidence)
 }
 
 // Undid implements [life.UndoHost].
-func (t *memoryThread) Undid(e pregel.Event) { t.effects.Observe(e) }
+func (t *threadRun) Undid(e pregel.Event) { t.effects.Observe(e) }
 
 // endUndo ends the thread, and lets it go on before the oldest superstep of which an effect was undone; t.mu is held.
-func (t *memoryThread) endUndo(u *life.Undo) {
+func (t *threadRun) endUndo(u *life.Undo) {
 	u.Leave(time.Now())
 	u.End()
 	t.act(t.life.Actions())
@@ -201,18 +183,4 @@ func (t *memoryThread) endUndo(u *life.Undo) {
 		report.Checkpoint = made.Checkpoint.ID
 	}
 	t.conclude()
-}
-
-// standing are the effects to undo.
-func (m *memoryEffects) standing() []taskrun.Compensation {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	request := taskrun.StandingRequest{}
-	var out []taskrun.Compensation
-	for more := true; more; {
-		page := request.Page(m.all.Standing())
-		out = append(out, page.Effects...)
-		request.Skip, more = len(out), page.More
-	}
-	return out
 }

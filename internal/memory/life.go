@@ -23,10 +23,10 @@ func (m *Runtime) use(ctx context.Context, c approval.UseCheck) (approval.Ruling
 }
 
 // Asks implements [life.Thread].
-func (t *memoryThread) Asks() []pregel.OpenQuestion { return t.open }
+func (t *threadRun) Asks() []pregel.OpenQuestion { return t.open }
 
 // Stand implements [life.Thread].
-func (t *memoryThread) Stand() life.Stand {
+func (t *threadRun) Stand() life.Stand {
 	running := t.stands.Status == thread.StatusRunning
 	return life.Stand{
 		Status: string(t.view.Status), Standing: !running || t.held, Stopped: t.stands.Status == thread.StatusStopped,
@@ -35,7 +35,7 @@ func (t *memoryThread) Stand() life.Stand {
 }
 
 // take has life take a command in; t.mu is held, so that nothing changes while the gate is asked.
-func (t *memoryThread) take(ctx context.Context, c life.Command) (any, error) {
+func (t *threadRun) take(ctx context.Context, c life.Command) (any, error) {
 	t.listen()
 	if err := t.life.Check(c, t.of.Gate.Governs()); err != nil {
 		return nil, runtime.RefusedByLife(t.graph, t.id, err)
@@ -51,7 +51,7 @@ func (t *memoryThread) take(ctx context.Context, c life.Command) (any, error) {
 
 // proven returns who asks for that to be done to the thread, when they may: by a token that the gate allows, or as they say where
 // rules ask for none. may says why it cannot be done now; nil for never.
-func (t *memoryThread) proven(ctx context.Context, what approval.Control, a runtime.Asker, may func() error) (by life.Actor, err error) {
+func (t *threadRun) proven(ctx context.Context, what approval.Control, a runtime.Asker, may func() error) (by life.Actor, err error) {
 	_, err = t.take(ctx, life.Act{Name: string(what.Op), By: a.By, Token: a.Token, What: what, May: may,
 		Do: func(who life.Actor) any { by = who; return nil }})
 	return by, err
@@ -59,7 +59,7 @@ func (t *memoryThread) proven(ctx context.Context, what approval.Control, a runt
 
 // ask asks the gate what it says of a command. Without a gate everybody may do everything, and every answer counts as that of
 // whoever it says.
-func (t *memoryThread) ask(ctx context.Context, turn life.Turn) (word life.Word) {
+func (t *threadRun) ask(ctx context.Context, turn life.Turn) (word life.Word) {
 	ctx, cancel := context.WithTimeout(ctx, graphadapter.VerifyWithin)
 	defer cancel()
 	gate := t.of.Gate
@@ -100,13 +100,13 @@ func ungated(_ context.Context, c approval.ReplyCheck) (approval.Ruling, error) 
 }
 
 // act does what life has decided; t.mu is held.
-func (t *memoryThread) act(actions []life.Action) {
+func (t *threadRun) act(actions []life.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case life.Noted:
 			t.entries = append(t.entries, a.Entry)
-			if n := len(t.entries); n > maxMemoryAudit {
-				t.entries = slices.Delete(t.entries, 0, n-maxMemoryAudit)
+			if n := len(t.entries); n > maxAudit {
+				t.entries = slices.Delete(t.entries, 0, n-maxAudit)
 			}
 		case life.Shown:
 			t.hold(!a.At.IsZero())
@@ -115,13 +115,13 @@ func (t *memoryThread) act(actions []life.Action) {
 }
 
 // note adds to the audit; t.mu is held.
-func (t *memoryThread) note(entries ...approval.Entry) {
+func (t *threadRun) note(entries ...approval.Entry) {
 	t.life.Note(time.Now(), entries...)
 	t.act(t.life.Actions())
 }
 
 // hold shuts the gate of a run that is under way and paused, and opens it when the run goes on.
-func (t *memoryThread) hold(shut bool) {
+func (t *threadRun) hold(shut bool) {
 	switch {
 	case t.gate == nil: // a thread that began with an update has none
 	case shut && t.stands.Status == thread.StatusRunning:
@@ -134,55 +134,9 @@ func (t *memoryThread) hold(shut bool) {
 	}
 }
 
-// advance looks after what the thread asks, and lets its run go on when something came to go on with; t.mu is held.
-func (t *memoryThread) advance() (err error) {
-	if t.life.Undoing() == nil {
-		t.act(t.life.Attend(time.Now()))
-		if t.life.GoesOn() && (t.stands.Rests() || t.life.State.Retry) {
-			_, err = t.begin(context.Background(), t.goesOn(), "")
-		}
-	}
-	t.shown()
-	t.time()
-	return err
-}
-
-// goesOn is what the run goes on with. A run that was ended before it was given its answers asks again what they do not answer.
-func (t *memoryThread) goesOn() pregel.Input {
-	again := t.life.State.Retry
-	given := t.life.GiveAnswers()
-	if len(given) == 0 && again {
-		return pregel.Input{}
-	}
-	return pregel.Input{Resume: &pregel.Resume{Answers: given, AskAgain: again}}
-}
-
-// time sets the timer for what is due first, while the run rests.
-func (t *memoryThread) time() {
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-	if due := t.life.Due(); !due.IsZero() && t.stands.Rests() && t.life.Undoing() == nil {
-		t.timer = time.AfterFunc(time.Until(due), t.due)
-	}
-}
-
-// due attends to what nobody has done in time.
-func (t *memoryThread) due() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.stands.Rests() {
-		return // it is attended to when the run rests again
-	}
-	if err := t.advance(); err != nil {
-		t.stands.Problem = err.Error()
-		t.shown()
-	}
-}
-
 // shown makes the view that people are given, of where the run stands and of what life knows. Views that were handed out stay
 // as they are.
-func (t *memoryThread) shown() {
+func (t *threadRun) shown() {
 	v, known := t.stands, &t.life.State
 	if c := t.life.Report(); c != nil && c.Mode != life.CancelKeep && (v.Status == thread.StatusCancelled || t.life.Undoing() != nil) {
 		v.Cancel = runtime.CancelView(c)
@@ -199,4 +153,37 @@ func (t *memoryThread) shown() {
 		v.Status = thread.StatusPaused
 	}
 	t.view = v
+}
+
+// listen brings the audit up to date with what the engine has told; t.mu is held.
+func (t *threadRun) listen() {
+	t.heard.mu.Lock()
+	all := t.heard.all
+	t.heard.all = nil
+	t.heard.mu.Unlock()
+	for _, e := range all {
+		t.life.Happened(e.at, e.Event)
+	}
+	t.act(t.life.Actions())
+}
+
+// maxAudit bounds the entries that a thread in memory keeps: the newest. Its chain counts all of them.
+const maxAudit = 10_000
+
+// noReason is why a run was cancelled for which nobody gave a reason.
+const noReason = "no reason given"
+
+func (t *threadRun) reason() string {
+	if c := t.life.State.Cancel; c != nil && c.Reason != "" {
+		return c.Reason
+	}
+	return noReason
+}
+
+// cancelled notes that the run ends as it was asked to; t.mu is held.
+func (t *threadRun) cancelled() {
+	if !t.life.CancelBegun() {
+		t.act(t.life.Cancelled(noReason, time.Now()))
+		t.act(t.life.Flush(time.Now()))
+	}
 }

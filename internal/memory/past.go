@@ -53,7 +53,7 @@ func (m *Runtime) UpdateState(ctx context.Context, g *graphadapter.Graph, r thre
 }
 
 // provenUpdate is proven for an update of the state; the first one of a new thread takes no proof.
-func (t *memoryThread) provenUpdate(ctx context.Context, r thread.UpdateRequest) (life.Actor, error) {
+func (t *threadRun) provenUpdate(ctx context.Context, r thread.UpdateRequest) (life.Actor, error) {
 	may := func() error {
 		if t.stands.Status == thread.StatusRunning && !t.held || t.life.Undoing() != nil {
 			return t.refuse(thread.ErrRunning, "its run is still under way: wait for it or drain it, then update its state")
@@ -72,7 +72,7 @@ func (t *memoryThread) provenUpdate(ctx context.Context, r thread.UpdateRequest)
 	return t.proven(ctx, approval.Control{Op: approval.OpUpdate}, runtime.Asker{By: r.By, Token: r.Token}, may)
 }
 
-func (t *memoryThread) updateError(r thread.UpdateRequest, err error) error {
+func (t *threadRun) updateError(r thread.UpdateRequest, err error) error {
 	if len(r.Subgraph) > 0 {
 		if _, ok := runtime.NodeSubgraph(t.spec, r.Subgraph[0]); !ok {
 			return runtime.NoSubgraph(t.graph, t.id, r.Subgraph, err)
@@ -83,7 +83,7 @@ func (t *memoryThread) updateError(r thread.UpdateRequest, err error) error {
 
 // updated notes how the thread stands after an update from outside. It has dropped what it was about to do and to ask,
 // unless a subgraph alone was updated.
-func (t *memoryThread) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
+func (t *threadRun) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	t.runs++
 	t.stands = thread.View{Thread: t.id, Graph: t.graph, Status: thread.StatusFinished, Output: runtime.Outputs(t.spec.Output, s.Values), Step: s.Step,
 		Started: time.Now(), Closed: time.Now()}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -29,16 +28,16 @@ type Runtime struct {
 	driver *taskrun.Memory
 
 	mu      sync.Mutex
-	threads map[string]*memoryThread
+	threads map[string]*threadRun
 }
 
 // New returns a runtime without threads.
 func New(cfg Config) *Runtime {
-	return &Runtime{Config: cfg, driver: taskrun.NewMemory(), threads: map[string]*memoryThread{}}
+	return &Runtime{Config: cfg, driver: taskrun.NewMemory(), threads: map[string]*threadRun{}}
 }
 
-// memoryThread is one thread. Its fields below mu are of the newest run.
-type memoryThread struct {
+// threadRun is one thread. Its fields below mu are of the newest run.
+type threadRun struct {
 	id    string
 	graph string
 	// spec is the graph's that the thread began with: its checkpoints only mean something to that one.
@@ -47,8 +46,8 @@ type memoryThread struct {
 	of        *Runtime
 	observing sync.Mutex // events come from several goroutines, and are kept in one order
 	trace     runtime.Trace
-	effects   memoryEffects
-	heard     memoryHeard
+	effects   effects
+	heard     heard
 	tape      *recording
 
 	mu sync.Mutex
@@ -75,13 +74,13 @@ type memoryThread struct {
 }
 
 // thread returns the thread of that id, which belongs to one graph; the first run makes it.
-func (m *Runtime) thread(g *graphadapter.Graph, id string, first bool) (*memoryThread, error) {
+func (m *Runtime) thread(g *graphadapter.Graph, id string, first bool) (*threadRun, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t, ok := m.threads[id]
 	if !ok {
-		t = &memoryThread{id: id, graph: g.Spec.Name, spec: g.Spec, of: m, g: g, tape: newRecording(),
-			effects: newMemoryEffects()}
+		t = &threadRun{id: id, graph: g.Spec.Name, spec: g.Spec, of: m, g: g, tape: newRecording(),
+			effects: newEffects()}
 		t.life = life.New(id, t.graph, t, life.State{})
 		if !first {
 			return nil, t.refuse(thread.ErrNotFound, "it has never run")
@@ -100,141 +99,41 @@ func (m *Runtime) thread(g *graphadapter.Graph, id string, first bool) (*memoryT
 	return t, nil
 }
 
-// StartRun implements runtime.Runtime.
-func (m *Runtime) StartRun(ctx context.Context, g *graphadapter.Graph, r runtime.Start) (thread.View, error) {
-	if err := runtime.CheckStart(r); err != nil {
-		return thread.View{}, err
+func (t *threadRun) refuse(kind error, why string) error {
+	return &thread.Error{Kind: kind, Graph: t.graph, Thread: t.id, Message: fmt.Sprintf("thread %q: %s", t.id, why)}
+}
+
+// settle waits until no run is under way and returns with t.mu held. With an error t.mu is not held.
+func (t *threadRun) settle(ctx context.Context) error {
+	for {
+		t.mu.Lock()
+		done := t.done
+		if done == nil { // its first run is about to begin
+			t.mu.Unlock()
+			return t.refuse(thread.ErrNotFound, "it has never run")
+		}
+		if t.view.Status != thread.StatusRunning {
+			return nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	t, err := m.thread(g, r.Thread, r.Checkpoint == "" && (r.Input != nil || r.Control != nil))
-	if errors.Is(err, thread.ErrNotFound) {
-		return thread.View{}, runtime.NotBegun(r)
-	}
+}
+
+// Begun returns a thread that has checkpoints, or a run that is about to make some.
+func (m *Runtime) Begun(g *graphadapter.Graph, id string) (*threadRun, error) {
+	t, err := m.thread(g, id, false)
 	if err != nil {
-		return thread.View{}, err
+		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in := runtime.InputOf(r)
-	begins := t.beginning(in, r.Checkpoint, r.Reason)
-	by, err := t.provenBegin(ctx, begins, runtime.Asker{By: r.By, Token: r.Token})
-	if err != nil {
-		return t.view, err
+	if t.done == nil {
+		return nil, t.refuse(thread.ErrNotFound, "it has never run")
 	}
-	t.options, t.g = r, g
-	return t.begin(ctx, in, r.Checkpoint, life.Begins(by, begins)...)
-}
-
-// provenBegin is proven for what the thread goes on with; new input takes no proof.
-func (t *memoryThread) provenBegin(ctx context.Context, b life.Beginning, a runtime.Asker) (life.Actor, error) {
-	may := func() error { return t.mayBegin(b.Input, b.Checkpoint) }
-	ops := b.Ops(t.stands.Status.Rests())
-	if len(ops) == 0 || t.done == nil && b.From == "" {
-		return life.Actor{Claimed: a.By}, may()
-	}
-	if len(ops) > 1 && t.of.Gate.Governs() {
-		return life.Actor{}, t.refuse(thread.ErrBadInput, "a token is for one thing, and this is to "+string(ops[0].Op)+" and to "+
-			string(ops[1].Op)+": do one after the other")
-	}
-	return t.proven(ctx, ops[0], a, may)
-}
-
-// mayBegin says why a run with that input cannot begin now; nil when it can, as far as is known before.
-func (t *memoryThread) mayBegin(in pregel.Input, checkpoint string) error {
-	if err := t.busy(); err != nil {
-		return err
-	}
-	if c := t.view.Cancel; c != nil && c.Halted != "" && checkpoint == "" {
-		return runtime.Halted(t.graph, t.id, c.Halted)
-	}
-	return runtime.CheckResume(t.open, t.graph, t.id, in.Resume)
-}
-
-// beginning is what the thread goes on with.
-func (t *memoryThread) beginning(in pregel.Input, checkpoint, reason string) life.Beginning {
-	b := life.Beginning{Failed: t.stands.Status.Failed() || t.stands.Status == thread.StatusCancelled, Checkpoint: checkpoint, Input: in, Reason: reason}
-	for _, a := range life.AnswersTo(t.open, in.Resume) {
-		b.Answered = append(b.Answered, a.QuestionID)
-	}
-	return b
-}
-
-// begin starts a run in the background; t.mu is held. One that is refused leaves the thread as it was; of one that begins
-// the entries are noted.
-func (t *memoryThread) begin(ctx context.Context, in pregel.Input, checkpoint string, entries ...approval.Entry) (thread.View, error) {
-	opts := runtime.EngineOptions(t.options, t.Observe)
-	opts.Checkpoint, opts.Use = checkpoint, t.of.use
-	durability, fused := graphadapter.ModeOf(t.g.Spec, opts.Durability, t.options.Fused)
-	opts.Durability = durability
-	drain := make(chan string, 1)
-	opts.Drain, opts.Emitted = drain, t.tape.emitted
-	gate := &graphadapter.Barrier{}
-	opts.Gate = gate
-	program, err := t.g.Program()
-	if err != nil {
-		return t.view, err
-	}
-	rested := t.stands.Rests()
-	forget := t.life.Accept("", life.AnswersTo(t.open, in.Resume), time.Now())
-	t.tape.begins(rested, program, opts.Durability)
-	run, err := t.of.driver.Thread(t.g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
-	if err != nil {
-		forget()
-		t.tape.ends()
-		return t.view, runtime.Refusal(t.graph, t.id, err)
-	}
-	if t.life.GiveAnswers(); !rested { // what a run was told that is over is over, too
-		t.listen()
-		t.life = life.New(t.id, t.graph, t, t.life.Left())
-	}
-	t.runs++
-	number := t.runs
-	gate.Held = func(s *pregel.Snapshot) { t.heldUp(number, s) }
-	t.stands = thread.View{Thread: t.id, Graph: t.graph, Status: thread.StatusRunning,
-		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: runtime.ModeShown(durability), Fused: fused}
-	t.effects.begins(t.stands.RunID)
-	t.cause, t.open, t.drain, t.gate = nil, nil, drain, gate
-	t.done = make(chan struct{})
-	t.drains()
-	t.note(entries...)
-	t.shown()
-	t.time()
-	// The run outlives the call that began it, as on any runtime.
-	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t.cancel = cancel
-	go func() {
-		defer cancel(nil)
-		ended, err := run.Drive(runCtx)
-		t.stopped(number, ended, err)
-	}()
-	return t.view, nil
-}
-
-// Observe is told what the engine reports.
-func (t *memoryThread) Observe(e pregel.Event) {
-	t.observing.Lock()
-	defer t.observing.Unlock()
-	t.trace.Observe(e)
-	t.effects.Observe(e)
-	t.heard.Observe(e)
-	t.tape.Observe(e)
-}
-
-// WaitRun implements runtime.Runtime.
-func (m *Runtime) WaitRun(ctx context.Context, g *graphadapter.Graph, threadID string) (thread.View, error) {
-	t, err := m.thread(g, threadID, false)
-	if err != nil {
-		return thread.View{}, err
-	}
-	if err := t.settle(ctx); err != nil {
-		return thread.View{}, err
-	}
-	defer t.mu.Unlock()
-	if t.view.Status == thread.StatusPaused {
-		return t.view, nil // also one that failed before
-	}
-	return t.view, t.cause
-}
-
-func (t *memoryThread) refuse(kind error, why string) error {
-	return &thread.Error{Kind: kind, Graph: t.graph, Thread: t.id, Message: fmt.Sprintf("thread %q: %s", t.id, why)}
+	return t, nil
 }

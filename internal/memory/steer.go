@@ -37,19 +37,6 @@ func (m *Runtime) PauseRun(ctx context.Context, g *graphadapter.Graph, r thread.
 	return thread.PauseReply{Thread: t.id, Status: t.view.Status}, nil
 }
 
-// heldUp notes that the run of that number stands at its gate.
-func (t *memoryThread) heldUp(number int, s *pregel.Snapshot) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.runs != number || t.life.State.Paused == nil || t.stands.Status != thread.StatusRunning {
-		return // it goes on at once
-	}
-	t.held = true
-	t.stands.Step, t.stands.Nodes, t.stands.Output = s.Step+1, s.Next, runtime.Outputs(t.spec.Output, s.Values)
-	t.shown()
-	close(t.done)
-}
-
 // EventRun implements runtime.Runtime.
 func (m *Runtime) EventRun(ctx context.Context, g *graphadapter.Graph, r thread.EventRequest) (thread.EventReply, error) {
 	if err := runtime.CheckEvent(r); err != nil {
@@ -121,29 +108,4 @@ func (m *Runtime) DrainRun(ctx context.Context, g *graphadapter.Graph, r thread.
 		t.drains()
 	}
 	return t.view, nil
-}
-
-// drains tells the engine that it is to stop before its next superstep, when somebody asked for that.
-func (t *memoryThread) drains() {
-	if t.life.Drain == "" {
-		return
-	}
-	select {
-	case t.drain <- t.life.Drain:
-	default: // it has been told already
-	}
-	t.life.Drained()
-}
-
-// busy says why the thread takes nothing new to do; nil when it does.
-func (t *memoryThread) busy() error {
-	switch {
-	case t.life.State.Paused != nil:
-		return runtime.RefusedAs(life.Busy, t.graph, t.id, t.life.PausedBy(), nil)
-	case t.life.Undoing() != nil:
-		return t.refuse(thread.ErrRunning, "its run is being cancelled, and waits for a person to decide about its effects")
-	case t.stands.Status == thread.StatusRunning:
-		return t.refuse(thread.ErrRunning, "its run is still under way: wait for it or cancel it")
-	}
-	return nil
 }

@@ -2,10 +2,13 @@ package memory
 
 import (
 	"context"
+	"iter"
 	"slices"
 
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tape"
 	"superstep.dev/thread"
 )
 
@@ -45,20 +48,6 @@ func (m *Runtime) ShowRun(_ context.Context, g *graphadapter.Graph, threadID str
 	return t.view, nil
 }
 
-// Begun returns a thread that has checkpoints, or a run that is about to make some.
-func (m *Runtime) Begun(g *graphadapter.Graph, id string) (*memoryThread, error) {
-	t, err := m.thread(g, id, false)
-	if err != nil {
-		return nil, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.done == nil {
-		return nil, t.refuse(thread.ErrNotFound, "it has never run")
-	}
-	return t, nil
-}
-
 // HistoryOf implements runtime.Runtime.
 func (m *Runtime) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
 	t, err := m.Begun(g, r.Thread)
@@ -73,4 +62,58 @@ func (m *Runtime) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread
 		return nil, err
 	}
 	return runtime.HistoryView(t.graph, past, r)
+}
+
+// StreamRun implements runtime.Runtime.
+func (m *Runtime) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread.StreamRequest) iter.Seq2[thread.Part, error] {
+	from, err := tape.CheckStream(&r)
+	if err != nil {
+		return tape.FailedStream(err)
+	}
+	t, err := m.thread(g, r.Thread, false)
+	if err != nil {
+		return tape.FailedStream(err)
+	}
+	return func(yield func(thread.Part, error) bool) {
+		run, known := t.tape.first(from)
+		if !known {
+			yield(thread.Part{}, &thread.Error{Kind: thread.ErrBadInput, Graph: t.graph, Thread: t.id, Message: "the thread has no such place in its streams"})
+			return
+		}
+		t.tape.play(ctx, r, run, from, yield)
+	}
+}
+
+// EffectsOf implements runtime.Runtime.
+func (m *Runtime) EffectsOf(_ context.Context, g *graphadapter.Graph, threadID string) (thread.EffectsView, error) {
+	t, err := m.Begun(g, threadID)
+	if err != nil {
+		return thread.EffectsView{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return thread.EffectsView{Thread: t.id, Graph: t.graph, Status: t.view.Status, Effects: runtime.EffectsView(t.effects.records())}, nil
+}
+
+// ExportOf implements runtime.Runtime.
+func (m *Runtime) ExportOf(ctx context.Context, g *graphadapter.Graph, thread string) (approval.Export, error) {
+	var x approval.Export
+	var err error
+	if x.Entries, x.Chain, err = m.AuditOf(ctx, g, thread); err != nil || m.Heads == nil {
+		return x, err
+	}
+	x.Signed, err = m.Heads.SignHead(approval.Head{Thread: thread, Chain: x.Chain})
+	return x, err
+}
+
+// AuditOf implements runtime.Runtime.
+func (m *Runtime) AuditOf(_ context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error) {
+	t, err := m.Begun(g, thread)
+	if err != nil {
+		return nil, approval.Chain{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listen()
+	return slices.Clone(t.entries), t.life.Chain, nil
 }

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"iter"
 	"sync"
 	"time"
 
@@ -105,26 +104,6 @@ func (t *recording) first(from *tape.Offset) (int, bool) {
 		}
 	}
 	return 0, false
-}
-
-// StreamRun implements runtime.Runtime.
-func (m *Runtime) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread.StreamRequest) iter.Seq2[thread.Part, error] {
-	from, err := tape.CheckStream(&r)
-	if err != nil {
-		return tape.FailedStream(err)
-	}
-	t, err := m.thread(g, r.Thread, false)
-	if err != nil {
-		return tape.FailedStream(err)
-	}
-	return func(yield func(thread.Part, error) bool) {
-		run, known := t.tape.first(from)
-		if !known {
-			yield(thread.Part{}, &thread.Error{Kind: thread.ErrBadInput, Graph: t.graph, Thread: t.id, Message: "the thread has no such place in its streams"})
-			return
-		}
-		t.tape.play(ctx, r, run, from, yield)
-	}
 }
 
 // play hands out what a reader asked for, run by run, and what comes while the thread runs.
