@@ -25,9 +25,9 @@ type compensation struct {
 	doubt *suspicion
 }
 
-// compensate undoes the effects of the thread since it last finished, the newest receipt first, one after the other. Then
-// it waits for people to decide about those that no program can undo. The thread goes on before the oldest superstep of
-// which a write was undone, and its next tasks have new keys: what they call is another write than the one that was undone.
+// compensate undoes the effects of the thread since the thread last finished, the newest receipt first, one after the other. Then
+// the run waits for people to decide about the effects that no program can undo. The thread goes on before the oldest superstep
+// of which a write was undone. Its next tasks have new keys, so that their calls make other writes than the undone ones.
 func (c *compensation) compensate(ctx workflow.Context) {
 	// The run is cancelled; its end outlasts that.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
@@ -60,7 +60,7 @@ func (c *compensation) compensate(ctx workflow.Context) {
 	undo.End()
 }
 
-// undoHost tells the thread, and who reads its effects, what became of those that were to be undone.
+// undoHost tells the thread, and readers of its effects, what became of the effects that were to be undone.
 type undoHost struct {
 	*engine
 	ctx workflow.Context

@@ -14,7 +14,7 @@ import (
 const maxDrawn = 100
 
 // details are what Temporal's UI and CLI show of the run beside its events, as Markdown: where the run stands, what the
-// run asks, and the picture of its graph. The texts are those that lists show: one line each, and no parameters of an
+// run asks, and the picture of its graph. The texts are the same as in lists: one line each, and no parameters of an
 // approval, which may be secret.
 func (l *listed) details() string {
 	var b strings.Builder

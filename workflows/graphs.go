@@ -41,7 +41,7 @@ type Config struct {
 	May     func(approval.ControlCheck) approval.Ruling
 	// Heads signs the ends of audits when runs are asked for them.
 	Heads approval.HeadSigner
-	// Leaders are those that the worker serves, for the desk.
+	// Leaders are the leaders that the worker serves, for the desk.
 	Leaders []Leader
 }
 

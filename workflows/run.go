@@ -67,7 +67,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 // start begins a run of the engine. An input that it refuses leaves the thread as it was, and no loop.
 func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	r.status, r.drained = protocol.StatusRunning, ""
-	// A lost segment may have come further than where the run stands: see settleSuspicion.
+	// A lost segment may have come further than where the run stands: see suspicion.settle.
 	r.segments.reset()
 	r.began(ctx, r.durability())
 	r.observe = r.observer(ctx)

@@ -48,8 +48,8 @@ type segmentRun struct {
 // reset forgets what was known of the invocation before.
 func (s *segments) reset() { s.apart, s.expired = false, nil }
 
-// fuses reports whether the tasks that wait are for a segment: the run's durability asks for it, nothing else is under
-// way, and all of them are for the run's own task queue.
+// fuses reports whether the queued tasks are for a segment: the run's durability asks for segments, nothing else is under
+// way, and all of the tasks are for the run's own task queue.
 func (s *segments) fuses() bool {
 	if s.apart || s.tasks.running > 0 || len(s.tasks.results) > 0 || len(s.tasks.queue) == 0 {
 		return false

@@ -10,7 +10,7 @@ import (
 
 // runTasks runs the engine's tasks until it has none left, because the run has finished, failed, or waits for people; or
 // until the run is continued as a new one. Once the run is cancelled, or its superstep out of time, it starts no more,
-// and waits for those that run: their writes are kept.
+// and waits for the tasks under way: their writes are kept.
 func (r *run) runTasks(ctx workflow.Context) {
 	if r.failure != nil || r.loop == nil {
 		r.life.Drained() // there is no superstep to stop before

@@ -44,7 +44,7 @@ func retries() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{InitialInterval: retryInterval, BackoffCoefficient: 2, MaximumInterval: maxRetryInterval}
 }
 
-// tasks are the activities of a run's tasks: a window of those that are under way, and those that wait to be scheduled.
+// tasks are the tasks of a run that are activities of their own: a window of tasks under way, and a queue of tasks to schedule.
 type tasks struct {
 	*engine
 	inputs *inputs
@@ -103,7 +103,8 @@ func (t *tasks) limit() int {
 // wide is how many tasks will be under way at once.
 func (t *tasks) wide() int { return min(t.limit(), len(t.queue)+t.running) }
 
-// share is what the heartbeats of one more task may carry, when it divides what is left with those that come with it.
+// share is how many bytes the heartbeats of one more task may carry: an equal part of the bytes that are left, for each of the tasks
+// that are about to be scheduled.
 func (t *tasks) share(limit int) int {
 	come := max(1, min(limit-t.running, len(t.queue)))
 	return min(maxLedgerBytes, max(minLedgerBytes, (maxDetailBytes-t.ledgers)/come))
@@ -112,8 +113,8 @@ func (t *tasks) share(limit int) int {
 // minReturnBytes is what any task may return unannounced.
 const minReturnBytes = 8 << 10
 
-// mayReturn is what one more task may return unannounced, when it divides half of the history that is left with those that come
-// with it. The other half is for larger results.
+// mayReturn is how many bytes one more task may return unannounced: an equal part of half of the history that is left, for each of
+// the tasks that are about to be scheduled. The other half is for larger results.
 func (t *tasks) mayReturn(ctx workflow.Context) int {
 	come := max(1, min(t.limit()-t.running, len(t.queue)))
 	left := (graphadapter.HistoryRoom-workflow.GetInfo(ctx).GetCurrentHistorySize())/2 - t.returns

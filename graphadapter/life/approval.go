@@ -51,7 +51,7 @@ func (r *Run) Shown() []Pending {
 	return out
 }
 
-// attendApprovals looks after the approvals that are new, and those that are not asked for any more.
+// attendApprovals asks for the approvals that are new, and withdraws the approvals that nobody needs any more.
 func (r *Run) attendApprovals(now time.Time) {
 	open := r.openApprovals()
 	kept := r.State.Pending[:0:0]

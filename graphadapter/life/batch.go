@@ -17,7 +17,7 @@ const (
 	verifyTries = 12
 )
 
-// await adds an answer to those that wait to be verified. The same answer many times waits once.
+// await adds an answer to the answers that wait to be verified. The same answer many times waits once.
 func (r *Run) await(a Answer, count int) {
 	key := sameReply(a)
 	if r.places == nil {
@@ -34,7 +34,7 @@ func (r *Run) await(a Answer, count int) {
 	r.Replies = append(r.Replies, WaitingReply{Request: a, Count: count})
 }
 
-// takeWaiting takes the first n of those that wait.
+// takeWaiting takes the first n answers that wait.
 func (r *Run) takeWaiting(n int) []WaitingReply {
 	taken := r.Replies[:n:n]
 	r.Replies, r.places = append([]WaitingReply(nil), r.Replies[n:]...), nil
@@ -75,7 +75,7 @@ func (r *Run) Batch(now time.Time) Turn {
 	return r.told(t)
 }
 
-// batch is how many of those that wait are verified at once.
+// batch is how many of the answers that wait are verified at once.
 func (s *State) batch() int {
 	n, size := 0, 0
 	for n < len(s.Replies) && n < graphadapter.MaxVerified {

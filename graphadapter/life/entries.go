@@ -59,7 +59,7 @@ func EntryForked(a Actor, from, checkpoint, reason string) approval.Entry {
 	return e
 }
 
-// entryEvent: the run was sent an event; name is its name, and nodes are those that waited for it.
+// entryEvent: the run was sent an event; name is the event's name, and nodes are the nodes that waited for the event.
 func entryEvent(a Actor, name string, nodes []string) approval.Entry {
 	e := a.did(approval.KindEvent, "")
 	e.Event, e.Node = name, strings.Join(nodes, ", ")

@@ -25,7 +25,7 @@ type Event struct {
 
 // EventReply says what became of an event.
 type EventReply struct {
-	// Nodes are those that waited for it, one for each wait; none when it is kept for a wait to come.
+	// Nodes are the nodes that waited for the event, one for each wait; none when the event is kept for a wait to come.
 	Nodes []string `json:"nodes,omitempty"`
 	// Repeated says that this very request had been taken before, by the Call of another name.
 	Repeated bool   `json:"repeated,omitempty"`

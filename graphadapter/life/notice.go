@@ -66,7 +66,7 @@ func (r *Run) LeaveNotices(now time.Time) (left []Untold) {
 	return left
 }
 
-// attendNotices tells of the questions that are new, and of those that were answered.
+// attendNotices tells of the questions that are new, and of the questions that were answered.
 func (r *Run) attendNotices(now time.Time) {
 	if !r.tells {
 		return

@@ -29,7 +29,7 @@ type UndoHost interface {
 	Undid(e pregel.Event)
 }
 
-// Undo undoes the effects of a cancelled run, one at a time, and has people decide about those that no program can undo:
+// Undo undoes the effects of a cancelled run, one at a time, and has people decide about the effects that no program can undo:
 //
 //	undo := run.BeginUndo(host)
 //	undo.Add(page)
@@ -42,7 +42,7 @@ type UndoHost interface {
 type Undo struct {
 	run  *Run
 	host UndoHost
-	// queue are the effects that are still to be undone, and asked those that people decide about.
+	// queue are the effects that are still to be undone, and asked the effects that people decide about.
 	queue, asked []*undoing
 	under        *undoing // the one that is being undone
 }
