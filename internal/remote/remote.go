@@ -27,7 +27,7 @@ type Config struct {
 	Transport            live.Transport        // nil for none
 }
 
-// remoteServer asks one Temporal server about the runs of one namespace.
+// server asks one Temporal server about the runs of one namespace.
 type server struct {
 	temporal client.Client
 	cfg      Config
@@ -37,7 +37,7 @@ type server struct {
 	attributes     *protocol.Found
 }
 
-// remoteReader reads what is known of threads. It changes nothing.
+// reader reads what is known of threads. It changes nothing.
 type reader struct{ *server }
 
 // Threads are the threads on a Temporal server. It is safe for concurrent use.
