@@ -152,8 +152,8 @@ func (c *compiler) router(node string) *router {
 
 // retryPolicies are policies as the adapter takes them. What failed in a subgraph comes as data, so its RetryOn is given
 // this package's kind of it.
-func retryPolicies(in []RetryPolicy, subgraph bool) []graphadapter.RetryPolicy {
-	var out []graphadapter.RetryPolicy
+func retryPolicies(in []RetryPolicy, subgraph bool) []RetryPolicy {
+	var out []RetryPolicy
 	for _, p := range in {
 		if on := p.RetryOn; on != nil && subgraph {
 			p.RetryOn = func(err error) bool {
@@ -163,7 +163,7 @@ func retryPolicies(in []RetryPolicy, subgraph bool) []graphadapter.RetryPolicy {
 				return on(err)
 			}
 		}
-		out = append(out, graphadapter.RetryPolicy(p))
+		out = append(out, p)
 	}
 	return out
 }

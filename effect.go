@@ -18,43 +18,43 @@ import (
 )
 
 // EffectTarget is what the outside guarantees about the key of an [Effect].
-type EffectTarget string
+type EffectTarget = ledger.Target
 
 const (
 	// TargetKeyed: the target makes a second call with the same key a no-op, as an idempotency key does. When it has
 	// nothing under the key, the call is made again with the same key.
-	TargetKeyed = EffectTarget(ledger.TargetKeyed)
+	TargetKeyed = ledger.TargetKeyed
 	// TargetLookupOnly: the target stores the key and finds it again, but does not refuse a second call with it. After
 	// a crash "not found" is believed only when an earlier call can no longer be under way: after the call timeout
 	// plus the settle time.
-	TargetLookupOnly = EffectTarget(ledger.TargetLookupOnly)
+	TargetLookupOnly = ledger.TargetLookupOnly
 	// TargetNone: neither. After a crash a person decides.
-	TargetNone = EffectTarget(ledger.TargetNone)
+	TargetNone = ledger.TargetNone
 )
 
 // AfterLoss is what an [Effect] wants done when a worker was lost with a call of it, and the target does not have the write.
-type AfterLoss string
+type AfterLoss = ledger.Loss
 
 const (
 	// AfterLossRepeat: what Target says. It is the zero value.
-	AfterLossRepeat = AfterLoss(ledger.LossRepeat)
+	AfterLossRepeat = ledger.LossRepeat
 	// AfterLossAsk: a person decides. A worker that is lost may be frozen and go on when it thaws, with a call that nothing
 	// stops which does not go through a [GuardedTransport]. A call that failed is no lost one.
-	AfterLossAsk = AfterLoss(ledger.LossAsk)
+	AfterLossAsk = ledger.LossAsk
 )
 
 // FindingStatus is what an [Effect]'s Lookup found.
-type FindingStatus string
+type FindingStatus = ledger.Finding
 
 const (
 	// FindingUnknown: no clear answer. It is the zero value's meaning, and a person decides.
-	FindingUnknown = FindingStatus(ledger.FindingUnknown)
+	FindingUnknown = ledger.FindingUnknown
 	// FindingCommitted: the target has the write; Receipt is its receipt.
-	FindingCommitted = FindingStatus(ledger.FindingCommitted)
+	FindingCommitted = ledger.FindingCommitted
 	// FindingNotFound: the target has nothing under the key.
-	FindingNotFound = FindingStatus(ledger.FindingNotFound)
+	FindingNotFound = ledger.FindingNotFound
 	// FindingPartial: the target has something under the key, but not all of the write. A person decides.
-	FindingPartial = FindingStatus(ledger.FindingPartial)
+	FindingPartial = ledger.FindingPartial
 )
 
 // Finding is what a Lookup found.
@@ -182,14 +182,14 @@ func (e *Effect[P, R]) problem() error {
 		return errors.New("the effect has no Name")
 	case e.Do == nil:
 		return fmt.Errorf("effect %q has no Do", e.Name)
-	case !ledger.Target(e.Target).Valid():
+	case !e.Target.Valid():
 		return fmt.Errorf("effect %q does not say what its Target guarantees: superstep.TargetKeyed, TargetLookupOnly "+
 			"or TargetNone", e.Name)
 	case len(e.Version) > approval.MaxName:
 		return fmt.Errorf("the Version of effect %q has %d bytes, the most is %d", e.Name, len(e.Version), approval.MaxName)
 	case e.Target == TargetLookupOnly && e.Lookup == nil:
 		return fmt.Errorf("effect %q has TargetLookupOnly but no Lookup", e.Name)
-	case !ledger.Loss(e.AfterLoss).Valid():
+	case !e.AfterLoss.Valid():
 		return fmt.Errorf("the AfterLoss of effect %q is %q: superstep.AfterLossRepeat or AfterLossAsk", e.Name, e.AfterLoss)
 	case e.AfterLoss != AfterLossRepeat && e.Target != TargetLookupOnly:
 		return fmt.Errorf("effect %q has an AfterLoss, which is for TargetLookupOnly: a target that is keyed makes a second call "+
@@ -199,8 +199,8 @@ func (e *Effect[P, R]) problem() error {
 }
 
 func (e *Effect[P, R]) adapter() graphadapter.Effect {
-	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: ledger.Target(e.Target),
-		AfterLoss: ledger.Loss(e.AfterLoss), Do: untypedDo(e.Do)}
+	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: e.Target,
+		AfterLoss: e.AfterLoss, Do: untypedDo(e.Do)}
 	if e.Lookup != nil {
 		out.Lookup = untypedLookup(e.Lookup)
 	}
@@ -276,7 +276,7 @@ func untypedLookup[P, R any](lookup func(context.Context, string, P) (Finding[R]
 		if err != nil {
 			return graphadapter.Finding{}, err
 		}
-		out := graphadapter.Finding{Status: ledger.Finding(f.Status), Note: f.Note}
+		out := graphadapter.Finding{Status: f.Status, Note: f.Note}
 		if f.Status == FindingCommitted || f.Status == FindingPartial {
 			out.Receipt, err = jsonfit.Encode(f.Receipt)
 		}

@@ -15,20 +15,7 @@ import (
 )
 
 // RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default.
-type RetryPolicy struct {
-	// InitialInterval is the wait before the second attempt; 0.5 s. Negative means none.
-	InitialInterval time.Duration
-	// BackoffFactor multiplies the wait after each attempt; 2.
-	BackoffFactor float64
-	// MaxInterval bounds the wait; 128 s.
-	MaxInterval time.Duration
-	// MaxAttempts counts all attempts, the first included; 3.
-	MaxAttempts int
-	// NoJitter leaves out the random 0 to 1 s added to each wait.
-	NoJitter bool
-	// RetryOn decides by the error; nil retries every error that is not permanent. [RetryIf] decides by its type.
-	RetryOn func(error) bool
-}
+type RetryPolicy = graphadapter.RetryPolicy
 
 // RetryIf is a [RetryPolicy]'s RetryOn for errors of one type, wrapped or not: RetryOn: superstep.RetryIf[*net.OpError].
 // What failed in a subgraph is data: tell those errors apart by the Type of a *[NodeError].
@@ -38,15 +25,15 @@ func RetryIf[E error](err error) bool {
 }
 
 // SubgraphMemory says how long a subgraph remembers its state.
-type SubgraphMemory string
+type SubgraphMemory = pregel.Memory
 
 const (
 	// SubgraphMemoryRun keeps it for one run of the subgraph's node, across interrupts: the default.
-	SubgraphMemoryRun = SubgraphMemory(pregel.MemoryRun)
+	SubgraphMemoryRun = pregel.MemoryRun
 	// SubgraphMemoryThread keeps it between runs of the node, for the life of the thread.
-	SubgraphMemoryThread = SubgraphMemory(pregel.MemoryThread)
+	SubgraphMemoryThread = pregel.MemoryThread
 	// SubgraphMemoryNone keeps nothing: after an interrupt the subgraph starts again from its input.
-	SubgraphMemoryNone = SubgraphMemory(pregel.MemoryNone)
+	SubgraphMemoryNone = pregel.MemoryNone
 )
 
 // NodeOption shapes one node.

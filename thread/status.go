@@ -2,7 +2,8 @@ package thread
 
 import (
 	"slices"
-	"time"
+
+	"superstep.dev/graphadapter/life"
 )
 
 // Status is where a thread stands. Each has one cause: a run that somebody paused is not one that failed, and one that
@@ -47,8 +48,4 @@ func (s Status) Rests() bool {
 func (s Status) Unfinished() bool { return s.Failed() || s == StatusCancelled || s == StatusTerminated }
 
 // PauseView says who paused a run, when and why.
-type PauseView struct {
-	By     string    `json:"by,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at"`
-}
+type PauseView = life.Paused

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -80,16 +80,7 @@ type KeptEventView struct {
 }
 
 // RefusedView is an answer, an event or a request by signal that a run did not take.
-type RefusedView struct {
-	// Question or Event is what it was for; neither, for a request to pause or cancel.
-	Question string `json:"question,omitempty"`
-	Event    string `json:"event,omitempty"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason"`
-	// Code is why a gate refused an answer to an approval.
-	Code approval.Code `json:"code,omitempty"`
-	At   time.Time     `json:"at"`
-}
+type RefusedView = life.Refused
 
 // CancelView is how a run was cancelled, or is being cancelled.
 type CancelView struct {
@@ -117,19 +108,10 @@ type CancelView struct {
 
 // SettleView is a wait for an earlier call of an effect. The target may show that call until then, so what it says before
 // is not believed.
-type SettleView struct {
-	Effect string    `json:"effect"`
-	Key    string    `json:"key"`
-	Until  time.Time `json:"until"`
-}
+type SettleView = graphadapter.Settling
 
 // LeftEffect is an effect that a cancellation did not undo.
-type LeftEffect struct {
-	Key    string `json:"key"`
-	Effect string `json:"effect"`
-	Node   string `json:"node"`
-	Reason string `json:"reason"`
-}
+type LeftEffect = life.LeftEffect
 
 // The states of a [Progress].
 const (

@@ -98,8 +98,8 @@ type Answered struct {
 
 // Refused is a message without a reply that was not taken, or an event that was kept and fits none who waits.
 type Refused struct {
-	// Question is what was answered, or the name of the command.
-	Question string `json:"question"`
+	// Question or Event is what it was for; neither, for a request to pause or cancel.
+	Question string `json:"question,omitempty"`
 	Event    string `json:"event,omitempty"`
 	By       string `json:"by,omitempty"`
 	Reason   string `json:"reason"`

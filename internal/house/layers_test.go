@@ -86,7 +86,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	// What callers and runtimes say to each other.
-	{from: "thread", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
+	{from: "thread", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
 	{from: "thread/live", ours: []string{"graphadapter"}},
 	{from: "internal/nearest"},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},

@@ -142,7 +142,7 @@ func (t *threadRun) shown() {
 		v.Cancel = runtime.CancelView(c)
 		v.Cancel.Waits = t.settles
 	}
-	v.Paused, v.Kept = runtime.PauseView(known.Paused), runtime.KeptViews(known.Kept)
+	v.Paused, v.Kept = known.Paused, runtime.KeptViews(known.Kept)
 	if v.Status != thread.StatusRunning {
 		v.Questions, v.Waits = runtime.QuestionsOf(t.life.Questions()), runtime.WaitViews(t.life.Waits(), runtime.DueIn(known.Due))
 		for _, q := range v.Questions {

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -16,40 +15,10 @@ import (
 
 // Jobs returns jobs, those started last first, each with its newest run.
 func (c *Jobs) Jobs(ctx context.Context, q thread.JobsQuery) ([]thread.JobItem, error) {
-	has, err := c.hasAttributes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", protocol.LeaderWorkflow)
-	if has.Lists && q.Leader != "" {
-		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Leader))
-	}
-	limit, seen, out := cmp.Or(max(q.Limit, 0), defaultList), map[string]bool{}, []thread.JobItem{}
-	var token []byte
-	for range listPages {
-		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: c.cfg.Namespace, PageSize: listPage, NextPageToken: token, Query: filter,
-		})
-		if err != nil {
-			return nil, c.explain(err, q.Leader, "")
-		}
-		for _, info := range page.GetExecutions() {
-			item := c.jobItem(info)
-			if seen[item.ID] || q.Leader != "" && item.Leader != q.Leader {
-				continue
-			}
-			if seen[item.ID] = true; q.Status != "" && item.Status != q.Status {
-				continue
-			}
-			if out = append(out, item); len(out) == limit {
-				return out, nil
-			}
-		}
-		if token = page.GetNextPageToken(); len(token) == 0 {
-			break
-		}
-	}
-	return out, nil
+	return newest(ctx, c.reader, listing{protocol.LeaderWorkflow, q.Leader, q.Limit}, func(info *workflowpb.WorkflowExecutionInfo) (j thread.JobItem, of string, wanted bool) {
+		j = c.jobItem(info)
+		return j, j.Leader, q.Status == "" || j.Status == q.Status
+	})
 }
 
 func (c *Jobs) jobItem(info *workflowpb.WorkflowExecutionInfo) thread.JobItem {

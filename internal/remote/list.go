@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
-	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -24,34 +24,49 @@ const (
 
 // List returns threads, those started last first, each with its newest run.
 func (c *reader) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
-	if q.Limit <= 0 {
-		q.Limit = defaultList
-	}
-	filter, err := c.filter(ctx, q)
+	return newest(ctx, c, listing{protocol.GraphWorkflow, q.Graph, q.Limit}, func(info *workflowpb.WorkflowExecutionInfo) (v thread.View, of string, wanted bool) {
+		v = c.listed(info)
+		return v, v.Graph, q.Status == "" || v.Status == q.Status
+	})
+}
+
+// listing selects runs of a kind of workflow, and of a graph or leader, "" for any. 0 is the default limit.
+type listing struct {
+	kind, of string
+	limit    int
+}
+
+// newest is what show makes of the newest run of each id, up to the limit. Show also says of which graph or leader the run is, and
+// whether it is wanted. The server's index does what it can. The status is left to show: an older run of an id must not stand in
+// for its newest.
+func newest[T any](ctx context.Context, c *reader, q listing, show func(*workflowpb.WorkflowExecutionInfo) (item T, of string, wanted bool)) ([]T, error) {
+	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", q.kind)
+	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	out := []thread.View{}
+	if has.Lists && q.of != "" {
+		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.of))
+	}
+	limit, seen, out := cmp.Or(max(q.limit, 0), defaultList), map[string]bool{}, []T{}
 	var token []byte
 	for range listPages {
 		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Namespace: c.cfg.Namespace, PageSize: listPage, NextPageToken: token, Query: filter,
 		})
 		if err != nil {
-			return nil, c.explain(err, q.Graph, "")
+			return nil, c.explain(err, q.of, "")
 		}
 		for _, info := range page.GetExecutions() {
 			id := info.GetExecution().GetWorkflowId()
-			v := c.listed(info)
-			if seen[id] || q.Graph != "" && v.Graph != q.Graph {
+			item, of, wanted := show(info)
+			if seen[id] || q.of != "" && of != q.of {
 				continue
 			}
-			seen[id] = true
-			if q.Status != "" && v.Status != q.Status {
+			if seen[id] = true; !wanted {
 				continue
 			}
-			if out = append(out, v); len(out) == q.Limit {
+			if out = append(out, item); len(out) == limit {
 				return out, nil
 			}
 		}
@@ -60,20 +75,6 @@ func (c *reader) List(ctx context.Context, q thread.ListQuery) ([]thread.View, e
 		}
 	}
 	return out, nil
-}
-
-// filter lets the server's index do what it can. The status is left to the client: an older run of a thread must not
-// stand in for its newest.
-func (c *reader) filter(ctx context.Context, q thread.ListQuery) (string, error) {
-	filter := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", protocol.GraphWorkflow)
-	has, err := c.hasAttributes(ctx)
-	if err != nil {
-		return "", err
-	}
-	if has.Lists && q.Graph != "" {
-		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Graph))
-	}
-	return filter, nil
 }
 
 // quotedInQuery is a text within a query of the server's index.
@@ -121,5 +122,5 @@ func (c *reader) pauseOf(info *workflowpb.WorkflowExecutionInfo) *thread.PauseVi
 	if !ok || c.cfg.DataConverter.FromPayload(field, &p) != nil || p.At.IsZero() {
 		return nil
 	}
-	return runtime.PauseView(&p)
+	return &p
 }

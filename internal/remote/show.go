@@ -47,7 +47,7 @@ func (c *reader) settling(last *lastRun) *thread.SettleView {
 			c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil || kept.Settling == nil {
 			continue
 		}
-		return &thread.SettleView{Effect: kept.Settling.Effect, Key: kept.Settling.Key, Until: kept.Settling.Until}
+		return kept.Settling
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (c *reader) addClosed(ctx context.Context, last *lastRun, v *thread.View) e
 		return err
 	}
 	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, runtime.CancelView(left.Cancel)
-	v.Refused = refusedViews(left.Life.Refused)
+	v.Refused = left.Life.Refused
 	if v.Status == thread.StatusFailed {
 		v.Status = runtime.FailureStatus(left.Failure)
 	}
@@ -167,12 +167,4 @@ func (c *reader) lastTaskFailure(ctx context.Context, last *lastRun) (string, er
 		}
 	}
 	return "", nil
-}
-
-func refusedViews(all []protocol.Refused) []thread.RefusedView {
-	var out []thread.RefusedView
-	for _, r := range all {
-		out = append(out, thread.RefusedView(r))
-	}
-	return out
 }

@@ -16,11 +16,11 @@ import (
 )
 
 func addState(v *thread.View, s protocol.State) {
-	v.Status, v.Drained, v.Paused = thread.Status(s.Status), s.Drained, runtime.PauseView(s.Paused)
+	v.Status, v.Drained, v.Paused = thread.Status(s.Status), s.Drained, s.Paused
 	v.Durability, v.Fused = runtime.ModeShown(s.Durability), s.Fused
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions, v.Waits, v.Kept = runtime.QuestionsOf(s.Questions), runtime.WaitViews(s.Waits, runtime.DueIn(s.Due)), runtime.KeptViews(s.Kept)
-	v.Refused = refusedViews(s.Refused)
+	v.Refused = s.Refused
 	for i := range v.Questions {
 		runtime.AddPending(v.Questions[i], s.Approvals)
 	}

@@ -96,7 +96,7 @@ func (c *Threads) sendPause(ctx context.Context, last *lastRun, wire protocol.Pa
 	if err == nil {
 		var taken protocol.PauseReply
 		err = c.update(ctx, last, wire.ID, protocol.UpdatePause, wire, &taken)
-		reply.Paused, reply.Changed = runtime.PauseView(taken.Paused), taken.Changed
+		reply.Paused, reply.Changed = taken.Paused, taken.Changed
 	}
 	if errors.Is(err, thread.ErrNoWorker) {
 		// Should the update have got through all the same, the id makes one of the two.

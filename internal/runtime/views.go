@@ -109,14 +109,6 @@ func ModeShown(d graphadapter.Durability) graphadapter.Durability {
 	return cmp.Or(d, graphadapter.DurabilitySync)
 }
 
-// PauseView is a pause as people see it, nil for none.
-func PauseView(p *protocol.Pause) *thread.PauseView {
-	if p == nil {
-		return nil
-	}
-	return &thread.PauseView{By: p.By, Reason: p.Reason, At: p.At}
-}
-
 // EffectView is one entry of a ledger as people see it.
 func EffectView(node string, e ledger.Entry) thread.EffectView {
 	return thread.EffectView{Key: e.Key, Effect: e.Name, Node: node, State: string(e.State), Attempts: e.Attempts,
