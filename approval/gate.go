@@ -82,6 +82,8 @@ type Ruling struct {
 	ValidFor time.Duration `json:"valid_for,omitempty"`
 	// Params are the parameters of an edit that is allowed, in the form of [ReplyCheck.Proposed]: what is asked about next.
 	Params json.RawMessage `json:"params,omitempty"`
+	// Pause is why the run is to be paused when the reply counts, "" for not at all.
+	Pause string `json:"pause,omitempty"`
 	// Policy is the version of policy and directory that was asked.
 	Policy string    `json:"policy,omitempty"`
 	At     time.Time `json:"at"`
@@ -144,6 +146,8 @@ type PolicyRuling struct {
 	Need int
 	// ValidFor is how long it lets an approval count, 0 for as long as the action does.
 	ValidFor time.Duration
+	// Pause is why the run is to be paused when the reply counts, "" for not at all.
+	Pause string
 }
 
 // check refuses what the policy does not allow.

@@ -244,7 +244,7 @@ func (g *Gate) decide(ctx context.Context, r *Ruling, request PolicyRequest) err
 	if err := said.check(); err != nil {
 		return err
 	}
-	r.Need, r.ValidFor = max(r.Need, said.Need), sooner(r.ValidFor, said.ValidFor)
+	r.Need, r.ValidFor, r.Pause = max(r.Need, said.Need), sooner(r.ValidFor, said.ValidFor), said.Pause
 	return nil
 }
 

@@ -82,7 +82,7 @@ func risk(a approval.Action) approval.Risk {
 
 // judge says what the rule says of a request that it matches.
 func (r *approvalRule) judge(request approval.PolicyRequest, params any) approval.PolicyRuling {
-	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need, ValidFor: r.validFor}
+	allowed := approval.PolicyRuling{Allowed: true, Rule: r.name, Need: r.need, ValidFor: r.validFor, Pause: r.pause}
 	switch rejected := request.Verdict == approval.VerdictReject; {
 	case !r.allow && rejected:
 		return allowed

@@ -34,6 +34,7 @@ type approvalRule struct {
 	validFor time.Duration
 	separate bool
 	limits   []string
+	pause    string
 }
 
 // sheet is what all files together say.
@@ -127,6 +128,7 @@ func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
 		"valid_for": func(n *yaml.Node) error { return r.duration(n, &out.validFor) },
 		"separate":  func(n *yaml.Node) error { return r.flag(n, &out.separate) },
 		"limit":     func(n *yaml.Node) error { return r.names(n, &out.limits) },
+		"pause":     func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.pause) },
 		"approvers": func(n *yaml.Node) error { return r.names(n, &out.who) },
 	})
 }

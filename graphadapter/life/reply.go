@@ -171,6 +171,9 @@ func (r *Run) vote(v *verified, i int, reply *AnswerReply, now time.Time) {
 		r.settled(question)
 	}
 	r.Note(now, entryVoted(question, o.action, cast, decided))
+	if by := (Actor{Claimed: "rules"}); ruling.Pause != "" && r.setPause(false, Paused{By: by.Name(), Reason: ruling.Pause, At: now}) {
+		r.Note(now, by.did(approval.KindPaused, ruling.Pause))
+	}
 }
 
 func decisionValue(d approval.Decision) pregel.Value {
