@@ -67,8 +67,7 @@ func (s *specs) began(ctx context.Context, g *graphadapter.Graph, run Run, print
 
 // fields finds out whether this worker's version of the graph fits the run's.
 func (e *execution) fields(ctx context.Context) (err error) {
-	run := Run{e.info.Namespace, e.info.WorkflowExecution.ID, e.info.WorkflowExecution.RunID}
-	if e.began, err = e.specs.began(ctx, e.graph, run, e.req.Print); err != nil || e.began == nil {
+	if e.began, err = e.nodes.specs.began(ctx, e.graph, e.lease.run(), e.req.Print); err != nil || e.began == nil {
 		return err
 	}
 	return e.graph.CheckFields(e.began)

@@ -101,9 +101,8 @@ func (e *execution) fill(held context.Context) error {
 		return nil
 	}
 	err := errors.New("its nodes are registered without inputs (Nodes.WithInputs)")
-	if e.inputs != nil {
-		run := Run{e.info.Namespace, e.info.WorkflowExecution.ID, e.info.WorkflowExecution.RunID}
-		err = e.inputs.fill(held, run, &e.req)
+	if e.nodes.inputs != nil {
+		err = e.nodes.inputs.fill(held, e.lease.run(), &e.req)
 	}
 	switch {
 	case err == nil:
@@ -111,6 +110,6 @@ func (e *execution) fill(held context.Context) error {
 	case held.Err() != nil:
 		return context.Cause(held)
 	}
-	return &InputError{Graph: e.graphName(), Node: e.req.Task.Node, Thread: e.req.Thread,
+	return &InputError{Graph: e.graph.NameOf(&e.req.Task), Node: e.req.Task.Node, Thread: e.req.Thread,
 		Run: e.info.WorkflowExecution.RunID, Err: err}
 }

@@ -10,12 +10,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// lease is the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
+// lease is a host.Server: the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
 // the newest details, so a later one never takes back what an earlier one stored. The SDK's own throttled heartbeats are
 // never mixed in.
 type lease struct {
@@ -59,6 +61,9 @@ func (l *lease) hold(ctx context.Context) (held context.Context, release func())
 	}
 }
 
+// Now implements host.Server.
+func (l *lease) Now() time.Time { return l.info.StartedTime.Add(time.Since(l.began)) }
+
 // leaseFrom is how long the task is certainly ours after a heartbeat that was sent at that time. The server gives the
 // task away one timeout after it stored the last one; the node stops a tenth of it before.
 func (l *lease) leaseFrom(sent time.Time) time.Duration {
@@ -92,7 +97,7 @@ func (l *lease) Confirm(ctx context.Context) error {
 	told := !l.told.IsZero()
 	l.mu.Unlock()
 	if !told {
-		if err := l.store(ctx); err != nil {
+		if err := l.Store(ctx); err != nil {
 			return err
 		}
 	}
@@ -112,16 +117,16 @@ func (l *lease) beat(ctx context.Context) {
 			return
 		case <-tick.C:
 			// One that fails is followed by the next; without any that succeeds the lease runs out.
-			_ = l.send(ctx)
+			_ = l.Send(ctx)
 		}
 	}
 }
 
-// send stores the newest details. An error means that they may not be stored.
-func (l *lease) send(ctx context.Context) error {
+// Send implements host.Server: it stores the newest details. An error means that they may not be stored.
+func (l *lease) Send(ctx context.Context) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
-	if lost := l.lost(); lost != nil && !isSuspended(lost) {
+	if lost := l.Lost(); lost != nil && !isSuspended(lost) {
 		return lost
 	}
 	bound := l.info.HeartbeatTimeout / 2
@@ -138,11 +143,11 @@ func (l *lease) send(ctx context.Context) error {
 // storeAgain is the wait after a heartbeat that got no answer.
 const storeAgain = 50 * time.Millisecond
 
-// store stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
+// Store implements host.Server: it stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
 // moment is no failure of the node.
-func (l *lease) store(ctx context.Context) error {
+func (l *lease) Store(ctx context.Context) error {
 	for {
-		err := l.send(ctx)
+		err := l.Send(ctx)
 		if err == nil || !unanswered(err) {
 			return err
 		}
@@ -151,7 +156,7 @@ func (l *lease) store(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if lost := l.lost(); lost != nil {
+		if lost := l.Lost(); lost != nil {
 			return lost
 		}
 	}
@@ -208,8 +213,8 @@ func (l *lease) silence() time.Duration {
 	return time.Since(l.told)
 }
 
-// lost says why the task is no longer ours; nil while it is.
-func (l *lease) lost() error {
+// Lost implements host.Server: it says why the task is no longer ours; nil while it is.
+func (l *lease) Lost() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lostWhy
@@ -225,4 +230,23 @@ func (l *lease) lose(why error) {
 	if l.cancel != nil {
 		l.cancel(why)
 	}
+}
+
+// countGivenBack records that this worker gives the activity back: it does not serve it, or it stops.
+func (l *lease) countGivenBack(ctx context.Context, tally *host.Tally) error {
+	tally.End()
+	return l.Send(ctx)
+}
+
+// givenBack ends this execution without a word about what it was to do: another worker takes that.
+func (l *lease) givenBack(ctx context.Context, tally *host.Tally, kind string, err error) error {
+	if recorded := l.countGivenBack(ctx, tally); recorded != nil {
+		err = errors.Join(err, recorded)
+	}
+	return temporal.NewApplicationErrorWithCause(err.Error(), kind, err)
+}
+
+// run names the run that the activity is of.
+func (l *lease) run() Run {
+	return Run{l.info.Namespace, l.info.WorkflowExecution.ID, l.info.WorkflowExecution.RunID}
 }

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
@@ -87,40 +88,43 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 
 // execution is one execution of one task by this worker.
 type execution struct {
+	*lease
+	task  *host.Task
 	req   graphadapter.NodeRequest
-	info  activity.Info
 	graph *graphadapter.Graph // the root graph; nil when this worker does not have it
-	owner *owner
-	// converter reads what the heartbeats of other tasks carry.
-	converter converter.DataConverter
-	inputs    *Inputs
-	emits     *publisher
-	use       graphadapter.UseGate
-	outputs   *Outputs
-	specs     *specs
-	began     *pregel.Spec // the run's graph, when this worker has another version of it
-	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
-	// of those before.
+	nodes *Nodes
+	emits *publisher
+	began *pregel.Spec // the run's graph, when this worker has another version of it
+	// repeated says that it is not the task's first.
 	repeated bool
 }
 
-func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
+func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (e *execution, err error) {
+	e = &execution{req: req, graph: n.byName[req.Graph], nodes: n}
+	if e.lease, e.task, e.repeated, err = n.open(ctx, &e.req); err != nil {
+		return nil, err
+	}
+	e.emits = n.publisher(ctx, e.info, req.Thread, &e.req.Task)
+	return e, nil
+}
+
+// open begins an execution of an activity, with what the heartbeats of executions before it have stored. An activity that
+// was reset counts from 1 again, but has those heartbeats: it is repeated.
+func (n *Nodes) open(ctx context.Context, req *graphadapter.NodeRequest) (l *lease, t *host.Task, repeated bool, err error) {
 	info := activity.GetInfo(ctx)
-	var kept graphadapter.NodeProgress
-	repeated := info.Attempt > 1
+	var kept graphadapter.Progress
+	repeated = info.Attempt > 1
 	if activity.HasHeartbeatDetails(ctx) {
 		repeated = true
 		if err := activity.GetHeartbeatDetails(ctx, &kept); err != nil {
-			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
+			return nil, nil, true, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 		}
 	}
-	o, err := newOwner(n.client, info, req, kept)
-	if err != nil {
-		return nil, err
-	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, use: n.use(), specs: &n.specs,
-		emits:   n.publisher(ctx, info, req.Thread, &req.Task),
-		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
+	l = &lease{client: n.client, info: info, began: time.Now()}
+	l.details = func() []any { return []any{t.Progress()} }
+	t, err = host.Open(req, host.Execution{Attempt: info.Attempt, Repeated: repeated,
+		Reset: req.OriginalRunID != info.WorkflowExecution.RunID}, kept, l)
+	return l, t, repeated, err
 }
 
 // run keeps the task's lease while the node runs, and sorts out how it ended.
@@ -128,147 +132,116 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	if e.graph == nil {
 		return pregel.Outcome{}, e.unserved(ctx, fmt.Errorf("this worker does not serve the graph %q", e.req.Graph))
 	}
-	if err := e.tooEarly(ctx); err != nil {
-		return pregel.Outcome{}, err
+	if early := e.task.Early(); early != nil {
+		_ = e.countGivenBack(ctx, e.task.Tally) // not recorded, it counts as a lost worker, of which a person hears only after many
+		return pregel.Outcome{}, retryIn(early.After, early.Why)
 	}
 	if err := e.fields(ctx); err != nil {
 		return pregel.Outcome{}, e.unserved(ctx, err)
 	}
-	if e.req.Task.Retry != nil {
-		return e.retrySubgraph(ctx)
-	}
 	if question, answer := e.lostWorkers(); question != nil {
-		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger(),
-			Kept: taskrun.KeptOf(&e.req.Task, e.owner.Entries())}, nil
+		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.task.CarryOver().Emitted, Ledger: e.task.Ledger(),
+			Kept: taskrun.KeptOf(&e.req.Task, e.task.Entries())}, nil
 	} else if answer == givenUp {
-		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.owner.emitted()...)
+		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.task.CarryOver().Emitted)
 	}
-	free, err := e.owner.onTrial(ctx)
+	free, err := e.onTrial(ctx, e.task.Tally)
 	if err != nil {
 		return pregel.Outcome{}, err
 	}
 	defer free()
 	// The lease is renewed as long as the node runs, and its context ends with it.
-	held, release := e.owner.hold(ctx)
-	if err := e.fill(held); err != nil {
-		release()
-		return e.ended(ctx, held, nil, err)
+	held, release := e.hold(ctx)
+	outcome, full, err := e.perform(ctx, held)
+	release()
+	switch {
+	case err != nil:
+		return e.ended(ctx, held, outcome.Emitted, err)
+	case full != nil:
+		return pregel.Outcome{}, e.failed(full, e.task.CarryOver().Emitted)
+	case outcome.Yielded:
+		return outcome, nil
+	case outcome.Error != nil:
+		return pregel.Outcome{}, e.failed(outcome.Error, outcome.Emitted)
 	}
-	outcome, err := taskrun.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, taskrun.Env{
-		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Lost: e.mayGoOn(),
-		Journal: e.owner, Lease: e.owner,
-		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
-		Emit: e.emits.emit(),
+	return e.sized(outcome, len(e.task.CarryOver().Emitted))
+}
+
+// perform runs the task under its lease. full says why its result cannot be returned.
+func (e *execution) perform(ctx, held context.Context) (outcome pregel.Outcome, full *pregel.NodeError, err error) {
+	if err := e.fill(held); err != nil {
+		return outcome, nil, err
+	}
+	outcome, err = e.task.Run(context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace)), e.graph, taskrun.Env{
+		Use: e.nodes.use(), Emit: e.emits.emit(),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
-	var full *pregel.NodeError
-	if err == nil && !outcome.Yielded {
-		full = e.makeRoom(held, &outcome)
+	if err == nil && !outcome.Yielded && outcome.Error == nil {
+		full, err = e.makeRoom(held, &outcome), e.strays(outcome)
 	}
-	release()
-	if err == nil {
-		err = e.strays(outcome)
-	}
-	if err != nil {
-		return e.ended(ctx, held, outcome.Emitted, err)
-	}
-	if full != nil {
-		return pregel.Outcome{}, e.failed(full, e.owner.emitted()...)
-	}
-	if outcome.Yielded {
-		return e.yielded(outcome.Claim, e.interrupted())
-	}
-	return e.sized(outcome, e.owner.emitted())
+	return outcome, full, err
 }
 
-// suspect reports whether an earlier execution of this task may have acted outside without a trace: it was repeated
-// after a lost worker, the activity or the run was reset, or the thread continues a run that ended badly.
-func (e *execution) suspect() bool {
-	return e.req.Suspect || e.repeated || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
-}
-
-// mayGoOn reports whether an execution of this task was lost, and may have called without a trace. In sync mode a call
-// begins when its intent is stored: the ledger knows of it.
-func (e *execution) mayGoOn() bool {
-	return e.req.Lost || e.req.OriginalRunID != e.info.WorkflowExecution.RunID || e.owner.relaxed() && e.owner.hasLost()
-}
-
-// ended turns an attempt's error into the activity's end.
+// ended turns the reason for which the task did not end into the activity's end.
 func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) (pregel.Outcome, error) {
 	var unserved *graphadapter.UnservedError
 	var input *InputError
+	var again *host.RetryError
 	switch {
 	case errors.As(err, &unserved):
 		return pregel.Outcome{}, e.unserved(ctx, err)
 	case errors.As(err, &input):
-		return pregel.Outcome{}, e.givenBack(ctx, graphadapter.NodeInputType, err)
+		return pregel.Outcome{}, e.givenBack(ctx, e.task.Tally, graphadapter.NodeInputType, err)
 	case errors.Is(err, graphadapter.ErrFenced):
 		return pregel.Outcome{}, temporal.NewApplicationError("another execution took this task over",
 			graphadapter.NodeStoppedType)
 	case held.Err() != nil && isCancelled(context.Cause(held)):
 		return pregel.Outcome{}, e.cancelled(ctx, emitted)
 	case held.Err() != nil && isSuspended(context.Cause(held)):
-		_ = e.owner.countGivenBack(context.WithoutCancel(ctx)) // as below
+		_ = e.countGivenBack(context.WithoutCancel(ctx), e.task.Tally) // as below
 		return pregel.Outcome{}, temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
 			graphadapter.NodeStoppedType)
+	case ctx.Err() != nil && e.task.HasNews():
+		return e.task.Yield(true)
 	case ctx.Err() != nil:
-		return e.stopped(ctx)
+		// Not a lost worker; if this cannot be recorded any more it counts as one.
+		_ = e.countGivenBack(context.WithoutCancel(ctx), e.task.Tally)
+		return pregel.Outcome{}, temporal.NewApplicationError("this worker stops; another one takes the task over",
+			graphadapter.NodeStoppedType)
+	case errors.As(err, &again):
+		return pregel.Outcome{}, retryIn(again.After, again.Why)
 	}
-	// A policy that is not here has no say; the node was, for it ran.
-	policies, _ := e.graph.RetryPolicies(&e.req.Task)
-	wait, again := graphadapter.RetryAfter(policies, e.owner.attempt(), err)
-	if !again {
-		return pregel.Outcome{}, e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err),
-			append(e.owner.emitted(), emitted...)...)
-	}
-	return e.again(ctx, wait, emitted, err)
+	return pregel.Outcome{}, temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeStoppedType, err)
 }
 
-// stopped gives the task to another worker, because this one stops.
-func (e *execution) stopped(ctx context.Context) (pregel.Outcome, error) {
-	if e.owner.hasNews() {
-		return e.yielded("", e.interrupted())
-	}
-	// Not a lost worker; if this cannot be recorded any more it counts as one.
-	_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
-	return pregel.Outcome{}, temporal.NewApplicationError("this worker stops; another one takes the task over",
-		graphadapter.NodeStoppedType)
+// retryIn is the error after which the server runs the task again in that time; the server's own policy has no say. It
+// goes without its cause, whose text nothing bounds: an error that is too large to report looks like a lost worker.
+func retryIn(wait time.Duration, why string) error {
+	return temporal.NewApplicationErrorWithOptions(why, graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
+		NextRetryDelay: max(wait, time.Millisecond), // 0 would mean the activity's own interval
+	})
 }
 
-// yielded gives the task back with what it has recorded, for another activity to go on. The server would keep that only
-// as long as nobody cancels the run: of an activity that waits for its next attempt it then forgets everything.
-func (e *execution) yielded(claim string, b graphadapter.CarryOver) (pregel.Outcome, error) {
-	entries := e.owner.Entries()
-	b.Suspect, b.Lost = e.suspect(), e.mayGoOn()
-	b.Emitted = taskrun.KeepEmitted(b.Emitted, e.owner.most)
-	stored, err := graphadapter.EncodeCarryOver(entries, b)
-	if err != nil {
-		return pregel.Outcome{}, err
-	}
-	return pregel.Outcome{Yielded: true, Claim: claim, Ledger: stored, Kept: taskrun.KeptOf(&e.req.Task, entries)}, nil
-}
-
-// interrupted is what an execution leaves that is no attempt.
-func (e *execution) interrupted() graphadapter.CarryOver {
-	return graphadapter.CarryOver{Failures: e.owner.attempt() - 1, Begun: true, Emitted: e.owner.emitted()}
-}
-
-// cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of
-// our own, so it would report a failure: the end is reported without it.
+// cancelled ends the task as cancelled.
 func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
-	stored := e.owner.ledger()
-	emitted = taskrun.KeepEmitted(append(e.owner.emitted(), emitted...), maxFailureBytes-len(stored))
-	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Emitted: emitted, Ledger: stored,
-		Lost: e.owner.hasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
-	if err := e.owner.client.CompleteActivity(ctx, e.info.TaskToken, nil, stopped); err != nil {
+	stored := e.task.Ledger()
+	return e.cancelledWith(ctx, graphadapter.NodeCancelled{Emitted: taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored)),
+		Ledger: stored, Lost: e.task.HasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
+}
+
+// cancelledWith ends the activity as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat
+// of our own, so it would report a failure: the end is reported without it.
+func (l *lease) cancelledWith(ctx context.Context, details ...any) error {
+	stopped := temporal.NewCanceledError(details...)
+	if err := l.client.CompleteActivity(ctx, l.info.TaskToken, nil, stopped); err != nil {
 		return stopped
 	}
 	return activity.ErrResultPending
 }
 
 // failed ends the task for good; its ledger goes along, and what it emitted.
-func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
-	stored := encoded(taskrun.Reported(e.owner.Entries()))
+func (e *execution) failed(failure *pregel.NodeError, emitted []pregel.Emission) error {
+	stored, _ := graphadapter.EncodeLedger(taskrun.Reported(e.task.Entries())) // all of them are JSON
 	emitted = taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored))
 	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
 		temporal.ApplicationErrorOptions{
@@ -278,22 +251,7 @@ func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission
 
 // unserved gives the task back, for a worker that has its function.
 func (e *execution) unserved(ctx context.Context, err error) error {
-	return e.givenBack(ctx, graphadapter.NodeUnservedType, err)
-}
-
-// givenBack ends this execution without a word about the task: another worker takes it.
-func (e *execution) givenBack(ctx context.Context, kind string, err error) error {
-	if recorded := e.owner.countGivenBack(ctx); recorded != nil {
-		err = errors.Join(err, recorded)
-	}
-	return temporal.NewApplicationErrorWithCause(err.Error(), kind, err)
-}
-
-func (e *execution) graphName() string {
-	if sub, ok := e.graph.Subgraph(e.req.Task.Graph); ok {
-		return sub.Spec.Name
-	}
-	return e.req.Graph
+	return e.givenBack(ctx, e.task.Tally, graphadapter.NodeUnservedType, err)
 }
 
 // isSuspended reports whether an operator paused or reset the activity: it is still this execution's until its end.

@@ -19,17 +19,17 @@ const defaultReturnBytes = 64 << 10
 // least the last sees all.
 func (e *execution) makeRoom(ctx context.Context, outcome *pregel.Outcome) *pregel.NodeError {
 	size, free := outcomeBytes(outcome), cmp.Or(e.req.ReturnBytes, defaultReturnBytes)
-	if size <= free || e.owner.announce(ctx, size) != nil {
+	if size <= free || e.task.Announce(ctx, size) != nil {
 		return nil // who has lost the task returns nothing
 	}
 	run := e.info.WorkflowExecution
 	for {
-		described, err := e.owner.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
+		described, err := e.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
 		if err == nil {
 			known, coming := int(described.GetWorkflowExecutionInfo().GetHistorySizeBytes()), 0
 			for _, other := range described.GetPendingActivities() {
-				var progress graphadapter.NodeProgress
-				if other.GetHeartbeatDetails() != nil && e.converter.FromPayloads(other.GetHeartbeatDetails(), &progress) != nil {
+				var progress graphadapter.Progress
+				if other.GetHeartbeatDetails() != nil && e.nodes.converter.FromPayloads(other.GetHeartbeatDetails(), &progress) != nil {
 					progress.Returns = 0 // it is no node's
 				}
 				coming += cmp.Or(progress.Returns, free) // about as much as the others may return unannounced
@@ -51,7 +51,7 @@ func (e *execution) noRoom(known, coming int) *pregel.NodeError {
 	if known+coming <= graphadapter.HistoryRoom {
 		return nil
 	}
-	return &pregel.NodeError{Type: "HistoryFull", Graph: e.graphName(), Node: e.req.Task.Node, Message: fmt.Sprintf("the results of "+
+	return &pregel.NodeError{Type: "HistoryFull", Graph: e.graph.NameOf(&e.req.Task), Node: e.req.Task.Node, Message: fmt.Sprintf("the results of "+
 		"the tasks under way do not fit the run's history: it has %d bytes, they have %d, together at most %d can be stored; keep "+
 		"large values outside and return references to them, or let fewer tasks return them in one superstep",
 		known, coming, graphadapter.HistoryRoom)}
@@ -73,12 +73,4 @@ func outcomeBytes(o *pregel.Outcome) int {
 		size += len(q.Value) + len(q.Schema) + len(q.Approval)
 	}
 	return size
-}
-
-// announce stores how large the result is that this execution is about to return.
-func (o *owner) announce(ctx context.Context, size int) error {
-	o.mu.Lock()
-	o.progress.Returns = size
-	o.mu.Unlock()
-	return o.store(ctx)
 }

@@ -53,7 +53,7 @@ func (e *segmentRun) runCancelled() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), describeTimeout)
 	defer cancel()
 	run := e.info.WorkflowExecution
-	described, err := e.lease.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
+	described, err := e.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
 	return err == nil && described.GetWorkflowExtendedInfo().GetCancelRequested()
 }
 
@@ -104,7 +104,7 @@ func (k *keeper) nudge(l *lease) {
 		stopped := k.stopped
 		k.mu.Unlock()
 		if !stopped {
-			_ = l.send(context.Background()) // the next one carries the same
+			_ = l.Send(context.Background()) // the next one carries the same
 		}
 	})
 }

@@ -16,28 +16,27 @@ const maxOutcomeBytes = 1900 << 10
 // be, and with it the task's ledger.
 const maxFailureBytes = maxOutcomeBytes - 64<<10
 
-// sized puts what earlier attempts streamed before a result, and refuses one that the server would not store: as a
-// failure of the node that names the size.
-func (e *execution) sized(outcome pregel.Outcome, before []pregel.Emission) (pregel.Outcome, error) {
-	whole := outcome
-	whole.Emitted = append(before, outcome.Emitted...)
-	encoded, err := json.Marshal(whole)
-	if err != nil {
-		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "InvalidUpdateError", Graph: e.graphName(),
-			Node: e.req.Task.Node, Message: "the result is not JSON: " + err.Error()})
+// sized refuses a result that the server would not store: as a failure of the node that names the size. void is how many
+// emissions the result begins with that failed attempts made.
+func (e *execution) sized(o pregel.Outcome, void int) (pregel.Outcome, error) {
+	encoded, err := json.Marshal(o)
+	switch small := withSmallLedger(o); {
+	case err != nil:
+		return pregel.Outcome{}, e.unstorable("InvalidUpdateError", "the result is not JSON: "+err.Error())
+	case len(encoded) <= maxOutcomeBytes:
+		return o, nil
+	case void > 0: // is the first to go
+		o.Emitted = o.Emitted[void:]
+		return e.sized(o, 0)
+	case len(small.Ledger) < len(o.Ledger):
+		return e.sized(small, 0)
 	}
-	if len(encoded) > maxOutcomeBytes && len(before) > 0 {
-		return e.sized(outcome, nil) // what void attempts streamed is the first to go
-	}
-	if len(encoded) > maxOutcomeBytes {
-		if small := withSmallLedger(outcome); len(small.Ledger) < len(outcome.Ledger) {
-			return e.sized(small, before)
-		}
-		return pregel.Outcome{}, e.failed(&pregel.NodeError{Type: "PayloadTooLarge", Graph: e.graphName(),
-			Node: e.req.Task.Node, Message: fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
-				"reference to the value instead of the value", len(encoded), maxOutcomeBytes)})
-	}
-	return whole, nil
+	return pregel.Outcome{}, e.unstorable("PayloadTooLarge", fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
+		"reference to the value instead of the value", len(encoded), maxOutcomeBytes))
+}
+
+func (e *execution) unstorable(kind, why string) error {
+	return e.failed(&pregel.NodeError{Type: kind, Graph: e.graph.NameOf(&e.req.Task), Node: e.req.Task.Node, Message: why}, nil)
 }
 
 // withSmallLedger is the outcome with a ledger without parameters and receipts.

@@ -31,7 +31,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 		}
 	}
 	for i, e := range entries {
-		if outside(e) {
+		if e.Outside() {
 			put(i, Slim(e), EntrySize(Slim(e)))
 		}
 	}
@@ -41,7 +41,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 		}
 	}
 	for i, e := range entries {
-		if !outside(e) {
+		if !e.Outside() {
 			put(i, e, sizes[i])
 		}
 	}
@@ -52,9 +52,6 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 	}
 	return fitted, false
 }
-
-// outside reports whether an entry is one of a call that changes the outside.
-func outside(e ledger.Entry) bool { return e.Kind == ledger.KindEffect || e.Kind == ledger.KindUndo }
 
 // EntrySize is what an entry takes in a stored ledger, in bytes.
 func EntrySize(e ledger.Entry) int {

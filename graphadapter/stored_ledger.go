@@ -82,17 +82,32 @@ func DecodeCarryOver(v pregel.Value) ([]ledger.Entry, CarryOver, error) {
 	return stored.Entries, stored.CarryOver, nil
 }
 
-// MergeLedger returns the stored ledger base with the entries of newer put over it. Heartbeats carry only what the
-// task's input did not.
+// MergeLedger returns the stored ledger base with newer put over it: its entries, and what the attempts left. Heartbeats
+// carry only what the task's input did not.
 func MergeLedger(base, newer pregel.Value) (pregel.Value, error) {
+	entries, between, err := merged(base, newer)
+	if err != nil {
+		return nil, err
+	}
+	return EncodeCarryOver(entries, between)
+}
+
+// LastLedger is [MergeLedger] of a task that has ended with its last heartbeat: its attempts are counted no more, and
+// emitted is what they streamed.
+func LastLedger(base, beat pregel.Value) (last pregel.Value, emitted []pregel.Emission, err error) {
+	entries, between, err := merged(base, beat)
+	if err == nil {
+		last, err = EncodeLedger(entries)
+	}
+	return last, between.Emitted, err
+}
+
+func merged(base, newer pregel.Value) ([]ledger.Entry, CarryOver, error) {
 	j, err := NewMemoryJournal(base)
 	if err != nil {
-		return nil, err
+		return nil, CarryOver{}, err
 	}
 	added, between, err := DecodeCarryOver(newer)
-	if err != nil {
-		return nil, err
-	}
 	j.Add(added...)
-	return EncodeCarryOver(j.Entries(), between)
+	return j.Entries(), between, err
 }

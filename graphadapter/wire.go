@@ -38,19 +38,14 @@ type NodeRequest struct {
 	References []Reference `json:"references,omitempty"`
 }
 
-// NodeProgress is what one execution of a task leaves to the next: the details of its heartbeats.
-type NodeProgress struct {
-	// Ledger is what the task did outside.
-	Ledger pregel.Value `json:"ledger,omitempty"`
-	// Failures counts the attempts that the node's retry policy has seen.
-	Failures int `json:"failures,omitempty"`
-	// RetryAt is when the next attempt may begin, by the server's clock; zero for at once.
-	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Emitted is what failed attempts streamed, as much of it as fits beside the ledger: the oldest go first.
-	Emitted []pregel.Emission `json:"emitted,omitempty"`
+// Progress is what one execution of an activity leaves to the next: the first of the details of its heartbeats.
+type Progress struct {
+	// Tasks are the ledgers of the tasks under way, by pregel.Task.Key, as far as the activity's request did not bring them,
+	// with the count of their attempts ([CarryOver]). An activity of a task of its own has one.
+	Tasks map[string]pregel.Value `json:"tasks,omitempty"`
 	// Losses are the executions since the last whose end is known, or that came further.
 	Losses
-	// Lost says that one before was lost, too.
+	// Lost says that one before was lost, too. A segment leaves it out.
 	Lost bool `json:"lost,omitempty"`
 	// Returns is how large the result is that the task is about to return, 0 while that is not known: see NodeRequest.ReturnBytes.
 	Returns int `json:"returns,omitempty"`

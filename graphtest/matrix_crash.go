@@ -3,10 +3,13 @@ package graphtest
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/taskrun"
 )
@@ -161,11 +164,17 @@ type recorded struct {
 	x *execution
 	// before are the keys of the calls that were durable when the execution began.
 	before map[string]bool
+	// left counts the records that there is room for: at the one behind them the task is given back.
+	left *atomic.Int32
 }
 
 func (x *execution) record(j taskrun.Journal) recorded {
 	x.journal = j
-	r := recorded{Journal: j, x: x, before: map[string]bool{}}
+	r := recorded{Journal: j, x: x, before: map[string]bool{}, left: &atomic.Int32{}}
+	r.left.Store(math.MaxInt32)
+	if x.of.yield {
+		r.left.Store(1)
+	}
 	for _, e := range j.Entries() {
 		r.before[e.Key] = e.Kind == ledger.KindTask && e.State == ledger.StateCommitted
 	}
@@ -182,9 +191,16 @@ func (r recorded) Record(ctx context.Context, e ledger.Entry) error {
 		what += "." + string(e.State)
 	}
 	r.x.at(pointName(what) + ".before")
+	full := r.left.Add(-1) < 0
+	if full && e.Outside() && e.State == ledger.StateIntent {
+		return graphadapter.ErrYielded
+	}
 	if err := r.Journal.Record(ctx, e); err != nil {
 		return err
 	}
 	r.x.at(pointName(what) + ".after")
+	if full {
+		return graphadapter.ErrYielded
+	}
 	return nil
 }

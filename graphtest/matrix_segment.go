@@ -62,8 +62,8 @@ func (tr *trial) pinned(ready []*pregel.Task) bool {
 // stored is what the heartbeats of a segment leave to its next execution.
 type stored struct {
 	record     []byte
-	deliveries int // that the record has
-	progress   segment.Progress
+	deliveries int                     // that the record has
+	left       map[string]pregel.Value // see segment.Segment.Left
 }
 
 // segment runs a segment as its activity does: execution after execution, until one comes to an end.
@@ -110,11 +110,11 @@ func (x *segmentExecution) run(req segment.Request, repeated bool) (segment.Resu
 	if err != nil {
 		return none, err
 	}
-	progress, err := sent(x.kept.progress)
+	left, err := sent(x.kept.left)
 	if err != nil {
 		return none, err
 	}
-	if x.running, err = segment.OpenSegment(x.of.graph, &req, repeated, known, progress); err != nil {
+	if x.running, err = segment.OpenSegment(x.of.graph, &req, repeated, known, left); err != nil {
 		return none, err
 	}
 	x.done = map[string]bool{}
@@ -131,7 +131,7 @@ func (x *segmentExecution) prepare(t *pregel.Task, env *taskrun.Env) {
 		x.of.wrong("the task %s ran again although its end was stored", task.task)
 	}
 	x.crash(task.point("start")) // not in a goroutine of the node's: its context ends
-	env.Journal = task.record(env.Journal)
+	env.Journal = task.record(env.Outbox)
 	env.Outside, env.Use = x.of.outside.serve(task), allowed
 }
 
@@ -150,9 +150,9 @@ func (x *segmentExecution) keep(ctx context.Context) error {
 			return graphadapter.ErrFenced
 		}
 	}
-	progress := x.running.Progress() // before the record: see there
+	left := x.running.Left() // before the record: see there
 	record, deliveries := x.running.Record()
-	now := stored{record: record, deliveries: deliveries, progress: progress}
+	now := stored{record: record, deliveries: deliveries, left: left}
 	if !x.of.crashes.alive(x.process, func() { x.store(now) }) {
 		return graphadapter.ErrFenced
 	}

@@ -112,7 +112,7 @@ func (s *segments) mayHaveRun() segment.Suspicion {
 
 // lost is what is known of a segment that ended without a result: what it stored last.
 func (s *segments) lost(under *segmentRun, err error) segment.Result {
-	var progress segment.Progress
+	var progress graphadapter.Progress
 	var record []byte
 	var ended *temporal.ActivityError
 	var timeout *temporal.TimeoutError

@@ -91,6 +91,9 @@ type Approved struct {
 	Code string `json:"code,omitempty"`
 }
 
+// Outside reports whether the entry is of a call that changes the outside: an effect, or what undoes one.
+func (e Entry) Outside() bool { return e.Kind == KindEffect || e.Kind == KindUndo }
+
 // Send returns the entry as it must be stored before a call to the outside: an intent with one more attempt.
 func (e Entry) Send() (Entry, error) {
 	sent, err := e.become(StateIntent, nil, "")

@@ -5,16 +5,7 @@ import (
 	"sync"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/pregel"
 )
-
-// Progress is what one execution of a segment leaves to the next: with the record, the details of its heartbeats.
-type Progress struct {
-	// Tasks are the ledgers of those under way, by pregel.Task.Key, as far as the request did not bring them.
-	Tasks map[string]pregel.Value `json:"tasks,omitempty"`
-	// Losses are the executions since the last whose end is known, or that came further.
-	graphadapter.Losses
-}
 
 // segmentRecord are deliveries on their way into heartbeats: blocks, of which only the last is compressed again as it grows.
 // It is safe for concurrent use.
@@ -142,9 +133,9 @@ type StoredProgress struct {
 	// Begun counts the executions that a worker began; 0 also when the segment has ended, and its own word tells.
 	Begun int32 `json:"begun,omitempty"`
 	// Known is false when the server has nothing else: no heartbeat came.
-	Known    bool     `json:"known,omitempty"`
-	Progress Progress `json:"progress,omitzero"`
-	Record   []byte   `json:"record,omitempty"` // see DecodeRecord
+	Known    bool                  `json:"known,omitempty"`
+	Progress graphadapter.Progress `json:"progress,omitzero"`
+	Record   []byte                `json:"record,omitempty"` // see DecodeRecord
 }
 
 // StoredTasksRequest asks for what the heartbeats of tasks have stored, by the ids of their activities.
@@ -165,8 +156,8 @@ type StoredTasks struct {
 // StoredTask is what the server has of one task.
 type StoredTask struct {
 	// Begun counts the executions that a worker began.
-	Begun    int32                     `json:"begun,omitempty"`
-	Progress graphadapter.NodeProgress `json:"progress,omitzero"`
+	Begun    int32                 `json:"begun,omitempty"`
+	Progress graphadapter.Progress `json:"progress,omitzero"`
 }
 
 // Lost reports whether an execution was lost with its worker.

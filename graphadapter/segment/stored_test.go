@@ -15,7 +15,7 @@ func TestStoredTasksComeInPages(t *testing.T) {
 	for i := range 40 {
 		id := fmt.Sprint("task ", i)
 		req.ActivityIDs = append(req.ActivityIDs, id)
-		found[id], sizes[id] = StoredTask{Begun: 1, Progress: graphadapter.NodeProgress{Ledger: pregel.Value(`1`)}}, 100<<10
+		found[id], sizes[id] = StoredTask{Begun: 1, Progress: graphadapter.Progress{Tasks: map[string]pregel.Value{"k": pregel.Value(`1`)}}}, 100<<10
 	}
 	found["task 7"], sizes["task 7"] = StoredTask{}, maxStoredTasks+1 // goes alone
 	seen, pages := map[string]bool{}, 0
@@ -45,9 +45,9 @@ func TestLostExecutionsOfAStoredTask(t *testing.T) {
 	}{
 		{StoredTask{}, false},
 		{StoredTask{Begun: 1}, true},
-		{StoredTask{Begun: 2, Progress: graphadapter.NodeProgress{Losses: graphadapter.Losses{Accounted: 2}}}, false}, // given back
-		{StoredTask{Begun: 2, Progress: graphadapter.NodeProgress{Losses: graphadapter.Losses{Accounted: 1}}}, true},
-		{StoredTask{Begun: 2, Progress: graphadapter.NodeProgress{Losses: graphadapter.Losses{Accounted: 2}, Lost: true}}, true}, // the first was
+		{StoredTask{Begun: 2, Progress: graphadapter.Progress{Losses: graphadapter.Losses{Accounted: 2}}}, false}, // given back
+		{StoredTask{Begun: 2, Progress: graphadapter.Progress{Losses: graphadapter.Losses{Accounted: 1}}}, true},
+		{StoredTask{Begun: 2, Progress: graphadapter.Progress{Losses: graphadapter.Losses{Accounted: 2}, Lost: true}}, true}, // the first was
 	} {
 		if got := c.task.Lost(); got != c.want {
 			t.Errorf("%+v: lost is %t", c.task, got)

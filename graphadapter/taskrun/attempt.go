@@ -50,7 +50,7 @@ type attempt struct {
 	free     []func() bool           // what else bounds it
 	inline   inlineRun
 	patience *time.Timer
-	between  graphadapter.CarryOver // what the last execution left
+	between  graphadapter.CarryOver // what the attempts before left
 }
 
 // init makes a the attempt of a task.
@@ -59,7 +59,15 @@ func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error
 	if err != nil {
 		return err
 	}
+	if env.Outbox == nil {
+		if env.Outbox, err = OpenOutbox(task, nil, nil, ""); err != nil {
+			return err
+		}
+	}
 	a.root, a.graph, a.node, a.task, a.env, a.outer, a.journal = g, graph, node, task, env, env.outer, env.Journal
+	if a.journal == nil {
+		a.journal = env.Outbox
+	}
 	a.info = Info{
 		Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
 		Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
@@ -69,9 +77,7 @@ func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error
 	if env.outer != nil {
 		a.info.Branch = env.outer.outermost().info.Branch // what it asks is new where the task that calls the graph is
 	}
-	if _, a.between, err = graphadapter.DecodeCarryOver(task.Ledger); err != nil {
-		return err
-	}
+	a.between = env.Outbox.CarryOver()
 	a.info.Suspect = a.info.Suspect || a.between.Suspect
 	a.info.Lost = a.info.Lost || a.between.Lost
 	if len(task.Answers) > 0 {
@@ -83,11 +89,6 @@ func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error
 			continue
 		}
 		a.answers[answer.QuestionID] = answer
-	}
-	if a.journal == nil {
-		if a.journal, err = NewTaskJournal(task); err != nil {
-			return err
-		}
 	}
 	a.sizes = sizesOf(a.journal.Entries())
 	return nil

@@ -28,7 +28,10 @@ type Env struct {
 	Behind time.Duration
 	// Alone says that no other task of the thread can use its thread-wide keys: they are used without a claim.
 	Alone bool
-	// Journal keeps the task's memoised calls and effects; nil means the task's own ledger, in memory.
+	// Outbox keeps the task's memoised calls and effects, and counts its attempts; nil means one in memory that begins with
+	// what the task was handed out with.
+	Outbox *Outbox
+	// Journal stands between the node and the Outbox; nil for nothing.
 	Journal Journal
 	// Emit is given each emitted value as it comes, in order, one at a time; nil keeps them for the outcome alone.
 	Emit func(pregel.Emission)
@@ -50,8 +53,7 @@ type Env struct {
 	// Use says whether an approval may be acted upon; nil is closed: none may.
 	Use graphadapter.UseGate
 
-	outer    *TaskRun  // the task whose code called the graph
-	Attempts *Attempts // of the task's failed attempts; nil begins with none
+	outer *TaskRun // the task whose code called the graph
 }
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
@@ -168,7 +170,9 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case fenced:
 		return out, fmt.Errorf("node %q of graph %q, thread %q: %w", t.info.Node, t.info.Graph, t.info.Thread, graphadapter.ErrFenced)
 	case yields:
-		return t.givenBack(out, entries)
+		yielded, err := t.env.Outbox.Yield(entries, true, t.info.Suspect, t.info.Lost)
+		yielded.Emitted, yielded.Claim = out.Emitted, t.claim
+		return yielded, err
 	case len(questions) > 0 && (timedOut || !r.left):
 		out.Questions, out.Drain = questions, drain
 		return out, nil
@@ -210,12 +214,4 @@ func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 		return nil, nil
 	}
 	return jsontext.Encode(graphadapter.StoredLedger{Version: graphadapter.LedgerVersion, Entries: effects}) // also an empty one: it replaces the last
-}
-
-// givenBack is the outcome of an execution that is to be run again. Its attempt has not failed.
-func (t *TaskRun) givenBack(out pregel.Outcome, entries []ledger.Entry) (_ pregel.Outcome, err error) {
-	out.Yielded, out.Claim = true, t.claim
-	out.Ledger, err = graphadapter.EncodeCarryOver(entries, graphadapter.CarryOver{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Lost: t.info.Lost, Begun: true,
-		Emitted: t.between.Emitted})
-	return out, err
 }

@@ -18,18 +18,12 @@ type inMemory struct {
 func (m inMemory) Root() *graphadapter.Graph { return m.graph }
 
 func (m inMemory) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
-	journal, err := NewTaskJournal(task)
-	if err != nil {
-		return &pregel.Outcome{Error: graphadapter.FailureOf(m.graph.Spec.Name, task.Node, err)}
-	}
-	*env = Env{Thread: m.thread, Context: m.opts.Context, Journal: journal, Requester: m.opts.Requester, Use: m.opts.Use}
+	*env = Env{Thread: m.thread, Context: m.opts.Context, Requester: m.opts.Requester, Use: m.opts.Use}
 	if m.opts.Emitted != nil {
 		env.Emit = func(e pregel.Emission) { m.opts.Emitted(task, e) }
 	}
 	return nil
 }
-
-func (inMemory) End(*pregel.Task, *pregel.Outcome) {}
 
 func resultOf(program *pregel.Program, loop *pregel.Loop) (graphadapter.RunResult, error) {
 	result := graphadapter.RunResult{Output: loop.Output()}

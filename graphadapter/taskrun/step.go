@@ -24,7 +24,7 @@ func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) 
 		s.number = number
 		return
 	}
-	s.Leave()
+	s.leave()
 	s.number, s.ctx, s.cancel = number, ctx, func() {}
 	if limit > 0 {
 		s.ctx, s.cancel = context.WithTimeoutCause(ctx, limit, &graphadapter.StepTimeoutError{Graph: s.graph, Step: number, Limit: limit})
@@ -32,8 +32,8 @@ func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) 
 	s.watch = watchDeadline(s.ctx)
 }
 
-// Leave frees the superstep's timer.
-func (s *superstep) Leave() {
+// leave frees the superstep's timer.
+func (s *superstep) leave() {
 	if s.ctx != nil {
 		s.watch.end()
 		s.cancel()

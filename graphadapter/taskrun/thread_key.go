@@ -1,11 +1,6 @@
 package taskrun
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -15,29 +10,6 @@ import (
 
 // maxKeptEntry bounds what a thread keeps under one of its keys, in bytes.
 const maxKeptEntry = 4<<10 - ledger.KeyLength - 32
-
-// NewTaskJournal returns a journal with what a task is handed out with: its ledger, and what its thread keeps under the
-// thread-wide keys that the task owns.
-func NewTaskJournal(task *pregel.Task) (*graphadapter.MemoryJournal, error) {
-	j, err := graphadapter.NewMemoryJournal(task.Ledger)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(task.Kept)) {
-		if pregel.IsNull(task.Kept[key]) {
-			continue
-		}
-		var e ledger.Entry
-		if err := json.Unmarshal(task.Kept[key], &e); err != nil {
-			return nil, fmt.Errorf("superstep: decode what the thread keeps under the key %s: %w", key, err)
-		}
-		// The task's own entry says more of the same call: a thread keeps no large results.
-		if own, ok := j.Entry(key); !ok || own.State != e.State {
-			j.Add(e)
-		}
-	}
-	return j, nil
-}
 
 // KeptOf returns what the thread shall keep of a task's ledger: the entries under the thread-wide keys that it owns, each
 // cut to what a thread keeps.

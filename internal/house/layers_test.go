@@ -63,6 +63,11 @@ var arrows = []arrow{
 		from: "graphadapter/segment",
 		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "internal/clip", "internal/jsontext"},
 	},
+	// One execution of one task in an activity of its own, without Temporal.
+	{
+		from: "graphadapter/host",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun"},
+	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
