@@ -1,99 +1,93 @@
 package graphtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"runtime"
 	"slices"
+	"sync"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 )
+
+// batch drives the loop with each task in an activity of its own, until a superstep begins at which the batch is to stop.
+// It is the taskrun.Runner and the taskrun.Guard of that.
+type batch struct {
+	*trial
+	suspect segment.Suspicion
+	stops   bool // before the next superstep that begins
+
+	mu      sync.Mutex
+	running int
+	begun   bool
+	err     error // why the run cannot go on
+}
 
 // tasks runs the loop as the workflow does in sync mode: each task by itself.
 func (tr *trial) tasks() error {
-	b := tr.newBatch()
 	for {
-		ready, err := tr.ready(b.running)
-		if err != nil {
+		err := tr.batch(segment.Suspicion{}, tr.restore)
+		if err != nil || !tr.restore || tr.loop.Status() != pregel.StatusRunning {
 			return err
 		}
-		b.start(ready, segment.Suspicion{})
-		if b.running == 0 {
-			return nil
-		}
-		if err := b.deliver(); err != nil {
+		if err := tr.restored(); err != nil {
 			return err
 		}
 	}
 }
 
-// batch runs tasks each by itself, until all of them have ended.
-func (tr *trial) batch(tasks []*pregel.Task, suspect segment.Suspicion) error {
-	b := tr.newBatch()
-	b.start(tasks, suspect)
-	for b.running > 0 {
-		if err := b.deliver(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// batch are tasks under way, each in an activity of its own.
-type batch struct {
-	of      *trial
-	running int
-	done    chan delivery
-}
-
-type delivery struct {
-	task    *pregel.Task
-	outcome pregel.Outcome
-	err     error
-}
-
-func (tr *trial) newBatch() *batch { return &batch{of: tr, done: make(chan delivery)} }
-
-func (b *batch) start(tasks []*pregel.Task, suspect segment.Suspicion) {
-	for _, t := range tasks {
-		b.running++
-		go func() {
-			o, err := b.of.activity(t, suspect.All || slices.Contains(suspect.Tasks, t.Key()))
-			b.done <- delivery{t, o, err}
-		}()
-	}
-}
-
-// deliver gives the loop the next outcome. With an error nothing is under way any more.
-func (b *batch) deliver() error {
-	d := <-b.done
-	b.running--
-	if d.err == nil {
-		b.of.loop.Deliver(d.task, d.outcome)
-		return nil
-	}
-	for ; b.running > 0; b.running-- {
-		<-b.done
-	}
-	return d.err
-}
-
-// ready are the tasks to run now. Where a run may be suspended, one that is to be is.
-func (tr *trial) ready(running int) ([]*pregel.Task, error) {
-	ready := tr.loop.Ready()
-	if !tr.restore || running > 0 || len(ready) == 0 {
-		return ready, nil
-	}
-	tr.loop.PutBack(ready...)
+// restored goes on with the loop as it is after it was stored.
+func (tr *trial) restored() error {
 	suspended, err := tr.loop.Suspend()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		tr.loop, err = tr.program.Restore(suspended, nil)
 	}
-	if tr.loop, err = tr.program.Restore(suspended, nil); err != nil {
-		return nil, err
+	return err
+}
+
+func (tr *trial) batch(suspect segment.Suspicion, stops bool) error {
+	b := &batch{trial: tr, suspect: suspect, stops: stops}
+	d := taskrun.NewDriver(tr.program, tr.loop, graphadapter.RunOptions{}, b, b)
+	defer d.Close()
+	_ = d.Drive(tr.ctx) // the run is not held here: there is no gate
+	tr.loop.PutBack(d.Queue()...)
+	return b.err
+}
+
+// Root implements taskrun.Runner.
+func (b *batch) Root() *graphadapter.Graph { return b.graph }
+
+// Begin implements taskrun.Runner: the task runs in its activity.
+func (b *batch) Begin(t *pregel.Task, _ *taskrun.Env) *pregel.Outcome {
+	o, err := b.activity(t, b.suspect.All || slices.Contains(b.suspect.Tasks, t.Key()))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = errors.Join(b.err, err)
+	return &o
+}
+
+// Open implements taskrun.Guard.
+func (b *batch) Open(_ context.Context, queue []*pregel.Task, _ bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil || b.stops && b.begun && b.running == 0 {
+		return false
 	}
-	return tr.loop.Ready(), nil
+	b.begun = b.begun || len(queue) > 0
+	b.running += len(queue)
+	return true
+}
+
+// Arrived implements taskrun.Guard.
+func (b *batch) Arrived(_ *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	return o, b.err == nil
 }
 
 // errLost says that a worker crashed before the execution ended.

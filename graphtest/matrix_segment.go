@@ -21,42 +21,28 @@ func (tr *trial) segments() error {
 		if len(ready) == 0 {
 			return nil
 		}
-		if apart || tr.pinned(ready) {
-			if err := tr.batch(ready, suspect); err != nil {
+		if apart || segment.IsPinned(tr.program, ready) {
+			tr.loop.PutBack(ready...)
+			if err := tr.batch(suspect, true); err != nil {
 				return err
 			}
 			apart, suspect = false, segment.Suspicion{}
 			continue
 		}
-		tr.loop.PutBack(ready...)
-		suspended, err := tr.loop.Suspend()
+		suspended, ready, err := segment.HandOver(tr.loop, ready)
 		if err != nil {
 			return err
 		}
-		ready = tr.loop.Ready()
 		result, err := tr.segment(suspended, suspect)
 		if err != nil {
 			return err
 		}
-		if ready, err = segment.Redeliver(tr.loop, ready, result.Deliveries, nil); err != nil {
-			return err
-		}
-		if ready, err = segment.Yield(tr.loop, ready, result.Left); err != nil {
+		if ready, apart, err = segment.TakeIn(tr.loop, ready, &result, nil); err != nil {
 			return err
 		}
 		tr.loop.PutBack(ready...)
-		apart, suspect = result.Apart || len(result.Deliveries) == 0, result.Suspect
+		suspect = result.Suspect
 	}
-}
-
-// pinned reports whether a task is for the workers of a task queue of its own.
-func (tr *trial) pinned(ready []*pregel.Task) bool {
-	for _, t := range ready {
-		if tr.program.TaskQueue(t) != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // stored is what the heartbeats of a segment leave to its next execution.

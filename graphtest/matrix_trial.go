@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
-	"superstep.dev/graphadapter/taskrun"
 )
 
 // matrixThread is the thread of every run of a matrix: keys and ids of questions are made of it.
@@ -29,6 +29,7 @@ type trial struct {
 	outside *outside
 	crashes crashes
 	loop    *pregel.Loop
+	life    *life.Run
 	verify  func() error      // the test's own check of its outside
 	suspect segment.Suspicion // of a segment that was lost, for those after it
 
@@ -117,6 +118,7 @@ func (tr *trial) wrong(format string, args ...any) {
 // drive begins the run and goes on with answers until it has ended.
 func (tr *trial) drive() (ending, error) {
 	end := ending{asked: map[string]pregel.Value{}}
+	tr.life = life.New(matrixThread, tr.graph.Spec.Name, tr, life.State{})
 	thread, in := pregel.NewThread(), pregel.Input{Value: tr.m.input}
 	for {
 		var err error
@@ -133,72 +135,33 @@ func (tr *trial) drive() (ending, error) {
 		}
 		switch status := tr.loop.Status(); status {
 		case pregel.StatusWaiting:
-			answers, err := tr.answer(end.asked)
-			if err != nil {
+			if err := tr.answer(end.asked); err != nil {
 				return end, err
 			}
-			thread, in = tr.loop.Thread(), pregel.Input{Resume: &pregel.Resume{Answers: answers}}
-			if tr.restore {
-				if thread, err = tr.stored(thread); err != nil {
-					return end, err
-				}
-			}
+			in = pregel.Input{Resume: &pregel.Resume{Answers: tr.life.GiveAnswers()}}
 		case pregel.StatusBreakpoint:
-			thread, in = tr.loop.Thread(), pregel.Input{}
+			in = pregel.Input{}
 		default:
 			return end, tr.conclude(&end)
+		}
+		if thread = tr.loop.Thread(); tr.restore {
+			if thread, err = tr.stored(thread); err != nil {
+				return end, err
+			}
 		}
 	}
 }
 
-// stored is a thread as a later run finds it.
+// stored is a thread as a later run finds it, with what it knows of people.
 func (tr *trial) stored(thread *pregel.Thread) (*pregel.Thread, error) {
+	known, err := sent(tr.life.State)
+	if err != nil {
+		return nil, err
+	}
+	tr.life = life.New(matrixThread, tr.graph.Spec.Name, tr, known)
 	raw, err := tr.program.EncodeThread(thread)
 	if err != nil {
 		return nil, err
 	}
 	return tr.program.DecodeThread(raw)
-}
-
-// answer gives each open question the answer that it had in the run without a crash. There the answers are given in
-// their order, to the questions in the order of their tasks.
-func (tr *trial) answer(asked map[string]pregel.Value) ([]pregel.Answer, error) {
-	var out []pregel.Answer
-	own := true // the questions are the graph's own: a segment that was lost has come no further either
-	defer func() {
-		if own {
-			tr.suspect = segment.Suspicion{}
-		}
-	}()
-	for _, q := range tr.program.OpenQuestions(tr.loop.Thread()) {
-		v, err := tr.outside.person(q.Question)
-		if err != nil {
-			return nil, err
-		}
-		own = own && !taskrun.IsDoubt(q.Question)
-		if v == nil {
-			if v, err = tr.given(q, len(asked)); err != nil {
-				return nil, err
-			}
-			asked[q.ID] = v
-		}
-		if v, err = decided(q.Question, v); err != nil {
-			return nil, fmt.Errorf("the answer to the question %s of node %q: %w", q.Value, q.Node, err)
-		}
-		out = append(out, pregel.Answer{QuestionID: q.ID, Value: v, By: "graphtest"})
-	}
-	return out, nil
-}
-
-func (tr *trial) given(q pregel.OpenQuestion, before int) (pregel.Value, error) {
-	if tr.m.want != nil {
-		if v, ok := tr.m.want.asked[q.ID]; ok {
-			return v, nil
-		}
-		return nil, fmt.Errorf("node %q asks %s, which it did not ask without the crash", q.Node, q.Value)
-	}
-	if before >= len(tr.m.settings.answers) {
-		return nil, fmt.Errorf("node %q asks %s and there is no answer: give one more graphtest.Answer", q.Node, q.Value)
-	}
-	return tr.m.settings.answers[before], nil
 }

@@ -15,7 +15,7 @@
 //
 // Its [Result] goes through [Result.Encode] and [DecodeResult] (or [DecodeWhole]). [Redeliver] gives the outcomes to the run's
 // own loop and checks that each is of a task, and of a state, that this loop came to by itself: else [StrayDeliveryError].
-// [Yield] gives back the tasks that were under way, with what they had done outside (Result.Left).
+// [TakeIn] also gives back the tasks that were under way, with what they had done outside (Result.Left).
 //
 // # Promises
 //
@@ -42,7 +42,6 @@
 //	segment  an execution
 //	resume   making resume points
 //	task     a task under way, and what is left of it
-//	journal  its ledger
 //	outcome  outcomes that do not fit the format
 //	guard    when tasks may start, and the execution ends
 package segment

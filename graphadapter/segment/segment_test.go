@@ -102,7 +102,7 @@ func (r *fusedRun) take(result Result) {
 	}
 	ready, err := Redeliver(r.loop, r.ready, result.Deliveries, nil)
 	if err == nil {
-		r.ready, err = Yield(r.loop, ready, result.Left)
+		r.ready, err = yield(r.loop, ready, result.Left)
 	}
 	if err != nil {
 		r.t.Fatal(err)
