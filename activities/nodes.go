@@ -62,7 +62,6 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: segment.StoredActivity})
 	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})
 	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
-	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: segment.StoredTasksActivity})
 }
 
 // Run is the dynamic activity: one execution of one task.

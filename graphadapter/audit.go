@@ -12,23 +12,19 @@ type Auditor interface {
 }
 
 // Audit collects the audit of approvals of one run, and nothing else: it is the [Recorder] of a replay.
-type Audit struct{ Entries []approval.Entry }
+type Audit struct {
+	deaf
+	Entries []approval.Entry
+}
 
 // Audited implements [Auditor].
 func (a *Audit) Audited(e approval.Entry) { a.Entries = append(a.Entries, e) }
 
-// Began implements [Recorder].
-func (a *Audit) Began(int64, *pregel.Program, *pregel.Thread, Durability) {}
+// deaf is a [Recorder] that keeps nothing.
+type deaf struct{}
 
-// Continued implements [Recorder].
-func (a *Audit) Continued(int64, *pregel.Program, *pregel.Thread, Durability, pregel.Status, string) {
-}
-
-// Happened implements [Recorder].
-func (a *Audit) Happened(int64, pregel.Event) {}
-
-// Edited implements [Recorder].
-func (a *Audit) Edited(int64, string, *pregel.Record) {}
-
-// Ended implements [Recorder].
-func (a *Audit) Ended(int64, pregel.Status, *pregel.Thread) {}
+func (deaf) Began(int64, *pregel.Program, *pregel.Thread, Durability)                            {}
+func (deaf) Continued(int64, *pregel.Program, *pregel.Thread, Durability, pregel.Status, string) {}
+func (deaf) Happened(int64, pregel.Event)                                                        {}
+func (deaf) Edited(int64, string, *pregel.Record)                                                {}
+func (deaf) Ended(int64, pregel.Status, *pregel.Thread)                                          {}

@@ -39,7 +39,7 @@ type segmentRun struct {
 	cancel workflow.CancelFunc
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
-	stored              segment.StoredProgress
+	stored              segment.Stored
 	result              *segment.StoredResult // nil until it has ended
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool

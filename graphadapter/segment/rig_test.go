@@ -38,3 +38,25 @@ func calling(fn func(ctx context.Context, t *taskrun.TaskRun) error) graphadapte
 		return pregel.Command{}, fn(ctx, t)
 	}
 }
+
+// RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
+func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host Host) (Result, error) {
+	s, err := OpenSegment(g, req, false, nil, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := s.Run(ctx, host)
+	if err != nil {
+		return Result{}, err
+	}
+	return result.asStored()
+}
+
+// asStored is what a segment returned as its reader finds it.
+func (r *Result) asStored() (Result, error) {
+	encoded, err := r.Encode()
+	if err != nil {
+		return Result{}, err
+	}
+	return DecodeWhole(encoded)
+}

@@ -111,19 +111,6 @@ func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []De
 	return s, nil
 }
 
-// RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
-func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host Host) (Result, error) {
-	s, err := OpenSegment(g, req, false, nil, nil)
-	if err != nil {
-		return Result{}, err
-	}
-	result, err := s.Run(ctx, host)
-	if err != nil {
-		return Result{}, err
-	}
-	return result.asStored()
-}
-
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
 // are for other workers, or the record is full, or the time is up, or the host wants it to leave. It leaves only when no
 // task is under way.

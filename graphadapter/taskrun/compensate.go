@@ -266,7 +266,7 @@ func (u *undo) pauseAfter(calls int) time.Duration {
 // which is why it is looked up.
 func (u *undo) take(ctx context.Context) error {
 	back := make(chan struct{})
-	_, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (struct{}, error) {
+	_, err := inTime(ctx, graphadapter.DefaultCallTimeout, u.env.Lease, func(ctx context.Context) (struct{}, error) {
 		defer close(back)
 		return struct{}{}, u.effect.Compensate(ctx, u.own.Key, u.of.Effect.Params, u.of.Effect.Result)
 	})

@@ -2,7 +2,6 @@ package taskrun
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +43,7 @@ func (u *undo) lookUp(ctx context.Context) error {
 }
 
 func (u *undo) find(ctx context.Context) (graphadapter.Finding, error) {
-	f, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (graphadapter.Finding, error) {
+	f, err := inTime(ctx, graphadapter.DefaultCallTimeout, u.env.Lease, func(ctx context.Context) (graphadapter.Finding, error) {
 		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
 	})
 	if err != nil {
@@ -116,37 +115,3 @@ func settledAfter(e ledger.Entry) time.Duration {
 	}
 	return graphadapter.Milliseconds(e.Settle)
 }
-
-// inTime makes one call of the user's code, within [DefaultCallTimeout].
-func inTime[T any](ctx context.Context, lease Lease, call func(context.Context) (T, error)) (T, error) {
-	type reply struct {
-		value T
-		err   error
-	}
-	ctx, end := inCall(ctx, graphadapter.DefaultCallTimeout, lease)
-	defer end()
-	if ctx.Err() != nil {
-		var none T
-		return none, context.Cause(ctx)
-	}
-	done := make(chan reply, 1)
-	go func() {
-		var r reply
-		defer func() { done <- r }()
-		defer graphadapter.Catch(&r.err)
-		r.err = errEndedGoroutine
-		r.value, r.err = call(ctx)
-	}()
-	var r reply
-	select {
-	case r = <-done:
-	case <-ctx.Done():
-		r.err = context.Cause(ctx)
-	}
-	if r.err != nil && errors.Is(context.Cause(ctx), ErrCallOver) {
-		r.err = fmt.Errorf("no answer within %v: %w", graphadapter.DefaultCallTimeout, r.err)
-	}
-	return r.value, r.err
-}
-
-var errEndedGoroutine = errors.New("the function ended its goroutine (runtime.Goexit)")

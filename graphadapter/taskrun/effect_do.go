@@ -2,8 +2,6 @@ package taskrun
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -17,28 +15,16 @@ func (c *effectCall) check(receipt pregel.Value) error {
 }
 
 func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
-	ctx, end := c.limited(ctx)
+	ctx, end := inCall(ctx, c.timeout, c.t.env.Lease)
 	defer end()
 	if err := ctx.Err(); err != nil { // the execution stood still before it came to this
 		return nil, context.Cause(ctx)
 	}
 	receipt, err := c.effect.Do(ctx, c.entry.Key, c.entry.Params)
 	if err != nil {
-		return nil, c.late(ctx, err)
+		return nil, late(ctx, c.timeout, err)
 	}
 	return receipt, nil
-}
-
-func (c *effectCall) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return inCall(ctx, c.timeout, c.t.env.Lease)
-}
-
-// late adds to an error of Do or Lookup that its time was over.
-func (c *effectCall) late(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), ErrCallOver) {
-		return fmt.Errorf("no answer within %v: %w", c.timeout, err)
-	}
-	return err
 }
 
 // confirm makes sure that the task was this execution's a moment ago. What a target does twice must not be asked by an

@@ -37,34 +37,10 @@ func (c *effectCall) lookUp(ctx context.Context) error {
 // ask asks the target, no longer than a call may take: a Lookup that does not heed its context is left behind, for it
 // only reads.
 func (c *effectCall) ask(ctx context.Context) (graphadapter.Finding, error) {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	type reply struct {
-		found graphadapter.Finding
-		err   error
-	}
-	replied := make(chan reply, 1)
-	go func() {
-		r := reply{err: &graphadapter.PanicError{Message: "the Lookup ended its goroutine (runtime.Goexit)"}}
-		defer func() { replied <- r }()
-		defer graphadapter.Catch(&r.err)
-		r.found, r.err = c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
-	}()
-	select {
-	case r := <-replied:
-		return r.found, c.late(ctx, r.err)
-	case <-ctx.Done():
-	}
-	select {
-	case r := <-replied: // one that heeds its context says more
-		return r.found, c.late(ctx, r.err)
-	case <-time.After(lookupGrace):
-		return graphadapter.Finding{}, c.late(ctx, context.Cause(ctx))
-	}
+	return inTime(ctx, c.timeout, c.t.env.Lease, func(ctx context.Context) (graphadapter.Finding, error) {
+		return c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
+	})
 }
-
-// lookupGrace is how long a Lookup may go on after its context ended.
-const lookupGrace = 100 * time.Millisecond
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen.
 func (c *effectCall) lookUpSettled(ctx context.Context) error {

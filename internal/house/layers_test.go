@@ -76,7 +76,7 @@ var arrows = []arrow{
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
 		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
-		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
+		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
 	{
