@@ -14,17 +14,6 @@ import (
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// Effects reads what a thread did outside, from a run back to where it last finished, or as far as the server goes. gone
-// counts the runs before that which the server has no more.
-type Effects func(ctx context.Context, run Run, graph string) (found *past.Effects, gone int, err error)
-
-// WithEffects makes the worker find what the threads of its graphs did; without it their runs cannot undo effects. It
-// returns n.
-func (n *Nodes) WithEffects(e Effects) *Nodes {
-	n.effects = e
-	return n
-}
-
 // apart keeps the lease of an activity that is no task, and sorts out how it ended without a result.
 type apart struct {
 	*lease

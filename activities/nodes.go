@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,15 +9,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/host"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/segment"
-	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/history"
 	"superstep.dev/job"
 )
 
@@ -48,65 +45,6 @@ func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 	return n
 }
 
-// Register registers the nodes on a worker, and what undoes their effects. It takes the worker's one dynamic activity:
-// activities registered by name beside it go on working.
-func (n *Nodes) Register(r worker.ActivityRegistry) {
-	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: taskrun.StandingActivity})
-	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: taskrun.CompensateActivity})
-	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: taskrun.RewindActivity})
-	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
-	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: segment.SegmentActivity})
-	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
-	r.RegisterActivityWithOptions(n.Control, activity.RegisterOptions{Name: graphadapter.ControlActivity})
-	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
-	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: segment.StoredActivity})
-	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})
-	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
-}
-
-// Run is the dynamic activity: one execution of one task.
-//
-// It fails with an application error whose type is one of graphadapter's Node…Type constants. Only
-// graphadapter.NodeFailedType is final; every other ending makes the server run the task again, here or elsewhere.
-func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.Outcome, error) {
-	var req graphadapter.NodeRequest
-	if err := args.Get(&req); err != nil {
-		return pregel.Outcome{}, temporal.NewNonRetryableApplicationError(
-			"the request of a node's activity cannot be read: "+err.Error(), graphadapter.NodeFailedType, err)
-	}
-	e, err := n.newExecution(ctx, req)
-	if err != nil {
-		return pregel.Outcome{}, err
-	}
-	outcome, err := e.run(ctx)
-	if over(outcome, err) {
-		e.emits.ended(e.repeated)
-	}
-	return outcome, err
-}
-
-// execution is one execution of one task by this worker.
-type execution struct {
-	*lease
-	task  *host.Task
-	req   graphadapter.NodeRequest
-	graph *graphadapter.Graph // the root graph; nil when this worker does not have it
-	nodes *Nodes
-	emits *publisher
-	began *pregel.Spec // the run's graph, when this worker has another version of it
-	// repeated says that it is not the task's first.
-	repeated bool
-}
-
-func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (e *execution, err error) {
-	e = &execution{req: req, graph: n.byName[req.Graph], nodes: n}
-	if e.lease, e.task, e.repeated, err = n.open(ctx, &e.req); err != nil {
-		return nil, err
-	}
-	e.emits = n.publisher(ctx, e.info, req.Thread, &e.req.Task)
-	return e, nil
-}
-
 // open begins an execution of an activity, with what the heartbeats of executions before it have stored. An activity that
 // was reset counts from 1 again, but has those heartbeats: it is repeated.
 func (n *Nodes) open(ctx context.Context, req *graphadapter.NodeRequest) (l *lease, t *host.Task, repeated bool, err error) {
@@ -126,139 +64,93 @@ func (n *Nodes) open(ctx context.Context, req *graphadapter.NodeRequest) (l *lea
 	return l, t, repeated, err
 }
 
-// run keeps the task's lease while the node runs, and sorts out how it ended.
-func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
-	if e.graph == nil {
-		return pregel.Outcome{}, e.unserved(ctx, fmt.Errorf("this worker does not serve the graph %q", e.req.Graph))
-	}
-	if early := e.task.Early(); early != nil {
-		_ = e.countGivenBack(ctx, e.task.Tally) // not recorded, it counts as a lost worker, of which a person hears only after many
-		return pregel.Outcome{}, retryIn(early.After, early.Why)
-	}
-	if err := e.fields(ctx); err != nil {
-		return pregel.Outcome{}, e.unserved(ctx, err)
-	}
-	if question, answer := e.lostWorkers(); question != nil {
-		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.task.CarryOver().Emitted, Ledger: e.task.Ledger(),
-			Kept: taskrun.KeptOf(&e.req.Task, e.task.Entries())}, nil
-	} else if answer == givenUp {
-		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.task.CarryOver().Emitted)
-	}
-	free, err := e.onTrial(ctx, e.task.Tally)
-	if err != nil {
-		return pregel.Outcome{}, err
-	}
-	defer free()
-	// The lease is renewed as long as the node runs, and its context ends with it.
-	held, release := e.hold(ctx)
-	outcome, full, err := e.perform(ctx, held)
-	release()
-	switch {
-	case err != nil:
-		return e.ended(ctx, held, outcome.Emitted, err)
-	case full != nil:
-		return pregel.Outcome{}, e.failed(full, e.task.CarryOver().Emitted)
-	case outcome.Yielded:
-		return outcome, nil
-	case outcome.Error != nil:
-		return pregel.Outcome{}, e.failed(outcome.Error, outcome.Emitted)
-	}
-	return e.sized(outcome, len(e.task.CarryOver().Emitted))
+// WithInputs makes the nodes find what goes by reference; without it their requests must carry all values. It returns
+// n.
+func (n *Nodes) WithInputs(i *Inputs) *Nodes {
+	n.inputs = i
+	return n
 }
 
-// perform runs the task under its lease. full says why its result cannot be returned.
-func (e *execution) perform(ctx, held context.Context) (outcome pregel.Outcome, full *pregel.NodeError, err error) {
-	if err := e.fill(held); err != nil {
-		return outcome, nil, err
+// Publishing makes the nodes publish what they emit, as they do.
+func (n *Nodes) Publishing(live Live) *Nodes {
+	n.live = live
+	return n
+}
+
+// publisher returns nil when nobody wants emissions.
+func (n *Nodes) publisher(ctx context.Context, info activity.Info, thread string, t *pregel.Task) *publisher {
+	if n.live == nil {
+		return nil
 	}
-	outcome, err = e.task.Run(context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace)), e.graph, taskrun.Env{
-		Use: e.nodes.use(), Emit: e.emits.emit(),
-		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
-	})
-	if err == nil && !outcome.Yielded && outcome.Error == nil {
-		full, err = e.makeRoom(held, &outcome), e.strays(outcome)
+	task := graphadapter.LiveTask{Thread: thread, Run: info.WorkflowExecution.RunID, Task: t.Key()}
+	return &publisher{ctx: ctx, live: n.live, task: task, info: info}
+}
+
+// Effects reads what a thread did outside, from a run back to where it last finished, or as far as the server goes. gone
+// counts the runs before that which the server has no more.
+type Effects func(ctx context.Context, run Run, graph string) (found *past.Effects, gone int, err error)
+
+// WithEffects makes the worker find what the threads of its graphs did; without it their runs cannot undo effects. It
+// returns n.
+func (n *Nodes) WithEffects(e Effects) *Nodes {
+	n.effects = e
+	return n
+}
+
+// WithSpecs makes the worker compare the fields of its graphs with those of the runs, when their versions are not the same.
+// It returns n.
+func (n *Nodes) WithSpecs(s Specs) *Nodes {
+	n.specs.ask = s
+	return n
+}
+
+// WithGate makes the worker verify answers to approvals; without a gate it refuses all of them. It returns n.
+func (n *Nodes) WithGate(g *approval.Gate) *Nodes {
+	n.gate = g
+	return n
+}
+
+// use is how nodes ask the gate right before they do what was approved; nil without one.
+func (n *Nodes) use() graphadapter.UseGate {
+	if n.gate == nil {
+		return nil
 	}
-	return outcome, full, err
-}
-
-// ended turns the reason for which the task did not end into the activity's end.
-func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) (pregel.Outcome, error) {
-	var unserved *graphadapter.UnservedError
-	var input *InputError
-	var again *host.RetryError
-	switch {
-	case errors.As(err, &unserved):
-		return pregel.Outcome{}, e.unserved(ctx, err)
-	case errors.As(err, &input):
-		return pregel.Outcome{}, e.givenBack(ctx, e.task.Tally, graphadapter.NodeInputType, err)
-	case errors.Is(err, graphadapter.ErrFenced):
-		return pregel.Outcome{}, temporal.NewApplicationError("another execution took this task over",
-			graphadapter.NodeStoppedType)
-	case held.Err() != nil && isCancelled(context.Cause(held)):
-		return pregel.Outcome{}, e.cancelled(ctx, emitted)
-	case held.Err() != nil && isSuspended(context.Cause(held)):
-		_ = e.countGivenBack(context.WithoutCancel(ctx), e.task.Tally) // as below
-		return pregel.Outcome{}, temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
-			graphadapter.NodeStoppedType)
-	case ctx.Err() != nil && e.task.HasNews():
-		return e.task.Yield(true)
-	case ctx.Err() != nil:
-		// Not a lost worker; if this cannot be recorded any more it counts as one.
-		_ = e.countGivenBack(context.WithoutCancel(ctx), e.task.Tally)
-		return pregel.Outcome{}, temporal.NewApplicationError("this worker stops; another one takes the task over",
-			graphadapter.NodeStoppedType)
-	case errors.As(err, &again):
-		return pregel.Outcome{}, retryIn(again.After, again.Why)
+	return func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error) {
+		ruling, err := n.gate.Use(ctx, check)
+		if ruling.Cause != nil {
+			activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "node", check.Node, "error", ruling.Cause)
+		}
+		return ruling, err
 	}
-	return pregel.Outcome{}, temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeStoppedType, err)
 }
 
-// retryIn is the error after which the server runs the task again in that time; the server's own policy has no say. It
-// goes without its cause, whose text nothing bounds: an error that is too large to report looks like a lost worker.
-func retryIn(wait time.Duration, why string) error {
-	return temporal.NewApplicationErrorWithOptions(why, graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
-		NextRetryDelay: max(wait, time.Millisecond), // 0 would mean the activity's own interval
-	})
+// WithNotifier makes the worker tell people outside of questions; nil tells nobody. It returns n.
+func (n *Nodes) WithNotifier(to approval.Notifier) *Nodes {
+	n.notifier = to
+	return n
 }
 
-// cancelled ends the task as cancelled.
-func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
-	stored := e.task.Ledger()
-	return e.cancelledWith(ctx, graphadapter.NodeCancelled{Emitted: taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored)),
-		Ledger: stored, Lost: e.task.HasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
+// WithPlanners makes the worker plan for these leaders, by their names; calls for others wait for another worker. It
+// returns n.
+func (n *Nodes) WithPlanners(planners map[string]job.Planner) *Nodes {
+	n.planners = planners
+	return n
 }
 
-// cancelledWith ends the activity as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat
-// of our own, so it would report a failure: the end is reported without it.
-func (l *lease) cancelledWith(ctx context.Context, details ...any) error {
-	stopped := temporal.NewCanceledError(details...)
-	if err := l.client.CompleteActivity(ctx, l.info.TaskToken, nil, stopped); err != nil {
-		return stopped
+// WithConverter makes the worker read stored details with the converter of its client, when that is not Temporal's
+// default. It returns n.
+func (n *Nodes) WithConverter(c converter.DataConverter) *Nodes {
+	n.converter = c
+	return n
+}
+
+// outputsOf returns what reads the outputs of a namespace.
+func (n *Nodes) outputsOf(namespace string) *Outputs {
+	n.opening.Lock()
+	defer n.opening.Unlock()
+	if n.outputs[namespace] == nil {
+		n.outputs[namespace] = &Outputs{cache: newCache(outputBytes),
+			tail: history.Tail{Service: n.client.WorkflowService(), Namespace: namespace, Converter: n.converter}}
 	}
-	return activity.ErrResultPending
-}
-
-// failed ends the task for good; its ledger goes along, and what it emitted.
-func (e *execution) failed(failure *pregel.NodeError, emitted []pregel.Emission) error {
-	stored, _ := graphadapter.EncodeLedger(taskrun.Reported(e.task.Entries())) // all of them are JSON
-	emitted = taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored))
-	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
-		temporal.ApplicationErrorOptions{
-			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Emitted: emitted, Ledger: stored}},
-		})
-}
-
-// unserved gives the task back, for a worker that has its function.
-func (e *execution) unserved(ctx context.Context, err error) error {
-	return e.givenBack(ctx, e.task.Tally, graphadapter.NodeUnservedType, err)
-}
-
-// isSuspended reports whether an operator paused or reset the activity: it is still this execution's until its end.
-func isSuspended(err error) bool {
-	return errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
-}
-
-func isCancelled(err error) bool {
-	var cancelled *temporal.CanceledError
-	return errors.As(err, &cancelled)
+	return n.outputs[namespace]
 }

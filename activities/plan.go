@@ -31,13 +31,6 @@ const (
 	PlanFailedType = "superstep.PlanFailed"
 )
 
-// WithPlanners makes the worker plan for these leaders, by their names; calls for others wait for another worker. It
-// returns n.
-func (n *Nodes) WithPlanners(planners map[string]job.Planner) *Nodes {
-	n.planners = planners
-	return n
-}
-
 // Plan is the activity that asks a planner, with all inputs whole. What the planner says is a reply, also when it is no plan. When it
 // cannot be asked it is asked again, after a wait, and given up after 10 failures, at once when the error says so: by
 // Permanent() bool, or with the wait of its NextRetryDelay() time.Duration.

@@ -7,17 +7,9 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/graphadapter/segment"
 )
-
-// WithConverter makes the worker read stored details with the converter of its client, when that is not Temporal's
-// default. It returns n.
-func (n *Nodes) WithConverter(c converter.DataConverter) *Nodes {
-	n.converter = c
-	return n
-}
 
 // Stored reads what the heartbeats of activities have stored. The server forgets it when it is asked to cancel an activity
 // that no worker has at that moment, so a run asks before.

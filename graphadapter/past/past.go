@@ -1,3 +1,5 @@
+// Package past puts together what a thread's runs tell of it: its checkpoints ([Past]), and what its tasks did outside
+// ([Effects]).
 package past
 
 import (

@@ -38,7 +38,9 @@
 //	codec    the binary format of outcomes
 //	request  the request, and what it says of tasks that may have run
 //	result   the result, and the point from which a reader goes on without what was before
-//	record   the record that heartbeats carry, and the activities that read it from the server
+//	record   the record that heartbeats carry
+//	stored   what the server has of heartbeats
+//	handover a run's side: handing its loop over, and taking in what comes back
 //	segment  an execution
 //	resume   making resume points
 //	task     a task under way, and what is left of it

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime"
 
+	"time"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -166,7 +168,7 @@ func (d *Driver) steps(away *bool) error {
 // perform runs a task on this goroutine. It reports false when the outcome comes, or came, elsewhere; alone says that nobody
 // waits for it there.
 func (d *Driver) perform(ctx context.Context, watch *deadlineWatch, t *pregel.Task, alone bool) (o pregel.Outcome, here bool) {
-	e := &execution{ctx: ctx, watch: watch, graph: d.run.Root(), task: t, driver: d, alone: alone}
+	e := &execution{ctx: ctx, watch: watch, graph: d.run.Root(), task: t, waits: d, alone: alone}
 	if refused := d.run.Begin(t, &e.env); refused != nil {
 		return *refused, true
 	}
@@ -258,4 +260,43 @@ func (d *Driver) end(ctx context.Context) error {
 		return context.Cause(d.step.ctx)
 	}
 	return err
+}
+
+// superstep is the root graph's superstep that runs, whatever supersteps its subgraphs are in: its time is one.
+type superstep struct {
+	graph  string
+	number int
+	ctx    context.Context
+	watch  *deadlineWatch // over ctx
+	cancel context.CancelFunc
+}
+
+// enter makes number the superstep that runs; nothing changes while it is. With a limit its context ends in time, with
+// a *graphadapter.StepTimeoutError as the cause.
+func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) {
+	if s.ctx != nil && (s.number == number || limit <= 0) { // without a limit all supersteps have one context
+		s.number = number
+		return
+	}
+	s.leave()
+	s.number, s.ctx, s.cancel = number, ctx, func() {}
+	if limit > 0 {
+		s.ctx, s.cancel = context.WithTimeoutCause(ctx, limit, &graphadapter.StepTimeoutError{Graph: s.graph, Step: number, Limit: limit})
+	}
+	s.watch = watchDeadline(s.ctx)
+}
+
+// leave frees the superstep's timer.
+func (s *superstep) leave() {
+	if s.ctx != nil {
+		s.watch.end()
+		s.cancel()
+	}
+	s.ctx = nil
+}
+
+// late reports whether the superstep's time is over.
+func (s *superstep) late() bool {
+	var late *graphadapter.StepTimeoutError
+	return s.ctx != nil && errors.As(context.Cause(s.ctx), &late)
 }

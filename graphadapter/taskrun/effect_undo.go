@@ -20,11 +20,6 @@ func undoneError(evidence string) error {
 	return graphadapter.Permanent(fmt.Errorf("%w (%s)", ErrUndone, evidence))
 }
 
-// doubtKey is the key of the question about the effect that is open now, or would be asked next.
-func (c *effectCall) doubtKey() string {
-	return fmt.Sprintf("%s%s/%d", doubtPrefix, c.entry.Key, c.entry.Rulings)
-}
-
 // undoable reports whether there is something to undo that is not the whole write: then a person may decide for that.
 func (c *effectCall) undoable() bool {
 	return c.effect.Compensate != nil && c.finding == ledger.FindingPartial

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -21,8 +20,8 @@ var ErrReturned = errors.New("superstep: the task is given back before its next 
 // [RunAttempt]), the cause of ctx, or an [*UnservedError] of a task with Retry whose policies this process does not have.
 // It is nil without one.
 func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env Env) (out pregel.Outcome, why error) {
-	done := make(chan pregel.Outcome, 1)
-	e := execution{ctx: ctx, graph: g, task: task, env: env, done: done}
+	done := make(waiting, 1)
+	e := execution{ctx: ctx, graph: g, task: task, env: env, waits: done}
 	go func() {
 		growStack(0)
 		if o, here := e.run(); here {
@@ -42,10 +41,8 @@ type execution struct {
 	env   Env
 	why   error // see RunTask
 
-	// An outcome that is come to elsewhere (see [TaskRun.stay]) is for the driver, else for done.
-	driver *Driver
-	alone  bool // see Driver.perform
-	done   chan<- pregel.Outcome
+	waits waiter // for an outcome that is come to elsewhere: see inlineRun
+	alone bool   // nobody waits for the outcome where the task began
 
 	policies []graphadapter.RetryPolicy
 	last     pregel.Outcome // of the attempts that failed
@@ -119,14 +116,20 @@ func (e *execution) resume(r result) {
 	if !here {
 		o, here = e.goOn()
 	}
-	switch {
-	case !here:
-	case e.driver != nil:
-		e.driver.late(e, o)
-	default:
-		e.done <- o
+	if here {
+		e.waits.late(e, o)
 	}
 }
+
+// waiter takes the outcome of a task that has kept the goroutine which it began on.
+type waiter interface {
+	late(*execution, pregel.Outcome)
+}
+
+// waiting is a waiter that hands the outcome to whoever receives from the channel.
+type waiting chan pregel.Outcome
+
+func (w waiting) late(_ *execution, o pregel.Outcome) { w <- o }
 
 // ended takes in how an attempt ended, or why it could not begin. done says that it was the last, or that the task is
 // stopped.
@@ -180,19 +183,4 @@ func (e *execution) retrySubgraph() pregel.Outcome {
 func stopped(g *graphadapter.Graph, task *pregel.Task, why error) *pregel.NodeError {
 	return &pregel.NodeError{Type: pregel.CancelledType, Graph: g.NameOf(task), Node: task.Node,
 		Message: graphadapter.Bounded("cancelled: " + why.Error())}
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, wait time.Duration) bool {
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

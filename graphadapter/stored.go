@@ -111,3 +111,14 @@ func merged(base, newer pregel.Value) ([]ledger.Entry, CarryOver, error) {
 	j.Add(added...)
 	return j.Entries(), between, err
 }
+
+// NewMemoryJournal returns a journal that holds the entries of a stored ledger; nil is the empty one.
+func NewMemoryJournal(stored pregel.Value) (*MemoryJournal, error) {
+	entries, err := DecodeLedger(stored)
+	if err != nil {
+		return nil, err
+	}
+	j := &MemoryJournal{}
+	j.Add(entries...)
+	return j, nil
+}

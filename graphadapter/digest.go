@@ -7,9 +7,19 @@ import (
 	"fmt"
 
 	"github.com/gowebpki/jcs"
-
+	"superstep.dev/approval"
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
+
+// ParamsHash returns the SHA-256, in hex, of v in its canonical form: see [approval.Canonical].
+func ParamsHash(v pregel.Value) (string, error) {
+	canonical, err := approval.Canonical(v)
+	if err != nil {
+		return "", err
+	}
+	return ledger.Hash("params", string(canonical)), nil
+}
 
 // Fingerprint names a Spec by its content: the SHA-256 of its canonical JSON (RFC 8785), in hex. Equal fingerprints
 // mean equal graphs as far as data goes; functions are not part of it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -52,48 +51,6 @@ func newOutside(s *settings, own bool) *outside {
 	o := &outside{settings: s, own: own, writes: map[string]*write{}, busy: map[string]*sync.Mutex{}}
 	o.quiet = sync.NewCond(&o.mu)
 	return o
-}
-
-// serve makes the outside what an execution's effects reach.
-func (o *outside) serve(x *execution) *taskrun.Outside {
-	return &taskrun.Outside{Wait: o.wait, Effect: func(e graphadapter.Effect) graphadapter.Effect { return o.watched(x, e) }}
-}
-
-// watched is an effect with points around its calls.
-func (o *outside) watched(x *execution, e graphadapter.Effect) graphadapter.Effect {
-	if standIn, ok := o.settings.effects[e.Name]; ok && o.settings.stubbed[e.Name] {
-		e.Do = standIn.Do
-	}
-	do, lookup, name := e.Do, e.Lookup, pointName(e.Name)
-	e.Do = func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {
-		what := fmt.Sprintf("effect.%s.%s", name, shortKey(key))
-		late, sent := x.point(what+".late"), x.point(what+".sent")
-		if x.of.crashes.next(x.process, late) {
-			o.fly(func() { _, _ = o.call(context.WithoutCancel(ctx), e.Name, e.Target, do, key, params) })
-		}
-		x.process.at(late)
-		x.calls(e.Name, key)
-		if !x.of.crashes.alive(x.process, o.begin) {
-			runtime.Goexit()
-		}
-		defer o.end()
-		receipt, err := o.call(ctx, e.Name, e.Target, do, key, params)
-		x.process.at(sent)
-		if err == nil {
-			x.replied(e.Name, key)
-		}
-		return receipt, err
-	}
-	if lookup != nil {
-		e.Lookup = func(ctx context.Context, key string, params pregel.Value) (graphadapter.Finding, error) {
-			x.at(fmt.Sprintf("effect.%s.%s.lookup", name, shortKey(key)))
-			if o.own {
-				return lookup(ctx, key, params)
-			}
-			return o.find(e.Name, key), nil
-		}
-	}
-	return e
 }
 
 // call is a write that arrives at its target.

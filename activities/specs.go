@@ -23,13 +23,6 @@ type specs struct {
 	here  sync.Map // fingerprints of the graphs that the worker serves, by name
 }
 
-// WithSpecs makes the worker compare the fields of its graphs with those of the runs, when their versions are not the same.
-// It returns n.
-func (n *Nodes) WithSpecs(s Specs) *Nodes {
-	n.specs.ask = s
-	return n
-}
-
 // differs reports whether a graph is another version than that of the fingerprint.
 func (s *specs) differs(g *graphadapter.Graph, print string) (bool, error) {
 	here, known := s.here.Load(g.Spec.Name)
@@ -63,20 +56,4 @@ func (s *specs) began(ctx context.Context, g *graphadapter.Graph, run Run, print
 	}
 	s.known.Store(print, spec)
 	return spec, nil
-}
-
-// fields finds out whether this worker's version of the graph fits the run's.
-func (e *execution) fields(ctx context.Context) (err error) {
-	if e.began, err = e.nodes.specs.began(ctx, e.graph, e.lease.run(), e.req.Print); err != nil || e.began == nil {
-		return err
-	}
-	return e.graph.CheckFields(e.began)
-}
-
-// strays refuses an outcome that writes what the run has no field for.
-func (e *execution) strays(o pregel.Outcome) error {
-	if e.began == nil {
-		return nil
-	}
-	return e.graph.CheckWrites(e.began, &e.req.Task, o.Update)
 }

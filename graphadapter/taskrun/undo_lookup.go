@@ -97,21 +97,3 @@ func (u *undo) settle(ctx context.Context) error {
 	}
 	return nil
 }
-
-// settledAfter is how long a call may still be under way unseen: the effect's, and one that may have been made to undo it,
-// which has the default times.
-func (u *undo) settledAfter() time.Duration {
-	wait := settledAfter(u.of.Effect)
-	if u.recorded || u.env.Suspect {
-		wait = max(wait, graphadapter.DefaultCallTimeout+graphadapter.DefaultSettleTime)
-	}
-	return wait
-}
-
-// settledAfter is how long after a call of an effect began it may show in the outside at the latest.
-func settledAfter(e ledger.Entry) time.Duration {
-	if e.Settle <= 0 {
-		return graphadapter.DefaultCallTimeout + graphadapter.DefaultSettleTime
-	}
-	return graphadapter.Milliseconds(e.Settle)
-}

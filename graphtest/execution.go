@@ -3,98 +3,59 @@ package graphtest
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"strings"
 	"sync"
+
+	"math"
 	"sync/atomic"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// process is a worker that runs tasks until it crashes. What its goroutines do then has no effect: each of them ends at
-// the next point that it comes to.
-type process struct {
-	of     *trial
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+// serve makes the outside what an execution's effects reach.
+func (o *outside) serve(x *execution) *taskrun.Outside {
+	return &taskrun.Outside{Wait: o.wait, Effect: func(e graphadapter.Effect) graphadapter.Effect { return o.watched(x, e) }}
 }
 
-// crashes are what one run is to crash at, and the points that it comes to. It is safe for concurrent use.
-type crashes struct {
-	mu   sync.Mutex
-	left []string // still to come, in order
-	dead map[*process]bool
-	seen []string // each point once, since the last crash
-	met  map[string]bool
-}
-
-// at is a point: the worker crashes there if it is told to. It does not return in a worker that has crashed.
-func (w *process) at(point string) {
-	if w.crash(point) {
-		runtime.Goexit()
+// watched is an effect with points around its calls.
+func (o *outside) watched(x *execution, e graphadapter.Effect) graphadapter.Effect {
+	if standIn, ok := o.settings.effects[e.Name]; ok && o.settings.stubbed[e.Name] {
+		e.Do = standIn.Do
 	}
-}
-
-// crash is at for goroutines that have to come back: it reports whether the worker is no more.
-func (w *process) crash(point string) bool {
-	dead := w.of.crashes.reach(w, point)
-	if dead {
-		w.cancel(ErrCrashed)
+	do, lookup, name := e.Do, e.Lookup, pointName(e.Name)
+	e.Do = func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {
+		what := fmt.Sprintf("effect.%s.%s", name, shortKey(key))
+		late, sent := x.point(what+".late"), x.point(what+".sent")
+		if x.of.crashes.next(x.process, late) {
+			o.fly(func() { _, _ = o.call(context.WithoutCancel(ctx), e.Name, e.Target, do, key, params) })
+		}
+		x.process.at(late)
+		x.calls(e.Name, key)
+		if !x.of.crashes.alive(x.process, o.begin) {
+			runtime.Goexit()
+		}
+		defer o.end()
+		receipt, err := o.call(ctx, e.Name, e.Target, do, key, params)
+		x.process.at(sent)
+		if err == nil {
+			x.replied(e.Name, key)
+		}
+		return receipt, err
 	}
-	return dead
-}
-
-// reach notes that a worker came to a point, and reports whether it is no more.
-func (c *crashes) reach(w *process, point string) (dead bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead[w] {
-		return true
+	if lookup != nil {
+		e.Lookup = func(ctx context.Context, key string, params pregel.Value) (graphadapter.Finding, error) {
+			x.at(fmt.Sprintf("effect.%s.%s.lookup", name, shortKey(key)))
+			if o.own {
+				return lookup(ctx, key, params)
+			}
+			return o.find(e.Name, key), nil
+		}
 	}
-	if len(c.left) > 0 && c.left[0] == point {
-		c.left, c.dead[w] = c.left[1:], true
-		c.seen, c.met = nil, map[string]bool{}
-		return true
-	}
-	if !c.met[point] {
-		c.met[point] = true
-		c.seen = append(c.seen, point)
-	}
-	return false
-}
-
-// alive does something unless the worker has crashed, and reports whether it did.
-func (c *crashes) alive(w *process, do func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead[w] {
-		return false
-	}
-	do()
-	return true
-}
-
-// next reports whether the worker is to crash at that point, without being there.
-func (c *crashes) next(w *process, point string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.dead[w] && len(c.left) > 0 && c.left[0] == point
-}
-
-func (c *crashes) isDead(w *process) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.dead[w]
-}
-
-// unused are the points that the run was to crash at and did not come to.
-func (c *crashes) unused() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.left
+	return e
 }
 
 // execution is one execution of one task by a worker.

@@ -1,49 +1,18 @@
 package graphtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"maps"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/segment"
 )
-
-// matrixThread is the thread of every run of a matrix: keys and ids of questions are made of it.
-const matrixThread = "matrix"
-
-// trial is one run of the graph whose workers crash where they are told to.
-type trial struct {
-	m    *matrix
-	mode Mode
-	variant
-	ctx     context.Context
-	graph   *graphadapter.Graph
-	program *pregel.Program
-	outside *outside
-	crashes crashes
-	loop    *pregel.Loop
-	life    *life.Run
-	verify  func() error      // the test's own check of its outside
-	suspect segment.Suspicion // of a segment that was lost, for those after it
-
-	mu       sync.Mutex
-	worker   *process
-	problems []string
-}
-
-// variant is what else than a crash interrupts a run.
-type variant struct {
-	restore bool // it is suspended and restored whenever it can be
-	yield   bool // its tasks are given back at every second record
-	behind  bool // in async mode, the newest heartbeat is always lost
-}
 
 // run runs the graph to its end, with workers that crash at these points, one after the other.
 func (m *matrix) run(t testing.TB, mode Mode, crashAt []string, v variant) (ending, error) {
@@ -85,34 +54,6 @@ func (tr *trial) open(t testing.TB) error {
 	program, err := tr.graph.Program()
 	tr.program = program
 	return err
-}
-
-func (tr *trial) close() {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	if tr.worker != nil {
-		tr.worker.cancel(nil)
-	}
-}
-
-// live is the worker that runs now; after a crash it is another one.
-func (tr *trial) live() *process {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	if tr.worker == nil || tr.crashes.isDead(tr.worker) {
-		tr.worker = &process{of: tr}
-		tr.worker.ctx, tr.worker.cancel = context.WithCancelCause(tr.ctx)
-	}
-	return tr.worker
-}
-
-// wrong notes what must not be.
-func (tr *trial) wrong(format string, args ...any) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	if problem := fmt.Sprintf(format, args...); !slices.Contains(tr.problems, problem) {
-		tr.problems = append(tr.problems, problem)
-	}
 }
 
 // drive begins the run and goes on with answers until it has ended.
@@ -164,4 +105,51 @@ func (tr *trial) stored(thread *pregel.Thread) (*pregel.Thread, error) {
 		return nil, err
 	}
 	return tr.program.DecodeThread(raw)
+}
+
+func (tr *trial) conclude(end *ending) error {
+	switch tr.loop.Status() {
+	case pregel.StatusDone:
+		end.status = "finished"
+	case pregel.StatusDrained:
+		end.status = "stopped: " + tr.loop.Err().Error()
+	default:
+		end.status = "failed: " + tr.loop.Err().Error()
+	}
+	snapshot, err := tr.program.Snapshot(tr.loop.Thread(), tr.loop.Thread().Head, true)
+	if err != nil {
+		return err
+	}
+	end.values = map[string]string{}
+	for name, v := range snapshot.Values {
+		end.values[name] = canonical(v)
+	}
+	tr.crashes.mu.Lock()
+	defer tr.crashes.mu.Unlock()
+	end.points = slices.Clone(tr.crashes.seen)
+	return nil
+}
+
+// same says how an ending differs from the one without a crash, "" when it does not.
+func (m *matrix) same(got ending) string {
+	return differs(m.want, &got, m.settings.ignored, "without the crash")
+}
+
+// differs says how an ending differs from the one it should be, "" when it does not; without says when that came about.
+func differs(want, got *ending, ignored map[string]bool, without string) string {
+	var out []string
+	if got.status != want.status {
+		out = append(out, fmt.Sprintf("it ended as %s, %s as %s", got.status, without, want.status))
+	}
+	names := maps.Clone(want.values)
+	maps.Copy(names, got.values)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if want, got := want.values[name], got.values[name]; want != got && !ignored[name] {
+			out = append(out, fmt.Sprintf("the state's field %q is %s, %s %s", name, orNothing(got), without, orNothing(want)))
+		}
+	}
+	if d := difference(want.books, got.books); d != "" {
+		out = append(out, "the writes to the outside are not those "+without+": "+d)
+	}
+	return strings.Join(out, "\n")
 }

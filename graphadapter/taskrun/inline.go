@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -25,38 +24,6 @@ type result struct {
 // resumer takes the result of a node whose caller cannot take it, because the node has kept the caller's goroutine. resume
 // is called at most once, on another goroutine.
 type resumer interface{ resume(result) }
-
-// runInline runs the node and its branches on the caller's goroutine. A goroutine for each node would cost more than the
-// rest of the attempt. The price: a node that does not return soon after ctx is done, or that ends its goroutine
-// (runtime.Goexit), keeps the caller's goroutine. Then next takes the result, and the caller must not: here is false, if
-// runInline returns at all. over watches the context that ctx was made from; nil watches ctx itself.
-func (t *TaskRun) runInline(ctx context.Context, next resumer, over *deadlineWatch) (r result, here bool) {
-	s := &t.inline
-	s.begin(ctx, next)
-	if over == nil {
-		over = watchDeadline(ctx)
-		defer over.end()
-	}
-	over.add(s)
-	if ctx.Err() != nil { // a bound of the attempt's own was over before there was a node to wait for
-		s.wait()
-	}
-	came := false
-	defer func() {
-		over.remove(s)
-		panicked := recover()
-		switch here = s.back(); {
-		case panicked != nil:
-			r = result{err: graphadapter.NewPanicError(panicked)}
-		case here && !came:
-			here = false
-			go next.resume(result{err: &graphadapter.PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}})
-		}
-	}()
-	r = t.result(t.in(ctx))
-	came = true
-	return r, here
-}
 
 // inlineRun is a node under way on its caller's goroutine. The zero value is no node.
 type inlineRun struct {
@@ -141,30 +108,6 @@ func (v *deadlineWatch) remove(s *inlineRun) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.nodes, s)
-}
-
-// result runs node and branches, or takes what is kept of an equal input.
-func (t *TaskRun) result(ctx context.Context) (r result) {
-	key, keeps := t.cacheKey()
-	if keeps {
-		if kept, ok := t.reuse(ctx, key); ok {
-			return result{command: kept.Command, routes: kept.Routes, cached: true}
-		}
-	}
-	command, err := t.runNode(ctx)
-	t.settle()
-	if err == nil && t.isYielding() {
-		err = graphadapter.ErrYielded
-	}
-	if err == nil && !t.waits() {
-		r.command = command
-		r.routes, err = t.route(ctx, command)
-	}
-	r.err = err
-	if keeps && err == nil && !t.waits() {
-		t.keepResult(ctx, key, command, r.routes)
-	}
-	return r
 }
 
 // growStack grows a new goroutine's stack to what most nodes need, in one step. Without growStack the stack grows in several
