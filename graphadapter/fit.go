@@ -32,7 +32,7 @@ func FitLedger(entries []ledger.Entry, most int) (fitted []ledger.Entry, whole b
 	}
 	for i, e := range entries {
 		if e.Outside() {
-			put(i, Slim(e), EntrySize(Slim(e)))
+			put(i, e.Slim(), EntrySize(e.Slim()))
 		}
 	}
 	for i, e := range entries {
@@ -62,25 +62,6 @@ func EntrySize(e ledger.Entry) int {
 	return len(v) + 1
 }
 
-// Slim is an entry without what can be had again: the node gives the parameters when it calls, the outside the receipt.
-func Slim(e ledger.Entry) ledger.Entry {
-	e.Params = nil
-	return WithoutResult(e)
-}
-
-// WithoutResult is an entry whose result is too large to keep. A committed effect stays so: its receipt is looked up
-// when it is needed. A memoised call has to be made again.
-func WithoutResult(e ledger.Entry) ledger.Entry {
-	if e.Result == nil {
-		return e
-	}
-	e.Left, e.Result = len(e.Result), nil
-	if e.Kind != ledger.KindEffect {
-		e.State = ledger.StateNotKept
-	}
-	return e
-}
-
 // SlimLedger returns a stored ledger without parameters, results and receipts. Of every call it says how far it got.
 func SlimLedger(stored pregel.Value) (pregel.Value, error) {
 	entries, between, err := DecodeCarryOver(stored)
@@ -88,7 +69,7 @@ func SlimLedger(stored pregel.Value) (pregel.Value, error) {
 		return nil, err
 	}
 	for i, e := range entries {
-		entries[i] = Slim(e)
+		entries[i] = e.Slim()
 	}
 	return EncodeCarryOver(entries, between)
 }

@@ -95,7 +95,7 @@ func (o RunOptions) Engine() pregel.Options {
 // UseGate says whether a decision may be acted upon now: (*approval.Gate).Use is one. An error means that it cannot say.
 type UseGate func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error)
 
-// Barrier keeps a run from starting tasks while it is shut; those under way end. The zero Gate is open. It is safe for
+// Barrier keeps a run from starting tasks while it is shut; those under way end. The zero Barrier is open. It is safe for
 // concurrent use.
 type Barrier struct {
 	// Held is called when the run stands still at the gate, with the thread to be looked at and changed until it opens. It
@@ -106,7 +106,7 @@ type Barrier struct {
 	opened chan struct{} // closed when the gate opens; nil while it is open
 }
 
-// ErrSuperseded is how a run ends whose thread was updated while it stood at a shut [Gate].
+// ErrSuperseded is how a run ends whose thread was updated while it stood at a shut [Barrier].
 var ErrSuperseded = errors.New("superstep: the thread was updated while the run was held")
 
 // Shut shuts the gate.

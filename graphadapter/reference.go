@@ -32,7 +32,7 @@ const (
 	PartArg     Part = "arg"
 	PartDone    Part = "done"
 	PartContext Part = "context"
-	// PartLoop and PartSpec are a [SegmentRequest]'s Loop, and its Spec as JSON.
+	// PartLoop and PartSpec are the Loop of a segment's request, and its Spec as JSON.
 	PartLoop Part = "loop"
 	PartSpec Part = "spec"
 )

@@ -139,12 +139,12 @@ func (p *Past) Ended(at int64, s pregel.Status, t *pregel.Thread) {
 		return
 	}
 	p.follow()
-	p.Leave()
+	p.leave()
 	p.thread, p.head = t, t.Head
 }
 
-// Leave keeps what an invocation in exit mode leaves behind.
-func (p *Past) Leave() {
+// leave keeps what an invocation in exit mode leaves behind.
+func (p *Past) leave() {
 	if !p.exit {
 		return
 	}

@@ -5,7 +5,7 @@
 // # Life
 //
 // [OpenSegment] restores the loop, delivers what an earlier execution recorded, and [Segment.Run] goes on from there. Before
-// each superstep but the first it calls Host.Keep, which makes [Segment.Record] and [Segment.Progress] durable as the run's
+// each superstep but the first it calls Host.Keep, which makes [Segment.Record] and [Segment.Left] durable as the run's
 // mode asks. It leaves when no task is under way, and at the latest
 //
 //   - at a question, a failure or the end of the run;
@@ -43,7 +43,7 @@
 //	handover a run's side: handing its loop over, and taking in what comes back
 //	segment  an execution
 //	resume   making resume points
-//	task     a task under way, and what is left of it
+//	task     the tasks under way, and how a segment stores what they record
 //	outcome  outcomes that do not fit the format
 //	guard    when tasks may start, and the execution ends
 package segment

@@ -3,7 +3,6 @@ package segment
 import (
 	"context"
 	"errors"
-	"testing"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -11,15 +10,6 @@ import (
 )
 
 func input(text string) pregel.Input { return pregel.Input{Value: pregel.Value(text)} }
-
-func mustJournal(t *testing.T, stored pregel.Value) *graphadapter.MemoryJournal {
-	t.Helper()
-	j, err := graphadapter.NewMemoryJournal(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
 
 func payTask() *pregel.Task {
 	return &pregel.Task{

@@ -147,7 +147,7 @@ func (a *attempt) sized(e ledger.Entry) (fitting ledger.Entry, record bool, err 
 // cut makes an entry smaller.
 func (a *attempt) cut(e ledger.Entry) (ledger.Entry, bool, error) {
 	if e.Result != nil {
-		e = graphadapter.WithoutResult(e)
+		e = e.WithoutResult()
 		note := fmt.Sprintf("its result has %d bytes, too large to be kept with the task's", e.Left)
 		if e.Evidence == "" {
 			e.Evidence = note

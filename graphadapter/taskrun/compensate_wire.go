@@ -154,7 +154,7 @@ func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence s
 	if _, keeps := t.Kept(c.Effect.Key); keeps && state == c.Effect.State {
 		return nil
 	}
-	e := graphadapter.Slim(c.Effect)
+	e := c.Effect.Slim()
 	e.State, e.Evidence = state, clip.Text(evidence, maxKeptEntry/4)
 	e.Reported = state == ledger.StateCompensated
 	v, err := jsontext.Encode(e)

@@ -97,7 +97,7 @@ type ending struct {
 	exited   bool                     // somebody ended the goroutine
 }
 
-// onward goes on driving on a new goroutine, as the one before may belong to a node: see [TaskRun.stay]. late is what that
+// onward goes on driving on a new goroutine, as the one before may belong to a node: see [inlineRun]. late is what that
 // node's task has come to.
 func (d *Driver) onward(late ...delivery) {
 	go func() {

@@ -39,7 +39,7 @@ func (c *effectCall) undoRuled() (by string, ruled bool) {
 	return orAPerson(answer.By), true
 }
 
-// undo undoes what the outside has of the effect, by its Compensate, as [Graph.Compensate] does: what is called is stored
+// undo undoes what the outside has of the effect, by its Compensate, as [Compensate] does: what is called is stored
 // before it is called, and looked up by whoever goes on after a lost worker. Then the call fails. What stays unclear is
 // asked about again, as another question.
 func (c *effectCall) undo(ctx context.Context, by string) error {

@@ -163,7 +163,7 @@ func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 		case e.Kind == ledger.KindEffect:
 			effects = append(effects, e)
 		case e.Kind == ledger.KindApproval && e.Approved != nil:
-			effects = append(effects, graphadapter.Slim(e))
+			effects = append(effects, e.Slim())
 		}
 	}
 	if len(effects) == 0 && t.task.Ledger == nil {

@@ -111,7 +111,7 @@ func KeptOf(task *pregel.Task, entries []ledger.Entry) map[string]pregel.Value {
 			continue
 		}
 		if graphadapter.EntrySize(e) > maxKeptEntry {
-			e = graphadapter.Slim(e)
+			e = e.Slim()
 			e.Evidence = clip.Text(e.Evidence, maxKeptEntry/4)
 		}
 		v, err := jsontext.Encode(e)
