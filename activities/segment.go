@@ -89,11 +89,6 @@ func (e *segmentRun) read(ctx context.Context) error {
 // reset reports whether the run was reset.
 func (e *segmentRun) reset() bool { return e.req.OriginalRunID != e.info.WorkflowExecution.RunID }
 
-// relaxed reports whether records are not stored before the next superstep begins.
-func (e *segmentRun) relaxed() bool {
-	return e.req.Durability == graphadapter.DurabilityAsync || e.req.Durability == graphadapter.DurabilityExit
-}
-
 // run keeps the segment's lease while its supersteps run, and sorts out how it ended.
 func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	counted := e.Counted()
@@ -212,7 +207,7 @@ func (e *segmentRun) details() []any {
 // has said nothing for some time: what must take effect before the next superstep is known then.
 func (e *segmentRun) keep(ctx context.Context) error {
 	switch mode := e.req.Durability; {
-	case !e.relaxed():
+	case !graphadapter.IsRelaxed(e.req.Durability):
 		return e.Store(ctx)
 	case e.silence() >= keepEvery:
 		_ = e.Send(ctx) // one that fails is followed by the next

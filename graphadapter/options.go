@@ -24,6 +24,9 @@ const (
 	DurabilityExit Durability = "exit"
 )
 
+// IsRelaxed reports of a durability whether what a task or a superstep did may be stored later than the next begins.
+func IsRelaxed(d Durability) bool { return d == DurabilityAsync || d == DurabilityExit }
+
 // ModeOf is the durability of a graph's run, and whether consecutive supersteps of it are one activity in sync mode too:
 // what the call says, else what the graph says; "" is [DurabilitySync]. A call that names a durability means that and
 // nothing else: it is fused only if the call says so.

@@ -77,18 +77,13 @@ const defaultBeatBytes = 128 << 10
 
 func (t *Task) most() int { return cmp.Or(t.req.LedgerBytes, defaultBeatBytes) }
 
-// relaxed reports whether entries are not stored before the node goes on.
-func (t *Task) relaxed() bool {
-	return t.req.Durability == graphadapter.DurabilityAsync || t.req.Durability == graphadapter.DurabilityExit
-}
-
 // store is a task as the taskrun.Store of its outbox.
 type store struct{ *Task }
 
 // Keep implements taskrun.Store. In async and exit mode the entry leaves with a later heartbeat or the task's end, which is
 // why a repeated task is suspect.
 func (s store) Keep(ctx context.Context) error {
-	if s.relaxed() {
+	if graphadapter.IsRelaxed(s.req.Durability) {
 		return s.server.Lost()
 	}
 	return s.server.Store(ctx)
@@ -185,7 +180,7 @@ func (t *Task) IsSuspect() bool {
 // MayGoOn reports whether an execution of this task was lost, and may have called without a trace. In sync mode a call
 // begins when its intent is stored: the ledger knows of it.
 func (t *Task) MayGoOn() bool {
-	return t.req.Lost || t.of.Reset || t.CarryOver().Lost || t.relaxed() && t.HasLost()
+	return t.req.Lost || t.of.Reset || t.CarryOver().Lost || graphadapter.IsRelaxed(t.req.Durability) && t.HasLost()
 }
 
 // Announce stores how large the result is that this execution is about to return.

@@ -8,20 +8,16 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/internal/jsontext"
 )
 
 // lookUp asks the outside about the effect. What fails for long is no clear answer.
 func (u *undo) lookUp(ctx context.Context) error {
 	u.finding, u.note, u.found = ledger.FindingUnknown, "", nil
-	if u.effect.Lookup == nil {
-		u.note = "the effect has no Lookup"
-		return nil
-	}
 	var f graphadapter.Finding
 	var err error
 	for try := 1; ; try++ {
-		if f, err = u.find(ctx); err == nil || graphadapter.IsPermanent(err) || try == maxUndoCalls {
+		f, err = lookUp(ctx, graphadapter.DefaultCallTimeout, u.env.Lease, &u.effect, &u.of.Effect)
+		if err == nil || graphadapter.IsPermanent(err) || try == maxUndoCalls {
 			break
 		}
 		if ctx.Err() != nil || !pause(ctx, u.pauseAfter(try)) {
@@ -36,28 +32,7 @@ func (u *undo) lookUp(ctx context.Context) error {
 	if f.Receipt != nil && !pregel.IsNull(f.Receipt) {
 		u.found = f.Receipt
 	}
-	if u.finding == ledger.FindingNone {
-		u.finding = ledger.FindingUnknown
-	}
 	return nil
-}
-
-func (u *undo) find(ctx context.Context) (graphadapter.Finding, error) {
-	f, err := inTime(ctx, graphadapter.DefaultCallTimeout, u.env.Lease, func(ctx context.Context) (graphadapter.Finding, error) {
-		return u.effect.Lookup(ctx, u.of.Effect.Key, u.of.Effect.Params)
-	})
-	if err != nil {
-		return f, err
-	}
-	if f.Receipt, err = jsontext.Compact(f.Receipt); err != nil {
-		return f, graphadapter.Permanent(fmt.Errorf("the receipt is not JSON: %w", err))
-	}
-	if f.Status == ledger.FindingCommitted && u.effect.Check != nil {
-		if err := u.effect.Check(u.of.Effect.Params, f.Receipt); err != nil {
-			f.Status, f.Note = ledger.FindingPartial, "the receipt that was found does not fit: "+err.Error()
-		}
-	}
-	return f, nil
 }
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
