@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
+	"superstep.dev/graphadapter/pregel"
 )
 
 // TestOnlyTheServersClockCounts: the worker on which an attempt failed, and the one that waits for the next, have clocks
@@ -15,21 +18,27 @@ func TestOnlyTheServersClockCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := func() time.Time { return time.Now().Add(-wrong) } // what this worker's clock does not show
-				first := &owner{lease: lease{info: activity.Info{StartedTime: server()}, began: time.Now()}}
+				open := func(kept graphadapter.Progress) *host.Task {
+					task, err := host.Open(&graphadapter.NodeRequest{}, host.Execution{Attempt: 1}, kept,
+						&lease{info: activity.Info{StartedTime: server()}, began: time.Now()})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return task
+				}
+				first := open(graphadapter.Progress{})
 				time.Sleep(3 * time.Second) // it works, and fails
-				first.progress.RetryAt = first.inTime(10 * time.Second)
-				if at, want := first.progress.RetryAt, server().Add(10*time.Second); !at.Equal(want) {
+				first.Outbox.Fail(t.Context(), 10*time.Second, &pregel.NodeError{}, nil)
+				if at, want := first.CarryOver().RetryAt, server().Add(10*time.Second); !at.Equal(want) {
 					t.Errorf("the next attempt is to begin at %v, not %v", at, want)
 				}
 				time.Sleep(4 * time.Second)
-				next := &owner{lease: lease{info: activity.Info{StartedTime: server()}, began: time.Now()}}
-				next.progress.RetryAt = first.progress.RetryAt
-				if wait := next.waitsFor(); wait != 6*time.Second {
-					t.Errorf("it waits %v more", wait)
+				if early := open(first.Progress()).Early(); early == nil || early.After != 6*time.Second {
+					t.Errorf("it waits %v more", early)
 				}
-				s := &segmentRun{info: activity.Info{StartedTime: server()}, began: time.Now()}
+				s := &segmentRun{lease: &lease{info: activity.Info{StartedTime: server()}, began: time.Now()}}
 				time.Sleep(time.Second)
-				if now := s.serverTime(); !now.Equal(server()) {
+				if now := s.Now(); !now.Equal(server()) {
 					t.Errorf("a fused superstep takes it for %v, and it is %v", now, server())
 				}
 			})

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -81,13 +82,13 @@ func TestALongNodeBeats(t *testing.T) {
 			await(t, "a heartbeat", func() bool { return l.count() > 1 }, func() any { return l.count() })
 			close(release)
 			r.log(run)
-			var progress graphadapter.NodeProgress
+			var progress graphadapter.Progress
 			last := l.beats[len(l.beats)-1]
 			if err := converter.GetDefaultDataConverter().FromPayloads(last.GetDetails(), &progress); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(string(progress.Ledger), "paid") != kept {
-				t.Errorf("the heartbeat carried %s", progress.Ledger)
+			if carried := fmt.Sprintf("%s", progress.Tasks); strings.Contains(carried, "paid") != kept {
+				t.Errorf("the heartbeat carried %s", carried)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package activities
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"superstep.dev/graphadapter"
@@ -39,13 +38,6 @@ func (i *Inputs) Sent(digest string, v pregel.Value) { i.cache.put(digest, v) }
 // Passed takes in nothing: a run that is taken over comes by all that it ever sent, and the task that is still under way
 // reads only the last of it.
 func (i *Inputs) Passed(pregel.Value) {}
-
-// WithInputs makes the nodes find what goes by reference; without it their requests must carry all values. It returns
-// n.
-func (n *Nodes) WithInputs(i *Inputs) *Nodes {
-	n.inputs = i
-	return n
-}
 
 // fill puts the request's values in their places.
 func (i *Inputs) fill(ctx context.Context, run Run, req *graphadapter.NodeRequest) error {
@@ -94,23 +86,3 @@ func (e *InputError) Error() string {
 
 // Unwrap returns what went wrong.
 func (e *InputError) Unwrap() error { return e.Err }
-
-// fill gives the task what it reads. The lease is kept meanwhile: a replay may take seconds.
-func (e *execution) fill(held context.Context) error {
-	if len(e.req.References) == 0 {
-		return nil
-	}
-	err := errors.New("its nodes are registered without inputs (Nodes.WithInputs)")
-	if e.inputs != nil {
-		run := Run{e.info.Namespace, e.info.WorkflowExecution.ID, e.info.WorkflowExecution.RunID}
-		err = e.inputs.fill(held, run, &e.req)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case held.Err() != nil:
-		return context.Cause(held)
-	}
-	return &InputError{Graph: e.graphName(), Node: e.req.Task.Node, Thread: e.req.Thread,
-		Run: e.info.WorkflowExecution.RunID, Err: err}
-}

@@ -10,12 +10,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// lease is the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
+// lease is a host.Server: the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
 // the newest details, so a later one never takes back what an earlier one stored. The SDK's own throttled heartbeats are
 // never mixed in.
 type lease struct {
@@ -59,6 +61,9 @@ func (l *lease) hold(ctx context.Context) (held context.Context, release func())
 	}
 }
 
+// Now implements host.Server.
+func (l *lease) Now() time.Time { return l.info.StartedTime.Add(time.Since(l.began)) }
+
 // leaseFrom is how long the task is certainly ours after a heartbeat that was sent at that time. The server gives the
 // task away one timeout after it stored the last one; the node stops a tenth of it before.
 func (l *lease) leaseFrom(sent time.Time) time.Duration {
@@ -92,7 +97,7 @@ func (l *lease) Confirm(ctx context.Context) error {
 	told := !l.told.IsZero()
 	l.mu.Unlock()
 	if !told {
-		if err := l.store(ctx); err != nil {
+		if err := l.Store(ctx); err != nil {
 			return err
 		}
 	}
@@ -112,16 +117,16 @@ func (l *lease) beat(ctx context.Context) {
 			return
 		case <-tick.C:
 			// One that fails is followed by the next; without any that succeeds the lease runs out.
-			_ = l.send(ctx)
+			_ = l.Send(ctx)
 		}
 	}
 }
 
-// send stores the newest details. An error means that they may not be stored.
-func (l *lease) send(ctx context.Context) error {
+// Send implements host.Server: it stores the newest details. An error means that they may not be stored.
+func (l *lease) Send(ctx context.Context) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
-	if lost := l.lost(); lost != nil && !isSuspended(lost) {
+	if lost := l.Lost(); lost != nil && !isSuspended(lost) {
 		return lost
 	}
 	bound := l.info.HeartbeatTimeout / 2
@@ -138,11 +143,11 @@ func (l *lease) send(ctx context.Context) error {
 // storeAgain is the wait after a heartbeat that got no answer.
 const storeAgain = 50 * time.Millisecond
 
-// store stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
+// Store implements host.Server: it stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
 // moment is no failure of the node.
-func (l *lease) store(ctx context.Context) error {
+func (l *lease) Store(ctx context.Context) error {
 	for {
-		err := l.send(ctx)
+		err := l.Send(ctx)
 		if err == nil || !unanswered(err) {
 			return err
 		}
@@ -151,7 +156,7 @@ func (l *lease) store(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if lost := l.lost(); lost != nil {
+		if lost := l.Lost(); lost != nil {
 			return lost
 		}
 	}
@@ -208,8 +213,8 @@ func (l *lease) silence() time.Duration {
 	return time.Since(l.told)
 }
 
-// lost says why the task is no longer ours; nil while it is.
-func (l *lease) lost() error {
+// Lost implements host.Server: it says why the task is no longer ours; nil while it is.
+func (l *lease) Lost() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lostWhy
@@ -225,4 +230,77 @@ func (l *lease) lose(why error) {
 	if l.cancel != nil {
 		l.cancel(why)
 	}
+}
+
+// countGivenBack records that this worker gives the activity back: it does not serve it, or it stops.
+func (l *lease) countGivenBack(ctx context.Context, tally *host.Tally) error {
+	tally.End()
+	return l.Send(ctx)
+}
+
+// givenBack ends this execution without a word about what it was to do: another worker takes that.
+func (l *lease) givenBack(ctx context.Context, tally *host.Tally, kind string, err error) error {
+	if recorded := l.countGivenBack(ctx, tally); recorded != nil {
+		err = errors.Join(err, recorded)
+	}
+	return temporal.NewApplicationErrorWithCause(err.Error(), kind, err)
+}
+
+// run names the run that the activity is of.
+func (l *lease) run() Run {
+	return Run{l.info.Namespace, l.info.WorkflowExecution.ID, l.info.WorkflowExecution.RunID}
+}
+
+// isSuspended reports whether an operator paused or reset the activity: it is still this execution's until its end.
+func isSuspended(err error) bool {
+	return errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
+}
+
+func isCancelled(err error) bool {
+	var cancelled *temporal.CanceledError
+	return errors.As(err, &cancelled)
+}
+
+// retryIn is the error after which the server runs the task again in that time; the server's own policy has no say. It
+// goes without its cause, whose text nothing bounds: an error that is too large to report looks like a lost worker.
+func retryIn(wait time.Duration, why string) error {
+	return temporal.NewApplicationErrorWithOptions(why, graphadapter.NodeRetryType, temporal.ApplicationErrorOptions{
+		NextRetryDelay: max(wait, time.Millisecond), // 0 would mean the activity's own interval
+	})
+}
+
+// turn is of those activities that are on trial: one at a time in a process, as its end is the end of all that it runs. See
+// graphadapter.Losses.
+var turn = make(chan struct{}, 1)
+
+// onTrial makes an execution whose losses want it run on trial. It stores that before it returns: an execution that is lost
+// later has begun. The error gives the activity back while another one has the turn; it must not be accounted for.
+//
+// The turn ends with release, or when the execution has run long enough to be cleared.
+func (l *lease) onTrial(ctx context.Context, tally *host.Tally) (release func(), err error) {
+	needed, wanted := tally.Trial()
+	if !wanted {
+		return func() {}, nil
+	}
+	select {
+	case turn <- struct{}{}:
+	default:
+		return nil, temporal.NewApplicationError("its last workers were lost: it runs when no other such task runs on the same "+
+			"worker, to find out which of them it is", graphadapter.NodeStoppedType)
+	}
+	free := sync.OnceFunc(func() { <-turn })
+	tally.Try()
+	if err := l.Store(ctx); err != nil {
+		free()
+		return nil, temporal.NewApplicationErrorWithCause("it does not run, as that could not be recorded", graphadapter.NodeStoppedType, err)
+	}
+	cleared := time.AfterFunc(needed, func() {
+		tally.Clear()
+		_ = l.Send(context.Background()) // one that fails is followed by the next
+		free()
+	})
+	return func() {
+		cleared.Stop()
+		free()
+	}, nil
 }

@@ -23,12 +23,6 @@ type Live interface {
 // publishTimeout bounds how long one emission, or a task's end, may keep its node waiting.
 const publishTimeout = 250 * time.Millisecond
 
-// Publishing makes the nodes publish what they emit, as they do.
-func (n *Nodes) Publishing(live Live) *Nodes {
-	n.live = live
-	return n
-}
-
 // publisher publishes the emissions of one execution of a task. After a failure the rest of the execution is not published:
 // listeners take it from the result. A nil publisher publishes nothing.
 type publisher struct {
@@ -38,15 +32,6 @@ type publisher struct {
 	info   activity.Info
 	next   int
 	failed bool
-}
-
-// publisher returns nil when nobody wants emissions.
-func (n *Nodes) publisher(ctx context.Context, info activity.Info, thread string, t *pregel.Task) *publisher {
-	if n.live == nil {
-		return nil
-	}
-	task := graphadapter.LiveTask{Thread: thread, Run: info.WorkflowExecution.RunID, Task: t.Key()}
-	return &publisher{ctx: ctx, live: n.live, task: task, info: info}
 }
 
 // emit is what publishes an emission, nil for a nil publisher. It is called for one emission at a time.

@@ -19,12 +19,6 @@ const (
 	givenUp
 )
 
-// lostWorkers returns the question to ask when too many workers were lost in a row on this task, and what was last said
-// about it. A "no" ends the task; it stands until the failed run is retried, which is a person's word too.
-func (e *execution) lostWorkers() (*pregel.Question, verdict) {
-	return lostTask{&e.req.Task, e.req.Thread, e.owner.workersLost(), e.req.Suspect}.ask()
-}
-
 // lostTask is a task, of that thread, with so many losses in a row (graphadapter.Losses.Counted). It is suspect when the thread
 // continues a run that ended with it.
 type lostTask struct {

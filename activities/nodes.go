@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,14 +9,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/segment"
-	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/history"
 	"superstep.dev/job"
 )
 
@@ -47,261 +45,112 @@ func NewNodes(c client.Client, graphs []*graphadapter.Graph) *Nodes {
 	return n
 }
 
-// Register registers the nodes on a worker, and what undoes their effects. It takes the worker's one dynamic activity:
-// activities registered by name beside it go on working.
-func (n *Nodes) Register(r worker.ActivityRegistry) {
-	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: taskrun.StandingActivity})
-	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: taskrun.CompensateActivity})
-	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: taskrun.RewindActivity})
-	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
-	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: segment.SegmentActivity})
-	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
-	r.RegisterActivityWithOptions(n.Control, activity.RegisterOptions{Name: graphadapter.ControlActivity})
-	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
-	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: segment.StoredActivity})
-	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})
-	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
-	r.RegisterActivityWithOptions(n.StoredTasks, activity.RegisterOptions{Name: segment.StoredTasksActivity})
-}
-
-// Run is the dynamic activity: one execution of one task.
-//
-// It fails with an application error whose type is one of graphadapter's Node…Type constants. Only
-// graphadapter.NodeFailedType is final; every other ending makes the server run the task again, here or elsewhere.
-func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.Outcome, error) {
-	var req graphadapter.NodeRequest
-	if err := args.Get(&req); err != nil {
-		return pregel.Outcome{}, temporal.NewNonRetryableApplicationError(
-			"the request of a node's activity cannot be read: "+err.Error(), graphadapter.NodeFailedType, err)
-	}
-	e, err := n.newExecution(ctx, req)
-	if err != nil {
-		return pregel.Outcome{}, err
-	}
-	outcome, err := e.run(ctx)
-	if over(outcome, err) {
-		e.emits.ended(e.repeated)
-	}
-	return outcome, err
-}
-
-// execution is one execution of one task by this worker.
-type execution struct {
-	req   graphadapter.NodeRequest
-	info  activity.Info
-	graph *graphadapter.Graph // the root graph; nil when this worker does not have it
-	owner *owner
-	// converter reads what the heartbeats of other tasks carry.
-	converter converter.DataConverter
-	inputs    *Inputs
-	emits     *publisher
-	use       graphadapter.UseGate
-	outputs   *Outputs
-	specs     *specs
-	began     *pregel.Spec // the run's graph, when this worker has another version of it
-	// repeated says that it is not the task's first. An activity that was reset counts from 1 again, but has the progress
-	// of those before.
-	repeated bool
-}
-
-func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (*execution, error) {
+// open begins an execution of an activity, with what the heartbeats of executions before it have stored. An activity that
+// was reset counts from 1 again, but has those heartbeats: it is repeated.
+func (n *Nodes) open(ctx context.Context, req *graphadapter.NodeRequest) (l *lease, t *host.Task, repeated bool, err error) {
 	info := activity.GetInfo(ctx)
-	var kept graphadapter.NodeProgress
-	repeated := info.Attempt > 1
+	var kept graphadapter.Progress
+	repeated = info.Attempt > 1
 	if activity.HasHeartbeatDetails(ctx) {
 		repeated = true
 		if err := activity.GetHeartbeatDetails(ctx, &kept); err != nil {
-			return nil, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
+			return nil, nil, true, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 		}
 	}
-	o, err := newOwner(n.client, info, req, kept)
-	if err != nil {
-		return nil, err
-	}
-	return &execution{req: req, info: info, graph: n.byName[req.Graph], owner: o, converter: n.converter, inputs: n.inputs, use: n.use(), specs: &n.specs,
-		emits:   n.publisher(ctx, info, req.Thread, &req.Task),
-		outputs: n.outputsOf(info.Namespace), repeated: repeated}, nil
+	l = &lease{client: n.client, info: info, began: time.Now()}
+	l.details = func() []any { return []any{t.Progress()} }
+	t, err = host.Open(req, host.Execution{Attempt: info.Attempt, Repeated: repeated,
+		Reset: req.OriginalRunID != info.WorkflowExecution.RunID}, kept, l)
+	return l, t, repeated, err
 }
 
-// run keeps the task's lease while the node runs, and sorts out how it ended.
-func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
-	if e.graph == nil {
-		return pregel.Outcome{}, e.unserved(ctx, fmt.Errorf("this worker does not serve the graph %q", e.req.Graph))
-	}
-	if err := e.tooEarly(ctx); err != nil {
-		return pregel.Outcome{}, err
-	}
-	if err := e.fields(ctx); err != nil {
-		return pregel.Outcome{}, e.unserved(ctx, err)
-	}
-	if e.req.Task.Retry != nil {
-		return e.retrySubgraph(ctx)
-	}
-	if question, answer := e.lostWorkers(); question != nil {
-		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.owner.emitted(), Ledger: e.owner.ledger(),
-			Kept: taskrun.KeptOf(&e.req.Task, e.owner.Entries())}, nil
-	} else if answer == givenUp {
-		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.owner.emitted()...)
-	}
-	free, err := e.owner.onTrial(ctx)
-	if err != nil {
-		return pregel.Outcome{}, err
-	}
-	defer free()
-	// The lease is renewed as long as the node runs, and its context ends with it.
-	held, release := e.owner.hold(ctx)
-	if err := e.fill(held); err != nil {
-		release()
-		return e.ended(ctx, held, nil, err)
-	}
-	outcome, err := taskrun.RunAttempt(context.WithValue(held, outputsKey{}, e.outputs), e.graph, &e.req.Task, taskrun.Env{
-		Thread: e.req.Thread, Context: e.req.Context, Requester: e.req.Requester, Attempt: e.owner.attempt(), Suspect: e.suspect(), Lost: e.mayGoOn(),
-		Journal: e.owner, Lease: e.owner,
-		Behind: time.Duration(e.req.Behind) * time.Millisecond, Use: e.use,
-		Emit: e.emits.emit(),
-		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
-	})
-	var full *pregel.NodeError
-	if err == nil && !outcome.Yielded {
-		full = e.makeRoom(held, &outcome)
-	}
-	release()
-	if err == nil {
-		err = e.strays(outcome)
-	}
-	if err != nil {
-		return e.ended(ctx, held, outcome.Emitted, err)
-	}
-	if full != nil {
-		return pregel.Outcome{}, e.failed(full, e.owner.emitted()...)
-	}
-	if outcome.Yielded {
-		return e.yielded(outcome.Claim, e.interrupted())
-	}
-	return e.sized(outcome, e.owner.emitted())
+// WithInputs makes the nodes find what goes by reference; without it their requests must carry all values. It returns
+// n.
+func (n *Nodes) WithInputs(i *Inputs) *Nodes {
+	n.inputs = i
+	return n
 }
 
-// suspect reports whether an earlier execution of this task may have acted outside without a trace: it was repeated
-// after a lost worker, the activity or the run was reset, or the thread continues a run that ended badly.
-func (e *execution) suspect() bool {
-	return e.req.Suspect || e.repeated || e.req.OriginalRunID != e.info.WorkflowExecution.RunID
+// Publishing makes the nodes publish what they emit, as they do.
+func (n *Nodes) Publishing(live Live) *Nodes {
+	n.live = live
+	return n
 }
 
-// mayGoOn reports whether an execution of this task was lost, and may have called without a trace. In sync mode a call
-// begins when its intent is stored: the ledger knows of it.
-func (e *execution) mayGoOn() bool {
-	return e.req.Lost || e.req.OriginalRunID != e.info.WorkflowExecution.RunID || e.owner.relaxed() && e.owner.hasLost()
-}
-
-// ended turns an attempt's error into the activity's end.
-func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) (pregel.Outcome, error) {
-	var unserved *graphadapter.UnservedError
-	var input *InputError
-	switch {
-	case errors.As(err, &unserved):
-		return pregel.Outcome{}, e.unserved(ctx, err)
-	case errors.As(err, &input):
-		return pregel.Outcome{}, e.givenBack(ctx, graphadapter.NodeInputType, err)
-	case errors.Is(err, graphadapter.ErrFenced):
-		return pregel.Outcome{}, temporal.NewApplicationError("another execution took this task over",
-			graphadapter.NodeStoppedType)
-	case held.Err() != nil && isCancelled(context.Cause(held)):
-		return pregel.Outcome{}, e.cancelled(ctx, emitted)
-	case held.Err() != nil && isSuspended(context.Cause(held)):
-		_ = e.owner.countGivenBack(context.WithoutCancel(ctx)) // as below
-		return pregel.Outcome{}, temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
-			graphadapter.NodeStoppedType)
-	case ctx.Err() != nil:
-		return e.stopped(ctx)
+// publisher returns nil when nobody wants emissions.
+func (n *Nodes) publisher(ctx context.Context, info activity.Info, thread string, t *pregel.Task) *publisher {
+	if n.live == nil {
+		return nil
 	}
-	// A policy that is not here has no say; the node was, for it ran.
-	policies, _ := e.graph.RetryPolicies(&e.req.Task)
-	wait, again := graphadapter.RetryAfter(policies, e.owner.attempt(), err)
-	if !again {
-		return pregel.Outcome{}, e.failed(graphadapter.FailureOf(e.graphName(), e.req.Task.Node, err),
-			append(e.owner.emitted(), emitted...)...)
+	task := graphadapter.LiveTask{Thread: thread, Run: info.WorkflowExecution.RunID, Task: t.Key()}
+	return &publisher{ctx: ctx, live: n.live, task: task, info: info}
+}
+
+// Effects reads what a thread did outside, from a run back to where it last finished, or as far as the server goes. gone
+// counts the runs before that which the server has no more.
+type Effects func(ctx context.Context, run Run, graph string) (found *past.Effects, gone int, err error)
+
+// WithEffects makes the worker find what the threads of its graphs did; without it their runs cannot undo effects. It
+// returns n.
+func (n *Nodes) WithEffects(e Effects) *Nodes {
+	n.effects = e
+	return n
+}
+
+// WithSpecs makes the worker compare the fields of its graphs with those of the runs, when their versions are not the same.
+// It returns n.
+func (n *Nodes) WithSpecs(s Specs) *Nodes {
+	n.specs.ask = s
+	return n
+}
+
+// WithGate makes the worker verify answers to approvals; without a gate it refuses all of them. It returns n.
+func (n *Nodes) WithGate(g *approval.Gate) *Nodes {
+	n.gate = g
+	return n
+}
+
+// use is how nodes ask the gate right before they do what was approved; nil without one.
+func (n *Nodes) use() graphadapter.UseGate {
+	if n.gate == nil {
+		return nil
 	}
-	return e.again(ctx, wait, emitted, err)
-}
-
-// stopped gives the task to another worker, because this one stops.
-func (e *execution) stopped(ctx context.Context) (pregel.Outcome, error) {
-	if e.owner.hasNews() {
-		return e.yielded("", e.interrupted())
+	return func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error) {
+		ruling, err := n.gate.Use(ctx, check)
+		if ruling.Cause != nil {
+			activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "node", check.Node, "error", ruling.Cause)
+		}
+		return ruling, err
 	}
-	// Not a lost worker; if this cannot be recorded any more it counts as one.
-	_ = e.owner.countGivenBack(context.WithoutCancel(ctx))
-	return pregel.Outcome{}, temporal.NewApplicationError("this worker stops; another one takes the task over",
-		graphadapter.NodeStoppedType)
 }
 
-// yielded gives the task back with what it has recorded, for another activity to go on. The server would keep that only
-// as long as nobody cancels the run: of an activity that waits for its next attempt it then forgets everything.
-func (e *execution) yielded(claim string, b graphadapter.CarryOver) (pregel.Outcome, error) {
-	entries := e.owner.Entries()
-	b.Suspect, b.Lost = e.suspect(), e.mayGoOn()
-	b.Emitted = taskrun.KeepEmitted(b.Emitted, e.owner.most)
-	stored, err := graphadapter.EncodeCarryOver(entries, b)
-	if err != nil {
-		return pregel.Outcome{}, err
+// WithNotifier makes the worker tell people outside of questions; nil tells nobody. It returns n.
+func (n *Nodes) WithNotifier(to approval.Notifier) *Nodes {
+	n.notifier = to
+	return n
+}
+
+// WithPlanners makes the worker plan for these leaders, by their names; calls for others wait for another worker. It
+// returns n.
+func (n *Nodes) WithPlanners(planners map[string]job.Planner) *Nodes {
+	n.planners = planners
+	return n
+}
+
+// WithConverter makes the worker read stored details with the converter of its client, when that is not Temporal's
+// default. It returns n.
+func (n *Nodes) WithConverter(c converter.DataConverter) *Nodes {
+	n.converter = c
+	return n
+}
+
+// outputsOf returns what reads the outputs of a namespace.
+func (n *Nodes) outputsOf(namespace string) *Outputs {
+	n.opening.Lock()
+	defer n.opening.Unlock()
+	if n.outputs[namespace] == nil {
+		n.outputs[namespace] = &Outputs{cache: newCache(outputBytes),
+			tail: history.Tail{Service: n.client.WorkflowService(), Namespace: namespace, Converter: n.converter}}
 	}
-	return pregel.Outcome{Yielded: true, Claim: claim, Ledger: stored, Kept: taskrun.KeptOf(&e.req.Task, entries)}, nil
-}
-
-// interrupted is what an execution leaves that is no attempt.
-func (e *execution) interrupted() graphadapter.CarryOver {
-	return graphadapter.CarryOver{Failures: e.owner.attempt() - 1, Begun: true, Emitted: e.owner.emitted()}
-}
-
-// cancelled ends the task as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat of
-// our own, so it would report a failure: the end is reported without it.
-func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
-	stored := e.owner.ledger()
-	emitted = taskrun.KeepEmitted(append(e.owner.emitted(), emitted...), maxFailureBytes-len(stored))
-	stopped := temporal.NewCanceledError(graphadapter.NodeCancelled{Emitted: emitted, Ledger: stored,
-		Lost: e.owner.hasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
-	if err := e.owner.client.CompleteActivity(ctx, e.info.TaskToken, nil, stopped); err != nil {
-		return stopped
-	}
-	return activity.ErrResultPending
-}
-
-// failed ends the task for good; its ledger goes along, and what it emitted.
-func (e *execution) failed(failure *pregel.NodeError, emitted ...pregel.Emission) error {
-	stored := encoded(taskrun.Reported(e.owner.Entries()))
-	emitted = taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored))
-	return temporal.NewApplicationErrorWithOptions(failure.Error(), graphadapter.NodeFailedType,
-		temporal.ApplicationErrorOptions{
-			NonRetryable: true, Details: []any{graphadapter.NodeFailure{Error: *failure, Emitted: emitted, Ledger: stored}},
-		})
-}
-
-// unserved gives the task back, for a worker that has its function.
-func (e *execution) unserved(ctx context.Context, err error) error {
-	return e.givenBack(ctx, graphadapter.NodeUnservedType, err)
-}
-
-// givenBack ends this execution without a word about the task: another worker takes it.
-func (e *execution) givenBack(ctx context.Context, kind string, err error) error {
-	if recorded := e.owner.countGivenBack(ctx); recorded != nil {
-		err = errors.Join(err, recorded)
-	}
-	return temporal.NewApplicationErrorWithCause(err.Error(), kind, err)
-}
-
-func (e *execution) graphName() string {
-	if sub, ok := e.graph.Subgraph(e.req.Task.Graph); ok {
-		return sub.Spec.Name
-	}
-	return e.req.Graph
-}
-
-// isSuspended reports whether an operator paused or reset the activity: it is still this execution's until its end.
-func isSuspended(err error) bool {
-	return errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
-}
-
-func isCancelled(err error) bool {
-	var cancelled *temporal.CanceledError
-	return errors.As(err, &cancelled)
+	return n.outputs[namespace]
 }

@@ -12,12 +12,6 @@ import (
 	"superstep.dev/approval"
 )
 
-// WithNotifier makes the worker tell people outside of questions; nil tells nobody. It returns n.
-func (n *Nodes) WithNotifier(to approval.Notifier) *Nodes {
-	n.notifier = to
-	return n
-}
-
 // errNobodyToTell is no final error: another worker may have a notifier, or this one after a deploy.
 var errNobodyToTell = errors.New("this worker has nobody to tell (WorkerConfig.Notify), though the one that took the run in had")
 

@@ -11,6 +11,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
 )
@@ -29,13 +31,6 @@ const (
 	PlanFailedType = "superstep.PlanFailed"
 )
 
-// WithPlanners makes the worker plan for these leaders, by their names; calls for others wait for another worker. It
-// returns n.
-func (n *Nodes) WithPlanners(planners map[string]job.Planner) *Nodes {
-	n.planners = planners
-	return n
-}
-
 // Plan is the activity that asks a planner, with all inputs whole. What the planner says is a reply, also when it is no plan. When it
 // cannot be asked it is asked again, after a wait, and given up after 10 failures, at once when the error says so: by
 // Permanent() bool, or with the wait of its NextRetryDelay() time.Duration.
@@ -49,10 +44,10 @@ func (n *Nodes) Plan(ctx context.Context, call job.PlanCall) (job.PlanReply, err
 	if planner == nil {
 		return job.PlanReply{}, a.elsewhere(fmt.Errorf("this worker does not serve the leader %q", call.Leader))
 	}
-	if a.owner.workersLost() >= graphadapter.MostLosses {
+	if a.isGivenUp() {
 		return job.PlanReply{}, planFailed(fmt.Errorf("%d workers in a row were lost while it was being asked", graphadapter.MostLosses))
 	}
-	held := context.WithValue(a.held, outputsKey{}, n.outputsOf(a.owner.info.Namespace))
+	held := context.WithValue(a.held, outputsKey{}, n.outputsOf(a.info.Namespace))
 	draft, err := plan(held, planner, call.Request)
 	var bad *job.BadPlanError
 	switch {
@@ -98,7 +93,7 @@ func planReply(draft job.Draft) job.PlanReply {
 
 // askAgain ends a call that failed on the way. It is on record before, so that lost workers do not count.
 func (a *apart) askAgain(err error) error {
-	wait := min(firstPlanWait<<(a.owner.attempt()-1), longestPlanWait)
+	wait := min(firstPlanWait<<(a.task.Attempt()-1), longestPlanWait)
 	var later interface{ NextRetryDelay() time.Duration }
 	if errors.As(err, &later) && later.NextRetryDelay() > 0 {
 		wait = later.NextRetryDelay()
@@ -106,14 +101,16 @@ func (a *apart) askAgain(err error) error {
 	var final interface{ Permanent() bool }
 	var lost *OutputError
 	var tooMuch *TooMuchError
-	if a.owner.attempt() >= maxPlanCalls || errors.As(err, &final) && final.Permanent() || errors.As(err, &lost) || errors.As(err, &tooMuch) {
+	if a.task.Attempt() >= maxPlanCalls || errors.As(err, &final) && final.Permanent() || errors.As(err, &lost) || errors.As(err, &tooMuch) {
 		return planFailed(err)
 	}
-	if recorded := a.owner.countFailure(a.ctx, wait, nil); recorded != nil {
-		return temporal.NewApplicationErrorWithCause("the failed call of the planner could not be recorded",
-			graphadapter.NodeStoppedType, recorded)
+	text := clip.Text(err.Error(), maxPlanError)
+	recorded := a.task.Fail(a.ctx, wait, &pregel.NodeError{Type: PlanFailedType, Message: text})
+	if again := (*host.RetryError)(nil); errors.As(recorded, &again) {
+		return retryIn(again.After, text)
 	}
-	return retryIn(wait, clip.Text(err.Error(), maxPlanError))
+	return temporal.NewApplicationErrorWithCause("the failed call of the planner could not be recorded",
+		graphadapter.NodeStoppedType, recorded)
 }
 
 func planFailed(err error) error {

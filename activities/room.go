@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"encoding/json"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -19,17 +21,17 @@ const defaultReturnBytes = 64 << 10
 // least the last sees all.
 func (e *execution) makeRoom(ctx context.Context, outcome *pregel.Outcome) *pregel.NodeError {
 	size, free := outcomeBytes(outcome), cmp.Or(e.req.ReturnBytes, defaultReturnBytes)
-	if size <= free || e.owner.announce(ctx, size) != nil {
+	if size <= free || e.task.Announce(ctx, size) != nil {
 		return nil // who has lost the task returns nothing
 	}
 	run := e.info.WorkflowExecution
 	for {
-		described, err := e.owner.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
+		described, err := e.client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
 		if err == nil {
 			known, coming := int(described.GetWorkflowExecutionInfo().GetHistorySizeBytes()), 0
 			for _, other := range described.GetPendingActivities() {
-				var progress graphadapter.NodeProgress
-				if other.GetHeartbeatDetails() != nil && e.converter.FromPayloads(other.GetHeartbeatDetails(), &progress) != nil {
+				var progress graphadapter.Progress
+				if other.GetHeartbeatDetails() != nil && e.nodes.converter.FromPayloads(other.GetHeartbeatDetails(), &progress) != nil {
 					progress.Returns = 0 // it is no node's
 				}
 				coming += cmp.Or(progress.Returns, free) // about as much as the others may return unannounced
@@ -51,7 +53,7 @@ func (e *execution) noRoom(known, coming int) *pregel.NodeError {
 	if known+coming <= graphadapter.HistoryRoom {
 		return nil
 	}
-	return &pregel.NodeError{Type: "HistoryFull", Graph: e.graphName(), Node: e.req.Task.Node, Message: fmt.Sprintf("the results of "+
+	return &pregel.NodeError{Type: "HistoryFull", Graph: e.graph.NameOf(&e.req.Task), Node: e.req.Task.Node, Message: fmt.Sprintf("the results of "+
 		"the tasks under way do not fit the run's history: it has %d bytes, they have %d, together at most %d can be stored; keep "+
 		"large values outside and return references to them, or let fewer tasks return them in one superstep",
 		known, coming, graphadapter.HistoryRoom)}
@@ -75,10 +77,41 @@ func outcomeBytes(o *pregel.Outcome) int {
 	return size
 }
 
-// announce stores how large the result is that this execution is about to return.
-func (o *owner) announce(ctx context.Context, size int) error {
-	o.mu.Lock()
-	o.progress.Returns = size
-	o.mu.Unlock()
-	return o.store(ctx)
+// maxOutcomeBytes bounds a task's result. The server refuses a payload of 2 MiB, and repeats the task for ever if one
+// is sent all the same; some room is left for what a codec adds.
+const maxOutcomeBytes = 1900 << 10
+
+// maxFailureBytes bounds what goes along with a failure. The server cuts off a failure that is larger than a payload may
+// be, and with it the task's ledger.
+const maxFailureBytes = maxOutcomeBytes - 64<<10
+
+// sized refuses a result that the server would not store: as a failure of the node that names the size. void is how many
+// emissions the result begins with that failed attempts made.
+func (e *execution) sized(o pregel.Outcome, void int) (pregel.Outcome, error) {
+	encoded, err := json.Marshal(o)
+	switch small := withSmallLedger(o); {
+	case err != nil:
+		return pregel.Outcome{}, e.unstorable("InvalidUpdateError", "the result is not JSON: "+err.Error())
+	case len(encoded) <= maxOutcomeBytes:
+		return o, nil
+	case void > 0: // is the first to go
+		o.Emitted = o.Emitted[void:]
+		return e.sized(o, 0)
+	case len(small.Ledger) < len(o.Ledger):
+		return e.sized(small, 0)
+	}
+	return pregel.Outcome{}, e.unstorable("PayloadTooLarge", fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
+		"reference to the value instead of the value", len(encoded), maxOutcomeBytes))
+}
+
+func (e *execution) unstorable(kind, why string) error {
+	return e.failed(&pregel.NodeError{Type: kind, Graph: e.graph.NameOf(&e.req.Task), Node: e.req.Task.Node, Message: why}, nil)
+}
+
+// withSmallLedger is the outcome with a ledger without parameters and receipts.
+func withSmallLedger(o pregel.Outcome) pregel.Outcome {
+	if small, err := graphadapter.SlimLedger(o.Ledger); err == nil {
+		o.Ledger = small
+	}
+	return o
 }

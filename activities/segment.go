@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
@@ -27,7 +28,7 @@ func (n *Nodes) Segment(ctx context.Context, req segment.Request) ([]byte, error
 	e := &segmentRun{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
 		leave: make(chan struct{})}
 	e.keeper.last = e.began
-	e.lease = lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
+	e.lease = &lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
 	if err := e.read(ctx); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,8 @@ func (n *Nodes) Segment(ctx context.Context, req segment.Request) ([]byte, error
 
 // segment is one execution of a segment by this worker.
 type segmentRun struct {
-	lease
+	*lease
+	*host.Tally
 	req   segment.Request
 	info  activity.Info
 	graph *graphadapter.Graph // nil when this worker does not have it
@@ -50,10 +52,9 @@ type segmentRun struct {
 
 	// What the executions before left.
 	repeated bool
-	progress segment.Progress
+	progress graphadapter.Progress
 	record   []byte
 	known    []segment.Delivery
-	counted  int // losses in a row that count against it
 
 	mu        sync.Mutex
 	running   *segment.Segment // nil until it is opened
@@ -69,6 +70,7 @@ func (e *segmentRun) read(ctx context.Context) error {
 	e.repeated = e.info.Attempt > 1 || e.reset()
 	// What a reset took back may have gone further than any record tells.
 	e.req.Suspect.All = e.req.Suspect.All || e.reset()
+	e.Tally = host.NewTally(e.info.Attempt, e.progress)
 	if !activity.HasHeartbeatDetails(ctx) {
 		return nil
 	}
@@ -80,23 +82,18 @@ func (e *segmentRun) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 	}
-	e.progress.Losses = e.progress.Since(e.info.Attempt)
+	e.Tally = host.NewTally(e.info.Attempt, e.progress)
 	return nil
 }
 
 // reset reports whether the run was reset.
 func (e *segmentRun) reset() bool { return e.req.OriginalRunID != e.info.WorkflowExecution.RunID }
 
-// relaxed reports whether records are not stored before the next superstep begins.
-func (e *segmentRun) relaxed() bool {
-	return e.req.Durability == graphadapter.DurabilityAsync || e.req.Durability == graphadapter.DurabilityExit
-}
-
 // run keeps the segment's lease while its supersteps run, and sorts out how it ended.
 func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
-	e.counted = e.progress.Counted(e.info.Attempt)
-	if e.counted < graphadapter.MostLosses { // else a person is asked
-		release, err := e.onTrial(ctx)
+	counted := e.Counted()
+	if counted < graphadapter.MostLosses { // else a person is asked
+		release, err := e.onTrial(ctx, e.Tally)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +108,7 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	if err := e.fill(held); err != nil {
 		return nil, e.ended(ctx, err)
 	}
-	running, err := segment.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress)
+	running, err := segment.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress.Tasks)
 	if err != nil {
 		return nil, e.ended(ctx, err)
 	}
@@ -121,22 +118,13 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	defer e.keeper.stop()
 	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
 	result, err := running.Run(held, segment.Host{
-		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running), Now: e.serverTime,
+		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running, counted), Now: e.Now,
 		Over: e.over,
 	})
 	if err != nil {
 		return nil, e.ended(ctx, err)
 	}
 	return result.Encode()
-}
-
-// onTrial runs the segment on trial if its losses want it; see lease.takeTurn.
-func (e *segmentRun) onTrial(ctx context.Context) (release func(), err error) {
-	return e.takeTurn(ctx, e.progress.Losses, func(change func(graphadapter.Losses) graphadapter.Losses) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.progress.Losses = change(e.progress.Losses)
-	})
 }
 
 // fill gets what the request goes without.
@@ -147,7 +135,7 @@ func (e *segmentRun) fill(ctx context.Context) error {
 	if e.nodes.inputs == nil {
 		return errors.New("its nodes are registered without inputs (Nodes.WithInputs)")
 	}
-	run := Run{e.info.Namespace, e.info.WorkflowExecution.ID, e.info.WorkflowExecution.RunID}
+	run := e.lease.run()
 	err := e.nodes.inputs.fillIn(ctx, run, e.req.References, e.req.Fill)
 	if err != nil && ctx.Err() == nil {
 		return &InputError{Graph: e.req.Graph, Thread: e.req.Thread, Run: run.RunID, Err: err}
@@ -177,12 +165,12 @@ func (e *segmentRun) over(t *pregel.Task) {
 
 // refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
 // that a person has given up.
-func (e *segmentRun) refuser(running *segment.Segment) func(*pregel.Task) *pregel.Outcome {
+func (e *segmentRun) refuser(running *segment.Segment, counted int) func(*pregel.Task) *pregel.Outcome {
 	begins := running.Begins()
 	return func(t *pregel.Task) *pregel.Outcome {
 		lost := 0
 		if slices.Contains(begins, t.Key()) {
-			lost = e.counted
+			lost = counted
 		}
 		question, answer := lostTask{t, e.req.Thread, lost, running.Suspects(t)}.ask()
 		switch {
@@ -195,9 +183,6 @@ func (e *segmentRun) refuser(running *segment.Segment) func(*pregel.Task) *prege
 	}
 }
 
-// serverTime is the server's clock, as this execution knows it.
-func (e *segmentRun) serverTime() time.Time { return e.info.StartedTime.Add(time.Since(e.began)) }
-
 // details is what a heartbeat carries. In exit mode it is life and a count.
 func (e *segmentRun) details() []any {
 	e.mu.Lock()
@@ -205,16 +190,16 @@ func (e *segmentRun) details() []any {
 	e.mu.Unlock()
 	switch {
 	case running == nil: // what there was before
-		return []any{progress, record}
+		now := e.Tally.Progress(false)
+		now.Tasks = progress.Tasks
+		return []any{now, record}
 	case e.req.Durability == graphadapter.DurabilityExit:
-		return []any{segment.Progress{Losses: progress.Ran(time.Since(e.began))}, []byte(nil)}
+		return []any{e.Tally.Progress(false), []byte(nil)}
 	}
-	now := running.Progress() // before the record: see there
-	now.Losses = progress.Ran(time.Since(e.began))
+	tasks := running.Left() // before the record: see there
 	stored, deliveries := running.Record()
-	if deliveries > len(e.known) {
-		now.Losses = now.Cleared(e.info.Attempt) // the executions before were lost at other tasks
-	}
+	now := e.Tally.Progress(deliveries > len(e.known))
+	now.Tasks = tasks
 	return []any{now, stored}
 }
 
@@ -222,21 +207,21 @@ func (e *segmentRun) details() []any {
 // has said nothing for some time: what must take effect before the next superstep is known then.
 func (e *segmentRun) keep(ctx context.Context) error {
 	switch mode := e.req.Durability; {
-	case !e.relaxed():
-		return e.store(ctx)
+	case !graphadapter.IsRelaxed(e.req.Durability):
+		return e.Store(ctx)
 	case e.silence() >= keepEvery:
-		_ = e.send(ctx) // one that fails is followed by the next
+		_ = e.Send(ctx) // one that fails is followed by the next
 	case mode == graphadapter.DurabilityAsync:
-		e.keeper.nudge(&e.lease)
+		e.keeper.nudge(e.lease)
 	}
-	return e.lost()
+	return e.Lost()
 }
 
 // ended turns an error into the activity's: somebody else goes on.
 func (e *segmentRun) ended(ctx context.Context, err error) error {
 	var input *InputError
 	switch {
-	case errors.Is(err, graphadapter.ErrFenced), e.lost() != nil:
+	case errors.Is(err, graphadapter.ErrFenced), e.Lost() != nil:
 		return e.endedBy(graphadapter.NodeStoppedType, errors.New("another execution took this segment over"))
 	case ctx.Err() != nil:
 		return e.givenBack(context.WithoutCancel(ctx), graphadapter.NodeStoppedType, errors.New("this worker stops; another one takes the segment over"))
@@ -248,10 +233,7 @@ func (e *segmentRun) ended(ctx context.Context, err error) error {
 
 // givenBack ends this execution without a word about the tasks: another worker takes them.
 func (e *segmentRun) givenBack(ctx context.Context, kind string, err error) error {
-	e.mu.Lock()
-	e.progress.Losses = e.progress.Ended(e.info.Attempt)
-	e.mu.Unlock()
-	if unsent := e.send(ctx); unsent != nil {
+	if unsent := e.countGivenBack(ctx, e.Tally); unsent != nil {
 		err = errors.Join(err, unsent)
 	}
 	return e.endedBy(kind, err)

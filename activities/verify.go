@@ -11,26 +11,6 @@ import (
 	"superstep.dev/graphadapter"
 )
 
-// WithGate makes the worker verify answers to approvals; without a gate it refuses all of them. It returns n.
-func (n *Nodes) WithGate(g *approval.Gate) *Nodes {
-	n.gate = g
-	return n
-}
-
-// use is how nodes ask the gate right before they do what was approved; nil without one.
-func (n *Nodes) use() graphadapter.UseGate {
-	if n.gate == nil {
-		return nil
-	}
-	return func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error) {
-		ruling, err := n.gate.Use(ctx, check)
-		if ruling.Cause != nil {
-			activity.GetLogger(ctx).Error("the gate cannot be asked", "thread", check.Thread, "node", check.Node, "error", ruling.Cause)
-		}
-		return ruling, err
-	}
-}
-
 // noGate says what to do about a worker that cannot verify anything.
 const noGate = "the worker that serves the graph has no gate to verify answers with: start it with the keys of those who " +
 	"sign them (WorkerConfig.Gate)"

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"superstep.dev/internal/clip"
@@ -322,6 +323,22 @@ func UseWithoutGate(c UseCheck, now time.Time) Ruling {
 		r.Allowed, r.Code, r.Reason = false, CodeLapsed, err.Error()
 	}
 	return r
+}
+
+// ReplyWithoutGate is [Gate.Reply] where there is no gate to ask: a reply counts for whoever it says, each of them once.
+func ReplyWithoutGate(_ context.Context, c ReplyCheck) (Ruling, error) {
+	need := c.Action.Needs(0)
+	r := Ruling{Allowed: true, By: c.By, Need: need, At: time.Now(), ValidFor: c.Action.Validity(0)}
+	standing, _ := r.Standing(c.Votes)
+	if slices.ContainsFunc(standing, func(v Vote) bool { return v.By == c.By }) {
+		r.Allowed, r.Code = false, CodeAlreadyGiven
+		r.Reason = fmt.Sprintf("%q has approved it: it takes %d different people", c.By, need)
+	}
+	var err error
+	if r.Params, err = c.Proposed(); err != nil {
+		r.Allowed, r.Code, r.Reason = false, CodeMalformed, err.Error()
+	}
+	return r, nil
 }
 
 // checkValidity refuses a decision that was made too long ago.

@@ -3,11 +3,11 @@ package graphadapter
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
+	"cmp"
+
+	"github.com/jellydator/ttlcache/v3"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -57,48 +57,70 @@ func (e *CacheError) Error() string {
 // Unwrap returns what went wrong.
 func (e *CacheError) Unwrap() error { return e.Err }
 
-// ClearCache forgets the results of these nodes of the graph, with those of a subgraph node's whole subgraph; without
-// nodes, of all its nodes and subgraphs. A run under way may store results again at once. The error is a [*CacheError].
-func (g *Graph) ClearCache(ctx context.Context, nodes ...string) error {
-	if len(nodes) == 0 {
-		return g.clear(ctx, g.ResultCache(), g.Spec.Name)
+// The bounds of a [MemoryCache] that names none.
+const (
+	// DefaultCacheEntries is the greatest number of results.
+	DefaultCacheEntries = 10_000
+	// DefaultCacheBytes is the greatest size of all results with their keys, in bytes.
+	DefaultCacheBytes = 64 << 20
+)
+
+// MemoryCache is a [Cache] in this process. When it is full the results that were not asked for the longest go; one that
+// is larger than the whole cache is not kept.
+type MemoryCache struct {
+	items *ttlcache.Cache[CacheKey, pregel.Value]
+	most  uint64
+}
+
+// NewMemoryCache returns an empty cache of at most that many results and bytes; 0 means [DefaultCacheEntries] and
+// [DefaultCacheBytes]. It holds no goroutine.
+func NewMemoryCache(entries, bytes int) *MemoryCache {
+	most := uint64(max(cmp.Or(bytes, DefaultCacheBytes), 0))
+	return &MemoryCache{most: most, items: ttlcache.New(
+		ttlcache.WithDisableTouchOnHit[CacheKey, pregel.Value](),
+		ttlcache.WithCapacity[CacheKey, pregel.Value](uint64(max(cmp.Or(entries, DefaultCacheEntries), 1))),
+		ttlcache.WithMaxCost(max(most, 1), func(item ttlcache.CostItem[CacheKey, pregel.Value]) uint64 {
+			return cacheCost(item.Key, item.Value)
+		}),
+	)}
+}
+
+func cacheCost(key CacheKey, value pregel.Value) uint64 {
+	return uint64(len(key.Graph) + len(key.Node) + len(key.Input) + len(value))
+}
+
+// Get implements [Cache].
+func (c *MemoryCache) Get(_ context.Context, key CacheKey) (pregel.Value, error) {
+	item := c.items.Get(key)
+	if item == nil {
+		return nil, nil
 	}
-	for _, name := range nodes {
-		spec, ok := g.NodeSpec(name)
-		if !ok {
-			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: fmt.Errorf("the graph has no such node")}
-		}
-		if err := g.ResultCache().Clear(ctx, g.Spec.Name, name); err != nil {
-			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: err}
-		}
-		if sub, ok := g.Subgraphs[spec.Subgraph]; ok {
-			if err := sub.clear(ctx, g.ResultCache(), strings.Join([]string{g.Spec.Name, spec.Subgraph}, "/")); err != nil {
-				return err
-			}
+	return item.Value(), nil
+}
+
+// Set implements [Cache]. What has run out of time makes room first.
+func (c *MemoryCache) Set(_ context.Context, key CacheKey, value pregel.Value, ttl time.Duration) error {
+	c.items.DeleteExpired()
+	if cacheCost(key, value) > c.most {
+		c.items.Delete(key) // what is there is older
+		return nil
+	}
+	if ttl <= 0 {
+		ttl = ttlcache.NoTTL
+	}
+	c.items.Set(key, value, ttl)
+	return nil
+}
+
+// Clear implements [Cache].
+func (c *MemoryCache) Clear(_ context.Context, graph, node string) error {
+	for _, key := range c.items.Keys() {
+		if key.Graph == graph && (node == "" || key.Node == node) {
+			c.items.Delete(key)
 		}
 	}
 	return nil
 }
 
-// clear forgets a graph, known by that path, and all within it.
-func (g *Graph) clear(ctx context.Context, cache Cache, path string) error {
-	if err := cache.Clear(ctx, path, ""); err != nil {
-		return &CacheError{Graph: path, Op: "clear", Err: err}
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.Subgraphs)) {
-		if err := g.Subgraphs[name].clear(ctx, cache, strings.Join([]string{path, name}, "/")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ResultCache is where the graph, as a root, keeps its nodes' results: in its own cache, else in one of this process that all
-// its runs share.
-func (g *Graph) ResultCache() Cache {
-	if g.Cache != nil {
-		return g.Cache
-	}
-	g.cacheOnce.Do(func() { g.ownCache = NewMemoryCache(0, 0) })
-	return g.ownCache
-}
+// Len returns the number of results that are kept.
+func (c *MemoryCache) Len() int { return c.items.Len() }

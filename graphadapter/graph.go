@@ -5,6 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -105,4 +110,83 @@ func (g *Graph) NameOf(task *pregel.Task) string {
 		return sub.Spec.Name
 	}
 	return g.Spec.Name
+}
+
+// Program returns the graph's compiled Spec. It is compiled once; the error is that of pregel.Compile.
+func (g *Graph) Program() (*pregel.Program, error) {
+	g.once.Do(func() { g.program, g.programErr = pregel.Compile(g.Spec, g.AllReducers()) })
+	return g.program, g.programErr
+}
+
+// AllReducers returns the custom reducers of the graph and its subgraphs by name. A name stands for one behaviour
+// everywhere, so where two graphs register the same name either one will do.
+func (g *Graph) AllReducers() map[string]pregel.Reducer {
+	all := map[string]pregel.Reducer{}
+	for name, reducer := range g.Reducers {
+		all[name] = reducer
+	}
+	for _, sub := range g.Subgraphs {
+		for name, reducer := range sub.AllReducers() {
+			all[name] = reducer
+		}
+	}
+	return all
+}
+
+// Subgraph returns the graph of a task's path of subgraph names.
+func (g *Graph) Subgraph(path []string) (*Graph, bool) {
+	for _, name := range path {
+		sub, ok := g.Subgraphs[name]
+		if !ok {
+			return nil, false
+		}
+		g = sub
+	}
+	return g, true
+}
+
+// ClearCache forgets the results of these nodes of the graph, with those of a subgraph node's whole subgraph; without
+// nodes, of all its nodes and subgraphs. A run under way may store results again at once. The error is a [*CacheError].
+func (g *Graph) ClearCache(ctx context.Context, nodes ...string) error {
+	if len(nodes) == 0 {
+		return g.clear(ctx, g.ResultCache(), g.Spec.Name)
+	}
+	for _, name := range nodes {
+		spec, ok := g.NodeSpec(name)
+		if !ok {
+			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: fmt.Errorf("the graph has no such node")}
+		}
+		if err := g.ResultCache().Clear(ctx, g.Spec.Name, name); err != nil {
+			return &CacheError{Graph: g.Spec.Name, Node: name, Op: "clear", Err: err}
+		}
+		if sub, ok := g.Subgraphs[spec.Subgraph]; ok {
+			if err := sub.clear(ctx, g.ResultCache(), strings.Join([]string{g.Spec.Name, spec.Subgraph}, "/")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clear forgets a graph, known by that path, and all within it.
+func (g *Graph) clear(ctx context.Context, cache Cache, path string) error {
+	if err := cache.Clear(ctx, path, ""); err != nil {
+		return &CacheError{Graph: path, Op: "clear", Err: err}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Subgraphs)) {
+		if err := g.Subgraphs[name].clear(ctx, cache, strings.Join([]string{path, name}, "/")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ResultCache is where the graph, as a root, keeps its nodes' results: in its own cache, else in one of this process that all
+// its runs share.
+func (g *Graph) ResultCache() Cache {
+	if g.Cache != nil {
+		return g.Cache
+	}
+	g.cacheOnce.Do(func() { g.ownCache = NewMemoryCache(0, 0) })
+	return g.ownCache
 }

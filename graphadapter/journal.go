@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/graphadapter/pregel"
 )
 
 // MemoryJournal is a [Journal] in this process: it is as durable as the process. It is safe for concurrent use.
@@ -13,17 +12,6 @@ type MemoryJournal struct {
 	mu      sync.Mutex
 	at      map[string]int // in entries; nil while there are none
 	entries []ledger.Entry
-}
-
-// NewMemoryJournal returns a journal that holds the entries of a stored ledger; nil is the empty one.
-func NewMemoryJournal(stored pregel.Value) (*MemoryJournal, error) {
-	entries, err := DecodeLedger(stored)
-	if err != nil {
-		return nil, err
-	}
-	j := &MemoryJournal{}
-	j.Add(entries...)
-	return j, nil
 }
 
 // Add puts in entries that are durable elsewhere, replacing those of the same keys.

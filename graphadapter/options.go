@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"errors"
+	"sync"
+
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -20,6 +23,9 @@ const (
 	// DurabilityExit stores records with the task's end; in memory a run's history is one checkpoint.
 	DurabilityExit Durability = "exit"
 )
+
+// IsRelaxed reports of a durability whether what a task or a superstep did may be stored later than the next begins.
+func IsRelaxed(d Durability) bool { return d == DurabilityAsync || d == DurabilityExit }
 
 // ModeOf is the durability of a graph's run, and whether consecutive supersteps of it are one activity in sync mode too:
 // what the call says, else what the graph says; "" is [DurabilitySync]. A call that names a durability means that and
@@ -91,3 +97,46 @@ func (o RunOptions) Engine() pregel.Options {
 
 // UseGate says whether a decision may be acted upon now: (*approval.Gate).Use is one. An error means that it cannot say.
 type UseGate func(ctx context.Context, check approval.UseCheck) (approval.Ruling, error)
+
+// Barrier keeps a run from starting tasks while it is shut; those under way end. The zero Barrier is open. It is safe for
+// concurrent use.
+type Barrier struct {
+	// Held is called when the run stands still at the gate, with the thread to be looked at and changed until it opens. It
+	// may be nil.
+	Held func(*pregel.Snapshot)
+
+	mu     sync.Mutex
+	opened chan struct{} // closed when the gate opens; nil while it is open
+}
+
+// ErrSuperseded is how a run ends whose thread was updated while it stood at a shut [Barrier].
+var ErrSuperseded = errors.New("superstep: the thread was updated while the run was held")
+
+// Shut shuts the gate.
+func (g *Barrier) Shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened == nil {
+		g.opened = make(chan struct{})
+	}
+}
+
+// Open opens the gate.
+func (g *Barrier) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened != nil {
+		close(g.opened)
+		g.opened = nil
+	}
+}
+
+// Opened returns what is closed when the gate opens, nil while it is open.
+func (g *Barrier) Opened() <-chan struct{} {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.opened
+}

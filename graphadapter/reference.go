@@ -3,10 +3,7 @@ package graphadapter
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -35,7 +32,7 @@ const (
 	PartArg     Part = "arg"
 	PartDone    Part = "done"
 	PartContext Part = "context"
-	// PartLoop and PartSpec are a [SegmentRequest]'s Loop, and its Spec as JSON.
+	// PartLoop and PartSpec are the Loop of a segment's request, and its Spec as JSON.
 	PartLoop Part = "loop"
 	PartSpec Part = "spec"
 )
@@ -44,28 +41,6 @@ const (
 func DigestOf(v pregel.Value) string {
 	sum := sha256.Sum256(v)
 	return hex.EncodeToString(sum[:])
-}
-
-// Fill puts the values in place of the request's references, which are gone then. value returns the value that a
-// reference stands for; it becomes the request's own. One that is not what its reference says is a [*WrongValueError].
-// With an error nothing was filled in.
-func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
-	if len(r.References) == 0 {
-		return nil
-	}
-	filled, errs := *r, []error(nil)
-	filled.References = nil
-	filled.Task.State = maps.Clone(r.Task.State) // it may be shared
-	for _, ref := range r.References {
-		if err := Fill(ref, value, filled.put); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	*r = filled
-	return nil
 }
 
 // Fill puts in one part, if its value is the one that was sent.
@@ -78,28 +53,6 @@ func Fill(ref Reference, value func(Reference) (pregel.Value, error), put func(R
 		return &WrongValueError{Want: ref, Digest: DigestOf(v), Size: len(v)}
 	}
 	return put(ref, v)
-}
-
-// put fills in one part.
-func (r *NodeRequest) put(ref Reference, v pregel.Value) error {
-	if r.Task.State == nil && (ref.Part == PartChannel || ref.Part == PartRest) {
-		r.Task.State = map[string]pregel.Value{}
-	}
-	switch ref.Part {
-	case PartChannel:
-		r.Task.State[ref.Channel] = v
-	case PartRest:
-		return json.Unmarshal(v, &r.Task.State) // adds to it
-	case PartArg:
-		r.Task.Arg = v
-	case PartDone:
-		return json.Unmarshal(v, &r.Task.Done)
-	case PartContext:
-		r.Context = v
-	default:
-		return UnknownPart(ref)
-	}
-	return nil
 }
 
 // UnknownPart is the error of a reference to a part that its request does not have.

@@ -123,3 +123,7 @@ func (g *Graph) verify(ctx context.Context, req VerifyRequest, one VerifyOne, re
 		Token: one.Token, By: one.By, Reply: one.Reply, Votes: q.Votes,
 	}))
 }
+
+// NotifyActivity is the type of the activity that tells a worker's notifier something: an approval.Notice gives nothing. It
+// fails until every target has the notice, or will not have it.
+const NotifyActivity = "superstep.notify"

@@ -3,6 +3,10 @@ package graphadapter
 import (
 	"time"
 
+	"encoding/json"
+	"errors"
+	"maps"
+
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -38,19 +42,14 @@ type NodeRequest struct {
 	References []Reference `json:"references,omitempty"`
 }
 
-// NodeProgress is what one execution of a task leaves to the next: the details of its heartbeats.
-type NodeProgress struct {
-	// Ledger is what the task did outside.
-	Ledger pregel.Value `json:"ledger,omitempty"`
-	// Failures counts the attempts that the node's retry policy has seen.
-	Failures int `json:"failures,omitempty"`
-	// RetryAt is when the next attempt may begin, by the server's clock; zero for at once.
-	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Emitted is what failed attempts streamed, as much of it as fits beside the ledger: the oldest go first.
-	Emitted []pregel.Emission `json:"emitted,omitempty"`
+// Progress is what one execution of an activity leaves to the next: the first of the details of its heartbeats.
+type Progress struct {
+	// Tasks are the ledgers of the tasks under way, by pregel.Task.Key, as far as the activity's request did not bring them,
+	// with the count of their attempts ([CarryOver]). An activity of a task of its own has one.
+	Tasks map[string]pregel.Value `json:"tasks,omitempty"`
 	// Losses are the executions since the last whose end is known, or that came further.
 	Losses
-	// Lost says that one before was lost, too.
+	// Lost says that one before was lost, too. A segment leaves it out.
 	Lost bool `json:"lost,omitempty"`
 	// Returns is how large the result is that the task is about to return, 0 while that is not known: see NodeRequest.ReturnBytes.
 	Returns int `json:"returns,omitempty"`
@@ -103,3 +102,73 @@ const (
 	// NodeInputType: this worker could not find what the node reads; another one may.
 	NodeInputType = "superstep.NodeInput"
 )
+
+// Fill puts the values in place of the request's references, which are gone then. value returns the value that a
+// reference stands for; it becomes the request's own. One that is not what its reference says is a [*WrongValueError].
+// With an error nothing was filled in.
+func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
+	if len(r.References) == 0 {
+		return nil
+	}
+	filled, errs := *r, []error(nil)
+	filled.References = nil
+	filled.Task.State = maps.Clone(r.Task.State) // it may be shared
+	for _, ref := range r.References {
+		if err := Fill(ref, value, filled.put); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	*r = filled
+	return nil
+}
+
+// put fills in one part.
+func (r *NodeRequest) put(ref Reference, v pregel.Value) error {
+	if r.Task.State == nil && (ref.Part == PartChannel || ref.Part == PartRest) {
+		r.Task.State = map[string]pregel.Value{}
+	}
+	switch ref.Part {
+	case PartChannel:
+		r.Task.State[ref.Channel] = v
+	case PartRest:
+		return json.Unmarshal(v, &r.Task.State) // adds to it
+	case PartArg:
+		r.Task.Arg = v
+	case PartDone:
+		return json.Unmarshal(v, &r.Task.Done)
+	case PartContext:
+		r.Context = v
+	default:
+		return UnknownPart(ref)
+	}
+	return nil
+}
+
+// LiveTask names a task of a run, for those who listen to what it emits while it runs.
+type LiveTask struct {
+	Thread string `json:"thread"`
+	Run    string `json:"run"`
+	// Task is the task's pregel.Task.Key.
+	Task string `json:"task"`
+}
+
+// LiveEmission is what a node emitted, on its way to those who listen while the node runs. The node's result has it too.
+type LiveEmission struct {
+	Thread string `json:"thread"`
+	Run    string `json:"run"`
+	// Task is the task's pregel.Task.Key.
+	Task string `json:"task"`
+	// Scheduled is when the task was scheduled, by the server's clock: later when it was given back and scheduled again.
+	// Execution counts its executions since, from 1: one that a worker was lost with counts too. Sequence counts the
+	// emissions of one execution from 0.
+	Scheduled time.Time       `json:"scheduled"`
+	Execution int32           `json:"execution"`
+	Sequence  int             `json:"sequence"`
+	Emission  pregel.Emission `json:"emission"`
+}
+
+// Of is the task that emitted it.
+func (e LiveEmission) Of() LiveTask { return LiveTask{Thread: e.Thread, Run: e.Run, Task: e.Task} }

@@ -232,3 +232,80 @@ func (j journal) Record(ctx context.Context, e ledger.Entry) error {
 	}
 	return j.MemoryJournal.Record(ctx, e)
 }
+
+type attemptKey struct{}
+
+func attemptOf(ctx context.Context) *attempt {
+	a, ok := ctx.Value(attemptKey{}).(*attempt)
+	if !ok {
+		panic("graphtest: the context does not come from graphtest.Context")
+	}
+	return a
+}
+
+// nothing is the state of a graph that only holds one node.
+type nothing struct {
+	Nothing superstep.Value[bool] `json:"nothing"`
+}
+
+// oneNode is a graph of one node and these effects, whose node hands its context out and waits for its end.
+func oneNode(graph, node string, effects ...superstep.AnyEffect) (*graphadapter.Graph, error) {
+	g := superstep.NewStateGraph[nothing](graph)
+	g.AddEffect(effects...)
+	g.AddNode(node, func(ctx context.Context, s nothing) (nothing, error) {
+		a := attemptOf(ctx)
+		a.opened <- ctx
+		select {
+		case <-a.ending:
+		case <-ctx.Done():
+		}
+		return s, nil
+	})
+	g.AddEdge(superstep.Start, node)
+	compiled, err := g.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Adapter(), nil
+}
+
+// untyped returns an effect without its types, by its name.
+func untyped(e superstep.AnyEffect) (map[string]graphadapter.Effect, error) {
+	g, err := oneNode("graphtest", "node", e)
+	if err != nil {
+		return nil, fmt.Errorf("the effect cannot be used: %w", err)
+	}
+	return g.Effects, nil
+}
+
+// stepsLeft is how many supersteps are left to a run of the default limit at its first node.
+const stepsLeft = 10_007
+
+// defaults fills in what the test did not say of its task.
+func defaults(t testing.TB, i superstep.TaskInfo) superstep.TaskInfo {
+	first := func(given, otherwise string) string {
+		if given == "" {
+			return otherwise
+		}
+		return given
+	}
+	i.Graph, i.Node = first(i.Graph, "graphtest"), first(i.Node, "node")
+	i.Thread, i.Path = first(i.Thread, t.Name()), first(i.Path, i.Node)
+	i.Step, i.Attempt = max(i.Step, 1), max(i.Attempt, 1)
+	switch {
+	case i.LastStep:
+		i.StepsLeft = 1
+	case i.StepsLeft == 0:
+		i.StepsLeft = stepsLeft
+	}
+	return i
+}
+
+// Op says what was called of an effect.
+type Op string
+
+// What is called of an effect.
+const (
+	OpDo     Op = "do"
+	OpLookup Op = "lookup"
+)

@@ -1,13 +1,11 @@
 package graphtest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 
 	"superstep.dev"
-	"superstep.dev/graphadapter"
 )
 
 // Interrupts runs the graph on the input, and then again and again with one of its nodes interrupted, in memory and on
@@ -47,15 +45,6 @@ func Interrupts(t *testing.T, g superstep.Runnable, input any, opts ...Option) {
 			})
 		}
 	}
-}
-
-// interrupts are the runs of one graph on one input.
-type interrupts struct {
-	graph    *graphadapter.Graph
-	input    json.RawMessage
-	settings settings
-	want     *course // of the run that nobody interrupted; nil until it is known
-	stops    []stop
 }
 
 // newInterrupts runs the graph without an interruption, and finds out where it can be interrupted.

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"encoding/json"
+
 	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
@@ -219,4 +222,42 @@ func (w *watched) twice() error {
 		}
 	}
 	return nil
+}
+
+// approve asks for an approval where the graph is to be interrupted by one.
+func (w *watched) approve(ctx context.Context, path string) error {
+	if w.stop != (stop{stopApproves, path}) {
+		return nil
+	}
+	params, err := json.Marshal(map[string]string{"node": path})
+	if err != nil {
+		return err
+	}
+	d, err := superstep.Approve(ctx, approval.Action{Tool: interruption, Summary: interruption, Params: params},
+		superstep.WithKey(interruption))
+	if err == nil && d.Verdict != approval.VerdictApprove {
+		err = fmt.Errorf("the interruption was answered with %s", d.Verdict)
+	}
+	return err
+}
+
+// interrupts are the runs of one graph on one input.
+type interrupts struct {
+	graph    *graphadapter.Graph
+	input    json.RawMessage
+	settings settings
+	want     *course // of the run that nobody interrupted; nil until it is known
+	stops    []stop
+}
+
+// course is how a run went.
+type course struct {
+	ending
+	// interrupted counts the interruptions: breakpoints, and questions that were not the graph's own.
+	interrupted int
+	// given are the answers to the graph's own questions, by what asked, in their order.
+	given    map[string][]json.RawMessage
+	answered int
+	// receipts are what the writes got, by effect and parameters, in their order.
+	receipts map[string][]pregel.Value
 }

@@ -1,48 +1,13 @@
 package graphtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	"superstep.dev"
-	"superstep.dev/graphadapter"
 )
-
-// Mode is how a run of a [Matrix] is executed, and so what a crash can lose.
-type Mode string
-
-// The modes of a run.
-const (
-	// Sync: each task is an activity of its own; what a Task or Effect records is stored before the node goes on.
-	Sync Mode = "sync"
-	// Fused: consecutive supersteps are one activity; each superstep, Task and Effect is stored before the run goes on.
-	Fused Mode = "fused"
-	// Async: the same, but stored in the background: a crash loses the newest records, or none.
-	Async Mode = "async"
-	// Exit: nothing is stored before the run ends or asks; a crash loses all that it did since.
-	Exit Mode = "exit"
-)
-
-func (m Mode) durability() graphadapter.Durability {
-	switch m {
-	case Async:
-		return graphadapter.DurabilityAsync
-	case Exit:
-		return graphadapter.DurabilityExit
-	}
-	return graphadapter.DurabilitySync
-}
-
-// matrix are the runs of one graph on one input.
-type matrix struct {
-	graph    *graphadapter.Graph
-	input    json.RawMessage
-	settings settings
-	want     *ending // without a crash; nil until it is known
-}
 
 // Matrix runs the graph on the input, and then again and again with a worker that crashes: once at each point before and
 // after a node runs, a Task or an Effect is recorded, an Effect calls or looks up, and a heartbeat is stored. The crashed

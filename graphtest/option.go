@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"sync"
 
+	"testing"
+
 	"superstep.dev"
-	"superstep.dev/graphadapter"
 )
 
 // Option shapes a [Context], a [Matrix] or [Interrupts].
@@ -17,28 +18,6 @@ type Option interface{ apply(*settings) error }
 type option func(*settings) error
 
 func (o option) apply(s *settings) error { return o(s) }
-
-// settings are what the options say.
-type settings struct {
-	info    superstep.TaskInfo
-	context json.RawMessage
-	answers []json.RawMessage
-	effects map[string]graphadapter.Effect
-	// stubbed and crashes are names of effects: those with a stand-in, and those after whose first call the attempt is
-	// cut off.
-	stubbed, crashes map[string]bool
-	matrixSettings
-}
-
-func settingsOf(opts []Option) (settings, error) {
-	s := settings{effects: map[string]graphadapter.Effect{}, stubbed: map[string]bool{}, crashes: map[string]bool{}}
-	for _, o := range opts {
-		if err := o.apply(&s); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
 
 // register adds an effect. A stand-in wins over the effect itself, whichever option comes first.
 func (s *settings) register(e superstep.AnyEffect, standIn bool) error {
@@ -169,4 +148,46 @@ func (t *target[P, R]) lookup(_ context.Context, key string, _ P) (superstep.Fin
 		return superstep.Finding[R]{Status: superstep.FindingNotFound}, nil
 	}
 	return superstep.Finding[R]{Status: superstep.FindingCommitted, Receipt: receipt}, nil
+}
+
+func matrixOption(name string, set func(*matrixSettings)) Option {
+	return option(func(s *settings) error {
+		s.options = append(s.options, name)
+		set(&s.matrixSettings)
+		return nil
+	})
+}
+
+// Modes runs a [Matrix], or [Interrupts], in these modes only.
+func Modes(modes ...Mode) Option {
+	return matrixOption("Modes", func(s *matrixSettings) { s.modes = modes })
+}
+
+// Pairs lets a [Matrix] crash a second time as well: for each point, at every point that comes after the first crash. That
+// is about the square of the number of points.
+func Pairs() Option { return matrixOption("Pairs", func(s *matrixSettings) { s.pairs = true }) }
+
+// Parallel runs the points of a [Matrix], or the places of [Interrupts], in parallel. The graph's nodes must be safe for
+// that.
+func Parallel() Option {
+	return matrixOption("Parallel", func(s *matrixSettings) { s.parallel = true })
+}
+
+// Except leaves fields of the state out of what a [Matrix] and [Interrupts] compare: those that have another value each
+// time.
+func Except(fields ...string) Option {
+	return matrixOption("Except", func(s *matrixSettings) {
+		if s.ignored == nil {
+			s.ignored = map[string]bool{}
+		}
+		for _, f := range fields {
+			s.ignored[f] = true
+		}
+	})
+}
+
+// EachRun makes the graph anew for each run of a [Matrix], with an outside of the test's own: the effects' own functions
+// are called. check, unless it is nil, says after a run what is wrong with the outside: a write that is there twice.
+func EachRun(setup func(t testing.TB) (g superstep.Runnable, check func() error)) Option {
+	return matrixOption("EachRun", func(s *matrixSettings) { s.each = setup })
 }

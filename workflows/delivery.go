@@ -55,7 +55,7 @@ func (s *segments) deliver(ctx workflow.Context) {
 		s.drain(s.life.Drain)
 	}
 	atOnce := s.atOnce(under, result.Deliveries)
-	ready, err := segment.Redeliver(s.loop, ready, result.Deliveries, func(made int) {
+	ready, apart, err := segment.TakeIn(s.loop, ready, &result, func(made int) {
 		if made == last && len(result.Left) == 0 {
 			s.drain(s.life.Drain)
 		}
@@ -63,9 +63,6 @@ func (s *segments) deliver(ctx workflow.Context) {
 			GiveWay(ctx)
 		}
 	})
-	if err == nil {
-		ready, err = segment.Yield(s.loop, ready, result.Left)
-	}
 	if err != nil {
 		panic(err.Error())
 	}
@@ -76,7 +73,7 @@ func (s *segments) deliver(ctx workflow.Context) {
 	}
 	s.doubt.Suspicion = result.Suspect
 	s.doubt.settle(s.engine)
-	s.apart = result.Apart || len(result.Deliveries) == 0
+	s.apart = apart
 	if result.Expired {
 		s.expired = &graphadapter.StepTimeoutError{Graph: s.in.Graph, Step: s.loop.Step(),
 			Limit: time.Duration(s.in.StepTimeout) * time.Millisecond}
@@ -112,7 +109,7 @@ func (s *segments) mayHaveRun() segment.Suspicion {
 
 // lost is what is known of a segment that ended without a result: what it stored last.
 func (s *segments) lost(under *segmentRun, err error) segment.Result {
-	var progress segment.Progress
+	var progress graphadapter.Progress
 	var record []byte
 	var ended *temporal.ActivityError
 	var timeout *temporal.TimeoutError

@@ -179,10 +179,7 @@ func (e *engine) durability() graphadapter.Durability {
 }
 
 // relaxed reports whether what a superstep did may be stored later than the next begins.
-func (e *engine) relaxed() bool {
-	d := e.durability()
-	return d == graphadapter.DurabilityAsync || d == graphadapter.DurabilityExit
-}
+func (e *engine) relaxed() bool { return graphadapter.IsRelaxed(e.durability()) }
 
 // print is the fingerprint of the graph that the run goes on with.
 func (e *engine) print() string {

@@ -31,26 +31,19 @@ func (t *tasks) interrupt(ctx workflow.Context) {
 	})
 }
 
-// readTasks reads what these have stored, in as many pages as it takes.
+// readTasks reads what these have stored.
 func readTasks(ctx workflow.Context, under []*underWay) error {
-	run := workflow.GetInfo(ctx).WorkflowExecution
-	req := segment.StoredTasksRequest{Thread: run.ID, Run: run.RunID}
+	var ids []string
 	for _, u := range under {
-		req.ActivityIDs = append(req.ActivityIDs, u.id)
+		ids = append(ids, u.id)
 	}
-	for len(req.ActivityIDs) > 0 {
-		var page segment.StoredTasks
-		if err := readStored(ctx, segment.StoredTasksActivity, req, &page); err != nil {
-			return err
+	all, err := readStored(ctx, ids)
+	for _, u := range under {
+		if stored, ok := all[u.id]; ok {
+			u.stored = &stored
 		}
-		for _, u := range under {
-			if stored, ok := page.Tasks[u.id]; ok {
-				u.stored = &stored
-			}
-		}
-		req.ActivityIDs = page.Rest
 	}
-	return nil
+	return err
 }
 
 // The bounds of asking the server what a segment has stored. It is asked again and again, but does not keep a run from
@@ -72,9 +65,8 @@ func (s *segments) interrupt(ctx workflow.Context) {
 	}
 	under.interrupted = true
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		run := workflow.GetInfo(ctx).WorkflowExecution
-		err := readStored(ctx, segment.StoredActivity,
-			segment.StoredRequest{Thread: run.ID, Run: run.RunID, ActivityID: under.id}, &under.stored)
+		stored, err := readStored(ctx, []string{under.id})
+		under.stored = stored[under.id]
 		if err != nil {
 			workflow.GetLogger(ctx).Error("what the segment stored is not known; it leaves all the same", "error", err)
 		}
@@ -83,11 +75,25 @@ func (s *segments) interrupt(ctx workflow.Context) {
 	})
 }
 
-// readStored asks the server, in a local activity, what activities under way have stored.
-func readStored(ctx workflow.Context, activity string, req, reply any) error {
+// readStored asks the server, in local activities, what the activities of these ids have stored, in as many pages as it takes.
+func readStored(ctx workflow.Context, ids []string) (map[string]segment.Stored, error) {
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: storedTimeout, ScheduleToCloseTimeout: storedWithin,
 		RetryPolicy: retries(),
 	})
-	return workflow.ExecuteLocalActivity(local, activity, req).Get(ctx, reply)
+	run, all := workflow.GetInfo(ctx).WorkflowExecution, map[string]segment.Stored{}
+	for len(ids) > 0 {
+		var page segment.StoredReply
+		req := segment.StoredRequest{Thread: run.ID, Run: run.RunID, ActivityIDs: ids}
+		if err := workflow.ExecuteLocalActivity(local, segment.StoredActivity, req).Get(ctx, &page); err != nil {
+			return all, err
+		}
+		for _, id := range ids {
+			if stored, ok := page.Stored[id]; ok {
+				all[id] = stored
+			}
+		}
+		ids = page.Rest
+	}
+	return all, nil
 }

@@ -77,7 +77,7 @@ func timedOut(task *pregel.Task, timeout *temporal.TimeoutError, failure pregel.
 		failure.Type, failure.Message = pregel.CancelledType, "cancelled; its worker was lost"
 	}
 	out := pregel.Outcome{Error: &failure}
-	var last graphadapter.NodeProgress
+	var last graphadapter.Progress
 	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&last) != nil {
 		return out
 	}
@@ -85,10 +85,9 @@ func timedOut(task *pregel.Task, timeout *temporal.TimeoutError, failure pregel.
 }
 
 // lastHeard is the end of a task with what its last heartbeat had stored.
-func lastHeard(task *pregel.Task, last graphadapter.NodeProgress, out pregel.Outcome) pregel.Outcome {
-	out.Emitted = last.Emitted
-	if merged, err := graphadapter.MergeLedger(task.Ledger, last.Ledger); err == nil {
-		out.Ledger = merged
+func lastHeard(task *pregel.Task, last graphadapter.Progress, out pregel.Outcome) pregel.Outcome {
+	if ledger, emitted, err := graphadapter.LastLedger(task.Ledger, last.Tasks[task.Key()]); err == nil {
+		out.Ledger, out.Emitted = ledger, emitted
 	}
 	return out
 }

@@ -39,7 +39,7 @@ type segmentRun struct {
 	cancel workflow.CancelFunc
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
-	stored              segment.StoredProgress
+	stored              segment.Stored
 	result              *segment.StoredResult // nil until it has ended
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool
@@ -57,22 +57,18 @@ func (s *segments) fuses() bool {
 	if _, fused := s.mode(); !fused && !s.relaxed() {
 		return false
 	}
-	for _, task := range s.tasks.queue {
-		if s.program.TaskQueue(task) != "" {
-			// No segment has gone past here.
-			s.doubt.Suspicion = segment.Suspicion{Lost: s.doubt.Lost}
-			return false
-		}
+	pinned := segment.IsPinned(s.program, s.tasks.queue)
+	if pinned { // no segment has gone past here
+		s.doubt.Suspicion = segment.Suspicion{Lost: s.doubt.Lost}
 	}
-	return true
+	return !pinned
 }
 
 // start hands the run over to an activity until it comes back. It reports false when the run is too large for that.
 func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
-	s.loop.PutBack(s.tasks.queue...)
-	suspended, err := s.loop.Suspend()
-	s.tasks.queue = s.loop.Ready()
+	suspended, ready, err := segment.HandOver(s.loop, s.tasks.queue)
+	s.tasks.queue = ready
 	if err != nil {
 		workflow.GetLogger(ctx).Error("the run cannot be handed to a segment", "error", err)
 		s.apart = true

@@ -210,7 +210,7 @@ type underWay struct {
 	task   *pregel.Task
 	cancel workflow.CancelFunc
 	// stored is what it had stored before it was cancelled; nil when it was not asked for, or could not be.
-	stored *segment.StoredTask
+	stored *segment.Stored
 }
 
 // begin counts a task as one under way, and returns the context of its activity.

@@ -91,6 +91,28 @@ type Approved struct {
 	Code string `json:"code,omitempty"`
 }
 
+// Outside reports whether the entry is of a call that changes the outside: an effect, or what undoes one.
+func (e Entry) Outside() bool { return e.Kind == KindEffect || e.Kind == KindUndo }
+
+// Slim is the entry without what can be had again: the node gives the parameters when it calls, the outside the receipt.
+func (e Entry) Slim() Entry {
+	e.Params = nil
+	return e.WithoutResult()
+}
+
+// WithoutResult is the entry when its result is too large to keep. A committed effect stays so: its receipt is looked up when
+// it is needed. A memoised call has to be made again.
+func (e Entry) WithoutResult() Entry {
+	if e.Result == nil {
+		return e
+	}
+	e.Left, e.Result = len(e.Result), nil
+	if e.Kind != KindEffect {
+		e.State = StateNotKept
+	}
+	return e
+}
+
 // Send returns the entry as it must be stored before a call to the outside: an intent with one more attempt.
 func (e Entry) Send() (Entry, error) {
 	sent, err := e.become(StateIntent, nil, "")

@@ -1,3 +1,5 @@
+// Package past puts together what a thread's runs tell of it: its checkpoints ([Past]), and what its tasks did outside
+// ([Effects]).
 package past
 
 import (
@@ -137,12 +139,12 @@ func (p *Past) Ended(at int64, s pregel.Status, t *pregel.Thread) {
 		return
 	}
 	p.follow()
-	p.Leave()
+	p.leave()
 	p.thread, p.head = t, t.Head
 }
 
-// Leave keeps what an invocation in exit mode leaves behind.
-func (p *Past) Leave() {
+// leave keeps what an invocation in exit mode leaves behind.
+func (p *Past) leave() {
 	if !p.exit {
 		return
 	}

@@ -153,7 +153,7 @@ func (e *Effects) left(from *stand) (map[string]pregel.Value, error) {
 		}
 		entry := r.Entry
 		if n := graphadapter.EntrySize(entry); n > maxLeftEntry || size+n > maxLeftTotal {
-			entry = graphadapter.Slim(entry)
+			entry = entry.Slim()
 		}
 		size += graphadapter.EntrySize(entry)
 		entries[r.Place] = append(entries[r.Place], entry)

@@ -5,9 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/taskrun"
 )
 
 // Delivery is one task's outcome, as a segment gave it to its engine.
@@ -58,26 +56,6 @@ func Redeliver(loop *pregel.Loop, ready []*pregel.Task, all []Delivery, between 
 		if between != nil && i < len(all)-1 {
 			between(i + 1)
 		}
-	}
-	return out.order, nil
-}
-
-// Yield puts on record what executions did in tasks that they gave back, or were lost with, and returns the tasks that
-// are to run. ready are those that the loop has handed out.
-func Yield(loop *pregel.Loop, ready []*pregel.Task, left map[string]pregel.Value) ([]*pregel.Task, error) {
-	out := newHandedOut(ready)
-	for _, t := range ready {
-		news, ok := left[t.Key()]
-		if !ok || t.Retry != nil { // whether to run a subgraph on is asked again
-			continue
-		}
-		stored, err := graphadapter.MergeLedger(t.Ledger, news)
-		if err != nil {
-			return out.order, fmt.Errorf("the task %s was given back: %w", t.Key(), err)
-		}
-		out.remove(t, t.Key())
-		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored, Kept: taskrun.KeptIn(t, stored)})
-		out.add(loop.Ready())
 	}
 	return out.order, nil
 }

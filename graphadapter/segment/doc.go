@@ -5,7 +5,7 @@
 // # Life
 //
 // [OpenSegment] restores the loop, delivers what an earlier execution recorded, and [Segment.Run] goes on from there. Before
-// each superstep but the first it calls Host.Keep, which makes [Segment.Record] and [Segment.Progress] durable as the run's
+// each superstep but the first it calls Host.Keep, which makes [Segment.Record] and [Segment.Left] durable as the run's
 // mode asks. It leaves when no task is under way, and at the latest
 //
 //   - at a question, a failure or the end of the run;
@@ -15,7 +15,7 @@
 //
 // Its [Result] goes through [Result.Encode] and [DecodeResult] (or [DecodeWhole]). [Redeliver] gives the outcomes to the run's
 // own loop and checks that each is of a task, and of a state, that this loop came to by itself: else [StrayDeliveryError].
-// [Yield] gives back the tasks that were under way, with what they had done outside (Result.Left).
+// [TakeIn] also gives back the tasks that were under way, with what they had done outside (Result.Left).
 //
 // # Promises
 //
@@ -38,11 +38,12 @@
 //	codec    the binary format of outcomes
 //	request  the request, and what it says of tasks that may have run
 //	result   the result, and the point from which a reader goes on without what was before
-//	record   the record that heartbeats carry, and the activities that read it from the server
+//	record   the record that heartbeats carry
+//	stored   what the server has of heartbeats
+//	handover a run's side: handing its loop over, and taking in what comes back
 //	segment  an execution
 //	resume   making resume points
-//	task     a task under way, and what is left of it
-//	journal  its ledger
+//	task     the tasks under way, and how a segment stores what they record
 //	outcome  outcomes that do not fit the format
 //	guard    when tasks may start, and the execution ends
 package segment

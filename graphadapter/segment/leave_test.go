@@ -52,7 +52,7 @@ func TestASegmentLeavesBeforeItsHeartbeatsCarryTooMuch(t *testing.T) {
 			return out, err
 		}}
 		r := newFusedRun(t, g, graphadapter.DurabilitySync, input(`{}`))
-		s, err := OpenSegment(g, r.suspended(), false, nil, Progress{})
+		s, err := OpenSegment(g, r.suspended(), false, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

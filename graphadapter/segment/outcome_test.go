@@ -65,8 +65,11 @@ func TestATaskThatIsStoppedBetweenAttemptsKeepsItsKeys(t *testing.T) {
 			_, err := run.ThreadMemo(ctx, "once", "k", func(context.Context) (pregel.Value, error) { return pregel.Value(`1`), nil })
 			return pregel.Command{}, errors.Join(err, errors.New("come again"))
 		}}}}
-	tries := &taskrun.Attempts{Keep: func(context.Context) error { cancel(); return nil }}
-	out := taskrun.RunTask(ctx, g, task, taskrun.Env{Thread: "r-7", Journal: mustJournal(t, nil), Attempts: tries})
+	outbox, err := taskrun.OpenOutbox(task, nil, store{&Segment{req: &Request{}, host: Host{Keep: func(context.Context) error { cancel(); return nil }}}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := taskrun.RunTask(ctx, g, task, taskrun.Env{Thread: "r-7", Outbox: outbox})
 	if out.Error == nil || out.Error.Type != pregel.CancelledType || out.Kept[key] == nil {
 		t.Errorf("it ended with %+v and keeps %v", out.Error, out.Kept)
 	}

@@ -57,7 +57,7 @@ func TestARecordIsReadWithItsTasks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newFusedRun(t, c.g, graphadapter.DurabilitySync, input(`{}`))
-			s, err := OpenSegment(c.g, r.suspended(), false, nil, Progress{})
+			s, err := OpenSegment(c.g, r.suspended(), false, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

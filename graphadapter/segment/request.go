@@ -104,7 +104,7 @@ func newSuspects(req *Request, repeated bool, ready []*pregel.Task) suspects {
 	if !repeated {
 		return s
 	}
-	if req.Durability == graphadapter.DurabilityAsync || req.Durability == graphadapter.DurabilityExit {
+	if graphadapter.IsRelaxed(req.Durability) {
 		s.all, s.lost = true, true
 	}
 	for _, t := range ready {

@@ -130,12 +130,3 @@ func (r *StoredResult) Whole() (Result, error) {
 func (r *StoredResult) miscounted(found int) error {
 	return fmt.Errorf("superstep: the result of a segment cannot be read: it is of %d outcomes and has %d", r.Made, found)
 }
-
-// asStored is what a segment returned as its reader finds it.
-func (r *Result) asStored() (Result, error) {
-	encoded, err := r.Encode()
-	if err != nil {
-		return Result{}, err
-	}
-	return DecodeWhole(encoded)
-}

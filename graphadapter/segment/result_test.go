@@ -78,7 +78,7 @@ func TestAResultIsReadAsItWasWritten(t *testing.T) {
 func TestAResultIsSmall(t *testing.T) {
 	g := countdown(500, nil)
 	r := newFusedRun(t, g, graphadapter.DurabilityExit, input(`{}`))
-	s, err := OpenSegment(g, r.suspended(), false, nil, Progress{})
+	s, err := OpenSegment(g, r.suspended(), false, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func when(left int, node graphadapter.NodeFunc) graphadapter.NodeFunc {
 func storedBy(t *testing.T, r *fusedRun, before int, record []Delivery) []byte {
 	t.Helper()
 	r.req.ResumeBefore = before
-	s, err := OpenSegment(r.g, r.suspended(), len(record) > 0, record, Progress{})
+	s, err := OpenSegment(r.g, r.suspended(), len(record) > 0, record, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +62,11 @@ func resumableBy(t *testing.T, r *fusedRun, before int, record []Delivery) (Resu
 // TestWhoGoesOnFromAResumePointComesToTheSamePlace as who delivers everything, and has delivered as many supersteps at least as
 // were asked for. A resume point has nothing before it that somebody has to look at.
 func TestWhoGoesOnFromAResumePointComesToTheSamePlace(t *testing.T) {
-	memo := when(300, calling(func(ctx context.Context, task *taskrun.TaskRun) error {
-		_, err := task.Memo(ctx, "once", "", func(context.Context) (pregel.Value, error) { return pregel.Value(`1`), nil })
+	pays := when(300, calling(func(ctx context.Context, task *taskrun.TaskRun) error {
+		_, err := task.Effect(ctx, "pay", pregel.Value(`{}`), graphadapter.CallOptions{})
 		return err
 	}))
+	pay := graphadapter.Effect{Name: "pay", Do: func(context.Context, string, pregel.Value) (pregel.Value, error) { return pregel.Value(`1`), nil }}
 	asks := when(50, calling(func(ctx context.Context, task *taskrun.TaskRun) error {
 		_, err := task.Ask(ctx, pregel.Value(`"go on?"`), nil, "")
 		return err
@@ -81,14 +82,15 @@ func TestWhoGoesOnFromAResumePointComesToTheSamePlace(t *testing.T) {
 		"many":              {steps: 500, before: 200, least: 236, most: 300},
 		"as many as are":    {steps: 500, before: 500},
 		"short":             {steps: 60, before: 1},
-		"a ledger":          {steps: 500, before: 1, node: memo, least: 136, most: 200},
-		"a ledger soon":     {steps: 320, before: 1, node: memo},
+		"a ledger":          {steps: 500, before: 1, node: pays, least: 136, most: 200},
+		"a ledger soon":     {steps: 320, before: 1, node: pays},
 		"a question":        {steps: 500, before: 1, node: asks, least: 386, most: 450},
 		"a large state":     {steps: 500, before: 1, input: `{"left":500,"ballast":"` + strings.Repeat("x", maxResumeBytes) + `"}`},
 		"a state of a size": {steps: 900, before: 1, input: `{"left":900,"ballast":"` + strings.Repeat("x", maxResumeBytes/2) + `"}`, least: 64, most: 899},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := countdown(c.steps, c.node)
+			g.Effects = map[string]graphadapter.Effect{"pay": pay}
 			g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "ballast", Kind: pregel.KindLast})
 			if c.input == "" {
 				c.input = fmt.Sprintf(`{"left":%d}`, c.steps)

@@ -3,7 +3,6 @@ package segment
 import (
 	"context"
 	"errors"
-	"testing"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -11,15 +10,6 @@ import (
 )
 
 func input(text string) pregel.Input { return pregel.Input{Value: pregel.Value(text)} }
-
-func mustJournal(t *testing.T, stored pregel.Value) *graphadapter.MemoryJournal {
-	t.Helper()
-	j, err := graphadapter.NewMemoryJournal(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
 
 func payTask() *pregel.Task {
 	return &pregel.Task{
@@ -37,4 +27,26 @@ func calling(fn func(ctx context.Context, t *taskrun.TaskRun) error) graphadapte
 		}
 		return pregel.Command{}, fn(ctx, t)
 	}
+}
+
+// RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
+func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host Host) (Result, error) {
+	s, err := OpenSegment(g, req, false, nil, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := s.Run(ctx, host)
+	if err != nil {
+		return Result{}, err
+	}
+	return result.asStored()
+}
+
+// asStored is what a segment returned as its reader finds it.
+func (r *Result) asStored() (Result, error) {
+	encoded, err := r.Encode()
+	if err != nil {
+		return Result{}, err
+	}
+	return DecodeWhole(encoded)
 }

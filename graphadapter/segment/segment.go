@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ const (
 
 // Host is where a segment runs: what a worker, or a test, does for it.
 type Host struct {
-	// Keep makes the segment's [Segment.Progress] durable, before each of its supersteps but the first. In sync mode it
+	// Keep makes the segment's [Segment.Record] and [Segment.Left] durable, before each of its supersteps but the first. In sync mode it
 	// returns when it is; in async mode it returns at once, mostly, and in exit mode it has only life to tell. An error
 	// means that it may not be, or that another execution owns the segment ([ErrFenced]). Nil keeps nothing.
 	//
@@ -66,20 +67,19 @@ type Segment struct {
 	// returned are tasks that were given back without an outcome.
 	returned []*pregel.Task
 
-	mu     sync.Mutex
-	under  map[*pregel.Task]*segmentTask // the tasks under way
-	left   map[string]pregel.Value       // what is new in the ledgers of tasks that are not under way
-	losses graphadapter.Losses
+	mu    sync.Mutex
+	under map[*pregel.Task]*underWay // the tasks under way
+	left  map[string]pregel.Value    // what is new in the ledgers of tasks that are not under way
 
 	resume resumePoints
 }
 
 // OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
-// acted; record and progress are what it left.
+// acted; record and left are what its heartbeats had of [Segment.Record] and [Segment.Left].
 //
 // Errors: an [*UnservedError] when this process does not have what the run's graph needs; a [*StrayDeliveryError] when
 // its engine comes to other tasks than the record has.
-func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []Delivery, progress Progress) (*Segment, error) {
+func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []Delivery, left map[string]pregel.Value) (*Segment, error) {
 	program, err := programFor(g, req)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []De
 		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
 	}
 	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
-		began: time.Now(), under: map[*pregel.Task]*segmentTask{}, left: map[string]pregel.Value{}, losses: progress.Losses,
+		began: time.Now(), under: map[*pregel.Task]*underWay{}, left: map[string]pregel.Value{},
 		resume: resumePoints{before: req.ResumeBefore}}
 	bare := make([]bool, len(record))
 	for i := range record {
@@ -106,24 +106,9 @@ func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []De
 		s.note(&record[i], frame, bare[i])
 	}
 	s.unkept = false
-	for key, news := range progress.Tasks {
-		s.left[key] = news
-	}
+	maps.Copy(s.left, left)
 	s.suspect = newSuspects(req, repeated, s.ready)
 	return s, nil
-}
-
-// RunSegment is OpenSegment and Run in one, and has read the result as the run reads it.
-func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host Host) (Result, error) {
-	s, err := OpenSegment(g, req, false, nil, Progress{})
-	if err != nil {
-		return Result{}, err
-	}
-	result, err := s.Run(ctx, host)
-	if err != nil {
-		return Result{}, err
-	}
-	return result.asStored()
 }
 
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
@@ -134,9 +119,6 @@ func RunSegment(ctx context.Context, g *graphadapter.Graph, req *Request, host H
 // [ErrWorkerStops] they are given back. With any other cause the error is that cause, and the execution counts for nothing
 // but what was kept.
 func (s *Segment) Run(ctx context.Context, host Host) (Result, error) {
-	if host.Leave == nil {
-		host.Leave = make(chan struct{}) // to an attempt's wait, nil would mean that it holds nobody up
-	}
 	s.host, s.ctx = host, ctx
 	defer s.record.close()
 	s.loop.PutBack(s.ready...)
@@ -144,16 +126,15 @@ func (s *Segment) Run(ctx context.Context, host Host) (Result, error) {
 	if opts.MaxConcurrency <= 0 || opts.MaxConcurrency > maxSegmentTasks {
 		opts.MaxConcurrency = maxSegmentTasks
 	}
-	d := taskrun.NewDriver(s.program, s.loop, opts, s)
-	d.Guard = s
-	defer d.Step.Leave()
+	d := taskrun.NewDriver(s.program, s.loop, opts, s, s)
+	defer d.Close()
 	_ = d.Drive(ctx) // the run is not held here: there is no gate
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
 		return Result{}, err
 	}
 	s.result.Expired = d.Expired()
-	s.result.Suspect = s.suspect.rest(d.Queue)
-	s.result.Left = s.leftovers(d.Queue)
+	s.result.Suspect = s.suspect.rest(d.Queue())
+	s.result.Left = s.leftovers(d.Queue())
 	s.result.resume = s.resume.chosen(s.loop.Step())
 	return s.result, nil
 }

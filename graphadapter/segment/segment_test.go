@@ -102,7 +102,7 @@ func (r *fusedRun) take(result Result) {
 	}
 	ready, err := Redeliver(r.loop, r.ready, result.Deliveries, nil)
 	if err == nil {
-		r.ready, err = Yield(r.loop, ready, result.Left)
+		r.ready, err = yield(r.loop, ready, result.Left)
 	}
 	if err != nil {
 		r.t.Fatal(err)
@@ -148,16 +148,16 @@ func TestALostSegmentGoesOnBehindItsRecord(t *testing.T) {
 		})
 		r := newFusedRun(t, g, graphadapter.DurabilitySync, input(`{}`))
 		req := r.suspended()
-		first, err := OpenSegment(g, req, false, nil, Progress{})
+		first, err := OpenSegment(g, req, false, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, die := context.WithCancelCause(t.Context())
 		var record []byte
-		var progress Progress
+		var left map[string]pregel.Value
 		kept := 0
 		_, err = first.Run(ctx, Host{Keep: func(context.Context) error {
-			progress = first.Progress()
+			left = first.Left()
 			record, _ = first.Record()
 			if kept++; kept == dies {
 				die(died)
@@ -171,7 +171,7 @@ func TestALostSegmentGoesOnBehindItsRecord(t *testing.T) {
 		if err != nil || len(known) != dies {
 			t.Fatalf("the record has %d outcomes, want %d: %v", len(known), dies, err)
 		}
-		again, err := OpenSegment(g, req, true, known, progress)
+		again, err := OpenSegment(g, req, true, known, left)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,56 +2,92 @@ package segment
 
 import (
 	"cmp"
-	"sync"
-	"sync/atomic"
+	"context"
+	"maps"
 	"time"
 
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 )
 
-// segmentTask is one task under way in a segment, and its journal.
-type segmentTask struct {
-	of       *Segment
-	key      string // pregel.Task.Key
-	began    time.Time
-	attempts taskrun.Attempts
-
-	size atomic.Int64 // at least the bytes of what is new
-	over atomic.Bool  // it is more than heartbeats carry: the task yields
-
-	mu      sync.Mutex
-	journal *graphadapter.MemoryJournal
-	brought map[string]bool // the keys of what the request brought and is as it was; nil for none
+// underWay is one task under way in a segment.
+type underWay struct {
+	*taskrun.Outbox
+	key   string // pregel.Task.Key
+	began time.Time
 }
 
-// Progress is what the execution leaves to the next beside its record, as it is now. It is safe for concurrent use.
-// Heartbeats take it before the record: a task that ends meanwhile is then in both, never in neither.
-func (s *Segment) Progress() Progress {
+// Left is what the execution leaves to the next beside its record, as it is now: the ledgers of the tasks that have not
+// ended, by their keys, as far as the request did not bring them. It is safe for concurrent use. Heartbeats take it before the
+// record: a task that ends meanwhile is then in both, never in neither.
+func (s *Segment) Left() map[string]pregel.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := Progress{Losses: s.losses, Tasks: map[string]pregel.Value{}}
-	for key, news := range s.left {
-		p.Tasks[key] = news
-	}
+	left := maps.Clone(s.left)
 	room := s.room()
-	for _, over := range []bool{false, true} { // those that yield have what the others leave
+	for _, full := range []bool{false, true} { // tasks that yield have the room that the others leave
 		for _, t := range s.under {
-			if t.over.Load() == over {
-				news := t.news(max(room, 0))
+			if _, is := t.Pressure(); is == full {
+				news := t.News(max(room, 0))
 				if room -= len(news); news != nil {
-					p.Tasks[t.key] = news
+					left[t.key] = news
 				}
 			}
 		}
 	}
-	return p
+	return left
 }
 
 // room is how much of a heartbeat the ledgers of the tasks under way may take together.
 func (s *Segment) room() int { return cmp.Or(s.req.LedgerBytes, maxOutcomeBytes) }
+
+// store is a segment as the taskrun.Store of its tasks.
+type store struct{ *Segment }
+
+// Keep implements taskrun.Store.
+func (s store) Keep(ctx context.Context) error {
+	if s.host.Keep == nil {
+		return nil
+	}
+	return s.host.Keep(ctx)
+}
+
+// Room implements taskrun.Store: the other tasks have their part of a heartbeat.
+func (s store) Room(o *taskrun.Outbox) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	room := s.room()
+	for _, other := range s.under {
+		if size, full := other.Pressure(); other.Outbox != o && !full {
+			room -= size
+		}
+	}
+	return room
+}
+
+// maxHeldWait is how long the wait for a task's next attempt may keep a segment from leaving: a longer one is the
+// server's, and holds no worker.
+const maxHeldWait = 5 * time.Second
+
+// Holds implements taskrun.Store. The count of a failed attempt that cannot be made durable is lost with this process.
+func (s store) Holds(ctx context.Context, wait time.Duration, failed bool) bool {
+	if failed {
+		_ = s.Keep(ctx)
+	}
+	return wait <= maxHeldWait
+}
+
+// Leaving implements taskrun.Store.
+func (s store) Leaving() <-chan struct{} { return s.host.Leave }
+
+// Now implements taskrun.Store.
+func (s store) Now() time.Time {
+	if s.host.Now == nil {
+		return time.Now()
+	}
+	return s.host.Now()
+}
 
 // Record is what a heartbeat carries of the deliveries, and how many they are. It is safe for concurrent use.
 func (s *Segment) Record() (record []byte, deliveries int) {
@@ -59,70 +95,18 @@ func (s *Segment) Record() (record []byte, deliveries int) {
 }
 
 // enter makes a task one of those under way, with what earlier executions left to it.
-func (s *Segment) enter(t *pregel.Task) (*segmentTask, error) {
+func (s *Segment) enter(t *pregel.Task) (*underWay, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := t.Key()
-	brought, between, err := graphadapter.DecodeCarryOver(t.Ledger)
+	outbox, err := taskrun.OpenOutbox(t, s.left[key], store{s}, s.req.Durability)
 	if err != nil {
 		return nil, err
 	}
-	journal, err := taskrun.NewTaskJournal(t) // with what the thread keeps under the keys that the task owns
-	if err != nil {
-		return nil, err
-	}
-	under := &segmentTask{of: s, key: key, began: time.Now(), journal: journal}
-	for _, e := range brought {
-		if under.brought == nil {
-			under.brought = map[string]bool{}
-		}
-		under.brought[e.Key] = true
-	}
-	if left, ok := s.left[key]; ok {
-		var news []ledger.Entry
-		if news, between, err = graphadapter.DecodeCarryOver(left); err != nil {
-			return nil, err
-		}
-		for _, e := range news {
-			under.journal.Add(e)
-			delete(under.brought, e.Key)
-		}
-	}
-	under.attempts = taskrun.Attempts{Keep: s.host.Keep, Now: s.host.Now, Leave: s.host.Leave, Kept: between}
+	under := &underWay{Outbox: outbox, key: key, began: time.Now()}
 	s.under[t] = under
 	delete(s.left, key)
 	return under, nil
-}
-
-// news is what is new in the task's ledger, as much of it as has that many bytes; nil for nothing.
-func (t *segmentTask) news(most int) pregel.Value {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fitted, _ := graphadapter.FitLedger(t.newEntries(), most)
-	size, between := 0, t.attempts.CarryOver()
-	for _, e := range fitted {
-		size += graphadapter.EntrySize(e)
-	}
-	between.Emitted = taskrun.KeepEmitted(between.Emitted, max(most-size-graphadapter.LedgerFrame, 0))
-	v, _ := graphadapter.EncodeCarryOver(fitted, between) // entries are JSON
-	return v
-}
-
-// newEntries are those that the request did not bring.
-func (t *segmentTask) newEntries() []ledger.Entry {
-	var news []ledger.Entry
-	for _, e := range t.journal.Entries() {
-		if !t.brought[e.Key] {
-			news = append(news, e)
-		}
-	}
-	return news
-}
-
-// ledger is the whole of it.
-func (t *segmentTask) ledger() pregel.Value {
-	v, _ := graphadapter.EncodeLedger(t.journal.Entries()) // as above
-	return v
 }
 
 // IsReturned reports whether a task under way is given back before its next attempt.
@@ -130,7 +114,7 @@ func (s *Segment) IsReturned(t *pregel.Task) bool {
 	s.mu.Lock()
 	under, ok := s.under[t]
 	s.mu.Unlock()
-	return ok && under.attempts.IsReturned()
+	return ok && under.IsReturned()
 }
 
 // Leave forgets a task that was under way. What it leaves is recorded before, unless it is given back.
@@ -138,7 +122,7 @@ func (s *Segment) Leave(t *pregel.Task, giveBack bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if under, ok := s.under[t]; ok && giveBack {
-		if news := under.news(maxOutcomeBytes); news != nil {
+		if news := under.News(maxOutcomeBytes); news != nil {
 			s.left[under.key] = news
 		}
 	}
@@ -181,28 +165,15 @@ func (s *Segment) Begin(t *pregel.Task, env *taskrun.Env) *pregel.Outcome {
 	}
 	if s.host.Refuse != nil {
 		if refused := s.host.Refuse(t); refused != nil {
-			refused.Ledger, refused.Kept = under.ledger(), taskrun.KeptOf(t, under.Entries())
+			refused.Ledger, refused.Kept = under.Ledger(), taskrun.KeptOf(t, under.Entries())
 			return refused
 		}
 	}
-	*env = taskrun.Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Journal: under, Attempts: &under.attempts,
-		Behind: graphadapter.Milliseconds(s.req.Behind), Suspect: s.suspect.has(t) || under.attempts.CarryOver().Suspect,
+	*env = taskrun.Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Outbox: under.Outbox,
+		Behind: graphadapter.Milliseconds(s.req.Behind), Suspect: s.suspect.has(t),
 		Lost: s.suspect.lost && s.suspect.has(t)}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, env)
 	}
 	return nil
-}
-
-// End implements taskrun.Runner: what the task did outside goes with its outcome.
-func (s *Segment) End(t *pregel.Task, o *pregel.Outcome) {
-	if o.Ledger != nil {
-		return
-	}
-	s.mu.Lock()
-	under := s.under[t]
-	s.mu.Unlock()
-	entries := under.Entries()
-	o.Kept = taskrun.KeptOf(t, entries)
-	o.Ledger, _ = graphadapter.EncodeLedger(entries) // entries are JSON
 }

@@ -156,3 +156,12 @@ func (a *attempt) checkAnswer(q pregel.Question, answer pregel.Answer) error {
 	}
 	return err
 }
+
+// answerTo returns the answer to a question; a.mu is held.
+func (a *attempt) answerTo(q pregel.Question) (pregel.Answer, bool) {
+	if answer, ok := a.answers[q.ID]; ok || a.env.Asked == nil {
+		return answer, ok
+	}
+	value, ok := a.env.Asked(q)
+	return pregel.Answer{QuestionID: q.ID, Value: value}, ok
+}

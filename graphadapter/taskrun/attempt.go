@@ -4,94 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-	"time"
+
+	"fmt"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
-	"superstep.dev/graphadapter/pregel"
 )
-
-// attempt is what all scopes of one execution of a task share.
-type attempt struct {
-	info    Info
-	root    *graphadapter.Graph // graph's outermost
-	graph   *graphadapter.Graph
-	node    graphadapter.Node
-	task    *pregel.Task
-	env     *Env     // as it was when the execution began, but for its Attempt
-	outer   *TaskRun // the task whose code called the graph that this task is of; nil for none
-	journal Journal
-	idle    *idleTimer
-	answers map[string]pregel.Answer
-	early   []pregel.Answer // given before their questions were asked
-
-	emitting sync.Mutex // held while a value is emitted, so that values leave in the order in which they are kept
-
-	mu           sync.Mutex
-	closed       bool
-	fenced       bool
-	questions    []pregel.Question
-	ordinals     map[string]int // of the questions by id; this map and those below are nil while nothing is in them
-	drain        string
-	emitted      []pregel.Emission
-	emittedBytes int
-	emittedCount int           // without resets
-	running      int           // futures that have not ended
-	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
-	locks        map[string]chan struct{}
-	sizes        ledgerSizes
-
-	// How the execution is given back; see yield.
-	yielding bool
-	claim    string
-	calls    int                     // under way
-	cancel   context.CancelCauseFunc // of the node's context
-	free     []func() bool           // what else bounds it
-	inline   inlineRun
-	patience *time.Timer
-	between  graphadapter.CarryOver // what the last execution left
-}
-
-// init makes a the attempt of a task.
-func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error {
-	graph, node, err := g.Serve(task)
-	if err != nil {
-		return err
-	}
-	a.root, a.graph, a.node, a.task, a.env, a.outer, a.journal = g, graph, node, task, env, env.outer, env.Journal
-	a.info = Info{
-		Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
-		Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
-		Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
-		Suspect: env.Suspect, Lost: env.Lost, Requester: env.Requester,
-	}
-	if env.outer != nil {
-		a.info.Branch = env.outer.outermost().info.Branch // what it asks is new where the task that calls the graph is
-	}
-	if _, a.between, err = graphadapter.DecodeCarryOver(task.Ledger); err != nil {
-		return err
-	}
-	a.info.Suspect = a.info.Suspect || a.between.Suspect
-	a.info.Lost = a.info.Lost || a.between.Lost
-	if len(task.Answers) > 0 {
-		a.answers = make(map[string]pregel.Answer, len(task.Answers))
-	}
-	for _, answer := range task.Answers {
-		if answer.Early() {
-			a.early = append(a.early, answer)
-			continue
-		}
-		a.answers[answer.QuestionID] = answer
-	}
-	if a.journal == nil {
-		if a.journal, err = NewTaskJournal(task); err != nil {
-			return err
-		}
-	}
-	a.sizes = sizesOf(a.journal.Entries())
-	return nil
-}
 
 // close ends the execution: whatever the node left running can no longer ask, emit or start a call.
 func (a *attempt) close() {
@@ -209,4 +127,44 @@ func (j fencedJournal) Record(ctx context.Context, e ledger.Entry) error {
 	}
 	j.a.idle.progress()
 	return err
+}
+
+// sized returns the entry as it has room in the task's ledger: whole, or without what is too large to keep, of which the
+// log and the entry tell. record is false for a memoised call that cannot even be noted.
+func (a *attempt) sized(e ledger.Entry) (fitting ledger.Entry, record bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fitting, record = e, true
+	if !a.sizes.fits(e) {
+		if fitting, record, err = a.cut(e); err != nil || !record {
+			return fitting, false, err
+		}
+	}
+	a.sizes.set(e.Key, graphadapter.EntrySize(fitting))
+	return fitting, true, nil
+}
+
+// cut makes an entry smaller.
+func (a *attempt) cut(e ledger.Entry) (ledger.Entry, bool, error) {
+	if e.Result != nil {
+		e = e.WithoutResult()
+		note := fmt.Sprintf("its result has %d bytes, too large to be kept with the task's", e.Left)
+		if e.Evidence == "" {
+			e.Evidence = note
+		}
+		a.goesWithout(fmt.Errorf("%s %q of node %q, graph %q, thread %q: %s", e.Kind, e.Name, a.info.Node, a.info.Graph,
+			a.info.Thread, note))
+	}
+	switch {
+	case a.sizes.fits(e):
+		return e, true, nil
+	case e.Kind != ledger.KindEffect:
+		return e, false, nil
+	}
+	e.Params = nil
+	if !a.sizes.fits(e) && e.State == ledger.StateIntent {
+		return e, false, &LedgerFullError{Graph: a.info.Graph, Node: a.info.Node, Thread: a.info.Thread,
+			Calls: len(a.sizes.of), Limit: maxLedgerBytes}
+	}
+	return e, true, nil // what a call that is on record came to is always put on record too
 }

@@ -23,12 +23,15 @@ type cachedResult struct {
 	Routes []pregel.Target `json:"routes,omitempty"`
 }
 
+// resultCache is a task's part in the cache of its node's results.
+type resultCache struct{ *TaskRun }
+
 // cachedVersion is the version of the stored form. A result of another one is none.
 const cachedVersion = 1
 
-// cacheKey returns the key of the task's result; ok is false when it has none: its node keeps nothing, or the task is
+// key returns the key of the task's result; ok is false when it has none: its node keeps nothing, or the task is
 // not a plain run of it.
-func (t *TaskRun) cacheKey() (key graphadapter.CacheKey, ok bool) {
+func (t resultCache) key() (key graphadapter.CacheKey, ok bool) {
 	policy := t.node.Cache
 	if policy == nil || t.task.RouteOnly || t.task.Failure != nil || len(t.task.Answers) > 0 {
 		return graphadapter.CacheKey{}, false
@@ -44,7 +47,7 @@ func (t *TaskRun) cacheKey() (key graphadapter.CacheKey, ok bool) {
 
 // inputDigest names the task's input. The branches that are to be evaluated are part of it, as the run's Spec has them:
 // kept routes lead to that Spec's nodes.
-func (t *TaskRun) inputDigest(policy *graphadapter.CachePolicy) (digest string, err error) {
+func (t resultCache) inputDigest(policy *graphadapter.CachePolicy) (digest string, err error) {
 	defer graphadapter.Catch(&err)
 	branches, err := json.Marshal(t.task.Branches)
 	if err != nil {
@@ -67,7 +70,7 @@ func (t *TaskRun) inputDigest(policy *graphadapter.CachePolicy) (digest string, 
 }
 
 // reads is the state that the task can read: a Send's node reads its argument alone, its branches everything.
-func (t *TaskRun) reads() graphadapter.State {
+func (t resultCache) reads() graphadapter.State {
 	if t.task.Arg != nil && len(t.task.Branches) == 0 {
 		return nil
 	}
@@ -76,7 +79,7 @@ func (t *TaskRun) reads() graphadapter.State {
 
 // reuse returns the kept result of an equal input. Only a first attempt asks for one: an earlier one may have acted
 // outside, and then has to be gone on with.
-func (t *TaskRun) reuse(ctx context.Context, key graphadapter.CacheKey) (result cachedResult, ok bool) {
+func (t resultCache) reuse(ctx context.Context, key graphadapter.CacheKey) (result cachedResult, ok bool) {
 	if t.info.Attempt > 1 || t.info.Suspect || t.actedOutside() {
 		return cachedResult{}, false
 	}
@@ -108,7 +111,7 @@ func (t *TaskRun) reuse(ctx context.Context, key graphadapter.CacheKey) (result 
 
 // leadsOn reports whether the graph has every node that a kept result goes to: one that was kept by another version of it
 // may lead nowhere now, and the run would end as if it had finished.
-func (t *TaskRun) leadsOn(kept cachedResult) bool {
+func (t resultCache) leadsOn(kept cachedResult) bool {
 	return !slices.ContainsFunc(slices.Concat(kept.Goto, kept.Routes), func(way pregel.Target) bool {
 		_, known := t.graph.NodeSpec(way.Node)
 		return !known && way.Node != pregel.End
@@ -116,7 +119,7 @@ func (t *TaskRun) leadsOn(kept cachedResult) bool {
 }
 
 // adapted is a command as the node's own hook changes it.
-func (t *TaskRun) adapted(
+func (t resultCache) adapted(
 	ctx context.Context, hook func(context.Context, pregel.Command) (pregel.Command, error), c pregel.Command,
 ) (out pregel.Command, err error) {
 	if hook == nil {
@@ -126,8 +129,8 @@ func (t *TaskRun) adapted(
 	return hook(t.in(ctx), c)
 }
 
-// keepResult stores a success that an equal input may reuse.
-func (t *TaskRun) keepResult(ctx context.Context, key graphadapter.CacheKey, command pregel.Command, routes []pregel.Target) {
+// store keeps a success that an equal input may reuse.
+func (t resultCache) store(ctx context.Context, key graphadapter.CacheKey, command pregel.Command, routes []pregel.Target) {
 	if ctx.Err() != nil || command.Parent != nil || !t.dependsOnInputAlone() {
 		return
 	}
@@ -147,19 +150,19 @@ func (t *TaskRun) keepResult(ctx context.Context, key graphadapter.CacheKey, com
 }
 
 // dependsOnInputAlone reports whether nobody else had a say in the result, and nothing but the result came of it.
-func (t *TaskRun) dependsOnInputAlone() bool {
+func (t resultCache) dependsOnInputAlone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.fenced && t.drain == "" && len(t.ordinals) == 0 && !t.actedOutside()
 }
 
 // actedOutside reports whether an effect is in the task's ledger, whatever came of it.
-func (t *TaskRun) actedOutside() bool {
+func (t resultCache) actedOutside() bool {
 	return slices.ContainsFunc(t.journal.Entries(), func(e ledger.Entry) bool { return e.Kind == ledger.KindEffect })
 }
 
 // withCache makes one call of the root graph's cache. Neither a panic nor a delay of it is the task's.
-func (t *TaskRun) withCache(ctx context.Context, call func(context.Context, graphadapter.Cache) error) (err error) {
+func (t resultCache) withCache(ctx context.Context, call func(context.Context, graphadapter.Cache) error) (err error) {
 	defer graphadapter.Catch(&err)
 	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
@@ -167,6 +170,6 @@ func (t *TaskRun) withCache(ctx context.Context, call func(context.Context, grap
 	return call(ctx, t.root.ResultCache())
 }
 
-func (t *TaskRun) warn(op string, err error) {
+func (t resultCache) warn(op string, err error) {
 	t.goesWithout(&graphadapter.CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: op, Err: err})
 }

@@ -3,7 +3,10 @@ package taskrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"superstep.dev/graphadapter"
 )
 
 // Lease says for how long a task is certainly one execution's. It is safe for concurrent use.
@@ -127,4 +130,48 @@ func (c *callContext) Value(key any) any {
 		return c.call
 	}
 	return c.Context.Value(key)
+}
+
+// inTime makes one call of the user's code that may take that long. One that does not heed its context is left behind soon
+// after its time.
+func inTime[T any](ctx context.Context, most time.Duration, lease Lease, call func(context.Context) (T, error)) (T, error) {
+	type reply struct {
+		value T
+		err   error
+	}
+	ctx, end := inCall(ctx, most, lease)
+	defer end()
+	if ctx.Err() != nil {
+		var none T
+		return none, context.Cause(ctx)
+	}
+	done := make(chan reply, 1)
+	go func() {
+		r := reply{err: &graphadapter.PanicError{Message: "the function ended its goroutine (runtime.Goexit)"}}
+		defer func() { done <- r }()
+		defer graphadapter.Catch(&r.err)
+		r.value, r.err = call(ctx)
+	}()
+	var r reply
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		select {
+		case r = <-done: // one that heeds its context says more
+		case <-time.After(callGrace):
+			r.err = context.Cause(ctx)
+		}
+	}
+	return r.value, late(ctx, most, r.err)
+}
+
+// callGrace is how long a call may go on after its context ended.
+const callGrace = 100 * time.Millisecond
+
+// late adds to an error of a call that its time was over.
+func late(ctx context.Context, most time.Duration, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), ErrCallOver) {
+		return fmt.Errorf("no answer within %v: %w", most, err)
+	}
+	return err
 }

@@ -3,74 +3,11 @@ package taskrun
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
-
-// Compensation is one effect of a thread that is to be undone.
-type Compensation struct {
-	// Graph is the path of subgraph names to the graph whose node called the effect, empty for the root graph.
-	Graph []string `json:"graph,omitempty"`
-	Node  string   `json:"node"`
-	Step  int      `json:"step"`
-	// Effect is its ledger entry.
-	Effect ledger.Entry `json:"effect"`
-	// Place is the [pregel.Task.Place] of the task that called it, "" when that is not known any more.
-	Place string `json:"place,omitempty"`
-	// Tried says that an earlier compensation of it was begun.
-	Tried bool `json:"tried,omitempty"`
-}
-
-// UndoState says what became of a [Compensation].
-type UndoState string
-
-const (
-	// UndoDone: the outside had the write, and has it no more.
-	UndoDone UndoState = "compensated"
-	// UndoAbsent: the outside never had it.
-	UndoAbsent UndoState = "absent"
-	// UndoOpen: no program can undo it, or tell whether it is undone; Reason says why. A person is asked.
-	UndoOpen UndoState = "open"
-)
-
-// Undone is the outcome of a [Compensation].
-type Undone struct {
-	State UndoState `json:"state"`
-	// Evidence says how we know, "" after our own call.
-	Evidence string `json:"evidence,omitempty"`
-	Reason   string `json:"reason,omitempty"`
-	// Calls counts the calls that were started to undo it.
-	Calls int `json:"calls,omitempty"`
-	// Receipt is the receipt that was found of an effect that had none.
-	Receipt pregel.Value `json:"receipt,omitempty"`
-	// Params are, with UndoOpen, the effect's parameters as people are shown them, without the secrets that its Approval
-	// names. They are null when they are larger than 16 KiB or not on record, and nil when nobody knows what to hide.
-	Params pregel.Value `json:"params,omitempty"`
-}
-
-// CompensateEnv is what runs a compensation: like an [Env].
-type CompensateEnv struct {
-	Thread  string
-	Context pregel.Value
-	// Suspect says that an earlier execution may have called without a trace in the journal.
-	Suspect bool
-	Journal Journal
-	// Lease says for how long the compensation is this execution's; nil for always.
-	Lease Lease
-	// Pause bounds the wait before the first repetition of a call that failed; 0 means 0.2 s, and each wait doubles.
-	Pause time.Duration
-	// Settling is told until when the compensation waits for an earlier call, which may still show in the outside, and the
-	// zero time when it goes on; nil for nobody.
-	Settling func(until time.Time)
-	// wait waits for an earlier call to settle; nil waits.
-	wait func(context.Context, time.Duration) error
-}
-
-// maxUndoCalls bounds the calls that are made to undo one effect before a person is asked.
-const maxUndoCalls = 5
 
 // Compensate undoes one effect of a thread of g, the root graph, by the effect's Compensate, and returns what became of
 // it. What was called is in the journal before it is called: another execution with that journal looks up before it calls
@@ -123,25 +60,6 @@ func inUndo(ctx context.Context, root, graph *graphadapter.Graph, c Compensation
 		info: Info{Graph: graph.Spec.Name, Node: c.Node, Thread: env.Thread, Step: c.Step, Attempt: 1, Suspect: env.Suspect},
 	}}
 	return t.in(ctx)
-}
-
-// undo is one compensation on its way through the protocol.
-type undo struct {
-	of       Compensation
-	env      CompensateEnv
-	effect   graphadapter.Effect
-	own      ledger.Entry // of the compensation
-	recorded bool         // own is in the journal
-	finding  ledger.Finding
-	found    pregel.Value // the receipt that was found
-	note     string
-	failure  error // of the last call
-	// partly says that what is there is to be undone, whole or not: a person has said so.
-	partly bool
-}
-
-func (u *undo) open(reason string) Undone {
-	return Undone{State: UndoOpen, Reason: graphadapter.Bounded(reason), Receipt: u.found}
 }
 
 // run makes sure that the outside has the write, then undoes it.
@@ -254,19 +172,11 @@ func (u *undo) call(ctx context.Context) (Undone, error) {
 	return Undone{}, u.lookUp(ctx)
 }
 
-func (u *undo) pauseAfter(calls int) time.Duration {
-	first := u.env.Pause
-	if first == 0 {
-		first = 200 * time.Millisecond
-	}
-	return first << max(calls-1, 0)
-}
-
 // take calls the effect's Compensate. One that ignores the end of its time is left behind: it may still go through,
 // which is why it is looked up.
 func (u *undo) take(ctx context.Context) error {
 	back := make(chan struct{})
-	_, err := inTime(ctx, u.env.Lease, func(ctx context.Context) (struct{}, error) {
+	_, err := inTime(ctx, graphadapter.DefaultCallTimeout, u.env.Lease, func(ctx context.Context) (struct{}, error) {
 		defer close(back)
 		return struct{}{}, u.effect.Compensate(ctx, u.own.Key, u.of.Effect.Params, u.of.Effect.Result)
 	})
@@ -286,17 +196,6 @@ func (u *undo) returned(ctx context.Context, err error) {
 	if own := u.own.Return(); u.env.Journal.Record(ctx, own) == nil {
 		u.own = own
 	}
-}
-
-// before is what is known of the executions before this one. One of them that left nothing may have been lost.
-func (u *undo) before() ledger.Earlier {
-	switch {
-	case !u.env.Suspect:
-		return ledger.EarlierNone
-	case u.recorded:
-		return ledger.EarlierUncertain
-	}
-	return ledger.EarlierLost
 }
 
 // effectOf finds the declaration of an effect: in the graph whose node called it, or else in one that a node called.

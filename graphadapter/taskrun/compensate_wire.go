@@ -9,6 +9,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/clip"
 	"superstep.dev/internal/jsontext"
 )
 
@@ -141,4 +142,24 @@ func UndoEvent(c Compensation, state ledger.State, evidence string, calls int) p
 	stored, _ := graphadapter.EncodeLedger([]ledger.Entry{{Key: c.Effect.Key, Name: c.Effect.Name, Kind: ledger.KindEffect,
 		State: state, Evidence: evidence, Attempts: calls}}) // nothing in it that JSON does not have
 	return pregel.Event{Kind: pregel.EventLedger, Value: stored}
+}
+
+// KeepUndone tells a thread what became of an effect under a thread-wide key that was to be undone: its tasks are given
+// what it keeps, and must not take an undone write for a made one, nor make one a second time that stands. No task may own
+// the key.
+func KeepUndone(t *pregel.Thread, c Compensation, state ledger.State, evidence string) error {
+	if !c.Effect.ThreadWide {
+		return nil
+	}
+	if _, keeps := t.Kept(c.Effect.Key); keeps && state == c.Effect.State {
+		return nil
+	}
+	e := c.Effect.Slim()
+	e.State, e.Evidence = state, clip.Text(evidence, maxKeptEntry/4)
+	e.Reported = state == ledger.StateCompensated
+	v, err := jsontext.Encode(e)
+	if err != nil {
+		return err
+	}
+	return t.Keep(e.Key, v)
 }

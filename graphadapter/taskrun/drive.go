@@ -5,22 +5,24 @@ import (
 	"errors"
 	"runtime"
 
+	"time"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
-// driver runs the tasks of one loop.
-type driver struct {
-	loop *pregel.Loop
-	opts graphadapter.RunOptions
-	run  Runner
+// Driver runs the tasks of one loop: all of a superstep at once, or as many as the options allow.
+type Driver struct {
+	loop  *pregel.Loop
+	opts  graphadapter.RunOptions
+	run   Runner
+	guard Guard // nil has no say
 
-	Queue   []*pregel.Task // handed out and not yet started, in task order
+	queue   []*pregel.Task // handed out and not yet started, in task order
 	running int
 	sole    *pregel.Task // the one that runs, when nothing can happen until it ends: it needs no goroutine
 	done    chan delivery
-	Step    superstep
-	Guard   Guard           // nil has no say
+	step    superstep
 	ctx     context.Context // of all of it
 	ended   func(ending)    // told once
 }
@@ -31,8 +33,6 @@ type Runner interface {
 	Root() *graphadapter.Graph
 	// Begin fills in a task's environment, or returns an outcome: the task does not run then.
 	Begin(*pregel.Task, *Env) *pregel.Outcome
-	// End completes a task's outcome.
-	End(*pregel.Task, *pregel.Outcome)
 }
 
 // Guard has a say in what a driver starts and delivers.
@@ -54,21 +54,28 @@ type delivery struct {
 // returns the cause.
 func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts graphadapter.RunOptions,
 	run Runner) error {
-	d := NewDriver(program, loop, opts, run)
-	defer d.Step.Leave()
+	d := NewDriver(program, loop, opts, run, nil)
+	defer d.Close()
 	if err := d.Drive(ctx); err != nil {
 		return err
 	}
 	return d.end(ctx)
 }
 
-// NewDriver returns a driver for a loop that has begun; nothing runs before [driver.Drive].
-func NewDriver(program *pregel.Program, loop *pregel.Loop, opts graphadapter.RunOptions, run Runner) *driver {
-	return &driver{loop: loop, opts: opts, run: run, done: make(chan delivery), Step: superstep{graph: program.Spec.Name}}
+// NewDriver returns a driver for a loop that has begun; nothing runs before [Driver.Drive]. The guard may be nil. The
+// driver's timers end with [Driver.Close].
+func NewDriver(program *pregel.Program, loop *pregel.Loop, opts graphadapter.RunOptions, run Runner, guard Guard) *Driver {
+	return &Driver{loop: loop, opts: opts, run: run, guard: guard, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
 }
 
+// Queue are the tasks that were handed out and did not start, in task order. Nothing may run.
+func (d *Driver) Queue() []*pregel.Task { return d.queue }
+
+// Close frees the superstep's timer. Nothing may run.
+func (d *Driver) Close() { d.step.leave() }
+
 // Drive runs tasks until none runs and none may start. The error is why a run ended that was held at its gate.
-func (d *driver) Drive(ctx context.Context) error {
+func (d *Driver) Drive(ctx context.Context) error {
 	ended := make(chan ending, 1)
 	d.ended = func(e ending) { ended <- e }
 	d.ctx = ctx
@@ -90,9 +97,9 @@ type ending struct {
 	exited   bool                     // somebody ended the goroutine
 }
 
-// onward goes on driving on a new goroutine, as the one before may belong to a node: see [TaskRun.stay]. late is what that
+// onward goes on driving on a new goroutine, as the one before may belong to a node: see [inlineRun]. late is what that
 // node's task has come to.
-func (d *driver) onward(late ...delivery) {
+func (d *Driver) onward(late ...delivery) {
 	go func() {
 		// What ended the goroutine, unless steps did not come back: then it was a node, and others go on.
 		e, away := ending{exited: true}, false
@@ -114,14 +121,14 @@ func (d *driver) onward(late ...delivery) {
 }
 
 // steps drives until the end. away is true while a task has the goroutine, and behind it when another one goes on.
-func (d *driver) steps(away *bool) error {
+func (d *Driver) steps(away *bool) error {
 	ctx := d.ctx
 	for {
 		if d.sole != nil {
 			t := d.sole
 			d.sole = nil
 			*away = true
-			o, here := d.perform(d.Step.ctx, d.Step.watch, t, true)
+			o, here := d.perform(d.step.ctx, d.step.watch, t, true)
 			if !here {
 				return nil
 			}
@@ -129,10 +136,10 @@ func (d *driver) steps(away *bool) error {
 			d.take(delivery{t, o})
 		}
 		ready := d.loop.Ready()
-		d.Queue = append(d.Queue, ready...)
+		d.queue = append(d.queue, ready...)
 		var opened <-chan struct{}
-		if d.Guard == nil || d.Guard.Open(ctx, d.Queue, len(ready) > 0) {
-			d.Step.enter(ctx, d.loop.Step(), d.opts.StepTimeout)
+		if d.guard == nil || d.guard.Open(ctx, d.queue, len(ready) > 0) {
+			d.step.enter(ctx, d.loop.Step(), d.opts.StepTimeout)
 			opened = d.start()
 		}
 		switch {
@@ -141,7 +148,7 @@ func (d *driver) steps(away *bool) error {
 		case d.running == 0 && opened == nil:
 			return nil
 		case d.running == 0:
-			d.Step.Leave() // the time at the gate is not the superstep's
+			d.step.leave() // the time at the gate is not the superstep's
 			if err := d.opts.Hold(ctx, opened); err != nil {
 				return err
 			}
@@ -160,20 +167,16 @@ func (d *driver) steps(away *bool) error {
 
 // perform runs a task on this goroutine. It reports false when the outcome comes, or came, elsewhere; alone says that nobody
 // waits for it there.
-func (d *driver) perform(ctx context.Context, watch *deadlineWatch, t *pregel.Task, alone bool) (o pregel.Outcome, here bool) {
-	e := &execution{ctx: ctx, watch: watch, graph: d.run.Root(), task: t, driver: d, alone: alone}
+func (d *Driver) perform(ctx context.Context, watch *deadlineWatch, t *pregel.Task, alone bool) (o pregel.Outcome, here bool) {
+	e := &execution{ctx: ctx, watch: watch, graph: d.run.Root(), task: t, waits: d, alone: alone}
 	if refused := d.run.Begin(t, &e.env); refused != nil {
 		return *refused, true
 	}
-	if o, here = e.run(); here {
-		d.run.End(t, &o)
-	}
-	return o, here
+	return e.run()
 }
 
 // late takes in the outcome of a task that has kept the goroutine which it began on.
-func (d *driver) late(e *execution, o pregel.Outcome) {
-	d.run.End(e.task, &o)
+func (d *Driver) late(e *execution, o pregel.Outcome) {
 	if e.alone {
 		d.onward(delivery{e.task, o})
 		return
@@ -182,16 +185,16 @@ func (d *driver) late(e *execution, o pregel.Outcome) {
 }
 
 // take takes in a task that has ended.
-func (d *driver) take(arrived delivery) {
+func (d *Driver) take(arrived delivery) {
 	d.running--
 	d.drain()
 	d.deliver(arrived)
 }
 
 // deliver gives the loop an outcome, unless the guard keeps it.
-func (d *driver) deliver(arrived delivery) {
-	if d.Guard != nil {
-		outcome, ok := d.Guard.Arrived(arrived.task, arrived.outcome)
+func (d *Driver) deliver(arrived delivery) {
+	if d.guard != nil {
+		outcome, ok := d.guard.Arrived(arrived.task, arrived.outcome)
 		if !ok {
 			return
 		}
@@ -201,7 +204,7 @@ func (d *driver) deliver(arrived delivery) {
 }
 
 // drain passes on what asked the run to stop so far: before the outcome with which a superstep may end.
-func (d *driver) drain() {
+func (d *Driver) drain() {
 	select {
 	case reason := <-d.opts.Drain:
 		d.loop.Drain(reason)
@@ -211,15 +214,15 @@ func (d *driver) drain() {
 
 // start starts queued tasks in their order. While the gate is shut it starts none, and returns what tells when it opens. A
 // superstep out of time goes on in any case: its tasks only learn that they do not run.
-func (d *driver) start() (opened <-chan struct{}) {
-	if opened := d.opts.Gate.Opened(); opened != nil && len(d.Queue) > 0 && d.Step.ctx.Err() == nil {
+func (d *Driver) start() (opened <-chan struct{}) {
+	if opened := d.opts.Gate.Opened(); opened != nil && len(d.queue) > 0 && d.step.ctx.Err() == nil {
 		return opened
 	}
-	for len(d.Queue) > 0 && (d.opts.MaxConcurrency <= 0 || d.running < d.opts.MaxConcurrency) {
-		task, ctx, watch := d.Queue[0], d.Step.ctx, d.Step.watch
-		d.Queue = d.Queue[1:]
+	for len(d.queue) > 0 && (d.opts.MaxConcurrency <= 0 || d.running < d.opts.MaxConcurrency) {
+		task, ctx, watch := d.queue[0], d.step.ctx, d.step.watch
+		d.queue = d.queue[1:]
 		d.running++
-		if d.running == 1 && len(d.Queue) == 0 {
+		if d.running == 1 && len(d.queue) == 0 {
 			d.sole = task
 			break
 		}
@@ -234,16 +237,16 @@ func (d *driver) start() (opened <-chan struct{}) {
 }
 
 // Expired reports whether the superstep under way ran out of time.
-func (d *driver) Expired() bool {
-	if d.Step.ctx == nil || d.Step.number != d.loop.Step() || !d.Step.late() {
+func (d *Driver) Expired() bool {
+	if d.step.ctx == nil || d.step.number != d.loop.Step() || !d.step.late() {
 		return false
 	}
 	var node *pregel.NodeError
-	return len(d.Queue) > 0 || errors.As(d.loop.Err(), &node) && node.Type == pregel.CancelledType
+	return len(d.queue) > 0 || errors.As(d.loop.Err(), &node) && node.Type == pregel.CancelledType
 }
 
 // end says why the run ended.
-func (d *driver) end(ctx context.Context) error {
+func (d *Driver) end(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -253,8 +256,47 @@ func (d *driver) end(ctx context.Context) error {
 	switch {
 	case errors.As(err, &drained):
 		return nil // an end that was asked for; see resultOf
-	case errors.As(err, &node) && node.Type == pregel.CancelledType && d.Step.ctx.Err() != nil:
-		return context.Cause(d.Step.ctx)
+	case errors.As(err, &node) && node.Type == pregel.CancelledType && d.step.ctx.Err() != nil:
+		return context.Cause(d.step.ctx)
 	}
 	return err
+}
+
+// superstep is the root graph's superstep that runs, whatever supersteps its subgraphs are in: its time is one.
+type superstep struct {
+	graph  string
+	number int
+	ctx    context.Context
+	watch  *deadlineWatch // over ctx
+	cancel context.CancelFunc
+}
+
+// enter makes number the superstep that runs; nothing changes while it is. With a limit its context ends in time, with
+// a *graphadapter.StepTimeoutError as the cause.
+func (s *superstep) enter(ctx context.Context, number int, limit time.Duration) {
+	if s.ctx != nil && (s.number == number || limit <= 0) { // without a limit all supersteps have one context
+		s.number = number
+		return
+	}
+	s.leave()
+	s.number, s.ctx, s.cancel = number, ctx, func() {}
+	if limit > 0 {
+		s.ctx, s.cancel = context.WithTimeoutCause(ctx, limit, &graphadapter.StepTimeoutError{Graph: s.graph, Step: number, Limit: limit})
+	}
+	s.watch = watchDeadline(s.ctx)
+}
+
+// leave frees the superstep's timer.
+func (s *superstep) leave() {
+	if s.ctx != nil {
+		s.watch.end()
+		s.cancel()
+	}
+	s.ctx = nil
+}
+
+// late reports whether the superstep's time is over.
+func (s *superstep) late() bool {
+	var late *graphadapter.StepTimeoutError
+	return s.ctx != nil && errors.As(context.Cause(s.ctx), &late)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"strings"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
@@ -63,140 +65,6 @@ func (c *effectCall) prepare(params pregel.Value, o graphadapter.CallOptions) (e
 	return nil
 }
 
-// once is Effect for the calls of one key, one at a time.
-func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
-	unlock, err := c.t.lock(ctx, c.entry.Key)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	if c.entry.ThreadWide {
-		if err := c.t.own(c.entry.Key); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.t.beginCall(); err != nil {
-		return nil, err
-	}
-	defer c.t.endCall()
-	if recorded, ok := c.t.journal.Entry(c.entry.Key); ok {
-		if recorded.State == ledger.StateCompensated && !recorded.Reported {
-			return nil, c.failed("call", undoneError(recorded.Evidence))
-		}
-		if recorded.State == ledger.StateCompensated {
-			c.entry.Key = keyBehind(recorded.Key)
-			return c.once(ctx)
-		}
-		if err := recorded.SameParams(c.entry.ParamsHash); err != nil {
-			return nil, c.located(err)
-		}
-		if recorded.Params == nil {
-			recorded.Params = c.approvedParams(recorded)
-		}
-		c.entry, c.recorded = recorded, true
-	}
-	return c.run(ctx)
-}
-
-// run follows the table until there is a receipt, an error, or an open question.
-func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
-	if by, ruled := c.undoRuled(); ruled {
-		if err := c.undo(ctx, by); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.probe(ctx); err != nil {
-		return nil, err
-	}
-	for {
-		var recorded *ledger.Entry
-		if c.recorded {
-			recorded = &c.entry
-		}
-		var err error
-		switch ledger.Decide(c.effect.Guarantee(), recorded, c.before(), c.finding) {
-		case ledger.ActionUse:
-			if c.entry.Result != nil {
-				return c.entry.Result, nil
-			}
-			err = c.recover(ctx)
-		case ledger.ActionLookUp:
-			c.evidence = "lookup after crash"
-			if err = c.lookUp(ctx); err != nil {
-				err = errors.Join(err, c.unseen(ctx, err))
-			}
-		case ledger.ActionWaitSettle:
-			err = c.lookUpSettled(ctx)
-		case ledger.ActionAccept:
-			err = c.commit(ctx, c.receipt, c.evidence)
-		case ledger.ActionCall:
-			err = c.call(ctx)
-		default:
-			err = c.askPerson(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// call records the intent of a call that is approved, makes it and records the receipt.
-func (c *effectCall) call(ctx context.Context) error {
-	if err := c.approve(ctx); err != nil {
-		return err
-	}
-	entry, err := c.entry.Send()
-	if err != nil {
-		return c.failed("call", err)
-	}
-	if err := c.record(ctx, entry); err != nil {
-		return c.failed("record the intent (nothing was called)", err)
-	}
-	if err := c.confirm(ctx); err != nil {
-		c.returned(ctx)
-		return c.failed("confirm that the task is still this worker's (nothing was called)", err)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	receipt, err := c.do(ctx)
-	if err != nil {
-		c.returned(ctx)
-		return c.unanswered(ctx, c.failed("call", err))
-	}
-	if receipt, err = jsontext.Compact(receipt); err != nil {
-		return c.failed("call", fmt.Errorf("the receipt is not JSON: %w", err))
-	}
-	if err := c.check(receipt); err != nil {
-		c.found(graphadapter.Finding{Status: ledger.FindingPartial, Receipt: receipt, Note: "the receipt of the call does not fit: " + err.Error()})
-		return nil
-	}
-	return c.commit(ctx, receipt, "")
-}
-
-// unanswered decides what an error of Do leaves in the journal. Do may have failed before or after the target wrote,
-// so the intent stays; only the target's own word takes it away.
-func (c *effectCall) unanswered(ctx context.Context, failure error) error {
-	if !graphadapter.IsPermanent(failure) || c.effect.Target != ledger.TargetKeyed || c.effect.Lookup == nil {
-		return failure
-	}
-	c.evidence = "lookup after a final error"
-	if err := c.lookUp(ctx); err != nil {
-		return errors.Join(failure, err)
-	}
-	switch c.finding {
-	case ledger.FindingCommitted:
-		return nil // it is there all the same: accept it
-	case ledger.FindingNotFound:
-		entry, err := c.entry.Refuse(graphadapter.Bounded(failure.Error()))
-		if err == nil {
-			err = c.t.recordDone(ctx, entry)
-		}
-		return errors.Join(failure, err)
-	}
-	return failure
-}
-
 func (c *effectCall) commit(ctx context.Context, receipt pregel.Value, evidence string) error {
 	entry, err := c.entry.Commit(receipt, evidence)
 	if err == nil {
@@ -232,4 +100,88 @@ func (c *effectCall) failed(op string, err error) error {
 		Graph: c.t.info.Graph, Node: c.t.info.Node, Thread: c.t.info.Thread,
 		Effect: c.entry.Name, Key: c.entry.Key, Op: op, Err: err,
 	}
+}
+
+// doubt records that a person has to decide, if that is not recorded yet.
+func (c *effectCall) doubt(ctx context.Context, entry ledger.Entry) error {
+	var found pregel.Value
+	if c.receipt != nil && !pregel.IsNull(c.receipt) {
+		found = c.receipt
+	}
+	doubted, err := entry.Doubt(c.reason, found)
+	if err != nil {
+		return c.failed("ask a person", err)
+	}
+	if c.recorded && c.entry.State == ledger.StateUnknown && c.entry.Evidence == c.reason &&
+		c.entry.Rulings == doubted.Rulings && string(c.entry.Result) == string(found) {
+		return nil
+	}
+	if err := c.record(ctx, doubted); err != nil {
+		return c.failed("ask a person", err)
+	}
+	return nil
+}
+
+// doubtPrefix begins the keys of questions about effects.
+const doubtPrefix = "effect/"
+
+// IsDoubt reports whether a question is about what became of an execution, and none that a node asks.
+func IsDoubt(q pregel.Question) bool {
+	return strings.HasPrefix(q.Key, doubtPrefix) || q.Key == LostWorkersKey
+}
+
+// LostWorkersKey is the key of the question whether a task that keeps losing its workers is to run again.
+const LostWorkersKey = "superstep.lost-workers"
+
+// doubtKey is the key of the question about the effect that is open now, or would be asked next.
+func (c *effectCall) doubtKey() string {
+	return fmt.Sprintf("%s%s/%d", doubtPrefix, c.entry.Key, c.entry.Rulings)
+}
+
+func (c *effectCall) check(receipt pregel.Value) error {
+	if c.effect.Check == nil {
+		return nil
+	}
+	return c.effect.Check(c.entry.Params, receipt)
+}
+
+func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
+	ctx, end := inCall(ctx, c.timeout, c.t.env.Lease)
+	defer end()
+	if err := ctx.Err(); err != nil { // the execution stood still before it came to this
+		return nil, context.Cause(ctx)
+	}
+	receipt, err := c.effect.Do(ctx, c.entry.Key, c.entry.Params)
+	if err != nil {
+		return nil, late(ctx, c.timeout, err)
+	}
+	return receipt, nil
+}
+
+// confirm makes sure that the task was this execution's a moment ago. What a target does twice must not be asked by an
+// execution that was frozen before it could tell the server anything.
+func (c *effectCall) confirm(ctx context.Context) error {
+	if c.t.env.Lease == nil || c.effect.Target == ledger.TargetKeyed {
+		return nil
+	}
+	return c.t.env.Lease.Confirm(ctx)
+}
+
+// returned records that a call has come back, for an effect that tells calls that failed from calls that were lost. One
+// of which this cannot be recorded counts as lost.
+func (c *effectCall) returned(ctx context.Context) {
+	if c.effect.AfterLoss == ledger.LossAsk {
+		_ = c.record(ctx, c.entry.Return())
+	}
+}
+
+// before is what is known of the executions before this one.
+func (c *effectCall) before() ledger.Earlier {
+	switch {
+	case c.t.info.Lost, c.mayStillArrive:
+		return ledger.EarlierLost
+	case c.t.info.Suspect:
+		return ledger.EarlierUncertain
+	}
+	return ledger.EarlierNone
 }

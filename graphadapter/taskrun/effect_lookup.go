@@ -14,57 +14,39 @@ import (
 
 // lookUp asks the target and keeps what it says.
 func (c *effectCall) lookUp(ctx context.Context) error {
-	if c.effect.Lookup == nil {
-		c.found(graphadapter.Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"})
-		return nil
-	}
-	f, err := c.ask(ctx)
+	f, err := lookUp(ctx, c.timeout, c.t.env.Lease, &c.effect, &c.entry)
 	if err != nil {
 		return c.failed("look up", err)
-	}
-	if f.Receipt, err = jsontext.Compact(f.Receipt); err != nil {
-		return c.failed("look up", fmt.Errorf("the receipt is not JSON: %w", err))
-	}
-	if f.Status == ledger.FindingCommitted {
-		if err := c.check(f.Receipt); err != nil {
-			f = graphadapter.Finding{Status: ledger.FindingPartial, Receipt: f.Receipt, Note: "the receipt that was found does not fit: " + err.Error()}
-		}
 	}
 	c.found(f)
 	return nil
 }
 
-// ask asks the target, no longer than a call may take: a Lookup that does not heed its context is left behind, for it
-// only reads.
-func (c *effectCall) ask(ctx context.Context) (graphadapter.Finding, error) {
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	type reply struct {
-		found graphadapter.Finding
-		err   error
+// lookUp asks the target of an effect about the write of an entry, no longer than a call may take. A receipt that does not
+// fit is that of a partial write, and a target that says nothing says nothing clear.
+func lookUp(ctx context.Context, most time.Duration, lease Lease, effect *graphadapter.Effect, of *ledger.Entry) (graphadapter.Finding, error) {
+	if effect.Lookup == nil {
+		return graphadapter.Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"}, nil
 	}
-	replied := make(chan reply, 1)
-	go func() {
-		r := reply{err: &graphadapter.PanicError{Message: "the Lookup ended its goroutine (runtime.Goexit)"}}
-		defer func() { replied <- r }()
-		defer graphadapter.Catch(&r.err)
-		r.found, r.err = c.effect.Lookup(ctx, c.entry.Key, c.entry.Params)
-	}()
-	select {
-	case r := <-replied:
-		return r.found, c.late(ctx, r.err)
-	case <-ctx.Done():
+	f, err := inTime(ctx, most, lease, func(ctx context.Context) (graphadapter.Finding, error) {
+		return effect.Lookup(ctx, of.Key, of.Params)
+	})
+	if err != nil {
+		return f, err
 	}
-	select {
-	case r := <-replied: // one that heeds its context says more
-		return r.found, c.late(ctx, r.err)
-	case <-time.After(lookupGrace):
-		return graphadapter.Finding{}, c.late(ctx, context.Cause(ctx))
+	if f.Receipt, err = jsontext.Compact(f.Receipt); err != nil {
+		return f, fmt.Errorf("the receipt is not JSON: %w", err)
 	}
+	if f.Status == ledger.FindingCommitted && effect.Check != nil {
+		if err := effect.Check(of.Params, f.Receipt); err != nil {
+			f.Status, f.Note = ledger.FindingPartial, "the receipt that was found does not fit: "+err.Error()
+		}
+	}
+	if f.Status == ledger.FindingNone {
+		f.Status = ledger.FindingUnknown
+	}
+	return f, nil
 }
-
-// lookupGrace is how long a Lookup may go on after its context ended.
-const lookupGrace = 100 * time.Millisecond
 
 // lookUpSettled looks up again once no earlier call can still be under way unseen.
 func (c *effectCall) lookUpSettled(ctx context.Context) error {
@@ -88,9 +70,6 @@ func (c *effectCall) lookUpSettled(ctx context.Context) error {
 
 func (c *effectCall) found(f graphadapter.Finding) {
 	c.finding, c.receipt, c.reason = f.Status, f.Receipt, f.Note
-	if c.finding == ledger.FindingNone {
-		c.finding = ledger.FindingUnknown
-	}
 }
 
 // probe asks the target before the first call with a thread-wide key: another task of the thread may have called, in a

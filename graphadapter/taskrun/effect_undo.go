@@ -20,11 +20,6 @@ func undoneError(evidence string) error {
 	return graphadapter.Permanent(fmt.Errorf("%w (%s)", ErrUndone, evidence))
 }
 
-// doubtKey is the key of the question about the effect that is open now, or would be asked next.
-func (c *effectCall) doubtKey() string {
-	return fmt.Sprintf("%s%s/%d", doubtPrefix, c.entry.Key, c.entry.Rulings)
-}
-
 // undoable reports whether there is something to undo that is not the whole write: then a person may decide for that.
 func (c *effectCall) undoable() bool {
 	return c.effect.Compensate != nil && c.finding == ledger.FindingPartial
@@ -44,7 +39,7 @@ func (c *effectCall) undoRuled() (by string, ruled bool) {
 	return orAPerson(answer.By), true
 }
 
-// undo undoes what the outside has of the effect, by its Compensate, as [Graph.Compensate] does: what is called is stored
+// undo undoes what the outside has of the effect, by its Compensate, as [Compensate] does: what is called is stored
 // before it is called, and looked up by whoever goes on after a lost worker. Then the call fails. What stays unclear is
 // asked about again, as another question.
 func (c *effectCall) undo(ctx context.Context, by string) error {

@@ -123,7 +123,7 @@ func TestEffectWithEditedParameters(t *testing.T) {
 	}
 	p.done(t, `{"amount":2000}`)
 	p.journal = mustJournal(t, nil)
-	slimmed := graphadapter.Slim(e)
+	slimmed := e.Slim()
 	p.journal.Add(slimmed) // the receipt was too large to keep, and is looked up with what was sent
 	p.done(t, `{"amount":2000}`)
 	p.proposed = `{"amount":300}`

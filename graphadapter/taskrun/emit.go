@@ -1,22 +1,11 @@
 package taskrun
 
 import (
-	"bytes"
 	"fmt"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/jsontext"
-)
-
-// The bounds of what one attempt may emit: its values are part of the task's result, which is stored with the run.
-const (
-	// MaxEmitted is the greatest number of values.
-	MaxEmitted = 10_000
-	// MaxEmittedValue is the greatest size of one value, in bytes of JSON.
-	MaxEmittedValue = 256 << 10
-	// MaxEmittedTotal is the greatest size of all values together, in bytes of JSON.
-	MaxEmittedTotal = 1 << 20
 )
 
 // Emit puts a value on the custom stream: at once if somebody listens, and in any case into the task's outcome. Beyond
@@ -87,36 +76,4 @@ func (a *attempt) reset() {
 	e := pregel.Emission{Kind: pregel.EmissionReset, Attempt: a.info.Attempt}
 	a.emitted = append(a.emitted, e)
 	a.tell(e)
-}
-
-// KeepEmitted returns what a failed attempt, and those before it, emitted, cut to about that many bytes of JSON: the
-// oldest go first. What is left begins with the reset of its own attempt if one went, so that it is never taken for an
-// earlier one's.
-func KeepEmitted(emitted []pregel.Emission, most int) []pregel.Emission {
-	from, size := len(emitted), emittedSize(pregel.Emission{})
-	for from > 0 && size+emittedSize(emitted[from-1]) <= most {
-		from--
-		size += emittedSize(emitted[from])
-	}
-	kept := emitted[from:]
-	if len(kept) > 0 && kept[0].Kind == pregel.EmissionReset {
-		return kept
-	}
-	for i := from - 1; i >= 0; i-- {
-		if emitted[i].Kind == pregel.EmissionReset {
-			return append([]pregel.Emission{emitted[i]}, kept...)
-		}
-	}
-	return kept
-}
-
-// emittedSize bounds the bytes of one emission as stored JSON, where <, > and & take six bytes and the two line
-// separators of Unicode six instead of three.
-func emittedSize(e pregel.Emission) int {
-	const frame = 64 // kind, attempt and the names of the fields
-	size := frame + len(e.Value)
-	for _, c := range []string{"<", ">", "&", "\u2028", "\u2029"} {
-		size += 5 * bytes.Count(e.Value, []byte(c))
-	}
-	return size
 }

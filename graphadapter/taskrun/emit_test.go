@@ -45,7 +45,7 @@ func TestRepeatedAttemptsEmitInOrder(t *testing.T) {
 	pay.Retry = []graphadapter.RetryPolicy{{InitialInterval: -1, NoJitter: true}}
 	g.Nodes["pay"] = pay
 	var live []pregel.Emission
-	out := RunTask(t.Context(), g, payTask(), Env{Journal: mustJournal(t, nil), Emit: func(e pregel.Emission) { live = append(live, e) }})
+	out, _ := RunTask(t.Context(), g, payTask(), Env{Journal: mustJournal(t, nil), Emit: func(e pregel.Emission) { live = append(live, e) }})
 	const want = "1, (10), reset 2, 2, (20), reset 3, 3, (30)"
 	if told(out.Emitted) != want || told(live) != want || out.Error != nil {
 		t.Errorf("the outcome has %s, listeners heard %s, the task ended with %v", told(out.Emitted), told(live), out.Error)

@@ -5,54 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/jsontext"
 )
-
-// Env is what whoever runs tasks gives to one attempt.
-type Env struct {
-	// Thread is the thread's id.
-	Thread string
-	// Context is the run's context value; nil for none.
-	Context pregel.Value
-	// Attempt counts the attempts that the node's retry policy sees, from 1.
-	Attempt int
-	// Suspect says that an earlier execution may have acted outside without a trace in the journal.
-	Suspect bool
-	// Behind is set when the thread goes on behind a run that failed, was cancelled or was terminated: at least that long
-	// ago. What a worker of that run was about to call, and what is not in the journal, may still arrive.
-	Behind time.Duration
-	// Alone says that no other task of the thread can use its thread-wide keys: they are used without a claim.
-	Alone bool
-	// Journal keeps the task's memoised calls and effects; nil means the task's own ledger, in memory.
-	Journal Journal
-	// Emit is given each emitted value as it comes, in order, one at a time; nil keeps them for the outcome alone.
-	Emit func(pregel.Emission)
-	// Beat is called when the node says that it makes progress; it may be nil.
-	Beat func()
-	// Lost says that one of those was lost, and may go on without a trace in the journal.
-	Lost bool
-	// Lease says for how long the task is this execution's; nil for always.
-	Lease Lease
-	// Warn is told of what went wrong without harm to the task: a cache that cannot be used, a result
-	// that is too large to be remembered. It must not block. Nil logs it.
-	Warn func(error)
-	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
-	Asked Asked
-	// Outside stands for what the task's effects reach, but in tests nil.
-	Outside *Outside
-	// Requester is on whose behalf the run is, "" when nobody said.
-	Requester string
-	// Use says whether an approval may be acted upon; nil is closed: none may.
-	Use graphadapter.UseGate
-
-	outer    *TaskRun  // the task whose code called the graph
-	Attempts *Attempts // of the task's failed attempts; nil begins with none
-}
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
 // then the task's branches on its state with its own writes applied. A node with a [CachePolicy] does not run for an
@@ -168,7 +126,9 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case fenced:
 		return out, fmt.Errorf("node %q of graph %q, thread %q: %w", t.info.Node, t.info.Graph, t.info.Thread, graphadapter.ErrFenced)
 	case yields:
-		return t.givenBack(out, entries)
+		yielded, err := t.env.Outbox.Yield(entries, true, t.info.Suspect, t.info.Lost)
+		yielded.Emitted, yielded.Claim = out.Emitted, t.claim
+		return yielded, err
 	case len(questions) > 0 && (timedOut || !r.left):
 		out.Questions, out.Drain = questions, drain
 		return out, nil
@@ -203,7 +163,7 @@ func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 		case e.Kind == ledger.KindEffect:
 			effects = append(effects, e)
 		case e.Kind == ledger.KindApproval && e.Approved != nil:
-			effects = append(effects, graphadapter.Slim(e))
+			effects = append(effects, e.Slim())
 		}
 	}
 	if len(effects) == 0 && t.task.Ledger == nil {
@@ -212,10 +172,59 @@ func (t *TaskRun) lastLedger(entries []ledger.Entry) (pregel.Value, error) {
 	return jsontext.Encode(graphadapter.StoredLedger{Version: graphadapter.LedgerVersion, Entries: effects}) // also an empty one: it replaces the last
 }
 
-// givenBack is the outcome of an execution that is to be run again. Its attempt has not failed.
-func (t *TaskRun) givenBack(out pregel.Outcome, entries []ledger.Entry) (_ pregel.Outcome, err error) {
-	out.Yielded, out.Claim = true, t.claim
-	out.Ledger, err = graphadapter.EncodeCarryOver(entries, graphadapter.CarryOver{Failures: t.info.Attempt - 1, Suspect: t.info.Suspect, Lost: t.info.Lost, Begun: true,
-		Emitted: t.between.Emitted})
-	return out, err
+// runInline runs the node and its branches on the caller's goroutine. A goroutine for each node would cost more than the
+// rest of the attempt. The price: a node that does not return soon after ctx is done, or that ends its goroutine
+// (runtime.Goexit), keeps the caller's goroutine. Then next takes the result, and the caller must not: here is false, if
+// runInline returns at all. over watches the context that ctx was made from; nil watches ctx itself.
+func (t *TaskRun) runInline(ctx context.Context, next resumer, over *deadlineWatch) (r result, here bool) {
+	s := &t.inline
+	s.begin(ctx, next)
+	if over == nil {
+		over = watchDeadline(ctx)
+		defer over.end()
+	}
+	over.add(s)
+	if ctx.Err() != nil { // a bound of the attempt's own was over before there was a node to wait for
+		s.wait()
+	}
+	came := false
+	defer func() {
+		over.remove(s)
+		panicked := recover()
+		switch here = s.back(); {
+		case panicked != nil:
+			r = result{err: graphadapter.NewPanicError(panicked)}
+		case here && !came:
+			here = false
+			go next.resume(result{err: &graphadapter.PanicError{Message: "the node ended its goroutine (runtime.Goexit)"}})
+		}
+	}()
+	r = t.result(t.in(ctx))
+	came = true
+	return r, here
+}
+
+// result runs node and branches, or takes what is kept of an equal input.
+func (t *TaskRun) result(ctx context.Context) (r result) {
+	cache := resultCache{t}
+	key, keeps := cache.key()
+	if keeps {
+		if kept, ok := cache.reuse(ctx, key); ok {
+			return result{command: kept.Command, routes: kept.Routes, cached: true}
+		}
+	}
+	command, err := t.runNode(ctx)
+	t.settle()
+	if err == nil && t.isYielding() {
+		err = graphadapter.ErrYielded
+	}
+	if err == nil && !t.waits() {
+		r.command = command
+		r.routes, err = t.route(ctx, command)
+	}
+	r.err = err
+	if keeps && err == nil && !t.waits() {
+		cache.store(ctx, key, command, r.routes)
+	}
+	return r
 }

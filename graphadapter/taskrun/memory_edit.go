@@ -27,7 +27,7 @@ func (t *Thread) Update(ctx context.Context, checkpoint string, path []string, s
 		return nil, err
 	}
 	made := edits{thread: thread.Copy(), program: program, route: func(task *pregel.Task) ([]pregel.Target, error) {
-		o := RunTask(ctx, t.graph, task, Env{Thread: t.id})
+		o, _ := RunTask(ctx, t.graph, task, Env{Thread: t.id})
 		if o.Error != nil {
 			return nil, o.Error
 		}

@@ -95,9 +95,6 @@ func (n nested) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	return nil
 }
 
-// End leaves the ledger to the caller, who stores its journal.
-func (nested) End(_ *pregel.Task, o *pregel.Outcome) { o.Ledger, o.Kept = nil, nil }
-
 // nestedThread is the graph's thread as the last execution of the task left it, and what to go on with.
 func (t *TaskRun) nestedThread(program *pregel.Program, key string, input pregel.Value) (*pregel.Thread, pregel.Input, error) {
 	kept, ok := t.journal.Entry(nestedKey(key))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
@@ -107,26 +106,6 @@ func showable(v pregel.Value) pregel.Value {
 	return pregel.Value(fmt.Sprintf(`"(%d bytes, too large to be shown here)"`, len(v)))
 }
 
-// doubt records that a person has to decide, if that is not recorded yet.
-func (c *effectCall) doubt(ctx context.Context, entry ledger.Entry) error {
-	var found pregel.Value
-	if c.receipt != nil && !pregel.IsNull(c.receipt) {
-		found = c.receipt
-	}
-	doubted, err := entry.Doubt(c.reason, found)
-	if err != nil {
-		return c.failed("ask a person", err)
-	}
-	if c.recorded && c.entry.State == ledger.StateUnknown && c.entry.Evidence == c.reason &&
-		c.entry.Rulings == doubted.Rulings && string(c.entry.Result) == string(found) {
-		return nil
-	}
-	if err := c.record(ctx, doubted); err != nil {
-		return c.failed("ask a person", err)
-	}
-	return nil
-}
-
 // rule does what the person decided.
 func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 	ruled := c.entry.Ruled()
@@ -153,15 +132,4 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 		return c.failed("record the answer", err)
 	}
 	return c.failed("ask a person", graphadapter.Permanent(fmt.Errorf("%s decided to stop here: %s", by, c.entry.Evidence)))
-}
-
-// doubtPrefix begins the keys of questions about effects.
-const doubtPrefix = "effect/"
-
-// LostWorkersKey is the key of the question whether a task that keeps losing its workers is to run again.
-const LostWorkersKey = "superstep.lost-workers"
-
-// IsDoubt reports whether a question is about what became of an execution, and none that a node asks.
-func IsDoubt(q pregel.Question) bool {
-	return strings.HasPrefix(q.Key, doubtPrefix) || q.Key == LostWorkersKey
 }

@@ -4,43 +4,48 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
-// RunTask runs one task to its outcome.
-func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env Env) pregel.Outcome {
-	done := make(chan pregel.Outcome, 1)
-	e := execution{ctx: ctx, graph: g, task: task, env: env, done: done}
+// ErrReturned says that a task is given back before its next attempt: the wait is not this process's, or the process was
+// asked to leave. The task's [Outbox] has what the next execution needs.
+var ErrReturned = errors.New("superstep: the task is given back before its next attempt")
+
+// RunTask runs one task to its outcome: attempt by attempt, as the node's retry policy says, each within its timeouts. An
+// outcome with an Error ends the task, or tells that it was stopped.
+//
+// why is what is behind such an Error, for a host that goes by it: [ErrReturned], the error of the last attempt (see
+// [RunAttempt]), the cause of ctx, or an [*UnservedError] of a task with Retry whose policies this process does not have.
+// It is nil without one.
+func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env Env) (out pregel.Outcome, why error) {
+	done := make(waiting, 1)
+	e := execution{ctx: ctx, graph: g, task: task, env: env, waits: done}
 	go func() {
 		growStack(0)
 		if o, here := e.run(); here {
 			done <- o
 		}
 	}()
-	return <-done
+	out = <-done
+	return out, e.why
 }
 
-// execution takes one task to its outcome: attempt by attempt, as the node's retry policy says. A task whose time is over
-// before it begins does not run.
+// execution takes one task to its outcome. A task whose time is over before it begins does not run.
 type execution struct {
 	ctx   context.Context     // the superstep's
 	watch *deadlineWatch      // over ctx; nil for none
 	graph *graphadapter.Graph // the root
 	task  *pregel.Task
 	env   Env
+	why   error // see RunTask
 
-	// An outcome that is come to elsewhere (see [TaskRun.stay]) is for the driver, else for done.
-	driver *driver
-	alone  bool // see driver.perform
-	done   chan<- pregel.Outcome
+	waits waiter // for an outcome that is come to elsewhere: see inlineRun
+	alone bool   // nobody waits for the outcome where the task began
 
-	tries    *Attempts
 	policies []graphadapter.RetryPolicy
-	last     pregel.Outcome    // of the attempts that failed
-	before   []pregel.Emission // of those: what was streamed is not taken back
+	last     pregel.Outcome // of the attempts that failed
 
 	// The attempt under way.
 	under   *TaskRun
@@ -49,27 +54,27 @@ type execution struct {
 
 // run runs the task. It reports false when the outcome comes, or came, elsewhere.
 func (e *execution) run() (o pregel.Outcome, here bool) {
-	if e.ctx.Err() != nil {
-		return pregel.Outcome{Error: cancelled(e.ctx, e.graph, e.task)}, true
-	}
-	if e.tries = e.env.Attempts; e.tries == nil {
-		_, between, err := graphadapter.DecodeCarryOver(e.task.Ledger)
-		if err != nil {
-			return pregel.Outcome{Error: graphadapter.FailureOf(e.graph.NameOf(e.task), e.task.Node, err)}, true
+	if e.env.Outbox == nil {
+		if e.env.Outbox, e.why = OpenOutbox(e.task, nil, nil, ""); e.why != nil {
+			return pregel.Outcome{Error: graphadapter.FailureOf(e.graph.NameOf(e.task), e.task.Node, e.why)}, true
 		}
-		e.tries = &Attempts{Kept: between}
 	}
-	e.policies, _ = e.graph.RetryPolicies(e.task) // without the node nothing runs, and nothing is repeated
+	e.last.Emitted = e.env.Outbox.CarryOver().Emitted
+	if e.ctx.Err() != nil {
+		return e.stopped(), true
+	}
+	var unserved error
+	e.policies, unserved = e.graph.RetryPolicies(e.task) // without the node nothing runs, and nothing is repeated
 	if e.task.Retry != nil {
-		return retrySubgraph(e.ctx, e.graph, e.task, e.policies, e.tries), true
+		e.why = unserved
+		return e.retrySubgraph(), true
 	}
-	e.last = pregel.Outcome{Emitted: e.tries.CarryOver().Emitted}
 	return e.goOn()
 }
 
 // goOn makes attempts until one is the last.
 func (e *execution) goOn() (o pregel.Outcome, here bool) {
-	for e.tries.pause(e.ctx) {
+	for e.env.Outbox.pause(e.ctx) {
 		r, here, err := e.attempt()
 		if !here {
 			return pregel.Outcome{}, false
@@ -78,14 +83,24 @@ func (e *execution) goOn() (o pregel.Outcome, here bool) {
 			return o, true
 		}
 	}
-	e.last.Error = cancelled(e.ctx, e.graph, e.task)
-	return e.last, true
+	return e.stopped(), true
+}
+
+// stopped is the end of a task between two attempts, or before the first.
+func (e *execution) stopped() pregel.Outcome {
+	if e.why = ErrReturned; !e.env.Outbox.IsReturned() {
+		e.why = context.Cause(e.ctx)
+	}
+	if e.last.Ledger == nil && e.env.outer == nil && e.env.Outbox.HasNews() { // of an execution before
+		e.last.Ledger, e.last.Kept = e.env.Outbox.Ledger(), KeptOf(e.task, e.env.Outbox.Entries())
+	}
+	e.last.Error = stopped(e.graph, e.task, e.why)
+	return e.last
 }
 
 // attempt makes one attempt. The error is that it could not begin.
 func (e *execution) attempt() (r result, here bool, err error) {
-	between := e.tries.CarryOver()
-	e.env.Attempt, e.before = between.Failures+1, between.Emitted
+	e.env.Attempt = e.env.Outbox.Attempt()
 	if e.under, err = newTaskRun(e.graph, e.task, &e.env); err != nil {
 		return result{}, true, err
 	}
@@ -101,94 +116,71 @@ func (e *execution) resume(r result) {
 	if !here {
 		o, here = e.goOn()
 	}
-	switch {
-	case !here:
-	case e.driver != nil:
-		e.driver.late(e, o)
-	default:
-		e.done <- o
+	if here {
+		e.waits.late(e, o)
 	}
 }
 
-// ended takes in how an attempt ended, or why it could not begin. done says that it was the last.
+// waiter takes the outcome of a task that has kept the goroutine which it began on.
+type waiter interface {
+	late(*execution, pregel.Outcome)
+}
+
+// waiting is a waiter that hands the outcome to whoever receives from the channel.
+type waiting chan pregel.Outcome
+
+func (w waiting) late(_ *execution, o pregel.Outcome) { w <- o }
+
+// ended takes in how an attempt ended, or why it could not begin. done says that it was the last, or that the task is
+// stopped.
 func (e *execution) ended(r result, err error) (o pregel.Outcome, done bool) {
 	if err == nil {
 		e.under.close()
 		o, err = e.under.conclude(e.ctx, e.bounded, r)
 		e.under.unbound()
+		if e.env.outer != nil {
+			o.Ledger = nil // the caller stores its own journal, which has all of it
+		}
 	}
-	o.Emitted = append(slices.Clip(e.before), o.Emitted...)
-	switch {
-	case err == nil && o.Yielded:
-		return withBefore(o, e.before), true
-	case err == nil:
+	o.Emitted = append(slices.Clip(e.last.Emitted), o.Emitted...)
+	if err == nil {
 		return o, true
 	}
-	wait, again := graphadapter.RetryAfter(e.policies, e.env.Attempt, err)
-	if again && e.ctx.Err() == nil {
+	failure := graphadapter.FailureOf(e.graph.NameOf(e.task), e.task.Node, err)
+	if wait, again := graphadapter.RetryAfter(e.policies, e.env.Attempt, err); again && e.ctx.Err() == nil {
 		e.last = pregel.Outcome{Emitted: KeepEmitted(o.Emitted, MaxEmittedTotal), Ledger: o.Ledger, Kept: o.Kept}
-		e.tries.failed(e.ctx, wait, e.last.Emitted)
+		e.env.Outbox.Fail(e.ctx, wait, failure, e.last.Emitted)
 		return pregel.Outcome{}, false
 	}
-	o.Error = graphadapter.FailureOf(e.graph.NameOf(e.task), e.task.Node, err)
-	if errors.Is(err, graphadapter.ErrYielded) {
+	switch e.why, o.Error = err, failure; {
+	case e.ctx.Err() != nil:
+		o.Error = stopped(e.graph, e.task, context.Cause(e.ctx))
+	case errors.Is(err, graphadapter.ErrYielded):
 		o.Error = stopped(e.graph, e.task, err)
-	}
-	if e.ctx.Err() != nil {
-		o.Error = cancelled(e.ctx, e.graph, e.task)
 	}
 	return o, true
 }
 
-// retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for.
-func retrySubgraph(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, policies []graphadapter.RetryPolicy, tries *Attempts) pregel.Outcome {
-	if tries.number() == 1 {
-		wait, again := graphadapter.RetryAfter(policies, task.Attempt, task.Retry)
+// retrySubgraph answers whether a failed subgraph is to be run on, after the wait that its node's policy asks for. The yes
+// is counted before the wait, so it is given once, and the execution that finds it hands it on.
+func (e *execution) retrySubgraph() pregel.Outcome {
+	if e.env.Outbox.Attempt() == 1 {
+		wait, again := graphadapter.RetryAfter(e.policies, e.task.Attempt, e.task.Retry)
 		if !again {
 			return pregel.Outcome{}
 		}
-		tries.failed(ctx, wait, nil)
+		if wait > 0 {
+			e.env.Outbox.Fail(e.ctx, wait, e.task.Retry, nil)
+		}
 	}
-	if !tries.pause(ctx) {
-		return pregel.Outcome{Error: cancelled(ctx, g, task)}
+	if !e.env.Outbox.pause(e.ctx) {
+		return e.stopped()
 	}
 	return pregel.Outcome{Again: true}
-}
-
-// withBefore is the outcome of a task that was given back, which keeps what its failed attempts streamed.
-func withBefore(o pregel.Outcome, emitted []pregel.Emission) pregel.Outcome {
-	entries, between, err := graphadapter.DecodeCarryOver(o.Ledger)
-	if err != nil {
-		return o
-	}
-	between.Emitted = emitted
-	if stored, err := graphadapter.EncodeCarryOver(entries, between); err == nil {
-		o.Ledger = stored
-	}
-	return o
-}
-
-func cancelled(ctx context.Context, g *graphadapter.Graph, task *pregel.Task) *pregel.NodeError {
-	return stopped(g, task, context.Cause(ctx))
 }
 
 // stopped is the end of a task that was stopped from outside: it runs again when its thread is continued.
 func stopped(g *graphadapter.Graph, task *pregel.Task, why error) *pregel.NodeError {
 	return &pregel.NodeError{Type: pregel.CancelledType, Graph: g.NameOf(task), Node: task.Node,
 		Message: graphadapter.Bounded("cancelled: " + why.Error())}
-}
-
-// pause waits; it reports false when ctx ended first.
-func pause(ctx context.Context, wait time.Duration) bool {
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -27,7 +27,7 @@ func TestASubgraphsPolicyIsAsked(t *testing.T) {
 		{"not here", "nobody", "Timeout", 1, false},
 	} {
 		task := &pregel.Task{Node: c.node, Path: c.node, Retry: &pregel.NodeError{Type: c.kind}, Attempt: c.attempt}
-		out := RunTask(t.Context(), g, task, Env{})
+		out, _ := RunTask(t.Context(), g, task, Env{})
 		if out.Again != c.again || out.Error != nil {
 			t.Errorf("%s: %+v", c.name, out)
 		}
@@ -44,7 +44,7 @@ func TestASubgraphsPolicyWaits(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), end)
 			defer cancel()
 			began := time.Now()
-			out := RunTask(ctx, g, task, Env{})
+			out, _ := RunTask(ctx, g, task, Env{})
 			if waited := time.Since(began); out.Again != again || waited != min(end, time.Hour) {
 				t.Errorf("after %v: %+v", waited, out)
 			}

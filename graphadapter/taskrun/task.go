@@ -7,46 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"time"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
 )
-
-// Info says which task runs.
-type Info struct {
-	Graph, Node, Thread string
-	// Namespace, Step, Path and Branch place the task in its thread; see pregel.Task.
-	Namespace, Path, Branch string
-	Step                    int
-	// Attempt counts the executions of this task that the node's retry policy sees, from 1.
-	Attempt int
-	// StepsLeft counts the supersteps that may still run in this run after this one.
-	StepsLeft int
-	// LastStep says that this is the last superstep after which the run can still finish within its recursion limit
-	// (LangGraph's IsLastStep; StepsLeft is its RemainingSteps).
-	LastStep bool
-	// Requester is on whose behalf the run is, "" when nobody said.
-	Requester string
-	// Suspect says that an earlier execution of this task may have acted outside without a trace: effects look up
-	// before they call.
-	Suspect bool
-	// Lost says that such an execution was lost with its worker, or with its run: it may go on when that thaws.
-	Lost bool
-}
-
-// Journal is where a running task keeps what must survive it: the ledger of its memoised calls and effects. It is safe
-// for concurrent use.
-type Journal interface {
-	// Entry returns the entry of that key.
-	Entry(key string) (ledger.Entry, bool)
-	// Record stores an entry, replacing the one of the same key. It returns when the entry is durable: nil means it
-	// will be seen by every later execution of the task, any error that it may not be. [ErrFenced] means another
-	// execution owns the task: stop, start no new call.
-	Record(ctx context.Context, e ledger.Entry) error
-	// Entries returns all entries in the order in which they were first recorded.
-	Entries() []ledger.Entry
-}
 
 // TaskRun is one execution of one task, as its node sees it through the context. Its methods are safe for concurrent
 // use. After the execution ended they do nothing and return [ErrFenced].
@@ -192,11 +159,6 @@ func (t *TaskRun) hashOn(branch string, parts ...string) string {
 	return place.hash(parts...)
 }
 
-func (i *Info) hash(parts ...string) string {
-	place := []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path}
-	return ledger.Hash(append(place, parts...)...)
-}
-
 // newTaskRun prepares one execution.
 func newTaskRun(g *graphadapter.Graph, task *pregel.Task, env *Env) (*TaskRun, error) {
 	t := &struct {
@@ -206,3 +168,102 @@ func newTaskRun(g *graphadapter.Graph, task *pregel.Task, env *Env) (*TaskRun, e
 	t.attempt = &t.of
 	return &t.TaskRun, t.of.init(g, task, env)
 }
+
+// attempt is what all scopes of one execution of a task share.
+type attempt struct {
+	info    Info
+	root    *graphadapter.Graph // graph's outermost
+	graph   *graphadapter.Graph
+	node    graphadapter.Node
+	task    *pregel.Task
+	env     *Env     // as it was when the execution began, but for its Attempt
+	outer   *TaskRun // the task whose code called the graph that this task is of; nil for none
+	journal Journal
+	idle    *idleTimer
+	answers map[string]pregel.Answer
+	early   []pregel.Answer // given before their questions were asked
+
+	emitting sync.Mutex // held while a value is emitted, so that values leave in the order in which they are kept
+
+	mu           sync.Mutex
+	closed       bool
+	fenced       bool
+	questions    []pregel.Question
+	ordinals     map[string]int // of the questions by id; this map and those below are nil while nothing is in them
+	drain        string
+	emitted      []pregel.Emission
+	emittedBytes int
+	emittedCount int           // without resets
+	running      int           // futures that have not ended
+	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
+	locks        map[string]chan struct{}
+	sizes        ledgerSizes
+
+	// How the execution is given back; see yield.
+	yielding bool
+	claim    string
+	calls    int                     // under way
+	cancel   context.CancelCauseFunc // of the node's context
+	free     []func() bool           // what else bounds it
+	inline   inlineRun
+	patience *time.Timer
+	between  graphadapter.CarryOver // what the attempts before left
+}
+
+// init makes a the attempt of a task.
+func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error {
+	graph, node, err := g.Serve(task)
+	if err != nil {
+		return err
+	}
+	if env.Outbox == nil {
+		if env.Outbox, err = OpenOutbox(task, nil, nil, ""); err != nil {
+			return err
+		}
+	}
+	a.root, a.graph, a.node, a.task, a.env, a.outer, a.journal = g, graph, node, task, env, env.outer, env.Journal
+	if a.journal == nil {
+		a.journal = env.Outbox
+	}
+	a.info = Info{
+		Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
+		Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
+		Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
+		Suspect: env.Suspect, Lost: env.Lost, Requester: env.Requester,
+	}
+	if env.outer != nil {
+		a.info.Branch = env.outer.outermost().info.Branch // what it asks is new where the task that calls the graph is
+	}
+	a.between = env.Outbox.CarryOver()
+	a.info.Suspect = a.info.Suspect || a.between.Suspect
+	a.info.Lost = a.info.Lost || a.between.Lost
+	if len(task.Answers) > 0 {
+		a.answers = make(map[string]pregel.Answer, len(task.Answers))
+	}
+	for _, answer := range task.Answers {
+		if answer.Early() {
+			a.early = append(a.early, answer)
+			continue
+		}
+		a.answers[answer.QuestionID] = answer
+	}
+	a.sizes = sizesOf(a.journal.Entries())
+	return nil
+}
+
+// kept is what the thread shall keep. A called graph's tasks leave that to the task that they are part of.
+func (t *TaskRun) kept(entries []ledger.Entry) map[string]pregel.Value {
+	if t.outer != nil {
+		return nil
+	}
+	return KeptOf(t.task, entries)
+}
+
+// threadKey is the key of a call that is the same in all of the thread: in every task, superstep and branch.
+func (t *TaskRun) threadKey(kind ledger.Kind, name, key string) string {
+	return ledger.Hash("thread-wide", t.info.Thread, string(kind), name, key)[:ledger.KeyLength]
+}
+
+// keyBehind is the key of the write that is made again after the one of that key was undone: a target that knows the key
+// would answer with the receipt of a write that is not there.
+func keyBehind(undone string) string { return ledger.Hash("behind", undone)[:ledger.KeyLength] }

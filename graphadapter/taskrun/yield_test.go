@@ -40,11 +40,11 @@ func untilDone(t *testing.T, g *graphadapter.Graph, room int) (out pregel.Outcom
 	t.Helper()
 	task := payTask()
 	for executions = 1; ; executions++ {
-		stored, err := NewTaskJournal(task)
+		outbox, err := OpenOutbox(task, nil, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err = RunAttempt(t.Context(), g, task, Env{Thread: "r-7", Journal: &smallJournal{stored, room}})
+		out, err = RunAttempt(t.Context(), g, task, Env{Thread: "r-7", Outbox: outbox, Journal: &smallJournal{&outbox.MemoryJournal, room}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,12 +176,12 @@ func TestAYieldIsNoAttempt(t *testing.T) {
 	node.Retry = []graphadapter.RetryPolicy{{InitialInterval: -1, NoJitter: true, MaxAttempts: 2}}
 	g.Nodes["pay"] = node
 	task := payTask()
-	out := RunTask(t.Context(), g, task, Env{Thread: "r-7", Suspect: true, Journal: &smallJournal{mustJournal(t, nil), 0}})
+	out, _ := RunTask(t.Context(), g, task, Env{Thread: "r-7", Suspect: true, Journal: &smallJournal{mustJournal(t, nil), 0}})
 	if !out.Yielded {
 		t.Fatalf("the outcome is %+v", out)
 	}
 	task.Ledger = out.Ledger
-	out = RunTask(t.Context(), g, task, Env{Thread: "r-7"})
+	out, _ = RunTask(t.Context(), g, task, Env{Thread: "r-7"})
 	if out.Error != nil || failures != 1 || len(infos) != 3 || infos[2].Attempt != 2 || !infos[2].Suspect {
 		t.Errorf("%d failures, executions %+v, %+v", failures, infos, out.Error)
 	}

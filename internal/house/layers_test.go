@@ -63,6 +63,11 @@ var arrows = []arrow{
 		from: "graphadapter/segment",
 		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun", "internal/clip", "internal/jsontext"},
 	},
+	// One execution of one task in an activity of its own, without Temporal.
+	{
+		from: "graphadapter/host",
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun"},
+	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
@@ -71,7 +76,7 @@ var arrows = []arrow{
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
 		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
-		theirs: append([]string{"golang.org/x/sync/singleflight"}, temporal...),
+		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
 	{

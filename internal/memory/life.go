@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -75,28 +74,12 @@ func (t *threadRun) ask(ctx context.Context, turn life.Turn) (word life.Word) {
 		}
 		return word
 	}
-	reply := ungated
+	reply := approval.ReplyWithoutGate
 	if gate != nil {
 		reply = gate.Reply
 	}
 	word.Replies, word.Err = t.g.Verify(ctx, turn.Verify.Request, reply)
 	return word
-}
-
-// ungated is the ruling where there is no gate: a reply counts for whoever it says, each of them once.
-func ungated(_ context.Context, c approval.ReplyCheck) (approval.Ruling, error) {
-	need := c.Action.Needs(0)
-	r := approval.Ruling{Allowed: true, By: c.By, Need: need, At: time.Now(), ValidFor: c.Action.Validity(0)}
-	standing, _ := r.Standing(c.Votes)
-	if slices.ContainsFunc(standing, func(v approval.Vote) bool { return v.By == c.By }) {
-		r.Allowed, r.Code = false, approval.CodeAlreadyGiven
-		r.Reason = fmt.Sprintf("%q has approved it: it takes %d different people", c.By, need)
-	}
-	var err error
-	if r.Params, err = c.Proposed(); err != nil {
-		r.Allowed, r.Code, r.Reason = false, approval.CodeMalformed, err.Error()
-	}
-	return r, nil
 }
 
 // act does what life has decided; t.mu is held.

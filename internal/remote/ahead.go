@@ -11,6 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/tape"
@@ -74,7 +75,7 @@ func endOf(e *historypb.HistoryEvent) int64 {
 
 // Read takes in a record; it reports whether there was news. One that cannot be read tells nothing.
 func (a *ahead) Read(details *commonpb.Payloads, c converter.DataConverter) bool {
-	var progress segment.Progress
+	var progress graphadapter.Progress
 	var record []byte
 	if a.loop == nil || len(details.GetPayloads()) == 0 || c.FromPayloads(details, &progress, &record) != nil {
 		return false

@@ -49,18 +49,10 @@ func (c *reader) EffectsOf(ctx context.Context, g *graphadapter.Graph, threadID 
 func (c *reader) addUnderWay(last *lastRun, effects *past.Effects) {
 	for _, a := range last.described.GetPendingActivities() {
 		switch a.GetActivityType().GetName() {
-		case segment.SegmentActivity:
-			c.addSegment(a, effects)
-			continue
 		case taskrun.StandingActivity, taskrun.CompensateActivity, taskrun.RewindActivity:
 			continue // they call nothing but what undoes effects
 		}
-		var kept graphadapter.NodeProgress
-		if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
-			continue // not a task's
-		}
-		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
-		effects.UnderWay(node, protocol.StepOf(a.GetActivityId()), kept.Ledger, a.GetLastHeartbeatTime().AsTime())
+		c.addStored(a, effects)
 	}
 }
 
@@ -119,10 +111,10 @@ func (c *reader) addResult(kind, id string, result *commonpb.Payloads, at time.T
 	}
 }
 
-// addSegment adds what a segment under way has stored: what its tasks did that have ended, and those that have not. In
-// exit mode it stores nothing before its end.
-func (c *reader) addSegment(a *workflowpb.PendingActivityInfo, effects *past.Effects) {
-	var progress segment.Progress
+// addStored adds what a task under way, or a segment, has stored: what its tasks did that have ended, and those that have not.
+// In exit mode it stores nothing before its end.
+func (c *reader) addStored(a *workflowpb.PendingActivityInfo, effects *past.Effects) {
+	var progress graphadapter.Progress
 	var record []byte
 	if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &progress, &record) != nil {
 		return

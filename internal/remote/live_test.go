@@ -220,7 +220,7 @@ func detailsOf(t *testing.T, nodes ...string) *commonpb.Payloads {
 	require.NoError(t, err)
 	suspended, err := loop.Suspend()
 	require.NoError(t, err)
-	s, err := segment.OpenSegment(adapter, &segment.Request{Graph: "g", Thread: "t", Loop: suspended}, false, nil, segment.Progress{})
+	s, err := segment.OpenSegment(adapter, &segment.Request{Graph: "g", Thread: "t", Loop: suspended}, false, nil, nil)
 	require.NoError(t, err)
 	var record []byte
 	_, err = s.Run(t.Context(), segment.Host{Keep: func(context.Context) error {
@@ -231,7 +231,7 @@ func detailsOf(t *testing.T, nodes ...string) *commonpb.Payloads {
 	all, err := segment.DecodeRecord(record)
 	require.NoError(t, err)
 	require.Len(t, all, len(nodes)-1, "before the last one the heartbeat is sent")
-	details, err := converter.GetDefaultDataConverter().ToPayloads(segment.Progress{}, record)
+	details, err := converter.GetDefaultDataConverter().ToPayloads(graphadapter.Progress{}, record)
 	require.NoError(t, err)
 	return details
 }

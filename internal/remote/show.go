@@ -42,7 +42,7 @@ func (c *reader) Show(ctx context.Context, threadID string) (thread.View, error)
 // settling is what a compensation under way waits for, nil when none waits.
 func (c *reader) settling(last *lastRun) *thread.SettleView {
 	for _, a := range last.described.GetPendingActivities() {
-		var kept graphadapter.NodeProgress
+		var kept graphadapter.Progress
 		if a.GetActivityType().GetName() != taskrun.CompensateActivity ||
 			c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil || kept.Settling == nil {
 			continue

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -76,12 +78,14 @@ func newestEffects(known, underWay []thread.EffectView) []thread.EffectView {
 func (c *reader) effectsUnderWay(last *lastRun) []thread.EffectView {
 	var out []thread.EffectView
 	for _, a := range last.described.GetPendingActivities() {
-		var kept graphadapter.NodeProgress
-		if c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
+		var kept graphadapter.Progress
+		if a.GetActivityType().GetName() == segment.SegmentActivity || c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
 			continue
 		}
 		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
-		out = append(out, effectsOf([]pregel.TaskLedger{{Node: node, Ledger: kept.Ledger}})...)
+		for _, key := range slices.Sorted(maps.Keys(kept.Tasks)) {
+			out = append(out, effectsOf([]pregel.TaskLedger{{Node: node, Ledger: kept.Tasks[key]}})...)
+		}
 	}
 	return out
 }

@@ -46,7 +46,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 			b.ReportAllocs()
 			began := ownCPU()
 			for b.Loop() {
-				running, err := segment.OpenSegment(g, request(mode), false, nil, segment.Progress{})
+				running, err := segment.OpenSegment(g, request(mode), false, nil, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

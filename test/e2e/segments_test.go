@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/thread"
@@ -76,7 +77,7 @@ func (r *rig) recorded(thread string) int {
 		if pending.GetHeartbeatDetails() == nil {
 			continue
 		}
-		var progress segment.Progress
+		var progress graphadapter.Progress
 		var record []byte
 		require.NoError(r.t, converter.GetDefaultDataConverter().FromPayloads(pending.GetHeartbeatDetails(), &progress, &record))
 		deliveries, err := segment.DecodeRecord(record)

@@ -1,0 +1,160 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/host"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/job"
+)
+
+// Register registers the nodes on a worker, and what undoes their effects. It takes the worker's one dynamic activity:
+// activities registered by name beside it go on working.
+func (n *Nodes) Register(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(n.Standing, activity.RegisterOptions{Name: taskrun.StandingActivity})
+	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: taskrun.CompensateActivity})
+	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: taskrun.RewindActivity})
+	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
+	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: segment.SegmentActivity})
+	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
+	r.RegisterActivityWithOptions(n.Control, activity.RegisterOptions{Name: graphadapter.ControlActivity})
+	r.RegisterActivityWithOptions(n.Notify, activity.RegisterOptions{Name: graphadapter.NotifyActivity})
+	r.RegisterActivityWithOptions(n.Stored, activity.RegisterOptions{Name: segment.StoredActivity})
+	r.RegisterActivityWithOptions(n.Plan, activity.RegisterOptions{Name: job.PlanActivity})
+	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
+}
+
+// Run is the dynamic activity: one execution of one task.
+//
+// It fails with an application error whose type is one of graphadapter's Node…Type constants. Only
+// graphadapter.NodeFailedType is final; every other ending makes the server run the task again, here or elsewhere.
+func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.Outcome, error) {
+	var req graphadapter.NodeRequest
+	if err := args.Get(&req); err != nil {
+		return pregel.Outcome{}, temporal.NewNonRetryableApplicationError(
+			"the request of a node's activity cannot be read: "+err.Error(), graphadapter.NodeFailedType, err)
+	}
+	e, err := n.newExecution(ctx, req)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	outcome, err := e.run(ctx)
+	if over(outcome, err) {
+		e.emits.ended(e.repeated)
+	}
+	return outcome, err
+}
+
+// run keeps the task's lease while the node runs, and sorts out how it ended.
+func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
+	if e.graph == nil {
+		return pregel.Outcome{}, e.unserved(ctx, fmt.Errorf("this worker does not serve the graph %q", e.req.Graph))
+	}
+	if early := e.task.Early(); early != nil {
+		_ = e.countGivenBack(ctx, e.task.Tally) // not recorded, it counts as a lost worker, of which a person hears only after many
+		return pregel.Outcome{}, retryIn(early.After, early.Why)
+	}
+	if err := e.fields(ctx); err != nil {
+		return pregel.Outcome{}, e.unserved(ctx, err)
+	}
+	if question, answer := e.lostWorkers(); question != nil {
+		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.task.CarryOver().Emitted, Ledger: e.task.Ledger(),
+			Kept: taskrun.KeptOf(&e.req.Task, e.task.Entries())}, nil
+	} else if answer == givenUp {
+		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.task.CarryOver().Emitted)
+	}
+	free, err := e.onTrial(ctx, e.task.Tally)
+	if err != nil {
+		return pregel.Outcome{}, err
+	}
+	defer free()
+	// The lease is renewed as long as the node runs, and its context ends with it.
+	held, release := e.hold(ctx)
+	outcome, full, err := e.perform(ctx, held)
+	release()
+	switch {
+	case err != nil:
+		return e.ended(ctx, held, outcome.Emitted, err)
+	case full != nil:
+		return pregel.Outcome{}, e.failed(full, e.task.CarryOver().Emitted)
+	case outcome.Yielded:
+		return outcome, nil
+	case outcome.Error != nil:
+		return pregel.Outcome{}, e.failed(outcome.Error, outcome.Emitted)
+	}
+	return e.sized(outcome, len(e.task.CarryOver().Emitted))
+}
+
+// perform runs the task under its lease. full says why its result cannot be returned.
+func (e *execution) perform(ctx, held context.Context) (outcome pregel.Outcome, full *pregel.NodeError, err error) {
+	if err := e.fill(held); err != nil {
+		return outcome, nil, err
+	}
+	outcome, err = e.task.Run(context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace)), e.graph, taskrun.Env{
+		Use: e.nodes.use(), Emit: e.emits.emit(),
+		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
+	})
+	if err == nil && !outcome.Yielded && outcome.Error == nil {
+		full, err = e.makeRoom(held, &outcome), e.strays(outcome)
+	}
+	return outcome, full, err
+}
+
+// ended turns the reason for which the task did not end into the activity's end.
+func (e *execution) ended(ctx, held context.Context, emitted []pregel.Emission, err error) (pregel.Outcome, error) {
+	var unserved *graphadapter.UnservedError
+	var input *InputError
+	var again *host.RetryError
+	switch {
+	case errors.As(err, &unserved):
+		return pregel.Outcome{}, e.unserved(ctx, err)
+	case errors.As(err, &input):
+		return pregel.Outcome{}, e.givenBack(ctx, e.task.Tally, graphadapter.NodeInputType, err)
+	case errors.Is(err, graphadapter.ErrFenced):
+		return pregel.Outcome{}, temporal.NewApplicationError("another execution took this task over",
+			graphadapter.NodeStoppedType)
+	case held.Err() != nil && isCancelled(context.Cause(held)):
+		return pregel.Outcome{}, e.cancelled(ctx, emitted)
+	case held.Err() != nil && isSuspended(context.Cause(held)):
+		_ = e.countGivenBack(context.WithoutCancel(ctx), e.task.Tally) // as below
+		return pregel.Outcome{}, temporal.NewApplicationError("an operator paused or reset the activity; the task runs again",
+			graphadapter.NodeStoppedType)
+	case ctx.Err() != nil && e.task.HasNews():
+		return e.task.Yield(true)
+	case ctx.Err() != nil:
+		// Not a lost worker; if this cannot be recorded any more it counts as one.
+		_ = e.countGivenBack(context.WithoutCancel(ctx), e.task.Tally)
+		return pregel.Outcome{}, temporal.NewApplicationError("this worker stops; another one takes the task over",
+			graphadapter.NodeStoppedType)
+	case errors.As(err, &again):
+		return pregel.Outcome{}, retryIn(again.After, again.Why)
+	}
+	return pregel.Outcome{}, temporal.NewApplicationErrorWithCause(err.Error(), graphadapter.NodeStoppedType, err)
+}
+
+// cancelled ends the task as cancelled.
+func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) error {
+	stored := e.task.Ledger()
+	return e.cancelledWith(ctx, graphadapter.NodeCancelled{Emitted: taskrun.KeepEmitted(emitted, maxFailureBytes-len(stored)),
+		Ledger: stored, Lost: e.task.HasLost() || e.req.OriginalRunID != e.info.WorkflowExecution.RunID})
+}
+
+// cancelledWith ends the activity as cancelled. The SDK does not know of the request, which came as the reply to a heartbeat
+// of our own, so it would report a failure: the end is reported without it.
+func (l *lease) cancelledWith(ctx context.Context, details ...any) error {
+	stopped := temporal.NewCanceledError(details...)
+	if err := l.client.CompleteActivity(ctx, l.info.TaskToken, nil, stopped); err != nil {
+		return stopped
+	}
+	return activity.ErrResultPending
+}
