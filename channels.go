@@ -163,6 +163,57 @@ func (c *change[U]) inOrder() []*change[U] {
 	return out
 }
 
+// field is what the fields of a state have in common that take several writes of one task: the value V that the task read, and its
+// writes U.
+type field[V, U any] struct {
+	read  *stored[V]
+	local *change[U]
+}
+
+// IsZero reports whether the field was neither read nor written.
+func (f field[V, U]) IsZero() bool { return f.read == nil && f.local == nil }
+
+func (f *field[V, U]) bind(s *scope, name string, raw pregel.Value) {
+	*f = field[V, U]{read: &stored[V]{raw: raw, field: name, scope: s}}
+}
+
+func (f *field[V, U]) load() { f.read.get() }
+
+func (f *field[V, U]) write(u U, overwrite bool) {
+	f.local = &change[U]{before: f.local, value: u, overwrite: overwrite}
+}
+
+// encoded is the value as it was read, or what get makes of it and the task's writes.
+func (f field[V, U]) encoded(get func() V) (pregel.Value, error) {
+	if f.local == nil && f.read != nil {
+		return f.read.raw, nil
+	}
+	return jsonfit.Encode(get())
+}
+
+// eachWritten is a write for each change.
+func eachWritten[U any](changes []*change[U]) ([]pregel.Write, error) {
+	out := make([]pregel.Write, len(changes))
+	for i, w := range changes {
+		raw, err := jsonfit.Encode(w.value)
+		if err != nil {
+			return nil, err
+		}
+		out[i].Value = raw
+	}
+	return out, nil
+}
+
+// unmarshal decodes a value and hands it to write.
+func unmarshal[V any](data []byte, write func(V)) error {
+	var v V
+	if err := jsonfit.Decode(data, &v); err != nil {
+		return err
+	}
+	write(v)
+	return nil
+}
+
 // overwritten reports whether the changes that count begin with an overwrite.
 func overwritten[U any](changes []*change[U]) bool {
 	return len(changes) > 0 && changes[0].overwrite
@@ -207,14 +258,7 @@ func (c single[T]) String() string {
 func (c single[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 
 // UnmarshalJSON sets the value.
-func (c *single[T]) UnmarshalJSON(data []byte) error {
-	var v T
-	if err := jsonfit.Decode(data, &v); err != nil {
-		return err
-	}
-	c.Set(v)
-	return nil
-}
+func (c *single[T]) UnmarshalJSON(data []byte) error { return unmarshal(data, c.Set) }
 
 func (c *single[T]) bind(s *scope, field string, raw pregel.Value) {
 	*c = single[T]{read: &stored[T]{raw: raw, field: field, scope: s}}
@@ -288,99 +332,6 @@ type Untracked[T any] struct{ single[T] }
 
 func (c *Untracked[T]) declare(name string, o fieldOptions) (declaration, error) {
 	return c.declareAs(pregel.KindUntracked, name, o)
-}
-
-// Number is what a [Sum] adds.
-type Number interface {
-	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
-}
-
-// Sum is a state field that adds up what nodes write to it (reducer "sum/v1"), starting from 0. The engine adds
-// integers exactly, whatever their size; a total that does not fit T fails the task that reads it.
-type Sum[T Number] struct {
-	read  *stored[T]
-	local *change[T]
-}
-
-// Get returns the total with this node's own writes. A stored value that is not a T fails the task with a
-// *[StateError] after the node returned.
-func (c Sum[T]) Get() T {
-	changes := c.local.inOrder()
-	var total T
-	if !overwritten(changes) {
-		total = c.read.get()
-	}
-	for _, w := range changes {
-		total += w.value
-	}
-	return total
-}
-
-// Add writes an addend.
-func (c *Sum[T]) Add(v T) { c.local = &change[T]{before: c.local, value: v} }
-
-// Overwrite replaces the total and drops what siblings add in the same superstep; two overwrites of a channel in one
-// superstep are an error of the run. What this node adds afterwards is part of the replacement.
-func (c *Sum[T]) Overwrite(v T) { c.local = &change[T]{before: c.local, value: v, overwrite: true} }
-
-// IsZero reports whether the sum was neither read nor written; the json option omitzero follows it. A total of 0 that
-// was read or written is not zero in this sense.
-func (c Sum[T]) IsZero() bool { return c.read == nil && c.local == nil }
-
-// String returns the total as fmt prints it.
-func (c Sum[T]) String() string { return fmt.Sprint(c.Get()) }
-
-// MarshalJSON returns the total with this node's own writes.
-func (c Sum[T]) MarshalJSON() ([]byte, error) { return c.encode() }
-
-// UnmarshalJSON adds a JSON number.
-func (c *Sum[T]) UnmarshalJSON(data []byte) error {
-	var v T
-	if err := jsonfit.Decode(data, &v); err != nil {
-		return err
-	}
-	c.Add(v)
-	return nil
-}
-
-func (c *Sum[T]) declare(name string, o fieldOptions) (declaration, error) {
-	t := reflect.TypeFor[T]()
-	return declaration{
-		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: "sum/v1"},
-		value: t, update: t,
-		check: jsonfit.CheckUpdate[T]('0'),
-	}, o.none()
-}
-
-func (c *Sum[T]) bind(s *scope, field string, raw pregel.Value) {
-	*c = Sum[T]{read: &stored[T]{raw: raw, field: field, scope: s}}
-}
-
-func (c *Sum[T]) load() { c.read.get() }
-
-// written keeps one write for each Add: the engine adds without overflow, which T may not.
-func (c *Sum[T]) written() ([]pregel.Write, error) {
-	changes := c.local.inOrder()
-	if overwritten(changes) {
-		raw, err := jsonfit.Encode(c.Get())
-		return []pregel.Write{{Value: raw, Overwrite: true}}, err
-	}
-	out := make([]pregel.Write, len(changes))
-	for i, w := range changes {
-		raw, err := jsonfit.Encode(w.value)
-		if err != nil {
-			return nil, err
-		}
-		out[i].Value = raw
-	}
-	return out, nil
-}
-
-func (c Sum[T]) encode() (pregel.Value, error) {
-	if c.local == nil && c.read != nil {
-		return c.read.raw, nil
-	}
-	return jsonfit.Encode(c.Get())
 }
 
 // customReducer is a user's reducer as the engine takes it, comparable so that two uses of one name can be told apart.

@@ -13,8 +13,7 @@ import (
 // List is a state field that nodes append to (reducer "append/v1"). Appends of one superstep are in task order: nodes
 // by name, then Sends in the order they were made.
 type List[T any] struct {
-	read  *stored[[]T]
-	local *change[[]T]
+	field[[]T, []T]
 }
 
 // Get returns the list with this node's own writes. The slice is the caller's: changing it changes nothing here, though
@@ -35,18 +34,15 @@ func (c List[T]) Get() []T {
 // Append writes elements at the end. Without an element it writes nothing. They are encoded when the node returns.
 func (c *List[T]) Append(elements ...T) {
 	if len(elements) > 0 {
-		c.local = &change[[]T]{before: c.local, value: slices.Clone(elements)}
+		c.write(slices.Clone(elements), false)
 	}
 }
 
 // Overwrite replaces the whole list and drops what siblings append in the same superstep; two overwrites of a channel
 // in one superstep are an error of the run. What this node appends afterwards is part of the replacement.
 func (c *List[T]) Overwrite(elements []T) {
-	c.local = &change[[]T]{before: c.local, value: slices.Clone(elements), overwrite: true}
+	c.write(slices.Clone(elements), true)
 }
-
-// IsZero reports whether the list was neither read nor written; the json option omitzero follows it.
-func (c List[T]) IsZero() bool { return c.read == nil && c.local == nil }
 
 // String returns the list as fmt prints it.
 func (c List[T]) String() string { return fmt.Sprint(c.Get()) }
@@ -56,12 +52,7 @@ func (c List[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 
 // UnmarshalJSON appends the elements of a JSON array.
 func (c *List[T]) UnmarshalJSON(data []byte) error {
-	var elements []T
-	if err := jsonfit.Decode(data, &elements); err != nil {
-		return err
-	}
-	c.Append(elements...)
-	return nil
+	return unmarshal(data, func(read []T) { c.Append(read...) })
 }
 
 func (c *List[T]) declare(name string, o fieldOptions) (declaration, error) {
@@ -72,12 +63,6 @@ func (c *List[T]) declare(name string, o fieldOptions) (declaration, error) {
 		check: jsonfit.CheckUpdate[[]T]('['),
 	}, o.none()
 }
-
-func (c *List[T]) bind(s *scope, field string, raw pregel.Value) {
-	*c = List[T]{read: &stored[[]T]{raw: raw, field: field, scope: s}}
-}
-
-func (c *List[T]) load() { c.read.get() }
 
 // written makes one write of all appends: appending is associative, and a write each would grow the run's history.
 func (c *List[T]) written() ([]pregel.Write, error) {
@@ -94,17 +79,13 @@ func (c *List[T]) written() ([]pregel.Write, error) {
 }
 
 func (c List[T]) encode() (pregel.Value, error) {
-	if c.local == nil && c.read != nil {
-		return c.read.raw, nil
-	}
-	return jsonfit.Encode(append([]T{}, c.Get()...))
+	return c.encoded(func() []T { return append([]T{}, c.Get()...) })
 }
 
 // Topic is a state field that carries messages from one superstep to the next (LangGraph's Topic): a node reads what
 // the superstep before published. With the tag `superstep:"accumulate"` it keeps everything ever published.
 type Topic[T any] struct {
-	read  *stored[[]T]
-	local *change[[]T]
+	field[[]T, []T]
 }
 
 // Get returns what the task read, followed by what this node published. The slice is the caller's. A stored value that
@@ -121,12 +102,9 @@ func (c Topic[T]) Get() []T {
 // returns.
 func (c *Topic[T]) Publish(values ...T) {
 	if len(values) > 0 {
-		c.local = &change[[]T]{before: c.local, value: slices.Clone(values)}
+		c.write(slices.Clone(values), false)
 	}
 }
-
-// IsZero reports whether the topic was neither read nor written; the json option omitzero follows it.
-func (c Topic[T]) IsZero() bool { return c.read == nil && c.local == nil }
 
 // String returns the values as fmt prints them.
 func (c Topic[T]) String() string { return fmt.Sprint(c.Get()) }
@@ -136,12 +114,7 @@ func (c Topic[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 
 // UnmarshalJSON publishes the elements of a JSON array.
 func (c *Topic[T]) UnmarshalJSON(data []byte) error {
-	var values []T
-	if err := jsonfit.Decode(data, &values); err != nil {
-		return err
-	}
-	c.Publish(values...)
-	return nil
+	return unmarshal(data, func(read []T) { c.Publish(read...) })
 }
 
 func (c *Topic[T]) declare(name string, o fieldOptions) (declaration, error) {
@@ -155,12 +128,6 @@ func (c *Topic[T]) declare(name string, o fieldOptions) (declaration, error) {
 		check: jsonfit.CheckUpdate[[]T]('['),
 	}, nil
 }
-
-func (c *Topic[T]) bind(s *scope, field string, raw pregel.Value) {
-	*c = Topic[T]{read: &stored[[]T]{raw: raw, field: field, scope: s}}
-}
-
-func (c *Topic[T]) load() { c.read.get() }
 
 // written is a list even for one value: the engine takes lists apart by one level, so a T that is itself a list stays
 // whole.
@@ -177,17 +144,13 @@ func (c *Topic[T]) written() ([]pregel.Write, error) {
 }
 
 func (c Topic[T]) encode() (pregel.Value, error) {
-	if c.local == nil && c.read != nil {
-		return c.read.raw, nil
-	}
-	return jsonfit.Encode(append([]T{}, c.Get()...))
+	return c.encoded(func() []T { return append([]T{}, c.Get()...) })
 }
 
 // Map is a state field that merges what nodes put into it, key by key (reducer "merge/v1"). When two nodes put the
 // same key in one superstep, the later one in task order wins.
 type Map[T any] struct {
-	read  *stored[map[string]T]
-	local *change[map[string]T]
+	field[map[string]T, map[string]T]
 }
 
 // Get returns the map with this node's own writes; it is never nil. The map is the caller's: changing it changes
@@ -207,17 +170,14 @@ func (c Map[T]) Get() map[string]T {
 
 // Put writes one key. It is encoded when the node returns.
 func (c *Map[T]) Put(key string, v T) {
-	c.local = &change[map[string]T]{before: c.local, value: map[string]T{key: v}}
+	c.write(map[string]T{key: v}, false)
 }
 
 // Overwrite replaces the whole map and drops what siblings put in the same superstep; two overwrites of a channel in
 // one superstep are an error of the run. What this node puts afterwards is part of the replacement.
 func (c *Map[T]) Overwrite(m map[string]T) {
-	c.local = &change[map[string]T]{before: c.local, value: maps.Clone(m), overwrite: true}
+	c.write(maps.Clone(m), true)
 }
-
-// IsZero reports whether the map was neither read nor written; the json option omitzero follows it.
-func (c Map[T]) IsZero() bool { return c.read == nil && c.local == nil }
 
 // String returns the map as fmt prints it, in the order of its keys.
 func (c Map[T]) String() string { return fmt.Sprint(c.Get()) }
@@ -232,7 +192,7 @@ func (c *Map[T]) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if m != nil {
-		c.local = &change[map[string]T]{before: c.local, value: m}
+		c.write(m, false)
 	}
 	return nil
 }
@@ -245,12 +205,6 @@ func (c *Map[T]) declare(name string, o fieldOptions) (declaration, error) {
 		check: jsonfit.CheckUpdate[map[string]T]('{'),
 	}, o.none()
 }
-
-func (c *Map[T]) bind(s *scope, field string, raw pregel.Value) {
-	*c = Map[T]{read: &stored[map[string]T]{raw: raw, field: field, scope: s}}
-}
-
-func (c *Map[T]) load() { c.read.get() }
 
 // written makes one write of all puts: merging is associative, and a write each would grow the run's history.
 func (c *Map[T]) written() ([]pregel.Write, error) {
@@ -266,9 +220,68 @@ func (c *Map[T]) written() ([]pregel.Write, error) {
 	return []pregel.Write{{Value: raw, Overwrite: overwritten(changes)}}, err
 }
 
-func (c Map[T]) encode() (pregel.Value, error) {
-	if c.local == nil && c.read != nil {
-		return c.read.raw, nil
-	}
-	return jsonfit.Encode(c.Get())
+func (c Map[T]) encode() (pregel.Value, error) { return c.encoded(c.Get) }
+
+// Number is what a [Sum] adds.
+type Number interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
+
+// Sum is a state field that adds up what nodes write to it (reducer "sum/v1"), starting from 0. The engine adds
+// integers exactly, whatever their size; a total that does not fit T fails the task that reads it.
+type Sum[T Number] struct {
+	field[T, T]
+}
+
+// Get returns the total with this node's own writes. A stored value that is not a T fails the task with a
+// *[StateError] after the node returned.
+func (c Sum[T]) Get() T {
+	changes := c.local.inOrder()
+	var total T
+	if !overwritten(changes) {
+		total = c.read.get()
+	}
+	for _, w := range changes {
+		total += w.value
+	}
+	return total
+}
+
+// Add writes an addend.
+func (c *Sum[T]) Add(v T) { c.write(v, false) }
+
+// Overwrite replaces the total and drops what siblings add in the same superstep; two overwrites of a channel in one
+// superstep are an error of the run. What this node adds afterwards is part of the replacement.
+func (c *Sum[T]) Overwrite(v T) { c.write(v, true) }
+
+// String returns the total as fmt prints it.
+func (c Sum[T]) String() string { return fmt.Sprint(c.Get()) }
+
+// MarshalJSON returns the total with this node's own writes.
+func (c Sum[T]) MarshalJSON() ([]byte, error) { return c.encode() }
+
+// UnmarshalJSON adds a JSON number.
+func (c *Sum[T]) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, c.Add)
+}
+
+func (c *Sum[T]) declare(name string, o fieldOptions) (declaration, error) {
+	t := reflect.TypeFor[T]()
+	return declaration{
+		spec:  pregel.ChannelSpec{Name: name, Kind: pregel.KindReduce, Reducer: "sum/v1"},
+		value: t, update: t,
+		check: jsonfit.CheckUpdate[T]('0'),
+	}, o.none()
+}
+
+// written keeps one write for each Add: the engine adds without overflow, which T may not.
+func (c *Sum[T]) written() ([]pregel.Write, error) {
+	changes := c.local.inOrder()
+	if overwritten(changes) {
+		raw, err := jsonfit.Encode(c.Get())
+		return []pregel.Write{{Value: raw, Overwrite: true}}, err
+	}
+	return eachWritten(changes)
+}
+
+func (c Sum[T]) encode() (pregel.Value, error) { return c.encoded(c.Get) }

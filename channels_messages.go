@@ -25,8 +25,7 @@ const (
 // Messages is a state field that holds a conversation (LangGraph's add_messages, reducer "messages/v1"): a message
 // whose id is already there replaces the old one in its place, any other is appended.
 type Messages struct {
-	read  *stored[[]message.Message]
-	local *change[[]messageChange]
+	field[[]message.Message, []messageChange]
 	// task is the scope of the task whose state this is; nil in a state of the node's or caller's own.
 	task *scope
 }
@@ -95,21 +94,14 @@ func (c *Messages) Append(messages ...message.Message) {
 		}
 		update[i].message = m
 	}
-	c.write(update)
+	c.write(update, false)
 }
 
 // Remove deletes the message with that id. Removing a message that is not there is an error of the run.
-func (c *Messages) Remove(id string) { c.write([]messageChange{{remove: id}}) }
+func (c *Messages) Remove(id string) { c.write([]messageChange{{remove: id}}, false) }
 
 // Clear deletes every message written so far. Those that siblings write later in task order stay.
-func (c *Messages) Clear() { c.write([]messageChange{{remove: removeAllID}}) }
-
-func (c *Messages) write(update []messageChange) {
-	c.local = &change[[]messageChange]{before: c.local, value: update}
-}
-
-// IsZero reports whether the field was neither read nor written; the json option omitzero follows it.
-func (c Messages) IsZero() bool { return c.read == nil && c.local == nil }
+func (c *Messages) Clear() { c.write([]messageChange{{remove: removeAllID}}, false) }
 
 // String returns one line for each message: its role and its text.
 func (c Messages) String() string {
@@ -128,12 +120,7 @@ func (c Messages) MarshalJSON() ([]byte, error) { return c.encode() }
 
 // UnmarshalJSON appends the messages of a JSON array.
 func (c *Messages) UnmarshalJSON(data []byte) error {
-	var messages []message.Message
-	if err := jsonfit.Decode(data, &messages); err != nil {
-		return err
-	}
-	c.Append(messages...)
-	return nil
+	return unmarshal(data, func(read []message.Message) { c.Append(read...) })
 }
 
 func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
@@ -146,10 +133,9 @@ func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
 }
 
 func (c *Messages) bind(s *scope, field string, raw pregel.Value) {
-	*c = Messages{read: &stored[[]message.Message]{raw: raw, field: field, scope: s}, task: s}
+	c.field.bind(s, field, raw)
+	c.task = s
 }
-
-func (c *Messages) load() { c.read.get() }
 
 // within is bind for a state without the channel: its task gives the ids all the same.
 func (c *Messages) within(s *scope) { c.task = s }

@@ -86,8 +86,7 @@ func (reducerOf[T, R]) Reduce(current pregel.Value, updates []pregel.Value) (pre
 // Reduced is a state field folded by a reducer of yours (KindReduce with R's name). Before the first write it has T's
 // zero value if T is a slice, map, string, number or bool, and no value otherwise.
 type Reduced[T any, R Reducer[T]] struct {
-	read  *stored[T]
-	local *change[T]
+	field[T, T]
 }
 
 // Get returns the value with this node's own writes folded in. What it points to is shared by the copies of this
@@ -141,16 +140,13 @@ func (c Reduced[T, R]) folded(changes []*change[T]) (pregel.Value, error) {
 }
 
 // Write writes an update for the reducer. It is encoded when the node returns.
-func (c *Reduced[T, R]) Write(update T) { c.local = &change[T]{before: c.local, value: update} }
+func (c *Reduced[T, R]) Write(update T) { c.write(update, false) }
 
 // Overwrite replaces the value and drops what siblings write in the same superstep; two overwrites of a channel in one
 // superstep are an error of the run. What this node writes afterwards is folded into the replacement.
 func (c *Reduced[T, R]) Overwrite(v T) {
-	c.local = &change[T]{before: c.local, value: v, overwrite: true}
+	c.write(v, true)
 }
-
-// IsZero reports whether the field was neither read nor written; the json option omitzero follows it.
-func (c Reduced[T, R]) IsZero() bool { return c.read == nil && c.local == nil }
 
 // String returns the value as fmt prints it.
 func (c Reduced[T, R]) String() string { return fmt.Sprint(c.Get()) }
@@ -160,12 +156,7 @@ func (c Reduced[T, R]) MarshalJSON() ([]byte, error) { return c.encode() }
 
 // UnmarshalJSON writes an update.
 func (c *Reduced[T, R]) UnmarshalJSON(data []byte) error {
-	var update T
-	if err := jsonfit.Decode(data, &update); err != nil {
-		return err
-	}
-	c.Write(update)
-	return nil
+	return unmarshal(data, c.Write)
 }
 
 func (c *Reduced[T, R]) declare(name string, o fieldOptions) (declaration, error) {
@@ -191,27 +182,13 @@ func (c *Reduced[T, R]) declare(name string, o fieldOptions) (declaration, error
 	}, o.none()
 }
 
-func (c *Reduced[T, R]) bind(s *scope, field string, raw pregel.Value) {
-	*c = Reduced[T, R]{read: &stored[T]{raw: raw, field: field, scope: s}}
-}
-
-func (c *Reduced[T, R]) load() { c.read.get() }
-
 func (c *Reduced[T, R]) written() ([]pregel.Write, error) {
 	changes := c.local.inOrder()
 	if overwritten(changes) {
 		raw, err := c.folded(changes)
 		return []pregel.Write{{Value: raw, Overwrite: true}}, err
 	}
-	out := make([]pregel.Write, len(changes))
-	for i, w := range changes {
-		raw, err := jsonfit.Encode(w.value)
-		if err != nil {
-			return nil, err
-		}
-		out[i].Value = raw
-	}
-	return out, nil
+	return eachWritten(changes)
 }
 
 func (c Reduced[T, R]) encode() (pregel.Value, error) {

@@ -98,15 +98,12 @@ func (t *Thread[Out]) Retry(ctx context.Context, opts ...RequestOption) (Result[
 // Cancel ends the thread's run and returns when it has ended; a run that already ended stays as it is. The reason is
 // kept with the run. The thread may be continued with Retry or new input. A [thread.CancelMode] says what becomes of what it
 // did; with [thread.CancelCompensate] the run may wait for people instead of ending, and a run that failed is cleaned up behind.
-func (t *Thread[Out]) Cancel(ctx context.Context, reason string, opts ...CancelOption) error {
-	r := thread.CancelRequest{Thread: t.id, Reason: reason}
-	for _, o := range opts {
-		if of, ok := o.(requestOption); ok && of.name != "" {
-			return misplaced(t.graph.Spec.Name, t.id, "Cancel", []string{of.name}, nil)
-		}
-		o.ApplyCancel(&r)
+func (t *Thread[Out]) Cancel(ctx context.Context, reason string, opts ...RequestOption) error {
+	o, err := requested(t, "Cancel", opts, "WithMode")
+	if err != nil {
+		return err
 	}
-	_, err := t.runtime.CancelRun(ctx, t.graph, r)
+	_, err = t.runtime.CancelRun(ctx, t.graph, thread.CancelRequest{Thread: t.id, Reason: cmp.Or(o.Reason, reason), Mode: o.mode, By: o.By, Token: o.Token})
 	return err
 }
 

@@ -12,7 +12,6 @@ import (
 // cancellation's too; the other options say what they are for, and another request refuses them with [thread.ErrBadInput].
 type RequestOption interface {
 	RunOption
-	CancelOption
 	applyRequest(*requestOptions)
 }
 
@@ -27,6 +26,7 @@ type requestOptions struct {
 	id      string
 	tokens  map[string]string
 	asNode  string
+	mode    thread.CancelMode
 	state   thread.StateRequest
 	history thread.HistoryRequest
 	// special are the options beyond who asks, by name: not every request takes them.
@@ -54,13 +54,6 @@ func (o requestOption) applyRun(r *runOptions) {
 	o.applyRequest(&of)
 	q.By, q.Reason, q.Token = of.By, of.Reason, of.Token
 	r.special = append(r.special, of.special...)
-}
-
-// ApplyCancel implements [CancelOption].
-func (o requestOption) ApplyCancel(r *thread.CancelRequest) {
-	of := requestOptions{Asker: runtime.Asker{By: r.By, Reason: r.Reason, Token: r.Token}}
-	o.apply(&of)
-	r.By, r.Reason, r.Token = of.By, of.Reason, of.Token
 }
 
 // misplaced refuses options that a request does not take.
@@ -101,6 +94,11 @@ func WithTokens(tokens map[string]string) RequestOption {
 // of the next, also when its run is over. Example: the id that a webhook is delivered under.
 func WithRequestID(id string) RequestOption {
 	return requestOption{"WithRequestID", func(r *requestOptions) { r.id = id }}
+}
+
+// WithMode says what a cancelled run leaves behind; the default is [thread.CancelKeep]. It is for [Thread.Cancel].
+func WithMode(m thread.CancelMode) RequestOption {
+	return requestOption{"WithMode", func(r *requestOptions) { r.mode = m }}
 }
 
 // AsNode says as which node an update is made: what comes next is what follows that node. [End] finishes what was about
@@ -150,9 +148,6 @@ func AtStep(step int) ReadOption {
 func WithValues() ReadOption {
 	return requestOption{"WithValues", func(r *requestOptions) { r.history.Values = true }}
 }
-
-// CancelOption shapes one cancellation: a [thread.CancelMode] is one, and who asks is.
-type CancelOption interface{ ApplyCancel(*thread.CancelRequest) }
 
 // StreamOption shapes [Thread.Stream]. Each [thread.StreamMode] is one: it asks for that mode.
 type StreamOption interface{ ApplyStream(*thread.StreamRequest) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -129,27 +130,24 @@ type DrainRequest struct {
 // EffectsRequest asks for what a thread did outside.
 type EffectsRequest struct{ Thread string }
 
-// CancelMode says what a cancelled run leaves behind. It is a superstep.CancelOption.
-type CancelMode string
+// CancelMode says what a cancelled run leaves behind.
+type CancelMode = life.CancelMode
 
 const (
 	// CancelKeep keeps what the superstep under way has finished, and accepted answers: a retry goes on from there. It is
 	// the default.
-	CancelKeep CancelMode = "keep"
+	CancelKeep = life.CancelKeep
 	// CancelDrop forgets the superstep under way, and open questions with it: a retry runs it anew. Effects that were made
 	// stay, and a retry does not make them again.
-	CancelDrop CancelMode = "drop"
+	CancelDrop = life.CancelDrop
 	// CancelCompensate forgets the superstep under way too, and undoes the effects of the thread since it last finished,
 	// the newest receipt first, by their Compensate. For those that no program can undo the run waits for a person: each is
 	// a question, answered "done" (it is undone), "repeat" (try again) or "leave". A second cancellation with CancelKeep
 	// ends the waiting; what was not undone is listed in View.Cancel. The thread then stands before the oldest superstep
 	// of which an effect was undone. A retry goes on from there: it makes undone effects anew, under other keys, and finds
 	// those that were left.
-	CancelCompensate CancelMode = "compensate"
+	CancelCompensate = life.CancelCompensate
 )
-
-// ApplyCancel makes a mode an option of one cancellation.
-func (m CancelMode) ApplyCancel(r *CancelRequest) { r.Mode = m }
 
 // CancelRequest asks to end a thread's run.
 type CancelRequest struct {

@@ -61,7 +61,7 @@ func (t *threadRun) takeCancel(ctx context.Context, r thread.CancelRequest) erro
 	if !open { // it is cleaned up behind
 		t.life = life.New(t.id, t.graph, t, t.life.Left())
 	}
-	_, err := t.take(ctx, life.Cancel{ID: cmp.Or(r.ID, uuid.NewString()), Mode: life.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token})
+	_, err := t.take(ctx, life.Cancel{ID: cmp.Or(r.ID, uuid.NewString()), Mode: r.Mode, Reason: r.Reason, By: r.By, Token: r.Token})
 	if err != nil || t.life.Undoing() != nil {
 		return err
 	}

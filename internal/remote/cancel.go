@@ -64,7 +64,7 @@ func (c *Threads) cancelOnce(ctx context.Context, r thread.CancelRequest) (threa
 // cancelOpen tells an open run how to end, and the server that it is to: either would do, but tasks that run for long look
 // at the server. The reason is the run's alone: to the server it would be plain text, whatever encodes payloads.
 func (c *Threads) cancelOpen(ctx context.Context, last *lastRun, r thread.CancelRequest) error {
-	wire := protocol.CancelRequest{ID: r.ID, Mode: protocol.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token}
+	wire := protocol.CancelRequest{ID: r.ID, Mode: r.Mode, Reason: r.Reason, By: r.By, Token: r.Token}
 	if r.Token == "" { // stored at once: to ask for rules takes a worker, and the last one may just have been lost
 		if err := c.signalCancel(ctx, last, wire); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (c *Threads) signalCancel(ctx context.Context, last *lastRun, wire protocol
 // cancelBehind starts a run that only cleans up behind one that has ended.
 func (c *Threads) cancelBehind(ctx context.Context, last *lastRun, r thread.CancelRequest) (*lastRun, error) {
 	in := protocol.GraphInput{Graph: last.graph, Cancel: &protocol.CancelBehind{
-		CancelRequest: protocol.CancelRequest{ID: r.ID, Mode: protocol.CancelMode(r.Mode), Reason: r.Reason, By: r.By, Token: r.Token},
+		CancelRequest: protocol.CancelRequest{ID: r.ID, Mode: r.Mode, Reason: r.Reason, By: r.By, Token: r.Token},
 		Suspect:       last.status != enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
 	}}
 	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(last,

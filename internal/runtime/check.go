@@ -12,7 +12,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/nearest"
 	"superstep.dev/thread"
-	"superstep.dev/workflows/protocol"
 )
 
 // maxInputBytes bounds a run's input: with the thread's state it has to fit one event of 2 MiB.
@@ -106,7 +105,7 @@ const maxCancelName = 200
 func CheckCancel(r thread.CancelRequest) error {
 	e := &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread}
 	switch {
-	case r.Mode != "" && !protocol.CancelMode(r.Mode).Valid():
+	case r.Mode != "" && !r.Mode.Valid():
 		e.Message = fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop and compensate", r.Mode)
 	case len(r.Reason) > maxReason:
 		e.Message = fmt.Sprintf("a reason has at most %d bytes", maxReason)

@@ -149,7 +149,7 @@ func CancelView(c *protocol.Cancellation) *thread.CancelView {
 	if c == nil {
 		return nil
 	}
-	v := &thread.CancelView{Mode: thread.CancelMode(c.Mode), Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
+	v := &thread.CancelView{Mode: c.Mode, Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
 		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
 	for _, l := range c.Left {
 		v.Left = append(v.Left, thread.LeftEffect(l))

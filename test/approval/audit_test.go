@@ -102,7 +102,7 @@ func TestAuditOfCompensationIsTheSameOnBothRuntimes(t *testing.T) {
 	r := rig.NewUndoable(true)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		th := r.Waits(t, rt)
-		require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate, superstep.AskedBy("ann")))
+		require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate), superstep.AskedBy("ann")))
 		_, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		_, err = th.Resume(t.Context(), "leave", superstep.AskedBy("bob"))

@@ -142,7 +142,7 @@ func TestEverythingThatIsDoneToARunTakesAToken(t *testing.T) {
 		_, err = th.Invoke(ctx, nil, superstep.WithAnswers(map[string]any{q: true}))
 		refusedAs(t, approval.CodeUnsigned, err)
 		refusedAs(t, approval.CodeUnsigned, th.Cancel(ctx, "enough"))
-		refusedAs(t, approval.CodeUnsigned, th.Cancel(ctx, "enough", thread.CancelCompensate))
+		refusedAs(t, approval.CodeUnsigned, th.Cancel(ctx, "enough", superstep.WithMode(thread.CancelCompensate)))
 		got, err := th.Wait(ctx)
 		require.NoError(t, err)
 		require.Equal(t, thread.StatusWaiting, got.Status, "nothing has happened")
@@ -151,7 +151,7 @@ func TestEverythingThatIsDoneToARunTakesAToken(t *testing.T) {
 
 		_, err = th.SendEvent(ctx, "go", nil, c.by(t, "ann", id, approval.OpEvent, "go"))
 		require.NoError(t, err)
-		refusedAs(t, approval.CodeWrongRun, th.Cancel(ctx, "enough", thread.CancelCompensate, c.by(t, "ann", id, approval.OpCancel, "keep")))
+		refusedAs(t, approval.CodeWrongRun, th.Cancel(ctx, "enough", superstep.WithMode(thread.CancelCompensate), c.by(t, "ann", id, approval.OpCancel, "keep")))
 		require.NoError(t, th.Cancel(ctx, "enough", c.by(t, "ann", id, approval.OpCancel, "keep")))
 		_, err = th.Retry(ctx)
 		refusedAs(t, approval.CodeUnsigned, err)

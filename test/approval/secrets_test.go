@@ -124,7 +124,7 @@ func TestSecretsOfWhatCannotBeUndone(t *testing.T) {
 			}
 			_, err := th.Invoke(t.Context(), rig.Payment{})
 			require.NoError(t, err)
-			require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate)))
 			for _, answer := range []string{"repeat", "leave"} { // what is asked again is masked again
 				asked, err := th.Wait(t.Context())
 				require.NoError(t, err)

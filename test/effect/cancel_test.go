@@ -43,7 +43,7 @@ func TestCancelDrops(t *testing.T) {
 	r := rig.NewUndoable(false)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		th := r.Waits(t, rt)
-		require.NoError(t, th.Cancel(t.Context(), "start over", thread.CancelDrop))
+		require.NoError(t, th.Cancel(t.Context(), "start over", superstep.WithMode(thread.CancelDrop)))
 		_, err := th.Wait(t.Context())
 		require.ErrorContains(t, err, "start over")
 		assert.Empty(t, r.Bank.TakenBack())
@@ -70,7 +70,7 @@ func TestCancelCompensates(t *testing.T) {
 	r := rig.NewUndoable(false)
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		th := r.Waits(t, rt)
-		require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate)))
 		_, err := th.Wait(t.Context())
 		require.ErrorContains(t, err, "ordered twice")
 		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.Bank.TakenBack())
@@ -94,7 +94,7 @@ func TestCancelCompensates(t *testing.T) {
 		undone := []string{"first 1 compensated", "first 1 compensated", "second 2 compensated", "third 3 compensated"}
 		made := []string{"first 1 committed", "first 1 committed", "second 2 committed", "third 3 committed"}
 		assert.Equal(t, slices.Concat(undone, made), rig.EffectsOf(t, th))
-		require.NoError(t, th.Cancel(t.Context(), "again", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "again", superstep.WithMode(thread.CancelCompensate)))
 		assert.Empty(t, r.Bank.Paid())
 		back := []string{"dan", "cid", "bob", "ann"}
 		assert.Equal(t, slices.Concat(back, back), r.Bank.TakenBack(), "nothing is undone twice")
@@ -117,7 +117,7 @@ func TestWhatCannotBeUndoneIsAskedAbout(t *testing.T) {
 	graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
 		for _, answer := range []string{"leave", "done", "repeat", "keep"} {
 			th := r.Waits(t, rt)
-			require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate)))
 			got, err := th.Wait(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, thread.StatusWaiting, got.Status)
@@ -135,7 +135,7 @@ func TestWhatCannotBeUndoneIsAskedAbout(t *testing.T) {
 			want := "second 2 committed"
 			switch answer {
 			case "keep":
-				require.ErrorIs(t, th.Cancel(t.Context(), "no", thread.CancelDrop), thread.ErrRunning)
+				require.ErrorIs(t, th.Cancel(t.Context(), "no", superstep.WithMode(thread.CancelDrop)), thread.ErrRunning)
 				require.NoError(t, th.Cancel(t.Context(), "enough"))
 			case "repeat":
 				got, err = th.Resume(t.Context(), "repeat")
@@ -166,7 +166,7 @@ func TestCancelCompensatesBehindAFailure(t *testing.T) {
 		th := r.Waits(t, rt)
 		_, err := th.Resume(t.Context(), false)
 		require.Error(t, err)
-		require.NoError(t, th.Cancel(t.Context(), "it failed", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "it failed", superstep.WithMode(thread.CancelCompensate)))
 		assert.Empty(t, r.Bank.Paid())
 		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.Bank.TakenBack())
 		_, err = th.Wait(t.Context())
@@ -183,7 +183,7 @@ func TestOnlyWhatIsNotFinishedIsUndone(t *testing.T) {
 		require.NoError(t, err)
 		_, err = th.Invoke(t.Context(), rig.Payment{})
 		require.NoError(t, err)
-		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 		assert.Equal(t, []string{"ann", "bob", "cid", "dan"}, r.Bank.Paid())
 		assert.Equal(t, []string{"dan", "cid", "bob", "ann"}, r.Bank.TakenBack())
 	}, r.Graph)
@@ -213,7 +213,7 @@ func TestFailingCompensations(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
@@ -255,14 +255,14 @@ func TestUndoneThreadKeysAreMadeAnew(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
 		require.Equal(t, []string{"ann"}, b.Paid())
-		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 		require.Empty(t, b.Paid())
 		for range 2 {
 			got, err = th.Retry(t.Context())
 			require.NoError(t, err)
 			require.Len(t, got.Questions, 1)
 			assert.Equal(t, []string{"ann"}, b.Paid())
-			require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 			assert.Empty(t, b.Paid())
 		}
 		_, err = th.Invoke(t.Context(), rig.Payment{})
@@ -353,7 +353,7 @@ func TestCancelIsBounded(t *testing.T) {
 	th := r.Waits(t, rt)
 	long := strings.Repeat("x", 1001)
 	assert.ErrorIs(t, th.Cancel(t.Context(), long), thread.ErrBadInput)
-	assert.ErrorIs(t, th.Cancel(t.Context(), "", thread.CancelMode("undo")), thread.ErrBadInput)
+	assert.ErrorIs(t, th.Cancel(t.Context(), "", superstep.WithMode("undo")), thread.ErrBadInput)
 	state, err := th.State(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, thread.StatusWaiting, state.Status)

@@ -47,7 +47,7 @@ func againAfter(t *testing.T, b *rig.Bank, th *superstep.Thread[rig.Payment], mo
 	sorted := slices.Sorted(slices.Values(paid))
 	for range 2 {
 		require.Equal(t, sorted, b.Paid())
-		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 		require.Empty(t, b.Paid())
 		got, err := th.Retry(t.Context())
 		require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestARetryFindsWhatWasLeft(t *testing.T) {
 			_, err := th.Invoke(t.Context(), rig.Payment{}, mode)
 			require.NoError(t, err)
 			for range 2 { // what was left once is left again
-				require.NoError(t, th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate))
+				require.NoError(t, th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate)))
 				got, err := th.Wait(t.Context())
 				require.NoError(t, err)
 				require.Len(t, got.Questions, 1)
@@ -170,7 +170,7 @@ func TestAThreadGoesBackOverItsRuns(t *testing.T) {
 			require.Len(t, got.Questions, 1)
 			both := []string{"ann", "ann", "bob", "bob", "cid", "cid"}
 			require.Equal(t, both, b.Paid())
-			require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+			require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 			require.Equal(t, []string{"ann", "bob", "cid"}, b.Paid())
 			state, err := th.State(t.Context())
 			require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestAnEntrypointGoesBackToItsInput(t *testing.T) {
 			_, err := th.Invoke(t.Context(), "ann", mode)
 			require.NoError(t, err)
 			for range 2 {
-				require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+				require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 				require.Empty(t, b.Paid())
 				_, err = th.Retry(t.Context())
 				require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestAWriteLeftOnAnotherWayHoldsTheThread(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got.Questions, 1)
 		require.Equal(t, []string{"ann", "bob", "cid", "cid", "dan", "dan"}, r.Bank.Paid())
-		require.NoError(t, th.Cancel(t.Context(), "", thread.CancelCompensate))
+		require.NoError(t, th.Cancel(t.Context(), "", superstep.WithMode(thread.CancelCompensate)))
 		for range 2 {
 			got, err = th.Wait(t.Context())
 			require.NoError(t, err)

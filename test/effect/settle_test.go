@@ -70,7 +70,7 @@ func TestACancellationSaysWhatItWaitsFor(t *testing.T) {
 		require.NoError(t, th.Start(t.Context(), rig.Payment{}))
 		<-called
 		ended := make(chan error, 1)
-		go func() { ended <- th.Cancel(t.Context(), "ordered twice", thread.CancelCompensate) }()
+		go func() { ended <- th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate)) }()
 
 		var waiting *thread.SettleView
 		require.Eventually(t, func() bool { waiting = waits(); return waiting != nil }, time.Minute, 5*time.Millisecond, "it never said that it waits")

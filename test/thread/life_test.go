@@ -79,7 +79,7 @@ func (s *lifeScript) directive(t *testing.T, d *datadriven.TestData) string {
 	case "unpause":
 		err = s.thread.Unpause(ctx, who, superstep.WithReason(reason))
 	case "cancel":
-		err = s.thread.Cancel(ctx, reason, thread.CancelMode(mode), who)
+		err = s.thread.Cancel(ctx, reason, superstep.WithMode(thread.CancelMode(mode)), who)
 		s.look(t)
 	case "until":
 		s.until(t, approval.Kind(d.CmdArgs[0].Key))
