@@ -38,7 +38,7 @@ demo-research:
 
 # The server is another process, started once for the whole run. Most tests wait for it most of the time, so more of them
 # run at once than there are processors. What go test would vet, check has vetted.
-TESTED := $(GO) run ./internal/testserver/run -- $(GO) test -timeout 25m
+TESTED := $(GO) run ./test/run -- $(GO) test -timeout 25m
 AT_ONCE := -vet=off -p 3 -parallel 6
 
 # Packages with tests that take long: with -short they skip those, or take a smaller sample. make test runs every package

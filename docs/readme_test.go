@@ -46,7 +46,7 @@ var elsewhere = map[string]string{
 	"make dev":                   "../examples/refund/dev/main_test.go",
 	"make test":                  "../.ci/run",
 	"make build":                 "../.ci/run",
-	"go run ./internal/testserver/run -- go test ./test/thread -run TestEvents": "../Makefile",
+	"go run ./test/run -- go test ./test/thread -run TestEvents": "../Makefile",
 	"go test ./internal/house -update":                                          "../internal/house/excess_test.go",
 	"make verify":                                                               "../.ci/run",
 	"make bench":                                                                "../test/bench/engine_test.go",

@@ -123,7 +123,8 @@ var arrows = []arrow{
 	// Sets the pace of garbage collection of a whole process, so programs use it and no library does.
 	{from: "internal/heaproom"},
 	// Only starts a process, so that whoever tests can use it.
-	{from: "internal/testserver/...", ours: []string{"internal/testserver"}, theirs: []string{"github.com/gofrs/flock"}},
+	{from: "internal/testserver", theirs: []string{"github.com/gofrs/flock"}},
+	{from: "test/run", ours: []string{"internal/testserver"}},
 	{
 		from: "graphtest/...", ours: []string{"", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),

@@ -7,5 +7,5 @@
 // Each test process starts a server of its own unless SUPERSTEP_TEST_ADDRESS names one. The command in the directory
 // run starts one server for all test processes of a command:
 //
-//	go run ./internal/testserver/run -- go test ./...
+//	go run ./test/run -- go test ./...
 package testserver

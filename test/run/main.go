@@ -1,7 +1,7 @@
 // Command run starts a Temporal server for tests, runs a command beside it with SUPERSTEP_TEST_ADDRESS set, stops the
 // server, and exits as the command did:
 //
-//	go run ./internal/testserver/run -- go test ./...
+//	go run ./test/run -- go test ./...
 package main
 
 import (
