@@ -93,7 +93,7 @@ var arrows = []arrow{
 	// What callers and runtimes say to each other.
 	{from: "thread", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
 	{from: "thread/live", ours: []string{"graphadapter"}},
-	{from: "internal/nearest"},
+	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
 	{from: "internal/tape", ours: []string{"thread", "graphadapter", "graphadapter/pregel", "graphadapter/stream"}},

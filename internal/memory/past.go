@@ -113,10 +113,11 @@ func (t *threadRun) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 
 // ForkRun implements runtime.Runtime.
 func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.ForkRequest) (thread.View, error) {
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return thread.View{}, err
 	}
+	t.mu.Unlock()
 	if r.Checkpoint == "" {
 		return thread.View{}, runtime.NoCheckpoint(t.graph, t.id, "")
 	}

@@ -124,15 +124,14 @@ func (t *threadRun) settle(ctx context.Context) error {
 	}
 }
 
-// Begun returns a thread that has checkpoints, or a run that is about to make some.
-func (m *Runtime) Begun(g *graphadapter.Graph, id string) (*threadRun, error) {
+// begun returns a thread that has checkpoints, or a run that is about to make some. Its lock is held.
+func (m *Runtime) begun(g *graphadapter.Graph, id string) (*threadRun, error) {
 	t, err := m.thread(g, id, false)
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.done == nil {
+	if t.mu.Lock(); t.done == nil {
+		defer t.mu.Unlock()
 		return nil, t.refuse(thread.ErrNotFound, "it has never run")
 	}
 	return t, nil

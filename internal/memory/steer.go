@@ -18,11 +18,10 @@ func (m *Runtime) PauseRun(ctx context.Context, g *graphadapter.Graph, r thread.
 	if err := runtime.CheckPause(r); err != nil {
 		return thread.PauseReply{}, err
 	}
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return thread.PauseReply{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	var taken life.PauseReply
 	if t.life.Undoing() == nil && (t.stands.Status == thread.StatusRunning || t.stands.Rests()) {
@@ -42,11 +41,10 @@ func (m *Runtime) EventRun(ctx context.Context, g *graphadapter.Graph, r thread.
 	if err := runtime.CheckEvent(r); err != nil {
 		return thread.EventReply{}, err
 	}
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return thread.EventReply{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	reply := thread.EventReply{Thread: t.id, Event: r.Name}
 	if t.stands.Status != thread.StatusRunning && !t.stands.Rests() {
@@ -71,11 +69,10 @@ func (m *Runtime) RetryRun(ctx context.Context, g *graphadapter.Graph, r thread.
 	if err := runtime.CheckAsker(r.Thread, r.By, r.Reason); err != nil {
 		return thread.View{}, err
 	}
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return thread.View{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.mayBegin(pregel.Input{}, ""); err != nil {
 		return t.view, err
@@ -92,11 +89,10 @@ func (m *Runtime) DrainRun(ctx context.Context, g *graphadapter.Graph, r thread.
 	if err := runtime.CheckDrain(&r); err != nil {
 		return thread.View{}, err
 	}
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return thread.View{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stands.Status != thread.StatusRunning && !t.stands.Rests() {
 		return t.view, nil

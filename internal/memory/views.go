@@ -14,10 +14,11 @@ import (
 
 // StateOf implements runtime.Runtime.
 func (m *Runtime) StateOf(ctx context.Context, g *graphadapter.Graph, r thread.StateRequest) (thread.StateView, error) {
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return thread.StateView{}, err
 	}
+	t.mu.Unlock()
 	snapshot, err := m.driver.Thread(g, r.Thread).State(ctx, r.Checkpoint)
 	if err != nil {
 		return thread.StateView{}, runtime.Refusal(t.graph, t.id, err)
@@ -39,21 +40,21 @@ func (m *Runtime) StateOf(ctx context.Context, g *graphadapter.Graph, r thread.S
 
 // ShowRun implements runtime.Runtime.
 func (m *Runtime) ShowRun(_ context.Context, g *graphadapter.Graph, threadID string) (thread.View, error) {
-	t, err := m.Begun(g, threadID)
+	t, err := m.begun(g, threadID)
 	if err != nil {
 		return thread.View{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.view, nil
 }
 
 // HistoryOf implements runtime.Runtime.
 func (m *Runtime) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
-	t, err := m.Begun(g, r.Thread)
+	t, err := m.begun(g, r.Thread)
 	if err != nil {
 		return nil, err
 	}
+	t.mu.Unlock()
 	past, err := m.driver.Thread(g, r.Thread).SubgraphHistory(ctx, r.Subgraph)
 	if err != nil && len(r.Subgraph) > 0 {
 		err = runtime.NoSubgraph(t.graph, r.Thread, r.Subgraph, err)
@@ -86,11 +87,10 @@ func (m *Runtime) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread
 
 // EffectsOf implements runtime.Runtime.
 func (m *Runtime) EffectsOf(_ context.Context, g *graphadapter.Graph, threadID string) (thread.EffectsView, error) {
-	t, err := m.Begun(g, threadID)
+	t, err := m.begun(g, threadID)
 	if err != nil {
 		return thread.EffectsView{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	return thread.EffectsView{Thread: t.id, Graph: t.graph, Status: t.view.Status, Effects: runtime.EffectsView(t.effects.records())}, nil
 }
@@ -108,11 +108,10 @@ func (m *Runtime) ExportOf(ctx context.Context, g *graphadapter.Graph, thread st
 
 // AuditOf implements runtime.Runtime.
 func (m *Runtime) AuditOf(_ context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error) {
-	t, err := m.Begun(g, thread)
+	t, err := m.begun(g, thread)
 	if err != nil {
 		return nil, approval.Chain{}, err
 	}
-	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.listen()
 	return slices.Clone(t.entries), t.life.Chain, nil

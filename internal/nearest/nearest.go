@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // DidYouMean completes a message about an unknown name with the known name that looks most like it, or with all of
@@ -12,7 +14,7 @@ import (
 func DidYouMean(name string, known map[string]bool) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least && d < len(name) {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k)); d < least && d < len(name) {
 			best, least = k, d
 		}
 	}
@@ -38,28 +40,4 @@ func QuotedList(names map[string]bool) string {
 		sorted[i] = fmt.Sprintf("%q", n)
 	}
 	return strings.Join(sorted, ", ") + more
-}
-
-// distance is the number of bytes to insert, delete, replace or swap with their neighbour to turn a into b.
-func distance(a, b string) int {
-	older, old := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range old {
-		old[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := old[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(old[j+1]+1, row[j]+1, change)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], older[j-1]+1)
-			}
-		}
-		older, old = old, row
-	}
-	return old[len(b)]
 }

@@ -46,10 +46,7 @@ func (c *server) explain(err error, graph, threadID string) error {
 		e.Kind, e.Cause = thread.ErrNotFound, nil
 		e.Message, e.Do, e.Command = "there is no thread "+strconv.Quote(threadID), "List the threads there are", []string{"list"}
 	case errors.As(err, &unavailable):
-		e.Kind, e.Message, e.Do = thread.ErrNoServer, "the Temporal server does not answer", "Check its address, or start one: "+startServer
-		if c.serverIsThere() {
-			e.Message, e.Do = serverInTrouble, lookAtTheServer
-		}
+		return c.noServer(err, graph, threadID)
 	case errors.As(err, &tooLarge):
 		e.Kind, e.Message = thread.ErrBadInput, "the server refused the request"
 	case errors.Is(err, context.Canceled):
@@ -193,6 +190,11 @@ func (c *server) serverTrouble(graph, threadID string) error {
 	if err == nil || errors.As(err, &notFound) {
 		return nil
 	}
+	return c.noServer(err, graph, threadID)
+}
+
+// noServer says whether the server is away, or is there and in trouble.
+func (c *server) noServer(err error, graph, threadID string) *thread.Error {
 	e := &thread.Error{Kind: thread.ErrNoServer, Graph: graph, Thread: threadID, Message: "the Temporal server does not answer", Cause: err,
 		Do: "Check its address, or start one: " + startServer}
 	if c.serverIsThere() {

@@ -35,7 +35,7 @@ func (c *Jobs) RecoverJob(ctx context.Context, id string, r job.Recover) (job.Vi
 	if err := tried.Recover(r, time.Now()); err != nil {
 		return job.View{}, runtime.JobRefusal(last.graph, err)
 	}
-	if _, err := c.leaderServed(ctx, last.graph); err != nil {
+	if _, err := c.LeaderExperts(ctx, last.graph); err != nil {
 		return job.View{}, err
 	}
 	in := protocol.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r}

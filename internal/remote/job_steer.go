@@ -64,12 +64,6 @@ func (c *Jobs) RaiseBudget(ctx context.Context, id string, b job.Budget) (job.Vi
 	return c.steerRunning(ctx, id, protocol.UpdateJobBudget, protocol.RaiseBudget{Budget: b, By: c.cfg.Identity})
 }
 
-// LeaderExperts returns the experts of a leader as a worker of the task queue serves it.
-func (c *Jobs) LeaderExperts(ctx context.Context, leader string) ([]job.Profile, error) {
-	experts, err := c.leaderServed(ctx, leader)
-	return experts, err
-}
-
 // steerRunning is steer for what a job that has ended never takes.
 func (c *Jobs) steerRunning(ctx context.Context, id, update string, arg any) (job.View, error) {
 	return c.steer(ctx, id, update, arg, func(b *job.Board, _ time.Time) error {

@@ -24,7 +24,7 @@ func (c *Jobs) SubmitJob(ctx context.Context, r thread.SubmitJob) (job.View, err
 		return job.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: r.Leader,
 			Message: fmt.Sprintf("a request's id has at most %d bytes, this one has %d", thread.MaxID, len(r.RequestID))}
 	}
-	experts, err := c.leaderServed(ctx, r.Leader)
+	experts, err := c.LeaderExperts(ctx, r.Leader)
 	if err != nil {
 		return job.View{}, err
 	}
@@ -65,8 +65,8 @@ func (c *Jobs) submittedBefore(ctx context.Context, r thread.SubmitJob) (job.Vie
 	return job.View{}, e
 }
 
-// leaderServed asks a worker for the experts of a leader.
-func (c *Jobs) leaderServed(ctx context.Context, leader string) ([]job.Profile, error) {
+// LeaderExperts asks a worker for the experts of a leader.
+func (c *Jobs) LeaderExperts(ctx context.Context, leader string) ([]job.Profile, error) {
 	var reply protocol.AdmitReply
 	for range admitTries {
 		if err := c.askDesk(ctx, protocol.AdmitRequest{Leader: leader}, &reply); err != nil {

@@ -82,8 +82,7 @@ func notOfKind(id, is string) error {
 func (c *server) theLastRun(ctx context.Context, threadID string) (*lastRun, error) {
 	last, err := c.lastRun(ctx, threadID)
 	if err == nil && last == nil {
-		err = &thread.Error{Kind: thread.ErrNotFound, Thread: threadID, Message: "there is no thread " + strconv.Quote(threadID),
-			Do: "List the threads there are", Command: []string{"list"}}
+		err = noThread(threadID)
 	}
 	return last, err
 }

@@ -1,6 +1,7 @@
 package tape
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
 	"superstep.dev/thread"
 )
 
@@ -73,13 +75,7 @@ func parseOffset(threadID, text string) (Offset, error) {
 
 // behind reports whether o comes after other in one run.
 func (o Offset) behind(other Offset) bool {
-	switch {
-	case o.Event != other.Event:
-		return o.Event > other.Event
-	case o.Index != other.Index:
-		return o.Index > other.Index
-	}
-	return o.slot > other.slot
+	return cmp.Or(cmp.Compare(o.Event, other.Event), cmp.Compare(o.Index, other.Index), cmp.Compare(o.slot, other.slot)) > 0
 }
 
 // streamModes are the modes that can be asked for.
