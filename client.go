@@ -122,39 +122,24 @@ func (c *Client) Unpause(ctx context.Context, r thread.PauseRequest) (thread.Pau
 
 // Drain asks a thread's run to stop before its next superstep, and returns when that is accepted: Wait tells when it stands
 // still. A run that does not run stays as it is. The reason has at most 1,000 bytes. Errors: ErrNotFound; ErrBadInput; ErrNoWorker; ErrNoServer.
-func (c *Client) Drain(ctx context.Context, threadID, reason string) (thread.View, error) {
-	return c.DrainWith(ctx, thread.DrainRequest{Thread: threadID, Reason: reason})
-}
-
-// DrainWith is [Client.Drain] that says who asks.
-func (c *Client) DrainWith(ctx context.Context, r thread.DrainRequest) (thread.View, error) {
+func (c *Client) Drain(ctx context.Context, r thread.DrainRequest) (thread.View, error) {
 	return c.threads.DrainRun(ctx, nil, r)
 }
 
-// Cancel is CancelWith for CancelKeep.
-func (c *Client) Cancel(ctx context.Context, threadID, reason string) (thread.View, error) {
-	return c.CancelWith(ctx, thread.CancelRequest{Thread: threadID, Reason: reason})
-}
-
-// CancelWith asks a thread's run to end in the way that the request's mode says, and returns when it has ended, or waits
+// Cancel asks a thread's run to end in the way that the request's mode says, and returns when it has ended, or waits
 // for people: the tasks under way are told first, and have ended then. While no worker is there to end it, the request
 // stays stored, and the view says running. A run that has finished is returned as it is; with CancelDrop and
 // CancelCompensate one that failed, was cancelled or was terminated is cleaned up behind.
 //
 // Errors: ErrNotFound, ErrBadInput, ErrRunning when the run is being cancelled in another way already, ErrNoServer.
-func (c *Client) CancelWith(ctx context.Context, r thread.CancelRequest) (thread.View, error) {
+func (c *Client) Cancel(ctx context.Context, r thread.CancelRequest) (thread.View, error) {
 	return c.threads.CancelRun(ctx, nil, r)
 }
 
 // Retry continues a thread whose last run failed, was cancelled or was terminated: from its last checkpoint, without
 // running again what had finished, and with the settings that the run had. A run that is held open ([WithHold]) goes on itself.
 // Errors: ErrNotFound, ErrNotFailed, ErrNoWorker, ErrNoServer; ErrRunning for one that is paused.
-func (c *Client) Retry(ctx context.Context, threadID string) (thread.View, error) {
-	return c.RetryWith(ctx, thread.RetryRequest{Thread: threadID})
-}
-
-// RetryWith is [Client.Retry] that says who asks, and why.
-func (c *Client) RetryWith(ctx context.Context, r thread.RetryRequest) (thread.View, error) {
+func (c *Client) Retry(ctx context.Context, r thread.RetryRequest) (thread.View, error) {
 	return c.threads.RetryRun(ctx, nil, r)
 }
 
@@ -249,29 +234,19 @@ func (c *Client) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPa
 	return c.threads.Inbox(ctx, q)
 }
 
-// State is StateOf for now.
-func (c *Client) State(ctx context.Context, threadID string) (thread.StateView, error) {
-	return c.StateOf(ctx, thread.StateRequest{Thread: threadID})
-}
-
-// StateOf returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
+// State returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
 // It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
 // Errors: ErrNotFound for a thread, checkpoint or subgraph that there is not; ErrNoWorker; ErrNoServer.
-func (c *Client) StateOf(ctx context.Context, r thread.StateRequest) (thread.StateView, error) {
+func (c *Client) State(ctx context.Context, r thread.StateRequest) (thread.StateView, error) {
 	return c.threads.StateOf(ctx, nil, r)
 }
 
-// History is HistoryOf for all of a thread's checkpoints.
-func (c *Client) History(ctx context.Context, threadID string) ([]thread.CheckpointView, error) {
-	return c.HistoryOf(ctx, thread.HistoryRequest{Thread: threadID})
-}
-
-// HistoryOf returns a thread's checkpoints, newest first: those of all its runs that the server still has, of every
+// History returns a thread's checkpoints, newest first: those of all its runs that the server still has, of every
 // branch. It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
 // Errors: ErrNotFound for a thread, subgraph or checkpoint that there is not; ErrNoWorker; ErrNoServer.
-func (c *Client) HistoryOf(ctx context.Context, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
+func (c *Client) History(ctx context.Context, r thread.HistoryRequest) ([]thread.CheckpointView, error) {
 	return c.threads.HistoryOf(ctx, nil, r)
 }
 

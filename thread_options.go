@@ -70,7 +70,9 @@ func misplaced(graph, id, what string, special, takes []string) error {
 // AskedBy names who asks or answers, at most 200 bytes. Nobody checks the name; where rules want proof, [WithToken] is that. In a
 // [Memory] without a gate an answer to an approval counts as theirs; a gate refuses one whose token is somebody else's
 // (approval.CodeWrongPerson).
-func AskedBy(name string) RequestOption { return requestOption{"", func(r *requestOptions) { r.By = name }} }
+func AskedBy(name string) RequestOption {
+	return requestOption{"", func(r *requestOptions) { r.By = name }}
+}
 
 // WithToken proves who asks or answers: a token for this question or request, signed by somebody whose key the gate knows.
 func WithToken(token string) RequestOption {
@@ -123,7 +125,9 @@ func WithSubgraphs() ReadOption {
 }
 
 // Limit bounds the checkpoints that [Thread.History] returns: the newest ones.
-func Limit(n int) ReadOption { return requestOption{"Limit", func(r *requestOptions) { r.history.Limit = n }} }
+func Limit(n int) ReadOption {
+	return requestOption{"Limit", func(r *requestOptions) { r.history.Limit = n }}
+}
 
 // Before leaves that checkpoint and everything newer out of a [Thread.History].
 func Before(checkpoint string) ReadOption {

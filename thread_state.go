@@ -46,11 +46,6 @@ func (t *Thread[Out]) State(ctx context.Context, opts ...ReadOption) (ThreadStat
 	return t.typed(t.runtime.StateOf(ctx, t.graph, o.state))
 }
 
-// StateAt is State at a checkpoint.
-func (t *Thread[Out]) StateAt(ctx context.Context, checkpoint string, opts ...ReadOption) (ThreadState[Out], error) {
-	return t.State(ctx, append([]ReadOption{AtCheckpoint(checkpoint)}, opts...)...)
-}
-
 // typed decodes a view.
 func (t *Thread[Out]) typed(view thread.StateView, err error) (ThreadState[Out], error) {
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -141,7 +142,7 @@ func TestWhatALostSegmentDidIsLookedUp(t *testing.T) {
 					t.Fatal("the first run ended well")
 				}
 				healed.Store(true)
-				if _, err := superstepClient.Retry(r.ctx, run.GetID()); err != nil {
+				if _, err := superstepClient.Retry(r.ctx, thread.RetryRequest{Thread: run.GetID()}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -146,7 +146,7 @@ func suggestEvents(ctx context.Context, svc service, args []string) ([]cobra.Com
 }
 
 func suggestCheckpoints(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
-	views, err := svc.HistoryOf(ctx, thread.HistoryRequest{Thread: args[0], Limit: completed})
+	views, err := svc.History(ctx, thread.HistoryRequest{Thread: args[0], Limit: completed})
 	return known(views, err, func(v thread.CheckpointView) (string, string) {
 		return v.Checkpoint, fmt.Sprintf("step %d next %s", v.Step, cmp.Or(screen.List(v.Next), "none"))
 	})

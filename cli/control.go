@@ -63,7 +63,7 @@ func (a control) retryCommand() *cobra.Command {
 	return controlling(a, command{
 		name: "retry",
 	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
-		return svc.RetryWith(ctx, thread.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+		return svc.Retry(ctx, thread.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, func(view thread.View) {
 		a.Printf("retrying  %s\n", screen.Clean(view.Thread))
 		a.next(nextOf(view.Thread, thread.StatusRunning, nil)...)
@@ -74,7 +74,7 @@ func (a control) drainCommand() *cobra.Command {
 	return controlling(a, command{
 		name: "drain",
 	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
-		return svc.DrainWith(ctx, thread.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+		return svc.Drain(ctx, thread.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
 	}, a.showDrained)
 }
 
@@ -177,7 +177,7 @@ func (a control) cancelCommand() *cobra.Command {
 		},
 	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
 		func(ctx context.Context, svc service, r request) (thread.View, error) {
-			return svc.CancelWith(ctx, thread.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
+			return svc.Cancel(ctx, thread.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
 		}, a.showCancelled)
 }
 

@@ -29,7 +29,7 @@ func (a looks) stateCommand() *cobra.Command {
 			if req.Subgraph, err = where.subgraph(); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) (thread.StateView, error) { return svc.StateOf(ctx, req) },
+			return call(ctx, a.app, func(svc service) (thread.StateView, error) { return svc.State(ctx, req) },
 				func(view thread.StateView) { a.showState(view, req) })
 		},
 	})
@@ -118,7 +118,7 @@ func (a looks) historyCommand() *cobra.Command {
 				return err
 			}
 			return call(ctx, a.app, func(svc service) ([]thread.CheckpointView, error) {
-				views, err := svc.HistoryOf(ctx, req)
+				views, err := svc.History(ctx, req)
 				return listed(views), err
 			}, func(views []thread.CheckpointView) { a.showHistory(views, req) })
 		},

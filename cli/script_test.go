@@ -158,11 +158,11 @@ func (s *script) Show(ctx context.Context, threadID string) (thread.View, error)
 	return play[thread.View](ctx, s, "Show", threadID, nil)
 }
 
-func (s *script) StateOf(ctx context.Context, req thread.StateRequest) (thread.StateView, error) {
+func (s *script) State(ctx context.Context, req thread.StateRequest) (thread.StateView, error) {
 	return play[thread.StateView](ctx, s, "StateOf", req, nil)
 }
 
-func (s *script) HistoryOf(ctx context.Context, req thread.HistoryRequest) ([]thread.CheckpointView, error) {
+func (s *script) History(ctx context.Context, req thread.HistoryRequest) ([]thread.CheckpointView, error) {
 	return play[[]thread.CheckpointView](ctx, s, "HistoryOf", req, nil)
 }
 
@@ -178,7 +178,7 @@ func (s *script) Fork(ctx context.Context, req thread.ForkRequest) (thread.View,
 	return play[thread.View](ctx, s, "Fork", req, nil)
 }
 
-func (s *script) DrainWith(ctx context.Context, req thread.DrainRequest) (thread.View, error) {
+func (s *script) Drain(ctx context.Context, req thread.DrainRequest) (thread.View, error) {
 	return play[thread.View](ctx, s, "DrainWith", req, nil)
 }
 
@@ -198,11 +198,11 @@ func (s *script) Resume(ctx context.Context, req thread.ResumeRequest) (thread.R
 	return play[thread.ResumeReply](ctx, s, "Resume", req, nil)
 }
 
-func (s *script) RetryWith(ctx context.Context, req thread.RetryRequest) (thread.View, error) {
+func (s *script) Retry(ctx context.Context, req thread.RetryRequest) (thread.View, error) {
 	return play[thread.View](ctx, s, "RetryWith", req, nil)
 }
 
-func (s *script) CancelWith(ctx context.Context, req thread.CancelRequest) (thread.View, error) {
+func (s *script) Cancel(ctx context.Context, req thread.CancelRequest) (thread.View, error) {
 	return play[thread.View](ctx, s, "CancelWith", req, nil)
 }
 

@@ -122,7 +122,7 @@ func (r *rig) agree(runID string, min int) {
 	if got, want := text(r.t, replayed), text(r.t, lines); got != want {
 		r.t.Errorf("replayed, the run's checkpoints are\n%s, it says they are\n%s", got, want)
 	}
-	state, err := r.State(r.ctx, r.thread)
+	state, err := r.State(r.ctx, thread.StateRequest{Thread: r.thread})
 	if err != nil {
 		r.t.Fatal(err)
 	}

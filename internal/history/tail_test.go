@@ -44,7 +44,7 @@ func (s steps) steady() string {
 }
 
 func (r *rig) standsStill() (bool, error) {
-	s, err := r.State(r.ctx, r.thread)
+	s, err := r.State(r.ctx, thread.StateRequest{Thread: r.thread})
 	return s.Status != thread.StatusRunning, err
 }
 

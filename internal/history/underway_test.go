@@ -178,7 +178,7 @@ func TestReadingARunAtEveryMoment(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := r.Cancel(r.ctx, r.thread, "test"); err != nil {
+		if _, err := r.Cancel(r.ctx, thread.CancelRequest{Thread: r.thread, Reason: "test"}); err != nil {
 			t.Fatal(err)
 		}
 		r.everyMoment(runID)

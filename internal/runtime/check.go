@@ -83,23 +83,18 @@ func BadThreadID(graph, id string) error {
 
 // The bounds of who asks and why, in bytes.
 const (
-	maxAskerName   = 200
-	maxAskerReason = 1000
+	maxName   = 200 // of ids too
+	maxReason = 1000
 )
 
 // CheckAsker refuses who and why that no run takes.
 func CheckAsker(threadID, by, reason string) error {
-	if len(by) <= maxAskerName && len(reason) <= maxAskerReason {
+	if len(by) <= maxName && len(reason) <= maxReason {
 		return nil
 	}
 	return &thread.Error{Kind: thread.ErrBadInput, Thread: threadID,
-		Message: fmt.Sprintf("a name has at most %d bytes, and a reason at most %d", maxAskerName, maxAskerReason)}
+		Message: fmt.Sprintf("a name has at most %d bytes, and a reason at most %d", maxName, maxReason)}
 }
-
-// maxReason bounds a cancellation's reason, in bytes.
-const maxReason = 1000
-
-const maxCancelName = 200
 
 // CheckCancel refuses a cancellation with an unknown mode, or with texts that are too long.
 func CheckCancel(r thread.CancelRequest) error {
@@ -109,25 +104,19 @@ func CheckCancel(r thread.CancelRequest) error {
 		e.Message = fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop and compensate", r.Mode)
 	case len(r.Reason) > maxReason:
 		e.Message = fmt.Sprintf("a reason has at most %d bytes", maxReason)
-	case len(r.By) > maxCancelName || len(r.ID) > maxCancelName:
-		e.Message = fmt.Sprintf("a name and an id have at most %d bytes", maxCancelName)
+	case len(r.By) > maxName || len(r.ID) > maxName:
+		e.Message = fmt.Sprintf("a name and an id have at most %d bytes", maxName)
 	default:
 		return nil
 	}
 	return e
 }
 
-// The bounds of a pause, in bytes.
-const (
-	maxPauseBy     = 200
-	maxPauseReason = 1000
-)
-
 // CheckPause refuses a pause with texts that are too long.
 func CheckPause(r thread.PauseRequest) error {
-	if len(r.By) > maxPauseBy || len(r.ID) > maxPauseBy || len(r.Reason) > maxPauseReason {
+	if len(r.By) > maxName || len(r.ID) > maxName || len(r.Reason) > maxReason {
 		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: fmt.Sprintf(
-			"a pause has a name and an id of at most %d bytes, and a reason of at most %d", maxPauseBy, maxPauseReason)}
+			"a pause has a name and an id of at most %d bytes, and a reason of at most %d", maxName, maxReason)}
 	}
 	return nil
 }
@@ -135,8 +124,8 @@ func CheckPause(r thread.PauseRequest) error {
 // CheckEvent refuses an event whose name, value, sender or id cannot be stored.
 func CheckEvent(r thread.EventRequest) error {
 	err := graphadapter.CheckEvent(r.Name, pregel.Value(r.Value))
-	if err == nil && (len(r.By) > maxPauseBy || len(r.ID) > maxPauseBy) {
-		err = fmt.Errorf("an event has a sender and an id of at most %d bytes", maxPauseBy)
+	if err == nil && (len(r.By) > maxName || len(r.ID) > maxName) {
+		err = fmt.Errorf("an event has a sender and an id of at most %d bytes", maxName)
 	}
 	if err != nil {
 		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: err.Error()}
@@ -158,8 +147,8 @@ func CheckAnswers(req thread.ResumeRequest) error {
 		why = "a request with Answers has no Question, Value or Token of its own"
 	case !several && len(req.Tokens) > 0:
 		why = "Tokens go with Answers"
-	case len(req.ID) > maxPauseBy:
-		why = fmt.Sprintf("the id of a request has at most %d bytes", maxPauseBy)
+	case len(req.ID) > maxName:
+		why = fmt.Sprintf("the id of a request has at most %d bytes", maxName)
 	}
 	for question := range req.Tokens {
 		if _, given := req.Answers[question]; !given {

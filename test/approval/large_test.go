@@ -94,7 +94,7 @@ func TestALargeWaitIsAnswered(t *testing.T) {
 		view, err := c.Wait(ctx, threadID)
 		require.NoError(t, err)
 		require.Equal(t, thread.StatusFinished, view.Status, "%s", view.Error)
-		state, err := c.State(ctx, threadID)
+		state, err := c.State(ctx, thread.StateRequest{Thread: threadID})
 		require.NoError(t, err)
 		var said []string
 		require.NoError(t, json.Unmarshal(state.Values["said"], &said))

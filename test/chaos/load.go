@@ -210,7 +210,7 @@ func (l *load) judge(ctx context.Context, k kind, order string, lost error) erro
 
 // final is a finished thread's state without what differs between runs: the order's id, the receipt's, and times.
 func (l *load) final(ctx context.Context, order string) (string, error) {
-	state, err := l.client.State(ctx, order)
+	state, err := l.client.State(ctx, thread.StateRequest{Thread: order})
 	if err != nil {
 		return "", err
 	}

@@ -154,14 +154,14 @@ func (m *temporalThreads) runOnce(ctx context.Context, in pregel.Input, opts gra
 
 // cancel ends a thread's open run, if it has one.
 func (m *temporalThreads) cancel(ctx context.Context, id string) error {
-	if _, err := m.client.Cancel(ctx, id, "the case is over"); err != nil && !errors.Is(err, thread.ErrNotFound) {
+	if _, err := m.client.Cancel(ctx, thread.CancelRequest{Thread: id, Reason: "the case is over"}); err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return fmt.Errorf("ending the run of %s: %w", id, err)
 	}
 	return nil
 }
 
 func (m *temporalThreads) state(ctx context.Context, at place) (*pregel.Snapshot, error) {
-	view, err := m.client.StateOf(ctx, thread.StateRequest{
+	view, err := m.client.State(ctx, thread.StateRequest{
 		Thread: m.prefix + at.thread, Checkpoint: at.checkpoint, Subgraph: at.subgraph, Subgraphs: true,
 	})
 	if errors.Is(err, thread.ErrNotFound) && at.checkpoint == "" && len(at.subgraph) == 0 {
@@ -199,7 +199,7 @@ func valuesOf[M ~map[string]V, V ~[]byte](values M) map[string]pregel.Value {
 }
 
 func (m *temporalThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
-	lines, err := m.client.HistoryOf(ctx, thread.HistoryRequest{Thread: m.prefix + at.thread, Subgraph: at.subgraph, Values: true})
+	lines, err := m.client.History(ctx, thread.HistoryRequest{Thread: m.prefix + at.thread, Subgraph: at.subgraph, Values: true})
 	if errors.Is(err, thread.ErrNotFound) && len(at.subgraph) == 0 {
 		return nil, nil
 	}

@@ -25,7 +25,7 @@ func (r *rig) refunding(order string) (thread string) {
 func (r *rig) cancelBehind(threadID string) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.client.CancelWith(r.t.Context(), thread.CancelRequest{Thread: threadID, Mode: thread.CancelCompensate, Reason: "by mistake"})
+		_, err := r.client.Cancel(r.t.Context(), thread.CancelRequest{Thread: threadID, Mode: thread.CancelCompensate, Reason: "by mistake"})
 		done <- err
 	}()
 	return done
@@ -56,7 +56,7 @@ func (r *rig) undone(threadID, order string) thread.View {
 // was told once.
 func (r *rig) madeAnew(threadID, order string) {
 	r.t.Helper()
-	_, err := r.client.Retry(r.t.Context(), threadID)
+	_, err := r.client.Retry(r.t.Context(), thread.RetryRequest{Thread: threadID})
 	require.NoError(r.t, err)
 	view := r.wait(threadID, thread.StatusFinished)
 	refunds, err := r.money.Refunds(r.t.Context(), order)
@@ -89,7 +89,7 @@ func TestRetryBehindACompensationWithTheTargetDown(t *testing.T) {
 	require.NoError(t, <-r.cancelBehind(threadID))
 	r.undone(threadID, "o-11")
 	r.kill(r.service)
-	_, err := r.client.Retry(t.Context(), threadID)
+	_, err := r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.NoError(t, err)
 	view := r.wait(threadID, thread.StatusFailed)
 	require.Equal(t, "commit_refund", view.Failure.Node)
@@ -106,13 +106,13 @@ func TestWorkerKilledWhileItMakesAnew(t *testing.T) {
 	require.NoError(t, <-r.cancelBehind(threadID))
 	r.undone(threadID, "o-11")
 	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{Path: payments.PathRefunds, HangAfterCommit: 1}))
-	_, err := r.client.Retry(t.Context(), threadID)
+	_, err := r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.NoError(t, err)
 	r.until("it is made again", func() bool { return r.traffic().Refunds.Committed == 2 })
 	r.kill(first)
 	r.refundWorker("worker-2")
 	r.wait(threadID, thread.StatusFinished)
-	_, err = r.client.Retry(t.Context(), threadID)
+	_, err = r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.ErrorIs(t, err, thread.ErrNotFailed)
 	require.Equal(t, int64(2), r.traffic().Refunds.Committed)
 	require.Equal(t, int64(1), r.traffic().Notifications.Committed)

@@ -112,7 +112,7 @@ func TestAPartialWriteIsUndone(t *testing.T) {
 			require.Contains(t, view.Error, "undone, says ann")
 			require.Equal(t, []int{1, 1}, []int{r.ran("did"), r.ran("undid")})
 			require.Contains(t, r.exits(0, r.own("effects", threadID).end()).stdout, "compensated")
-			_, err = r.client.Retry(t.Context(), threadID)
+			_, err = r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 			require.NoError(t, err)
 			r.wait(threadID, thread.StatusFinished)
 			require.Equal(t, []int{2, 1}, []int{r.ran("did"), r.ran("undid")})

@@ -281,10 +281,10 @@ func (r *rig) steered() map[string]string { return map[string]string{"dir": r.di
 // value decodes one channel of a thread's state.
 func value[T any](r *rig, threadID, channel string) T {
 	r.t.Helper()
-	state, err := r.client.State(r.t.Context(), threadID)
+	state, err := r.client.State(r.t.Context(), thread.StateRequest{Thread: threadID})
 	r.until("a worker tells the state of "+threadID, func() bool { // one that is busy with a large state may take longer than a reader waits
 		if errors.Is(err, thread.ErrNoWorker) {
-			state, err = r.client.State(r.t.Context(), threadID)
+			state, err = r.client.State(r.t.Context(), thread.StateRequest{Thread: threadID})
 		}
 		return !errors.Is(err, thread.ErrNoWorker)
 	})

@@ -21,7 +21,7 @@ func TestAFinishedThreadGoesOn(t *testing.T) {
 		r.wait(threadID, thread.StatusFinished)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, value[[]string](r, threadID, "log"))
-	history, err := r.client.History(t.Context(), threadID)
+	history, err := r.client.History(t.Context(), thread.HistoryRequest{Thread: threadID})
 	require.NoError(t, err)
 	require.Len(t, history, 9, "three checkpoints a run: its input, what it begins with, what it wrote")
 }
@@ -79,16 +79,16 @@ func TestRetryRunsOnlyWhatDidNotFinish(t *testing.T) {
 	require.Contains(t, view.Error, "it is broken")
 	require.Equal(t, []int{1, 1, 0}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
 
-	_, err := r.client.Retry(t.Context(), threadID)
+	_, err := r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.NoError(t, err)
 	r.wait(threadID, thread.StatusFailed) // and once more
 	r.remove("broken")
-	_, err = r.client.Retry(t.Context(), threadID)
+	_, err = r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.NoError(t, err)
 	r.wait(threadID, thread.StatusFinished)
 	require.Equal(t, []int{1, 3, 1}, []int{r.ran("steady"), r.ran("shaky"), r.ran("after")})
 	require.ElementsMatch(t, []string{"steady", "shaky", "after"}, value[[]string](r, threadID, "log"))
-	_, err = r.client.Retry(t.Context(), threadID)
+	_, err = r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.ErrorIs(t, err, thread.ErrNotFailed)
 }
 
@@ -126,7 +126,7 @@ func TestTypedThread(t *testing.T) {
 	require.ElementsMatch(t, []string{"steady", "shaky", "after"}, result.Output.Log.Get())
 	past, err := thread.History(t.Context())
 	require.NoError(t, err)
-	before, err := thread.StateAt(t.Context(), past[1].Checkpoint)
+	before, err := thread.State(t.Context(), superstep.AtCheckpoint(past[1].Checkpoint))
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"steady", "shaky"}, before.State.Log.Get())
 }

@@ -308,7 +308,7 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			done := make(chan error, len(modes))
 			for i, mode := range modes {
 				go func() {
-					_, err := client.CancelWith(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: mode, ID: string(mode), Reason: string(mode), By: "ann"})
+					_, err := client.Cancel(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: mode, ID: string(mode), Reason: string(mode), By: "ann"})
 					done <- err
 				}()
 				require.Eventually(t, func() bool { return signals(t, server, th.ID()) == i+1 }, time.Minute, 10*time.Millisecond)

@@ -123,7 +123,7 @@ func TestAnExpertsThreadIsAThread(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, thread.StatusFailed, view.Status)
 	assert.Contains(t, view.Failure.Message, "no luck")
-	_, err = s.Retry(t.Context(), threadID)
+	_, err = s.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 	require.NoError(t, err)
 	view, err = s.Wait(t.Context(), threadID)
 	require.NoError(t, err)

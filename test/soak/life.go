@@ -120,7 +120,7 @@ func (l *life) watch(ctx context.Context, c *superstep.Client, crew *crew, stop 
 		case <-ctx.Done():
 			return
 		}
-		state, err := c.State(ctx, l.thread)
+		state, err := c.State(ctx, thread.StateRequest{Thread: l.thread})
 		if err == nil && state.Step != last {
 			last, since = state.Step, time.Now()
 		}

@@ -25,7 +25,7 @@ func (l *life) look(ctx context.Context, c *superstep.Client, temporal client.Cl
 		l.breaks("the thread is %s: %s", view.Status, view.Error)
 		return nil
 	}
-	state, err := c.State(ctx, l.thread)
+	state, err := c.State(ctx, thread.StateRequest{Thread: l.thread})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (l *life) judge(answers []string) {
 
 // history looks for each checkpoint once: of the input, of the state before the first superstep's end, and of each.
 func (l *life) history(ctx context.Context, c *superstep.Client) error {
-	all, err := c.History(ctx, l.thread)
+	all, err := c.History(ctx, thread.HistoryRequest{Thread: l.thread})
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
 	}

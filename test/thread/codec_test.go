@@ -324,7 +324,7 @@ func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 		view := v.run(c, id("retry"), "retry", mode, thread.StatusFailed)
 		require.Contains(v.t, view.Error, v.mark("error"))
 		require.Contains(v.t, view.Failure.Message, v.mark("error"))
-		view, err := c.Retry(ctx, view.Thread)
+		view, err := c.Retry(ctx, thread.RetryRequest{Thread: view.Thread})
 		require.NoError(v.t, err)
 		view, err = c.Wait(ctx, view.Thread)
 		require.NoError(v.t, err)
@@ -343,13 +343,13 @@ func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 		}
 
 		v.run(c, id("pay"), "pay", mode, thread.StatusWaiting)
-		view, err = c.CancelWith(ctx, thread.CancelRequest{Thread: prefix + "-" + name + "-pay", Mode: thread.CancelCompensate, Reason: v.mark("cancel reason")})
+		view, err = c.Cancel(ctx, thread.CancelRequest{Thread: prefix + "-" + name + "-pay", Mode: thread.CancelCompensate, Reason: v.mark("cancel reason")})
 		require.NoError(v.t, err)
 		require.Equal(v.t, 1, view.Cancel.Undone)
 
 		hangs := id("hang")
 		v.run(c, hangs, "hang", mode, "")
-		view, err = c.Cancel(ctx, hangs, v.mark("reason of a hang"))
+		view, err = c.Cancel(ctx, thread.CancelRequest{Thread: hangs, Reason: v.mark("reason of a hang")})
 		require.NoError(v.t, err)
 		require.Equal(v.t, thread.StatusCancelled, view.Status)
 		require.Equal(v.t, v.mark("reason of a hang"), view.Error)
@@ -414,9 +414,9 @@ func (v *vault) withoutTheKey(threads []string) {
 		}
 		_, err = c.Wait(ctx, threads[0])
 		v.unreadable("wait", err)
-		_, err = c.State(ctx, thread.StateRequest{Thread: threads[0]}.Thread)
+		_, err = c.State(ctx, thread.StateRequest{Thread: thread.StateRequest{Thread: threads[0]}.Thread})
 		v.unreadable("state", err)
-		_, err = c.Retry(ctx, "a-sync-retry")
+		_, err = c.Retry(ctx, thread.RetryRequest{Thread: "a-sync-retry"})
 		v.unreadable("retry", err)
 		_, err = c.Job(ctx, "job-1")
 		v.unreadable("job", err)

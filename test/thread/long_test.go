@@ -68,7 +68,7 @@ func TestALongThreadIsOneThread(t *testing.T) {
 			out.history = append(out.history, made)
 			var states []superstep.ThreadState[rig.Story]
 			for _, c := range made {
-				state, err := th.StateAt(t.Context(), c.Checkpoint, superstep.WithSubgraphs())
+				state, err := th.State(t.Context(), superstep.AtCheckpoint(c.Checkpoint), superstep.WithSubgraphs())
 				require.NoError(t, err)
 				states = append(states, state)
 			}
@@ -139,7 +139,7 @@ func TestAThreadThatIsKeptOpen(t *testing.T) {
 	assert.Positive(t, s.Continued(s.Queue))
 	_, err := s.Resume(t.Context(), thread.ResumeRequest{Thread: s.Queue})
 	assert.ErrorIs(t, err, thread.ErrAnswerRefused)
-	view, err := s.Cancel(t.Context(), s.Queue, "enough")
+	view, err := s.Cancel(t.Context(), thread.CancelRequest{Thread: s.Queue, Reason: "enough"})
 	require.NoError(t, err)
 	assert.Equal(t, thread.StatusFinished, view.Status)
 	history, err := th.History(t.Context())
@@ -222,7 +222,7 @@ func TestRetryOfARunThatSaidNothing(t *testing.T) {
 		protocol.GraphWorkflow, protocol.GraphInput{Graph: "fateful", State: []byte(`"of a later version"`)})
 	require.NoError(t, err)
 	require.Error(t, run.Get(t.Context(), nil))
-	_, err = s.Retry(t.Context(), th.ID())
+	_, err = s.Retry(t.Context(), thread.RetryRequest{Thread: th.ID()})
 	assert.Error(t, err)
 	_, err = th.Invoke(t.Context(), rig.Wrote("more"))
 	assert.Error(t, err)

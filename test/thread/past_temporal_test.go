@@ -25,12 +25,12 @@ func look(s *rig.Server, threadID string) seen {
 	s.T.Helper()
 	var out seen
 	var err error
-	out.now, err = s.StateOf(s.T.Context(), thread.StateRequest{Thread: threadID, Subgraphs: true})
+	out.now, err = s.State(s.T.Context(), thread.StateRequest{Thread: threadID, Subgraphs: true})
 	require.NoError(s.T, err)
-	out.history, err = s.HistoryOf(s.T.Context(), thread.HistoryRequest{Thread: threadID, Values: true})
+	out.history, err = s.History(s.T.Context(), thread.HistoryRequest{Thread: threadID, Values: true})
 	require.NoError(s.T, err)
 	for _, c := range out.history {
-		view, err := s.StateOf(s.T.Context(), thread.StateRequest{Thread: threadID, Checkpoint: c.Checkpoint})
+		view, err := s.State(s.T.Context(), thread.StateRequest{Thread: threadID, Checkpoint: c.Checkpoint})
 		require.NoError(s.T, err)
 		out.at = append(out.at, view)
 	}

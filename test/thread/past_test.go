@@ -26,7 +26,7 @@ func TestThePastOfAThread(t *testing.T) {
 			if i+1 < len(history) {
 				assert.Equal(t, history[i+1].Checkpoint, c.Parent)
 			}
-			state, err := th.StateAt(t.Context(), c.Checkpoint)
+			state, err := th.State(t.Context(), superstep.AtCheckpoint(c.Checkpoint))
 			require.NoError(t, err)
 			assert.Equal(t, c.Values["log"], state.Values["log"])
 			assert.Equal(t, c.Next, state.Next)
@@ -53,7 +53,7 @@ func TestThePastOfAThread(t *testing.T) {
 
 		_, err := th.History(t.Context(), superstep.Before("c-nothing"))
 		assert.ErrorIs(t, err, thread.ErrNotFound)
-		_, err = th.StateAt(t.Context(), "c-nothing")
+		_, err = th.State(t.Context(), superstep.AtCheckpoint("c-nothing"))
 		assert.ErrorIs(t, err, thread.ErrNotFound)
 		_, err = th.State(t.Context(), superstep.InSubgraph("a"))
 		assert.ErrorIs(t, err, thread.ErrNotFound)

@@ -73,7 +73,7 @@ func TestResultsThatDoNotFitAHistory(t *testing.T) {
 	t.Logf("the history has %d bytes", view.HistoryBytes)
 
 	small.Store(true)
-	_, err = c.Retry(ctx, th.ID())
+	_, err = c.Retry(ctx, thread.RetryRequest{Thread: th.ID()})
 	require.NoError(t, err)
 	view, err = c.Wait(ctx, th.ID())
 	require.NoError(t, err)

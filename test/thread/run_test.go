@@ -40,10 +40,10 @@ func TestThreadsRememberTheirState(t *testing.T) {
 	assert.Empty(t, history[1].Ran)
 	assert.Equal(t, "input", history[2].Source)
 
-	past, err := th.StateAt(t.Context(), history[3].Checkpoint)
+	past, err := th.State(t.Context(), superstep.AtCheckpoint(history[3].Checkpoint))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, past.State.Log.Get())
-	_, err = th.StateAt(t.Context(), "nowhere")
+	_, err = th.State(t.Context(), superstep.AtCheckpoint("nowhere"))
 	assert.ErrorIs(t, err, thread.ErrNotFound)
 	assert.Equal(t, "t", th.ID())
 	assert.Equal(t, "g/t", th.String())

@@ -48,7 +48,7 @@ func TestTemporalsOwnScreens(t *testing.T) {
 	s.Work(r.Graph)
 	th := r.Waits(t, s.Client)
 	ownScreensSay(t, s, th.ID(), "**waiting**", "` go on? `", "~~~text\nSTART → first → second → third\n~~~")
-	_, err := s.CancelWith(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: thread.CancelKeep})
+	_, err := s.Cancel(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: thread.CancelKeep})
 	require.NoError(t, err)
 	_, err = th.Wait(t.Context())
 	require.Error(t, err)

@@ -52,7 +52,7 @@ func TestCheckpointsAreDated(t *testing.T) {
 						require.NoError(t, err)
 						assert.WithinDuration(t, history[0].CreatedAt, now.CreatedAt, time.Millisecond)
 						oldest := history[len(history)-1]
-						then, err := th.StateAt(t.Context(), oldest.Checkpoint)
+						then, err := th.State(t.Context(), superstep.AtCheckpoint(oldest.Checkpoint))
 						require.NoError(t, err)
 						assert.WithinDuration(t, oldest.CreatedAt, then.CreatedAt, time.Millisecond)
 					}

@@ -187,7 +187,7 @@ func TestAGraphEndsWithItsParent(t *testing.T) {
 			view, err := r.ours.Show(t.Context(), threadID)
 			require.NoError(t, err)
 			assert.Equal(t, thread.StatusCancelled, view.Status)
-			_, err = r.ours.Retry(t.Context(), threadID)
+			_, err = r.ours.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
 			require.NoError(t, err, "it is a thread like any other")
 			assert.Equal(t, threadID, r.asked(graph).Thread)
 		})
