@@ -6,8 +6,6 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
-	namespacepb "go.temporal.io/api/namespace/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
@@ -119,10 +117,4 @@ func (c *server) decode(payloads *commonpb.Payloads, into any) error {
 		return unreadablePayload("", err)
 	}
 	return nil
-}
-
-func (c *server) describeNamespace(ctx context.Context) (interface {
-	GetConfig() *namespacepb.NamespaceConfig
-}, error) {
-	return c.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.cfg.Namespace})
 }

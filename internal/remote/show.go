@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -121,7 +122,7 @@ func addLeft(left protocol.GraphResult, v *thread.View) error {
 }
 
 func (c *reader) retention(ctx context.Context) (time.Duration, error) {
-	ns, err := c.describeNamespace(ctx)
+	ns, err := c.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.cfg.Namespace})
 	if err != nil {
 		return 0, err
 	}
