@@ -1,5 +1,3 @@
-// Command conformance runs recorded LangGraph traces against this project's engines. What a case is, and what an
-// engine must answer, is written in testdata/FORMAT.md.
 package main
 
 import (
