@@ -14,7 +14,7 @@ import (
 func DidYouMean(name string, known map[string]bool) string {
 	best, least := "", max(1, len(name)/3)+1
 	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k)); d < least && d < len(name) {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least && d < len(name) {
 			best, least = k, d
 		}
 	}
@@ -40,4 +40,15 @@ func QuotedList(names map[string]bool) string {
 		sorted[i] = fmt.Sprintf("%q", n)
 	}
 	return strings.Join(sorted, ", ") + more
+}
+
+// distance is the number of letters to insert, delete or replace to turn a into b. Two letters that were swapped count as one.
+func distance(a, b string) int {
+	d, x, y := levenshtein.ComputeDistance(a, b), []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	if d == 2 && slices.Equal(x, y) {
+		return 1
+	}
+	return d
 }

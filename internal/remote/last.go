@@ -181,28 +181,17 @@ func (c *server) awaitEnd(ctx context.Context, last *lastRun) error {
 }
 
 // canRetry says which ends of a run a retry can go on from.
-func canRetry(s enumspb.WorkflowExecutionStatus) bool {
-	switch s {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
-		enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return true
-	}
-	return false
+func canRetry(s enumspb.WorkflowExecutionStatus) bool { return statusOf(s).Unfinished() }
+
+// closedStatuses are the statuses of runs that have ended, by the server's.
+var closedStatuses = map[enumspb.WorkflowExecutionStatus]thread.Status{
+	enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:  thread.StatusFinished,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   thread.StatusCancelled,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: thread.StatusTerminated,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  thread.StatusTimedOut,
+	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     thread.StatusFailed,
 }
 
 func statusOf(s enumspb.WorkflowExecutionStatus) thread.Status {
-	switch s {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return thread.StatusFinished
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return thread.StatusCancelled
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return thread.StatusTerminated
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return thread.StatusTimedOut
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return thread.StatusFailed
-	default:
-		return thread.StatusRunning
-	}
+	return cmp.Or(closedStatuses[s], thread.StatusRunning)
 }

@@ -70,6 +70,12 @@ func (g *gated) begin(t *testing.T) thread.Question {
 // token is what that person signs for a question.
 func (g *gated) token(t *testing.T, q thread.Question, by string, change ...func(*approval.Claims)) superstep.RequestOption {
 	t.Helper()
+	return superstep.WithToken(g.signed(t, q, by, change...))
+}
+
+// signed is a token for an answer to a question.
+func (g *gated) signed(t *testing.T, q thread.Question, by string, change ...func(*approval.Claims)) string {
+	t.Helper()
 	c := approval.Claims{Thread: "t-1", Question: q.ID, Approver: by, Digest: q.Approval.Digest, ParamsHash: q.Approval.ParamsHash,
 		IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute)}
 	for _, f := range change {
@@ -77,7 +83,7 @@ func (g *gated) token(t *testing.T, q thread.Question, by string, change ...func
 	}
 	signed, err := g.signer.Sign(c)
 	require.NoError(t, err)
-	return superstep.WithToken(signed)
+	return signed
 }
 
 func refusedFor(err error) approval.Code {

@@ -51,3 +51,30 @@ func TestARulePausesARun(t *testing.T) {
 		})
 	}
 }
+
+// TestTokensOfSeveralAnswers go by the questions' ids, with the answers; an option that a request does not take is refused.
+func TestTokensOfSeveralAnswers(t *testing.T) {
+	for name, runtime := range gatedRuntimes {
+		t.Run(name, func(t *testing.T) {
+			g := newGated(t)
+			th := g.graph.Thread(runtime(t, g), testserver.Queue(t))
+			result, err := th.Invoke(t.Context(), claimFor(250), superstep.WithRequester("rita"))
+			require.NoError(t, err)
+			q := result.Questions[0]
+			token := g.signed(t, q, "ann", func(c *approval.Claims) { c.Thread, c.ExpiresAt = th.ID(), time.Now().Add(10*time.Minute) })
+			answers := map[string]any{q.ID: approval.Reply{Verdict: approval.VerdictApprove}}
+			_, err = th.AnswerByID(t.Context(), answers)
+			require.Equal(t, approval.CodeUnsigned, refusedFor(err), "%v", err)
+			err = th.Pause(t.Context(), "", superstep.WithTokens(map[string]string{q.ID: token}))
+			require.ErrorIs(t, err, thread.ErrBadInput)
+			require.ErrorContains(t, err, "Pause takes no WithTokens")
+			_, err = th.Invoke(t.Context(), nil, superstep.WithRequestID("r"))
+			require.ErrorContains(t, err, "a run takes no WithRequestID")
+			_, err = th.AnswerByID(t.Context(), answers, superstep.WithTokens(map[string]string{q.ID: token}))
+			require.NoError(t, err)
+			_, err = th.Wait(t.Context())
+			require.NoError(t, err)
+			require.Len(t, g.paid, 1)
+		})
+	}
+}
