@@ -23,13 +23,13 @@ func (s *Stage) Recorded(ctx context.Context, thread, runID, task string) ([]led
 		if pending.GetActivityType().GetName() != task || pending.GetHeartbeatDetails() == nil {
 			continue
 		}
-		var details struct {
-			Ledger pregel.Value `json:"ledger"`
-		}
-		if err := s.decode(pending.GetHeartbeatDetails(), &details); err != nil {
+		var progress graphadapter.Progress
+		if err := s.decode(pending.GetHeartbeatDetails(), &progress); err != nil {
 			return nil, err
 		}
-		return Ledger(details.Ledger)
+		for _, stored := range progress.Tasks { // an activity of a task of its own has one
+			return Ledger(stored)
+		}
 	}
 	return nil, nil
 }
