@@ -3,9 +3,9 @@
 // reports every ending so that nothing it did is forgotten.
 //
 //	nodes.go, task.go, execution.go             what a worker serves; one execution of one task
-//	lease.go, lost.go, leave.go, stored.go      heartbeats: how long a task is this worker's, lost workers, what was stored
+//	lease.go, lost.go, leave.go                 heartbeats: how long a task is this worker's, lost workers, what was stored
 //	segment.go                                  consecutive supersteps in one activity
-//	inputs.go, rebuild.go, specs.go, room.go    values sent by reference, replays that find them, graphs, room in the history
+//	inputs.go, rebuild.go, room.go              values sent by reference, replays that find them, graphs, room in the history
 //	compensate.go, verify.go                    undoing effects; asking the gate about replies
 //	notify.go, live.go                          telling people; emissions while nodes run
 //	plan.go, outputs.go                         planners, and what attempts of subjobs returned

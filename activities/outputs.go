@@ -2,14 +2,13 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
 	"golang.org/x/sync/singleflight"
 
-	"errors"
-
-	"go.temporal.io/api/serviceerror"
 	"superstep.dev/internal/history"
 	"superstep.dev/job"
 )

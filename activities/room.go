@@ -3,10 +3,9 @@ package activities
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
-
-	"encoding/json"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"

@@ -38,12 +38,9 @@
 //	codec    the binary format of outcomes
 //	request  the request, and what it says of tasks that may have run
 //	result   the result, and the point from which a reader goes on without what was before
-//	record   the record that heartbeats carry
-//	stored   what the server has of heartbeats
+//	record   the record that heartbeats carry, and what the server has of it
 //	handover a run's side: handing its loop over, and taking in what comes back
-//	segment  an execution
-//	resume   making resume points
-//	task     the tasks under way, and how a segment stores what they record
-//	outcome  outcomes that do not fit the format
+//	segment  an execution, and making resume points
+//	task     the tasks under way, and how a segment stores what they record; outcomes that do not fit
 //	guard    when tasks may start, and the execution ends
 package segment

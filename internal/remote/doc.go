@@ -6,8 +6,8 @@
 //	send.go, execute.go                       updates, signals and starts, each of which may be repeated
 //	left.go, history.go, state.go, audit.go   the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
-//	question.go, list.go, inbox.go            questions, and what the server's index lists
-//	start.go, begin.go, resume.go, steer.go   the threads: runs, answers, events, pauses
+//	list.go, inbox.go                         what the server's index lists
+//	start.go, begin.go, resume.go, steer.go   the threads: runs, questions and answers, events, pauses
 //	cancel.go, retry.go, update.go            cancelling, going on after a failure, writing to the state
 //	follow.go                                 progress for people
 //	stream.go, play.go, live.go               one reader of a stream
