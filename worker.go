@@ -74,7 +74,7 @@ type WorkerConfig struct {
 	OnReady func()
 }
 
-// Leading is a leader as a worker serves it; package job/leader makes one. Its planner divides jobs into subjobs, and its experts,
+// Leader is a leader as a worker serves it; package job/leader makes one. Its planner divides jobs into subjobs, and its experts,
 // each of which has a graph, do them.
 type Leader interface {
 	Name() string

@@ -125,7 +125,10 @@ func (t *threadRun) shown() {
 		v.Cancel = runtime.CancelView(c)
 		v.Cancel.Waits = t.settles
 	}
-	v.Paused, v.Kept = known.Paused, runtime.KeptViews(known.Kept)
+	if v.Kept = runtime.KeptViews(known.Kept); known.Paused != nil {
+		paused := *known.Paused // life's own is not handed out
+		v.Paused = &paused
+	}
 	if v.Status != thread.StatusRunning {
 		v.Questions, v.Waits = runtime.QuestionsOf(t.life.Questions()), runtime.WaitViews(t.life.Waits(), runtime.DueIn(known.Due))
 		for _, q := range v.Questions {

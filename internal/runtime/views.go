@@ -149,10 +149,6 @@ func CancelView(c *protocol.Cancellation) *thread.CancelView {
 	if c == nil {
 		return nil
 	}
-	v := &thread.CancelView{Mode: c.Mode, Reason: c.Reason, By: c.By, Undone: c.Undone, More: c.More, Gone: c.Gone,
+	return &thread.CancelView{Mode: c.Mode, Reason: c.Reason, By: c.By, Undone: c.Undone, Left: c.Left, More: c.More, Gone: c.Gone,
 		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
-	for _, l := range c.Left {
-		v.Left = append(v.Left, thread.LeftEffect(l))
-	}
-	return v
 }
