@@ -167,13 +167,7 @@ func await(t *testing.T, what string, condition func() bool, seen func() any) {
 // update answers by update and returns the reply.
 func (r *rig) update(thread string, req protocol.ResumeRequest) (protocol.ResumeReply, error) {
 	var reply protocol.ResumeReply
-	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
-		WorkflowID: thread, UpdateID: req.ID, UpdateName: protocol.UpdateResume, Args: []any{req},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(r.ctx, &reply)
-	}
+	err := r.call(thread, protocol.UpdateResume, req.ID, req, &reply)
 	return reply, err
 }
 

@@ -23,6 +23,14 @@ import (
 
 // call sends an update to a thread's run and waits for its outcome.
 func (r *rig) call(thread, name, id string, req, reply any) error {
+	err := r.callOnce(thread, name, id, req, reply)
+	if protocol.RefusedEarly(err) {
+		err = r.callOnce(thread, name, id, req, reply)
+	}
+	return err
+}
+
+func (r *rig) callOnce(thread, name, id string, req, reply any) error {
 	handle, err := r.client.UpdateWorkflow(r.ctx, client.UpdateWorkflowOptions{
 		WorkflowID: thread, UpdateID: id, UpdateName: name, Args: []any{req}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})

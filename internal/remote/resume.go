@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
@@ -75,8 +75,8 @@ func wireOf(r thread.ResumeRequest) protocol.ResumeRequest {
 
 // resume sends an answer by update. The error is errEnded when there is no run that could take it.
 func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (thread.ResumeReply, error) {
-	reply, err := c.answer(ctx, last, req)
-	if err != nil {
+	var reply protocol.ResumeReply
+	if err := c.update(ctx, last, req.ID, protocol.UpdateResume, req, &reply); err != nil {
 		return thread.ResumeReply{}, err
 	}
 	// The server itself gives the outcome of an update again to who repeats it.
@@ -183,36 +183,6 @@ func (c *Threads) resolveQuestions(ctx context.Context, last *lastRun, req *prot
 	return nil, nil
 }
 
-// answerTries is how often an answer is sent again that a run refused too early; once is what it takes.
-const answerTries = 3
-
-// answer sends an answer to a run. A query also reads what has arrived since the run last had its turn, so it may show a
-// question that the run has yet to come to; and the run checks an answer before all else, so it refuses what it is about to
-// ask. The refusal has given it its turn: the same answer is sent again while the question is shown.
-func (c *Threads) answer(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (reply protocol.ResumeReply, err error) {
-	for tries := 0; ; tries++ {
-		err = c.update(ctx, last, req.ID, protocol.UpdateResume, req, &reply)
-		if !errors.Is(err, thread.ErrNotFound) || tries == answerTries || !c.shows(ctx, last, req) {
-			return reply, err
-		}
-	}
-}
-
-// shows reports whether a query of the run has all that a request answers among the questions that are open.
-func (c *Threads) shows(ctx context.Context, last *lastRun, req protocol.ResumeRequest) bool {
-	var s protocol.State
-	if c.query(ctx, last, protocol.QueryOutline, &s) != nil {
-		return false
-	}
-	open := func(question string) bool {
-		return slices.ContainsFunc(s.Questions, func(q pregel.OpenQuestion) bool { return q.ID == question })
-	}
-	if len(req.Answers) == 0 {
-		return open(req.Question)
-	}
-	return !slices.ContainsFunc(req.Answers, func(a pregel.Answer) bool { return !open(a.QuestionID) })
-}
-
 // Question returns a question of a thread as its run has it now.
 func (c *reader) Question(ctx context.Context, threadID, id string) (thread.QuestionView, error) {
 	last, err := c.theLastRun(ctx, threadID)
@@ -259,4 +229,92 @@ func questionGiven(last *lastRun, state protocol.State, open []thread.Question, 
 		}
 	}
 	return v, runtime.NoSuchQuestion(last.graph, last.thread, id)
+}
+
+// RetryRun implements runtime.Runtime.
+func (c *Threads) RetryRun(ctx context.Context, _ *graphadapter.Graph, r thread.RetryRequest) (thread.View, error) {
+	if err := runtime.CheckAsker(r.Thread, r.By, r.Reason); err != nil {
+		return thread.View{}, err
+	}
+	last, err := c.theLastRun(ctx, r.Thread)
+	if err != nil {
+		return thread.View{}, err
+	}
+	if last.open {
+		view, err := c.retryHeld(ctx, last, r)
+		if errors.Is(err, errEnded) {
+			return c.RetryRun(ctx, nil, r)
+		}
+		return view, err
+	}
+	if !canRetry(last.status) {
+		return thread.View{}, nothingToRetry(last, string(statusOf(last.status)))
+	}
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph,
+		Control: controlCheck(last, approval.Control{Op: approval.OpRetry}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil {
+		return thread.View{}, err
+	}
+	in := protocol.GraphInput{Graph: last.graph, Asked: runtime.AskedOf(r.By, r.Reason, r.Token)}
+	settings, err := c.carryOver(ctx, last, &in)
+	if err != nil {
+		return thread.View{}, err
+	}
+	req := runtime.Start{StartRequest: thread.StartRequest{Graph: last.graph, Thread: r.Thread}}
+	req.Restore(settings)
+	return c.launch(ctx, req, in, last)
+}
+
+// retryHeld lets an open run go on that failed and was held.
+func (c *Threads) retryHeld(ctx context.Context, last *lastRun, r thread.RetryRequest) (thread.View, error) {
+	var state protocol.State
+	if err := c.query(ctx, last, protocol.QueryOutline, &state); err != nil {
+		return thread.View{}, err
+	}
+	if state.Failure == nil {
+		return thread.View{}, nothingToRetry(last, state.Status)
+	}
+	id := uuid.NewString()
+	if err := c.update(ctx, last, id, protocol.UpdateRetry, protocol.RetryRequest{ID: id, By: r.By, Reason: r.Reason, Token: r.Token}, nil); err != nil {
+		return thread.View{}, err
+	}
+	return c.goingOn(last), nil
+}
+
+func nothingToRetry(last *lastRun, status string) error {
+	return &thread.Error{Kind: thread.ErrNotFailed, Graph: last.graph, Thread: last.thread,
+		Message: fmt.Sprintf("thread %q has nothing to retry: its run is %s", last.thread, status),
+		Do:      "Look at it", Command: []string{"show", last.thread}}
+}
+
+// WaitRun implements runtime.Runtime.
+func (c *Threads) WaitRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error) {
+	v, err := c.Wait(ctx, thread)
+	if err != nil {
+		return v, err
+	}
+	if v.Status.Unfinished() {
+		return v, c.failureOf(ctx, v)
+	}
+	return v, nil
+}
+
+// ShowRun implements runtime.Runtime.
+func (c *Threads) ShowRun(ctx context.Context, _ *graphadapter.Graph, thread string) (thread.View, error) {
+	return c.Show(ctx, thread)
+}
+
+// failureOf returns a failed run's cause as far as its last event tells, or the run itself when it is held open.
+func (c *Threads) failureOf(ctx context.Context, v thread.View) error {
+	if v.Held && v.Failure != nil {
+		return v.Failure
+	}
+	last, err := c.theLastRun(ctx, v.Thread)
+	if err != nil {
+		return err
+	}
+	left, _, err := c.left(ctx, last)
+	if err != nil || left.Failure == nil {
+		return nil
+	}
+	return left.Failure
 }

@@ -3,21 +3,37 @@ package remote
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
 )
 
 // update sends an update and repeats it under the same id while the run cannot take it for the moment: a worker was
 // lost, or the run is between two workflow tasks. A run that is continued as a new one takes it there, and knows the id
-// of what it had taken before.
+// of what it had taken before. A refusal that may be told too early is asked for twice: see [protocol.RefusedEarly].
 func (c *server) update(ctx context.Context, last *lastRun, id, name string, arg, reply any) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	for {
+	for early := true; ; {
 		err := c.updateOnce(ctx, bounded, last, id, name, arg, reply)
+		if early && protocol.RefusedEarly(err) {
+			early = false
+			continue
+		}
 		if err == nil || !passing(err) {
 			return c.explainUpdate(ctx, err, last.thread)
 		}
@@ -76,3 +92,101 @@ func (c *server) signal(ctx context.Context, last *lastRun, name string, arg any
 
 // newCall names one call, so that its outcome can be told from that of a call before.
 func newCall() string { return rand.Text()[:16] }
+
+// workflowTaskTimeout is how long a lost worker keeps a run's workflow task; the default of 10 s would be most of the
+// time that a recovery takes.
+const WorkflowTaskTimeout = 3 * time.Second
+
+// execute starts an execution and returns its run. It fails with a WorkflowExecutionAlreadyStarted when it was not this
+// call that started it; shared says that other calls may have sent the same request id.
+func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, shared bool) (string, error) {
+	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
+	ours := err == nil && reply.GetStarted()
+	if ours && shared {
+		ours, err = c.startedBy(ctx, start.GetWorkflowId(), reply.GetRunId(), call)
+	}
+	if err == nil && !ours {
+		err = &serviceerror.WorkflowExecutionAlreadyStarted{Message: "another call has started it", RunId: reply.GetRunId()}
+	}
+	return reply.GetRunId(), err
+}
+
+// stillLast refuses when another run of the thread has followed since last was read, which may be long ago: to read an
+// earlier checkpoint takes a replay. The request id alone tells of the one run that came next, not of those behind it.
+func (c *server) stillLast(ctx context.Context, last *lastRun) error {
+	if last == nil {
+		return nil
+	}
+	now, err := c.lastOf(ctx, last.thread, last.kind)
+	if err == nil && (now == nil || now.runID != last.runID) {
+		err = somebodyElse(last.graph, last.thread)
+	}
+	return err
+}
+
+func somebodyElse(graph, threadID string) error {
+	return &thread.Error{Kind: thread.ErrRunning, Graph: graph, Thread: threadID,
+		Message: fmt.Sprintf("somebody else has just continued thread %q", threadID), Do: "Look at it", Command: []string{"show", threadID}}
+}
+
+// startedBy reports whether this very call started a run. To the server two calls with one request id are one call made
+// twice, and both are told that they started it.
+func (c *server) startedBy(ctx context.Context, thread, runID, call string) (bool, error) {
+	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, runID)
+	if err != nil {
+		return false, err
+	}
+	return c.callOf(described) == call, nil
+}
+
+// callOf returns the id of the call that started a run, "" when it is not known.
+func (c *server) callOf(described *workflowservice.DescribeWorkflowExecutionResponse) (call string) {
+	if p, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[protocol.MemoStart]; ok {
+		if err := c.cfg.DataConverter.FromPayload(p, &call); err != nil {
+			return ""
+		}
+	}
+	return call
+}
+
+// executionRequest starts an execution, the first one of its id or the one that follows last.
+func (c *server) executionRequest(id, workflowType string, in any, memo *commonpb.Memo, last *lastRun) (*workflowservice.StartWorkflowExecutionRequest, error) {
+	input, err := c.cfg.DataConverter.ToPayloads(in)
+	if err != nil {
+		return nil, err
+	}
+	start := &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: c.cfg.Namespace, WorkflowId: id, Identity: c.cfg.Identity,
+		WorkflowType: &commonpb.WorkflowType{Name: workflowType},
+		TaskQueue:    &taskqueuepb.TaskQueue{Name: c.cfg.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:        input, RequestId: uuid.NewString(), WorkflowTaskTimeout: durationpb.New(WorkflowTaskTimeout),
+		// A thread that is not known to have run must really be new.
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		Memo:                     memo,
+	}
+	if last != nil {
+		start.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+		sum := sha256.Sum256([]byte("continue\n" + last.runID))
+		start.RequestId = hex.EncodeToString(sum[:16])
+	}
+	return start, nil
+}
+
+func (c *server) memoOf(graph string, fields map[string]string) (*commonpb.Memo, error) {
+	memo := &commonpb.Memo{Fields: map[string]*commonpb.Payload{}}
+	for name, value := range fields {
+		p, err := c.cfg.DataConverter.ToPayload(value)
+		if err != nil {
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Message: "the memo cannot be encoded", Cause: err}
+		}
+		memo.Fields[name] = p
+	}
+	return memo, nil
+}
+
+// keyword is a search attribute's value; those are never encoded by a codec.
+func keyword(value string) *commonpb.Payload {
+	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain"), "type": []byte("Keyword")},
+		Data: []byte(strconv.Quote(value))}
+}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,4 +117,20 @@ func NodeNames(spec *pregel.Spec) string {
 // Refuse builds the error of one of these types with which a message is turned away.
 func Refuse(kind, format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+}
+
+// RefusedEarly reports whether an update was refused with what may have been true only before the run handled what its caller
+// had seen. A worker that does not keep the run in memory answers a query with every event there is, those included that no
+// workflow task has handled; and the task that handles them hands updates to their validators first. So who was refused this
+// way sends the update once more, under the same id: a later task answers, and its word counts.
+func RefusedEarly(err error) bool {
+	var refused *temporal.ApplicationError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Type() {
+	case ErrTypeBusy, ErrTypeUnknownQuestion, ErrTypeNotFailed:
+		return true
+	}
+	return false
 }
