@@ -2,11 +2,11 @@
 // it runs one execution of one task under the retry policy of its node, keeps the task's ledger in heartbeats, and
 // reports every ending so that nothing it did is forgotten.
 //
-//	nodes.go, task.go, execution.go             what a worker serves; one execution of one task
+//	nodes.go, task.go                           what a worker serves; one execution of one task
 //	lease.go, lost.go, leave.go                 heartbeats: how long a task is this worker's, lost workers, what was stored
 //	segment.go                                  consecutive supersteps in one activity
 //	inputs.go, rebuild.go, room.go              values sent by reference, replays that find them, graphs, room in the history
-//	compensate.go, verify.go                    undoing effects; asking the gate about replies
-//	notify.go, live.go                          telling people; emissions while nodes run
+//	compensate.go                               undoing effects
+//	people.go                                   asking the gate about replies, telling people; emissions while nodes run
 //	plan.go, outputs.go                         planners, and what attempts of subjobs returned
 package activities

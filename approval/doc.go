@@ -24,15 +24,13 @@
 // # The files, in order of reading
 //
 //	params       canonical JSON, hashes, what parameters may be
-//	action       what waits for approval, and its digest
-//	decision     votes, quorum, silence, validity
+//	action       what waits for approval, and its digest; votes, quorum, silence, validity
 //	check        bounds of an action
 //	reply        what one person answers, and the parameters that an edit proposes
 //	diff         what people see: masked parameters and differences
 //	gate         Gate, Policy, Directory, Keys: the questions and the ruling
 //	gate_people  whose a key is, who is asked, permissions, the policy's word
-//	gate_reply   does a reply count?
-//	gate_use     may a decision be acted upon now?
+//	gate_reply   does a reply count, and may a decision be acted upon now?
 //	control      what is done to a run under rules
 //	audit        entries and their chain
 //	export       an audit as a file, and its signed end

@@ -9,7 +9,7 @@
 // SuperstepStatus, SuperstepNodes, SuperstepQuestions, SuperstepParent,
 // SuperstepApprovers, SuperstepDue and SuperstepRisk, and dynamic configuration
 // under which one run takes steps in milliseconds rather than twenty a second
-// (dynamicconfig.go gives the reason for each value).
+// (serverconfig.go gives the reason for each value).
 //
 // # What is kept
 //

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/membership/static"
 	"go.temporal.io/server/common/primitives"
@@ -94,5 +96,93 @@ func staticHosts(e endpoints) map[primitives.ServiceName]static.Hosts {
 		primitives.HistoryService:  static.SingleLocalHost(e.history.String()),
 		primitives.MatchingService: static.SingleLocalHost(e.matching.String()),
 		primitives.WorkerService:   static.SingleLocalHost(e.worker.String()),
+	}
+}
+
+// settings is the server's dynamic configuration.
+//
+// The rule for a value to stand here: it makes the server faster and changes
+// nothing of what a run may do. The limits on history, payloads, updates and
+// signals stay as Temporal ships them, so that whatever works here works on a
+// stock cluster too.
+func settings(stock bool, e endpoints) dynamicconfig.StaticClient {
+	if stock {
+		return embeddingSettings(e)
+	}
+	s := embeddingSettings(e)
+	for key, value := range tunedSettings() {
+		s[key] = value
+	}
+	return s
+}
+
+// embeddingSettings are what any server inside a developer's tool needs; they
+// touch no timing.
+func embeddingSettings(e endpoints) dynamicconfig.StaticClient {
+	return dynamicconfig.StaticClient{
+		// A development server does not call home.
+		dynamicconfig.EnableServerVersionCheck.Key(): false,
+		// No page of another site calls the API over HTTP, by a name of its own that
+		// resolves to this machine.
+		dynamicconfig.FrontendHTTPAllowedHosts.Key(): []string{"localhost:*", dialable(e.http).Addr().String() + ":*"},
+	}
+}
+
+func tunedSettings() dynamicconfig.StaticClient {
+	const (
+		pollRPS = 10_000 // per shard and queue; stock 20
+		rps     = 100_000
+	)
+	return dynamicconfig.StaticClient{
+		// A queue processor may load tasks this many times a second per shard.
+		// At the stock 20, a run whose steps follow one another waits up to 50 ms
+		// for each: after a short burst it takes 20 steps a second however idle
+		// the server is. Transfer carries workflow and activity tasks and child
+		// workflows; timer carries timeouts, retries and sleeps; visibility what
+		// lists and counts show; outbound Nexus calls and callbacks.
+		dynamicconfig.TransferProcessorMaxPollRPS.Key():   pollRPS,
+		dynamicconfig.TimerProcessorMaxPollRPS.Key():      pollRPS,
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollRPS,
+		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollRPS,
+
+		// A timer fires up to this much late, so that several are loaded together.
+		// The stock 1 s turns a sleep of 1 ms, and the wait before every activity
+		// retry, into a second.
+		dynamicconfig.TimerProcessorMaxTimeShift.Key(): time.Millisecond,
+
+		// Tasks go into one partition of their queue. With the stock 4 a task often
+		// lands where no worker polls and is forwarded, at most ten times a second:
+		// a step not handed over eagerly then takes 20 ms instead of 11. All 4 are
+		// still read, because what an earlier start on stock settings left in the
+		// others would otherwise never be found again.
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
+
+		// A run that continues as new waits until it is this old. The stock 1 s
+		// shows whenever a short run continues.
+		dynamicconfig.WorkflowIdReuseMinimalInterval.Key(): 10 * time.Millisecond,
+
+		// The stock 10 a second for lists and counts is used up by one open page of
+		// the Web UI next to one script.
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1_000,
+
+		// Calls a second per service. Stock values (1,200 to 3,000) protect a
+		// cluster's tenants from each other; here they would throttle the one
+		// user's own load tests.
+		dynamicconfig.FrontendRPS.Key():                        rps,
+		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key(): rps,
+		dynamicconfig.HistoryRPS.Key():                         rps,
+		dynamicconfig.MatchingRPS.Key():                        rps,
+
+		// The same for calls to the database, which here is a file of our own: it
+		// says itself how much it can take. The loading of tasks above is also
+		// bounded by a share of history's.
+		dynamicconfig.FrontendPersistenceMaxQPS.Key(): rps,
+		dynamicconfig.HistoryPersistenceMaxQPS.Key():  rps,
+		dynamicconfig.MatchingPersistenceMaxQPS.Key(): rps,
+
+		// A search attribute that somebody adds can be used after this time. To read
+		// them anew for each use, as Temporal's own development server does, would
+		// cost every run several milliseconds.
+		dynamicconfig.NamespaceCacheRefreshInterval.Key(): 500 * time.Millisecond,
 	}
 }

@@ -5,10 +5,10 @@
 //
 //	graph.go, options.go, retry.go              a graph, and the options of graphs, runs and nodes
 //	effect.go, event.go, question.go, cache.go  what nodes do outside, wait for, ask and keep
-//	wire.go, reference.go, stored.go, fit.go    what workflow and activities exchange, by value or by reference, and its sizes
-//	journal.go, losses.go, digest.go            ledgers in this process, executions that were lost, digests of parameters
+//	wire.go, stored.go                         what workflow and activities exchange, by value or by reference, and its sizes
+//	journal.go, digest.go                       ledgers in this process, executions that were lost; digests of parameters
 //	verify.go                                   what a gate is asked, and by which activity
-//	errors.go, failure.go, panic.go, misfit.go  how functions fail, and how failures are stored
+//	errors.go, failure.go, panic.go, misfit.go how functions fail, and how failures are stored
 //	serve.go                                    functions that a worker does not have
 //	recorder.go                                 who is told of everything that happens to a thread
 package graphadapter

@@ -1,15 +1,18 @@
 package graphtest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/thread"
 )
 
 // Asks implements life.Thread.
@@ -112,3 +115,86 @@ func (tr *trial) take(c life.Command) error {
 	}
 	return turn.Err
 }
+
+// allowed is the gate of a test: what its answers approve may be acted upon.
+func allowed(context.Context, approval.UseCheck) (approval.Ruling, error) {
+	return approval.Ruling{Allowed: true}, nil
+}
+
+// actionOf is the action that a question asks to approve.
+func actionOf(q pregel.Question) (a approval.Action, err error) {
+	if err := json.Unmarshal(q.Approval, &a); err != nil {
+		return a, fmt.Errorf("the action of the question %s cannot be read: %w", q.Value, err)
+	}
+	return a, nil
+}
+
+// decided is what a task gets for an answer to its question: of an approval the decision that as many people as it takes
+// make by saying so.
+func decided(q pregel.Question, answer pregel.Value) (pregel.Value, error) {
+	if q.Approval == nil {
+		return answer, graphadapter.CheckAnswer(q, answer)
+	}
+	action, err := actionOf(q)
+	if err != nil {
+		return nil, err
+	}
+	var said approval.Decision // or an approval.Reply, which has the same fields
+	if json.Unmarshal(answer, &said.Verdict) != nil {
+		if err := json.Unmarshal(answer, &said); err != nil {
+			return nil, fmt.Errorf("the answer %s to the approval %s: give an approval.Verdict, Reply or Decision: %w", answer, q.Value, err)
+		}
+	}
+	if said.Verdict == approval.VerdictExpired {
+		d := action.Silent(q.ID, nil, time.Now())
+		d.Verdict = said.Verdict
+		return json.Marshal(d)
+	}
+	reply, err := json.Marshal(approval.Reply{Verdict: said.Verdict, Params: said.Params, Reason: said.Reason})
+	if err == nil {
+		err = graphadapter.CheckAnswer(q, reply)
+	}
+	if err != nil {
+		return nil, err
+	}
+	votes := said.Votes
+	for n := len(votes); n < action.Needs(0); n++ {
+		votes = append(votes, approval.Vote{By: fmt.Sprintf("graphtest-%d", n+1), Verdict: said.Verdict, Reason: said.Reason, At: time.Now()})
+		if said.Verdict != approval.VerdictApprove {
+			break
+		}
+	}
+	d, _ := action.Decide(q.ID, votes, 0, said.Params)
+	return json.Marshal(d)
+}
+
+// Token returns a token with which the approver answers a question of the thread, on a runtime of [Runtimes] or [Temporal]: the gate
+// of their worker takes it for what it says, and knows no policy. No other gate takes it.
+func Token(thread string, q thread.Question, approver string) string {
+	now := time.Now()
+	claims := approval.Claims{ID: thread + "/" + q.ID + "/" + approver, Thread: thread, Question: q.ID, Approver: approver,
+		IssuedAt: now, ExpiresAt: now.Add(approval.MaxTokenLife)}
+	if q.Approval != nil {
+		claims.Digest, claims.ParamsHash = q.Approval.Digest, q.Approval.ParamsHash
+	}
+	text, _ := json.Marshal(claims) // strings and times always encode
+	return string(text)
+}
+
+// unsigned are the keys of a test's gate.
+type unsigned struct{}
+
+// Verify implements approval.Keys.
+func (unsigned) Verify(token string) (claims approval.Claims, err error) {
+	if json.Unmarshal([]byte(token), &claims) != nil {
+		return claims, &approval.TokenError{Code: approval.CodeMalformed, Reason: "the token is none of graphtest.Token"}
+	}
+	claims.KeyID, claims.Owner = issuer.Issuer, issuer
+	return claims, nil
+}
+
+// issuer is whose key that is: everybody's.
+var issuer = approval.Owner{Issuer: "graphtest"}
+
+// Owner implements approval.Keys.
+func (unsigned) Owner(string, time.Time) (approval.Owner, error) { return issuer, nil }

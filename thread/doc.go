@@ -3,9 +3,8 @@
 // the views as JSON.
 //
 //	errors.go    [Error] and what errors.Is tells apart, such as [ErrNotFound] and [ErrBadInput]; ids of threads
-//	view.go      [Status], where a thread stands, and [View], what is known of a thread without its values
+//	view.go      [Status], where a thread stands, and [View], what is known of a thread without its values; states, checkpoints and effects
 //	question.go  questions, approvals and answers; lists of threads, and the inbox
-//	state.go     states, checkpoints and effects
 //	request.go   what may be asked of a thread
 //	stream.go    modes and parts of a stream
 //	job.go       jobs as people see them

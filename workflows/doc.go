@@ -9,17 +9,17 @@
 //
 //	graphs                  what a worker serves
 //	bounds                  what is sent to a run
-//	checkpoints, expert     what is kept of a run, and handed back
+//	checkpoints             what is kept of a run, and handed back
 //	engine                  the thread, and the loop that drives it
-//	suspicion, room, clock  what may have happened; how long the history and a superstep may get
-//	inputs, outcome, tasks  tasks as activities
-//	segment, resume, delivery, interrupt
-//	gate, notice            asking rules, telling people
-//	listed, details         what lists and Temporal's screens show
-//	people, signals         what arrives, and what the run's life decides about that
-//	report, updates, compensation, queries
+//	room                    how long the history and a superstep may get
+//	inputs, outcome, tasks  tasks as activities, and what an execution that was lost may have done
+//	segment, delivery
+//	gate                    asking rules, telling people
+//	listed                  what lists and Temporal's screens show
+//	people                  what arrives, and what the run's life decides about that
+//	updates, compensation, queries
 //	run                     what a run is made of
-//	close, continue, rest, supersteps, invoke, handlers
-//	beginning, reader       how runs begin
-//	desk, graph             the workflows
+//	close, continue, rest, handlers
+//	beginning               how runs begin
+//	graph                   the workflows
 package workflows

@@ -4,7 +4,9 @@ import (
 	"cmp"
 
 	"go.temporal.io/sdk/workflow"
+	"superstep.dev/approval"
 	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -81,4 +83,162 @@ func (r *run) handle(ctx workflow.Context) error {
 	})
 	workflow.Go(ctx, r.verifyReplies)
 	return (&view{r.people}).handle(ctx, r.leaves)
+}
+
+// receive takes in commands by signal: since a signal gets no reply, a refusal is kept to be seen.
+func receive[C life.Command](ctx workflow.Context, p *people, name, about string) {
+	each(ctx, name, about, func(ctx workflow.Context, c C) { p.take(ctx, request{Command: c, silent: true}) })
+}
+
+// each does something about each signal of that name, in a coroutine of its own.
+func each[T any](ctx workflow.Context, name, about string, do func(workflow.Context, T)) {
+	channel := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: about})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var got T
+			if more := channel.Receive(ctx, &got); !more {
+				return
+			}
+			do(ctx, got)
+		}
+	})
+}
+
+// unread does something about the signals that nobody has received when the run ends: what they bring would be gone.
+func unread[T any](ctx workflow.Context, name string, do func(T)) {
+	channel := workflow.GetSignalChannel(ctx, name)
+	for {
+		var got T
+		if !channel.ReceiveAsync(&got) {
+			return
+		}
+		do(got)
+	}
+}
+
+// readUnread takes in the events and views that nobody has received.
+func (p *people) readUnread(ctx workflow.Context) {
+	unread(ctx, protocol.SignalEvent, func(req protocol.EventRequest) {
+		p.take(ctx, request{Command: req, silent: true, now: true})
+	})
+	unread(ctx, protocol.SignalViewed, func(req protocol.ViewRequest) { p.viewed(ctx, req) })
+}
+
+// receiveAnswer holds an answer by signal to the same checks as those by update.
+func (p *people) receiveAnswer(ctx workflow.Context, req protocol.ResumeRequest) {
+	p.inbox.unread = append(p.inbox.unread, req)
+	// What is open is not known while the thread is being changed.
+	_ = workflow.Await(ctx, func() bool { return !p.inbox.changing() || len(p.inbox.unread) == 0 })
+	p.readAnswers(ctx, nil)
+}
+
+// readAnswers looks at the answers by signal that were received, and at those in channel unless that is nil.
+func (p *people) readAnswers(ctx workflow.Context, channel workflow.ReceiveChannel) {
+	for {
+		var req protocol.ResumeRequest
+		switch {
+		case len(p.inbox.unread) > 0:
+			req = p.inbox.unread[0]
+			p.inbox.unread = p.inbox.unread[1:]
+		case channel == nil || !channel.ReceiveAsync(&req):
+			return
+		}
+		p.take(ctx, request{Command: req, silent: true})
+		if p.inbox.read++; p.inbox.read%signalsAtOnce == 0 {
+			GiveWay(ctx)
+		}
+	}
+}
+
+// signalsAtOnce is how many signals are read before other coroutines have a turn: see deliveriesAtOnce.
+const signalsAtOnce = 100
+
+// viewed notes who says to have looked at an approval's question.
+func (p *people) viewed(ctx workflow.Context, req protocol.ViewRequest) {
+	p.life.Viewed(req, workflow.Now(ctx))
+	p.act(ctx, p.life.Actions())
+}
+
+// invocation is what a run that rests is to do next, as a command. With may it is tried before it is taken: its validator does
+// that, and who had to wait for a gate does it again.
+func (r *run) invocation(req protocol.InvokeRequest, may bool) life.Act {
+	act := life.Act{Name: protocol.UpdateInvoke, ID: req.ID, By: req.Asked.By, Token: req.Asked.Token}
+	if may {
+		act.May = func() error { return r.invokeRefusal(req) }
+	}
+	control, err := r.invokeControl(req)
+	if act.What = control; err != nil {
+		act.May = func() error { return err }
+	}
+	act.Do = func(by life.Actor) any {
+		req.Asked = req.Asked.ProvenBy(by)
+		r.inbox.invoke = &req
+		return nil
+	}
+	return act
+}
+
+// invokeControl is what an invocation does to the run, for those who may have to prove that they may; none for new input.
+func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error) {
+	thread, err := r.earlier(req.State)
+	if err != nil {
+		return approval.Control{}, r.refuseBad("", err)
+	}
+	b := r.beginning(thread, pregel.Input(req.Input), req.State != nil, r.failure != nil)
+	return oneControl(b.Ops(!r.nothingLeft()), req.Asked.Token)
+}
+
+// oneControl is the one thing that is asked for. Where tokens are taken, which are for one thing each, several are refused.
+func oneControl(ops []approval.Control, token string) (approval.Control, error) {
+	switch {
+	case len(ops) == 0:
+		return approval.Control{}, nil
+	case len(ops) > 1 && token != "":
+		return approval.Control{}, protocol.Refuse(protocol.ErrTypeBadUpdate, "a token is for one thing, and this is to %s and to %s: do one after the other",
+			ops[0].Op, ops[1].Op)
+	}
+	return ops[0], nil
+}
+
+// invokeRefusal says why a run cannot take new input now. It tries the input on a copy of the thread, so that a run
+// never ends with an input half taken that its engine refuses at once. It changes nothing.
+func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
+	if err := boundedInvoke(req); err != nil {
+		return err
+	}
+	if err := boundedAsked(req.Asked); err != nil {
+		return err
+	}
+	if r.life.State.Paused != nil {
+		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.life.PausedBy())
+	}
+	if !r.standing() || r.waiting() || r.inbox.changing() {
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")
+	}
+	thread, err := r.earlier(req.State)
+	if err != nil {
+		return r.refuseBad("", err)
+	}
+	for _, a := range life.AnswersTo(r.program.OpenQuestions(thread), req.Input.Resume) {
+		for _, q := range r.program.OpenQuestions(thread) {
+			if q.ID != a.QuestionID {
+				continue
+			}
+			if err := life.InputRefusal(q, a.Value); err != nil {
+				return err
+			}
+		}
+	}
+	tried := engine{in: r.in}
+	if req.Settings != nil {
+		tried.in.Set(*req.Settings)
+	}
+	loop, err := r.program.Start(thread, pregel.Input(req.Input), tried.options(), req.State != nil, nil)
+	if err == nil && loop.Status() == pregel.StatusFailed {
+		err = loop.Err()
+	}
+	if err != nil {
+		return r.refuseBad("", err)
+	}
+	return nil
 }

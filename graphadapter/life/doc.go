@@ -37,10 +37,10 @@
 //	run              what looks at a thread and at time
 //	notice           what people outside are told
 //	turn             how far a command has come
-//	pause, answering commands, and what becomes of them
+//	answering        commands, and what becomes of them
 //	event, approval, steer
 //	reply, batch     replies to approvals, and a gate's word on them
-//	cancel, undo     how a run ends
+//	undo             how a run ends
 //	due              what nobody has done in time
 //	take             the way of a command
 package life

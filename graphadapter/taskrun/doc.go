@@ -18,11 +18,11 @@
 // # Where things are
 //
 //	task.go, attempt.go, execute.go, run_task.go   one task: its attempts, and what comes of them
-//	env.go, outbox.go, idle.go, yield.go           what a host gives a task, its journal, timeouts, tasks that begin again
-//	ask.go, memo.go, emit.go, branch.go, cached.go what a node asks, remembers and emits; branches; cached results
+//	env.go, outbox.go, yield.go                    what a host gives a task, its journal, timeouts, tasks that begin again
+//	ask.go, memo.go, branch.go, cached.go          what a node asks, remembers and emits; branches; cached results
 //	effect*.go, call.go, ruling.go                 effects: the call, looking up, undoing, what people rule
 //	approve*.go                                    approvals that a node asks for, or an effect
-//	compensate*.go, undo*.go                       undoing what a cancelled run did outside
+//	compensate.go, undo.go                         undoing what a cancelled run did outside
 //	drive.go, inline.go, nested.go, memory*.go     loops in this process: threads, segments, graphs within nodes
 //	fit.go                                         sizes
 package taskrun

@@ -1,7 +1,11 @@
 package taskrun
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -125,4 +129,159 @@ func settledAfter(e ledger.Entry) time.Duration {
 		return graphadapter.DefaultCallTimeout + graphadapter.DefaultSettleTime
 	}
 	return graphadapter.Milliseconds(e.Settle)
+}
+
+// lookUp asks the outside about the effect. What fails for long is no clear answer.
+func (u *undo) lookUp(ctx context.Context) error {
+	u.finding, u.note, u.found = ledger.FindingUnknown, "", nil
+	var f graphadapter.Finding
+	var err error
+	for try := 1; ; try++ {
+		f, err = lookUp(ctx, graphadapter.DefaultCallTimeout, u.env.Lease, &u.effect, &u.of.Effect)
+		if err == nil || graphadapter.IsPermanent(err) || try == maxUndoCalls {
+			break
+		}
+		if ctx.Err() != nil || !pause(ctx, u.pauseAfter(try)) {
+			return context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		u.note = fmt.Sprintf("the outside could not be asked: %v", err)
+		return nil
+	}
+	u.finding, u.note = f.Status, f.Note
+	if f.Receipt != nil && !pregel.IsNull(f.Receipt) {
+		u.found = f.Receipt
+	}
+	return nil
+}
+
+// lookUpSettled looks up again once no earlier call can still be under way unseen; the same answer then is believed.
+func (u *undo) lookUpSettled(ctx context.Context) error {
+	before := u.finding
+	if err := u.settle(ctx); err != nil {
+		return err
+	}
+	if err := u.lookUp(ctx); err != nil {
+		return err
+	}
+	if u.partly && u.finding == ledger.FindingPartial {
+		u.finding = ledger.FindingCommitted
+	}
+	switch {
+	case u.finding != before:
+	case before == ledger.FindingCommitted:
+		u.finding = ledger.FindingStillCommitted
+	case before == ledger.FindingNotFound:
+		u.finding = ledger.FindingStillNotFound
+	}
+	return nil
+}
+
+// settle waits until no earlier call can still be under way unseen, and tells who looks at the run until when.
+func (u *undo) settle(ctx context.Context) error {
+	wait := u.settledAfter()
+	if u.env.Settling != nil {
+		u.env.Settling(time.Now().Add(wait))
+		defer u.env.Settling(time.Time{})
+	}
+	if u.env.wait != nil {
+		return u.env.wait(ctx, wait)
+	}
+	if !pause(ctx, wait) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// ErrUndone is what a call of an effect returns of which the outside had a part, and whose write a person had undone. The
+// node fails with it; whoever retries it makes another write, under a key of its own.
+var ErrUndone = errors.New("the write was undone, and is not made again by itself: retry to make another one")
+
+func undoneError(evidence string) error {
+	return graphadapter.Permanent(fmt.Errorf("%w (%s)", ErrUndone, evidence))
+}
+
+// undoable reports whether there is something to undo that is not the whole write: then a person may decide for that.
+func (c *effectCall) undoable() bool {
+	return c.effect.Compensate != nil && c.finding == ledger.FindingPartial
+}
+
+// undoRuled reports whether a person has decided that the effect is to be undone, and who. It is looked for before the
+// outside is asked: what is not found there may have been undone by an execution that was lost.
+func (c *effectCall) undoRuled() (by string, ruled bool) {
+	if !c.recorded || c.entry.State != ledger.StateUnknown || c.effect.Compensate == nil {
+		return "", false
+	}
+	answer, ok := c.t.answers[c.t.questionID(&pregel.Question{Key: c.doubtKey()})]
+	var r ruling
+	if !ok || json.Unmarshal(answer.Value, &r) != nil || r.Action != rulingUndo {
+		return "", false
+	}
+	return orAPerson(answer.By), true
+}
+
+// undo undoes what the outside has of the effect, by its Compensate, as [Compensate] does: what is called is stored
+// before it is called, and looked up by whoever goes on after a lost worker. Then the call fails. What stays unclear is
+// asked about again, as another question.
+func (c *effectCall) undo(ctx context.Context, by string) error {
+	of := Compensation{Graph: c.t.task.Graph, Node: c.t.info.Node, Step: c.t.info.Step, Effect: c.entry}
+	env := CompensateEnv{Thread: c.t.info.Thread, Context: c.t.env.Context, Suspect: c.t.info.Suspect, Journal: c.t.Journal(), Lease: c.t.env.Lease,
+		wait: c.t.env.Outside.wait}
+	u := newUndo(of, env)
+	u.effect, u.partly = c.effect, true
+	undone, err := u.takeBack(inUndo(ctx, c.t.root, c.t.graph, of, env))
+	if err != nil {
+		return c.failed("undo", err)
+	}
+	ruled := c.entry.Ruled()
+	if undone.State != UndoDone { // another question
+		c.finding, c.receipt = ledger.FindingPartial, c.entry.Result
+		c.reason = graphadapter.Bounded("it could not be undone: " + undone.Reason)
+		return c.doubt(ctx, ruled)
+	}
+	entry, err := ruled.Undo("undone, says " + by)
+	if err == nil {
+		err = c.t.recordDone(ctx, entry)
+	}
+	if err != nil {
+		return c.failed("record that it is undone", err)
+	}
+	c.entry, c.recorded = entry, true
+	return c.failed("call", undoneError(entry.Evidence))
+}
+
+// unseen records that the outside could not be asked about an effect of which there is no trace: an execution that was lost
+// may have made it. Whoever looks at the thread, or undoes what it did, has to know.
+func (c *effectCall) unseen(ctx context.Context, failure error) error {
+	if c.recorded {
+		return nil
+	}
+	entry, err := c.entry.Doubt(graphadapter.Bounded(failure.Error()), nil)
+	if err == nil {
+		err = c.t.recordDone(ctx, entry)
+	}
+	if err != nil {
+		return c.failed("record that it is not known", err)
+	}
+	c.entry, c.recorded = entry, true
+	return nil
+}
+
+func orAPerson(by string) string { return cmp.Or(by, "a person") }
+
+// Reported returns the entries of a task as they are stored once it has failed for good: who retries it knows then what was
+// undone.
+func Reported(entries []ledger.Entry) []ledger.Entry {
+	out := entries
+	for i, e := range entries {
+		if e.State != ledger.StateCompensated || e.Reported {
+			continue
+		}
+		if &out[0] == &entries[0] {
+			out = append([]ledger.Entry{}, entries...)
+		}
+		out[i].Reported = true
+	}
+	return out
 }

@@ -4,8 +4,8 @@
 //	runtime.go               the threads
 //	life.go                  what life decides for a thread, carried out; the gate
 //	start.go                 runs: begun, held, ended, gone on with
-//	answers.go, steer.go     answers, pauses, events, retries, drains
-//	cancel.go, past.go       cancelling and undoing; updates and forks
-//	views.go                 states, histories, effects, audits and streams
-//	observed.go, recording.go  what the engine reports, kept for effects, audits and streams
+//	steer.go                 answers, pauses, events, retries, drains
+//	cancel.go                cancelling and undoing
+//	past.go                  updates and forks; states, histories, effects, audits and streams
+//	recording.go             what the engine reports, kept for effects, audits and streams
 package memory

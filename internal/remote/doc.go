@@ -3,14 +3,14 @@
 // Temporal server.
 //
 //	remote.go, explain.go, desk.go, last.go   the server: connection, errors in a caller's words, admission by a worker, newest runs
-//	send.go, execute.go                       updates, signals and starts, each of which may be repeated
-//	left.go, history.go, state.go, audit.go   the reader: what runs left, checkpoints, states, audits
+//	send.go                                   updates, signals and starts, each of which may be repeated
+//	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
-//	list.go, inbox.go                         what the server's index lists
-//	start.go, begin.go, resume.go, steer.go   the threads: runs, questions and answers, events, pauses
-//	cancel.go, retry.go, update.go            cancelling, going on after a failure, writing to the state
+//	list.go                                   what the server's index lists
+//	start.go, begin.go                        the threads: runs
+//	resume.go, steer.go, update.go            answers and going on after a failure; events, pauses, cancelling; writing to the state
 //	follow.go                                 progress for people
 //	stream.go, play.go, live.go               one reader of a stream
-//	feed.go, replay.go, ahead.go              what all readers of a run share: one long poll and one replay
+//	feed.go, replay.go                        what all readers of a run share: one long poll and one replay
 //	job*.go                                   jobs
 package remote

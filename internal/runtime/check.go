@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/nearest"
 	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
 )
 
 // maxInputBytes bounds a run's input: with the thread's state it has to fit one event of 2 MiB.
@@ -159,4 +161,144 @@ func CheckAnswers(req thread.ResumeRequest) error {
 		return nil
 	}
 	return &thread.Error{Kind: thread.ErrBadInput, Thread: req.Thread, Question: req.Question, Message: why}
+}
+
+// ResolveQuestion returns the id of the question that is named, "" for none where a run stands at a breakpoint.
+func ResolveQuestion(graph, thread string, s protocol.State, named string) (string, error) {
+	if waits := Matching(s.Waits, named); len(waits) > 0 && (named != "" || s.Status == protocol.StatusWaitingEvent) &&
+		len(Matching(s.Questions, named)) == 0 {
+		at := slices.IndexFunc(s.Waits, func(q pregel.OpenQuestion) bool { return q.ID == waits[0] })
+		return "", waitsForEvent(graph, thread, s.Waits[at].Question)
+	}
+	matches := Matching(s.Questions, named)
+	switch {
+	case len(matches) == 1:
+		return matches[0], nil
+	case len(matches) > 1:
+		return "", SeveralOpen(graph, thread, named, matches)
+	case named == "" && s.Status == protocol.StatusStopped:
+		return "", nil
+	case named == "":
+		return "", AsksNothing(graph, thread, "", s.Status)
+	}
+	for _, a := range s.Answered {
+		if strings.HasPrefix(a.Question, named) {
+			return a.Question, nil // the run says by whom and when
+		}
+	}
+	return "", NoSuchQuestion(graph, thread, named)
+}
+
+// Matching are the ids of the open questions that a prefix can mean.
+func Matching(open []pregel.OpenQuestion, prefix string) []string {
+	return protocol.Matching(open, prefix)
+}
+
+// SeveralOpen refuses an answer that could be for any of several questions.
+func SeveralOpen(graph, threadID string, id string, matches []string) error {
+	return &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: threadID, Question: id,
+		Message: fmt.Sprintf("several questions are open (%s)", strings.Join(matches, ", ")), Do: "Name one of them"}
+}
+
+// AsksNothing refuses an answer to a thread without open questions.
+func AsksNothing(graph, threadID string, question, status string) error {
+	return &thread.Error{Kind: thread.ErrAnswerRefused, Graph: graph, Thread: threadID, Question: question,
+		Message: fmt.Sprintf("thread %q asks nothing: its run is %s", threadID, status),
+		Do:      "Look at it", Command: []string{"show", threadID}}
+}
+
+// NoSuchQuestion refuses an answer to a question that the thread never asked.
+func NoSuchQuestion(graph, threadID string, id string) error {
+	return &thread.Error{Kind: thread.ErrNotFound, Graph: graph, Thread: threadID, Question: id,
+		Message: fmt.Sprintf("thread %q has no question %q", threadID, id),
+		Do:      "See what is open", Command: []string{"show", threadID}}
+}
+
+// AnsweredBefore refuses an answer to a run that asks nothing: it names who has answered the question, where that is known.
+func AnsweredBefore(graph, threadID string, status, question string, answered []protocol.Answered) error {
+	for i := len(answered) - 1; i >= 0 && question != ""; i-- {
+		if a := answered[i]; strings.HasPrefix(a.Question, question) {
+			return &thread.Error{Kind: thread.ErrAnswerRefused, Graph: graph, Thread: threadID, Question: a.Question,
+				Do: "Look at it", Command: []string{"show", threadID},
+				Message: fmt.Sprintf("question %s was already answered%s at %s, and the run is %s", a.Question, byWhom(a.By),
+					a.At.UTC().Format(time.RFC3339), status)}
+		}
+	}
+	return AsksNothing(graph, threadID, question, status)
+}
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}
+
+// waitsForEvent refuses an answer to what waits for an event.
+func waitsForEvent(graph, threadID string, q pregel.Question) error {
+	return &thread.Error{Kind: thread.ErrAnswerRefused, Graph: graph, Thread: threadID, Question: q.ID,
+		Message: fmt.Sprintf("%s waits for the event %q, not for a person", q.ID, q.Event), Do: "Send that event",
+		Command: []string{"event", threadID, q.Event}}
+}
+
+// UpdatedSpec returns the graph that a request updates.
+func UpdatedSpec(spec *pregel.Spec, r thread.UpdateRequest) (*pregel.Spec, error) {
+	for _, node := range r.Subgraph {
+		sub, ok := NodeSubgraph(spec, node)
+		if !ok {
+			return nil, &thread.Error{Kind: thread.ErrNotFound, Graph: r.Graph, Thread: r.Thread, Node: node,
+				Message: fmt.Sprintf("node %q of graph %q is no subgraph", node, spec.Name)}
+		}
+		spec = sub
+	}
+	return spec, nil
+}
+
+// NodeSubgraph returns the graph that a node runs.
+func NodeSubgraph(spec *pregel.Spec, node string) (*pregel.Spec, bool) {
+	for _, n := range spec.Nodes {
+		if n.Name == node {
+			sub, ok := spec.Subgraphs[n.Subgraph]
+			return sub, ok
+		}
+	}
+	return nil, false
+}
+
+// CheckUpdates refuses updates that no graph of that spec could take.
+func CheckUpdates(spec *pregel.Spec, r thread.UpdateRequest) error {
+	if _, err := UpdatedSpec(spec, r); err != nil {
+		return err
+	}
+	refuse := func(format string, args ...any) error {
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: r.Graph, Thread: r.Thread, Message: fmt.Sprintf(format, args...)}
+	}
+	if len(r.Updates) == 0 {
+		return refuse("there is no update")
+	}
+	for _, step := range r.Updates {
+		if len(step) == 0 {
+			return refuse("a superstep has no update")
+		}
+	}
+	return nil
+}
+
+// NamedWrites are the writes of a JSON object of channels. A field that the graph does not have is refused here, where
+// people give values by name; the engine ignores it, as LangGraph does.
+func NamedWrites(spec *pregel.Spec, values pregel.Value) ([]pregel.Write, error) {
+	writes, err := past.WritesOf(spec, values)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, ch := range spec.Channels {
+		known[ch.Name] = true
+	}
+	for _, w := range writes {
+		if !known[w.Channel] {
+			return nil, fmt.Errorf("unknown field %q%s", w.Channel, nearest.DidYouMean(w.Channel, known))
+		}
+	}
+	return writes, nil
 }
