@@ -17,7 +17,7 @@
 //	gate                    asking rules, telling people
 //	listed                  what lists and Temporal's screens show
 //	people                  what arrives, and what the run's life decides about that
-//	updates, compensation, queries
+//	updates, waiters, compensation, queries
 //	run                     what a run is made of
 //	close, continue, rest, handlers
 //	beginning               how runs begin

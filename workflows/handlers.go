@@ -66,6 +66,7 @@ func (r *run) handle(ctx workflow.Context) error {
 		takes[protocol.CancelRequest, protocol.CancelReply](r.people, protocol.UpdateCancel, "Ends the run and keeps, drops or undoes what it did."),
 		takes[protocol.PauseRequest, protocol.PauseReply](r.people, protocol.UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on."),
 		takes[protocol.EventRequest, protocol.EventReply](r.people, protocol.UpdateEvent, "Sends an event to every task of the thread that waits for it."),
+		{protocol.UpdateRest, "Returns when the run rests or ends.", r.waiters.wait, r.waiters.refuse},
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, h.name, h.does,
 			workflow.UpdateHandlerOptions{Validator: h.validate, Description: h.about})

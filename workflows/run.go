@@ -16,6 +16,7 @@ type run struct {
 	room     *room
 	segments *segments
 	updates  *updates
+	waiters  *waiters
 	clock    clock
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
@@ -40,6 +41,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beg
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
 	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt}
 	r.updates = &updates{report: r.report, doubt: doubt}
+	r.waiters = &waiters{people: p, room: r.room, goesOn: r.mayGoOn}
 	var begun beginning
 	e.program, begun = g.program(ctx, &e.in)
 	p.listed.Listing = list(ctx, &e.in, begun)

@@ -103,6 +103,8 @@ func (p *program) keepsARunOpen() {
 	must(err)
 	_, err = p.update(thread, "invoke", object{"id": "i-3"}) // it goes on where it stands
 	must(err)
+	_, err = p.update(thread, "rest", object{"id": "w-1"}) // the argument is for the id alone
+	must(err)
 	p.until(thread, "outline", "end", finished)
 	p.signal(thread, "cancel", object{"id": "c-1", "mode": "keep", "reason": "enough", "by": "ann"})
 	p.result(run)

@@ -76,6 +76,27 @@ func (t *Tail) Run(ctx context.Context, workflowID, runID string, behind int64, 
 	}
 }
 
+// Closed waits for the last event of a run. Nothing else of its history is read.
+func (t *Tail) Closed(ctx context.Context, workflowID, runID string) (*historypb.HistoryEvent, error) {
+	var token []byte
+	for {
+		page, err := t.Service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: t.Namespace, NextPageToken: token, WaitNewEvent: true,
+			Execution:              &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+			HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if events := page.GetHistory().GetEvents(); len(events) > 0 {
+			return events[len(events)-1], nil
+		}
+		if token = page.GetNextPageToken(); token == nil {
+			return nil, fmt.Errorf("the history of run %s ended without a closing event", runID)
+		}
+	}
+}
+
 // task is an activity that was scheduled.
 type task struct {
 	request graphadapter.NodeRequest

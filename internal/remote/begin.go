@@ -19,14 +19,12 @@ import (
 
 // begin continues the thread's last run, or starts its first one.
 func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
-	last, err := c.lastRun(ctx, req.Thread)
+	last, err := c.lastBefore(ctx, req)
 	if err != nil {
 		return thread.View{}, err
 	}
 	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
 	switch {
-	case last != nil && req.NewThread:
-		return thread.View{}, runtime.NotNew(req)
 	case last == nil && req.Checkpoint != "":
 		return thread.View{}, runtime.NoCheckpoint(req.Graph, req.Thread, req.Checkpoint)
 	case last == nil && req.Input == nil && req.Control == nil:
@@ -64,6 +62,15 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 		}
 	}
 	return c.launch(ctx, req, in, last)
+}
+
+// lastBefore is the thread's last run. Of a thread that must be new nobody is asked: the server refuses to start one that is
+// there.
+func (c *Threads) lastBefore(ctx context.Context, req runtime.Start) (*lastRun, error) {
+	if req.NewThread {
+		return nil, nil
+	}
+	return c.lastRun(ctx, req.Thread)
 }
 
 // mayBegin refuses what the rules for control do, before a run begins that would.

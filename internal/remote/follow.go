@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
@@ -33,13 +35,54 @@ func (c *Threads) Follow(ctx context.Context, since thread.View, on func(thread.
 	})
 }
 
-// Wait is Follow of a thread without the reports.
+// Wait is Follow of a thread without the reports. The run itself says when it rests or ends, by an update that returns then:
+// nobody looks at its history meanwhile. When the run cannot be asked, its history tells.
 func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error) {
-	last, err := c.theLastRun(ctx, threadID)
-	if err != nil {
-		return thread.View{}, err
+	for {
+		reply, run, err := c.awaitRest(ctx, threadID)
+		var over *serviceerror.NotFound
+		switch {
+		case ctx.Err() != nil:
+			return thread.View{}, ctx.Err()
+		case errors.As(err, &over):
+			return c.Show(ctx, threadID)
+		case err == nil && reply.Moved:
+			continue
+		case err == nil && reply.Ends:
+			return c.awaitClosed(ctx, threadID, run)
+		}
+		last, lastErr := c.theLastRun(ctx, threadID)
+		if lastErr != nil {
+			return thread.View{}, lastErr
+		}
+		if err != nil {
+			return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
+		}
+		if view, stands, err := c.standsStill(ctx, last); err != nil || stands {
+			return view, err
+		}
 	}
-	return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
+}
+
+// awaitRest returns when the thread's newest run rests or is about to end, and which run that is. It fails when the run cannot say
+// so: nobody takes the update, or too many wait.
+func (c *Threads) awaitRest(ctx context.Context, threadID string) (reply protocol.RestReply, run string, err error) {
+	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: threadID, UpdateName: protocol.UpdateRest,
+		WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return reply, "", err
+	}
+	err = handle.Get(ctx, &reply)
+	return reply, handle.RunID(), err
+}
+
+// awaitClosed waits for the last event of a run that is about to end.
+func (c *Threads) awaitClosed(ctx context.Context, threadID, run string) (thread.View, error) {
+	closed, err := c.tail.Closed(ctx, threadID, run)
+	if err != nil {
+		return thread.View{}, c.explain(err, "", threadID)
+	}
+	return c.showEnded(ctx, threadID, run, closed)
 }
 
 // continues reports whether a thread's last run is one that an earlier one was continued as.
@@ -54,7 +97,10 @@ func (c *Threads) follow(ctx context.Context, last *lastRun, run string, behind 
 	for run != "" {
 		var still thread.View
 		closed, err := c.tail.Run(ctx, last.thread, run, behind, on, func() (stands bool, err error) {
-			still, stands, err = c.standsStill(ctx, last, run)
+			now, err := c.theLastRun(ctx, last.thread) // before the run is asked: what happens from then on is behind the view
+			if err == nil && now.runID == run && now.open {
+				still, stands, err = c.standsStill(ctx, now)
+			}
 			return stands, err
 		})
 		var gone *serviceerror.NotFound
@@ -69,24 +115,48 @@ func (c *Threads) follow(ctx context.Context, last *lastRun, run string, behind 
 		case closed == nil:
 			return still, nil
 		}
-		run, behind = closed.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(), 0
+		next := closed.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		if next == "" {
+			return c.showEnded(ctx, last.thread, run, closed)
+		}
+		run, behind = next, 0
 	}
 	return c.Show(ctx, last.thread)
 }
 
+// showEnded is Show of a thread of which a run has just ended, with the event that says so.
+func (c *Threads) showEnded(ctx context.Context, threadID, run string, closed *historypb.HistoryEvent) (thread.View, error) {
+	last, err := c.theLastRun(ctx, threadID)
+	if err != nil {
+		return thread.View{}, err
+	}
+	if last.runID == run {
+		last.closing = closed
+	}
+	return c.show(ctx, last)
+}
+
 // standsStill asks the run itself: between two of its steps its history looks the same as when it waits. The view is that
 // of the thread while it stands; a wait that is over by then was none.
-func (c *Threads) standsStill(ctx context.Context, last *lastRun, run string) (view thread.View, stands bool, err error) {
-	asked := *last
-	asked.runID = run
+func (c *Threads) standsStill(ctx context.Context, now *lastRun) (view thread.View, stands bool, err error) {
+	if !now.open {
+		return view, false, nil
+	}
 	var s protocol.State
-	if err := c.query(ctx, &asked, protocol.QueryOutline, &s); errors.Is(err, thread.ErrNoWorker) {
+	err = c.query(ctx, now, protocol.QueryState, &s)
+	switch {
+	case errors.Is(err, errTooLarge):
+		view, err = c.show(ctx, now)
+		return view, err == nil && view.Status != thread.StatusRunning, err
+	case errors.Is(err, thread.ErrNoWorker):
 		return view, false, nil // a worker was lost just now; the next one has more to tell
-	} else if err != nil || s.Status == protocol.StatusRunning {
+	case err != nil || s.Status == protocol.StatusRunning:
 		return view, false, err
 	}
-	view, err = c.Show(ctx, last.thread)
-	return view, err == nil && view.Status != thread.StatusRunning, err
+	view = c.viewOf(now)
+	view.Problem, err = c.problem(ctx, now)
+	c.addTo(&view, now, s)
+	return view, true, err
 }
 
 // progressOf turns one step of a history into lines for people: a task that asked several questions gives several.

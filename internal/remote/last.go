@@ -32,6 +32,8 @@ type lastRun struct {
 	status    enumspb.WorkflowExecutionStatus
 	started   time.Time
 	described *workflowservice.DescribeWorkflowExecutionResponse
+	// closing is the last event of a run that is over, when it was read already.
+	closing *historypb.HistoryEvent
 }
 
 // lastRun returns the thread's newest execution, nil when there is none.
@@ -122,6 +124,9 @@ func graphStarted(ctx context.Context, c *server, run *commonpb.WorkflowExecutio
 }
 
 func (c *server) closingEvent(ctx context.Context, last *lastRun) (*historypb.HistoryEvent, error) {
+	if last.closing != nil {
+		return last.closing, nil
+	}
 	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
 		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
@@ -133,7 +138,8 @@ func (c *server) closingEvent(ctx context.Context, last *lastRun) (*historypb.Hi
 	if len(events) == 0 {
 		return nil, fmt.Errorf("run %s has no closing event", last.runID)
 	}
-	return events[len(events)-1], nil
+	last.closing = events[len(events)-1]
+	return last.closing, nil
 }
 
 // startOf returns a run's first event.

@@ -33,6 +33,9 @@ type server struct {
 
 	attributesOnce sync.Mutex
 	attributes     *protocol.Found
+
+	retentionOnce sync.Mutex
+	keeps         time.Duration // 0 while nobody has asked
 }
 
 // reader reads what is known of threads. It changes nothing.

@@ -25,7 +25,11 @@ func (c *reader) Show(ctx context.Context, threadID string) (thread.View, error)
 	if err != nil {
 		return thread.View{}, err
 	}
-	v := c.viewOf(last)
+	return c.show(ctx, last)
+}
+
+func (c *reader) show(ctx context.Context, last *lastRun) (v thread.View, err error) {
+	v = c.viewOf(last)
 	if !last.open {
 		return v, c.addClosed(ctx, last, &v)
 	}
@@ -33,11 +37,7 @@ func (c *reader) Show(ctx context.Context, threadID string) (thread.View, error)
 	if err != nil {
 		return thread.View{}, err
 	}
-	err = c.addOpen(ctx, last, &v)
-	if v.Cancel != nil {
-		v.Cancel.Waits = c.settling(last)
-	}
-	return v, err
+	return v, c.addOpen(ctx, last, &v)
 }
 
 // settling is what a compensation under way waits for, nil when none waits.
@@ -121,12 +121,19 @@ func addLeft(left protocol.GraphResult, v *thread.View) error {
 	return nil
 }
 
+// retention is how long the server keeps a run that is over. It is asked once: it hardly ever changes.
 func (c *reader) retention(ctx context.Context) (time.Duration, error) {
+	c.retentionOnce.Lock()
+	defer c.retentionOnce.Unlock()
+	if c.keeps != 0 {
+		return c.keeps, nil
+	}
 	ns, err := c.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.cfg.Namespace})
 	if err != nil {
 		return 0, err
 	}
-	return ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
+	c.keeps = ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	return c.keeps, nil
 }
 
 // problem says why an open run makes no progress although nothing failed; "" when there is no sign of that.

@@ -112,9 +112,17 @@ func (c *reader) addOpen(ctx context.Context, last *lastRun, v *thread.View) err
 	if large {
 		state = c.completed(ctx, last, state)
 	}
+	c.addTo(v, last, state)
+	return nil
+}
+
+// addTo adds what an open run says of itself, and what its tasks under way have stored.
+func (c *reader) addTo(v *thread.View, last *lastRun, state protocol.State) {
 	addState(v, state)
 	v.Effects = newestEffects(v.Effects, c.effectsUnderWay(last))
-	return nil
+	if v.Cancel != nil {
+		v.Cancel.Waits = c.settling(last)
+	}
 }
 
 // problemOf is what an error says on the screen of a thread, without the command that shows that screen again.

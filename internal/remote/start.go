@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -66,7 +67,11 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	}
 	run, err := c.startExecution(ctx, req.Thread, in, last, call)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &already) {
+	switch {
+	case errors.As(err, &already) && req.NewThread:
+		_, err := c.theLastRun(ctx, req.Thread) // it may be of another kind
+		return thread.View{}, cmp.Or(err, runtime.NotNew(req))
+	case errors.As(err, &already):
 		return thread.View{}, somebodyElse(req.Graph, req.Thread)
 	}
 	if err != nil {

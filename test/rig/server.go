@@ -32,13 +32,13 @@ type Server struct {
 // NewServer connects to the server that all tests share, with a task queue of the test's own.
 func NewServer(t *testing.T) *Server {
 	t.Helper()
-	return newServerBy(t)
+	return NewServerBy(t)
 }
 
 // NewServerThatContinues is a server whose runs are continued as new ones at these bounds.
 func NewServerThatContinues(t *testing.T, at protocol.ContinueAt) *Server {
 	t.Helper()
-	return newServerBy(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+	return NewServerBy(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
 		if start, ok := req.(*workflowservice.StartWorkflowExecutionRequest); ok && start.GetWorkflowType().GetName() == protocol.GraphWorkflow {
@@ -56,7 +56,8 @@ func NewServerThatContinues(t *testing.T, at protocol.ContinueAt) *Server {
 	}))
 }
 
-func newServerBy(t *testing.T, opts ...grpc.DialOption) *Server {
+// NewServerBy is a server over a connection with these options.
+func NewServerBy(t *testing.T, opts ...grpc.DialOption) *Server {
 	t.Helper()
 	c, err := client.Dial(client.Options{HostPort: testserver.Address(t), Logger: NoLog{}, ConnectionOptions: client.ConnectionOptions{DialOptions: opts}})
 	require.NoError(t, err)

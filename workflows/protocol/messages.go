@@ -105,6 +105,16 @@ func (a Asked) ProvenBy(actor life.Actor) Asked {
 // RetryRequest is the argument of UpdateRetry.
 type RetryRequest = life.Retry
 
+// RestReply says how a run stands that has come to rest, or is about to end.
+type RestReply struct {
+	// Status is one of the Status constants, and never StatusRunning; "" with Moved.
+	Status string `json:"status,omitempty"`
+	// Ends says that the run is about to end: its last event follows.
+	Ends bool `json:"ends,omitempty"`
+	// Moved says that the run is about to be continued as a new one: ask that one.
+	Moved bool `json:"moved,omitempty"`
+}
+
 // DrainRequest is the argument of UpdateDrain.
 type DrainRequest = life.Drain
 

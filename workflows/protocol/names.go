@@ -29,6 +29,9 @@ const (
 	UpdateCancel = "cancel"
 	// UpdateEvent sends an event to the thread; so does SignalEvent while no worker is there to reply.
 	UpdateEvent = "event"
+	// UpdateRest returns when the run rests or ends: without an argument, a RestReply. Three such updates are taken at once, and
+	// 200 in a run: who is refused with ErrTypeBusy follows the history.
+	UpdateRest = "rest"
 )
 
 // The signals that a run of a graph takes: stored while no worker is there, and without a reply.

@@ -1,0 +1,81 @@
+package thread_test
+
+import (
+	"context"
+	"path"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"superstep.dev"
+	"superstep.dev/test/rig"
+	"superstep.dev/thread"
+)
+
+// counter counts the calls of a connection by method.
+type counter struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+func (c *counter) count(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	c.mu.Lock()
+	c.by[path.Base(method)]++
+	c.mu.Unlock()
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+// take returns what was counted, and begins anew.
+func (c *counter) take() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.by
+	c.by = map[string]int{}
+	return all
+}
+
+// TestAWaitLooksAtNoHistory: a run of many supersteps, an activity each, tells itself when it asks and when it ends.
+func TestAWaitLooksAtNoHistory(t *testing.T) {
+	t.Parallel()
+	b := superstep.NewStateGraph[rig.Counter]("long")
+	before := superstep.Start
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		b.AddNode(name, func(context.Context, rig.Counter) (rig.Counter, error) { return rig.Counter{}, nil })
+		b.AddEdge(before, name)
+		before = name
+	}
+	b.AddNode("ask", rig.Asking("ask"))
+	b.AddEdge(before, "ask")
+	g := b.MustCompile()
+	work := rig.NewServer(t)
+	work.Work(g)
+	counted := &counter{by: map[string]int{}}
+	s := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(counted.count))
+	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: work.Queue})
+	require.NoError(t, err)
+
+	view, err := c.Start(t.Context(), thread.StartRequest{Graph: "long", Input: []byte(`{}`)})
+	require.NoError(t, err)
+	t.Log("start:", counted.take())
+	waits, err := c.Wait(t.Context(), view.Thread)
+	require.NoError(t, err)
+	require.Equal(t, thread.StatusWaiting, waits.Status)
+	require.Len(t, waits.Questions, 1)
+	made := counted.take()
+	assert.Equal(t, map[string]int{"UpdateWorkflowExecution": 1, "DescribeWorkflowExecution": 1, "QueryWorkflow": 1}, made)
+
+	_, err = c.Resume(t.Context(), thread.ResumeRequest{Thread: view.Thread, Value: []byte(`true`)})
+	require.NoError(t, err)
+	t.Log("resume:", counted.take())
+	ended, err := c.Wait(t.Context(), view.Thread)
+	require.NoError(t, err)
+	assert.Equal(t, thread.StatusFinished, ended.Status)
+	made = counted.take()
+	delete(made, "DescribeNamespace")       // once
+	delete(made, "UpdateWorkflowExecution") // none when it had ended
+	assert.LessOrEqual(t, made["GetWorkflowExecutionHistory"], 1)
+	assert.LessOrEqual(t, made["DescribeWorkflowExecution"], 1)
+}
