@@ -32,10 +32,7 @@ func (t *Thread[Out]) ID() string { return t.id }
 // questions that are still open. Nil input goes on where the thread stands: behind a breakpoint, or after a failure.
 // It is refused with [thread.ErrRunning] while a run is under way.
 func (t *Thread[Out]) Start(ctx context.Context, input any, opts ...RunOption) error {
-	if err := runtime.BadThreadID(t.graph.Spec.Name, t.id); err != nil {
-		return err
-	}
-	r, err := newStart(t.graph, t.id, input, runOptionsOf(opts))
+	r, err := t.startOf(input, opts)
 	if err != nil {
 		return err
 	}
@@ -51,10 +48,19 @@ func (t *Thread[Out]) Wait(ctx context.Context) (Result[Out], error) {
 
 // Invoke is Start and Wait.
 func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (Result[Out], error) {
-	if err := t.Start(ctx, input, opts...); err != nil {
+	r, err := t.startOf(input, opts)
+	if err != nil {
 		return Result[Out]{}, err
 	}
-	return t.Wait(ctx)
+	return resultOf[Out](t.runtime.InvokeRun(ctx, t.graph, r))
+}
+
+// startOf is the request for a run.
+func (t *Thread[Out]) startOf(input any, opts []RunOption) (runtime.Start, error) {
+	if err := runtime.BadThreadID(t.graph.Spec.Name, t.id); err != nil {
+		return runtime.Start{}, err
+	}
+	return newStart(t.graph, t.id, input, runOptionsOf(opts))
 }
 
 // Show returns what is known of the thread without its values: where it stands, what it asks, and why it makes no progress if it

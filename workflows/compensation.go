@@ -49,8 +49,11 @@ func (c *compensation) compensate(ctx workflow.Context) {
 		_ = workflow.Await(ctx, func() bool { return len(c.life.Given) > 0 || c.life.Enough() })
 		undo.Rule(workflow.Now(ctx))
 		c.undoAll(ctx, undo)
-		c.listed.show(ctx)
+		if undo.Waits() {
+			c.listed.show(ctx)
+		}
 	}
+	c.listed.showOnce(ctx, protocol.StatusRunning)
 	undo.Leave(workflow.Now(ctx))
 	c.act(ctx, c.life.Actions())
 	c.goBack(ctx)

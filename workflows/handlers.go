@@ -43,8 +43,12 @@ func (r *run) handle(ctx workflow.Context) error {
 	for _, h := range []handler{
 		takes[protocol.ResumeRequest, protocol.ResumeReply](r.people, protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint."),
 		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.",
-			func(ctx workflow.Context, req protocol.InvokeRequest) error {
-				return r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
+			func(ctx workflow.Context, req protocol.InvokeRequest) (reply protocol.RestReply, err error) {
+				err = r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
+				if err == nil && req.Rest {
+					reply = r.waiters.await(ctx)
+				}
+				return reply, err
 			},
 			func(ctx workflow.Context, req protocol.InvokeRequest) error {
 				return r.checkRoom(ctx, r.invocation(req, true))
@@ -201,6 +205,22 @@ func oneControl(ops []approval.Control, token string) (approval.Control, error) 
 	return ops[0], nil
 }
 
+// unfit refuses an input that the graph's functions here do not take, and breakpoints at nodes that there are not.
+func (r *run) unfit(req protocol.InvokeRequest) error {
+	if req.Input.Value != nil && r.served != nil && r.served.CheckInput != nil {
+		if err := r.served.CheckInput(req.Input.Value); err != nil {
+			return protocol.Refuse(protocol.ErrTypeBadUpdate, "%v", err)
+		}
+	}
+	if req.Settings == nil {
+		return nil
+	}
+	if name := req.Settings.UnknownNode(r.in.Spec); name != "" {
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "the breakpoint at %q: there is no such node, there are %s", name, protocol.NodeNames(r.in.Spec))
+	}
+	return nil
+}
+
 // invokeRefusal says why a run cannot take new input now. It tries the input on a copy of the thread, so that a run
 // never ends with an input half taken that its engine refuses at once. It changes nothing.
 func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
@@ -212,6 +232,9 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 	}
 	if r.life.State.Paused != nil {
 		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.life.PausedBy())
+	}
+	if err := r.unfit(req); err != nil {
+		return err
 	}
 	if !r.standing() || r.waiting() || r.inbox.changing() {
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run is under way: wait until it waits or ends, or cancel it")

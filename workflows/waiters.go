@@ -36,21 +36,28 @@ func (w *waiters) refuse(ctx workflow.Context) error {
 	return nil
 }
 
-// wait returns when the run rests. What has arrived with the same workflow task is taken in first.
+// wait is the handler.
 func (w *waiters) wait(ctx workflow.Context) (protocol.RestReply, error) {
 	w.now++
 	w.all++
 	defer func() { w.now-- }()
+	return w.await(ctx), nil
+}
+
+// await returns when the run rests. What has arrived with the same workflow task is taken in first.
+func (w *waiters) await(ctx workflow.Context) protocol.RestReply {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	GiveWay(wait)
 	_ = workflow.Await(wait, func() bool { return w.ends || w.rests() || w.room.due(wait) })
 	if !w.ends && !w.rests() {
-		return protocol.RestReply{Moved: true}, nil
+		return protocol.RestReply{Moved: true}
 	}
-	return protocol.RestReply{Status: w.status, Ends: w.ends}, nil
+	return protocol.RestReply{Status: w.status, Ends: w.ends}
 }
 
 // rests reports whether nothing goes on before somebody lets it.
 func (w *waiters) rests() bool {
-	return w.status != protocol.StatusRunning && !w.goesOn() && len(w.inbox.edits) == 0
+	said := w.taking > 0 || len(w.inbox.edits) > 0 || w.life.Claiming() || len(w.life.Replies) > 0 // and not done yet
+	given := w.life.State.Paused == nil && w.life.Waiting()
+	return w.status != protocol.StatusRunning && !said && !given && !w.goesOn()
 }

@@ -149,6 +149,14 @@ func (m *Runtime) WaitRun(ctx context.Context, g *graphadapter.Graph, threadID s
 	return t.view, t.cause
 }
 
+// InvokeRun implements runtime.Runtime.
+func (m *Runtime) InvokeRun(ctx context.Context, g *graphadapter.Graph, r runtime.Start) (thread.View, error) {
+	if v, err := m.StartRun(ctx, g, r); err != nil {
+		return v, err
+	}
+	return m.WaitRun(ctx, g, r.Thread)
+}
+
 // stopped records how the run of that number stopped. One that was updated while it was held has been succeeded by that.
 func (t *threadRun) stopped(number int, ended graphadapter.RunResult, err error) {
 	t.mu.Lock()

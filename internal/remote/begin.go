@@ -18,11 +18,7 @@ import (
 )
 
 // begin continues the thread's last run, or starts its first one.
-func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
-	last, err := c.lastBefore(ctx, req)
-	if err != nil {
-		return thread.View{}, err
-	}
+func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.Start, last *lastRun) (thread.View, error) {
 	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
 	switch {
 	case last == nil && req.Checkpoint != "":
@@ -31,11 +27,11 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 		return thread.View{}, runtime.NotBegun(req)
 	case last == nil:
 		return c.launch(ctx, req, in, nil)
-	case last.graph != req.Graph && last.graph != "": // "" is of a run that named none
-		return thread.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Thread: req.Thread,
-			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
 	case last.open:
-		return c.beginOpen(ctx, c.graphOr(g, last), req, last)
+		return c.beginOpen(ctx, g, req, last)
+	}
+	if err := ofGraph(req, last); err != nil {
+		return thread.View{}, err
 	}
 	g = c.graphOr(g, last)
 	in.Replay = req.Checkpoint != ""
@@ -110,8 +106,15 @@ func tryInput(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) erro
 
 // beginOpen gives a run that stands still something new to do; one that is under way refuses.
 func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runtime.Start, last *lastRun) (thread.View, error) {
+	if err := ofGraph(req, last); err != nil {
+		return thread.View{}, err
+	}
+	if err := c.somebodyPolls(ctx, last.graph, last.queue); err != nil {
+		return thread.View{}, err
+	}
+	g = c.graphOr(g, last)
 	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
-		Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+		Asked: runtime.AskedOf(req.By, req.Reason, req.Token), Rest: req.Rest}
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))
 		if err != nil {
@@ -119,10 +122,31 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 		}
 		invoke.State = at.state
 	}
-	if err := c.update(ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, nil); err != nil {
+	var reply protocol.RestReply
+	if err := c.update(ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, &reply); err != nil {
 		return thread.View{}, err
 	}
-	return c.goingOn(last), nil
+	if reply.Status == "" || reply.Ends {
+		return c.goingOn(last), nil
+	}
+	now, err := c.theLastRun(ctx, last.thread)
+	if err != nil {
+		return thread.View{}, err
+	}
+	view, stands, err := c.standsStill(ctx, now)
+	if err == nil && !stands {
+		view = c.goingOn(last)
+	}
+	return view, err
+}
+
+// ofGraph refuses a request for another graph than the thread's.
+func ofGraph(req runtime.Start, last *lastRun) error {
+	if last.graph == req.Graph || last.graph == "" { // "" is of a run that named none
+		return nil
+	}
+	return &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Thread: req.Thread,
+		Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", req.Thread, last.graph, req.Graph)}
 }
 
 // goingOn is the view of an open run that was given something to do: what it does is told behind the events that it had.

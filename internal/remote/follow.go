@@ -156,7 +156,7 @@ func (c *Threads) standsStill(ctx context.Context, now *lastRun) (view thread.Vi
 	view = c.viewOf(now)
 	view.Problem, err = c.problem(ctx, now)
 	c.addTo(&view, now, s)
-	return view, true, err
+	return view, err == nil && (view.Held || !view.Status.Unfinished()), err // else the run is about to end
 }
 
 // progressOf turns one step of a history into lines for people: a task that asked several questions gives several.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -289,13 +290,7 @@ func nothingToRetry(last *lastRun, status string) error {
 // WaitRun implements runtime.Runtime.
 func (c *Threads) WaitRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error) {
 	v, err := c.Wait(ctx, thread)
-	if err != nil {
-		return v, err
-	}
-	if v.Status.Unfinished() {
-		return v, c.failureOf(ctx, v)
-	}
-	return v, nil
+	return v, cmp.Or(err, causeOf(v))
 }
 
 // ShowRun implements runtime.Runtime.
@@ -303,18 +298,10 @@ func (c *Threads) ShowRun(ctx context.Context, _ *graphadapter.Graph, thread str
 	return c.Show(ctx, thread)
 }
 
-// failureOf returns a failed run's cause as far as its last event tells, or the run itself when it is held open.
-func (c *Threads) failureOf(ctx context.Context, v thread.View) error {
-	if v.Held && v.Failure != nil {
-		return v.Failure
-	}
-	last, err := c.theLastRun(ctx, v.Thread)
-	if err != nil {
-		return err
-	}
-	left, _, err := c.left(ctx, last)
-	if err != nil || left.Failure == nil {
+// causeOf is why a run failed, also one that is held open; nil for one that did not, or when nobody could say.
+func causeOf(v thread.View) error {
+	if v.Failure == nil || !v.Status.Unfinished() {
 		return nil
 	}
-	return left.Failure
+	return v.Failure
 }

@@ -28,6 +28,19 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 	if err := runtime.CheckStart(req); err != nil {
 		return thread.View{}, err
 	}
+	last, err := c.lastBefore(ctx, req)
+	if err != nil {
+		return thread.View{}, err
+	}
+	for last != nil && last.open { // which checks the request itself
+		view, err := c.beginOpen(ctx, g, req, last)
+		if !errors.Is(err, errEnded) {
+			return view, err
+		}
+		if last, err = c.lastRun(ctx, req.Thread); err != nil {
+			return thread.View{}, err
+		}
+	}
 	named := len(req.InterruptBefore)+len(req.InterruptAfter) > 0
 	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: named})
 	if err != nil {
@@ -40,11 +53,24 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 		}
 	}
 	for {
-		view, err := c.begin(ctx, g, req)
+		view, err := c.begin(ctx, g, req, last)
 		if !errors.Is(err, errEnded) {
 			return view, err
 		}
+		if last, err = c.lastRun(ctx, req.Thread); err != nil {
+			return thread.View{}, err
+		}
 	}
+}
+
+// InvokeRun implements runtime.Runtime. A run that is open takes what is next and tells when it rests by one update.
+func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	req.Rest = true
+	view, err := c.StartRun(ctx, g, req)
+	if err == nil && view.Status == thread.StatusRunning {
+		view, err = c.Wait(ctx, req.Thread)
+	}
+	return view, cmp.Or(err, causeOf(view))
 }
 
 // launch starts the execution. Its request id follows from the run it continues, so of several clients that continue

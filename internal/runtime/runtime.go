@@ -23,6 +23,8 @@ type Runtime interface {
 	StartRun(ctx context.Context, g *graphadapter.Graph, r Start) (thread.View, error)
 	// waitRun returns when the thread's run waits for answers, stopped at a breakpoint, or ended.
 	WaitRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error)
+	// invokeRun is both, in as few calls as the runtime can.
+	InvokeRun(ctx context.Context, g *graphadapter.Graph, r Start) (thread.View, error)
 	// showRun returns what is known of the thread, also while its run goes on.
 	ShowRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error)
 	// resumeRun answers questions, all or none of them, and returns when the answers are accepted.
@@ -64,6 +66,8 @@ type Start struct {
 	Notices bool
 	// governed says that what is done to runs is under rules.
 	Governed bool
+	// rest says that the caller waits for the run to rest: the view is then of the run that rests, where that costs no more.
+	Rest bool
 	// served is the fingerprint of the graph as a worker served it when it was asked about the request.
 	Served string
 }

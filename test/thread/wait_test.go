@@ -13,6 +13,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
 )
 
 // counter counts the calls of a connection by method.
@@ -78,4 +79,42 @@ func TestAWaitLooksAtNoHistory(t *testing.T) {
 	delete(made, "UpdateWorkflowExecution") // none when it had ended
 	assert.LessOrEqual(t, made["GetWorkflowExecutionHistory"], 1)
 	assert.LessOrEqual(t, made["DescribeWorkflowExecution"], 1)
+}
+
+// TestATurnIsOneUpdate: a conversation whose run is kept open takes a turn and tells when it rests by one call, also where the
+// run is continued as a new one between two turns.
+func TestATurnIsOneUpdate(t *testing.T) {
+	t.Parallel()
+	for name, work := range map[string]*rig.Server{
+		"one run": rig.NewServer(t), "many runs": rig.NewServerThatContinues(t, protocol.ContinueAt{Events: 20}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := superstep.NewStateGraph[rig.Counter]("turns")
+			b.AddNode("turn", rig.Appending("said"))
+			b.AddEdge(superstep.Start, "turn")
+			g := b.MustCompile()
+			work.Work(g)
+			first := g.Thread(work.Client, work.Queue)
+			_, err := first.Invoke(t.Context(), rig.Counter{}, superstep.WithKeepOpen(0))
+			require.NoError(t, err)
+
+			counted := &counter{by: map[string]int{}}
+			s := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(counted.count))
+			c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: work.Queue})
+			require.NoError(t, err)
+			th := g.Thread(c, first.ID())
+			for n := 2; n <= 9; n++ {
+				counted.take()
+				r, err := th.Invoke(t.Context(), rig.Counter{})
+				require.NoError(t, err)
+				assert.Equal(t, thread.StatusFinished, r.Status)
+				assert.Len(t, r.Output.Log.Get(), n)
+				if made := counted.take(); name == "one run" && n > 2 {
+					delete(made, "PollWorkflowExecutionUpdate") // of a turn that takes longer than its acceptance
+					assert.Equal(t, map[string]int{"DescribeWorkflowExecution": 2, "DescribeTaskQueue": 1, "UpdateWorkflowExecution": 1, "QueryWorkflow": 1}, made)
+				}
+			}
+		})
+	}
 }

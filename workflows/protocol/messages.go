@@ -49,6 +49,8 @@ type InvokeRequest struct {
 	Settings *Settings `json:"settings,omitempty"`
 	// Asked is who asks for it, and why.
 	Asked Asked `json:"asked,omitzero"`
+	// Rest makes the update return when the run rests or ends, as UpdateRest does; else it returns when the request is taken.
+	Rest bool `json:"rest,omitempty"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.
