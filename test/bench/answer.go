@@ -14,6 +14,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/thread"
 )
 
@@ -63,11 +64,11 @@ func withinGraph(name string, started chan<- time.Time, mode ...superstep.Compil
 
 // answer measures how long a person's approval takes to have its effect: signed by the client, verified by the worker.
 func answer(ctx context.Context, b *bench) ([]figure, error) {
-	s, err := b.startServer(ctx, false)
+	s, err := b.StartServer(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := dial(ctx, s.address)
+	temporal, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func answer(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	err = a.alternate(ctx, b.repeat(answerRounds))
-	if err := errors.Join(err, stop(), s.process.Stop()); err != nil {
+	if err := errors.Join(err, stop(), s.Process.Stop()); err != nil {
 		return nil, err
 	}
 	return a.figures(), nil
@@ -90,7 +91,7 @@ func (a *answers) alternate(ctx context.Context, rounds int) error {
 		id := fmt.Sprint(round)
 		for _, side := range []struct {
 			trip func() (time.Duration, error)
-			out  *sample
+			out  *testbed.Sample
 		}{
 			{func() (time.Duration, error) { return a.trip(ctx, "answer", id) }, &a.toNode},
 			{func() (time.Duration, error) { return a.trip(ctx, "within", id) }, &a.toNext},
@@ -105,7 +106,7 @@ func (a *answers) alternate(ctx context.Context, rounds int) error {
 				return err
 			}
 			if round > 0 {
-				*side.out = append(*side.out, milliseconds(took))
+				*side.out = append(*side.out, testbed.Milliseconds(took))
 			}
 		}
 	}
@@ -113,18 +114,18 @@ func (a *answers) alternate(ctx context.Context, rounds int) error {
 }
 
 func (a *answers) figures() []figure {
-	p95 := func(s sample) string { return fmt.Sprintf("95th percentile %.3g ms", s.percentile(95)) }
-	byHand := func(name, what string, ours, plain sample) figure {
-		ratio := ours.over(plain)
+	p95 := func(s testbed.Sample) string { return fmt.Sprintf("95th percentile %.3g ms", s.Percentile(95)) }
+	byHand := func(name, what string, ours, plain testbed.Sample) figure {
+		ratio := ours.Over(plain)
 		return figure{Name: name, Compares: "that time / a workflow by hand that is told by update, and starts its " + what + " activity",
-			Value: ratio.median(), Unit: "x", Rounds: ratio, Notes: []string{fmt.Sprintf("by hand %.3g ms", plain.median())}}
+			Value: ratio.Median(), Unit: "x", Rounds: ratio, Notes: []string{fmt.Sprintf("by hand %.3g ms", plain.Median())}}
 	}
-	timed := func(name, what string, took sample) []figure {
-		steps := took.over(a.plainSteps)
+	timed := func(name, what string, took testbed.Sample) []figure {
+		steps := took.Over(a.plainSteps)
 		return []figure{
-			{Name: name, Compares: what, Value: took.median(), Unit: "ms", Bar: barAnswer, Rounds: took, Notes: []string{p95(took)}},
-			{Name: name + " in steps", Compares: "that time / one step of a workflow by hand", Value: steps.median(), Unit: "x",
-				Bar: barAnswerSteps, Rounds: steps, Notes: []string{fmt.Sprintf("by hand %.3g ms a step", a.plainSteps.median())}},
+			{Name: name, Compares: what, Value: took.Median(), Unit: "ms", Bar: barAnswer, Rounds: took, Notes: []string{p95(took)}},
+			{Name: name + " in steps", Compares: "that time / one step of a workflow by hand", Value: steps.Median(), Unit: "x",
+				Bar: barAnswerSteps, Rounds: steps, Notes: []string{fmt.Sprintf("by hand %.3g ms a step", a.plainSteps.Median())}},
 		}
 	}
 	return slices.Concat(
@@ -144,8 +145,8 @@ type answers struct {
 	signer   *token.Signer
 	// started is told when what is waited for starts.
 	started                              chan time.Time
-	toNode, toNext, plainNode, plainNext sample
-	toNextFused, toNextAsync, plainSteps sample
+	toNode, toNext, plainNode, plainNext testbed.Sample
+	toNextFused, toNextAsync, plainSteps testbed.Sample
 }
 
 func (a *answers) graphs() []superstep.Runnable {

@@ -14,7 +14,8 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/internal/serving"
-	"superstep.dev/workflows/protocol"
+	"superstep.dev/test/bench/testbed"
+	"superstep.dev/thread"
 )
 
 const (
@@ -41,16 +42,16 @@ func chainWorkerOptions() worker.Options {
 
 // chain compares what a step costs with what Temporal alone takes for it.
 func chain(ctx context.Context, b *bench) ([]figure, error) {
-	s, err := b.startServer(ctx, false)
+	s, err := b.StartServer(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := dial(ctx, s.address)
+	temporal, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
 	defer temporal.Close()
-	runs := &chainRuns{temporal: temporal, server: s.process.PID()}
+	runs := &chainRuns{temporal: temporal, server: s.Process.PID()}
 	stop, err := runs.serve()
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func chain(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{chainFigure(graph, plain)}, s.process.Stop()
+	return []figure{chainFigure(graph, plain)}, s.Process.Stop()
 }
 
 // chainRuns starts runs of either side.
@@ -110,7 +111,7 @@ func (c *chainRuns) alternate(ctx context.Context, rounds int) (graph, plain tri
 	return graph, plain, nil
 }
 
-// runGraph starts the graph as users do, and waits for its workflow to close.
+// runGraph starts the graph as users do, and waits for it as they do.
 func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
 	id := "chain-" + uuid.NewString()
 	return c.travel(ctx, id, chainNodes, func() (runID string, err error) {
@@ -118,15 +119,17 @@ func (c *chainRuns) runGraph(ctx context.Context) (trip, error) {
 		if err != nil {
 			return "", err
 		}
-		var result protocol.GraphResult
-		if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
-			return "", err
-		}
-		if result.Step != chainNodes {
-			return "", fmt.Errorf("the graph ran %d steps of %d", result.Step, chainNodes)
-		}
-		return view.RunID, nil
+		return view.RunID, c.wait(ctx, id, chainNodes)
 	})
+}
+
+// wait returns when a user's program would go on: when the Client says that the run has finished.
+func (c *chainRuns) wait(ctx context.Context, id string, steps int) error {
+	view, err := c.client.Wait(ctx, id)
+	if err == nil && (view.Status != thread.StatusFinished || view.Step != steps) {
+		err = fmt.Errorf("run %s is %s after %d steps of %d: %s", id, view.Status, view.Step, steps, view.Error)
+	}
+	return err
 }
 
 // runPlain does the same with the hand-written workflow.
@@ -145,26 +148,26 @@ func (c *chainRuns) runPlain(ctx context.Context) (trip, error) {
 
 // travel measures one run from outside, and then reads its history.
 func (c *chainRuns) travel(ctx context.Context, id string, steps int, run func() (runID string, err error)) (trip, error) {
-	began, server, own := time.Now(), cpuOf(c.server), ownCPU()
+	began, server, own := time.Now(), testbed.CPU(c.server), testbed.OwnCPU()
 	runID, err := run()
 	if err != nil {
 		return trip{}, err
 	}
-	t := trip{steps: steps, wall: time.Since(began), serverCPU: cpuOf(c.server) - server, workerCPU: milliseconds(ownCPU() - own)}
+	t := trip{steps: steps, wall: time.Since(began), serverCPU: testbed.CPU(c.server) - server, workerCPU: testbed.Milliseconds(testbed.OwnCPU() - own)}
 	return t, t.read(ctx, c.temporal, id, runID)
 }
 
 func chainFigure(graph, plain trips) figure {
-	ratio := graph.of(trip.ran).over(plain.of(trip.ran))
+	ratio := graph.of(trip.ran).Over(plain.of(trip.ran))
 	f := figure{
-		Name: "chain", Compares: fmt.Sprintf("%d no-op nodes in sync mode / %d no-op activities by hand, start to close in the history",
+		Name: "chain", Compares: fmt.Sprintf("%d no-op nodes in sync mode / %d no-op activities by hand, from the call to the result",
 			chainNodes, chainNodes),
-		Value: ratio.median(), Unit: "x", Bar: barChain, Rounds: ratio, Details: map[string]sample{},
+		Value: ratio.Median(), Unit: "x", Bar: barChain, Rounds: ratio, Details: map[string]testbed.Sample{},
 	}
 	for _, q := range tripQuantities {
 		g, p := graph.of(q.of), plain.of(q.of)
 		f.Details["graph, "+q.name], f.Details["plain, "+q.name] = g, p
-		f.Notes = append(f.Notes, fmt.Sprintf("%-16s %8.4g against %8.4g   %.3f x", q.name, g.median(), p.median(), g.over(p).median()))
+		f.Notes = append(f.Notes, fmt.Sprintf("%-16s %8.4g against %8.4g   %.3f x", q.name, g.Median(), p.Median(), g.Over(p).Median()))
 	}
 	return f
 }

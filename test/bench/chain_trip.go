@@ -7,9 +7,10 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"superstep.dev/test/bench/testbed"
 )
 
-// trip is one run, as its own history tells it.
+// trip is one run: what its caller waited for it, and what its own history tells.
 type trip struct {
 	steps           int
 	started, closed time.Time
@@ -23,21 +24,21 @@ type trip struct {
 
 type trips []trip
 
-func (t trip) ran() float64        { return milliseconds(t.closed.Sub(t.started)) }
+func (t trip) ran() float64        { return testbed.Milliseconds(t.wall) }
 func (t trip) perStep() float64    { return t.ran() / float64(t.steps) }
 func (t trip) onServer() float64   { return t.serverCPU / float64(t.steps) }
 func (t trip) onWorker() float64   { return t.workerCPU / float64(t.steps) }
-func (t trip) waited() float64     { return milliseconds(t.wall) }
+func (t trip) lasted() float64     { return testbed.Milliseconds(t.closed.Sub(t.started)) }
 func (t trip) eventCount() float64 { return float64(t.events) }
 func (t trip) kilobytes() float64  { return float64(t.bytes) / 1024 }
 
 // usualStep is the median time from one step to the next: a machine that was busy for a moment does not show in it.
 func (t trip) usualStep() float64 {
-	var steps sample
+	var steps testbed.Sample
 	for i := 1; i < len(t.scheduled); i++ {
-		steps = append(steps, milliseconds(t.scheduled[i].Sub(t.scheduled[i-1])))
+		steps = append(steps, testbed.Milliseconds(t.scheduled[i].Sub(t.scheduled[i-1])))
 	}
-	return steps.median()
+	return steps.Median()
 }
 
 // eventsStep leaves out how an execution begins and ends.
@@ -55,13 +56,13 @@ var tripQuantities = []struct {
 	{"ms median step", trip.usualStep},
 	{"ms CPU, worker", trip.onWorker},
 	{"ms CPU, server", trip.onServer},
-	{"ms wall clock", trip.waited},
+	{"ms in history", trip.lasted},
 	{"events", trip.eventCount},
 	{"KiB of history", trip.kilobytes},
 }
 
-func (t trips) of(quantity func(trip) float64) sample {
-	out := make(sample, len(t))
+func (t trips) of(quantity func(trip) float64) testbed.Sample {
+	out := make(testbed.Sample, len(t))
 	for i, one := range t {
 		out[i] = quantity(one)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"superstep.dev/test/bench/testbed"
 )
 
 // cost is what something took, in milliseconds: elapsed time, which others on the machine lengthen, and processor
@@ -19,21 +21,19 @@ func costOf(ctx context.Context, f func() error) (cost, error) {
 		return cost{}, ctx.Err()
 	}
 	runtime.GC()
-	began, own := time.Now(), ownCPU()
+	began, own := time.Now(), testbed.OwnCPU()
 	err := f()
-	return cost{milliseconds(time.Since(began)), milliseconds(ownCPU() - own)}, err
+	return cost{testbed.Milliseconds(time.Since(began)), testbed.Milliseconds(testbed.OwnCPU() - own)}, err
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 // costs are those of several rounds.
 type costs []cost
 
-func (c costs) elapsed() sample { return c.each(func(one cost) float64 { return one.elapsed }) }
-func (c costs) cpu() sample     { return c.each(func(one cost) float64 { return one.cpu }) }
+func (c costs) elapsed() testbed.Sample { return c.each(func(one cost) float64 { return one.elapsed }) }
+func (c costs) cpu() testbed.Sample     { return c.each(func(one cost) float64 { return one.cpu }) }
 
-func (c costs) each(of func(cost) float64) sample {
-	out := make(sample, len(c))
+func (c costs) each(of func(cost) float64) testbed.Sample {
+	out := make(testbed.Sample, len(c))
 	for i, one := range c {
 		out[i] = of(one)
 	}
@@ -41,6 +41,6 @@ func (c costs) each(of func(cost) float64) sample {
 }
 
 func (c costs) note(unit string) string {
-	return fmt.Sprintf("%.3g %s elapsed, %.3g %s of processor time with the garbage collector's", c.elapsed().median(), unit,
-		c.cpu().median(), unit)
+	return fmt.Sprintf("%.3g %s elapsed, %.3g %s of processor time with the garbage collector's", c.elapsed().Median(), unit,
+		c.cpu().Median(), unit)
 }

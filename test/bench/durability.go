@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/thread"
 
 	"superstep.dev"
@@ -33,9 +34,9 @@ func onSQLite(ctx context.Context, b *bench) ([]figure, error) {
 
 // onPostgres measures on PostgreSQL, and nothing where there is none.
 func onPostgres(ctx context.Context, b *bench) ([]figure, error) {
-	dsn, p, err := b.startPostgres(ctx)
-	if errors.Is(err, errNoPostgres) {
-		fmt.Fprintln(b.notes, "durability/postgres is left out:", err)
+	dsn, p, err := b.StartPostgres(ctx)
+	if errors.Is(err, testbed.ErrNoPostgres) {
+		fmt.Fprintln(b.Notes, "durability/postgres is left out:", err)
 		return nil, nil
 	}
 	if err != nil {
@@ -47,16 +48,16 @@ func onPostgres(ctx context.Context, b *bench) ([]figure, error) {
 
 // durability runs 1,000 supersteps in every mode and over the bare transport, in turn, on a server with the given flags.
 func (b *bench) durability(ctx context.Context, database string, flags ...string) ([]figure, error) {
-	s, err := b.serve(ctx, flags...)
+	s, err := b.Serve(ctx, flags...)
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := dial(ctx, s.address)
+	temporal, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
 	defer temporal.Close()
-	runs := &chainRuns{temporal: temporal, server: s.process.PID()}
+	runs := &chainRuns{temporal: temporal, server: s.Process.PID()}
 	stop, err := runs.serve()
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (b *bench) durability(ctx context.Context, database string, flags ...string
 	if err != nil {
 		return nil, err
 	}
-	return out.figures(database), s.process.Stop()
+	return out.figures(database), s.Process.Stop()
 }
 
 // mode is one way to take 1,000 steps.
@@ -146,41 +147,41 @@ func (t modeTrips) figures(database string) []figure {
 // each is what a superstep takes that nothing waits for, as a whole and over the engine in memory, which is what carries it.
 func (t modeTrips) each(database, name string) []figure {
 	ours, memory, one := t[name].of(trip.perStep), t["memory"].of(trip.perStep), t["one"].of(trip.ran)
-	over := make(sample, len(ours))
+	over := make(testbed.Sample, len(ours))
 	for i := range ours {
 		over[i] = ours[i] - memory[i]
 	}
 	return []figure{{
 		Name:     "durability/" + database + " " + name,
-		Compares: fmt.Sprintf("ms a superstep, %d no-op supersteps from the start to the close of the run", manySteps),
-		Value:    ours.median(), Unit: "ms", Bar: barEasy, Rounds: ours,
+		Compares: fmt.Sprintf("ms a superstep, %d no-op supersteps from the call to the result", manySteps),
+		Value:    ours.Median(), Unit: "ms", Bar: barEasy, Rounds: ours,
 		Notes: []string{fmt.Sprintf("worker %.3g ms and server %.3g ms of processor time",
-			t[name].of(trip.onWorker).median(), t[name].of(trip.onServer).median())},
+			t[name].of(trip.onWorker).Median(), t[name].of(trip.onServer).Median())},
 	}, {
 		Name:     "durability/" + database + " " + name + " over memory",
 		Compares: "the same, less a superstep of the engine in memory, without a server",
-		Value:    over.median(), Unit: "ms", Bar: barEasy, Rounds: over,
-		Details: map[string]sample{"memory, ms a step": memory, "one activity, ms": one},
+		Value:    over.Median(), Unit: "ms", Bar: barEasy, Rounds: over,
+		Details: map[string]testbed.Sample{"memory, ms a step": memory, "one activity, ms": one},
 		Notes: []string{fmt.Sprintf("in memory %.3g ms a superstep; a whole run by hand, of one activity and no superstep, %.3g ms",
-			memory.median(), one.median())},
+			memory.Median(), one.Median())},
 	}}
 }
 
 // ratio compares a mode with what carries it.
 func (t modeTrips) ratio(database, name, base string, bar float64) figure {
-	r := t[name].of(trip.ran).over(t[base].of(trip.ran))
+	r := t[name].of(trip.ran).Over(t[base].of(trip.ran))
 	f := figure{
 		Name:     "durability/" + database + " " + name,
-		Compares: fmt.Sprintf("%d no-op supersteps, %s / as many over one %s each, start to close in the history", manySteps, name, base),
-		Value:    r.median(), Unit: "x", Bar: bar, Rounds: r, Details: map[string]sample{},
+		Compares: fmt.Sprintf("%d no-op supersteps, %s / as many over one %s each, from the call to the result", manySteps, name, base),
+		Value:    r.Median(), Unit: "x", Bar: bar, Rounds: r, Details: map[string]testbed.Sample{},
 	}
 	for _, q := range tripQuantities {
 		ours, bare := t[name].of(q.of), t[base].of(q.of)
-		if math.IsNaN(ours.median()) || math.IsNaN(bare.median()) {
+		if math.IsNaN(ours.Median()) || math.IsNaN(bare.Median()) {
 			continue // not of one that only heartbeats, or not told by this system
 		}
 		f.Details[name+", "+q.name], f.Details[base+", "+q.name] = ours, bare
-		f.Notes = append(f.Notes, fmt.Sprintf("%-16s %8.4g against %8.4g   %.3f x", q.name, ours.median(), bare.median(), ours.over(bare).median()))
+		f.Notes = append(f.Notes, fmt.Sprintf("%-16s %8.4g against %8.4g   %.3f x", q.name, ours.Median(), bare.Median(), ours.Over(bare).Median()))
 	}
 	return f
 }
@@ -188,7 +189,7 @@ func (t modeTrips) ratio(database, name, base string, bar float64) figure {
 func (t modeTrips) events(database, name, what string, bar float64, of func(trip) float64) figure {
 	s := t[name].of(of)
 	return figure{
-		Name: "durability/" + database + " " + name + " events", Compares: what, Value: s.median(), Bar: bar, Rounds: s,
-		Notes: []string{fmt.Sprintf("%.0f in all", t[name].of(trip.eventCount).median())},
+		Name: "durability/" + database + " " + name + " events", Compares: what, Value: s.Median(), Bar: bar, Rounds: s,
+		Notes: []string{fmt.Sprintf("%.0f in all", t[name].of(trip.eventCount).Median())},
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/thread"
-	"superstep.dev/workflows/protocol"
 )
 
 const (
@@ -40,7 +39,7 @@ func loopGraph() *superstep.Graph[loopState] {
 	return g.MustCompile()
 }
 
-// runLoop starts the loop as users do, with the options of a mode, and waits for its workflow to close.
+// runLoop starts the loop as users do, with the options of a mode, and waits for it as they do.
 func (c *chainRuns) runLoop(ctx context.Context, req thread.StartRequest) (trip, error) {
 	id := "loop-" + uuid.NewString()
 	req.Graph, req.Thread = loopName, id
@@ -50,14 +49,7 @@ func (c *chainRuns) runLoop(ctx context.Context, req thread.StartRequest) (trip,
 		if err != nil {
 			return "", err
 		}
-		var result protocol.GraphResult
-		if err := c.temporal.GetWorkflow(ctx, id, view.RunID).Get(ctx, &result); err != nil {
-			return "", err
-		}
-		if result.Step != manySteps {
-			return "", fmt.Errorf("the graph ran %d steps of %d", result.Step, manySteps)
-		}
-		return view.RunID, nil
+		return view.RunID, c.wait(ctx, id, manySteps)
 	})
 }
 
@@ -65,5 +57,5 @@ func (c *chainRuns) runLoop(ctx context.Context, req thread.StartRequest) (trip,
 func runInMemory(ctx context.Context) (trip, error) {
 	began := time.Now()
 	_, err := loopGraph().Invoke(ctx, map[string]any{"note": chainNote})
-	return trip{steps: manySteps, started: began, closed: time.Now()}, err
+	return trip{steps: manySteps, wall: time.Since(began)}, err
 }

@@ -38,7 +38,7 @@ func engineStep(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	return []figure{{
 		Name: "engine/step", Compares: fmt.Sprintf("one superstep of a node that loops on itself, mean of %d", loopSteps),
-		Value: rounds.elapsed().median(), Unit: "µs", Bar: barStep, Rounds: rounds.elapsed(), Notes: []string{rounds.note("µs")},
+		Value: rounds.elapsed().Median(), Unit: "µs", Bar: barStep, Rounds: rounds.elapsed(), Notes: []string{rounds.note("µs")},
 	}}, nil
 }
 
@@ -65,15 +65,15 @@ func engineSends(ctx context.Context, b *bench) ([]figure, error) {
 		}
 	}
 	few, many := sides[0].out, sides[1].out
-	growth := many.cpu().over(few.cpu())
+	growth := many.cpu().Over(few.cpu())
 	return []figure{
 		{
 			Name: "engine/sends", Compares: fmt.Sprintf("%d Sends in one superstep", fewSends),
-			Value: few.elapsed().median(), Unit: "ms", Bar: barSends, Rounds: few.elapsed(), Notes: []string{few.note("ms")},
+			Value: few.elapsed().Median(), Unit: "ms", Bar: barSends, Rounds: few.elapsed(), Notes: []string{few.note("ms")},
 		},
 		{
 			Name: "engine/sends growth", Compares: fmt.Sprintf("processor time of %d Sends in one superstep / of %d", manySends, fewSends),
-			Value: growth.median(), Unit: "x", Bar: barGrowth, Rounds: growth, Notes: []string{many.note("ms")},
+			Value: growth.Median(), Unit: "x", Bar: barGrowth, Rounds: growth, Notes: []string{many.note("ms")},
 		},
 	}, nil
 }

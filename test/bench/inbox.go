@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -35,9 +36,9 @@ type inboxState struct {
 
 // onPostgresInbox measures the first page of what waits for people, where PostgreSQL is installed.
 func onPostgresInbox(ctx context.Context, b *bench) ([]figure, error) {
-	dsn, p, err := b.startPostgres(ctx)
-	if errors.Is(err, errNoPostgres) {
-		fmt.Fprintln(b.notes, "inbox is left out:", err)
+	dsn, p, err := b.StartPostgres(ctx)
+	if errors.Is(err, testbed.ErrNoPostgres) {
+		fmt.Fprintln(b.Notes, "inbox is left out:", err)
 		return nil, nil
 	}
 	if err != nil {
@@ -50,11 +51,11 @@ func onPostgresInbox(ctx context.Context, b *bench) ([]figure, error) {
 // inbox asks for pages while that many runs wait: each has been carried out by a worker up to its question. The worker is
 // gone by then, as it would only sit there.
 func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
-	s, err := b.serve(ctx, "--postgres", dsn)
+	s, err := b.Serve(ctx, "--postgres", dsn)
 	if err != nil {
 		return nil, err
 	}
-	c, err := dial(ctx, s.address)
+	c, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +68,10 @@ func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
 	if err := b.letWait(ctx, c, service); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(b.notes, "%d runs wait after %v\n", b.waiting, time.Since(began).Round(time.Second))
-	var first, selected sample
+	fmt.Fprintf(b.Notes, "%d runs wait after %v\n", b.waiting, time.Since(began).Round(time.Second))
+	var first, selected testbed.Sample
 	for round := range b.repeat(inboxRounds) + 1 {
-		for query, out := range map[thread.InboxQuery]*sample{
+		for query, out := range map[thread.InboxQuery]*testbed.Sample{
 			{Limit: inboxPage}: &first, {Limit: inboxPage, Approver: "ann", Overdue: true}: &selected,
 		} {
 			began := time.Now()
@@ -82,16 +83,16 @@ func (b *bench) inbox(ctx context.Context, dsn string) ([]figure, error) {
 				return nil, fmt.Errorf("the page has %d questions, not %d", len(page.Questions), inboxPage)
 			}
 			if round > 0 {
-				*out = append(*out, milliseconds(time.Since(began)))
+				*out = append(*out, testbed.Milliseconds(time.Since(began)))
 			}
 		}
 	}
 	about := fmt.Sprintf("the first %d of %d waiting runs, on PostgreSQL", inboxPage, b.waiting)
 	return []figure{
-		{Name: "inbox", Compares: about, Value: first.median(), Unit: "ms", Bar: barInbox, Rounds: first},
-		{Name: "inbox of one", Compares: about + ", of those that are overdue and ask one person", Value: selected.median(), Unit: "ms",
+		{Name: "inbox", Compares: about, Value: first.Median(), Unit: "ms", Bar: barInbox, Rounds: first},
+		{Name: "inbox of one", Compares: about + ", of those that are overdue and ask one person", Value: selected.Median(), Unit: "ms",
 			Bar: barInbox, Rounds: selected},
-	}, s.process.Stop()
+	}, s.Process.Stop()
 }
 
 // refundGraph asks for the approval of a refund. Every tenth run asks ann, who does not answer in time: it pauses, overdue.

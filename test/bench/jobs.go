@@ -15,6 +15,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/job"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/leading"
 	"superstep.dev/workflows/protocol"
@@ -31,11 +32,11 @@ const (
 
 // jobs compares what a leader takes for a subjob with what Temporal alone takes for a child run.
 func jobs(ctx context.Context, b *bench) ([]figure, error) {
-	s, err := b.startServer(ctx, false)
+	s, err := b.StartServer(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := dial(ctx, s.address)
+	temporal, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func jobs(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{jobsFigure(led, bare)}, s.process.Stop()
+	return []figure{jobsFigure(led, bare)}, s.Process.Stop()
 }
 
 // serveJobs starts both sides' workers, with the same options.
@@ -147,27 +148,27 @@ func travelJob(ctx context.Context, c client.Client, start func(context.Context,
 	if err != nil {
 		return jobTrip{}, err
 	}
-	return jobTrip{each: milliseconds(took) / jobSubJobs, events: float64(described.GetWorkflowExecutionInfo().GetHistoryLength())}, nil
+	return jobTrip{each: testbed.Milliseconds(took) / jobSubJobs, events: float64(described.GetWorkflowExecutionInfo().GetHistoryLength())}, nil
 }
 
 func jobsFigure(led, bare []jobTrip) figure {
-	of := func(trips []jobTrip, what func(jobTrip) float64) (s sample) {
+	of := func(trips []jobTrip, what func(jobTrip) float64) (s testbed.Sample) {
 		for _, t := range trips {
 			s = append(s, what(t))
 		}
 		return s
 	}
 	each, events := func(t jobTrip) float64 { return t.each }, func(t jobTrip) float64 { return t.events }
-	ratio := of(led, each).over(of(bare, each))
+	ratio := of(led, each).Over(of(bare, each))
 	return figure{
 		Name: "jobs", Compares: fmt.Sprintf("%d subjobs, %d at once / as many bare child runs of one no-op activity, start to close",
 			jobSubJobs, jobParallel),
-		Value: ratio.median(), Unit: "x", Bar: barJobs, Rounds: ratio,
-		Details: map[string]sample{"leader, ms each": of(led, each), "bare, ms each": of(bare, each),
+		Value: ratio.Median(), Unit: "x", Bar: barJobs, Rounds: ratio,
+		Details: map[string]testbed.Sample{"leader, ms each": of(led, each), "bare, ms each": of(bare, each),
 			"leader, events": of(led, events), "bare, events": of(bare, events)},
 		Notes: []string{
-			fmt.Sprintf("ms each          %8.4g against %8.4g", of(led, each).median(), of(bare, each).median()),
-			fmt.Sprintf("events           %8.4g against %8.4g", of(led, events).median(), of(bare, events).median()),
+			fmt.Sprintf("ms each          %8.4g against %8.4g", of(led, each).Median(), of(bare, each).Median()),
+			fmt.Sprintf("events           %8.4g against %8.4g", of(led, events).Median(), of(bare, events).Median()),
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/test/bench/testbed"
 )
 
 // barToLangGraph is the bar of async and exit on a machine of any speed: 0.05 ms a superstep, where LangGraph with its
@@ -38,7 +39,6 @@ func langGraphName(durability string) string { return "langgraph " + durability 
 // runLangGraph runs the loop with a checkpointer in memory. What it takes is told by its own process, which has run it once
 // before.
 func runLangGraph(ctx context.Context, python, durability string) (trip, error) {
-	began := time.Now()
 	out, err := exec.CommandContext(ctx, python, "-c", langGraphLoop, durability, strconv.Itoa(manySteps), chainNote).Output()
 	if err != nil {
 		var failed *exec.ExitError
@@ -51,7 +51,7 @@ func runLangGraph(ctx context.Context, python, durability string) (trip, error) 
 	if err != nil {
 		return trip{}, fmt.Errorf("the loop on LangGraph printed %q: %w", out, err)
 	}
-	return trip{steps: manySteps, started: began, closed: began.Add(time.Duration(took * float64(time.Millisecond)))}, nil
+	return trip{steps: manySteps, wall: time.Duration(took * float64(time.Millisecond))}, nil
 }
 
 // toLangGraph compares a mode with LangGraph's own; nothing when that did not run.
@@ -60,11 +60,11 @@ func (t modeTrips) toLangGraph(database, name string) []figure {
 	if len(theirs) == 0 {
 		return nil
 	}
-	r := t[name].of(trip.perStep).over(theirs)
+	r := t[name].of(trip.perStep).Over(theirs)
 	return []figure{{
 		Name:     "durability/" + database + " " + name + " to LangGraph",
 		Compares: "the same / LangGraph in Python with its in-memory saver, in its mode of that name",
-		Value:    r.median(), Unit: "x", Bar: barToLangGraph, Rounds: r, Details: map[string]sample{"langgraph, ms a step": theirs},
-		Notes: []string{fmt.Sprintf("LangGraph %.3g ms a superstep", theirs.median())},
+		Value:    r.Median(), Unit: "x", Bar: barToLangGraph, Rounds: r, Details: map[string]testbed.Sample{"langgraph, ms a step": theirs},
+		Notes: []string{fmt.Sprintf("LangGraph %.3g ms a superstep", theirs.Median())},
 	}}
 }

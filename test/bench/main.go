@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/test/processes"
 )
 
@@ -77,7 +78,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (missed int, 
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir), os.RemoveAll(dir+postgresSuffix)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), os.RemoveAll(dir+testbed.PostgresSuffix)) }()
 	set, ctx, err := processes.New(ctx, filepath.Join(dir, "logs"))
 	if err != nil {
 		return 0, err
@@ -88,7 +89,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (missed int, 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, stopProfile()) }()
-	b := &bench{options: o, notes: stderr, processes: set, dir: dir}
+	b := &bench{options: o, Bed: &testbed.Bed{Processes: set, Dir: dir, Notes: stderr, Devserver: o.devserver}}
 	return b.measure(ctx, stdout)
 }
 

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"io"
 
-	"superstep.dev/test/processes"
+	"superstep.dev/test/bench/testbed"
 )
 
 // measurement produces one or more figures.
@@ -16,7 +15,5 @@ type measurement struct {
 // bench is what measurements share.
 type bench struct {
 	options
-	notes     io.Writer // for people; figures go to stdout
-	processes *processes.Set
-	dir       string // for databases; it goes with the bench
+	*testbed.Bed
 }

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/test/bench/testbed"
 )
 
 const barRecovery = 4.0 // s
 
 // recovery kills the worker that runs a node, again and again, while a second one is there to go on.
 func recovery(ctx context.Context, b *bench) ([]figure, error) {
-	s, err := b.startServer(ctx, true)
+	s, err := b.StartServer(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := dial(ctx, s.address)
+	temporal, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +28,8 @@ func recovery(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	crew := newCrew(b.processes, s.address)
-	var nodes, steps sample
+	crew := newCrew(b.Processes, s.Address)
+	var nodes, steps testbed.Sample
 	for i := range b.kills {
 		k, err := killOnce(ctx, c, crew, fmt.Sprintf("recovery-%d", i+1))
 		if err != nil {
@@ -36,24 +37,24 @@ func recovery(ctx context.Context, b *bench) ([]figure, error) {
 		}
 		nodes, steps = append(nodes, k.node().Seconds()), append(steps, k.step().Seconds())
 	}
-	return recoveryFigures(nodes, steps), errors.Join(crew.end(), s.process.Stop())
+	return recoveryFigures(nodes, steps), errors.Join(crew.end(), s.Process.Stop())
 }
 
-func recoveryFigures(nodes, steps sample) []figure {
+func recoveryFigures(nodes, steps testbed.Sample) []figure {
 	return []figure{
 		{
 			Name: "recovery", Compares: "kill of a worker inside a node -> the node's next start, p95",
-			Value: nodes.percentile(95), Unit: "s", Bar: barRecovery, Rounds: nodes, Notes: []string{percentiles(nodes)},
+			Value: nodes.Percentile(95), Unit: "s", Bar: barRecovery, Rounds: nodes, Notes: []string{percentiles(nodes)},
 		},
 		{
 			Name: "recovery to superstep", Compares: "kill of a worker inside a node -> the next superstep, less the node's own time, p95",
-			Value: steps.percentile(95), Unit: "s", Rounds: steps, Notes: []string{percentiles(steps)},
+			Value: steps.Percentile(95), Unit: "s", Rounds: steps, Notes: []string{percentiles(steps)},
 		},
 	}
 }
 
-func percentiles(s sample) string {
-	return fmt.Sprintf("p50 %.2f   p95 %.2f   max %.2f", s.median(), s.percentile(95), s.max())
+func percentiles(s testbed.Sample) string {
+	return fmt.Sprintf("p50 %.2f   p95 %.2f   max %.2f", s.Median(), s.Percentile(95), s.Max())
 }
 
 // kill is one kill and what followed.

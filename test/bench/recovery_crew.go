@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/test/processes"
 )
 
@@ -165,7 +166,7 @@ func serveRecovery(args []string) int {
 		return exitBroken
 	}
 	ctx := context.Background()
-	temporal, err := dial(ctx, args[0])
+	temporal, err := testbed.Dial(ctx, args[0])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench worker:", err)
 		return exitBroken

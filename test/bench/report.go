@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"superstep.dev/test/bench/testbed"
 )
 
 // figure is one row: a value, usually a median, and the bar it is held to.
@@ -19,11 +21,11 @@ type figure struct {
 	// Bar is the highest value that passes; 0 means that the figure only informs.
 	Bar float64 `json:"bar,omitempty"`
 	// Rounds is what Value was taken from.
-	Rounds sample `json:"rounds"`
+	Rounds testbed.Sample `json:"rounds"`
 	// Notes are printed below the row.
 	Notes []string `json:"notes,omitempty"`
 	// Details are the samples behind the notes, by what they are.
-	Details map[string]sample `json:"details,omitempty"`
+	Details map[string]testbed.Sample `json:"details,omitempty"`
 }
 
 func (f figure) passed() bool { return f.Bar > 0 && f.Value <= f.Bar }
@@ -55,7 +57,7 @@ func printHead(w io.Writer) { fmt.Fprintf(w, rowFormat, "figure", "value", "bar"
 
 func printFigures(w io.Writer, figures []figure) {
 	for _, f := range figures {
-		spread := fmt.Sprintf("%.3g ... %.3g (%d)", f.Rounds.min(), f.Rounds.max(), len(f.Rounds))
+		spread := fmt.Sprintf("%.3g ... %.3g (%d)", f.Rounds.Min(), f.Rounds.Max(), len(f.Rounds))
 		fmt.Fprintf(w, rowFormat, f.Name, f.quantity(f.Value), f.bar(), spread, f.verdict())
 		fmt.Fprintf(w, "    %s\n", f.Compares)
 		for _, note := range f.Notes {

@@ -7,6 +7,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -38,13 +39,13 @@ func BenchmarkFusedSteps(b *testing.B) {
 	}
 	// The processor time of all threads, garbage collection included.
 	perStep := func(b *testing.B, began time.Duration) {
-		b.ReportMetric(float64((ownCPU()-began).Nanoseconds())/float64(b.N)/manySteps, "cpu-ns/superstep")
+		b.ReportMetric(float64((testbed.OwnCPU()-began).Nanoseconds())/float64(b.N)/manySteps, "cpu-ns/superstep")
 	}
 	stored := map[graphadapter.Durability][]byte{}
 	for _, mode := range []graphadapter.Durability{graphadapter.DurabilityAsync, graphadapter.DurabilityExit} {
 		b.Run(string(mode), func(b *testing.B) {
 			b.ReportAllocs()
-			began := ownCPU()
+			began := testbed.OwnCPU()
 			for b.Loop() {
 				running, err := segment.OpenSegment(g, request(mode), false, nil, nil)
 				if err != nil {
@@ -64,7 +65,7 @@ func BenchmarkFusedSteps(b *testing.B) {
 	for _, mode := range []graphadapter.Durability{graphadapter.DurabilityAsync, graphadapter.DurabilityExit} {
 		b.Run("run/"+string(mode), func(b *testing.B) {
 			b.ReportAllocs()
-			began := ownCPU()
+			began := testbed.OwnCPU()
 			for b.Loop() {
 				brought, err := segment.DecodeResult(stored[mode])
 				if err != nil {

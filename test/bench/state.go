@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"superstep.dev"
+	"superstep.dev/test/bench/testbed"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -36,11 +37,11 @@ const (
 
 // state compares what a step costs when all nodes read a state that is not small.
 func state(ctx context.Context, b *bench) ([]figure, error) {
-	s, err := b.startServer(ctx, false)
+	s, err := b.StartServer(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	temporal, err := dial(ctx, s.address)
+	temporal, err := testbed.Dial(ctx, s.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func state(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stateFigures(sides), s.process.Stop()
+	return stateFigures(sides), s.Process.Stop()
 }
 
 // stateRuns starts runs of the three sides.
@@ -182,10 +183,10 @@ func (r *stateRuns) value(ctx context.Context) (t trip, err error) {
 
 func stateFigures(s stateTrips) []figure {
 	ratio := func(name, compares string, bar float64, of func(trip) float64, over, under trips) figure {
-		r, a, b := over.of(of).over(under.of(of)), over.of(of), under.of(of)
-		return figure{Name: name, Compares: compares, Value: r.median(), Unit: "x", Bar: bar, Rounds: r,
-			Details: map[string]sample{"first": a, "second": b},
-			Notes:   []string{fmt.Sprintf("%.4g against %.4g", a.median(), b.median())}}
+		r, a, b := over.of(of).Over(under.of(of)), over.of(of), under.of(of)
+		return figure{Name: name, Compares: compares, Value: r.Median(), Unit: "x", Bar: bar, Rounds: r,
+			Details: map[string]testbed.Sample{"first": a, "second": b},
+			Notes:   []string{fmt.Sprintf("%.4g against %.4g", a.Median(), b.Median())}}
 	}
 	read := fmt.Sprintf("%d nodes that read %d KiB", chainNodes, stateBytes>>10)
 	return []figure{

@@ -1,8 +1,9 @@
-package main
+package testbed
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,79 +15,90 @@ import (
 	"superstep.dev/test/processes/stack"
 )
 
+// Bed is what servers are started on.
+type Bed struct {
+	Processes *processes.Set
+	// Dir is for databases, and goes with the bench.
+	Dir string
+	// Notes are for people.
+	Notes io.Writer
+	// Devserver is the path of the devserver; "" until it is built.
+	Devserver string
+}
+
 // How long the devserver may take. A start is a matter of one to three seconds on an idle machine.
 const (
 	serverStart = 90 * time.Second
 	serverStop  = 20 * time.Second
 )
 
-// server is a devserver on a database file of its own.
-type server struct {
-	address string
-	process *processes.Process
+// Server is a devserver on a database file of its own.
+type Server struct {
+	Address string
+	Process *processes.Process
 }
 
-// startServer starts a devserver; stock leaves Temporal's settings as they are.
-func (b *bench) startServer(ctx context.Context, stock bool) (*server, error) {
+// StartServer starts a devserver; stock leaves Temporal's settings as they are.
+func (b *Bed) StartServer(ctx context.Context, stock bool) (*Server, error) {
 	args := []string{"--db", "bench.db"}
 	if stock {
 		args = append(args, "--stock")
 	}
-	return b.serve(ctx, args...)
+	return b.Serve(ctx, args...)
 }
 
-// serve starts a devserver with the given flags besides the usual ones, in a directory of its own.
-func (b *bench) serve(ctx context.Context, flags ...string) (*server, error) {
+// Serve starts a devserver with the given flags besides the usual ones, in a directory of its own.
+func (b *Bed) Serve(ctx context.Context, flags ...string) (*Server, error) {
 	binary, err := b.devserverBinary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(b.dir, "server")
+	dir, err := os.MkdirTemp(b.Dir, "server")
 	if err != nil {
 		return nil, err
 	}
 	ready := filepath.Join(dir, "ready")
 	args := append([]string{"--port", "0", "--headless", "--ready-file", ready, "--log-level", "error"}, flags...)
-	p, err := b.processes.Start(ctx, processes.Command{
+	p, err := b.Processes.Start(ctx, processes.Command{
 		Name: "devserver", Path: binary, Args: args, Dir: dir, ReadyFile: ready, ReadyWithin: serverStart, StopWithin: serverStop,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &server{address: p.Said()[0], process: p}, nil
+	return &Server{Address: p.Said()[0], Process: p}, nil
 }
 
 // devserverBinary returns the devserver to use, which it builds when none was given.
-func (b *bench) devserverBinary(ctx context.Context) (string, error) {
-	if b.devserver == "" {
+func (b *Bed) devserverBinary(ctx context.Context) (string, error) {
+	if b.Devserver == "" {
 		built, err := b.buildDevserver(ctx)
 		if err != nil {
 			return "", err
 		}
-		b.devserver = built
+		b.Devserver = built
 	}
-	return filepath.Abs(b.devserver)
+	return filepath.Abs(b.Devserver)
 }
 
 // buildDevserver compiles the devserver beside the results, where the next run finds it up to date.
-func (b *bench) buildDevserver(ctx context.Context) (string, error) {
+func (b *Bed) buildDevserver(ctx context.Context) (string, error) {
 	root, err := stack.Root(ctx)
 	if err != nil {
 		return "", fmt.Errorf("%w; or give -devserver", err)
 	}
-	fmt.Fprintln(b.notes, "building the devserver; the first time this compiles a Temporal server, which takes four to seven minutes")
+	fmt.Fprintln(b.Notes, "building the devserver; the first time this compiles a Temporal server, which takes four to seven minutes")
 	binary := filepath.Join(root, "test", "bench", "results", "devserver")
-	code, err := b.processes.Run(ctx, processes.Command{
+	code, err := b.Processes.Run(ctx, processes.Command{
 		Name: "build", Path: "go", Args: []string{"build", "-o", binary, "."}, Dir: filepath.Join(root, "devserver"),
 	})
 	if err == nil && code != 0 {
-		err = fmt.Errorf("go build failed:\n%s", b.processes.Tail("build", 40))
+		err = fmt.Errorf("go build failed:\n%s", b.Processes.Tail("build", 40))
 	}
 	return binary, err
 }
 
-// dial connects as the worker command does: nothing is compressed on the way.
-func dial(ctx context.Context, address string) (client.Client, error) {
+// Dial connects as the worker command does: nothing is compressed on the way.
+func Dial(ctx context.Context, address string) (client.Client, error) {
 	return client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{},
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
 }
