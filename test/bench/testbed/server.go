@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 
 	"superstep.dev/test/processes"
 	"superstep.dev/test/processes/stack"
@@ -98,9 +99,9 @@ func (b *Bed) buildDevserver(ctx context.Context) (string, error) {
 }
 
 // Dial connects as the worker command does: nothing is compressed on the way.
-func Dial(ctx context.Context, address string) (client.Client, error) {
+func Dial(ctx context.Context, address string, options ...grpc.DialOption) (client.Client, error) {
 	return client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{},
-		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: options}})
 }
 
 // silent drops the SDK's log lines: a killed worker makes many, and each would cost time.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"superstep.dev"
+)
+
+// notice is a line that a worker process writes when a node starts.
+type notice struct {
+	PID    int    `json:"pid"`
+	Thread string `json:"thread"`
+	Node   string `json:"node"`
+	// At is the machine's clock in nanoseconds: all processes share it.
+	At int64 `json:"at"`
+}
+
+// tell writes one line in one piece, which a kill cannot cut.
+func tell(n notice) {
+	n.PID, n.At = os.Getpid(), time.Now().UnixNano()
+	line, err := json.Marshal(n)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = os.Stdout.Write(append(line, '\n')) // without a reader there is nothing to measure
+}
+
+// notices passes on the lines of one worker.
+type notices struct {
+	to   chan<- notice
+	rest []byte // of a line that has not ended
+}
+
+// Write implements io.Writer.
+func (n *notices) Write(text []byte) (int, error) {
+	n.rest = append(n.rest, text...)
+	for {
+		line, rest, whole := bytes.Cut(n.rest, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		n.rest = rest
+		var one notice
+		if json.Unmarshal(line, &one) == nil && one.Node != "" {
+			n.to <- one
+		}
+	}
+}
+
+const (
+	// crewSize is how many workers there are when one is killed.
+	crewSize = 2
+	// killPatience bounds the wait for a node to start.
+	killPatience = time.Minute
+)
+
+// crew are two workers of one queue. One is killed, and replaced before the next run: the other has to notice by itself.
+type crew struct {
+	cluster *cluster
+	queue   string
+	workers map[int]*workerProcess
+	notices chan notice
+}
+
+func newCrew(t *cluster, queue string) *crew {
+	return &crew{cluster: t, queue: queue, workers: map[int]*workerProcess{}, notices: make(chan notice, 100)}
+}
+
+// await returns the next start of a thread's node.
+func (c *crew) await(ctx context.Context, thread, node string) (notice, error) {
+	late := time.After(killPatience)
+	for {
+		select {
+		case n := <-c.notices:
+			if n.Thread == thread && n.Node == node {
+				return n, nil
+			}
+		case <-late:
+			return notice{}, fmt.Errorf("node %s of thread %s did not start for %v", node, thread, killPatience)
+		case <-ctx.Done():
+			return notice{}, context.Cause(ctx)
+		}
+	}
+}
+
+// do starts a run, kills its worker at a random moment within the node, and returns how long the next superstep took to start.
+func (c *crew) do(ctx context.Context, thread string, start func() error) (time.Duration, error) {
+	for len(c.workers) < crewSize {
+		p, err := startWorker(ctx, c.cluster.bed, c.queue, c.cluster.server.Address, &notices{to: c.notices})
+		if err != nil {
+			return 0, err
+		}
+		c.workers[p.PID()] = p
+	}
+	if err := start(); err != nil {
+		return 0, err
+	}
+	first, err := c.await(ctx, thread, "work")
+	if err != nil {
+		return 0, err
+	}
+	// Not at the very end: a result that is on its way to the server when the worker dies is no lost node.
+	moment := time.Unix(0, first.At).Add(time.Duration(rand.Float64() * 0.95 * float64(slowWork)))
+	if err := rest(ctx, time.Until(moment)); err != nil {
+		return 0, err
+	}
+	p, ok := c.workers[first.PID]
+	if !ok {
+		return 0, fmt.Errorf("the node of thread %s ran on a worker that was killed before", thread)
+	}
+	delete(c.workers, first.PID)
+	killed := time.Now()
+	if err := p.Kill(); err != nil {
+		return 0, err
+	}
+	next, err := c.await(ctx, thread, "next")
+	return time.Unix(0, next.At).Sub(killed), err
+}
+
+// killWays are those whose workers are killed: every mode, and the hand-written program.
+func (t *cluster) killWays() (out []*way) {
+	killed := func(w *workload) bool { return w.kills }
+	way := func(name, mode, queue string, start func(ctx context.Context, w *workload, id string) error) *way {
+		c := newCrew(t, queue)
+		return &way{name: name, mode: mode, can: killed, langgraph: noWay, source: &t.base,
+			floor: func(w *workload) string { return "floor " + t.store + " " + floorOf(w, mode) },
+			do: func(ctx context.Context, w *workload, id string, _ int) (time.Duration, error) {
+				return c.do(ctx, id, func() error { return start(ctx, w, id) })
+			}}
+	}
+	for _, mode := range modes {
+		queue := superstepQueue + "-kill-" + mode.name
+		out = append(out, way("superstep "+t.store+" "+mode.name+" client", mode.name, queue, func(ctx context.Context, w *workload, id string) error {
+			c, err := superstep.NewClient(t.ours, superstep.ClientConfig{TaskQueue: queue})
+			if err != nil {
+				return err
+			}
+			r := request(w, mode.name, id)
+			if r.Input, err = json.Marshal(w.input); err != nil {
+				return err
+			}
+			_, err = c.Start(ctx, r)
+			return err
+		}))
+	}
+	queue := floorQueue + "-kill"
+	return append(out, way("floor "+t.store+" activities", "", queue, func(ctx context.Context, w *workload, id string) error {
+		options := floorStart(id)
+		options.TaskQueue = queue
+		_, err := t.byHand.ExecuteWorkflow(ctx, options, slowFlow, w.byHand())
+		return err
+	}))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCostOf(t *testing.T) {
+	before := reading{client: map[string]int{"Start": 4, "Poll": 9}, clientCPU: 10, serverCPU: 100, commits: 7, history: history{"r", 10, 1000}}
+	after := reading{client: map[string]int{"Start": 6, "Poll": 9}, clientCPU: 16, serverCPU: 120, commits: 13, history: history{"r", 22, 3000}}
+	c := costOf(before, after, 2)
+	require.Equal(t, map[string]float64{"Start": 1}, c.ClientCalls)
+	require.InDelta(t, 13.0, c.cpu(), 0)
+	require.InDelta(t, 3.0, *c.Commits, 0)
+	require.InDelta(t, 6.0, c.Events, 0, "one run took both turns")
+	after.history.run = "another"
+	require.InDelta(t, 22.0, costOf(before, after, 2).Events, 0, "each turn has a run of its own")
+}
+
+// entrants are ways with rounds of these milliseconds.
+func entrants(t *testing.T) []*entrant {
+	t.Helper()
+	rounds := func(ms ...float64) (out []round) {
+		for _, m := range ms {
+			out = append(out, round{m, cost{ClientCPU: m / 2}})
+		}
+		return out
+	}
+	named := func(kind string) func(*workload) string { return func(*workload) string { return kind } }
+	return []*entrant{
+		{way: &way{name: "superstep sqlite async client", mode: "async", floor: named("floor sqlite local"), langgraph: named("async")}, rounds: rounds(20, 60, 30)},
+		{way: &way{name: "floor sqlite local", floor: noWay, langgraph: noWay}, rounds: rounds(10, 20, 10)},
+		{way: &way{name: "langgraph postgres async", mode: "async", floor: noWay, langgraph: noWay}, rounds: rounds(40, 40, 40)},
+		{way: &way{name: "superstep sqlite exit client", floor: noWay, langgraph: noWay}, failed: errors.New("no worker")},
+	}
+}
+
+func TestRatiosArePaired(t *testing.T) {
+	rows := rowsOf(&workload{name: "chain"}, entrants(t))
+	require.Len(t, rows, 4)
+	require.Equal(t, &ratio{To: "floor sqlite local", Median: 3, Low: 2, High: 3}, rows[0].Floor)
+	require.Equal(t, &ratio{To: "langgraph postgres async", Median: 0.75, Low: 0.5, High: 1.5}, rows[0].Postgres)
+	require.Nil(t, rows[0].SQLite)
+	require.Nil(t, rows[1].Floor)
+	require.InDelta(t, 30.0, rows[0].Milliseconds, 0)
+}
+
+func TestTable(t *testing.T) {
+	w := &workload{name: "chain", about: "steps"}
+	var out bytes.Buffer
+	require.NoError(t, printTable(&out, w, rowsOf(w, entrants(t))))
+	require.Contains(t, out.String(), "chain: steps\n")
+	require.Regexp(t, `superstep sqlite async client +30\.0 +3\.00 \[2\.00-3\.00\] +3\.00 \[2\.00-3\.00\] +0\.75 \[0\.50-1\.50\] +- `, out.String())
+	require.Contains(t, out.String(), "superstep sqlite exit client failed after 0 rounds: no worker")
+}
+
+func TestNamesAreOfOneAnother(t *testing.T) {
+	o, err := parse([]string{"-list", "-store", "sqlite,postgres", "-turns", "1,2000"}, t.Output())
+	require.NoError(t, err)
+	f := &field{options: o}
+	require.NoError(t, f.gather(t.Context()))
+	compared := 0
+	for _, w := range f.workloads() {
+		names := map[string]bool{}
+		for _, one := range f.chosen(w) {
+			require.False(t, names[one.name], "%s/%s is there twice", w.name, one.name)
+			names[one.name] = true
+		}
+		for _, one := range f.chosen(w) {
+			if base := one.floor(w); base != "" {
+				compared++
+				require.True(t, names[base], "%s/%s is compared with %q", w.name, one.name, base)
+			}
+			if kind := one.langgraph(w); kind != "" {
+				require.True(t, names["langgraph postgres "+kind], "%s/%s is compared with LangGraph's %q", w.name, one.name, kind)
+			}
+		}
+	}
+	require.Greater(t, compared, 100)
+}
+
+func TestTextsDiffer(t *testing.T) {
+	require.Len(t, text(7), textBytes)
+	require.NotEqual(t, text(7), text(8))
+	require.Len(t, texts(callTexts), callTexts)
+}
+
+func TestFigureIsOneOfThoseThatWereMeasured(t *testing.T) {
+	svg := draw(report{Rows: rowsOf(&workload{name: "chain <20>"}, entrants(t))})
+	var parsed struct {
+		Circles []struct {
+			X     float64 `xml:"cx,attr"`
+			Title string  `xml:"title"`
+		} `xml:"circle"`
+	}
+	require.NoError(t, xml.Unmarshal(svg, &parsed))
+	require.Len(t, parsed.Circles, 4, "two of the legend, and two of the only row that is compared")
+	lang, floor := parsed.Circles[2], parsed.Circles[3]
+	require.Equal(t, "superstep sqlite async client: 0.75 [0.50-1.50] of langgraph postgres async", lang.Title)
+	// The scale goes from 0.1 to 10.
+	require.InDelta(t, figureLeft+(math.Log10(0.75)+1)/2*(figureRight-figureLeft), lang.X, 0.1)
+	require.Greater(t, floor.X, lang.X)
+	require.Contains(t, string(svg), "chain &lt;20&gt;")
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// fields are a run's input, or what a turn adds.
+type fields map[string]any
+
+// workload is a piece of work that every way does.
+type workload struct {
+	name, about string
+	// graph is what runs; see graphs.go.
+	graph string
+	input fields
+	// steps is what the field "step" must be at the end; 0 for turns, where it is the turn's number.
+	steps int
+	// asks says that the run asks a question, which is answered at once; the time is that of both.
+	asks bool
+	// turn is how many turns a conversation has had when it is measured; 0 for runs of threads of their own.
+	turn int
+	// atOnce is how many runs are under way together; the time is that of all of them.
+	atOnce int
+	// kills says that the worker is killed, and the time is that from the kill to the next superstep.
+	kills bool
+	// ops is how often it is done in a round, of which the median counts.
+	ops int
+}
+
+const (
+	shortSteps = 20
+	longSteps  = 200
+	fanWidth   = 100
+	textBytes  = 1 << 10
+	callSteps  = 100
+	callTexts  = 800 // of 1 KiB each
+)
+
+// runNote is the text that a run begins with.
+const runNote = "a few words that every step reads"
+
+// text is 1 KiB that no database makes smaller by keeping it once: it begins with a number.
+func text(n int) string {
+	return fmt.Sprintf("%08d %s", n, strings.Repeat("0123456789abcde ", textBytes/16))[:textBytes]
+}
+
+func texts(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = text(i)
+	}
+	return out
+}
+
+// workloads are all there are; a conversation for each of the turns.
+func workloads(turns []int, crowd int) []*workload {
+	chain := func(steps int) fields { return fields{"steps": steps, "note": runNote} }
+	out := []*workload{
+		{name: "chain-20", about: "20 supersteps that do nothing", graph: chainGraph, input: chain(shortSteps), steps: shortSteps, ops: 3},
+		{name: "chain-200", about: "200 supersteps that do nothing", graph: chainGraph, input: chain(longSteps), steps: longSteps, ops: 1},
+		{name: "fan", about: "100 Sends and a join", graph: fanGraph, input: fields{"note": runNote}, steps: fanWidth, ops: 1},
+		{name: "ask", about: "a question, and its answer", graph: askGraph, input: fields{"note": runNote}, steps: 2, asks: true, ops: 3},
+	}
+	for _, n := range turns {
+		out = append(out, &workload{name: fmt.Sprintf("turn-%d", n), about: fmt.Sprintf("a turn of 1 KiB in a conversation of %d and more", n),
+			graph: talkGraph, turn: n, ops: 3})
+	}
+	return append(out,
+		&workload{name: "calls", about: "100 supersteps that read 800 KiB and append a line", graph: callsGraph,
+			input: fields{"steps": callSteps, "texts": texts(callTexts)}, steps: callSteps, ops: 1},
+		&workload{name: "crowd", about: fmt.Sprintf("%d runs of 20 supersteps at once", crowd), graph: chainGraph, input: chain(shortSteps),
+			steps: shortSteps, atOnce: crowd, ops: 1},
+		&workload{name: "kill", about: "kill -9 of the worker within a node of 1 s, until the next superstep", graph: slowGraph,
+			input: fields{"note": runNote}, kills: true, ops: 1},
+	)
+}
+
+// inputOf is what a run of a workload, or a turn, begins with.
+func (w *workload) inputOf(turn int) fields {
+	if w.turn > 0 {
+		return fields{"texts": []string{text(turn)}}
+	}
+	return w.input
+}
+
+// step is what the field of that name has at the end.
+func (w *workload) step(turn int) int {
+	if w.turn > 0 {
+		return turn
+	}
+	return w.steps
+}
+
+// long says that a workload takes so long that only one kind of caller does it.
+func (w *workload) long() bool {
+	return w.turn > 1 || w.atOnce > 0 || w.steps >= callSteps && w.graph != fanGraph
+}
