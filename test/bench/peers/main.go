@@ -105,15 +105,24 @@ func (f *field) compete(ctx context.Context, stdout, notes io.Writer) (failed bo
 		}
 		failed = failed || slices.ContainsFunc(rows, func(r row) bool { return r.Failed != "" })
 		f.report.Rows = append(f.report.Rows, rows...)
+		if err := f.write(); err != nil { // what there is, in case that something ends this early
+			return false, err
+		}
 	}
 	if len(f.report.Rows) == 0 {
 		return false, fmt.Errorf("nothing matches -run %s: -list names what there is", f.run)
 	}
 	fmt.Fprintln(stdout, "\nload average at the end:", load())
-	if err := f.report.write(f.json); err != nil || f.svg == "" {
-		return failed, err
+	return failed, nil
+}
+
+// write stores what was measured, as JSON and as a picture, where that was asked for.
+func (f *field) write() error {
+	err := f.report.write(f.json)
+	if f.svg != "" {
+		err = errors.Join(err, os.WriteFile(f.svg, draw(f.report), 0o644))
 	}
-	return failed, os.WriteFile(f.svg, draw(f.report), 0o644)
+	return err
 }
 
 // head prints what was measured with, and what was left out.
