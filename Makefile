@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo demo-research dev test verify race check tools build bench chaos soak clean
+.PHONY: help demo demo-research dev test verify race check tools build bench peers chaos soak clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
@@ -16,6 +16,9 @@ SUPERSTEPS ?= 20000
 QUESTIONS ?= 200
 EVERY ?= 30s
 
+# A Python that has LangGraph, for make peers; without one LangGraph is left out.
+LANGGRAPH ?=
+
 help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
 	@echo 'make demo-research   four experts, a data set, a question, a killed worker, one report'
@@ -24,6 +27,7 @@ help:
 	@echo 'make verify  staticcheck, and the tests that take long: processes that are killed, documented commands, matrices'
 	@echo 'make race    the tests once more, with the race detector'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
+	@echo 'make peers   what users wait, beside hand-written workflows and LangGraph (LANGGRAPH=python); an hour'
 	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); twenty minutes, N=20 two'
 	@echo 'make soak    one thread of $(SUPERSTEPS) supersteps whose workers are killed; a quarter of an hour, SUPERSTEPS=2000 QUESTIONS=20 two minutes'
 	@echo 'make build   the commands, in ./bin'
@@ -82,6 +86,9 @@ build:
 
 bench:
 	$(GO) run ./test/bench
+
+peers:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./test/bench/peers && exec $(BIN)/$@ -langgraph '$(LANGGRAPH)'
 
 # Built and run, as the demo is. FREEZES and LATE follow a smaller N.
 chaos:

@@ -10,17 +10,20 @@
 // # The files, in order of reading
 //
 //	workload     what is done
+//	notice       what workers that may be killed say of nodes that start
 //	graphs       the workloads as graphs
 //	floor        the workloads written by hand, without a graph
 //	meter        what it costs: remote calls, transactions, histories, processor time
 //	serve        worker processes
 //	way          one way to do a workload, and what it is compared with
-//	superstep    the ways of Superstep's users
-//	byhand       the ways of those who write workflows themselves
-//	langgraph    the ways of LangGraph's users
-//	kill         the workload whose worker is killed
+//	superstep    how Superstep's users do it
+//	byhand       how those do it who write workflows themselves
+//	crew         a worker is killed, and another one goes on
+//	cluster      a Temporal server with workers, and the ways that use it
 //	rounds       taking turns
 //	table        medians and ratios, as a table and as JSON
 //	figure       the same as a picture
+//	options      the command line
+//	field, langgraph   who takes part
 //	main         the command
 package main

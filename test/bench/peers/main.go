@@ -85,7 +85,11 @@ func measure(ctx context.Context, o options, stdout, notes io.Writer) (failed bo
 
 // compete does all workloads and prints a table of each.
 func (f *field) compete(ctx context.Context, stdout, notes io.Writer) (failed bool, err error) {
-	f.head(stdout)
+	tables := stdout
+	if f.output == "json" {
+		tables = notes
+	}
+	f.head(tables)
 	order := rand.New(rand.NewPCG(f.seed, 0))
 	for _, w := range f.workloads() {
 		ways := f.chosen(w)
@@ -97,11 +101,11 @@ func (f *field) compete(ctx context.Context, stdout, notes io.Writer) (failed bo
 			return false, fmt.Errorf("%s: %w", w.name, err)
 		}
 		rows := rowsOf(w, all)
-		if err := printTable(stdout, w, rows); err != nil {
+		if err := printTable(tables, w, rows); err != nil {
 			return false, err
 		}
 		if f.callsToo {
-			printCalls(stdout, rows)
+			printCalls(tables, rows)
 		}
 		failed = failed || slices.ContainsFunc(rows, func(r row) bool { return r.Failed != "" })
 		f.report.Rows = append(f.report.Rows, rows...)
@@ -112,15 +116,25 @@ func (f *field) compete(ctx context.Context, stdout, notes io.Writer) (failed bo
 	if len(f.report.Rows) == 0 {
 		return false, fmt.Errorf("nothing matches -run %s: -list names what there is", f.run)
 	}
-	fmt.Fprintln(stdout, "\nload average at the end:", load())
-	return failed, nil
+	fmt.Fprintln(tables, "\nload average at the end:", load())
+	if f.output != "json" {
+		return failed, nil
+	}
+	text, err := f.report.encode()
+	if err == nil {
+		_, err = stdout.Write(text)
+	}
+	return failed, err
 }
 
 // write stores what was measured, as JSON and as a picture, where that was asked for.
 func (f *field) write() error {
-	err := f.report.write(f.json)
-	if f.svg != "" {
-		err = errors.Join(err, os.WriteFile(f.svg, draw(f.report), 0o644))
+	text, err := f.report.encode()
+	if err == nil && f.json != "" {
+		err = os.WriteFile(f.json, text, 0o644)
+	}
+	if err == nil && f.svg != "" {
+		err = os.WriteFile(f.svg, draw(f.report), 0o644)
 	}
 	return err
 }

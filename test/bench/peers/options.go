@@ -42,15 +42,15 @@ flags:
 `
 
 type options struct {
-	run            *regexp.Regexp
-	rounds, crowd  int
-	turns          []int
-	stores         []string
-	seed           uint64
-	json, svg      string
-	langgraph      string
-	devserver      string
-	list, callsToo bool
+	run               *regexp.Regexp
+	rounds, crowd     int
+	turns             []int
+	stores            []string
+	seed              uint64
+	output, json, svg string
+	langgraph         string
+	devserver         string
+	list, callsToo    bool
 }
 
 // parse reads the command line. Its errors have been printed.
@@ -90,8 +90,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.rounds, "rounds", 5, "let everybody do everything `n` times")
 	f.IntVar(&o.crowd, "crowd", 200, "let `n` runs be under way at once in the workload crowd")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "draw the order of the ways from this `number`")
-	f.StringVar(&o.json, "o", "", "write everything that was measured as JSON to this `file`")
-	f.StringVar(&o.svg, "svg", "", "draw the ratios to this `file`")
+	f.StringVar(&o.output, "o", "table", "print `table` or json; json has every round, and the tables go to standard error")
+	f.StringVar(&o.json, "json", "", "write the same JSON to this `file`, after each workload")
+	f.StringVar(&o.svg, "svg", "", "draw the ratios to this `file`, after each workload")
 	f.StringVar(&o.langgraph, "langgraph", "", "compare with LangGraph, run by this `python`, for which it is installed")
 	f.StringVar(&o.devserver, "devserver", "", "use this devserver `binary` instead of building one")
 	f.BoolVar(&o.callsToo, "calls", false, "print remote calls by method below each table")
@@ -99,8 +100,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if f.NArg() > 0 || o.rounds < 1 || o.crowd < 1 {
-		err := errors.New("want flags only, -rounds and -crowd of at least 1: see --help")
+	if f.NArg() > 0 || o.rounds < 1 || o.crowd < 1 || o.output != "table" && o.output != "json" {
+		err := errors.New("want flags only, -o of table or json, -rounds and -crowd of at least 1: see --help")
 		fmt.Fprintln(stderr, "peers:", err)
 		return o, err
 	}

@@ -107,3 +107,11 @@ func TestFigureIsOneOfThoseThatWereMeasured(t *testing.T) {
 	require.Greater(t, floor.X, lang.X)
 	require.Contains(t, string(svg), "chain &lt;20&gt;")
 }
+
+func TestHelp(t *testing.T) {
+	var out, help bytes.Buffer
+	require.Zero(t, execute([]string{"--help"}, &out, &help))
+	require.Contains(t, help.String(), "langgraph-checkpoint-postgres")
+	require.Equal(t, exitBroken, execute([]string{"-o", "xml"}, &out, &help))
+	require.Contains(t, help.String(), "-o of table or json")
+}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -236,14 +235,8 @@ func printCalls(out io.Writer, rows []row) {
 	}
 }
 
-// write stores the report as JSON; path "" stores nothing.
-func (r *report) write(path string) error {
-	if path == "" {
-		return nil
-	}
+// encode is the report as JSON.
+func (r *report) encode() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	return append(text, '\n'), err
 }
