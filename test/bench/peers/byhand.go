@@ -8,19 +8,22 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// floors are the hand-written programs by kind, with what each can do.
+// floorDoer does a workload by hand, over a connection.
+type floorDoer func(ctx context.Context, c client.Client, w *workload, id string, turn int) error
+
+// floors are the hand-written programs by kind, with what each can do; what is done while workers are killed is in crew.go.
 var floors = []struct {
 	kind string
 	can  func(*workload) bool
-	do   func(ctx context.Context, c client.Client, w *workload, id string, turn int) error
+	do   floorDoer
 }{
 	{"activities", func(w *workload) bool { return !w.asks && w.turn == 0 && w.graph != callsGraph }, floorRun(activitiesFlow)},
-	{"heartbeats", func(w *workload) bool { return (w.graph == chainGraph || w.graph == fanGraph) && !w.kills }, floorRun(heartbeatsFlow)},
-	{"local", func(w *workload) bool { return !w.kills }, floorLocal},
+	{"heartbeats", func(w *workload) bool { return w.graph == chainGraph || w.graph == fanGraph }, floorRun(heartbeatsFlow)},
+	{"local", func(*workload) bool { return true }, floorLocal},
 }
 
 // byHand is how the author of a workflow does a workload.
-func byHand(c client.Client, do func(context.Context, client.Client, *workload, string, int) error) func(context.Context, *workload, string, int) (time.Duration, error) {
+func byHand(c client.Client, do floorDoer) doer {
 	return func(ctx context.Context, w *workload, id string, turn int) (time.Duration, error) {
 		return atOnce(w.atOnce, id, func(id string) error { return do(ctx, c, w, id, turn) })
 	}
@@ -39,7 +42,7 @@ func (w *workload) byHand() floorWork {
 }
 
 // floorRun starts a workflow and waits for its result.
-func floorRun(flow string) func(context.Context, client.Client, *workload, string, int) error {
+func floorRun(flow string) floorDoer {
 	return func(ctx context.Context, c client.Client, w *workload, id string, turn int) error {
 		run, err := c.ExecuteWorkflow(ctx, floorStart(id), flow, w.byHand())
 		if err != nil {

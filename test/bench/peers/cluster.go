@@ -119,7 +119,11 @@ func (t *cluster) ways() (out []*way) {
 		queue  string
 		c      client.Client
 		source *source
-	}{{"client", byClient, superstepQueue, t.ours, &ours}, {"thread", byThread, superstepQueue, t.ours, &ours}, {"here", byThread, hereQueue, t.here, &here}} {
+	}{
+		{"client", byClient, superstepQueue, t.ours, &ours},
+		{"thread", byThread, superstepQueue, t.ours, &ours},
+		{"here", byThread, hereQueue, t.here, &here},
+	} {
 		u := caller.user
 		u.graphs = graphs()
 		if t.server != nil {

@@ -93,7 +93,8 @@ func (t *cluster) killWays() (out []*way) {
 	}
 	for _, mode := range modes {
 		queue := superstepQueue + "-kill-" + mode.name
-		out = append(out, way("superstep "+t.store+" "+mode.name+" client", mode.name, queue, func(ctx context.Context, w *workload, id string) error {
+		name := "superstep " + t.store + " " + mode.name + " client"
+		out = append(out, way(name, mode.name, queue, func(ctx context.Context, w *workload, id string) error {
 			c, err := superstep.NewClient(t.ours, superstep.ClientConfig{TaskQueue: queue})
 			if err != nil {
 				return err

@@ -55,7 +55,7 @@ func (f *field) gather(ctx context.Context) error {
 			continue // it has been said
 		}
 		if err := f.temporal(ctx, store, dsn); err != nil {
-			return fmt.Errorf("Temporal on %s: %w", store, err)
+			return fmt.Errorf("a Temporal server on %s: %w", store, err)
 		}
 	}
 	return f.langGraph(ctx, dsn)

@@ -54,7 +54,9 @@ type floorStep struct {
 const turnsARun = 1_500
 
 func registerFloor(r worker.Registry, c client.Client) {
-	for name, f := range map[string]any{activitiesFlow: runActivities, heartbeatsFlow: runHeartbeats, localFlow: runLocal, talkFlow: runTalk, slowFlow: runSlow} {
+	for name, f := range map[string]any{
+		activitiesFlow: runActivities, heartbeatsFlow: runHeartbeats, localFlow: runLocal, talkFlow: runTalk, slowFlow: runSlow,
+	} {
 		r.RegisterWorkflowWithOptions(f, workflow.RegisterOptions{Name: name})
 	}
 	for name, f := range map[string]any{"step": takeStep, "beats": beats(c), "work": takeTime, "next": takeNext} {

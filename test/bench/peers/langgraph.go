@@ -92,7 +92,9 @@ func (f *field) startLangGraph(ctx context.Context, dsn string) (*processes.Proc
 	if dsn != "" {
 		args = append(args, dsn[:strings.LastIndex(dsn, "/")]+"/langgraph")
 	}
-	p, err := f.bed.Processes.Start(ctx, processes.Command{Name: "langgraph", Path: f.langgraph, Args: args, ReadyFile: ready, ReadyWithin: langGraphStart})
+	p, err := f.bed.Processes.Start(ctx, processes.Command{
+		Name: "langgraph", Path: f.langgraph, Args: args, ReadyFile: ready, ReadyWithin: langGraphStart,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("LangGraph: %w\n%s\ninstall it: %s", err, f.bed.Processes.Tail("langgraph", 5), langGraphInstall)
 	}

@@ -158,7 +158,10 @@ func load() string {
 
 // versions are those of what this program is made of.
 func versions() map[string]string {
-	out := map[string]string{"Go": runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, "processors": strconv.Itoa(runtime.NumCPU())}
+	out := map[string]string{
+		"Go":         runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
+		"processors": strconv.Itoa(runtime.NumCPU()),
+	}
 	if built, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range built.Deps {
 			if m.Path == "go.temporal.io/sdk" {

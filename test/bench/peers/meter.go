@@ -29,13 +29,17 @@ func newCalls() *calls { return &calls{byMethod: map[string]int{}} }
 
 // option makes a connection count its calls.
 func (c *calls) option() grpc.DialOption {
-	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		err := do(ctx, method, req, reply, cc, opts...)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.byMethod[path.Base(method)]++
-		return err
-	})
+	return grpc.WithChainUnaryInterceptor(c.count)
+}
+
+func (c *calls) count(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	err := do(ctx, method, req, reply, cc, opts...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byMethod[path.Base(method)]++
+	return err
 }
 
 func (c *calls) now() map[string]int {

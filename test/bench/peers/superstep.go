@@ -26,7 +26,7 @@ var (
 )
 
 // do is how a user does a workload in a mode.
-func (u *user) do(mode string) func(context.Context, *workload, string, int) (time.Duration, error) {
+func (u *user) do(mode string) doer {
 	return func(ctx context.Context, w *workload, id string, turn int) (time.Duration, error) {
 		return atOnce(w.atOnce, id, func(id string) error { return u.once(ctx, w, mode, id, turn) })
 	}

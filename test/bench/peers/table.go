@@ -223,7 +223,9 @@ func printCalls(out io.Writer, rows []row) {
 	print := func(r row, who string, calls map[string]float64) {
 		var each []string
 		for _, method := range slices.Sorted(maps.Keys(calls)) {
-			each = append(each, method+" "+digits(calls[method]))
+			if calls[method] > 0 { // some come once in many operations
+				each = append(each, method+" "+digits(calls[method]))
+			}
 		}
 		if len(each) > 0 {
 			fmt.Fprintf(out, "%s, calls of the %s: %s\n", r.Way, who, strings.Join(each, ", "))

@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
+// doer does a workload once, on that thread, and returns how long its user waits. Of a conversation it is one turn.
+type doer func(ctx context.Context, w *workload, thread string, turn int) (time.Duration, error)
+
 // way is one way to do a workload.
 type way struct {
 	// name has the peer, where it keeps things, how it is used: "superstep sqlite async client".
 	name string
 	// mode is the durability mode; "" for hand-written programs.
 	mode string
-	// do does a workload once, on that thread, and returns how long its user waits. Of a conversation it is one turn.
-	do func(ctx context.Context, w *workload, thread string, turn int) (time.Duration, error)
+	do   doer
 	// can says which workloads it does.
 	can func(*workload) bool
 	// floor and langgraph are the names of the ways that it is compared with, of this workload.

@@ -63,8 +63,8 @@ func workloads(turns []int, crowd int) []*workload {
 		{name: "ask", about: "a question, and its answer", graph: askGraph, input: fields{"note": runNote}, steps: 2, asks: true, ops: 3},
 	}
 	for _, n := range turns {
-		out = append(out, &workload{name: fmt.Sprintf("turn-%d", n), about: fmt.Sprintf("a turn of 1 KiB in a conversation of %d and more", n),
-			graph: talkGraph, turn: n, ops: 3})
+		about := fmt.Sprintf("a turn of 1 KiB in a conversation of %d and more", n)
+		out = append(out, &workload{name: fmt.Sprintf("turn-%d", n), about: about, graph: talkGraph, turn: n, ops: 3})
 	}
 	return append(out,
 		&workload{name: "calls", about: "100 supersteps that read 800 KiB and append a line", graph: callsGraph,
