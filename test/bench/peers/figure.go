@@ -23,16 +23,18 @@ var compared = []struct {
 	of     func(row) *ratio
 	name   string
 	colour string
+	above  float64 // of the row's middle
 }{
-	{func(r row) *ratio { return r.Postgres }, "LangGraph with PostgreSQL, same mode", "#1f6feb"},
-	{func(r row) *ratio { return r.Floor }, "by hand on the same server", "#d1730b"},
+	{func(r row) *ratio { return r.Postgres }, "LangGraph with PostgreSQL, in the same mode", "#1f6feb", 3},
+	{func(r row) *ratio { return r.Floor }, "workflows written by hand, on the same server", "#d1730b", -3},
 }
 
-// draw is a picture of the ratios of Superstep's rows, as SVG: a mark for the median, a line for the spread.
+// draw is a picture of the ratios of those who use a Client in another process than the worker, as SVG: a mark for the
+// median, a line for the spread.
 func draw(r report) []byte {
 	var rows []row
 	for _, one := range r.Rows {
-		if strings.HasPrefix(one.Way, "superstep ") && (one.Postgres != nil || one.Floor != nil) {
+		if strings.HasPrefix(one.Way, "superstep ") && strings.HasSuffix(one.Way, " client") && (one.Postgres != nil || one.Floor != nil) {
 			rows = append(rows, one)
 		}
 	}
@@ -54,13 +56,14 @@ func draw(r report) []byte {
 	label := func(x, y float64, anchor, style, text string) {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>`+"\n", x, y, anchor, style, html.EscapeString(text))
 	}
-	label(16, 22, "start", `font-weight="bold"`, "How long users of Superstep wait, as a multiple: left of 1 is faster")
+	label(16, 22, "start", `font-weight="bold"`, "How long users of Superstep wait, against users of")
 	x := 16.0
 	for _, c := range compared {
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="40" r="4" fill="%s"/>`+"\n", x+4, c.colour)
 		label(x+14, 44, "start", "", c.name)
-		x += 270
+		x += 290
 	}
+	label(x, 44, "start", `fill="#555555"`, "left of 1 is faster")
 	bottom := float64(height - 34)
 	for d := low; d <= high; d++ {
 		for _, v := range []float64{1, 2, 5} {
@@ -84,12 +87,12 @@ func draw(r report) []byte {
 			label(16, y, "start", `font-weight="bold"`, last)
 		}
 		y += lineHeight
-		label(28, y, "start", "", strings.TrimPrefix(one.Way, "superstep "))
+		label(28, y, "start", "", strings.TrimSuffix(strings.TrimPrefix(one.Way, "superstep "), " client"))
 		for _, c := range compared {
 			if q := c.of(one); q != nil {
 				fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%[3]f" stroke="%s" stroke-width="2" opacity="0.45"/>`+"\n",
-					at(q.Low), at(q.High), y-4, c.colour)
-				fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"><title>%s</title></circle>`+"\n", at(q.Median), y-4, c.colour,
+					at(q.Low), at(q.High), y-4-c.above, c.colour)
+				fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"><title>%s</title></circle>`+"\n", at(q.Median), y-4-c.above, c.colour,
 					html.EscapeString(one.Way+": "+q.String()+" of "+q.To))
 			}
 		}

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,7 +45,7 @@ func TestARunOfTheBench(t *testing.T) {
 		require.Greater(t, *one.Cost.Commits, 0.0, one.Way)
 		byName[one.Workload+"/"+one.Way] = one
 	}
-	require.True(t, len(byName) == 5+3+2+4+1, "%d rows", len(byName))
+	require.Len(t, slices.Collect(maps.Keys(byName)), 5+3+2+4+1)
 	floor := byName["chain-20/floor sqlite local"].Cost
 	require.Equal(t, map[string]float64{"ExecuteMultiOperation": 1}, floor.ClientCalls, "one call to start and wait until it rests")
 	require.InDelta(t, 1.0, floor.WorkerCalls["RespondWorkflowTaskCompleted"], 0)

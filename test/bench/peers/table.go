@@ -146,7 +146,7 @@ var columns = []struct {
 	}},
 	{"events", func(r row) string { return unlessZero(r.Cost.Events) }},
 	{"KiB", func(r row) string { return unlessZero(r.Cost.Bytes / 1024) }},
-	{"CPU ms: client", func(r row) string { return digits(r.Cost.ClientCPU) }},
+	{"CPU ms: client", func(r row) string { return unlessZero(r.Cost.ClientCPU) }},
 	{"worker", func(r row) string { return unlessZero(r.Cost.WorkerCPU) }},
 	{"server", func(r row) string { return unlessZero(r.Cost.ServerCPU) }},
 }

@@ -57,14 +57,14 @@ func texts(n int) []string {
 func workloads(turns []int, crowd int) []*workload {
 	chain := func(steps int) fields { return fields{"steps": steps, "note": runNote} }
 	out := []*workload{
-		{name: "chain-20", about: "20 supersteps that do nothing", graph: chainGraph, input: chain(shortSteps), steps: shortSteps, ops: 3},
+		{name: "chain-20", about: "20 supersteps that do nothing", graph: chainGraph, input: chain(shortSteps), steps: shortSteps, ops: 5},
 		{name: "chain-200", about: "200 supersteps that do nothing", graph: chainGraph, input: chain(longSteps), steps: longSteps, ops: 1},
 		{name: "fan", about: "100 Sends and a join", graph: fanGraph, input: fields{"note": runNote}, steps: fanWidth, ops: 1},
-		{name: "ask", about: "a question, and its answer", graph: askGraph, input: fields{"note": runNote}, steps: 2, asks: true, ops: 3},
+		{name: "ask", about: "a question, and its answer", graph: askGraph, input: fields{"note": runNote}, steps: 2, asks: true, ops: 5},
 	}
 	for _, n := range turns {
 		about := fmt.Sprintf("a turn of 1 KiB in a conversation of %d and more", n)
-		out = append(out, &workload{name: fmt.Sprintf("turn-%d", n), about: about, graph: talkGraph, turn: n, ops: 3})
+		out = append(out, &workload{name: fmt.Sprintf("turn-%d", n), about: about, graph: talkGraph, turn: n, ops: 5})
 	}
 	return append(out,
 		&workload{name: "calls", about: "100 supersteps that read 800 KiB and append a line", graph: callsGraph,
