@@ -12,7 +12,7 @@ import (
 // The figure's measures, in pixels.
 const (
 	figureWidth = 860
-	figureLeft  = 250 // of the scale
+	figureLeft  = 130 // of the scale
 	figureRight = 830
 	figureTop   = 64
 	lineHeight  = 18
@@ -61,7 +61,7 @@ func draw(r report) []byte {
 	for _, c := range compared {
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="40" r="4" fill="%s"/>`+"\n", x+4, c.colour)
 		label(x+14, 44, "start", "", c.name)
-		x += 290
+		x += 320
 	}
 	label(x, 44, "start", `fill="#555555"`, "left of 1 is faster")
 	bottom := float64(height - 34)
