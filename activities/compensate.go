@@ -36,7 +36,7 @@ func (n *Nodes) apart(ctx context.Context) (a *apart, err error) {
 			return nil, err
 		}
 	}
-	held, free := a.hold(ctx)
+	held, free := a.hold(ctx, a.task.Tally)
 	a.held, a.free = held, func() {
 		free()
 		release()

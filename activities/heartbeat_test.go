@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -223,5 +226,51 @@ func TestAServerThatIsSlowIsNoFailure(t *testing.T) {
 				t.Errorf("the run ended with %s after the calls %v", log, calls.list())
 			}
 		})
+	}
+}
+
+// TestOnlyALostWorkersRunIsFreedOfIt: once by whoever takes the attempt over, for that run. An attempt that fails on a worker
+// that lives frees nothing, nor does the first one.
+func TestOnlyALostWorkersRunIsFreedOfIt(t *testing.T) {
+	t.Parallel()
+	for name, mode := range map[string]protocol.GraphInput{"task": {}, "segment": {Fused: true}, "relaxed segment": {Durability: graphadapter.DurabilityExit}} {
+		for _, lost := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, lost %t", name, lost), func(t *testing.T) {
+				t.Parallel()
+				r, attempts := newRig(t), &seen[int]{}
+				began := make(chan struct{}, 9)
+				g := one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
+					n := attempts.add(task.Info().Attempt)
+					began <- struct{}{}
+					switch {
+					case n > 1:
+						return logs("done"), nil
+					case lost:
+						<-ctx.Done()
+						return pregel.Command{}, context.Cause(ctx)
+					}
+					return pregel.Command{}, errors.New("not yet")
+				}, every(time.Millisecond, 2))
+				l, want := newLine(), []string(nil)
+				lose := r.workOn(l, g, worker.Options{})
+				mode.Graph = "one"
+				run := r.start(mode)
+				<-began
+				if lost {
+					r.pending(run, "the node's activity", func(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
+						return len(d.GetPendingActivities()) == 1
+					})
+					lose()
+					l, _ = r.work(g)
+					want = []string{run.GetID() + " " + run.GetRunID()}
+				}
+				if log := r.log(run); log != `["done"]` {
+					t.Errorf("the run ended with %s", log)
+				}
+				if !slices.Equal(l.freed, want) {
+					t.Errorf("freed were %v, not %v", l.freed, want)
+				}
+			})
+		}
 	}
 }

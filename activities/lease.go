@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -36,8 +38,9 @@ type lease struct {
 }
 
 // hold beats until released, from a third of the heartbeat timeout on: a short node pays nothing. The returned context
-// ends when the task is no longer ours.
-func (l *lease) hold(ctx context.Context) (held context.Context, release func()) {
+// ends when the task is no longer ours. Of a run that lost its worker it takes leave of that worker, beside what the caller
+// does.
+func (l *lease) hold(ctx context.Context, tally *host.Tally) (held context.Context, release func()) {
 	held, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()
 	l.cancel = cancel
@@ -45,19 +48,36 @@ func (l *lease) hold(ctx context.Context) (held context.Context, release func())
 		l.expiry = time.AfterFunc(l.leaseFrom(l.began), func() { l.lose(graphadapter.ErrFenced) })
 	}
 	l.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		l.beat(held)
-	}()
+	var beside sync.WaitGroup
+	if tally.Counted() > 0 {
+		beside.Go(func() { l.unstick(context.WithoutCancel(ctx)) })
+	}
+	beside.Go(func() { l.beat(held) })
 	return held, func() {
 		cancel(nil)
-		<-ended
+		beside.Wait()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.expiry != nil {
 			l.expiry.Stop()
 		}
+	}
+}
+
+// unstickWithin bounds a call of unstick: a wait of more than the second that it saves would buy nothing.
+const unstickWithin = time.Second
+
+// unstick makes the run's next workflow task go to any worker. The server offers the task to the worker that had the last
+// one, which was probably lost together with the execution before this one: the task would lie there until the sticky
+// schedule-to-start timeout, a second, is over. The call changes nothing else. A run that gets no reply waits that second.
+func (l *lease) unstick(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, unstickWithin)
+	defer cancel()
+	run := l.info.WorkflowExecution
+	_, err := l.client.WorkflowService().ResetStickyTaskQueue(ctx, &workflowservice.ResetStickyTaskQueueRequest{
+		Namespace: l.info.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.ID, RunId: run.RunID}})
+	if err != nil {
+		activity.GetLogger(ctx).Warn("the run waits for its lost worker for a moment, as the server did not reset its sticky task queue", "error", err)
 	}
 }
 

@@ -45,6 +45,7 @@ type line struct {
 	ice   bool          // nothing of its tasks gets through, as if the process were frozen
 	mute  bool          // failures of tasks do not get through, as if the worker had died before it reported them
 	heard chan struct{} // closed at the first heartbeat
+	freed []string      // the runs whose sticky task queues were reset
 }
 
 func newLine() *line { return &line{heard: make(chan struct{})} }
@@ -62,6 +63,11 @@ func (l *line) intercept(ctx context.Context, method string, req, reply any, con
 		if cut != nil {
 			return cut
 		}
+	}
+	if reset, ok := req.(*workflowservice.ResetStickyTaskQueueRequest); ok {
+		l.mu.Lock()
+		l.freed = append(l.freed, reset.GetExecution().GetWorkflowId()+" "+reset.GetExecution().GetRunId())
+		l.mu.Unlock()
 	}
 	if l.frozen() && strings.Contains(method, "ActivityTask") {
 		<-ctx.Done()

@@ -100,7 +100,7 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 		defer release()
 	}
 	// What ends in order, with the run or this worker, ends the supersteps by itself.
-	held, release := e.hold(context.WithoutCancel(ctx))
+	held, release := e.hold(context.WithoutCancel(ctx), e.Tally)
 	defer release()
 	held, e.end = context.WithCancelCause(held)
 	defer e.end(nil)

@@ -78,7 +78,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	defer free()
 	// The lease is renewed as long as the node runs, and its context ends with it.
-	held, release := e.hold(ctx)
+	held, release := e.hold(ctx, e.task.Tally)
 	outcome, full, err := e.perform(ctx, held)
 	release()
 	switch {

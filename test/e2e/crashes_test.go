@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
@@ -44,7 +45,52 @@ func killedInsideAnActivity(r *rig, durability superstep.Durability) {
 	require.Equal(t, []string{"paid 42.00", "refunded rf-1", "customer told"}, value[[]string](r, threadID, "log"))
 }
 
-// The same when it is the payments service that dies, and comes back on its file.
+// A run whose worker dies inside a node does not wait for that worker once more when the node is through: its next workflow
+// task is offered to any worker, and none times out in the dead one's sticky queue.
+func TestARunDoesNotWaitForItsLostWorker(t *testing.T) {
+	for name, mode := range map[string]thread.StartRequest{
+		"task": {}, "fused": {Fused: true}, "async": {Durability: superstep.DurabilityAsync}, "exit": {Durability: superstep.DurabilityExit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			first := r.graphsWorker("worker-1")
+			mode.Graph, mode.Thread, mode.Input = "slow", testserver.Queue(t), encode(t, r.steered())
+			_, err := r.client.Start(t.Context(), mode)
+			require.NoError(t, err)
+			r.until("an activity runs the node", func() bool {
+				described, err := r.temporal.DescribeWorkflowExecution(t.Context(), mode.Thread, "")
+				return err == nil && len(described.GetPendingActivities()) == 1 && r.ran("slow") > 0
+			})
+			before := r.ran("slow")
+			r.graphsWorker("worker-2")
+			r.kill(first)
+			r.until("the node runs again", func() bool { return r.ran("slow") > before })
+			r.put("go")
+			// By the last event alone: a wait of ours would give the run a workflow task of its own.
+			require.NoError(t, r.temporal.GetWorkflow(t.Context(), mode.Thread, "").Get(t.Context(), nil))
+
+			takenOver, offered := false, []enumspb.TaskQueueKind(nil)
+			events := r.temporal.GetWorkflowHistory(t.Context(), mode.Thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for events.HasNext() {
+				event, err := events.Next()
+				require.NoError(t, err)
+				if event.GetActivityTaskStartedEventAttributes().GetAttempt() > 1 {
+					takenOver = true
+				}
+				if scheduled := event.GetWorkflowTaskScheduledEventAttributes(); scheduled != nil && takenOver {
+					offered = append(offered, scheduled.GetTaskQueue().GetKind())
+				}
+				if late := event.GetWorkflowTaskTimedOutEventAttributes(); late != nil && takenOver {
+					require.NotEqual(t, enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, late.GetTimeoutType(), "%v", event)
+				}
+			}
+			require.NotEmpty(t, offered)
+			require.Equal(t, enumspb.TASK_QUEUE_KIND_NORMAL, offered[0])
+		})
+	}
+}
+
+// No money moves twice when it is the payments service that dies, and comes back on its file.
 func TestPaymentsKilledAfterTheCommit(t *testing.T) {
 	r := newRig(t)
 	r.payments()
