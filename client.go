@@ -47,7 +47,9 @@ type ClientConfig struct {
 }
 
 // Client starts, reads and answers threads on a Temporal server. It is safe for concurrent use. Its methods return an
-// [*thread.Error] that says what to do; none of them changes anything when it fails before it is accepted.
+// [*thread.Error] that says what to do; none of them changes anything when it fails before it is accepted. What a worker has
+// to answer waits as long as the context, while there are workers: then it is ErrBusy that comes, and ErrNoWorker when no worker
+// has asked for a task within a minute.
 type Client struct {
 	threads *remote.Threads
 	jobs    *remote.Jobs

@@ -96,7 +96,7 @@ func reply(w http.ResponseWriter, body any, err error) {
 	for kind, code := range map[error]int{
 		thread.ErrBadInput: http.StatusBadRequest, thread.ErrNotFound: http.StatusNotFound,
 		thread.ErrAnswerRefused: http.StatusConflict, thread.ErrRunning: http.StatusConflict,
-		thread.ErrNoWorker: http.StatusServiceUnavailable, thread.ErrNoServer: http.StatusServiceUnavailable,
+		thread.ErrNoWorker: http.StatusServiceUnavailable, thread.ErrBusy: http.StatusServiceUnavailable, thread.ErrNoServer: http.StatusServiceUnavailable,
 	} {
 		if errors.Is(err, kind) {
 			status = code

@@ -14,7 +14,7 @@ func TestExitOfErrors(t *testing.T) {
 		ExitUsage:       {thread.ErrBadInput, thread.ErrRunning, thread.ErrNotFailed, usagef("x")},
 		ExitNotFound:    {thread.ErrNotFound},
 		ExitRefused:     {thread.ErrAnswerRefused},
-		ExitUnreachable: {thread.ErrNoServer, thread.ErrNoWorker},
+		ExitUnreachable: {thread.ErrNoServer, thread.ErrNoWorker, thread.ErrBusy},
 		ExitNotBegun:    {notBegun("--metrics-addr", errors.New("x"))},
 		ExitInterrupted: {interrupt("x")},
 		ExitFailed:      {errors.New("anything else")},

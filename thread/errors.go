@@ -19,8 +19,11 @@ var (
 	ErrAnswerRefused = errors.New("answer refused")
 	// ErrNoServer: no Temporal server answers at the address.
 	ErrNoServer = errors.New("no server")
-	// ErrNoWorker: no worker with that graph answers.
+	// ErrNoWorker: no worker with that graph answers: none has asked for work of late.
 	ErrNoWorker = errors.New("no worker")
+	// ErrBusy: workers asked for tasks within the last minute, and none of them answered by the end of the caller's context, which
+	// is the cause: a call that needs a worker is repeated until then. More time helps, and more workers.
+	ErrBusy = errors.New("the workers are busy")
 	// ErrRunning: the thread's run is open, and the call needs a closed one.
 	ErrRunning = errors.New("the run is open")
 	// ErrNotFailed: retry of a run that did not fail.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,24 +69,23 @@ func orNone(names []string) string {
 
 // askDesk queries the task queue's desk, opening it first if there is none.
 func (c *server) askDesk(ctx context.Context, req protocol.AdmitRequest, reply *protocol.AdmitReply) error {
-	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	if err := c.somebodyPolls(bounded, req.Graph, c.cfg.TaskQueue); err != nil {
-		return err
+	if err := c.somebodyPolls(ctx, req.Graph, c.cfg.TaskQueue); err != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
-	id := runtime.DeskPrefix + c.cfg.TaskQueue
-	value, err := c.temporal.QueryWorkflow(bounded, id, "", protocol.QueryAdmit, req)
+	id, about := runtime.DeskPrefix+c.cfg.TaskQueue, &lastRun{graph: req.Graph, queue: c.cfg.TaskQueue}
+	value, err := c.ask(ctx, id, about, protocol.QueryAdmit, req)
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
-		if err = c.openDesk(bounded, id); err == nil {
-			value, err = c.temporal.QueryWorkflow(bounded, id, "", protocol.QueryAdmit, req)
+		if err = c.openDesk(ctx, id); err == nil {
+			value, err = c.ask(ctx, id, about, protocol.QueryAdmit, req)
 		}
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return c.explainQuery(err, req.Graph, "", c.cfg.TaskQueue)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && !unanswered(err):
+		return ctx.Err()
+	default:
+		return c.explainQuery(err, req.Graph, "")
 	}
 	*reply = protocol.AdmitReply{}
 	if err := value.Get(reply); err != nil {

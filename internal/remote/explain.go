@@ -1,16 +1,18 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -62,13 +64,10 @@ func (c *server) explain(err error, graph, threadID string) error {
 	return e
 }
 
-// explainQuery does the same for a call that a worker has to answer.
-func (c *server) explainQuery(err error, graph, threadID, queue string) error {
+// explainQuery does the same for what a worker was asked.
+func (c *server) explainQuery(err error, graph, threadID string) error {
 	var (
 		failed   *serviceerror.QueryFailed
-		noPoller *serviceerror.FailedPrecondition
-		deadline *serviceerror.DeadlineExceeded
-		refused  *serviceerror.Canceled
 		notReady *serviceerror.WorkflowNotReady
 	)
 	switch {
@@ -83,12 +82,60 @@ func (c *server) explainQuery(err error, graph, threadID, queue string) error {
 	case errors.As(err, &notReady):
 		return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID,
 			Message: fmt.Sprintf("no worker can go on with thread %q", threadID), Do: "See why", Command: []string{"show", threadID}}
-	case errors.As(err, &noPoller):
-		return noWorker(graph, threadID, queue)
-	case errors.As(err, &deadline), errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
-		return cmp.Or(c.serverTrouble(graph, threadID), noWorker(graph, threadID, queue))
 	}
 	return c.explain(err, graph, threadID)
+}
+
+// isSilence reports whether a call got no answer from a worker, as far as its error tells.
+func isSilence(err error) bool {
+	var (
+		deadline *serviceerror.DeadlineExceeded
+		refused  *serviceerror.Canceled
+		update   *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	)
+	return errors.As(err, &deadline) || errors.As(err, &refused) || errors.As(err, &update) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// unanswered reports whether no worker answered, for want of workers or of their time.
+func unanswered(err error) bool {
+	return errors.Is(err, thread.ErrNoWorker) || errors.Is(err, thread.ErrBusy)
+}
+
+// silence says why a worker that was asked about a run has not answered: the server is in trouble, nobody is there
+// (ErrNoWorker), or somebody was there within a minute (ErrBusy): a worker that takes all its time for other tasks looks like
+// one that was lost a moment ago. A caller that went away hears of that alone.
+func (c *server) silence(ctx context.Context, last *lastRun) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	if trouble := c.serverTrouble(last.graph, last.thread); trouble != nil {
+		return trouble
+	}
+	if !c.seenOfLate(last.queue) {
+		return noWorker(last.graph, last.thread, last.queue)
+	}
+	return &thread.Error{Kind: thread.ErrBusy, Graph: last.graph, Thread: last.thread, Cause: ctx.Err(), Do: doWhenBusy,
+		Message: "no worker on task queue " + strconv.Quote(last.queue) + " has answered yet: the workers of the last minute are busy, or gone"}
+}
+
+// doWhenBusy is what helps when workers are there and do not get round to answering.
+const doWhenBusy = "Wait longer, start more workers, or let each do more at once (WorkerConfig's Options)"
+
+// pollWindow is how long ago a worker may have asked for its last task and still count as there. Whoever has asked longer
+// ago has the question open, and would have got the call that nobody answered; or is dead; or has had no room for another
+// task all that time.
+const pollWindow = time.Minute
+
+// seenOfLate reports whether a worker has asked for workflow tasks of a queue within the window. A server that does not say
+// leaves it open, and is asked again with the next call.
+func (c *server) seenOfLate(queue string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), troubleWithin)
+	defer cancel()
+	described, err := c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	return err != nil || slices.ContainsFunc(described.GetPollers(), func(p *taskqueuepb.PollerInfo) bool {
+		return time.Since(p.GetLastAccessTime().AsTime()) < pollWindow
+	})
 }
 
 // undecodedQuery is what the SDK of a worker says of a query that its data converter cannot read.
@@ -118,7 +165,6 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 		return nil
 	}
 	var refused *temporal.ApplicationError
-	var timeout *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	e := &thread.Error{Thread: threadID}
 	switch {
 	case errors.As(err, &refused) && refused.Type() == protocol.ErrTypeJobRefused:
@@ -137,15 +183,10 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 			}
 		}
 		return e
+	case unanswered(err):
+		return notTaken(err, threadID)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
-		if trouble := c.serverTrouble("", threadID); trouble != nil {
-			return trouble
-		}
-		noWorker := &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Message: "no worker took the message, and it is not stored",
-			Do: "Start a worker and send it again; resume --signal stores an answer without one", Command: []string{"worker"}}
-		return noWorker
 	}
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
@@ -153,6 +194,20 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 			Do: "Look at it", Command: []string{"show", threadID}, Cause: errEnded}
 	}
 	return c.explain(err, "", threadID)
+}
+
+// notTaken says what no answer means to who sent a message.
+func notTaken(err error, threadID string) error {
+	if errors.Is(err, thread.ErrNoWorker) {
+		return &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Message: "no worker took the message, and it is not stored",
+			Do: "Start a worker and send it again; resume --signal stores an answer without one", Command: []string{"worker"}}
+	}
+	var busy *thread.Error
+	_ = errors.As(err, &busy) // all errors of that kind are
+	told := *busy
+	told.Message += "; the message is not stored, though one may take it yet"
+	told.Do = doWhenBusy + ", and send it again; resume --signal stores an answer without one"
+	return &told
 }
 
 // refusedBy is the engine's error for which a run refused a message, nil when it was not the engine's. Its text is the

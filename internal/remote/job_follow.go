@@ -103,9 +103,9 @@ func thought(events []*historypb.HistoryEvent) bool {
 func (f *jobFollower) ask(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	value, err := f.client.temporal.QueryWorkflow(bounded, f.last.thread, f.last.runID, protocol.QueryJobEvents, f.after)
+	value, err := f.client.ask(bounded, f.last.thread, f.last, protocol.QueryJobEvents, f.after)
 	if err != nil {
-		if err = f.client.explainQuery(err, f.last.graph, f.last.thread, f.last.queue); errors.Is(err, thread.ErrNoWorker) {
+		if err = f.client.explainQuery(err, f.last.graph, f.last.thread); unanswered(err) {
 			return nil
 		}
 		return err

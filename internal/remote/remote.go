@@ -2,16 +2,19 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/attributes"
 	"superstep.dev/internal/history"
+	"superstep.dev/thread"
 	"superstep.dev/thread/live"
 	"superstep.dev/workflows/protocol"
 )
@@ -93,11 +96,9 @@ func (c *server) hasAttributes(ctx context.Context) (protocol.Found, error) {
 
 // query asks a worker about a run, open or closed.
 func (c *server) query(ctx context.Context, last *lastRun, name string, into any, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	value, err := c.temporal.QueryWorkflow(ctx, last.thread, last.runID, name, args...)
+	value, err := c.ask(ctx, last.thread, last, name, args...)
 	if err != nil {
-		return c.explainQuery(err, last.graph, last.thread, last.queue)
+		return c.explainQuery(err, last.graph, last.thread)
 	}
 	if err := value.Get(into); err != nil {
 		return unreadablePayload(last.thread, err)
@@ -105,12 +106,36 @@ func (c *server) query(ctx context.Context, last *lastRun, name string, into any
 	return nil
 }
 
-// The bounds of calls that a worker answers. After a worker was lost some take 8 to 14 seconds until another one has
-// them, so nothing gives up earlier.
+// ask sends a query to the workflow of that id, about last, and sends it again as long as there are workers of which none
+// answers. An error that the server did not give is one of [server.silence].
+func (c *server) ask(ctx context.Context, id string, last *lastRun, name string, args ...any) (converter.EncodedValue, error) {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+		value, err := c.temporal.QueryWorkflow(bounded, id, last.runID, name, args...)
+		cancel()
+		var noPoller *serviceerror.FailedPrecondition
+		if err == nil || !isSilence(err) && !errors.As(err, &noPoller) {
+			return value, err
+		}
+		if why := c.silence(ctx, last); ctx.Err() != nil || !errors.Is(why, thread.ErrBusy) {
+			return nil, why
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askPause):
+		}
+	}
+}
+
+// The bounds of one call that a worker answers. After a worker was lost some take 8 to 14 seconds until another one has
+// them, so nothing takes a worker for lost earlier.
 const (
 	answerTimeout = 20 * time.Second
 	probeTimeout  = 4 * time.Second
 )
+
+// askPause keeps repeated questions from spinning, should the server refuse one at once.
+const askPause = 200 * time.Millisecond
 
 func (c *server) decode(payloads *commonpb.Payloads, into any) error {
 	if payloads == nil {

@@ -26,7 +26,33 @@ import (
 // lost, or the run is between two workflow tasks. A run that is continued as a new one takes it there, and knows the id
 // of what it had taken before. A refusal that may be told too early is asked for twice: see [protocol.RefusedEarly].
 func (c *server) update(ctx context.Context, last *lastRun, id, name string, arg, reply any) error {
-	bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+	return c.updateBy(ctx, ctx, last, id, name, arg, reply)
+}
+
+// updateBy is update whose update has to be accepted before accept ends. As long as there are workers of which none takes
+// the update it is sent again.
+func (c *server) updateBy(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) error {
+	for {
+		err := c.updateTry(ctx, accept, last, id, name, arg, reply)
+		if errors.Is(err, errUnheard) {
+			err = c.silence(accept, last)
+		}
+		if accept.Err() != nil || !errors.Is(err, thread.ErrBusy) {
+			return c.explainUpdate(ctx, err, last.thread)
+		}
+	}
+}
+
+// updateSoon is update for what can be stored without a worker: a busy one is not waited for longer than one that is lost.
+func (c *server) updateSoon(ctx context.Context, last *lastRun, id, name string, arg, reply any) error {
+	accept, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return c.updateBy(ctx, accept, last, id, name, arg, reply)
+}
+
+// updateTry is one try, of which only the acceptance is bounded. Its errors are the server's.
+func (c *server) updateTry(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) error {
+	bounded, cancel := context.WithTimeout(accept, answerTimeout)
 	defer cancel()
 	for early := true; ; {
 		err := c.updateOnce(ctx, bounded, last, id, name, arg, reply)
@@ -35,15 +61,18 @@ func (c *server) update(ctx context.Context, last *lastRun, id, name string, arg
 			continue
 		}
 		if err == nil || !passing(err) {
-			return c.explainUpdate(ctx, err, last.thread)
+			return err
 		}
 		select {
 		case <-bounded.Done():
-			return c.explainUpdate(ctx, err, last.thread)
+			return err
 		case <-time.After(updatePause):
 		}
 	}
 }
+
+// errUnheard says that no worker took an update.
+var errUnheard = errors.New("no worker took the update")
 
 // updatePause keeps repeated updates from spinning; nothing that succeeds ever waits for it.
 const updatePause = 200 * time.Millisecond
@@ -55,6 +84,9 @@ func (c *server) updateOnce(ctx, accept context.Context, last *lastRun, id, name
 		WorkflowID: last.thread, FirstExecutionRunID: last.first, UpdateID: id, UpdateName: name, Args: []any{arg},
 		WaitForStage: client.WorkflowUpdateStageAccepted,
 	})
+	if err != nil && isSilence(err) {
+		return fmt.Errorf("%w: %w", errUnheard, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (c *reader) addOpen(ctx context.Context, last *lastRun, v *thread.View) err
 	if err != nil && !large && v.Problem == "" {
 		v.Problem = problemOf(err)
 	}
-	if errors.Is(err, thread.ErrNoWorker) {
+	if unanswered(err) {
 		state, err = c.stateTold(ctx, last)
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *reader) stateNow(ctx context.Context, g *graphadapter.Graph, last *last
 	switch {
 	case ctx.Err() != nil:
 		return thread.StateView{}, ctx.Err()
-	case errors.Is(asked, thread.ErrNoWorker):
+	case unanswered(asked):
 		return c.stateReplayed(ctx, g, last, r, asked)
 	case asked != nil:
 		return thread.StateView{}, asked

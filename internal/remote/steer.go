@@ -58,11 +58,11 @@ func (c *Threads) sendEvent(ctx context.Context, last *lastRun, wire protocol.Ev
 	err := c.somebodyPolls(ctx, last.graph, last.queue)
 	if err == nil {
 		var taken protocol.EventReply
-		err = c.update(ctx, last, wire.ID, protocol.UpdateEvent, wire, &taken)
+		err = c.updateSoon(ctx, last, wire.ID, protocol.UpdateEvent, wire, &taken)
 		// The server itself gives the outcome of an update again to who repeats it.
 		reply.Nodes, reply.Repeated = taken.Nodes, err == nil && (taken.Repeated || taken.Call != wire.Call)
 	}
-	if errors.Is(err, thread.ErrNoWorker) {
+	if unanswered(err) {
 		// Should the update have got through all the same, the id makes one of the two.
 		reply.Stored = true
 		if err = c.signal(ctx, last, protocol.SignalEvent, wire); err != nil {
@@ -100,10 +100,10 @@ func (c *Threads) sendPause(ctx context.Context, last *lastRun, wire protocol.Pa
 	err := c.somebodyPolls(ctx, last.graph, last.queue)
 	if err == nil {
 		var taken protocol.PauseReply
-		err = c.update(ctx, last, wire.ID, protocol.UpdatePause, wire, &taken)
+		err = c.updateSoon(ctx, last, wire.ID, protocol.UpdatePause, wire, &taken)
 		reply.Paused, reply.Changed = taken.Paused, taken.Changed
 	}
-	if errors.Is(err, thread.ErrNoWorker) {
+	if unanswered(err) {
 		// Should the update have got through all the same, the id makes one of the two.
 		reply.Stored = true
 		if err = c.signal(ctx, last, protocol.SignalPause, wire); err != nil {
@@ -235,7 +235,7 @@ func (c *Threads) cancelBehind(ctx context.Context, last *lastRun, r thread.Canc
 		Suspect:       last.status != enumspb.WORKFLOW_EXECUTION_STATUS_FAILED && last.status != enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
 	}}
 	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(last,
-		approval.Control{Op: approval.OpCancel, On: string(r.Mode)}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil && !errors.Is(err, thread.ErrNoWorker) {
+		approval.Control{Op: approval.OpCancel, On: string(r.Mode)}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil && !unanswered(err) {
 		return nil, err
 	}
 	settings, err := c.carryOver(ctx, last, &in)

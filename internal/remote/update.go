@@ -87,6 +87,8 @@ func (c *Threads) took(ctx context.Context, last *lastRun, id string) (bool, err
 		return false, nil
 	case errors.As(err, &unknown):
 		return c.tookEarlier(ctx, last, id)
+	case isSilence(err):
+		err = c.silence(ctx, last)
 	}
 	return false, c.explainUpdate(ctx, err, last.thread)
 }

@@ -84,7 +84,7 @@ func TestAHintNamesTheRunsQueue(t *testing.T) {
 	require.NoError(t, err)
 	shown, err := elsewhere.Show(t.Context(), th.ID())
 	require.NoError(t, err)
-	assert.Equal(t, `no worker answers on task queue "`+s.Queue+`". Start one that serves the graph "undoable"`, shown.Problem)
+	assert.Contains(t, shown.Problem, `on task queue "`+s.Queue+`"`)
 }
 
 // TestEachEndHasItsOwnStatus, in the error, for those who look, and in lists, which read search attributes.
