@@ -18,7 +18,7 @@ func TestDynamicConfigLiftsThePollLimits(t *testing.T) {
 		Constraints map[string]any `yaml:"constraints"`
 	}
 	require.NoError(t, yaml.Unmarshal(text, &settings))
-	for _, queue := range []string{"transfer", "timer", "visibility", "outbound"} {
+	for _, queue := range []string{"transfer", "timer", "outbound"} {
 		values := settings["history."+queue+"ProcessorMaxPollRPS"]
 		require.Len(t, values, 1, queue)
 		require.Equal(t, 10_000, values[0].Value, queue)

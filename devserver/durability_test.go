@@ -93,9 +93,9 @@ func goesOnWithOpenRuns(t *testing.T, flags []string) {
 	second := startOn(t, flags)
 	c = dial(t, second.address)
 	require.False(t, hasEvent(ctx, c, "open", enumspb.EVENT_TYPE_TIMER_FIRED), "the timer is pending across the restart")
-	found, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: `SuperstepGraph = 'refund' AND SuperstepNodes = 'notify' AND SuperstepQuestions > 0`})
-	require.NoError(t, err)
-	require.Len(t, found.GetExecutions(), 1)
+	require.Eventually(t, func() bool {
+		return listed(ctx, t, c, `SuperstepGraph = 'refund' AND SuperstepNodes = 'notify' AND SuperstepQuestions > 0`) == 1
+	}, startTimeout, poll)
 
 	w = startWorker(t, c)
 	defer w.Stop()
@@ -147,6 +147,8 @@ func losesNothingAcknowledged(t *testing.T, flags []string) {
 	c = dial(t, second.address)
 	for id := range acknowledged {
 		require.True(t, hasEvent(ctx, c, id, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED), "run %s and its signal", id)
+		// The record for lists is written later than the run, and after the kill if need be.
+		require.Eventually(t, func() bool { return listed(ctx, t, c, "WorkflowId = '"+id+"'") == 1 }, startTimeout, poll)
 	}
 	require.Zero(t, second.stop(t))
 	require.Empty(t, second.stderr.String())
@@ -165,6 +167,14 @@ func startAndSignal(ctx context.Context, c client.Client, caller int, acks chan<
 		}
 		acks <- id
 	}
+}
+
+// listed counts the runs that the index finds, up to a page.
+func listed(ctx context.Context, t *testing.T, c client.Client, query string) int {
+	t.Helper()
+	found, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+	require.NoError(t, err)
+	return len(found.GetExecutions())
 }
 
 // hasEvent tells whether the history of a run has an event of the given type. A

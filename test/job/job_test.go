@@ -180,19 +180,18 @@ func TestJobsAndInbox(t *testing.T) {
 	require.Equal(t, job.WorkflowID(id), v.Waiting[0].Thread)
 	require.Equal(t, "plan-1", v.Waiting[0].Question)
 	require.Equal(t, id, v.Waiting[0].Job)
-	listed, err := s.Jobs(t.Context(), thread.JobsQuery{Leader: "lead", Status: job.StatusRunning})
-	require.NoError(t, err)
-	at := -1
-	for i, item := range listed {
-		if item.ID == id {
-			at = i
+	require.Eventually(t, func() bool { // the server's index is a moment behind
+		listed, err := s.Jobs(t.Context(), thread.JobsQuery{Leader: "lead", Status: job.StatusRunning})
+		require.NoError(t, err)
+		for _, item := range listed {
+			if item.ID == id && item.Waits {
+				return item.Goal == "ask"
+			}
 		}
-	}
-	require.GreaterOrEqual(t, at, 0)
-	require.True(t, listed[at].Waits)
-	require.Equal(t, "ask", listed[at].Goal)
+		return false
+	}, time.Minute, 50*time.Millisecond)
 
-	_, err = s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: 7, Verdict: "approve"})
+	_, err := s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: 7, Verdict: "approve"})
 	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	_, err = s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"})
 	require.NoError(t, err)
