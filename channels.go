@@ -55,6 +55,8 @@ type scope struct {
 	// task names the task: the same in each attempt, another in every other task and thread. Nil outside a task. Few tasks
 	// name messages, and to write it down costs more than the rest of the scope.
 	task func() string
+	// decoded is what the tasks of one driver have decoded of the state, a jsonfit.Kept by decodedField; nil for nothing.
+	decoded *sync.Map
 
 	mu    sync.Mutex
 	err   error
@@ -67,6 +69,7 @@ func newScope(graph, node string) *scope { return &scope{graph: graph, node: nod
 func taskScope(ctx context.Context, graph, node string) *scope {
 	s := newScope(graph, node)
 	if t, ok := taskrun.TaskFrom(ctx); ok {
+		s.decoded = t.Decoded()
 		s.task = func() string {
 			i := t.Info()
 			return fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
@@ -113,6 +116,8 @@ type stored[T any] struct {
 	raw   pregel.Value
 	field string
 	scope *scope
+	// copies says that the field hands out nothing but copies of the value, a list or a map.
+	copies bool
 
 	once  sync.Once
 	value T
@@ -130,12 +135,37 @@ func (s *stored[T]) get() T {
 
 func (s *stored[T]) decode() {
 	var v T
-	if err := jsonfit.Decode(s.raw, &v); err != nil {
+	var err error
+	if kept := s.kept(); kept != nil {
+		v, err = kept.Decode(s.raw, s.copies)
+	} else {
+		err = jsonfit.Decode(s.raw, &v)
+	}
+	if err != nil {
 		s.scope.fail(&StateError{Graph: s.scope.graph, Node: s.scope.node, Field: s.field,
 			Type: jsonfit.TypeName(reflect.TypeFor[T]()), Cause: err})
 		return
 	}
 	s.value = v
+}
+
+// decodedField names what a driver keeps decoded: a field of a graph, as one Go type.
+type decodedField struct {
+	graph, field string
+	typ          reflect.Type
+}
+
+// kept is the field's value as tasks of the same driver have decoded it; nil where nothing is kept.
+func (s *stored[T]) kept() *jsonfit.Kept[T] {
+	if s.scope.decoded == nil || len(s.raw) < jsonfit.MinKept || !jsonfit.CanKeep[T]() {
+		return nil
+	}
+	key := decodedField{s.scope.graph, s.field, reflect.TypeFor[T]()}
+	at, ok := s.scope.decoded.Load(key)
+	if !ok {
+		at, _ = s.scope.decoded.LoadOrStore(key, &jsonfit.Kept[T]{})
+	}
+	return at.(*jsonfit.Kept[T])
 }
 
 // change is one write of a node to a reducing channel. Changes form a list from the newest to the oldest that is never

@@ -55,6 +55,11 @@ func (c *List[T]) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, func(read []T) { c.Append(read...) })
 }
 
+func (c *List[T]) bind(s *scope, name string, raw pregel.Value) {
+	c.field.bind(s, name, raw)
+	c.read.copies = true
+}
+
 func (c *List[T]) declare(name string, o fieldOptions) (declaration, error) {
 	t := reflect.TypeFor[[]T]()
 	return declaration{
@@ -115,6 +120,11 @@ func (c Topic[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 // UnmarshalJSON publishes the elements of a JSON array.
 func (c *Topic[T]) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, func(read []T) { c.Publish(read...) })
+}
+
+func (c *Topic[T]) bind(s *scope, name string, raw pregel.Value) {
+	c.field.bind(s, name, raw)
+	c.read.copies = true
 }
 
 func (c *Topic[T]) declare(name string, o fieldOptions) (declaration, error) {
@@ -195,6 +205,11 @@ func (c *Map[T]) UnmarshalJSON(data []byte) error {
 		c.write(m, false)
 	}
 	return nil
+}
+
+func (c *Map[T]) bind(s *scope, name string, raw pregel.Value) {
+	c.field.bind(s, name, raw)
+	c.read.copies = true
 }
 
 func (c *Map[T]) declare(name string, o fieldOptions) (declaration, error) {

@@ -134,7 +134,7 @@ func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
 
 func (c *Messages) bind(s *scope, field string, raw pregel.Value) {
 	c.field.bind(s, field, raw)
-	c.task = s
+	c.read.copies, c.task = true, s
 }
 
 // within is bind for a state without the channel: its task gives the ids all the same.

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/jsonfit"
 )
 
@@ -61,7 +62,7 @@ func readInput[In any](sc *scope, in graphadapter.Input, fromState bool) (In, er
 	}
 	values := map[string]pregel.Value(in.State)
 	if in.Arg != nil {
-		values = nil
+		values, sc.decoded = nil, nil // each Send has an argument of its own
 		if jsonfit.KindOf(in.Arg) != '{' {
 			return out, inputError[In](sc, errors.New("the argument of the Send is "+jsonfit.Found(in.Arg)+", not an object"))
 		}
@@ -102,6 +103,9 @@ func branchFunc[S any](r *router, route func(context.Context, S) ([]Target, erro
 	return func(ctx context.Context, state graphadapter.State) ([]pregel.Target, error) {
 		var s S
 		sc := newScope(r.graph, r.node)
+		if t, ok := taskrun.TaskFrom(ctx); ok {
+			sc.decoded = t.Decoded()
+		}
 		schemaFor[S]().bind(&s, sc, state)
 		targets, err := route(ctx, s)
 		if err := sc.with(err); err != nil {

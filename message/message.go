@@ -42,6 +42,14 @@ type Message struct {
 	Fields map[string]json.RawMessage
 }
 
+// What the package's types make of JSON follows from its text alone.
+var (
+	_ = jsonfit.DecodesAlone[Message]()
+	_ = jsonfit.DecodesAlone[Content]()
+	_ = jsonfit.DecodesAlone[Part]()
+	_ = jsonfit.DecodesAlone[ToolCall]()
+)
+
 // Calls returns the calls of tools that the message asks for, as ToolCalls or as parts of type "tool_use".
 func (m Message) Calls() []ToolCall {
 	calls := slices.Clone(m.ToolCalls)

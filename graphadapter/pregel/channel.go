@@ -50,7 +50,8 @@ type channel struct {
 // cell is a channel's value in one checkpoint. It is copied, never changed in place.
 type cell struct {
 	value    Value
-	rest     *cellRest // nil for none
+	rest     *cellRest    // nil for none
+	sum      *valueDigest // of the value, or of one before it; nil for none
 	finished bool
 }
 

@@ -104,8 +104,9 @@ const (
 	idDigits = 10
 )
 
-// seal gives a new checkpoint its identity. The digest covers the parent's digest and every value that changed, so that
-// a changed reducer or engine is noticed at the next activity id instead of corrupting the run.
+// seal gives a new checkpoint its identity. The digest covers the parent's digest and every value that changed, a long
+// one by its own digest, so that a changed reducer or engine is noticed at the next activity id instead of corrupting the
+// run.
 func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, step, seq int) {
 	text := make([]byte, 0, 512)
 	put := func(s string) {
@@ -122,8 +123,7 @@ func (p *Program) seal(c, parent *Checkpoint, namespace string, source Source, s
 			continue
 		}
 		put(p.channels[i].name)
-		text = binary.AppendUvarint(text, uint64(len(c.cells[i].value)))
-		text = append(text, c.cells[i].value...)
+		text = c.cells[i].appendIdentity(text)
 		for _, s := range c.cells[i].sends() {
 			put(s.Node)
 			text = binary.AppendUvarint(text, uint64(len(s.Arg)))

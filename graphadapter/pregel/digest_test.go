@@ -1,6 +1,9 @@
 package pregel_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"superstep.dev/graphadapter/pregel"
@@ -85,5 +88,66 @@ func TestDigestsChainUp(t *testing.T) {
 	last := len(one) - 1
 	if one[last] == other[last] {
 		t.Error("two threads with equal values and unequal pasts have one digest")
+	}
+}
+
+// TestDigestsOfLongValues: a list's digest is made from that of the list before, and is what it would be without. A loop
+// that was stored and restored, and so has only the values, comes to the same digests.
+func TestDigestsOfLongValues(t *testing.T) {
+	p, err := pregel.Compile(&pregel.Spec{
+		Version: pregel.SpecVersion, Name: "g",
+		Channels: []pregel.ChannelSpec{{Name: "list", Kind: pregel.KindReduce, Reducer: "append/v1"}, {Name: "last", Kind: pregel.KindLast}},
+		Nodes:    []pregel.NodeSpec{{Name: "a"}},
+		Edges:    []pregel.Edge{{From: pregel.Start, To: "a"}, {From: "a", To: "a"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 700)
+	update := func(step, changed int) pregel.Command {
+		c := pregel.Command{Update: []pregel.Write{{Channel: "list", Value: pregel.Value(fmt.Sprintf(`["%s%d"]`, long, step))}}}
+		switch {
+		case step == changed:
+			c.Update[0].Value = pregel.Value(fmt.Sprintf(`["%s%d!"]`, long, step))
+		case step%5 == 4: // a shorter list, and then another one
+			c.Update[0].Overwrite = true
+		}
+		if step%3 == 0 {
+			c.Update = append(c.Update, pregel.Write{Channel: "last", Value: pregel.Value(fmt.Sprintf(`"%s%s%d"`, long, long, step/6))})
+		}
+		return c
+	}
+	run := func(stored bool, changed int) (out []string) {
+		loop, err := p.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"list":["` + long + long + `"]}`)},
+			pregel.Options{RecursionLimit: 20}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ready := loop.Ready(); len(ready) > 0; ready = loop.Ready() {
+			if stored {
+				loop.PutBack(ready...)
+				text, err := loop.Suspend()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if loop, err = p.Restore(text, nil); err != nil {
+					t.Fatal(err)
+				}
+				ready = loop.Ready()
+			}
+			out = append(out, ready[0].Digest)
+			loop.Deliver(ready[0], pregel.Outcome{Command: update(len(out), changed)})
+		}
+		return out
+	}
+	kept, restored := run(false, 0), run(true, 0)
+	if len(kept) != 20 || !slices.Equal(kept, restored) {
+		t.Fatalf("%d digests of a loop that was never stored\n%q\nand of one that was\n%q", len(kept), kept, restored)
+	}
+	for step := 1; step < 20; step++ {
+		other := run(false, step)
+		if !slices.Equal(other[:step], kept[:step]) || other[step] == kept[step] {
+			t.Errorf("with another item in superstep %d the digests are\n%q\nand without\n%q", step, other, kept)
+		}
 	}
 }

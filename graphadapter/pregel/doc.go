@@ -35,6 +35,7 @@
 //	errors      why a run or a call failed, and how errors are stored
 //	spec        the graph as data
 //	reducer     append, sum, max, concat, merge, messages
+//	digest      the digest of a long value, made from that of the value before
 //	channel     how a channel takes writes
 //	validate    what is wrong with a Spec
 //	program     the compiled Spec

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
-
+	"sync"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -25,6 +25,7 @@ type Driver struct {
 	step    superstep
 	ctx     context.Context // of all of it
 	ended   func(ending)    // told once
+	decoded sync.Map        // see TaskRun.Decoded
 }
 
 // Runner says how a driver's tasks run.
@@ -172,6 +173,7 @@ func (d *Driver) perform(ctx context.Context, watch *deadlineWatch, t *pregel.Ta
 	if refused := d.run.Begin(t, &e.env); refused != nil {
 		return *refused, true
 	}
+	e.env.decoded = &d.decoded
 	return e.run()
 }
 

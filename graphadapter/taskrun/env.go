@@ -51,7 +51,8 @@ type Env struct {
 	// Use says whether an approval may be acted upon; nil is closed: none may.
 	Use graphadapter.UseGate
 
-	outer *TaskRun // the task whose code called the graph
+	outer   *TaskRun  // the task whose code called the graph
+	decoded *sync.Map // of the driver that runs the task; nil for none
 }
 
 // Asked is called for each question that a task asks and has no answer to, in the order in which they are asked. With

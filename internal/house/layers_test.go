@@ -198,7 +198,7 @@ func TestArrowsPointDown(t *testing.T) {
 // pure are the parts of the standard library that depend on nothing but their arguments. The engine is replayed, so it
 // uses no other: no clock, no randomness, no files, no network, no goroutines.
 var pure = []string{
-	"bytes", "cmp", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math",
+	"bytes", "cmp", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "maps", "math",
 	"math/big", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 }
 

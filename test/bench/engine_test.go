@@ -19,6 +19,17 @@ func BenchmarkEngineStep(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/loopSteps, "ns/superstep")
 }
 
+func BenchmarkEngineList(b *testing.B) {
+	g := listGraph(listSteps)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := runList(b.Context(), g, listSteps); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/listSteps, "ns/superstep")
+}
+
 func BenchmarkEngineSends(b *testing.B) {
 	program, err := sendsProgram()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 var measurements = []measurement{
 	{"engine/step", "one superstep of the pure engine: a node that loops on itself over three channels", engineStep},
 	{"engine/sends", "10,000 Sends in one superstep of the pure engine, and what twice as many cost", engineSends},
+	{"engine/list", "a superstep in memory that reads a list of 3,000 items and appends one", engineList},
 	{"chain", "200 no-op nodes through Superstep against 200 no-op activities of a hand-written workflow", chain},
 	{"durability/sqlite", "one run of 1,000 no-op supersteps in each mode against the bare transport, on SQLite", onSQLite},
 	{"durability/postgres", "the same on a PostgreSQL server of its own, where PostgreSQL is installed", onPostgres},

@@ -1,0 +1,70 @@
+package pregel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+// maxPlain is the size up to which a value itself is part of its checkpoint's digest. Of a longer one its SHA-256 is.
+const maxPlain = 1 << 10
+
+// valueDigest is the SHA-256 of one long value, with what makes that of the next one cheap. It is never changed.
+//
+// Most long values grow at their end: a list, a conversation, a text. Such a value has all bytes of the one before it but
+// the last, the closing bracket or quote. So hash is over all bytes but the last, and only what is new is hashed. What a
+// value's digest is does not depend on how it came about: it is that of its bytes, after a restart too.
+type valueDigest struct {
+	of   Value
+	hash hash.Hash
+	sum  [sha256.Size]byte
+}
+
+// digestValue makes the digest of a long value. before is that of the value that the channel had; it may be nil.
+func digestValue(v Value, before *valueDigest) *valueDigest {
+	d := &valueDigest{of: v}
+	last := len(v) - 1
+	from := 0
+	if before != nil {
+		if n := len(before.of) - 1; n <= last && bytes.Equal(before.of[:n], v[:n]) {
+			d.hash, from = cloned(before.hash), n
+		}
+	}
+	if d.hash == nil {
+		d.hash, from = sha256.New(), 0
+	}
+	d.hash.Write(v[from:last])
+	whole := cloned(d.hash)
+	if whole == nil {
+		d.sum = sha256.Sum256(v)
+		return d
+	}
+	whole.Write(v[last:])
+	whole.Sum(d.sum[:0])
+	return d
+}
+
+// cloned returns a hash that goes on from where h is; nil where that cannot be done.
+func cloned(h hash.Hash) hash.Hash {
+	c, ok := h.(hash.Cloner)
+	if !ok {
+		return nil
+	}
+	same, err := c.Clone()
+	if err != nil {
+		return nil
+	}
+	return same
+}
+
+// appendIdentity appends what tells the cell's value apart from any other: its size, and the value or its SHA-256.
+func (s *cell) appendIdentity(text []byte) []byte {
+	text = binary.AppendUvarint(text, uint64(len(s.value)))
+	if len(s.value) <= maxPlain {
+		s.sum = nil
+		return append(text, s.value...)
+	}
+	s.sum = digestValue(s.value, s.sum)
+	return append(text, s.sum.sum[:]...)
+}

@@ -1,0 +1,72 @@
+package jsonfit
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"sync"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// MinKept is the size from which on it is worth while to keep a decoded value. To decode a smaller one costs no more than
+// to find it.
+const MinKept = 1 << 10
+
+// Kept is the newest decoded value of a text that many read and that grows. Whoever reads brings the text, so what is
+// found is always what this text decodes into. The zero value has none. It is safe for concurrent use.
+type Kept[T any] struct {
+	mu    sync.Mutex
+	raw   pregel.Value // nil before the first
+	value T            // of raw; nobody changes it, and a longer list has the same elements in front
+}
+
+// CanKeep reports whether values of T can be kept: they can be copied, and decode alone.
+func CanKeep[T any]() bool { return copyPlanOf(reflect.TypeFor[T]()).able }
+
+// Decode is [Decode] into a value of the caller's own. With inner the caller promises to change only what the elements of
+// the list or map hold, and not the list or map itself.
+func (k *Kept[T]) Decode(raw pregel.Value, inner bool) (own T, err error) {
+	v, err := k.shared(raw)
+	t := reflect.TypeFor[T]()
+	plan := copyPlanOf(t)
+	if err != nil || plan.deep == nil || inner && copyPlanOf(t.Elem()).deep == nil {
+		return v, err
+	}
+	plan.deep(reflect.ValueOf(&own).Elem(), reflect.ValueOf(&v).Elem())
+	return own, nil
+}
+
+// shared returns what raw decodes into, for reading.
+func (k *Kept[T]) shared(raw pregel.Value) (T, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.raw != nil && (bytes.Equal(raw, k.raw) || k.grow(raw)) {
+		k.raw = raw // at its newest place in memory it is found again at once
+		return k.value, nil
+	}
+	var v T
+	if err := Decode(raw, &v); err != nil {
+		return v, err
+	}
+	k.raw, k.value = raw, v
+	return v, nil
+}
+
+// grow decodes only what raw has more than the text before, if both are lists and raw goes on where that one ended. It
+// reports false without a change for any other text.
+func (k *Kept[T]) grow(raw pregel.Value) bool {
+	value := reflect.ValueOf(&k.value).Elem()
+	last := len(k.raw) - 1
+	if value.Kind() != reflect.Slice || value.Len() == 0 || k.raw[last] != ']' || len(raw) <= last || raw[last] != ',' ||
+		!bytes.Equal(raw[:last], k.raw[:last]) {
+		return false
+	}
+	more := reflect.New(value.Type())
+	tail := slices.Concat([]byte("["), raw[last+1:])
+	if Decode(tail, more.Interface()) != nil || more.Elem().Len() == 0 {
+		return false // raw is no such list: whoever decodes the whole of it says why
+	}
+	value.Set(reflect.AppendSlice(value, more.Elem())) // behind what others have of it
+	return true
+}
