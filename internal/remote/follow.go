@@ -148,7 +148,7 @@ func (c *Threads) standsStill(ctx context.Context, now *lastRun) (view thread.Vi
 	case errors.Is(err, errTooLarge):
 		view, err = c.show(ctx, now)
 		return view, err == nil && view.Status != thread.StatusRunning, err
-	case errors.Is(err, thread.ErrNoWorker):
+	case unanswered(err):
 		return view, false, nil // a worker was lost just now; the next one has more to tell
 	case err != nil || s.Status == protocol.StatusRunning:
 		return view, false, err

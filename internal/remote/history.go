@@ -227,7 +227,7 @@ func (c *reader) ExportOf(ctx context.Context, g *graphadapter.Graph, threadID s
 		return x, err
 	}
 	var head protocol.AuditReply
-	if err := c.query(ctx, last, protocol.QueryAudit, &head); err != nil && !errors.Is(err, thread.ErrNoWorker) {
+	if err := c.query(ctx, last, protocol.QueryAudit, &head); err != nil && !unanswered(err) {
 		return x, err
 	}
 	if head.Problem != "" {
