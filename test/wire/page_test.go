@@ -93,7 +93,7 @@ func TestThePageIsReadByTheTypes(t *testing.T) {
 		"UpdateStateReply": func() any { return &protocol.UpdateStateReply{} }, "RetryRequest": func() any { return &protocol.RetryRequest{} },
 		"DrainRequest": func() any { return &protocol.DrainRequest{} }, "RestReply": func() any { return &protocol.RestReply{} },
 		"PauseRequest": func() any { return &protocol.PauseRequest{} },
-		"PauseReply": func() any { return &protocol.PauseReply{} }, "CancelRequest": func() any { return &protocol.CancelRequest{} },
+		"PauseReply":   func() any { return &protocol.PauseReply{} }, "CancelRequest": func() any { return &protocol.CancelRequest{} },
 		"CancelReply": func() any { return &protocol.CancelReply{} }, "EventRequest": func() any { return &protocol.EventRequest{} },
 		"EventReply": func() any { return &protocol.EventReply{} }, "ViewRequest": func() any { return &protocol.ViewRequest{} },
 		"State": func() any { return &protocol.State{} }, "Line": func() any { return &protocol.Line{} },
