@@ -15,6 +15,6 @@ func TestFigure(t *testing.T) {
 func TestChoose(t *testing.T) {
 	o, err := parse([]string{"-run", "^engine"}, t.Output())
 	require.NoError(t, err)
-	require.Len(t, choose(o.selected), 2)
+	require.Len(t, choose(o.selected), 3)
 	require.Len(t, choose(nil), len(measurements))
 }
