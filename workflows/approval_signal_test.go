@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,10 +99,12 @@ func TestApprovalInAFlood(t *testing.T) {
 	defer cancel()
 	r.ctx = ctx
 	var wg sync.WaitGroup
+	var again atomic.Int64 // sent without an answer from the server, which may have stored them all the same
 	for sender := range senders {
 		wg.Go(func() {
 			for i := sender; i < flood; i += senders {
 				for r.client.SignalWorkflow(ctx, thread, "", protocol.SignalResume, floodOf(t, thread, q, i)) != nil && ctx.Err() == nil {
+					again.Add(1)
 					<-time.After(10 * time.Millisecond) // the server takes no more for the moment
 				}
 			}
@@ -146,7 +149,7 @@ func TestApprovalInAFlood(t *testing.T) {
 			refused += count
 		}
 	}
-	if lines := strings.Count(audit, "\n"); refused != flood || lines > 200 {
+	if lines := strings.Count(audit, "\n"); refused < flood || refused > flood+int(again.Load()) || lines > 200 {
 		t.Errorf("%d of %d answers are in the audit as refused, in %d entries", refused, flood, lines)
 	}
 }
