@@ -92,6 +92,7 @@ func (inTransaction) ResetSession(context.Context) error { return nil }
 const (
 	codeNoSuchDatabase       = "3D000"
 	codeDuplicateDatabase    = "42P04"
+	codeUniqueViolation      = "23505"
 	codeLockNotAvailable     = "55P03"
 	codeInsufficientRights   = "42501"
 	codeWrongPassword        = "28P01"

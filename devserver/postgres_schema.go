@@ -34,7 +34,8 @@ func (s *postgresStore) createDatabase(ctx context.Context, name string) error {
 		return err
 	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" ENCODING 'UTF8' TEMPLATE template0")
-	if err != nil && !hasCode(err, codeDuplicateDatabase) { // another devserver was faster
+	// Another devserver may have been faster, or may have created the database at the same moment: the index of names refuses then.
+	if err != nil && !hasCode(err, codeDuplicateDatabase) && !hasCode(err, codeUniqueViolation) {
 		return fmt.Errorf("create database %s (an administrator can: CREATE DATABASE %s OWNER %s): %w",
 			name, pgx.Identifier{name}.Sanitize(), pgx.Identifier{s.at.User}.Sanitize(), err)
 	}
