@@ -109,7 +109,8 @@ type RetryRequest = life.Retry
 
 // RestReply says how a run stands that has come to rest, or is about to end.
 type RestReply struct {
-	// Status is one of the Status constants, and never StatusRunning; "" with Moved.
+	// Status is one of the Status constants, and never StatusRunning. It is "" with Moved, and in the reply to an InvokeRequest
+	// without Rest.
 	Status string `json:"status,omitempty"`
 	// Ends says that the run is about to end: its last event follows.
 	Ends bool `json:"ends,omitempty"`
