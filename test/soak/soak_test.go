@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A short thread that is continued as a new run often, with workers killed at that moment too.
+// A short thread that is continued as a new run often, with workers killed at that moment too. How often depends on the
+// machine: a run is continued after a second of life, however many events it has.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills workers for half a minute")
@@ -33,7 +34,7 @@ func TestSoak(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Stop()) })
 	var notes bytes.Buffer
-	o := options{supersteps: 200, questions: 10, people: 4, workers: 2, every: 4 * time.Second, events: 200}
+	o := options{supersteps: 400, questions: 10, people: 4, workers: 2, every: 4 * time.Second, events: 200}
 	l, err := soak(t.Context(), set, dir, testserver.Address(t), o, &notes)
 	require.NoError(t, err, notes.String())
 	var table bytes.Buffer
@@ -42,7 +43,7 @@ func TestSoak(t *testing.T) {
 	require.Empty(t, l.broken)
 	require.NotZero(t, l.kills)
 	require.NotZero(t, l.atOne)
-	require.Greater(t, l.continues, 2)
+	require.Greater(t, l.continues, 1)
 	require.Equal(t, 10, l.answers)
 }
 
