@@ -109,7 +109,7 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())
 	serves := serving.Config{DataConverter: cfg.DataConverter, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
-		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport}
+		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options)}
 	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
 		return nil, err
 	}
@@ -154,6 +154,15 @@ func (w *Worker) options() worker.Options {
 		}
 	}
 	return o
+}
+
+// openings is how many nodes may run in a worker for a segment to begin within a workflow task. Where the worker's nodes are
+// bounded in another way than by their number, or it is to have none, each begins in an activity.
+func openings(o worker.Options) int {
+	if o.LocalActivityWorkerOnly || o.Tuner != nil || o.WorkerActivitiesPerSecond > 0 || o.TaskQueueActivitiesPerSecond > 0 {
+		return -1
+	}
+	return o.MaxConcurrentActivityExecutionSize
 }
 
 // seenWithin bounds the wait for the server to notice a poller: it does at the first poll.

@@ -35,15 +35,15 @@ func (e *segmentRun) asked(why error) {
 	}()
 }
 
-// leaveSoon makes the segment leave as soon as no task is under way.
-func (e *segmentRun) leaveSoon() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.leaves {
-		e.leaves = true
-		close(e.leave)
-	}
+// exit is how a segment is told to leave as soon as no task is under way.
+type exit struct {
+	leave chan struct{}
+	once  sync.Once
 }
+
+func newExit() *exit { return &exit{leave: make(chan struct{})} }
+
+func (x *exit) leaveSoon() { x.once.Do(func() { close(x.leave) }) }
 
 // describeTimeout bounds the question to the server; the next heartbeat leads to the next one.
 const describeTimeout = 5 * time.Second

@@ -33,6 +33,7 @@ type Nodes struct {
 	planners  map[string]job.Planner
 	outputs   map[string]*Outputs // by namespace
 	opening   sync.Mutex          // of outputs
+	openings  openings
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -68,6 +69,13 @@ func (n *Nodes) open(ctx context.Context, req *graphadapter.NodeRequest) (l *lea
 // n.
 func (n *Nodes) WithInputs(i *Inputs) *Nodes {
 	n.inputs = i
+	return n
+}
+
+// WithOpenings makes the worker open segments within workflow tasks while fewer than most nodes run in it, 0 for always, -1
+// for never. It returns n.
+func (n *Nodes) WithOpenings(most int) *Nodes {
+	n.openings.most = most
 	return n
 }
 

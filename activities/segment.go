@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,9 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/host"
-	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
-	"superstep.dev/graphadapter/taskrun"
 )
 
 // Segment is the activity of consecutive supersteps of a run. It is registered by segment.SegmentActivity, which is
@@ -25,12 +22,16 @@ import (
 // mode they are stored in the background; in exit mode with the segment's end. A repeated execution goes on behind what
 // is stored. Errors are as those of [Nodes.Run]: another worker takes the segment over.
 func (n *Nodes) Segment(ctx context.Context, req segment.Request) ([]byte, error) {
+	defer n.openings.during()()
 	e := &segmentRun{req: req, info: activity.GetInfo(ctx), graph: n.byName[req.Graph], nodes: n, began: time.Now(),
-		leave: make(chan struct{})}
+		exit: newExit()}
 	e.keeper.last = e.began
 	e.lease = &lease{client: n.client, info: e.info, began: e.began, details: e.details, asked: e.asked}
 	if err := e.read(ctx); err != nil {
 		return nil, err
+	}
+	if e.takeOver(); e.opened != nil {
+		defer e.opened.end(graphadapter.ErrFenced) // unless it has ended
 	}
 	if e.graph == nil {
 		return nil, e.givenBack(ctx, graphadapter.NodeUnservedType,
@@ -48,7 +49,8 @@ type segmentRun struct {
 	graph *graphadapter.Graph // nil when this worker does not have it
 	nodes *Nodes
 	began time.Time
-	emits sync.Map // *publisher by *pregel.Task, of the tasks under way
+	// opened is the segment as it was opened on this worker; nil when it begins here.
+	opened *opening
 
 	// What the executions before left.
 	repeated bool
@@ -56,13 +58,23 @@ type segmentRun struct {
 	record   []byte
 	known    []segment.Delivery
 
+	*exit
+
 	mu        sync.Mutex
 	running   *segment.Segment // nil until it is opened
-	leave     chan struct{}
-	leaves    bool
 	describes bool
 	end       context.CancelCauseFunc
 	keeper    keeper
+}
+
+// takeOver takes the segment as it was opened on this worker, if it was and no execution has begun since.
+func (e *segmentRun) takeOver() {
+	if e.repeated {
+		return
+	}
+	if e.opened = e.nodes.openings.take(openingOf(e.info, e.info.ActivityID)); e.opened != nil {
+		e.exit = e.opened.exit
+	}
 }
 
 // read takes in what earlier executions of the activity left.
@@ -105,26 +117,41 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	held, e.end = context.WithCancelCause(held)
 	defer e.end(nil)
 	defer e.watch(ctx)()
-	if err := e.fill(held); err != nil {
-		return nil, e.ended(ctx, err)
-	}
-	running, err := segment.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress.Tasks)
-	if err != nil {
-		return nil, e.ended(ctx, err)
-	}
-	e.mu.Lock()
-	e.running = running
-	e.mu.Unlock()
-	defer e.keeper.stop()
-	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
-	result, err := running.Run(held, segment.Host{
-		Keep: e.keep, Leave: e.leave, Prepare: e.prepare(ctx), Refuse: e.refuser(running, counted), Now: e.Now,
-		Over: e.over,
-	})
+	result, err := e.supersteps(ctx, held, counted)
 	if err != nil {
 		return nil, e.ended(ctx, err)
 	}
 	return result.Encode()
+}
+
+// supersteps runs the segment, or waits for the one that was opened on this worker.
+func (e *segmentRun) supersteps(ctx, held context.Context, counted int) (segment.Result, error) {
+	defer e.keeper.stop()
+	if e.opened != nil {
+		e.runs(e.opened.running)
+		return e.opened.goOn(held, e)
+	}
+	if err := e.fill(held); err != nil {
+		return segment.Result{}, err
+	}
+	running, err := segment.OpenSegment(e.graph, &e.req, e.repeated, e.known, e.progress.Tasks)
+	if err != nil {
+		return segment.Result{}, err
+	}
+	e.runs(running)
+	// What a reset took back may have gone further than any record tells.
+	env := &taskEnv{nodes: e.nodes, ctx: ctx, info: e.info, thread: e.req.Thread, lease: e, repeated: e.repeated, reset: e.reset()}
+	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
+	return running.Run(held, segment.Host{
+		Keep: e.keep, Leave: e.leave, Prepare: env.prepare, Refuse: refuser(&e.req, running, counted), Now: e.Now, Over: env.over,
+	})
+}
+
+// runs notes what runs.
+func (e *segmentRun) runs(running *segment.Segment) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running = running
 }
 
 // fill gets what the request goes without.
@@ -141,46 +168,6 @@ func (e *segmentRun) fill(ctx context.Context) error {
 		return &InputError{Graph: e.req.Graph, Thread: e.req.Thread, Run: run.RunID, Err: err}
 	}
 	return err
-}
-
-// prepare completes the environment of a task's execution.
-func (e *segmentRun) prepare(ctx context.Context) func(*pregel.Task, *taskrun.Env) {
-	warn := func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) }
-	return func(t *pregel.Task, env *taskrun.Env) {
-		env.Use, env.Warn, env.Lease = e.nodes.use(), warn, e
-		env.Lost = env.Lost || env.Suspect && e.reset() // what a reset took back may have gone further than any record tells
-		if p := e.nodes.publisher(ctx, e.info, e.req.Thread, t); p != nil {
-			env.Emit = p.emit()
-			e.emits.Store(t, p)
-		}
-	}
-}
-
-// over says that a task has ended, and that the segment has its outcome.
-func (e *segmentRun) over(t *pregel.Task) {
-	if p, ok := e.emits.LoadAndDelete(t); ok {
-		p.(*publisher).ended(e.repeated)
-	}
-}
-
-// refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
-// that a person has given up.
-func (e *segmentRun) refuser(running *segment.Segment, counted int) func(*pregel.Task) *pregel.Outcome {
-	begins := running.Begins()
-	return func(t *pregel.Task) *pregel.Outcome {
-		lost := 0
-		if slices.Contains(begins, t.Key()) {
-			lost = counted
-		}
-		question, answer := lostTask{t, e.req.Thread, lost, running.Suspects(t)}.ask()
-		switch {
-		case question != nil:
-			return &pregel.Outcome{Questions: []pregel.Question{*question}}
-		case answer == givenUp:
-			return &pregel.Outcome{Error: lostFor(e.req.Graph, t.Node)}
-		}
-		return nil
-	}
 }
 
 // details is what a heartbeat carries. In exit mode it is life and a count.

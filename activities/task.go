@@ -24,6 +24,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.Compensate, activity.RegisterOptions{Name: taskrun.CompensateActivity})
 	r.RegisterActivityWithOptions(n.Rewind, activity.RegisterOptions{Name: taskrun.RewindActivity})
 	r.RegisterDynamicActivity(n.Run, activity.DynamicRegisterOptions{})
+	r.RegisterActivityWithOptions(n.Open, activity.RegisterOptions{Name: segment.OpeningActivity})
 	r.RegisterActivityWithOptions(n.Segment, activity.RegisterOptions{Name: segment.SegmentActivity})
 	r.RegisterActivityWithOptions(n.Verify, activity.RegisterOptions{Name: graphadapter.VerifyActivity})
 	r.RegisterActivityWithOptions(n.Control, activity.RegisterOptions{Name: graphadapter.ControlActivity})
@@ -38,6 +39,7 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 // It fails with an application error whose type is one of graphadapter's Node…Type constants. Only
 // graphadapter.NodeFailedType is final; every other ending makes the server run the task again, here or elsewhere.
 func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.Outcome, error) {
+	defer n.openings.during()()
 	var req graphadapter.NodeRequest
 	if err := args.Get(&req); err != nil {
 		return pregel.Outcome{}, temporal.NewNonRetryableApplicationError(

@@ -123,6 +123,9 @@ func suspicionOf(in *protocol.GraphInput, began time.Time) *suspicion {
 	return s
 }
 
+// none reports whether no task is suspected.
+func (s *suspicion) none() bool { return !s.All && !s.Lost && len(s.Tasks) == 0 }
+
 // ago is how long ago a run of the thread ended badly, in milliseconds; 0 for never.
 func (s *suspicion) ago(ctx workflow.Context) int64 {
 	if s.since.IsZero() {

@@ -64,7 +64,7 @@ func TestReplayOfEveryMoment(t *testing.T) {
 				t.Errorf("%s, up to event %d: %v", name, n, err)
 			}
 		}
-		if moments < 3 {
+		if moments < 1 {
 			t.Errorf("%s was replayed at %d moments", name, moments)
 		}
 	}

@@ -39,7 +39,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beg
 	p.life = life.New(info.WorkflowExecution.ID, in.Graph, p, in.Life)
 	p.listed = &listed{engine: e, life: p.life, tasks: t}
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
-	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt}
+	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, again: takenOver(ctx)}
 	r.updates = &updates{report: r.report, doubt: doubt}
 	r.waiters = &waiters{people: p, room: r.room, goesOn: r.mayGoOn}
 	var begun beginning

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
@@ -29,6 +30,11 @@ type segments struct {
 	// expired is set when the superstep under way ran out of time in a segment.
 	expired *graphadapter.StepTimeoutError
 	spec    known
+	// opens says that the next segment is the first of what the run was given to do.
+	opens bool
+	// again says that this worker took the run over, perhaps from one that the run's nodes took along. No command follows
+	// from it.
+	again bool
 }
 
 // segment is one that is under way.
@@ -46,7 +52,16 @@ type segmentRun struct {
 }
 
 // reset forgets what was known of the invocation before.
-func (s *segments) reset() { s.apart, s.expired = false, nil }
+func (s *segments) reset() { s.apart, s.expired, s.opens = false, nil, true }
+
+// firstTaskEvents is the most events that a history has when its first workflow task begins: the run's start, two signals
+// that came with it, and the task. One that timed out before leaves more.
+const firstTaskEvents = 5
+
+// takenOver reports whether this worker begins with a run that another worker had, or at which one has failed.
+func takenOver(ctx workflow.Context) bool {
+	return workflow.IsReplaying(ctx) || workflow.GetInfo(ctx).GetCurrentHistoryLength() > firstTaskEvents
+}
 
 // fuses reports whether the queued tasks are for a segment: the run's durability asks for segments, nothing else is under
 // way, and all of the tasks are for the run's own task queue.
@@ -64,7 +79,7 @@ func (s *segments) fuses() bool {
 	return !pinned
 }
 
-// start hands the run over to an activity until it comes back. It reports false when the run is too large for that.
+// start hands the run over until it comes back. It reports false when the run is too large for that.
 func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
 	suspended, ready, err := segment.HandOver(s.loop, s.tasks.queue)
@@ -74,27 +89,31 @@ func (s *segments) start(ctx workflow.Context) bool {
 		s.apart = true
 		return false
 	}
-	req := s.request(ctx, suspended)
 	if len(suspended) > maxReferred {
 		s.apart = true
 		return false
 	}
+	req := s.request(ctx, suspended)
 	s.count++
 	// The run's own end cancels it too, but not before what it stored is known: see interrupt.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	segmentCtx, cancel := workflow.WithCancel(apart)
 	options := s.activityOptions(first)
-	future := workflow.ExecuteActivity(workflow.WithActivityOptions(segmentCtx, options), segment.SegmentActivity, req)
 	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: suspended, cancel: cancel}
 	s.under, s.tasks.queue = under, nil
-	if sink, ok := s.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
-		sink.Handed(under.id, s.program, suspended)
-	}
+	opens := s.opens && s.relaxed() && s.doubt.ago(ctx) == 0 && s.doubt.none()
+	s.opens = false
 	workflow.Go(apart, func(ctx workflow.Context) {
 		var encoded []byte
-		if err := future.Get(ctx, &encoded); err != nil {
-			under.result = &segment.StoredResult{Result: s.lost(under, err)}
-			return
+		if opens {
+			encoded = s.open(ctx, segment.Opening{Request: req, ActivityID: under.id})
+		}
+		if len(encoded) == 0 {
+			err := s.execute(workflow.WithActivityOptions(segmentCtx, options), under, req).Get(ctx, &encoded)
+			if err != nil {
+				under.result = &segment.StoredResult{Result: s.lost(under, err)}
+				return
+			}
 		}
 		result, err := segment.DecodeResult(encoded)
 		if err != nil {
@@ -105,20 +124,47 @@ func (s *segments) start(ctx workflow.Context) bool {
 	return true
 }
 
+// openingBound bounds a segment's opening, which ends by itself much earlier: it is for a worker that stands still.
+const openingBound = 5 * time.Second
+
+// open runs the first half second of a segment within this workflow task. It returns nothing when the segment goes on in its
+// activity.
+func (s *segments) open(ctx workflow.Context, o segment.Opening) (encoded []byte) {
+	o.Request.Spec = s.in.Spec
+	if !workflow.IsReplaying(ctx) { // an argument is not stored: this may depend on the worker
+		o.Again, s.again = s.again, false
+	}
+	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: openingBound, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	if err := workflow.ExecuteLocalActivity(local, segment.OpeningActivity, o).Get(ctx, &encoded); err != nil {
+		workflow.GetLogger(ctx).Warn("the segment begins in its activity", "error", err)
+		return nil
+	}
+	return encoded
+}
+
+// execute schedules the segment's activity.
+func (s *segments) execute(ctx workflow.Context, under *segmentRun, req segment.Request) workflow.Future {
+	if sink, ok := s.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
+		sink.Handed(under.id, s.program, under.from)
+	}
+	s.inputs.shortenSegment(ctx, &req, &s.spec, s.in.Spec)
+	return workflow.ExecuteActivity(ctx, segment.SegmentActivity, req)
+}
+
 func (s *segments) request(ctx workflow.Context, suspended pregel.Value) segment.Request {
 	if s.loop.Step() == s.doubt.step {
 		for _, t := range s.tasks.queue {
 			s.doubt.Tasks = append(s.doubt.Tasks, t.Key())
 		}
 	}
-	req := segment.Request{
+	return segment.Request{
 		Graph: s.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print(), Loop: suspended,
 		Durability: s.durability(), Context: s.in.Context, Requester: s.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.doubt.Suspicion, Behind: s.doubt.ago(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: s.in.MaxConcurrency, StepTimeout: s.in.StepTimeout,
 		ResumeBefore: s.resumeBefore(),
 	}
-	s.inputs.shortenSegment(ctx, &req, &s.spec, s.in.Spec)
-	return req
 }
 
 func (s *segments) activityOptions(first *pregel.Task) workflow.ActivityOptions {

@@ -64,6 +64,8 @@ func orphaned(t *testing.T, mode string, at *protocol.ContinueAt) *orphan {
 	<-began
 	if mode == "async" {
 		o.stored(o.thread)
+	} else { // its opening may have the segment
+		o.pending(o.thread, "the segment's activity", func(attempts []int32) bool { return len(attempts) == 1 })
 	}
 	stop()
 	gone.client.Close()

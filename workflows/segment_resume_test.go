@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/internal/history"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
@@ -64,14 +65,20 @@ func windingGraph() *graphadapter.Graph {
 
 // isSegments reports whether a payload is a segment's result: those of other activities are JSON.
 func isSegments(p *commonpb.Payload) bool {
-	return string(p.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingBinary
+	return len(p.GetData()) > 0 && string(p.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingBinary
+}
+
+// returned is what an activity, or a local one, returned with the event.
+func returned(e *historypb.HistoryEvent) []*commonpb.Payload {
+	_, local := history.Local(converter.GetDefaultDataConverter(), e)
+	return append(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads(), local.GetPayloads()...)
 }
 
 // passedOver is how many of the outcomes that segments brought back the run passed over, segment by segment.
 func passedOver(t *testing.T, h *historypb.History) (passed []int) {
 	t.Helper()
 	for _, e := range h.Events {
-		for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
+		for _, p := range returned(e) {
 			if !isSegments(p) {
 				continue
 			}
@@ -148,7 +155,7 @@ func TestAResumePointThatDoesNotFitStopsTheRun(t *testing.T) {
 		t.Fatalf("as it was: %v", err)
 	}
 	for _, e := range h.Events {
-		for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
+		for _, p := range returned(e) {
 			digest := []byte(`"digest":"`) // of the state
 			if at := bytes.Index(p.GetData(), digest) + len(digest); at >= len(digest) && isSegments(p) {
 				p.Data[at] ^= 1 // a hexadecimal digit becomes another

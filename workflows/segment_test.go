@@ -92,7 +92,7 @@ func TestRecordedRoundsCameBack(t *testing.T) {
 	for name, noted := range map[string]int{"rounds": 0, "rounds-noted": 1} {
 		brought, notes := 0, 0
 		for _, e := range recorded(t, name).Events {
-			for _, p := range e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
+			for _, p := range returned(e) {
 				if !isSegments(p) {
 					continue
 				}

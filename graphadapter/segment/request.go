@@ -45,6 +45,19 @@ type Request struct {
 	References []graphadapter.Reference `json:"references,omitempty"`
 }
 
+// Opening is the input of the local activity in which a segment of a relaxed mode begins: its first half second runs within
+// the workflow task that scheduled it, and a short segment ends there, with the bytes of [Result.Encode]. A segment that is
+// not through by then, or is about to act outside, returns nothing, and goes on in its activity, which takes it over where
+// that runs on the same worker. Nobody can tell a repeated local activity from the first, so nothing in it acts outside.
+type Opening struct {
+	Request Request // whole: nothing of it goes by reference
+	// ActivityID is that of the activity in which the segment goes on.
+	ActivityID string
+	// Again says that this worker was probably given what another one could not finish: the segment begins in its activity,
+	// where lost workers are counted.
+	Again bool
+}
+
 // Fill puts the values in place of the request's references; see NodeRequest.Fill.
 func (r *Request) Fill(value func(graphadapter.Reference) (pregel.Value, error)) error {
 	filled := *r
@@ -72,10 +85,11 @@ func (r *Request) put(ref graphadapter.Reference, v pregel.Value) error {
 	return nil
 }
 
-// Serves drops the reference to the Spec when that is the one of g: g is compiled already.
+// Serves drops the Spec, or the reference to it, when that is the one of g: g is compiled already.
 func (r *Request) Serves(g *graphadapter.Graph) error {
 	print, err := graphadapter.Fingerprint(g.Spec)
 	if err == nil && print == r.Print {
+		r.Spec = nil
 		r.References = slices.DeleteFunc(r.References, func(ref graphadapter.Reference) bool { return ref.Part == graphadapter.PartSpec })
 	}
 	return err

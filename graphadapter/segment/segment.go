@@ -18,6 +18,9 @@ import (
 // dot, and theirs begin with the graph's name.
 const SegmentActivity = "superstep.segment"
 
+// OpeningActivity is the type of the local activity in which a segment begins: see [Opening].
+const OpeningActivity = "superstep.opening"
+
 // The bounds of a segment.
 const (
 	// maxSegmentTime is how long a segment goes on while it could leave: others wait for its worker.
@@ -38,6 +41,8 @@ type Host struct {
 	Leave <-chan struct{}
 	// Prepare completes the environment of one task's execution, its Emit for one; it may be nil.
 	Prepare func(*pregel.Task, *taskrun.Env)
+	// Begin returns when a task's memoised call or effect may begin, or why it may not; nil lets all begin.
+	Begin func(ctx context.Context) error
 	// Over is told of a task that has ended, with its outcome recorded: it does not run again in this run. It may be nil.
 	Over func(*pregel.Task)
 	// Refuse ends a task before it runs; nil for no.

@@ -173,7 +173,7 @@ func (s *Segment) Begin(t *pregel.Task, env *taskrun.Env) *pregel.Outcome {
 	}
 	*env = taskrun.Env{Thread: s.req.Thread, Context: s.req.Context, Requester: s.req.Requester, Outbox: under.Outbox,
 		Behind: graphadapter.Milliseconds(s.req.Behind), Suspect: s.suspect.has(t),
-		Lost: s.suspect.lost && s.suspect.has(t)}
+		Lost: s.suspect.lost && s.suspect.has(t), Begin: s.host.Begin}
 	if s.host.Prepare != nil {
 		s.host.Prepare(t, env)
 	}

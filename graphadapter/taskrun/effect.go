@@ -81,7 +81,7 @@ func (c *effectCall) once(ctx context.Context) (pregel.Value, error) {
 			return nil, err
 		}
 	}
-	if err := c.t.beginCall(); err != nil {
+	if err := c.t.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer c.t.endCall()

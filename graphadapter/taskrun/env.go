@@ -39,6 +39,8 @@ type Env struct {
 	Lost bool
 	// Lease says for how long the task is this execution's; nil for always.
 	Lease Lease
+	// Begin returns when a memoised call or an effect may begin, or why it may not; nil lets all begin.
+	Begin func(ctx context.Context) error
 	// Warn is told of what went wrong without harm to the task: a cache that cannot be used, a result
 	// that is too large to be remembered. It must not block. Nil logs it.
 	Warn func(error)

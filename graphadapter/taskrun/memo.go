@@ -114,7 +114,7 @@ func (t *TaskRun) memo(ctx context.Context, e ledger.Entry, call MemoFunc) (preg
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // cancelled or fenced: too late to begin a call
 	}
-	if err := t.beginCall(); err != nil {
+	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer t.endCall()

@@ -43,6 +43,19 @@ func (a *attempt) isYielding() bool {
 	return a.yielding
 }
 
+// begin counts one more call under way, as soon as whoever runs the task lets it begin.
+func (t *TaskRun) begin(ctx context.Context) error {
+	if t.env.Begin != nil {
+		release := t.idle.hold()
+		err := t.env.Begin(ctx)
+		release()
+		if err != nil {
+			return err
+		}
+	}
+	return t.beginCall()
+}
+
 // beginCall counts one more call under way.
 func (a *attempt) beginCall() error {
 	a = a.outermost()

@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 )
 
 // Events are a run's events as far as they have been fetched. One goroutine at a time may use it; the events handed out
@@ -127,6 +128,26 @@ func (t *Tail) Stored(ctx context.Context, workflowID, runID string, take func(*
 			return &MissingError{Thread: workflowID, Run: runID}
 		}
 	}
+}
+
+// The marker with which the SDK records a local activity, and what is in its details.
+const (
+	localMarker = "LocalActivity"
+	localData   = "data"
+	localResult = "result"
+)
+
+// Local returns the type of the local activity whose end the event records, and what it returned; "" for any other event.
+func Local(from converter.DataConverter, e *historypb.HistoryEvent) (kind string, result *commonpb.Payloads) {
+	marker := e.GetMarkerRecordedEventAttributes()
+	if marker.GetMarkerName() != localMarker {
+		return "", nil
+	}
+	var data struct{ ActivityType string }
+	if from.FromPayloads(marker.GetDetails()[localData], &data) != nil {
+		return "", nil
+	}
+	return data.ActivityType, marker.GetDetails()[localResult]
 }
 
 // storedIn looks at events of a run's end; more is false once they are of an earlier workflow task.

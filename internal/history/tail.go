@@ -140,13 +140,18 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 		case !ok:
 			return nil
 		case known.segment:
-			return f.segmentEnded(e, known, a)
+			delete(f.tasks, a.GetScheduledEventId())
+			return f.segmentEnded(e, known, a.GetResult())
 		}
 		var outcome pregel.Outcome
 		if err := f.decode(a.GetResult(), &outcome); err != nil {
 			return err
 		}
 		f.ended(e, a.GetScheduledEventId(), Step{Outcome: &outcome})
+	case enumspb.EVENT_TYPE_MARKER_RECORDED:
+		if kind, returned := Local(f.tail.Converter, e); kind == segment.OpeningActivity && returned != nil {
+			return f.segmentEnded(e, &task{segment: true, attempt: 1}, returned)
+		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
 		f.ended(e, a.GetScheduledEventId(), Step{Failure: codec.Message(f.tail.Converter, a.GetFailure())})
@@ -191,10 +196,9 @@ func (f *fold) report(e *historypb.HistoryEvent, of *task, s Step) {
 }
 
 // segmentEnded reports the tasks that a segment ran.
-func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, a *historypb.ActivityTaskCompletedEventAttributes) error {
-	delete(f.tasks, a.GetScheduledEventId())
+func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, returned *commonpb.Payloads) error {
 	var encoded []byte
-	if err := f.decode(a.GetResult(), &encoded); err != nil {
+	if err := f.decode(returned, &encoded); err != nil || len(encoded) == 0 {
 		return err
 	}
 	result, err := segment.DecodeWhole(encoded)

@@ -31,6 +31,7 @@ type Config struct {
 	DataConverter converter.DataConverter // nil for Temporal's default
 	InputBytes    int                     // of large values that are kept in memory; 0 for the default
 	NodesOnly     bool                    // no workflows
+	Openings      int                     // as [activities.Nodes.WithOpenings]
 	Gate          *approval.Gate
 	AuditSigner   approval.HeadSigner
 	Notify        approval.Notifier
@@ -57,7 +58,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 		leading.New(find, cfg.Leaders...).Register(r)
 	}
 	nodes := activities.NewNodes(c, cfg.Graphs).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
-		WithConverter(cfg.DataConverter).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners)
+		WithConverter(cfg.DataConverter).WithOpenings(cfg.Openings).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners)
 	if cfg.Transport != nil {
 		nodes.Publishing(cfg.Transport)
 	}

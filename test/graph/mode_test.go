@@ -53,11 +53,15 @@ func TestARunsModeIsTheCallsElseItsGraphs(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, c.mode, view.Durability)
 				assert.Equal(t, c.fused, view.Fused)
-				segments := 0
-				if c.fused || c.mode == superstep.DurabilityExit {
+				segments, openings := 0, 0
+				switch {
+				case c.fused:
 					segments = 1
+				case c.mode == superstep.DurabilityExit: // which a short run does not outlast
+					openings = 1
 				}
 				assert.Equal(t, segments, s.Activities(th.ID(), segment.SegmentActivity))
+				assert.Equal(t, openings, s.Activities(th.ID(), segment.OpeningActivity))
 			})
 		})
 	}

@@ -100,14 +100,18 @@ func RunWorker(t *testing.T, server client.Client, cfg superstep.WorkerConfig) (
 	return stop
 }
 
-// Activities counts the activities of a type that a thread's newest run scheduled.
+// Activities counts the activities of a type that a thread's newest run scheduled, local ones too.
 func (s *Server) Activities(thread, kind string) (n int) {
 	s.T.Helper()
 	events := s.Temporal.GetWorkflowHistory(s.T.Context(), thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		require.NoError(s.T, err)
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind {
+		var local struct{ ActivityType string } // as the SDK's marker names it
+		if marker := e.GetMarkerRecordedEventAttributes(); marker.GetMarkerName() == "LocalActivity" {
+			require.NoError(s.T, converter.GetDefaultDataConverter().FromPayloads(marker.GetDetails()["data"], &local))
+		}
+		if local.ActivityType == kind || e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind {
 			n++
 		}
 	}

@@ -1,0 +1,322 @@
+package activities
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
+)
+
+// The times of a segment's opening.
+const (
+	// openingTime is how long a segment stays within the workflow task: well below the heartbeat interval, so a lost worker
+	// costs no more than it does in an activity.
+	openingTime = 500 * time.Millisecond
+	// takenWithin is how long an opened segment waits for its activity to begin on this worker. Another worker has it then.
+	takenWithin = 5 * time.Second
+)
+
+// maxOpened bounds the result that a workflow task completes with: there is more in that message. The activity returns one
+// that is larger.
+const maxOpened = 1 << 20
+
+// Open is the local activity in which a segment begins: see [segment.Opening]. It returns nothing when the segment is to go on
+// in its activity, and never an error: whatever is wrong is the activity's to say.
+func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
+	graph := n.byName[req.Request.Graph]
+	if req.Again || graph == nil || !n.openings.enter() {
+		return nil, nil
+	}
+	defer n.openings.leave()
+	if err := req.Request.Serves(graph); err != nil {
+		return nil, nil
+	}
+	running, err := segment.OpenSegment(graph, &req.Request, false, nil, nil)
+	if err != nil {
+		return nil, nil
+	}
+	o := n.newOpening(ctx, running, req.ActivityID)
+	go o.run(&req.Request)
+	timer := time.NewTimer(openingTime)
+	defer timer.Stop()
+	select {
+	case <-o.done:
+	case <-timer.C:
+	case <-o.acts:
+	case <-ctx.Done():
+	case <-activity.GetWorkerStopChannel(ctx):
+	}
+	if encoded := o.whole(); encoded != nil {
+		n.openings.take(o.of)
+		return encoded, nil
+	}
+	close(o.over)
+	time.AfterFunc(takenWithin, o.abandon)
+	return nil, nil
+}
+
+// opening is a segment that began in a local activity. While that lasts, nothing of it is stored and nothing in it acts
+// outside. Then its tasks go on, but no superstep and no call begins until the segment's activity has taken it over.
+type opening struct {
+	*exit
+	nodes   *Nodes
+	of      openingID
+	info    activity.Info
+	running *segment.Segment
+	ctx     context.Context
+	end     context.CancelCauseFunc
+
+	acts  chan struct{} // closed when a task is about to act outside
+	act   sync.Once
+	over  chan struct{} // closed when the local activity ended without the result
+	taken chan struct{} // closed when owner is set
+	owner owner
+	done  chan struct{} // closed when result and err are set
+
+	result segment.Result
+	err    error
+}
+
+// owner is the execution of an activity that has taken a segment over.
+type owner interface {
+	taskrun.Lease
+	keep(ctx context.Context) error
+	Now() time.Time
+}
+
+// newOpening is the opening of a segment. Its context has the values of the local activity's, and outlasts that.
+func (n *Nodes) newOpening(ctx context.Context, running *segment.Segment, activityID string) *opening {
+	info := activity.GetInfo(ctx)
+	o := &opening{exit: newExit(), nodes: n, of: openingOf(info, activityID), info: info, running: running,
+		acts: make(chan struct{}), over: make(chan struct{}), taken: make(chan struct{}), done: make(chan struct{})}
+	o.ctx, o.end = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), outputsKey{}, n.outputsOf(info.Namespace)))
+	n.openings.put(o)
+	return o
+}
+
+// run runs the supersteps.
+func (o *opening) run(req *segment.Request) {
+	defer close(o.done)
+	defer o.end(nil)
+	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, thread: req.Thread, lease: o}
+	o.result, o.err = o.running.Run(o.ctx, segment.Host{
+		Keep: o.keep, Begin: o.begin, Leave: o.leave, Prepare: t.prepare, Refuse: refuser(req, o.running, 0), Now: o.now, Over: t.over,
+	})
+}
+
+// whole is the result of a segment that is through; nil when the activity is to return it.
+func (o *opening) whole() []byte {
+	select {
+	case <-o.done:
+	default:
+		return nil
+	}
+	if o.err != nil {
+		return nil
+	}
+	encoded, err := o.result.Encode()
+	if err != nil || len(encoded) > maxOpened {
+		return nil
+	}
+	return encoded
+}
+
+// abandon ends a segment that its activity did not take over: another worker runs it from its beginning.
+func (o *opening) abandon() {
+	if o.nodes.openings.take(o.of) == o {
+		o.end(graphadapter.ErrFenced)
+	}
+}
+
+// keep is called before a superstep.
+func (o *opening) keep(ctx context.Context) error {
+	select {
+	case <-o.over:
+	default:
+		return nil
+	}
+	owner, err := o.await(ctx)
+	if err != nil {
+		return err
+	}
+	return owner.keep(ctx)
+}
+
+// begin is called before a task acts outside.
+func (o *opening) begin(ctx context.Context) error {
+	o.act.Do(func() { close(o.acts) })
+	_, err := o.await(ctx)
+	return err
+}
+
+// await returns the activity that has taken the segment over.
+func (o *opening) await(ctx context.Context) (owner, error) {
+	select {
+	case <-o.taken:
+		return o.owner, nil
+	default:
+	}
+	select {
+	case <-o.taken:
+		return o.owner, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// now is the clock of tasks' next attempts.
+func (o *opening) now() time.Time {
+	select {
+	case <-o.taken:
+		return o.owner.Now()
+	default:
+		return time.Now()
+	}
+}
+
+// Held implements taskrun.Lease.
+func (o *opening) Held() error {
+	select {
+	case <-o.taken:
+		return o.owner.Held()
+	default:
+		return graphadapter.ErrFenced // nothing may be called yet
+	}
+}
+
+// Confirm implements taskrun.Lease.
+func (o *opening) Confirm(ctx context.Context) error {
+	owner, err := o.await(ctx)
+	if err != nil {
+		return err
+	}
+	return owner.Confirm(ctx)
+}
+
+// goOn makes an activity the owner of the segment, and waits for the segment's end. held ends when the activity is not this
+// execution's any more.
+func (o *opening) goOn(held context.Context, by owner) (segment.Result, error) {
+	o.owner = by
+	close(o.taken)
+	defer context.AfterFunc(held, func() { o.end(context.Cause(held)) })()
+	<-o.done
+	return o.result, o.err
+}
+
+// openingID names a segment's opening in this process.
+type openingID struct{ namespace, run, activity string }
+
+func openingOf(info activity.Info, activityID string) openingID {
+	return openingID{info.Namespace, info.WorkflowExecution.RunID, activityID}
+}
+
+// openings are the segments that were opened in this process and that no activity has taken over yet. It is safe for
+// concurrent use.
+type openings struct {
+	most int // executions in the worker at once for a segment to be opened beside them; 0 for any, -1 opens none
+
+	mu   sync.Mutex
+	of   map[openingID]*opening
+	busy int // executions of nodes, in activities and in openings
+}
+
+// enter counts an opening that begins, unless the worker has no room for one.
+func (s *openings) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.most != 0 && s.busy >= s.most {
+		return false
+	}
+	s.busy++
+	return true
+}
+
+// during counts an activity until the returned function is called: the server gives a worker no more of them than it has
+// room for.
+func (s *openings) during() (over func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+	return s.leave
+}
+
+// leave counts one less.
+func (s *openings) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+}
+
+func (s *openings) put(o *opening) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[openingID]*opening{}
+	}
+	s.of[o.of] = o
+}
+
+// take removes an opening, and returns it; nil when there is none of that name.
+func (s *openings) take(id openingID) *opening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.of[id]
+	delete(s.of, id)
+	return o
+}
+
+// taskEnv is what the tasks of a segment find in this worker.
+type taskEnv struct {
+	nodes           *Nodes
+	ctx             context.Context
+	info            activity.Info
+	thread          string
+	lease           taskrun.Lease
+	repeated, reset bool
+	emits           sync.Map // *publisher by *pregel.Task, of the tasks under way
+}
+
+// prepare completes the environment of a task's execution.
+func (w *taskEnv) prepare(t *pregel.Task, env *taskrun.Env) {
+	env.Use, env.Lease = w.nodes.use(), w.lease
+	env.Warn = func(err error) { activity.GetLogger(w.ctx).Warn("the task goes on without", "error", err) }
+	env.Lost = env.Lost || env.Suspect && w.reset
+	if p := w.nodes.publisher(w.ctx, w.info, w.thread, t); p != nil {
+		env.Emit = p.emit()
+		w.emits.Store(t, p)
+	}
+}
+
+// over says that a task has ended, and that the segment has its outcome.
+func (w *taskEnv) over(t *pregel.Task) {
+	if p, ok := w.emits.LoadAndDelete(t); ok {
+		p.(*publisher).ended(w.repeated)
+	}
+}
+
+// refuser asks a person about the tasks that were under way when too many workers in a row were lost, and ends those
+// that a person has given up.
+func refuser(req *segment.Request, running *segment.Segment, counted int) func(*pregel.Task) *pregel.Outcome {
+	begins := running.Begins()
+	return func(t *pregel.Task) *pregel.Outcome {
+		lost := 0
+		if slices.Contains(begins, t.Key()) {
+			lost = counted
+		}
+		question, answer := lostTask{t, req.Thread, lost, running.Suspects(t)}.ask()
+		switch {
+		case question != nil:
+			return &pregel.Outcome{Questions: []pregel.Question{*question}}
+		case answer == givenUp:
+			return &pregel.Outcome{Error: lostFor(req.Graph, t.Node)}
+		}
+		return nil
+	}
+}
