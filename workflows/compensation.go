@@ -119,7 +119,7 @@ func (c *compensation) goBack(ctx workflow.Context) {
 		return
 	}
 	report.Checkpoint = made.Checkpoint.ID
-	c.checkpoints.add(c.program, made, workflow.Now(ctx))
+	c.checkpoints.add(c.program, made, c.now(ctx))
 	if c.sink != nil {
 		c.sink.Edited(position(ctx), "", made)
 	}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -34,6 +35,7 @@ type engine struct {
 	base, beganIn string
 	checkpoints   checkpointLog
 	fingerprint   string // of the run's Spec, once it was needed
+	task          moment // see now
 }
 
 // ungated refuses answers to approvals that come with a run's input: they would pass no gate.
@@ -220,6 +222,21 @@ func (e *engine) refuseBad(before string, err error) error {
 // replay comes to the same positions as the run did.
 func position(ctx workflow.Context) int64 {
 	return int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+}
+
+// now is the time of the event at the run's position: a reader of the history dates what comes there by that. The
+// workflow's own clock goes on with each local activity of a workflow task.
+func (e *engine) now(ctx workflow.Context) time.Time {
+	if at := position(ctx); e.task.at != at {
+		e.task = moment{at, workflow.Now(ctx)}
+	}
+	return e.task.time
+}
+
+// moment is when a run came to a position.
+type moment struct {
+	at   int64
+	time time.Time
 }
 
 // settle gives the thread its newest state back when an invocation from an earlier one made no checkpoint.

@@ -131,6 +131,7 @@ const openingBound = 5 * time.Second
 // activity.
 func (s *segments) open(ctx workflow.Context, o segment.Opening) (encoded []byte) {
 	o.Request.Spec = s.in.Spec
+	s.now(ctx) // before the local activity
 	if !workflow.IsReplaying(ctx) { // an argument is not stored: this may depend on the worker
 		o.Again, s.again = s.again, false
 	}
@@ -218,7 +219,7 @@ func (s *segments) passOver(ctx workflow.Context, under *segmentRun) (segment.Re
 		panic(err.Error())
 	}
 	if s.durability() != graphadapter.DurabilityExit {
-		at := workflow.Now(ctx)
+		at := s.now(ctx)
 		s.checkpoints.passOver(func() []protocol.Line { return s.linesBefore(under, at) })
 	}
 	s.loop, s.thread = loop, loop.Thread()

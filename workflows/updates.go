@@ -109,7 +109,7 @@ func (u *updates) commit(ctx workflow.Context, thread *pregel.Thread, req protoc
 	}
 	err := u.edit(thread, req, known, func(namespace string, record *pregel.Record) {
 		if namespace == "" {
-			u.checkpoints.add(u.program, record, workflow.Now(ctx))
+			u.checkpoints.add(u.program, record, u.now(ctx))
 		}
 		if u.sink != nil {
 			u.sink.Edited(position(ctx), namespace, record)
@@ -233,7 +233,7 @@ func (r *report) ended(ctx workflow.Context) {
 	r.invoked = false
 	if head := r.thread.Head; r.loop != nil && r.durability() == graphadapter.DurabilityExit && headID(r.thread) != r.base {
 		head.Checkpoint = head.Checkpoint.WithParent(r.base)
-		r.checkpoints.add(r.program, head, workflow.Now(ctx))
+		r.checkpoints.add(r.program, head, r.now(ctx))
 	}
 	r.settle()
 	if r.sink != nil {
@@ -245,7 +245,7 @@ func (r *report) ended(ctx workflow.Context) {
 func (r *report) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
-			r.checkpoints.add(r.program, e.Checkpoint, workflow.Now(ctx))
+			r.checkpoints.add(r.program, e.Checkpoint, r.now(ctx))
 		}
 		r.life.Happened(workflow.Now(ctx), e)
 		r.act(ctx, r.life.Actions())
