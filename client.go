@@ -15,6 +15,7 @@ import (
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
+	"superstep.dev/thread/storage"
 )
 
 // DefaultTaskQueue is the task queue of clients and workers that name none.
@@ -36,6 +37,9 @@ type ClientConfig struct {
 	// FailureConverter says that the Temporal client was made with it and with DataConverter, as the options of [Encoded]
 	// have them, and is to be used as it is. One that leaves readable what DataConverter hides is refused. Nil says nothing.
 	FailureConverter converter.FailureConverter
+	// Storage takes large values out of the histories; nil leaves them there. It must be that of the workers. With one, the Client makes a
+	// Temporal client of its own as with a DataConverter, unless FailureConverter says that the given one has the storage.
+	Storage *storage.Storage
 	// Identity names this client in histories; "" leaves it to the Temporal client, which then starts new threads by itself:
 	// with its interceptors, and by a worker of the same process at once where both share it.
 	Identity string
@@ -69,13 +73,15 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 	for _, g := range cfg.Graphs {
 		inner.Graphs = append(inner.Graphs, g.Adapter())
 	}
-	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Namespace: inner.Namespace, Identity: cfg.Identity})
+	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, ExternalStorage: cfg.Storage.External(),
+		Namespace: inner.Namespace, Identity: cfg.Identity})
 	if err != nil {
 		return nil, err
 	}
 	if inner.DataConverter == nil {
 		inner.DataConverter = converter.GetDefaultDataConverter()
 	}
+	inner.DataConverter = cfg.Storage.Converter(inner.DataConverter)
 	threads, jobs := remote.New(c, inner)
 	return &Client{threads: threads, jobs: jobs}, nil
 }

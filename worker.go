@@ -21,6 +21,7 @@ import (
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
+	"superstep.dev/thread/storage"
 	"superstep.dev/workflows"
 )
 
@@ -52,6 +53,9 @@ type WorkerConfig struct {
 	// FailureConverter says that the Temporal client was made with it and with DataConverter, as the options of [Encoded]
 	// have them, and is to be used as it is. One that leaves readable what DataConverter hides is refused. Nil says nothing.
 	FailureConverter converter.FailureConverter
+	// Storage takes large values out of the histories; nil leaves them there. All workers and clients of a namespace need the same. With
+	// one, the worker makes a Temporal client of its own as with a DataConverter, unless FailureConverter says that the given one has the storage.
+	Storage *storage.Storage
 	// InputBytes is what the worker keeps in memory of the large values that its runs' nodes are about to read; 0 means
 	// 128 MiB. One that is not there any more is found by replaying its run, which takes longer.
 	InputBytes int
@@ -102,13 +106,13 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
-	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, Logger: sdklog.New(cfg.Logger.Named("temporal"))})
+	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, ExternalStorage: cfg.Storage.External(), Logger: sdklog.New(cfg.Logger.Named("temporal"))})
 	if err != nil {
 		return nil, err
 	}
 	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())
-	serves := serving.Config{DataConverter: cfg.DataConverter, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
+	serves := serving.Config{DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
 		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options)}
 	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
 		return nil, err
@@ -234,7 +238,8 @@ func (w *Worker) Run(ctx context.Context) error {
 // SDK leaves to a FailureConverter of its own, and the SDK's log lines name the types of errors only. Options without a
 // data converter, and a FailureConverter that is set, stay as they are.
 //
-// Dial with these options, and give their DataConverter and FailureConverter to [ClientConfig] and [WorkerConfig].
+// Dial with these options, and give their DataConverter and FailureConverter to [ClientConfig] and [WorkerConfig]. Options with the
+// ExternalStorage of a [storage.Storage] are completed too, so that the client is used as it is.
 //
 // Readable for everybody on the server stay ids, the names of graphs, nodes, effects and error types, and search
 // attributes: a run's status, how many questions it has open, who is to approve until when, and at which risk.

@@ -17,6 +17,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/thread/storage"
 )
 
 // lease is a host.Server: the one place where an execution's heartbeats are sent. Every heartbeat blocks until it is stored and carries
@@ -156,7 +157,7 @@ func (l *lease) Send(ctx context.Context) error {
 	sendCtx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	sent := time.Now()
-	err := l.client.RecordActivityHeartbeat(sendCtx, l.info.TaskToken, l.details()...)
+	err := l.client.RecordActivityHeartbeat(storage.Inline(sendCtx), l.info.TaskToken, l.details()...)
 	return l.heard(sent, err)
 }
 

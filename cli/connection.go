@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread/storage"
 )
 
 // defaultAddress is where a server on this machine listens.
@@ -27,6 +28,7 @@ type connectionFlags struct {
 	apiKeyFile                            string
 	tlsCert, tlsKey, tlsCA, tlsServerName string
 	profile, config                       string
+	storage                               string
 
 	set *pflag.FlagSet
 }
@@ -36,6 +38,7 @@ type connection struct {
 	conn    connectionFlags
 	env     envconfig.EnvLookup
 	payload converter.DataConverter // nil for Temporal's default
+	storage *storage.Storage        // nil for none, and until the options are put together
 	secrets *screen.Secrets
 	backend backend
 }
@@ -58,6 +61,7 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 	set.StringVar(&f.tlsServerName, "tls-server-name", "", "`NAME` in the server's certificate")
 	set.StringVar(&f.profile, "profile", "", "`NAME` of a profile of the configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.config, "config", "", "configuration `FILE` (TEMPORAL_CONFIG_FILE)")
+	set.StringVar(&f.storage, "storage", "", "`DIR` for large values, the same for workers and commands (SUPERSTEP_STORAGE; default none)")
 	into.AddFlagSet(set)
 	f.set = set
 }
@@ -89,7 +93,27 @@ func (c *connection) clientOptions() (client.Options, error) {
 		return client.Options{}, usagef("the connection's settings: %w", err)
 	}
 	opts.DataConverter = c.payload
+	if c.storage, err = c.openStorage(); err != nil {
+		return client.Options{}, err
+	}
+	opts.ExternalStorage = c.storage.External()
 	return opts, nil
+}
+
+// openStorage opens the place of large values, nil when none is named.
+func (c *connection) openStorage() (*storage.Storage, error) {
+	dir := c.conn.storage
+	if dir == "" {
+		dir, _ = c.env.LookupEnv("SUPERSTEP_STORAGE")
+	}
+	if dir == "" {
+		return nil, nil
+	}
+	s, err := storage.Files(dir, storage.Options{})
+	if err != nil {
+		return nil, usagef("--storage: %w", err)
+	}
+	return s, nil
 }
 
 // keepSecrets remembers what must never be shown.

@@ -25,7 +25,7 @@ const (
 	ExitNotFound = 4
 	// ExitRefused: the answer was not taken, as the question is not open.
 	ExitRefused = 5
-	// ExitUnreachable: no server answers, or no worker with that graph, or all are busy.
+	// ExitUnreachable: no server answers, or no worker with that graph, or all are busy, or a stored value is not to be had.
 	ExitUnreachable = 6
 	// ExitCancelled: the run was cancelled.
 	ExitCancelled = 7
@@ -52,6 +52,7 @@ var exits = []struct {
 	{thread.ErrNoServer, "no_server", ExitUnreachable},
 	{thread.ErrNoWorker, "no_worker", ExitUnreachable},
 	{thread.ErrBusy, "busy", ExitUnreachable},
+	{thread.ErrStorage, "storage", ExitUnreachable},
 }
 
 // exitOf returns an error's kind, as programs see it, and its exit code.

@@ -98,7 +98,7 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 	defer c.Close()
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
-		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter,
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage,
 	})
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 		// of a superstep.
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	cfg.DataConverter, cfg.FailureConverter = opts.DataConverter, opts.FailureConverter
+	cfg.DataConverter, cfg.FailureConverter, cfg.Storage = opts.DataConverter, opts.FailureConverter, a.storage
 	return cfg, opts, g, err
 }
 

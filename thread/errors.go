@@ -24,6 +24,9 @@ var (
 	// ErrBusy: workers asked for tasks within the last minute, and none of them answered by the end of the caller's context, which
 	// is the cause: a call that needs a worker is repeated until then. More time helps, and more workers.
 	ErrBusy = errors.New("the workers are busy")
+	// ErrStorage: a value of the thread lies in a storage that does not have it, does not answer, or was not given to this
+	// process; the cause is a *storage.Error. The thread goes on when the value is there again.
+	ErrStorage = errors.New("a stored value is not to be had")
 	// ErrRunning: the thread's run is open, and the call needs a closed one.
 	ErrRunning = errors.New("the run is open")
 	// ErrNotFailed: retry of a run that did not fail.

@@ -12,7 +12,7 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-func boundedInvoke(req protocol.InvokeRequest) error {
+func boundedInvoke(req protocol.InvokeRequest, found *protocol.Found) error {
 	if resume := req.Input.Resume; resume != nil {
 		given := append(resume.Answers[:len(resume.Answers):len(resume.Answers)], pregel.Answer{Value: resume.Scalar})
 		for _, id := range workflow.DeterministicKeys(resume.ByID) {
@@ -35,14 +35,14 @@ func boundedInvoke(req protocol.InvokeRequest) error {
 		}
 		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
 	}
-	if size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes {
+	if size > protocol.MaxUpdateBytes || len(req.State) > found.MaxState() || len(req.ID) > protocol.MaxNameBytes {
 		return protocol.Refuse(protocol.ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
 			"large values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}
 	return nil
 }
 
-func boundedUpdate(req protocol.UpdateStateRequest) error {
+func boundedUpdate(req protocol.UpdateStateRequest, found *protocol.Found) error {
 	count, size := 0, names(req.Within)
 	for _, updates := range req.Edits {
 		if len(updates) == 0 {
@@ -58,7 +58,7 @@ func boundedUpdate(req protocol.UpdateStateRequest) error {
 		return protocol.Refuse(protocol.ErrTypeBadUpdate, "there is no update in the request")
 	case count > protocol.MaxUpdates:
 		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", protocol.MaxUpdates, count)
-	case size > protocol.MaxUpdateBytes || len(req.State) > protocol.MaxStateBytes || len(req.ID) > protocol.MaxNameBytes || len(req.Within) > protocol.MaxDepth:
+	case size > protocol.MaxUpdateBytes || len(req.State) > found.MaxState() || len(req.ID) > protocol.MaxNameBytes || len(req.Within) > protocol.MaxDepth:
 		return protocol.Refuse(protocol.ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
 			"values outside and references in the state", protocol.MaxUpdateBytes, size)
 	}

@@ -28,17 +28,18 @@ func (r *run) leaves() protocol.Closing {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}
 	state, err := r.program.EncodeThread(thread)
-	if err == nil && len(state) > protocol.MaxStateBytes {
+	most := r.in.Found.MaxState()
+	if err == nil && len(state) > most {
 		r.shortenLedgers(thread)
 		state, err = r.program.EncodeThread(thread)
 	}
 	switch {
 	case err != nil:
 		c.Error = err.Error()
-	case len(state)+r.life.KeptBytes() > protocol.MaxStateBytes && r.closeWithoutSuperstep(&c, thread, r.life.KeptBytes()):
-	case len(state)+r.life.KeptBytes() > protocol.MaxStateBytes:
-		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: "+
-			"keep large values outside and references in the state", len(state), r.life.KeptBytes(), protocol.MaxStateBytes)
+	case len(state)+r.life.KeptBytes() > most && r.closeWithoutSuperstep(&c, thread, r.life.KeptBytes()):
+	case len(state)+r.life.KeptBytes() > most:
+		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: %s",
+			len(state), r.life.KeptBytes(), most, r.in.Found.Smaller())
 	default:
 		c.State = state
 	}

@@ -120,11 +120,24 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	if err != nil {
 		return in, err
 	}
-	text, err := json.Marshal(in)
-	if err == nil && len(text) > protocol.MaxPayloadBytes {
-		err = &TooLargeError{Bytes: len(text)}
+	return in, fits(&in)
+}
+
+// fits returns a *TooLargeError for an input that is too large to be handed on. With a storage the thread's state alone is measured:
+// what goes along is bounded, and has room beside it.
+func fits(in *protocol.GraphInput) error {
+	size := len(in.State) + len(in.Newest) + len(in.Carried.Loop)
+	if !in.Found.Storage {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		size = len(text)
 	}
-	return in, err
+	if most := in.Found.MaxPayload(); size > most {
+		return &TooLargeError{Bytes: size, Most: most, Do: in.Found.Smaller()}
+	}
+	return nil
 }
 
 // carryOn takes over what the run did that this one continues.

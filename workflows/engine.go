@@ -110,7 +110,7 @@ func (e *engine) closeWithoutSuperstep(c *protocol.Closing, thread *pregel.Threa
 	before := thread.Copy()
 	e.program.Drop(before)
 	state, err := e.program.EncodeThread(before)
-	if err != nil || len(state)+kept > protocol.MaxStateBytes {
+	if err != nil || len(state)+kept > e.in.Found.MaxState() {
 		return false
 	}
 	c.State, c.Dropped = state, true

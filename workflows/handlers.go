@@ -224,7 +224,7 @@ func (r *run) unfit(req protocol.InvokeRequest) error {
 // invokeRefusal says why a run cannot take new input now. It tries the input on a copy of the thread, so that a run
 // never ends with an input half taken that its engine refuses at once. It changes nothing.
 func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
-	if err := boundedInvoke(req); err != nil {
+	if err := boundedInvoke(req, r.in.Found); err != nil {
 		return err
 	}
 	if err := boundedAsked(req.Asked); err != nil {

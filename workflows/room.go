@@ -63,11 +63,14 @@ func (m *room) full(ctx workflow.Context) error {
 }
 
 // TooLargeError says that what a run would hand on to the one that continues it does not fit one event.
-type TooLargeError struct{ Bytes int }
+type TooLargeError struct {
+	Bytes, Most int
+	Do          string // what to do about it
+}
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the thread's state is too large to go on in a new run (%d bytes with what goes along, at most %d fit): keep "+
-		"large values outside and references in the state", e.Bytes, protocol.MaxPayloadBytes)
+	return fmt.Sprintf("the thread's state is too large to go on in a new run (%d bytes with what goes along, at most %d fit): %s",
+		e.Bytes, e.Most, e.Do)
 }
 
 // retryEvents is by how much the history grows before a state that was too large to be handed on is tried again.

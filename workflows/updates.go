@@ -182,7 +182,7 @@ var errNotEvaluated = errors.New("branches are not evaluated")
 // updateRefusal says why an update of the state cannot be taken; nil means it can, as far as can be known without
 // evaluating branches. It changes nothing.
 func (u *updates) updateRefusal(req protocol.UpdateStateRequest) error {
-	if err := boundedUpdate(req); err != nil {
+	if err := boundedUpdate(req, u.in.Found); err != nil {
 		return err
 	}
 	if err := boundedAsked(req.Asked); err != nil {

@@ -66,14 +66,14 @@ func Shows(failures converter.FailureConverter, payloads converter.DataConverter
 // that has not connected yet.
 const encodedWithin = 10 * time.Second
 
-// Over returns the Temporal client of a Client or a Worker. With a data converter, and no word on how errors are
-// converted, that is one of its own over c's connection, with options: how c converts errors cannot be asked.
+// Over returns the Temporal client of a Client or a Worker. With a data converter or a storage, and no word on how errors are
+// converted, that is one of its own over c's connection, with options: how c converts errors, and what it stores where, cannot be asked.
 func Over(c client.Client, failures converter.FailureConverter, o client.Options) (client.Client, error) {
 	switch {
-	case o.DataConverter == nil:
+	case o.DataConverter == nil && len(o.ExternalStorage.Drivers) == 0:
 		return c, nil
 	case failures == nil:
-	case Shows(failures, o.DataConverter):
+	case o.DataConverter != nil && Shows(failures, o.DataConverter):
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "errors would be stored as plain text: the FailureConverter leaves readable what " +
 			"the DataConverter hides", Do: "Dial the Temporal client with superstep.Encoded(options), and give the FailureConverter of those"}
 	default:
@@ -90,7 +90,7 @@ func Over(c client.Client, failures converter.FailureConverter, o client.Options
 		own, err = client.NewClientFromExistingWithContext(ctx, c, Options(o))
 	}
 	if err != nil {
-		return nil, &thread.Error{Kind: thread.ErrNoServer, Message: "there is no Temporal client that encodes errors", Cause: err,
+		return nil, &thread.Error{Kind: thread.ErrNoServer, Message: "there is no Temporal client for the data converter and the storage", Cause: err,
 			Do: "Check the server; or dial with superstep.Encoded(options), and give the FailureConverter of those"}
 	}
 	own.Close() // gives up its share of the connection, which stays c's to close
@@ -106,9 +106,13 @@ func namespaceOf(ctx context.Context, c client.Client) (string, error) {
 	return req.GetNamespace(), nil
 }
 
-// Options completes the options of a Temporal client so that errors are encoded as payloads are.
+// Options completes the options of a Temporal client so that errors are encoded as payloads are. Those of one with a storage
+// and no data converter get the SDK's FailureConverter, which says that they were completed.
 func Options(o client.Options) client.Options {
 	if o.DataConverter == nil {
+		if o.FailureConverter == nil && len(o.ExternalStorage.Drivers) > 0 {
+			o.FailureConverter = temporal.GetDefaultFailureConverter()
+		}
 		return o
 	}
 	if o.FailureConverter == nil {

@@ -73,9 +73,9 @@ var arrows = []arrow{
 	// What stays readable of failures and log lines where payloads are encoded.
 	{from: "internal/codec", ours: []string{"thread", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
-	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "internal/clip", "internal/history"},
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/storage", "internal/clip", "internal/history"},
 		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
@@ -93,6 +93,11 @@ var arrows = []arrow{
 	// What callers and runtimes say to each other.
 	{from: "thread", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
 	{from: "thread/live", ours: []string{"graphadapter"}},
+	// Where large values lie. Nothing of a thread is known there.
+	{
+		from: "thread/storage", theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
+			"github.com/restic/chunker", "golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
+	},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},

@@ -22,6 +22,7 @@ import (
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
+	"superstep.dev/thread/storage"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -38,6 +39,9 @@ func (c *server) explain(err error, graph, threadID string) error {
 		deadline    *serviceerror.DeadlineExceeded
 		unreadable  *codec.UnreadableError
 	)
+	if stored := storageError(threadID, err); stored != nil && !errors.As(err, &already) {
+		return stored
+	}
 	e := &thread.Error{Graph: graph, Thread: threadID, Cause: err}
 	switch {
 	case errors.As(err, &already):
@@ -154,10 +158,28 @@ func noWorker(graph, threadID, queue string) error {
 		Message: "no worker answers on task queue " + strconv.Quote(queue), Do: do, Command: []string{"worker"}}
 }
 
-// unreadablePayload is the error of a client that lacks the codec of what is stored, or has another one.
+// unreadablePayload is the error of a client that lacks the codec or the storage of what is stored, or has another one.
 func unreadablePayload(threadID string, err error) error {
+	if stored := storageError(threadID, err); stored != nil {
+		return stored
+	}
 	return &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: "what is stored cannot be read with this program's data converter", Cause: err,
 		Do: "Give the program the data converter that the run's worker has, with its codec and key"}
+}
+
+// noDriver is how Temporal's SDK says that a payload lies in a storage, and that it was given none.
+const noDriver = "[TMPRL1105]"
+
+// storageError is the error of a client that cannot have a stored value, nil when err is another one.
+func storageError(threadID string, err error) error {
+	var stored *storage.Error
+	if err == nil || !errors.As(err, &stored) && !strings.Contains(err.Error(), noDriver) {
+		return nil
+	}
+	if stored == nil {
+		stored = &storage.Error{Kind: storage.ErrNone}
+	}
+	return &thread.Error{Kind: thread.ErrStorage, Thread: threadID, Message: "the thread " + strconv.Quote(threadID) + " cannot be read", Cause: stored}
 }
 
 func (c *server) explainUpdate(ctx context.Context, err error, threadID string) error {

@@ -18,6 +18,7 @@ import (
 	"superstep.dev/internal/remote"
 	"superstep.dev/job"
 	"superstep.dev/thread/live"
+	"superstep.dev/thread/storage"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/leading"
 	"superstep.dev/workflows/protocol"
@@ -29,6 +30,7 @@ type Config struct {
 	Leaders       []workflows.Leader
 	Planners      map[string]job.Planner  // by the leaders' names
 	DataConverter converter.DataConverter // nil for Temporal's default
+	Storage       *storage.Storage        // nil for none
 	InputBytes    int                     // of large values that are kept in memory; 0 for the default
 	NodesOnly     bool                    // no workflows
 	Openings      int                     // as [activities.Nodes.WithOpenings]
@@ -44,13 +46,14 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 	if cfg.DataConverter == nil {
 		cfg.DataConverter = converter.GetDefaultDataConverter()
 	}
+	cfg.DataConverter = cfg.Storage.Converter(cfg.DataConverter)
 	past := replays{c, cfg.DataConverter, cfg.Graphs}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.NodesOnly {
 		watch := attributes.NewWatch(c.OperatorService())
 		find := func(namespace string) (protocol.Found, error) {
 			found, err := watch.Found(namespace)
-			found.Notices = cfg.Notify != nil
+			found.Notices, found.Storage = cfg.Notify != nil, cfg.Storage != nil
 			return found, err
 		}
 		workflows.NewGraphs(cfg.Graphs, workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,

@@ -100,6 +100,33 @@ type Found struct {
 	Inbox bool `json:"inbox,omitempty"`
 	// Notices says that the run's worker has a notifier: people outside are told of questions.
 	Notices bool `json:"notices,omitempty"`
+	// Storage says that the run's worker has a storage: large values go by reference, and what bounds them is not the history.
+	Storage bool `json:"storage,omitempty"`
+}
+
+// MaxState is how many bytes the state may have that a run of these findings leaves.
+func (f *Found) MaxState() int {
+	if f != nil && f.Storage {
+		return MaxStoredBytes
+	}
+	return MaxStateBytes
+}
+
+// MaxPayload is how many bytes such a run may hand on to the one that continues it.
+func (f *Found) MaxPayload() int {
+	if f != nil && f.Storage {
+		return MaxStoredBytes
+	}
+	return MaxPayloadBytes
+}
+
+// Smaller says what to do about a state that is too large for such a run.
+func (f *Found) Smaller() string {
+	const outside = "keep large values outside and references in the state"
+	if f != nil && f.Storage {
+		return outside
+	}
+	return "give workers and clients a storage (--storage), or " + outside
 }
 
 // GraphResult is the result of a finished run, and as Closing the detail of a failed or cancelled one.
@@ -117,7 +144,7 @@ type GraphResult struct {
 type Closing struct {
 	Step int          `json:"step"`
 	Spec *pregel.Spec `json:"spec"`
-	// State is the thread\'s state as pregel.Program.EncodeThread wrote it; nil when it does not fit (1,600 KiB), and
+	// State is the thread\'s state as pregel.Program.EncodeThread wrote it; nil when it does not fit (1,600 KiB without a storage), and
 	// then Error says so.
 	State pregel.Value `json:"state,omitempty"`
 	Error string       `json:"error,omitempty"`

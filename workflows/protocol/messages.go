@@ -25,10 +25,13 @@ const (
 	MaxUpdates = 1000
 	// MaxUpdateBytes bounds input and updates; the state that they start from may fill the rest of the message.
 	MaxUpdateBytes = 1 << 20
-	// MaxStateBytes bounds the state of a thread between two of its runs.
+	// MaxStateBytes bounds the state of a thread between two of its runs, where that stands in the history: see [Found.MaxState].
 	MaxStateBytes = 1600 << 10
-	// MaxPayloadBytes bounds what a run hands on, and what an expert hands back: the server takes 2 MiB in one payload.
+	// MaxPayloadBytes bounds what a run hands on, where that stands in the history (see [Found.MaxPayload]), and what an expert
+	// hands back: the server takes 2 MiB in one payload.
 	MaxPayloadBytes = 1900 << 10
+	// MaxStoredBytes bounds both where values go by reference. The rest of what a storage takes in one value is for what a codec adds.
+	MaxStoredBytes = 192 << 20
 	// MaxQueuedUpdates bounds the updates that wait for their turn: the server lets ten be under way. It is a number of updates.
 	MaxQueuedUpdates = 10
 	// MaxDepth bounds the path to a subgraph. It is a number of names.

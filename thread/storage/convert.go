@@ -1,0 +1,135 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// convertWithin bounds what one value may take to be stored or read.
+const convertWithin = 30 * time.Second
+
+// Converter returns a data converter that fills in what its payloads refer to and stores what is large, for whoever calls the server
+// without Temporal's SDK between. Never give it to a Temporal client or worker: within workflow code it would wait for the storage.
+// s may be nil: then a reference is an [Error] of the kind ErrNone.
+func (s *Storage) Converter(inner converter.DataConverter) converter.DataConverter {
+	return &storing{inner, s}
+}
+
+// storing is a data converter before a Storage.
+type storing struct {
+	converter.DataConverter
+	storage *Storage
+}
+
+// referenceType is the type of a message that stands for a payload.
+var referenceType = string((*sdkpb.ExternalStorageReference)(nil).ProtoReflect().Descriptor().FullName())
+
+// refers reports whether a payload stands for another one.
+func refers(p *commonpb.Payload) bool {
+	return string(p.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingProtoJSON &&
+		string(p.GetMetadata()[converter.MetadataMessageType]) == referenceType
+}
+
+// ToPayload implements converter.DataConverter.
+func (c *storing) ToPayload(v any) (*commonpb.Payload, error) {
+	p, err := c.DataConverter.ToPayload(v)
+	if err != nil || c.storage == nil {
+		return p, err
+	}
+	return c.storage.refer(p)
+}
+
+// ToPayloads implements converter.DataConverter.
+func (c *storing) ToPayloads(values ...any) (*commonpb.Payloads, error) {
+	all, err := c.DataConverter.ToPayloads(values...)
+	if err != nil || c.storage == nil {
+		return all, err
+	}
+	for i, p := range all.GetPayloads() {
+		if all.Payloads[i], err = c.storage.refer(p); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// FromPayload implements converter.DataConverter.
+func (c *storing) FromPayload(p *commonpb.Payload, into any) error {
+	p, err := c.storage.resolve(p)
+	if err != nil {
+		return err
+	}
+	return c.DataConverter.FromPayload(p, into)
+}
+
+// FromPayloads implements converter.DataConverter.
+func (c *storing) FromPayloads(all *commonpb.Payloads, into ...any) error {
+	var resolved *commonpb.Payloads
+	for i, p := range all.GetPayloads() {
+		if !refers(p) {
+			continue
+		}
+		if resolved == nil {
+			resolved = &commonpb.Payloads{Payloads: append([]*commonpb.Payload(nil), all.GetPayloads()...)}
+		}
+		var err error
+		if resolved.Payloads[i], err = c.storage.resolve(p); err != nil {
+			return err
+		}
+	}
+	if resolved != nil {
+		all = resolved
+	}
+	return c.DataConverter.FromPayloads(all, into...)
+}
+
+// refer stores a payload that is large, and returns what stands for it.
+func (s *Storage) refer(p *commonpb.Payload) (*commonpb.Payload, error) {
+	if proto.Size(p) < s.threshold {
+		return p, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), convertWithin)
+	defer cancel()
+	v, err := s.objects.store(ctx, p, atOnce)
+	if err != nil {
+		return nil, err
+	}
+	text, err := protojson.Marshal(&sdkpb.ExternalStorageReference{DriverName: driverName, ClaimData: v.claim().ClaimData})
+	return &commonpb.Payload{Data: text, Metadata: map[string][]byte{
+		converter.MetadataEncoding: []byte(converter.MetadataEncodingProtoJSON), converter.MetadataMessageType: []byte(referenceType),
+	}, ExternalPayloads: []*commonpb.Payload_ExternalPayloadDetails{{SizeBytes: int64(proto.Size(p))}}}, err
+}
+
+// resolve returns what a payload stands for.
+func (s *Storage) resolve(p *commonpb.Payload) (*commonpb.Payload, error) {
+	if !refers(p) {
+		return p, nil
+	}
+	if s == nil {
+		return nil, &Error{Kind: ErrNone}
+	}
+	var ref sdkpb.ExternalStorageReference
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(p.GetData(), &ref); err != nil {
+		return nil, fmt.Errorf("a reference to a stored value cannot be read: %w", err)
+	}
+	if ref.GetDriverName() != driverName {
+		return nil, &Error{Kind: ErrNone, Cause: fmt.Errorf("the value lies in a storage with the name %q", ref.GetDriverName())}
+	}
+	v, err := valueOf(ref.GetClaimData())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), convertWithin)
+	defer cancel()
+	return s.objects.load(ctx, v, atOnce)
+}
+
+// atOnce waits for no turn.
+func atOnce(_ context.Context, do func() error) error { return do() }

@@ -1,0 +1,163 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/jellydator/ttlcache/v3"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Objects are where a [Storage] keeps what it stores: a flat space of names, each of which has at most [MaxObjectBytes]. Names are
+// 64 hex digits. An implementation is safe for concurrent use by any number of processes.
+type Objects interface {
+	// Where names the place, for people: no credentials.
+	Where() string
+	// Has reports whether an object is there, and will be for as long as one that is put now.
+	Has(ctx context.Context, name string) (bool, error)
+	// Put stores an object. When it returns nil the object outlives a loss of power, and whoever gets it gets all of it.
+	Put(ctx context.Context, name string, object []byte) error
+	// Get returns an object. The error for one that is not there is an fs.ErrNotExist.
+	Get(ctx context.Context, name string) ([]byte, error)
+}
+
+// MaxObjectBytes bounds an object.
+const MaxObjectBytes = 4 << 20
+
+const (
+	// tryFor is how long a call is repeated while the storage does not take it: less than a workflow task has, so that the server
+	// hears why the task failed. Then the server repeats the task, as long as it takes.
+	tryFor   = 5 * time.Second
+	tryFirst = 50 * time.Millisecond
+)
+
+// The first byte of an object says how the rest is written.
+const (
+	asItIs     = 0
+	compressed = 1
+)
+
+// objects are Objects as a Storage uses them: repeated, compressed, verified, and kept in memory once they were read.
+type objects struct {
+	Objects
+	kept *ttlcache.Cache[string, []byte]
+	most int
+}
+
+func newObjects(o Objects, cacheBytes int) *objects {
+	return &objects{Objects: o, most: cacheBytes, kept: ttlcache.New(ttlcache.WithMaxCost(uint64(cacheBytes),
+		func(item ttlcache.CostItem[string, []byte]) uint64 { return uint64(len(item.Value)) }))}
+}
+
+// zip and unzip are shared: both are safe for concurrent use.
+var zip, unzip = sync.OnceValue(func() *zstd.Encoder {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
+	if err != nil {
+		panic(err) // its options are constants
+	}
+	return z
+}), sync.OnceValue(func() *zstd.Decoder {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxObjectBytes))
+	if err != nil {
+		panic(err)
+	}
+	return z
+})
+
+// put stores content under its digest, unless it is there, and returns the digest.
+func (o *objects) put(ctx context.Context, content []byte) (sha [sha256.Size]byte, err error) {
+	sha = sha256.Sum256(content)
+	name := hex.EncodeToString(sha[:])
+	there, err := retry(ctx, o, func() (bool, error) { return o.Has(ctx, name) })
+	if err != nil || there {
+		return sha, err
+	}
+	object := zip().EncodeAll(content, append(make([]byte, 0, len(content)/2), compressed))
+	if len(object) > len(content) {
+		object = append([]byte{asItIs}, content...)
+	}
+	_, err = retry(ctx, o, func() (bool, error) { return true, o.Put(ctx, name, object) })
+	if err == nil {
+		o.keep(name, bytes.Clone(content)) // most of what is stored is read again, by the next run of the thread
+	}
+	return sha, err
+}
+
+// get returns what was stored under a name. Nobody may change it.
+func (o *objects) get(ctx context.Context, name string) ([]byte, error) {
+	if item := o.kept.Get(name); item != nil {
+		return item.Value(), nil
+	}
+	object, err := retry(ctx, o, func() ([]byte, error) { return o.Get(ctx, name) })
+	if err != nil {
+		return nil, o.explain(name, err)
+	}
+	content, err := open(object)
+	if sum := sha256.Sum256(content); err == nil && hex.EncodeToString(sum[:]) != name {
+		err = fmt.Errorf("its %d bytes have the digest %x", len(content), sum)
+	}
+	if err != nil {
+		return nil, &Error{Kind: ErrDamaged, Object: name, Where: o.Where(), Cause: err}
+	}
+	o.keep(name, content)
+	return content, nil
+}
+
+func (o *objects) keep(name string, content []byte) {
+	if len(content) <= o.most {
+		o.kept.Set(name, content, ttlcache.NoTTL)
+	}
+}
+
+// open reads an object.
+func open(object []byte) ([]byte, error) {
+	switch {
+	case len(object) == 0:
+		return nil, errors.New("it is empty")
+	case object[0] == asItIs:
+		return object[1:], nil
+	case object[0] == compressed:
+		return unzip().DecodeAll(object[1:], nil)
+	}
+	return nil, fmt.Errorf("it begins with %#x", object[0])
+}
+
+// retry repeats a call that may succeed the next time. What is not there does not come by waiting.
+func retry[T any](ctx context.Context, o *objects, call func() (T, error)) (T, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval = tryFirst
+	got, err := backoff.Retry(ctx, func() (T, error) {
+		got, err := call()
+		if errors.Is(err, fs.ErrNotExist) {
+			err = backoff.Permanent(err)
+		}
+		return got, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(tryFor))
+	return got, o.explain("", err)
+}
+
+// explain says what an error of the storage comes to.
+func (o *objects) explain(name string, err error) error {
+	var told *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist) && name != "":
+		return &Error{Kind: ErrMissing, Object: name, Where: o.Where()}
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &told):
+		return err
+	}
+	return &Error{Kind: ErrUnavailable, Object: name, Where: o.Where(), Cause: err}
+}
+
+// names are what objects are called.
+var names = regexp.MustCompile(`^[0-9a-f]{64}$`)

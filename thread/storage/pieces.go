@@ -1,0 +1,186 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/restic/chunker"
+	commonpb "go.temporal.io/api/common/v1"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+)
+
+// MaxValueBytes bounds a value that is stored.
+const MaxValueBytes = 256 << 20
+
+const (
+	// wholeBytes is up to which size a value is one object.
+	wholeBytes = 64 << 10
+	// A piece has about 40 KiB. Smaller ones make more of them, larger ones make more of what two values have in common different.
+	pieceLeast, pieceMost, pieceBits = 8 << 10, 256 << 10, 15
+	// polynomial is irreducible and chosen at random, once: with another one the same value is cut elsewhere, and shares
+	// nothing with what was stored before.
+	polynomial = chunker.Pol(0x3DA3358B4DC173)
+	// entryBytes is a line of a value's table of pieces: digest and size.
+	entryBytes = sha256.Size + 4
+	// together is how many pieces of one value are stored or read at once.
+	together = 8
+)
+
+// value says where a value is: what a reference in a history holds.
+type value struct {
+	object string // the value, or its table of pieces
+	bytes  int    // of the payload's data
+	cut    bool
+}
+
+// once does a part of the work, when it is its turn.
+type once func(ctx context.Context, do func() error) error
+
+// store stores a payload.
+func (o *objects) store(ctx context.Context, p *commonpb.Payload, inTurn once) (value, error) {
+	v := value{bytes: len(p.GetData()), cut: len(p.GetData()) > wholeBytes}
+	if v.bytes > MaxValueBytes {
+		return v, &Error{Kind: ErrTooLarge, Where: o.Where(), Cause: fmt.Errorf("it has %d", v.bytes)}
+	}
+	if v.cut {
+		table, err := o.storePieces(ctx, p.GetData(), inTurn)
+		if err != nil {
+			return v, err
+		}
+		p = &commonpb.Payload{Metadata: p.GetMetadata(), Data: table, ExternalPayloads: p.GetExternalPayloads()}
+	}
+	root, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	if err != nil {
+		return v, err
+	}
+	err = inTurn(ctx, func() error {
+		sha, err := o.put(ctx, root)
+		v.object = hex.EncodeToString(sha[:])
+		return err
+	})
+	return v, err
+}
+
+// storePieces cuts data and returns the table of its pieces.
+func (o *objects) storePieces(ctx context.Context, data []byte, inTurn once) ([]byte, error) {
+	pieces, err := cut(data)
+	if err != nil {
+		return nil, err
+	}
+	table := make([]byte, len(pieces)*entryBytes)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(together)
+	for i, piece := range pieces {
+		entry := table[i*entryBytes : (i+1)*entryBytes]
+		binary.BigEndian.PutUint32(entry[sha256.Size:], uint32(len(piece)))
+		group.Go(func() error {
+			return inTurn(groupCtx, func() error {
+				sha, err := o.put(groupCtx, piece)
+				copy(entry, sha[:])
+				return err
+			})
+		})
+	}
+	return table, group.Wait()
+}
+
+// cutter is what cuts one value after the other; buffer takes a copy of each piece that nobody needs.
+type cutter struct {
+	chunker *chunker.Chunker
+	buffer  []byte
+}
+
+var cutters = sync.Pool{New: func() any { return &cutter{chunker: chunker.New(nil, polynomial)} }}
+
+// cut divides data where its content says so: behind what is inserted, data is cut in the same places as without.
+func cut(data []byte) ([][]byte, error) {
+	c := cutters.Get().(*cutter)
+	defer cutters.Put(c)
+	c.chunker.ResetWithBoundaries(bytes.NewReader(data), polynomial, pieceLeast, pieceMost)
+	c.chunker.SetAverageBits(pieceBits)
+	var pieces [][]byte
+	for {
+		piece, err := c.chunker.Next(c.buffer[:0])
+		if errors.Is(err, io.EOF) {
+			return pieces, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.buffer = piece.Data
+		pieces = append(pieces, data[piece.Start:piece.Start+piece.Length])
+	}
+}
+
+// load returns a payload.
+func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
+	var root []byte
+	err := inTurn(ctx, func() (err error) {
+		root, err = o.get(ctx, v.object)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &commonpb.Payload{}
+	if err := proto.Unmarshal(root, p); err != nil {
+		return nil, &Error{Kind: ErrDamaged, Object: v.object, Where: o.Where(), Cause: err}
+	}
+	if v.cut {
+		if p.Data, err = o.loadPieces(ctx, v, p.GetData(), inTurn); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.GetData()) != v.bytes {
+		return nil, &Error{Kind: ErrDamaged, Object: v.object, Where: o.Where(), Cause: fmt.Errorf("it has %d bytes, not %d", len(p.GetData()), v.bytes)}
+	}
+	return p, nil
+}
+
+// loadPieces puts data together from the table of its pieces.
+func (o *objects) loadPieces(ctx context.Context, v value, table []byte, inTurn once) ([]byte, error) {
+	damaged := func(why string) error {
+		return &Error{Kind: ErrDamaged, Object: v.object, Where: o.Where(), Cause: errors.New(why)}
+	}
+	if len(table)%entryBytes != 0 || len(table)/entryBytes*pieceMost < v.bytes {
+		return nil, damaged("its table of pieces is cut off")
+	}
+	data := make([]byte, v.bytes)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(together)
+	at := 0
+	for ; len(table) > 0; table = table[entryBytes:] {
+		name, size := hex.EncodeToString(table[:sha256.Size]), int(binary.BigEndian.Uint32(table[sha256.Size:entryBytes]))
+		if size > len(data)-at {
+			_ = group.Wait()
+			return nil, damaged("its pieces are more than it has")
+		}
+		place := data[at : at+size]
+		at += size
+		group.Go(func() error {
+			return inTurn(groupCtx, func() error {
+				piece, err := o.get(groupCtx, name)
+				if err == nil && len(piece) != len(place) {
+					err = damaged("a piece has another size than its table says")
+				}
+				copy(place, piece)
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if at != len(data) {
+		return nil, damaged("its pieces are less than it has")
+	}
+	return data, nil
+}

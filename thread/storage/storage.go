@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+)
+
+const (
+	// DefaultThreshold is from how many bytes on a value goes by reference, unless Options say otherwise: 16 KiB.
+	DefaultThreshold = 16 << 10
+	// DefaultCacheBytes is what a process keeps in memory of what it stored and read, unless Options say otherwise: 64 MiB.
+	DefaultCacheBytes = 64 << 20
+)
+
+// Options shape a [Storage]. The zero value has the defaults.
+type Options struct {
+	// Threshold is the size in bytes from which a payload goes by reference; 0 means [DefaultThreshold].
+	Threshold int
+	// CacheBytes is what is kept in memory; 0 means [DefaultCacheBytes].
+	CacheBytes int
+}
+
+// Storage keeps large values outside of histories. Give the same to all workers and clients of a namespace, as WorkerConfig.Storage and
+// ClientConfig.Storage: what was stored is needed wherever the thread is read. It is safe for concurrent use, and one serves any number of
+// clients and workers of a process.
+//
+// Nothing is ever removed: a history refers to what it needs as long as the server keeps it. What is used again after
+// a day counts as stored anew, so whoever removes what is older than the longest run and the namespace's retention
+// together removes nothing that is needed.
+type Storage struct {
+	objects   *objects
+	threshold int
+}
+
+// New returns a storage that keeps its values in o.
+func New(o Objects, opts Options) *Storage {
+	return &Storage{objects: newObjects(o, cmp.Or(opts.CacheBytes, DefaultCacheBytes)), threshold: cmp.Or(opts.Threshold, DefaultThreshold)}
+}
+
+// Where names the place of the storage, for people.
+func (s *Storage) Where() string { return s.objects.Where() }
+
+// External is the storage as a Temporal client takes it, for Client.Options.ExternalStorage of programs that use one beside
+// Superstep. The zero value for a nil Storage.
+func (s *Storage) External() converter.ExternalStorage {
+	if s == nil {
+		return converter.ExternalStorage{}
+	}
+	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{s}}, DriverSelector: driver{s}, PayloadSizeThreshold: s.threshold}
+}
+
+// inline is the key of contexts whose messages go as they are.
+type inline struct{}
+
+// Inline marks a call whose values stay in its message, however large they are: heartbeats, of which the server keeps the last
+// one only, and no longer than their activity runs. In a storage each would be kept.
+func Inline(ctx context.Context) context.Context { return context.WithValue(ctx, inline{}, true) }
+
+// driverName stands in histories. It names no place, so that what is stored can be moved from one storage to another.
+const driverName = "superstep"
+
+// driver is a Storage as Temporal's SDK uses it.
+type driver struct{ *Storage }
+
+// Name implements converter.StorageDriver.
+func (driver) Name() string { return driverName }
+
+// Type implements converter.StorageDriver.
+func (driver) Type() string { return driverName }
+
+// SelectDriver implements converter.StorageDriverSelector.
+func (d driver) SelectDriver(ctx converter.StorageDriverSelectContext, _ *commonpb.Payload) (converter.StorageDriver, error) {
+	if ctx.Context.Value(inline{}) != nil {
+		return nil, nil
+	}
+	return d, nil
+}
+
+// Store implements converter.StorageDriver.
+func (d driver) Store(ctx converter.StorageDriverStoreContext, payloads []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
+	claims := make([]converter.StorageDriverClaim, len(payloads))
+	for i, p := range payloads {
+		v, err := d.objects.store(ctx.Context, p, func(c context.Context, do func() error) error { return ctx.GetLimiter().Permit(c, p, do) })
+		if err != nil {
+			return nil, err
+		}
+		claims[i] = v.claim()
+	}
+	return claims, nil
+}
+
+// Retrieve implements converter.StorageDriver.
+func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext, claims []converter.StorageDriverClaim) ([]*commonpb.Payload, error) {
+	payloads := make([]*commonpb.Payload, len(claims))
+	for i, claim := range claims {
+		v, err := valueOf(claim.ClaimData)
+		if err == nil {
+			payloads[i], err = d.objects.load(ctx.Context, v, func(c context.Context, do func() error) error { return ctx.GetLimiter().Permit(c, claim, do) })
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return payloads, nil
+}
+
+// What a claim says.
+const (
+	claimObject, claimBytes, claimForm = "sha256", "bytes", "form"
+	formWhole, formPieces              = "whole", "pieces"
+)
+
+func (v value) claim() converter.StorageDriverClaim {
+	form := formWhole
+	if v.cut {
+		form = formPieces
+	}
+	return converter.StorageDriverClaim{ClaimData: map[string]string{claimObject: v.object, claimBytes: strconv.Itoa(v.bytes), claimForm: form}}
+}
+
+// valueOf reads a claim. Whoever can write into a history can write one, so nothing is taken from it that is not checked.
+func valueOf(claim map[string]string) (value, error) {
+	size, err := strconv.Atoi(claim[claimBytes])
+	form := claim[claimForm]
+	switch {
+	case err != nil || size < 0 || size > MaxValueBytes:
+		err = fmt.Errorf("it names a value of %q bytes", claim[claimBytes])
+	case !names.MatchString(claim[claimObject]):
+		err = errors.New("it names no object")
+	case form != formWhole && form != formPieces:
+		err = fmt.Errorf("it names a value of the form %q", form)
+	}
+	if err != nil {
+		return value{}, fmt.Errorf("a reference to a stored value cannot be read: %w", err)
+	}
+	return value{object: claim[claimObject], bytes: size, cut: form == formPieces}, nil
+}
