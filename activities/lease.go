@@ -161,6 +161,31 @@ func (l *lease) Send(ctx context.Context) error {
 	return l.heard(sent, err)
 }
 
+// hand hands a result of about that size to the server while the task is still held, where it goes by reference: a storage may be away
+// for longer than the server waits for a heartbeat, and what the node did would be for nothing. It returns activity.ErrResultPending
+// when the server has the result, nil when it is to be returned as any other, or why the task is not held any more.
+func (l *lease) hand(held context.Context, n *Nodes, result any, size int) error {
+	if !storage.Refers(n.converter, size) {
+		return nil
+	}
+	for {
+		err := l.client.CompleteActivity(held, l.info.TaskToken, result, nil)
+		var away *storage.Error
+		switch {
+		case err == nil:
+			return activity.ErrResultPending
+		case !errors.As(err, &away) && held.Err() == nil:
+			return nil // the server says why when it is returned
+		}
+		activity.GetLogger(held).Warn("the result waits until it can be stored", "error", err)
+		select {
+		case <-held.Done():
+			return context.Cause(held)
+		case <-time.After(storeAgain):
+		}
+	}
+}
+
 // storeAgain is the wait after a heartbeat that got no answer.
 const storeAgain = 50 * time.Millisecond
 

@@ -163,7 +163,7 @@ func over(outcome pregel.Outcome, err error) bool {
 	case err == nil:
 		return !outcome.Yielded
 	case errors.Is(err, activity.ErrResultPending):
-		return true // cancelled
+		return true // cancelled, or handed over
 	}
 	return isCancelled(err) || errors.As(err, &failure) && failure.NonRetryable()
 }

@@ -121,7 +121,14 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, e.ended(ctx, err)
 	}
-	return result.Encode()
+	encoded, err := result.Encode()
+	if err == nil {
+		err = e.hand(held, e.nodes, encoded, len(encoded))
+	}
+	if err != nil && !errors.Is(err, activity.ErrResultPending) {
+		return nil, e.ended(ctx, err)
+	}
+	return encoded, err
 }
 
 // supersteps runs the segment, or waits for the one that was opened on this worker.

@@ -81,19 +81,26 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	defer free()
 	// The lease is renewed as long as the node runs, and its context ends with it.
 	held, release := e.hold(ctx, e.task.Tally)
+	defer release()
 	outcome, full, err := e.perform(ctx, held)
+	if err == nil && full == nil && !outcome.Yielded && outcome.Error == nil {
+		if outcome, err = e.sized(outcome, len(e.task.CarryOver().Emitted)); err != nil {
+			return outcome, err
+		}
+		if err = e.hand(held, e.nodes, outcome, outcomeBytes(&outcome)); err == nil || errors.Is(err, activity.ErrResultPending) {
+			return outcome, err
+		}
+	}
 	release()
 	switch {
 	case err != nil:
 		return e.ended(ctx, held, outcome.Emitted, err)
 	case full != nil:
 		return pregel.Outcome{}, e.failed(full, e.task.CarryOver().Emitted)
-	case outcome.Yielded:
-		return outcome, nil
 	case outcome.Error != nil:
 		return pregel.Outcome{}, e.failed(outcome.Error, outcome.Emitted)
 	}
-	return e.sized(outcome, len(e.task.CarryOver().Emitted))
+	return outcome, nil // yielded
 }
 
 // perform runs the task under its lease. full says why its result cannot be returned.

@@ -9,6 +9,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
+
+	"superstep.dev/thread/storage"
 )
 
 // Events are a run's events as far as they have been fetched. One goroutine at a time may use it; the events handed out
@@ -59,6 +61,10 @@ func (e *Events) fetch(ctx context.Context, wait bool) error {
 	})
 	if err != nil {
 		return err
+	}
+	// What is read with an event is there when somebody has the event: a replay could not wait for it.
+	if err := storage.Fill(ctx, e.tail.Converter, page.GetHistory()); err != nil {
+		return fmt.Errorf("the history of run %s of thread %s cannot be read: %w", e.runID, e.workflowID, err)
 	}
 	e.token = page.GetNextPageToken()
 	for _, event := range page.GetHistory().GetEvents() {

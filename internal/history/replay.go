@@ -2,20 +2,16 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
 	"superstep.dev/internal/codec"
-	"superstep.dev/thread/storage"
 )
 
 // Code is the workflow code that reads a run's past: a workflows.Reader.
@@ -43,18 +39,13 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 	if len(durable) == 0 {
 		return nil
 	}
-	reads := &noting{DataConverter: t.Converter}
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: reads, FailureConverter: codec.Failures(reads),
-		DisableDeadlockDetection: true}) // what is read may come from a storage
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: t.Converter, FailureConverter: codec.Failures(t.Converter)})
 	if err != nil {
 		return err
 	}
 	code.Register(replayer)
 	err = replayer.ReplayWorkflowHistoryWithOptions(quiet{}, &historypb.History{Events: afresh(durable)},
 		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: workflowID, RunID: runID}})
-	if reads.err != nil {
-		return fmt.Errorf("run %s of thread %s cannot be replayed: %w", runID, workflowID, reads.err)
-	}
 	if err == nil {
 		return nil
 	}
@@ -62,31 +53,6 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 		err = cause
 	}
 	return fmt.Errorf("run %s of thread %s cannot be replayed: %w", runID, workflowID, err)
-}
-
-// noting is a data converter that keeps why a stored value could not be read. The workflow code would take that for a task that
-// failed, and tell another past than the run's.
-type noting struct {
-	converter.DataConverter
-	err error // the first one; a replay's coroutines take turns
-}
-
-// FromPayload implements converter.DataConverter.
-func (n *noting) FromPayload(p *commonpb.Payload, into any) error {
-	return n.note(n.DataConverter.FromPayload(p, into))
-}
-
-// FromPayloads implements converter.DataConverter.
-func (n *noting) FromPayloads(all *commonpb.Payloads, into ...any) error {
-	return n.note(n.DataConverter.FromPayloads(all, into...))
-}
-
-func (n *noting) note(err error) error {
-	var stored *storage.Error
-	if n.err == nil && errors.As(err, &stored) {
-		n.err = err
-	}
-	return err
 }
 
 // afresh returns the events with a first one of their own: the SDK writes the memo and the search attributes that the

@@ -3,9 +3,11 @@ package storage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/proxy"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -88,6 +90,33 @@ func (c *storing) FromPayloads(all *commonpb.Payloads, into ...any) error {
 		all = resolved
 	}
 	return c.DataConverter.FromPayloads(all, into...)
+}
+
+// Refers reports whether values of about that many bytes go by reference where the clients' payloads are those of a converter of a
+// [Storage.Converter]. One that is near the threshold counts: a codec adds some.
+func Refers(c converter.DataConverter, bytes int) bool {
+	s, ok := c.(*storing)
+	return ok && s.storage != nil && bytes >= s.storage.threshold/2
+}
+
+// Fill fills in all that a message of the server's refers to, for a converter of a [Storage.Converter]; with any other one it does nothing.
+func Fill(ctx context.Context, c converter.DataConverter, m proto.Message) error {
+	s, ok := c.(*storing)
+	if !ok {
+		return nil
+	}
+	return proxy.VisitPayloads(ctx, m, proxy.VisitPayloadsOptions{
+		SkipSearchAttributes: true, ConcurrencyLimit: together,
+		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) (_ []*commonpb.Payload, err error) {
+			filled := slices.Clone(payloads)
+			for i, p := range payloads {
+				if filled[i], err = s.storage.resolve(p); err != nil {
+					return nil, err
+				}
+			}
+			return filled, nil
+		},
+	})
 }
 
 // refer stores a payload that is large, and returns what stands for it.

@@ -37,7 +37,9 @@ const (
 	// tryFor is how long a call is repeated while the storage does not take it: less than a workflow task has, so that the server
 	// hears why the task failed. Then the server repeats the task, as long as it takes.
 	tryFor   = 5 * time.Second
-	tryFirst = 50 * time.Millisecond
+	// tryReading is the same for reading: less than an activity has until its first heartbeat.
+	tryReading = 1500 * time.Millisecond
+	tryFirst   = 50 * time.Millisecond
 )
 
 // The first byte of an object says how the rest is written.
@@ -77,7 +79,7 @@ var zip, unzip = sync.OnceValue(func() *zstd.Encoder {
 func (o *objects) put(ctx context.Context, content []byte) (sha [sha256.Size]byte, err error) {
 	sha = sha256.Sum256(content)
 	name := hex.EncodeToString(sha[:])
-	there, err := retry(ctx, o, func() (bool, error) { return o.Has(ctx, name) })
+	there, err := retry(ctx, o, tryFor, func() (bool, error) { return o.Has(ctx, name) })
 	if err != nil || there {
 		return sha, err
 	}
@@ -85,7 +87,7 @@ func (o *objects) put(ctx context.Context, content []byte) (sha [sha256.Size]byt
 	if len(object) > len(content) {
 		object = append([]byte{asItIs}, content...)
 	}
-	_, err = retry(ctx, o, func() (bool, error) { return true, o.Put(ctx, name, object) })
+	_, err = retry(ctx, o, tryFor, func() (bool, error) { return true, o.Put(ctx, name, object) })
 	if err == nil {
 		o.keep(name, bytes.Clone(content)) // most of what is stored is read again, by the next run of the thread
 	}
@@ -97,7 +99,7 @@ func (o *objects) get(ctx context.Context, name string) ([]byte, error) {
 	if item := o.kept.Get(name); item != nil {
 		return item.Value(), nil
 	}
-	object, err := retry(ctx, o, func() ([]byte, error) { return o.Get(ctx, name) })
+	object, err := retry(ctx, o, tryReading, func() ([]byte, error) { return o.Get(ctx, name) })
 	if err != nil {
 		return nil, o.explain(name, err)
 	}
@@ -132,7 +134,7 @@ func open(object []byte) ([]byte, error) {
 }
 
 // retry repeats a call that may succeed the next time. What is not there does not come by waiting.
-func retry[T any](ctx context.Context, o *objects, call func() (T, error)) (T, error) {
+func retry[T any](ctx context.Context, o *objects, atMost time.Duration, call func() (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval = tryFirst
 	got, err := backoff.Retry(ctx, func() (T, error) {
@@ -141,7 +143,7 @@ func retry[T any](ctx context.Context, o *objects, call func() (T, error)) (T, e
 			err = backoff.Permanent(err)
 		}
 		return got, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(tryFor))
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(atMost))
 	return got, o.explain("", err)
 }
 
