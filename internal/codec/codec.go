@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/thread"
+	"superstep.dev/thread/storage"
 )
 
 // Failures returns the converter of failures that goes with a converter of payloads: messages, stack traces and details
@@ -109,11 +110,18 @@ func namespaceOf(ctx context.Context, c client.Client) (string, error) {
 // Options completes the options of a Temporal client so that errors are encoded as payloads are. Those of one with a storage
 // and no data converter get the SDK's FailureConverter, which says that they were completed.
 func Options(o client.Options) client.Options {
+	stores := len(o.ExternalStorage.Drivers) > 0
 	if o.DataConverter == nil {
-		if o.FailureConverter == nil && len(o.ExternalStorage.Drivers) > 0 {
+		if stores && o.FailureConverter == nil {
 			o.FailureConverter = temporal.GetDefaultFailureConverter()
 		}
+		if stores {
+			o.DataConverter = storage.Sparing(nil)
+		}
 		return o
+	}
+	if stores {
+		o.DataConverter = storage.Sparing(o.DataConverter)
 	}
 	if o.FailureConverter == nil {
 		o.FailureConverter = Failures(o.DataConverter)

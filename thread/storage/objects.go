@@ -36,7 +36,7 @@ const MaxObjectBytes = 4 << 20
 const (
 	// tryFor is how long a call is repeated while the storage does not take it: less than a workflow task has, so that the server
 	// hears why the task failed. Then the server repeats the task, as long as it takes.
-	tryFor   = 5 * time.Second
+	tryFor = 5 * time.Second
 	// tryReading is the same for reading: less than an activity has until its first heartbeat.
 	tryReading = 1500 * time.Millisecond
 	tryFirst   = 50 * time.Millisecond

@@ -55,13 +55,6 @@ func (s *Storage) External() converter.ExternalStorage {
 	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{s}}, DriverSelector: driver{s}, PayloadSizeThreshold: s.threshold}
 }
 
-// inline is the key of contexts whose messages go as they are.
-type inline struct{}
-
-// Inline marks a call whose values stay in its message, however large they are: heartbeats, of which the server keeps the last
-// one only, and no longer than their activity runs. In a storage each would be kept.
-func Inline(ctx context.Context) context.Context { return context.WithValue(ctx, inline{}, true) }
-
 // driverName stands in histories. It names no place, so that what is stored can be moved from one storage to another.
 const driverName = "superstep"
 
@@ -75,8 +68,8 @@ func (driver) Name() string { return driverName }
 func (driver) Type() string { return driverName }
 
 // SelectDriver implements converter.StorageDriverSelector.
-func (d driver) SelectDriver(ctx converter.StorageDriverSelectContext, _ *commonpb.Payload) (converter.StorageDriver, error) {
-	if ctx.Context.Value(inline{}) != nil {
+func (d driver) SelectDriver(ctx converter.StorageDriverSelectContext, p *commonpb.Payload) (converter.StorageDriver, error) {
+	if ctx.Context.Value(inline{}) != nil || len(p.GetMetadata()[passes]) > 0 {
 		return nil, nil
 	}
 	return d, nil

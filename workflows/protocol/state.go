@@ -85,6 +85,9 @@ type State struct {
 	Ledgers []pregel.TaskLedger `json:"ledgers,omitempty"`
 }
 
+// Passing says that a reply is of the moment: it is not kept in a storage, however large it is.
+func (State) Passing() {}
+
 // QuestionReply is the answer to QueryQuestion.
 type QuestionReply struct {
 	// State is that of QueryOutline. Its questions are whole as far as a reply takes them: if not, all of them have one line
