@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
@@ -164,8 +165,8 @@ func (l *lease) Send(ctx context.Context) error {
 // hand hands a result of about that size to the server while the task is still held, where it goes by reference: a storage may be away
 // for longer than the server waits for a heartbeat, and what the node did would be for nothing. It returns activity.ErrResultPending
 // when the server has the result, nil when it is to be returned as any other, or why the task is not held any more.
-func (l *lease) hand(held context.Context, n *Nodes, result any, size int) error {
-	if !storage.Refers(n.converter, size) {
+func (l *lease) hand(held context.Context, encodes converter.DataConverter, result any, size int) error {
+	if !storage.Refers(encodes, size) {
 		return nil
 	}
 	for {

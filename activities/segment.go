@@ -123,7 +123,7 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	}
 	encoded, err := result.Encode()
 	if err == nil {
-		err = e.hand(held, e.nodes, encoded, len(encoded))
+		err = e.hand(held, e.nodes.converter, encoded, len(encoded))
 	}
 	if err != nil && !errors.Is(err, activity.ErrResultPending) {
 		return nil, e.ended(ctx, err)

@@ -87,7 +87,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		if outcome, err = e.sized(outcome, len(e.task.CarryOver().Emitted)); err != nil {
 			return outcome, err
 		}
-		if err = e.hand(held, e.nodes, outcome, outcomeBytes(&outcome)); err == nil || errors.Is(err, activity.ErrResultPending) {
+		if err = e.hand(held, e.nodes.converter, outcome, outcomeBytes(&outcome)); err == nil || errors.Is(err, activity.ErrResultPending) {
 			return outcome, err
 		}
 	}

@@ -184,3 +184,23 @@ func certificate(t *testing.T) (cert, key string) {
 	return file(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
 		file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 }
+
+// TestConnectionStorage: the option wins over the environment, the client gets what it names, and what cannot be a directory is refused.
+func TestConnectionStorage(t *testing.T) {
+	t.Parallel()
+	named, other := filepath.Join(t.TempDir(), "named"), filepath.Join(t.TempDir(), "other")
+	opts, a, err := optionsOf(t, environment{"SUPERSTEP_STORAGE": other}, "--storage", named)
+	require.NoError(t, err)
+	require.Equal(t, named, a.storage.Where())
+	require.Len(t, opts.ExternalStorage.Drivers, 1)
+	require.NoDirExists(t, other)
+	_, a, err = optionsOf(t, environment{"SUPERSTEP_STORAGE": other})
+	require.NoError(t, err)
+	require.Equal(t, other, a.storage.Where())
+	opts, a, err = optionsOf(t, environment{})
+	require.NoError(t, err)
+	require.Nil(t, a.storage)
+	require.Empty(t, opts.ExternalStorage.Drivers)
+	_, _, err = optionsOf(t, environment{}, "--storage", file(t, "file", "no directory"))
+	require.ErrorContains(t, err, "--storage: ")
+}
