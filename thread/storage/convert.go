@@ -92,6 +92,27 @@ func (c *storing) FromPayloads(all *commonpb.Payloads, into ...any) error {
 	return c.DataConverter.FromPayloads(all, into...)
 }
 
+// WithWorkflowContext implements converter.ContextAware.
+func (c *storing) WithWorkflowContext(ctx converter.WorkflowContext) converter.DataConverter {
+	if aware, ok := c.DataConverter.(converter.ContextAware); ok {
+		return &storing{aware.WithWorkflowContext(ctx), c.storage}
+	}
+	return c
+}
+
+// WithContext implements converter.ContextAware.
+func (c *storing) WithContext(ctx context.Context) converter.DataConverter {
+	if aware, ok := c.DataConverter.(converter.ContextAware); ok {
+		return &storing{aware.WithContext(ctx), c.storage}
+	}
+	return c
+}
+
+// WithSerializationContext implements converter.DataConverterWithSerializationContext.
+func (c *storing) WithSerializationContext(ctx converter.SerializationContext) converter.DataConverter {
+	return &storing{converter.WithDataConverterSerializationContext(c.DataConverter, ctx), c.storage}
+}
+
 // Refers reports whether values of about that many bytes go by reference where the clients' payloads are those of a converter of a
 // [Storage.Converter]. One that is near the threshold counts: a codec adds some.
 func Refers(c converter.DataConverter, bytes int) bool {

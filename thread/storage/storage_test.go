@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -198,4 +199,38 @@ func TestEncodedBeforeStored(t *testing.T) {
 	assert.Contains(t, back, marker)
 	raw := reopened(t, dir).Converter(converter.GetDefaultDataConverter())
 	assert.Error(t, raw.FromPayload(p, &back), "without the codec nobody reads it")
+}
+
+// TestAConverterThatKnowsItsContext is told of it before a storage as without one: it may have a key for each workflow.
+func TestAConverterThatKnowsItsContext(t *testing.T) {
+	s, _ := opened(t)
+	for _, of := range []*storage.Storage{s, nil} {
+		inner := &aware{DataConverter: converter.GetDefaultDataConverter()}
+		told, ok := of.Converter(inner).(converter.ContextAware)
+		require.True(t, ok)
+		p, err := told.WithContext(t.Context()).ToPayload(1)
+		require.NoError(t, err)
+		require.Equal(t, "told", string(p.Metadata["context"]))
+		require.NotNil(t, told.WithWorkflowContext(nil))
+	}
+}
+
+// aware marks what it encodes once it was told of a context.
+type aware struct {
+	converter.DataConverter
+	told bool
+}
+
+func (a *aware) WithWorkflowContext(converter.WorkflowContext) converter.DataConverter { return a }
+
+func (a *aware) WithContext(context.Context) converter.DataConverter {
+	return &aware{a.DataConverter, true}
+}
+
+func (a *aware) ToPayload(v any) (*commonpb.Payload, error) {
+	p, err := a.DataConverter.ToPayload(v)
+	if err == nil && a.told {
+		p.Metadata["context"] = []byte("told")
+	}
+	return p, err
 }
