@@ -118,11 +118,14 @@ func WithContext(v any) RunOption {
 	return runOption(func(r *runOptions) { r.context = v })
 }
 
-// WithKeepOpen keeps the thread's run open on the server when nothing is left to do: the next input goes to it, which
+// WithKeepOpen keeps the thread's run open on the server when nothing is left to do: the next input goes to it as a turn, which
 // costs less than a run of its own, and it goes on for months. It ends, as finished, when it is cancelled, or has had
-// nothing to do for idle; 0 is for ever. A thread in memory has no such runs.
+// nothing to do for idle; 0 is for ever. The thread's next input then begins a run from the state that it left.
+//
+// Without this option the first run of a thread ends when it has finished; when [Thread.Invoke] gives a finished thread more input,
+// that run is kept open for an hour. A negative idle gives the input a run of its own, which ends. A thread in memory has no such runs.
 func WithKeepOpen(idle time.Duration) RunOption {
-	return runOption(func(r *runOptions) { r.request.KeepOpen, r.request.IdleTimeout = true, idle })
+	return runOption(func(r *runOptions) { r.request.KeepOpen, r.request.IdleTimeout = idle >= 0, idle })
 }
 
 // WithHold keeps the run open when it fails: it stands still, with the status of its failure, until [Thread.Retry] lets it

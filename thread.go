@@ -73,19 +73,23 @@ func (t *Thread[Out]) Show(ctx context.Context) (thread.View, error) {
 // with none with [thread.ErrAnswerRefused]; an answer that does not have the type that the node asked for is [thread.ErrBadInput]
 // and changes nothing.
 func (t *Thread[Out]) Resume(ctx context.Context, answer any, opts ...RequestOption) (Result[Out], error) {
-	if _, err := t.Answer(ctx, "", answer, opts...); err != nil {
+	r, err := t.answerOf("", answer, opts)
+	return t.answered(ctx, r, err)
+}
+
+// answered sends an answer, unless the request for it could not be made, and waits as Wait does.
+func (t *Thread[Out]) answered(ctx context.Context, r thread.ResumeRequest, err error) (Result[Out], error) {
+	if err != nil {
 		return Result[Out]{}, err
 	}
-	return t.Wait(ctx)
+	return resultOf[Out](t.runtime.AnswerRun(ctx, t.graph, r))
 }
 
 // ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
 // refusals are those of Resume.
 func (t *Thread[Out]) ResumeByID(ctx context.Context, byID map[string]any, opts ...RequestOption) (Result[Out], error) {
-	if _, err := t.AnswerByID(ctx, byID, opts...); err != nil {
-		return Result[Out]{}, err
-	}
-	return t.Wait(ctx)
+	r, err := t.answersOf(byID, opts)
+	return t.answered(ctx, r, err)
 }
 
 // Retry goes on after a failure from the last checkpoint, and waits as Wait does: tasks that finished do not run
@@ -188,37 +192,52 @@ func (t *Thread[Out]) Effects(ctx context.Context) (thread.EffectsView, error) {
 // Errors: those of [Thread.Resume], and of [Thread.Approve] for approvals. A request whose [WithRequestID] was taken before
 // is none: the reply is Repeated.
 func (t *Thread[Out]) Answer(ctx context.Context, question string, answer any, opts ...RequestOption) (thread.ResumeReply, error) {
-	o, err := requested(t, "Answer", opts, answerOptions...)
+	r, err := t.answerOf(question, answer, opts)
 	if err != nil {
 		return thread.ResumeReply{}, err
+	}
+	return t.runtime.ResumeRun(ctx, t.graph, r)
+}
+
+// answerOf is the request that answers one question.
+func (t *Thread[Out]) answerOf(question string, answer any, opts []RequestOption) (thread.ResumeRequest, error) {
+	o, err := requested(t, "Answer", opts, answerOptions...)
+	if err != nil {
+		return thread.ResumeRequest{}, err
 	}
 	if reply, ok := answer.(approval.Reply); ok && reply.Reason == "" {
 		reply.Reason = o.Reason
 		answer = reply
 	}
 	raw, err := t.encodeAnswer(question, answer)
-	if err != nil {
-		return thread.ResumeReply{}, err
-	}
-	return t.runtime.ResumeRun(ctx, t.graph, replied(thread.ResumeRequest{Thread: t.id, Question: question, Value: raw}, o))
+	return replied(thread.ResumeRequest{Thread: t.id, Question: question, Value: raw}, o), err
 }
 
 // AnswerByID is [Thread.Answer] for several of the open questions, by their ids: all of those given, or none. Tokens for
 // approvals among them come with [WithTokens].
 func (t *Thread[Out]) AnswerByID(ctx context.Context, byID map[string]any, opts ...RequestOption) (thread.ResumeReply, error) {
-	o, err := requested(t, "AnswerByID", opts, answerOptions...)
+	r, err := t.answersOf(byID, opts)
 	if err != nil {
 		return thread.ResumeReply{}, err
+	}
+	return t.runtime.ResumeRun(ctx, t.graph, r)
+}
+
+// answersOf is the request that answers several questions.
+func (t *Thread[Out]) answersOf(byID map[string]any, opts []RequestOption) (thread.ResumeRequest, error) {
+	o, err := requested(t, "AnswerByID", opts, answerOptions...)
+	if err != nil {
+		return thread.ResumeRequest{}, err
 	}
 	r := thread.ResumeRequest{Thread: t.id, Answers: make(map[string]json.RawMessage, len(byID))}
 	for id, answer := range byID {
 		raw, err := t.encodeAnswer(id, answer)
 		if err != nil {
-			return thread.ResumeReply{}, err
+			return thread.ResumeRequest{}, err
 		}
 		r.Answers[id] = raw
 	}
-	return t.runtime.ResumeRun(ctx, t.graph, replied(r, o))
+	return replied(r, o), nil
 }
 
 func (t *Thread[Out]) encodeAnswer(id string, answer any) (json.RawMessage, error) {
@@ -264,10 +283,8 @@ func (t *Thread[Out]) Edit(ctx context.Context, question string, params any, opt
 }
 
 func (t *Thread[Out]) reply(ctx context.Context, question string, r approval.Reply, opts []RequestOption) (Result[Out], error) {
-	if _, err := t.Answer(ctx, question, r, opts...); err != nil {
-		return Result[Out]{}, err
-	}
-	return t.Wait(ctx)
+	req, err := t.answerOf(question, r, opts)
+	return t.answered(ctx, req, err)
 }
 
 // Audit returns the thread's record, oldest first, and the chain that it ends in: who was asked for approvals, what was said

@@ -39,7 +39,7 @@ type StartRequest struct {
 	// StepTimeout bounds a superstep's wall clock; 0 means no bound.
 	StepTimeout time.Duration
 	// KeepOpen keeps the run open when nothing is left to do, for the thread's next input, until it is cancelled or was idle for
-	// IdleTimeout; 0 is for ever. See superstep.WithKeepOpen.
+	// IdleTimeout; 0 is for ever. Without KeepOpen an IdleTimeout below 0 ends the run in any case. See superstep.WithKeepOpen.
 	KeepOpen    bool
 	IdleTimeout time.Duration
 	// Hold keeps the run open when it fails. See superstep.WithHold.

@@ -98,13 +98,19 @@ func (r *run) result() protocol.GraphResult {
 // replied waits until who answered has their outcome: a run that ended would leave them without one.
 func (r *run) replied(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
-	r.waiters.ends = true
-	_ = workflow.Await(wait, func() bool {
-		return workflow.AllHandlersFinished(wait) && r.taking == 0 && (ctx.Err() != nil || !r.life.Claiming() && len(r.life.Replies) == 0)
-	})
+	r.waiters.closing = true
+	told := func() bool {
+		return r.taking == 0 && (ctx.Err() != nil || !r.life.Claiming() && len(r.life.Replies) == 0)
+	}
+	_ = workflow.Await(wait, told)
 	r.readUnread(wait)
 	r.act(wait, r.life.Flush(workflow.Now(wait)))
 	r.leaveNotices(wait)
+	// Those who wait for the run's end are told in the workflow task that ends it: to them it is over.
+	r.waiters.ends = true
+	_ = workflow.Await(wait, func() bool { return workflow.AllHandlersFinished(wait) && told() })
+	r.readUnread(wait)
+	r.act(wait, r.life.Flush(workflow.Now(wait)))
 }
 
 // keepAnswers puts accepted answers on record: who sent them was told that they count.

@@ -89,11 +89,11 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 // handOn is the input of the run that continues this one.
 func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in := r.in
-	in.State, in.Newest, in.Input, in.Replay, in.Suspect = nil, nil, protocol.Input{}, false, false
+	in.ID, in.State, in.Newest, in.Input, in.Replay, in.Suspect = "", nil, nil, protocol.Input{}, false, false
 	in.Behind = r.doubt.ago(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, protocol.Asked{}
 	in.Life, in.Lines, in.Previous = r.life.State, r.checkpoints.latest(protocol.CarriedLines), r.checkpoints.run
-	in.Carried = &protocol.Carried{Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
+	in.Carried = &protocol.Carried{Since: r.since(workflow.GetInfo(ctx)), Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.doubt.step, Suspect: r.doubt.Suspicion, Apart: r.segments.apart, IdleEnds: r.idleEnds,
 		Invoke: r.inbox.invoke, Signals: r.inbox.unread}
 	if r.loop != nil && r.loop.Status() == pregel.StatusRunning {

@@ -33,9 +33,11 @@ type engine struct {
 	// invoked says that an invocation is under way. It began at the checkpoint base, in the run beganIn.
 	invoked       bool
 	base, beganIn string
-	checkpoints   checkpointLog
-	fingerprint   string // of the run's Spec, once it was needed
-	task          moment // see now
+	// updates counts those that this run has taken: the server lets it have 2,000.
+	updates     int
+	checkpoints checkpointLog
+	fingerprint string // of the run's Spec, once it was needed
+	task        moment // see now
 }
 
 // ungated refuses answers to approvals that come with a run's input: they would pass no gate.
@@ -249,6 +251,14 @@ func (e *engine) settle() {
 	if e.thread != was && e.threadStatus() != pregel.StatusDone {
 		e.loop = nil // what it stands at is no longer the thread's
 	}
+}
+
+// since is when the run began, or the first of those that it continues as new ones.
+func (e *engine) since(info *workflow.Info) time.Time {
+	if e.in.Carried != nil && !e.in.Carried.Since.IsZero() {
+		return e.in.Carried.Since
+	}
+	return info.WorkflowStartTime
 }
 
 func headID(t *pregel.Thread) string {

@@ -37,7 +37,10 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	case in.Cancel != nil:
 		return nil, r.cancelledBefore(ctx)
 	default:
-		r.begin(ctx, cmp.Or(problem, begun.Problem))
+		if problem = r.misfit(cmp.Or(problem, begun.Problem)); problem != "" && in.State == nil {
+			return nil, r.notBegun(ctx, problem)
+		}
+		r.begin(ctx, problem)
 	}
 	for {
 		r.runTasks(ctx)
@@ -83,11 +86,24 @@ func (r *run) open(ctx workflow.Context) (err error) {
 	return nil
 }
 
+// misfit says what is wrong with what the run was started with, problem if that is known, and "" for nothing.
+func (r *run) misfit(problem string) string {
+	if name := r.in.Settings().UnknownNode(r.in.Spec); problem == "" && name != "" {
+		return fmt.Sprintf("the breakpoint at %q: there is no such node, there are %s", name, protocol.NodeNames(r.in.Spec))
+	}
+	return problem
+}
+
+// notBegun ends a thread's first run, which cannot begin, and tells those who wait for it.
+func (r *run) notBegun(ctx workflow.Context, problem string) error {
+	r.failure, r.refused = protocol.Refuse(protocol.ErrTypeBadInput, "%s", problem), true
+	r.listed.showEnd(ctx, protocol.StatusFailed)
+	r.replied(ctx)
+	return badInput(ctx, &r.in, problem)
+}
+
 // begin does what the run was started for: a run of the engine, or updates of the state.
 func (r *run) begin(ctx workflow.Context, problem string) {
-	if name := r.in.Settings().UnknownNode(r.in.Spec); problem == "" && name != "" {
-		problem = fmt.Sprintf("the breakpoint at %q: there is no such node, there are %s", name, protocol.NodeNames(r.in.Spec))
-	}
 	if problem != "" {
 		r.failure, r.refused = protocol.Refuse(protocol.ErrTypeBadInput, "%s", problem), true
 		return

@@ -35,13 +35,25 @@ func (r *run) checkRoom(ctx workflow.Context, c life.Command) error {
 	if r.life.Again(c) {
 		return nil
 	}
+	if r.waiters.closing {
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to end: continue the thread when it has")
+	}
 	return cmp.Or(r.room.refuse(ctx), r.check(c))
 }
 
 // handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed.
 func (r *run) handle(ctx workflow.Context) error {
 	for _, h := range []handler{
-		takes[protocol.ResumeRequest, protocol.ResumeReply](r.people, protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint."),
+		{protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint.",
+			func(ctx workflow.Context, req protocol.ResumeRequest) (reply protocol.ResumeReply, err error) {
+				turn := r.take(ctx, request{Command: req})
+				reply.AnswerReply, _ = turn.Reply.(life.AnswerReply)
+				if turn.Err == nil && req.Rest {
+					reply.Rest = r.waiters.awaitBeside(ctx)
+				}
+				return reply, turn.Err
+			},
+			func(_ workflow.Context, req protocol.ResumeRequest) error { return r.check(req) }},
 		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.",
 			func(ctx workflow.Context, req protocol.InvokeRequest) (reply protocol.RestReply, err error) {
 				err = r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
@@ -207,6 +219,9 @@ func oneControl(ops []approval.Control, token string) (approval.Control, error) 
 
 // unfit refuses an input that the graph's functions here do not take, and breakpoints at nodes that there are not.
 func (r *run) unfit(req protocol.InvokeRequest) error {
+	if req.Graph != "" && req.Graph != r.in.Graph {
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "thread %q belongs to graph %q, not to %q", r.life.ThreadID(), r.in.Graph, req.Graph)
+	}
 	if req.Input.Value != nil && r.served != nil && r.served.CheckInput != nil {
 		if err := r.served.CheckInput(req.Input.Value); err != nil {
 			return protocol.Refuse(protocol.ErrTypeBadUpdate, "%v", err)

@@ -67,6 +67,9 @@ type request struct {
 // cancelled, since who asked is told.
 func (p *people) take(ctx workflow.Context, req request) life.Turn {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	if !req.silent {
+		p.updates++
+	}
 	p.taking++
 	defer func() { p.taking-- }()
 	_ = workflow.Await(ctx, func() bool { return p.free(req) })

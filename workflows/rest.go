@@ -78,7 +78,7 @@ func (r *run) goOn(ctx workflow.Context) {
 // staysOpen reports whether the run takes more input when nothing is left to do.
 func (r *run) staysOpen() bool { return r.in.KeepOpen != 0 && !r.idled }
 
-// awaitNews waits for a condition. A run that is kept open for some time only notices when that is over.
+// awaitNews waits for a condition. A run that is kept open for some time notices when that is over.
 func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
 	if !r.nothingLeft() || r.in.KeepOpen < 0 {
 		_ = workflow.Await(ctx, condition)
@@ -87,11 +87,39 @@ func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
 	if r.idleEnds.IsZero() {
 		r.idleEnds = workflow.Now(ctx).Add(time.Duration(r.in.KeepOpen) * time.Millisecond)
 	}
-	if left := r.idleEnds.Sub(workflow.Now(ctx)); left > 0 {
-		_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: left,
-			TimerOptions: workflow.TimerOptions{Summary: "kept open"}}, condition)
+	r.wakeIdle(ctx)
+	over := func() bool { return !workflow.Now(ctx).Before(r.idleEnds) }
+	_ = workflow.Await(ctx, func() bool { return condition() || over() })
+	if over() {
+		GiveWay(ctx) // an input that was accepted by then counts
+		r.idled = !r.mayGoOn() && len(r.inbox.edits) == 0
 	}
-	r.idled = !workflow.Now(ctx).Before(r.idleEnds)
+}
+
+// wakeIdle wakes the run when it has been idle for as long as it is kept open. One timer serves many turns: it is set anew when it
+// is over while the run is not, and not with every turn, each of which would have two events of it.
+func (r *run) wakeIdle(ctx workflow.Context) {
+	t := &r.idle
+	if !t.at.IsZero() && !t.at.After(r.idleEnds) {
+		return
+	}
+	if t.stop != nil {
+		t.stop()
+	}
+	ends := r.idleEnds
+	*t = deadline{at: ends}
+	var timing workflow.Context
+	timing, t.stop = workflow.WithCancel(ctx)
+	timer := workflow.NewTimerWithOptions(timing, max(ends.Sub(workflow.Now(ctx)), time.Millisecond), workflow.TimerOptions{Summary: "kept open"})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if timer.Get(ctx, nil) != nil || !t.at.Equal(ends) {
+			return
+		}
+		*t = deadline{}
+		if workflow.Now(ctx).Before(r.idleEnds) {
+			r.wakeIdle(ctx)
+		}
+	})
 }
 
 // doubtSuperstep notes that the superstep which the run goes on with was under way before: its tasks may have acted without a

@@ -80,7 +80,7 @@ const retryEvents = 1000
 func (m *room) due(ctx workflow.Context) bool {
 	info, at := workflow.GetInfo(ctx), m.in.ContinueAt.Filled()
 	events := info.GetCurrentHistoryLength()
-	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
+	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes || m.updates >= at.Updates
 	return long && events >= m.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
 

@@ -21,6 +21,7 @@ type run struct {
 	// idleEnds is when the run, kept open with nothing to do, ends; idled says that it is then.
 	idleEnds time.Time
 	idled    bool
+	idle     deadline // wakes it then, or earlier
 	// successor ends the run with one that continues it, once it is set.
 	successor error
 }
@@ -37,6 +38,9 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beg
 	t := &tasks{engine: e, doubt: doubt, inputs: &inputs{values: g.cfg.Values}}
 	p := &people{engine: e, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads}
 	p.life = life.New(info.WorkflowExecution.ID, in.Graph, p, in.Life)
+	if in.Carried == nil {
+		p.life.State.Taken.Took(protocol.UpdateInvoke, in.ID, nil)
+	}
 	p.listed = &listed{engine: e, life: p.life, tasks: t}
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
 	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, again: takenOver(ctx)}

@@ -3,14 +3,15 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
 )
 
-// The bounds of waiters. The server lets ten updates of a run be under way, and 2,000 be made: answers must find room.
-const (
-	mostWaiters = 3
-	mostWaits   = 200
-)
+// mostWaiters bounds those who wait at once. The server lets ten updates of a run be under way: answers must find room.
+const mostWaiters = 3
+
+// maxStanding bounds the values and questions of a reply, in bytes: replies are stored, and every turn has one.
+const maxStanding = 16 << 10
 
 // waiters are those who are told when the run rests or ends: one update for each, in the place of a look at every event.
 type waiters struct {
@@ -18,9 +19,9 @@ type waiters struct {
 	room   *room
 	goesOn func() bool // as [run.mayGoOn]
 
-	now, all int // those that wait, and those that have waited in this run
-	// ends says that the run is about to end.
-	ends bool
+	now int // those that wait
+	// closing says that the run is about to end, ends that it does so before its workflow task is over.
+	closing, ends bool
 }
 
 // refuse is the validator: who is refused leaves no event.
@@ -30,34 +31,77 @@ func (w *waiters) refuse(ctx workflow.Context) error {
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to be continued as a new one: ask that one")
 	case w.now >= mostWaiters:
 		return protocol.Refuse(protocol.ErrTypeBusy, "%d others wait already for the run to rest: follow its history", w.now)
-	case w.all >= mostWaits:
-		return protocol.Refuse(protocol.ErrTypeBusy, "it was waited %d times for the run to rest: follow its history", w.all)
+	case w.updates >= w.in.ContinueAt.Filled().Updates:
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run has taken %d updates: follow its history", w.updates)
 	}
 	return nil
 }
 
 // wait is the handler.
 func (w *waiters) wait(ctx workflow.Context) (protocol.RestReply, error) {
-	w.now++
-	w.all++
-	defer func() { w.now-- }()
+	w.updates++
 	return w.await(ctx), nil
+}
+
+// awaitBeside is await for who has had something else done by the same update, nil where too many wait.
+func (w *waiters) awaitBeside(ctx workflow.Context) *protocol.RestReply {
+	if w.now >= mostWaiters {
+		return nil
+	}
+	reply := w.await(ctx)
+	return &reply
 }
 
 // await returns when the run rests. What has arrived with the same workflow task is taken in first.
 func (w *waiters) await(ctx workflow.Context) protocol.RestReply {
+	w.now++
+	defer func() { w.now-- }()
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	GiveWay(wait)
 	_ = workflow.Await(wait, func() bool { return w.ends || w.rests() || w.room.due(wait) })
 	if !w.ends && !w.rests() {
 		return protocol.RestReply{Moved: true}
 	}
-	return protocol.RestReply{Status: w.status, Ends: w.ends}
+	return protocol.RestReply{Status: w.status, Ends: w.ends, Stands: w.stands(wait)}
 }
 
 // rests reports whether nothing goes on before somebody lets it.
 func (w *waiters) rests() bool {
 	said := w.taking > 0 || len(w.inbox.edits) > 0 || w.life.Claiming() || len(w.life.Replies) > 0 // and not done yet
 	given := w.life.State.Paused == nil && w.life.Waiting()
-	return w.status != protocol.StatusRunning && !said && !given && !w.goesOn()
+	return w.status != protocol.StatusRunning && !w.closing && !said && !given && !w.goesOn()
+}
+
+// stands is where the run stands, for who has waited for that.
+func (w *waiters) stands(ctx workflow.Context) *protocol.Standing {
+	info := workflow.GetInfo(ctx)
+	s := &protocol.Standing{Graph: w.in.Graph, Began: w.since(info), At: workflow.Now(ctx), Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize()}
+	now, err := w.program.Now(w.thread)
+	if err != nil {
+		return s
+	}
+	state := (&view{w.people}).outlineOf(protocol.State{Questions: w.life.Questions(), Waits: w.life.Waits(), Ledgers: w.program.Ledgers(w.thread),
+		Snapshot: pregel.Snapshot{Step: now.Step, Values: outputIn(w.program.Spec.Output, now.Values)}})
+	state.Answered, state.Output = nil, nil
+	if w.status != protocol.StatusFinished {
+		state.Snapshot.Next = now.Next
+	}
+	if stateBytes(&state) <= maxStanding {
+		s.State = &state
+	}
+	return s
+}
+
+// outputIn are the values of these channels; nil is all of them.
+func outputIn(output []string, values map[string]pregel.Value) map[string]pregel.Value {
+	if output == nil {
+		return values
+	}
+	out := map[string]pregel.Value{}
+	for _, name := range output {
+		if v, ok := values[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
 }

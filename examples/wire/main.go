@@ -58,6 +58,7 @@ func main() {
 	}()
 	p.asksTheDesk()
 	p.answersAQuestion()
+	p.takesTurns()
 	p.keepsARunOpen()
 	p.sendsEvents()
 	p.asksForAnApproval()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -56,6 +57,30 @@ func (p *program) goesOn(thread string, left object, last string) {
 	run := p.start("superstep.graph", thread, input)
 	p.signal(thread, "resume", object{"id": "r-5", "question": p.question(thread), "value": false})
 	p.result(run)
+}
+
+// takesTurns starts a run and waits until it rests by one call, and answers what it asks by another.
+func (p *program) takesTurns() {
+	thread := "turn-" + p.suffix
+	turn := object{"id": "i-" + p.suffix, "graph": p.graph, "input": object{"do": "ask"}, "rest": true}
+	start := object{"graph": p.graph, "id": turn["id"], "input": turn["input"]}
+	handle, err := p.client.UpdateWithStartWorkflow(p.ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: p.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+			ID: thread, TaskQueue: p.queue, WorkflowTaskTimeout: 3 * time.Second,
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		}, "superstep.graph", start),
+		UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: thread, UpdateID: turn["id"].(string), UpdateName: "invoke", Args: []any{turn},
+			WaitForStage: client.WorkflowUpdateStageCompleted},
+	})
+	must(err)
+	var reply object
+	must(handle.Get(p.ctx, &reply))
+	fmt.Printf("\nworkflow superstep.graph %s\n  sent   %s\nupdate invoke\n  sent   %s\n  got    %s\n", thread, text(start), text(turn), text(reply))
+	question := list(reply["stands"].(object)["state"].(object)["questions"])[0].(object)["id"]
+	reply, err = p.update(thread, "resume", object{"id": "r-1", "question": question, "value": true, "by": "ann", "rest": true})
+	must(err)
+	fmt.Println("the run is", reply["rest"].(object)["status"])
 }
 
 // listed prints what the server's index has of a thread: any list of workflows shows it.

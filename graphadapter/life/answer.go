@@ -5,8 +5,8 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Answer answers questions, all that it names or none; without any it passes the breakpoint at which the run stands. The
-// reply is an [AnswerReply].
+// Answer answers questions, all that it names or none; with a value alone the one that is open. Without any it passes the breakpoint
+// at which the run stands. The reply is an [AnswerReply].
 type Answer struct {
 	// ID makes the request idempotent.
 	ID string `json:"id"`
@@ -21,6 +21,8 @@ type Answer struct {
 	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
 	Token  string            `json:"token,omitempty"`
 	Tokens map[string]string `json:"tokens,omitempty"`
+	// Rest asks for a reply when the run rests or ends with the answer, not when the answer is taken.
+	Rest bool `json:"rest,omitempty"`
 }
 
 // AnswerReply is the outcome of an accepted answer.

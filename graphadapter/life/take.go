@@ -10,6 +10,7 @@ import (
 // as far as can be known without a gate. governed says that the run is under rules for control, so that a command without a
 // token is refused. Check changes nothing.
 func (r *Run) Check(c Command, governed bool) error {
+	c = r.meant(c)
 	if _, again := r.taken(c); again {
 		return nil
 	}
@@ -27,7 +28,7 @@ func (r *Run) Check(c Command, governed bool) error {
 
 // Free reports whether a command can be looked at: what it is about is not being changed, or answered by somebody else.
 func (r *Run) Free(c Command) bool {
-	switch c := c.(type) {
+	switch c := r.meant(c).(type) {
 	case Answer:
 		return !r.stand().changing() && r.unclaimed(c)
 	case Event:
@@ -37,7 +38,20 @@ func (r *Run) Free(c Command) bool {
 }
 
 // Take takes a command in, or says what a gate is to be asked first. Its host has waited until the command is [Run.Free].
-func (r *Run) Take(c Command, now time.Time) Turn { return r.begin(Turn{command: c}, now) }
+func (r *Run) Take(c Command, now time.Time) Turn { return r.begin(Turn{command: r.meant(c)}, now) }
+
+// meant is a command as it is meant: an answer with a value that names no question is for the one that is open.
+func (r *Run) meant(c Command) Command {
+	a, ok := c.(Answer)
+	if !ok || a.Question != "" || a.Value == nil || len(a.Answers) > 0 {
+		return c
+	}
+	if open := r.Questions(); len(open) == 1 {
+		a.Question = open[0].ID
+		return a
+	}
+	return c
+}
 
 // TakeSilent is Take for a message whose sender gets no reply: a refusal is kept to be seen, and answers to approvals wait to
 // be verified together, see [Run.Batch].

@@ -149,6 +149,14 @@ func (m *Runtime) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread
 	return reply, t.advance()
 }
 
+// AnswerRun implements runtime.Runtime.
+func (m *Runtime) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.View, error) {
+	if _, err := m.ResumeRun(ctx, g, r); err != nil {
+		return thread.View{}, err
+	}
+	return m.WaitRun(ctx, g, r.Thread)
+}
+
 // replyTo is what whoever answers is told.
 func (t *threadRun) replyTo(done life.AnswerReply, several []string) thread.ResumeReply {
 	return thread.ResumeReply{Thread: t.id, Question: done.Question, Questions: several, Node: done.Node, Accepted: !done.Repeated,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -56,6 +57,9 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 		if err := c.mayBegin(ctx, last, in, req); err != nil {
 			return thread.View{}, err
 		}
+	}
+	if last.status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		req = req.StaysOpen()
 	}
 	return c.launch(ctx, req, in, last)
 }
@@ -123,21 +127,14 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 		invoke.State = at.state
 	}
 	var reply protocol.RestReply
-	if err := c.update(ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, &reply); err != nil {
-		return thread.View{}, err
-	}
-	if reply.Status == "" || reply.Ends {
-		return c.goingOn(last), nil
-	}
-	now, err := c.theLastRun(ctx, last.thread)
+	run, err := c.updateRun(ctx, ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, &reply)
 	if err != nil {
 		return thread.View{}, err
 	}
-	view, stands, err := c.standsStill(ctx, now)
-	if err == nil && !stands {
-		view = c.goingOn(last)
+	if !req.Rest {
+		return c.goingOn(last), nil
 	}
-	return view, err
+	return waiter{c.reader, last.thread}.shown(ctx, run, reply)
 }
 
 // ofGraph refuses a request for another graph than the thread's.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -29,6 +31,45 @@ func (c *server) GraphSpec(ctx context.Context, name string) (*pregel.Spec, erro
 		return nil, err
 	}
 	return reply.Spec, nil
+}
+
+// admissionKept is how long what a worker said of a graph counts: as long as a worker that was seen counts as there.
+const admissionKept = pollWindow
+
+// admissions are what workers said of graphs, and when. Workers under rules are asked every time.
+type admissions struct {
+	mu    sync.Mutex
+	known map[string]admission
+}
+
+type admission struct {
+	reply protocol.AdmitReply
+	at    time.Time
+}
+
+// admission is admit, without a call where nothing but the graph is asked about and a worker has told of that just now.
+func (c *server) admission(ctx context.Context, req protocol.AdmitRequest) (protocol.AdmitReply, error) {
+	c.admissions.mu.Lock()
+	told, known := c.admissions.known[req.Graph]
+	c.admissions.mu.Unlock()
+	if known && req.Input == nil && !req.WithSpec && time.Since(told.at) < admissionKept {
+		return told.reply, nil
+	}
+	reply, err := c.admit(ctx, req)
+	c.admissions.mu.Lock()
+	defer c.admissions.mu.Unlock()
+	if err != nil || reply.Governs || len(c.admissions.known) >= mostNames {
+		c.admissions.known = nil
+	}
+	if err == nil && !reply.Governs {
+		if c.admissions.known == nil {
+			c.admissions.known = map[string]admission{}
+		}
+		kept := reply
+		kept.Spec = nil
+		c.admissions.known[req.Graph] = admission{kept, time.Now()}
+	}
+	return reply, err
 }
 
 // admit asks a worker whether it serves a graph and takes an input or updates.
@@ -94,9 +135,12 @@ func (c *server) askDesk(ctx context.Context, req protocol.AdmitRequest, reply *
 	return nil
 }
 
-// somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes):
-// otherwise the wait for a reply would be in vain.
+// somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes, this client
+// one): otherwise the wait for a reply would be in vain.
 func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
+	if c.polled.within(queue, pollWindow) {
+		return nil
+	}
 	described, err := c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return c.explain(err, graph, "")
@@ -104,6 +148,7 @@ func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
 	if len(described.GetPollers()) == 0 {
 		return noWorker(graph, "", queue)
 	}
+	c.polled.note(queue, true)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
@@ -33,56 +32,6 @@ func (c *Threads) Follow(ctx context.Context, since thread.View, on func(thread.
 			on(p)
 		}
 	})
-}
-
-// Wait is Follow of a thread without the reports. The run itself says when it rests or ends, by an update that returns then:
-// nobody looks at its history meanwhile. When the run cannot be asked, its history tells.
-func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error) {
-	for {
-		reply, run, err := c.awaitRest(ctx, threadID)
-		var over *serviceerror.NotFound
-		switch {
-		case ctx.Err() != nil:
-			return thread.View{}, ctx.Err()
-		case errors.As(err, &over):
-			return c.Show(ctx, threadID)
-		case err == nil && reply.Moved:
-			continue
-		case err == nil && reply.Ends:
-			return c.awaitClosed(ctx, threadID, run)
-		}
-		last, lastErr := c.theLastRun(ctx, threadID)
-		if lastErr != nil {
-			return thread.View{}, lastErr
-		}
-		if err != nil {
-			return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
-		}
-		if view, stands, err := c.standsStill(ctx, last); err != nil || stands {
-			return view, err
-		}
-	}
-}
-
-// awaitRest returns when the thread's newest run rests or is about to end, and which run that is. It fails when the run cannot say
-// so: nobody takes the update, or too many wait.
-func (c *Threads) awaitRest(ctx context.Context, threadID string) (reply protocol.RestReply, run string, err error) {
-	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: threadID, UpdateName: protocol.UpdateRest,
-		WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err != nil {
-		return reply, "", err
-	}
-	err = handle.Get(ctx, &reply)
-	return reply, handle.RunID(), err
-}
-
-// awaitClosed waits for the last event of a run that is about to end.
-func (c *Threads) awaitClosed(ctx context.Context, threadID, run string) (thread.View, error) {
-	closed, err := c.tail.Closed(ctx, threadID, run)
-	if err != nil {
-		return thread.View{}, c.explain(err, "", threadID)
-	}
-	return c.showEnded(ctx, threadID, run, closed)
 }
 
 // continues reports whether a thread's last run is one that an earlier one was continued as.
@@ -125,7 +74,7 @@ func (c *Threads) follow(ctx context.Context, last *lastRun, run string, behind 
 }
 
 // showEnded is Show of a thread of which a run has just ended, with the event that says so.
-func (c *Threads) showEnded(ctx context.Context, threadID, run string, closed *historypb.HistoryEvent) (thread.View, error) {
+func (c *reader) showEnded(ctx context.Context, threadID, run string, closed *historypb.HistoryEvent) (thread.View, error) {
 	last, err := c.theLastRun(ctx, threadID)
 	if err != nil {
 		return thread.View{}, err
@@ -138,7 +87,7 @@ func (c *Threads) showEnded(ctx context.Context, threadID, run string, closed *h
 
 // standsStill asks the run itself: between two of its steps its history looks the same as when it waits. The view is that
 // of the thread while it stands; a wait that is over by then was none.
-func (c *Threads) standsStill(ctx context.Context, now *lastRun) (view thread.View, stands bool, err error) {
+func (c *reader) standsStill(ctx context.Context, now *lastRun) (view thread.View, stands bool, err error) {
 	if !now.open {
 		return view, false, nil
 	}

@@ -39,6 +39,41 @@ type server struct {
 
 	retentionOnce sync.Mutex
 	keeps         time.Duration // 0 while nobody has asked
+
+	admissions admissions
+	polled     lately // task queues of which a worker was seen
+	ended      lately // threads of which a run was seen to end
+}
+
+// lately remembers when something was last known of the latest names. It is safe for concurrent use.
+type lately struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// mostNames bounds what a [lately] remembers. It is a hint, so all is forgotten at once.
+const mostNames = 1000
+
+// note notes a name, or that it is to be forgotten.
+func (l *lately) note(name string, is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !is {
+		delete(l.at, name)
+		return
+	}
+	if l.at == nil || len(l.at) >= mostNames {
+		l.at = map[string]time.Time{}
+	}
+	l.at[name] = time.Now()
+}
+
+// within reports whether a name was noted within that time.
+func (l *lately) within(name string, d time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, noted := l.at[name]
+	return noted && time.Since(at) < d
 }
 
 // reader reads what is known of threads. It changes nothing.
@@ -115,6 +150,9 @@ func (c *server) ask(ctx context.Context, id string, last *lastRun, name string,
 		cancel()
 		var noPoller *serviceerror.FailedPrecondition
 		if err == nil || !isSilence(err) && !errors.As(err, &noPoller) {
+			if err == nil {
+				c.polled.note(last.queue, true)
+			}
 			return value, err
 		}
 		if why := c.silence(ctx, last); ctx.Err() != nil || !errors.Is(why, thread.ErrBusy) {

@@ -20,49 +20,105 @@ import (
 
 // Resume answers a question of a waiting thread, and returns when the answer is stored and taken.
 func (c *Threads) Resume(ctx context.Context, req thread.ResumeRequest) (thread.ResumeReply, error) {
-	if err := runtime.CheckAnswers(req); err != nil {
+	taken, err := c.answer(ctx, req, false)
+	return taken.ResumeReply, err
+}
+
+// ResumeRun implements runtime.Runtime.
+func (c *Threads) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.ResumeReply, error) {
+	if err := noAnswer(g, r); err != nil {
 		return thread.ResumeReply{}, err
+	}
+	return c.Resume(ctx, r)
+}
+
+// AnswerRun implements runtime.Runtime. The answer's own update returns when the run rests.
+func (c *Threads) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.View, error) {
+	if err := noAnswer(g, r); err != nil {
+		return thread.View{}, err
+	}
+	taken, err := c.answer(ctx, r, true)
+	if err != nil {
+		return thread.View{}, err
+	}
+	if taken.rest != nil {
+		v, stands, err := waiter{c.reader, r.Thread}.rested(ctx, taken.run, *taken.rest)
+		if err != nil || stands {
+			return v, cmp.Or(err, causeOf(v))
+		}
+	}
+	return c.WaitRun(ctx, g, r.Thread)
+}
+
+func noAnswer(g *graphadapter.Graph, r thread.ResumeRequest) error {
+	if r.Value == nil && len(r.Answers) == 0 {
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: r.Thread, Message: "there is no answer"}
+	}
+	return nil
+}
+
+// taken is an answer that was taken, by a run; rest is how the run came to rest then, nil when that is not known.
+type taken struct {
+	thread.ResumeReply
+	run  string
+	rest *protocol.RestReply
+}
+
+// answer sends an answer; with rest it returns when the run rests, if it can.
+func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest bool) (taken, error) {
+	if err := runtime.CheckAnswers(req); err != nil {
+		return taken{}, err
 	}
 	if req.ID == "" {
 		req.ID = uuid.NewString()
 	}
 	wire := wireOf(req)
-	// Who has a token knows thread and question: there is nothing to ask first.
-	known := req.Token != "" && len(req.Question) >= questionIDBytes
-	if known && !req.Signal && checkAnswerSize(&lastRun{}, wire) == nil {
+	wire.Rest = rest
+	if namesAll(req) && !req.Signal && checkAnswerSize(&lastRun{}, wire) == nil {
 		reply, err := c.resume(ctx, &lastRun{thread: req.Thread}, wire)
-		if !errors.Is(err, errEnded) {
+		if !unclear(req, err) {
 			return reply, err
 		}
 	}
+	// Nobody asks that, or no more, or there is no such thread: what is known of it says which.
 	last, err := c.theLastRun(ctx, req.Thread)
 	if err != nil {
-		return thread.ResumeReply{}, err
+		return taken{}, err
 	}
 	if !last.open {
-		return c.notAsking(ctx, last, req)
+		reply, err := c.notAsking(ctx, last, req)
+		return taken{ResumeReply: reply}, err
 	}
 	if err := checkAnswerSize(last, wire); err != nil {
-		return thread.ResumeReply{}, err
+		return taken{}, err
 	}
 	if req.Signal {
-		return c.resumeBySignal(ctx, last, wire)
+		reply, err := c.resumeBySignal(ctx, last, wire)
+		return taken{ResumeReply: reply}, err
 	}
-	if !known {
-		before, err := c.resolveQuestions(ctx, last, &wire)
-		if err != nil || before != nil {
-			return repeatedAnswer(last, wire, before), err
-		}
+	if before, err := c.resolveQuestions(ctx, last, &wire); err != nil || before != nil {
+		return taken{ResumeReply: repeatedAnswer(last, wire, before)}, err
 	}
 	return c.resume(ctx, last, wire)
 }
 
-// ResumeRun implements runtime.Runtime.
-func (c *Threads) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.ResumeReply, error) {
-	if r.Value == nil && len(r.Answers) == 0 {
-		return thread.ResumeReply{}, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: r.Thread, Message: "there is no answer"}
+// namesAll reports whether a request says what it answers, so that there is nothing to ask first: questions by their whole ids, or
+// by a value alone the one that is open.
+func namesAll(req thread.ResumeRequest) bool {
+	for id := range req.Answers {
+		if len(id) < questionIDBytes {
+			return false
+		}
 	}
-	return c.Resume(ctx, r)
+	return len(req.Answers) > 0 || len(req.Question) >= questionIDBytes || req.Question == "" && req.Value != nil
+}
+
+// unclear reports whether more can be said of why an answer was refused by who looks at the thread. A gate has said it all.
+func unclear(req thread.ResumeRequest, err error) bool {
+	var refused *thread.Error
+	named := req.Question != "" || len(req.Answers) > 0
+	return errors.As(err, &refused) && refused.Code == "" &&
+		(errors.Is(err, thread.ErrAnswerRefused) || !named && (errors.Is(err, thread.ErrNotFound) || errors.Is(err, thread.ErrRunning)))
 }
 
 // wireOf is the request as the run gets it. Several answers are in the order of their keys.
@@ -75,15 +131,16 @@ func wireOf(r thread.ResumeRequest) protocol.ResumeRequest {
 }
 
 // resume sends an answer by update. The error is errEnded when there is no run that could take it.
-func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (thread.ResumeReply, error) {
+func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (taken, error) {
 	var reply protocol.ResumeReply
-	if err := c.update(ctx, last, req.ID, protocol.UpdateResume, req, &reply); err != nil {
-		return thread.ResumeReply{}, err
+	run, err := c.updateRun(ctx, ctx, last, req.ID, protocol.UpdateResume, req, &reply)
+	if err != nil {
+		return taken{}, err
 	}
 	// The server itself gives the outcome of an update again to who repeats it.
 	repeated := reply.Repeated || reply.Call != req.Call
-	return thread.ResumeReply{Thread: last.thread, Question: reply.Question, Questions: questionsIn(req), Node: reply.Node,
-		Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need}, nil
+	return taken{run: run, rest: reply.Rest, ResumeReply: thread.ResumeReply{Thread: last.thread, Question: reply.Question,
+		Questions: questionsIn(req), Node: reply.Node, Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need}}, nil
 }
 
 // questionsIn are the questions of a request that answers several.

@@ -26,46 +26,48 @@ import (
 // lost, or the run is between two workflow tasks. A run that is continued as a new one takes it there, and knows the id
 // of what it had taken before. A refusal that may be told too early is asked for twice: see [protocol.RefusedEarly].
 func (c *server) update(ctx context.Context, last *lastRun, id, name string, arg, reply any) error {
-	return c.updateBy(ctx, ctx, last, id, name, arg, reply)
-}
-
-// updateBy is update whose update has to be accepted before accept ends. As long as there are workers of which none takes
-// the update it is sent again.
-func (c *server) updateBy(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) error {
-	for {
-		err := c.updateTry(ctx, accept, last, id, name, arg, reply)
-		if errors.Is(err, errUnheard) {
-			err = c.silence(accept, last)
-		}
-		if accept.Err() != nil || !errors.Is(err, thread.ErrBusy) {
-			return c.explainUpdate(ctx, err, last.thread)
-		}
-	}
+	_, err := c.updateRun(ctx, ctx, last, id, name, arg, reply)
+	return err
 }
 
 // updateSoon is update for what can be stored without a worker: a busy one is not waited for longer than one that is lost.
 func (c *server) updateSoon(ctx context.Context, last *lastRun, id, name string, arg, reply any) error {
 	accept, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return c.updateBy(ctx, accept, last, id, name, arg, reply)
+	_, err := c.updateRun(ctx, accept, last, id, name, arg, reply)
+	return err
+}
+
+// updateRun is update whose update has to be accepted before accept ends, and returns the run that took it. As long as there are
+// workers of which none takes the update it is sent again.
+func (c *server) updateRun(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) (run string, err error) {
+	for {
+		run, err = c.updateTry(ctx, accept, last, id, name, arg, reply)
+		if errors.Is(err, errUnheard) {
+			err = c.silence(accept, last)
+		}
+		if accept.Err() != nil || !errors.Is(err, thread.ErrBusy) {
+			return run, c.explainUpdate(ctx, err, last.thread)
+		}
+	}
 }
 
 // updateTry is one try, of which only the acceptance is bounded. Its errors are the server's.
-func (c *server) updateTry(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) error {
+func (c *server) updateTry(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) (run string, err error) {
 	bounded, cancel := context.WithTimeout(accept, answerTimeout)
 	defer cancel()
 	for early := true; ; {
-		err := c.updateOnce(ctx, bounded, last, id, name, arg, reply)
+		run, err = c.updateOnce(ctx, bounded, last, id, name, arg, reply)
 		if early && protocol.RefusedEarly(err) {
 			early = false
 			continue
 		}
 		if err == nil || !passing(err) {
-			return err
+			return run, err
 		}
 		select {
 		case <-bounded.Done():
-			return err
+			return run, err
 		case <-time.After(updatePause):
 		}
 	}
@@ -77,20 +79,32 @@ var errUnheard = errors.New("no worker took the update")
 // updatePause keeps repeated updates from spinning; nothing that succeeds ever waits for it.
 const updatePause = 200 * time.Millisecond
 
+// doneTimeout is how long a call waits for what an update does before it asks whether anybody took the update: mostly what it does
+// is done by then, and one call has brought the outcome.
+const doneTimeout = answerTimeout / 2
+
 // updateOnce returns when the run has done what the update asks for. Only its acceptance is bounded: what was accepted is
 // stored, and may take as long as a node does.
-func (c *server) updateOnce(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) error {
-	handle, err := c.temporal.UpdateWorkflow(accept, client.UpdateWorkflowOptions{
-		WorkflowID: last.thread, FirstExecutionRunID: last.first, UpdateID: id, UpdateName: name, Args: []any{arg},
-		WaitForStage: client.WorkflowUpdateStageAccepted,
-	})
+func (c *server) updateOnce(ctx, accept context.Context, last *lastRun, id, name string, arg, reply any) (run string, err error) {
+	send := func(ctx context.Context, stage client.WorkflowUpdateStage) (client.WorkflowUpdateHandle, error) {
+		return c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			WorkflowID: last.thread, FirstExecutionRunID: last.first, UpdateID: id, UpdateName: name, Args: []any{arg}, WaitForStage: stage,
+		})
+	}
+	soon, cancel := context.WithTimeout(accept, doneTimeout)
+	handle, err := send(soon, client.WorkflowUpdateStageCompleted)
+	cancel()
+	if err != nil && isSilence(err) && accept.Err() == nil {
+		handle, err = send(accept, client.WorkflowUpdateStageAccepted)
+	}
 	if err != nil && isSilence(err) {
-		return fmt.Errorf("%w: %w", errUnheard, err)
+		return "", fmt.Errorf("%w: %w", errUnheard, err)
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	return handle.Get(ctx, reply)
+	c.polled.note(last.queue, true)
+	return handle.RunID(), handle.Get(ctx, reply)
 }
 
 // errEnded says that an open run has ended before it took a message.

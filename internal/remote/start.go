@@ -41,16 +41,8 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 			return thread.View{}, err
 		}
 	}
-	named := len(req.InterruptBefore)+len(req.InterruptAfter) > 0
-	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: named})
-	if err != nil {
+	if err := c.admitStart(ctx, g, &req); err != nil {
 		return thread.View{}, err
-	}
-	req.Notices, req.Served, req.Governed = reply.Notices, reply.Print, reply.Governs
-	if reply.Spec != nil {
-		if problem := runtime.StartProblem(req, reply.Spec); problem != "" {
-			return thread.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
-		}
 	}
 	for {
 		view, err := c.begin(ctx, g, req, last)
@@ -63,14 +55,28 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 	}
 }
 
-// InvokeRun implements runtime.Runtime. A run that is open takes what is next and tells when it rests by one update.
-func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
-	req.Rest = true
-	view, err := c.StartRun(ctx, g, req)
-	if err == nil && view.Status == thread.StatusRunning {
-		view, err = c.Wait(ctx, req.Thread)
+// admitStart asks a worker about a request for a run, as far as that is not known. An input that this program's own graph takes is
+// left to the run: should a worker's graph be another one, the run does not begin, and says so.
+func (c *Threads) admitStart(ctx context.Context, g *graphadapter.Graph, req *runtime.Start) error {
+	ask := protocol.AdmitRequest{Graph: req.Graph, Input: req.Input, WithSpec: len(req.InterruptBefore)+len(req.InterruptAfter) > 0}
+	if g == nil {
+		g = c.known(req.Graph)
 	}
-	return view, cmp.Or(err, causeOf(view))
+	if g != nil && req.Input != nil && (g.CheckInput == nil || g.CheckInput(req.Input) == nil) {
+		ask.Input = nil
+	}
+	reply, err := c.admission(ctx, ask)
+	if err != nil {
+		return err
+	}
+	req.Notices, req.Served, req.Governed = reply.Notices, reply.Print, reply.Governs
+	if reply.Spec == nil {
+		return nil
+	}
+	if problem := runtime.StartProblem(*req, reply.Spec); problem != "" {
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: req.Graph, Thread: req.Thread, Message: problem}
+	}
+	return nil
 }
 
 // launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
@@ -84,10 +90,7 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	if last != nil {
 		in.Previous = last.runID
 	}
-	set := runtime.SettingsOf(req)
-	in.Durability, in.Fused, in.Options, in.Context = set.Durability, set.Fused, set.Options, set.Context
-	in.Requester = set.Requester
-	in.MaxConcurrency, in.StepTimeout, in.KeepOpen, in.Hold = set.MaxConcurrency, set.StepTimeout, set.KeepOpen, set.Hold
+	in.Set(*runtime.SettingsOf(req))
 	if in.Spec == nil {
 		in.Noted = req.Served
 	}
@@ -145,6 +148,15 @@ func (c *Threads) startExecution(ctx context.Context, threadID string, in protoc
 // was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
 // server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
 func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string, has protocol.Found) (string, error) {
+	run, err := c.temporal.ExecuteWorkflow(ctx, c.startOptions(thread, in.Graph, memo, has), protocol.GraphWorkflow, in)
+	if err != nil {
+		return "", err
+	}
+	return run.GetRunID(), nil
+}
+
+// startOptions start the first run of a thread.
+func (c *server) startOptions(thread, graph string, memo map[string]string, has protocol.Found) client.StartWorkflowOptions {
 	options := client.StartWorkflowOptions{
 		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
 		// A thread that is not known to have run must really be new.
@@ -153,7 +165,7 @@ func (c *Threads) startNew(ctx context.Context, thread string, in protocol.Graph
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
 		// What Temporal's own screens show beside the type, which is the same for all graphs.
-		StaticSummary: "graph " + in.Graph,
+		StaticSummary: "graph " + graph,
 		Memo:          map[string]any{},
 	}
 	for name, value := range memo {
@@ -161,15 +173,11 @@ func (c *Threads) startNew(ctx context.Context, thread string, in protocol.Graph
 	}
 	if has.Lists {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(
-			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(in.Graph),
+			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(graph),
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),
 		)
 	}
-	run, err := c.temporal.ExecuteWorkflow(ctx, options, protocol.GraphWorkflow, in)
-	if err != nil {
-		return "", err
-	}
-	return run.GetRunID(), nil
+	return options
 }
 
 // runAttributes are the search attributes of a run that begins.

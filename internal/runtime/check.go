@@ -39,7 +39,7 @@ func CheckStart(req Start) error {
 		e.Do = "Keep the large value outside and give a reference to it"
 	case req.Input != nil && (req.Resume != nil || req.Control != nil):
 		e.Message = "new input abandons what the thread was about to do: answers and commands do not go with it"
-	case req.IdleTimeout < 0 || req.IdleTimeout > 0 && !req.KeepOpen || req.IdleTimeout > 0 && req.IdleTimeout < time.Millisecond:
+	case req.IdleTimeout < 0 && req.KeepOpen || req.IdleTimeout > 0 && !req.KeepOpen || req.IdleTimeout > 0 && req.IdleTimeout < time.Millisecond:
 		e.Message = "the idle time is how long a run is kept open: at least a millisecond, of one that is kept open"
 	case req.Input != nil && !json.Valid(req.Input):
 		e.Message = "the input is not JSON"
@@ -56,7 +56,7 @@ func StartProblem(r Start, spec *pregel.Spec) string {
 	switch {
 	case r.StepTimeout < 0:
 		return fmt.Sprintf("the step timeout %v is negative: 0 means no bound", r.StepTimeout)
-	case r.IdleTimeout < 0 || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
+	case r.IdleTimeout < 0 && r.KeepOpen || r.IdleTimeout > 0 && r.IdleTimeout < time.Millisecond:
 		return fmt.Sprintf("the time %v that a run is kept open is below a millisecond: 0 is for ever", r.IdleTimeout)
 	case SettingsOf(r).Problem() != "":
 		return SettingsOf(r).Problem()

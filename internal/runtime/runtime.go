@@ -29,6 +29,8 @@ type Runtime interface {
 	ShowRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error)
 	// resumeRun answers questions, all or none of them, and returns when the answers are accepted.
 	ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.ResumeReply, error)
+	// answerRun is both resumeRun and waitRun, in as few calls as the runtime can.
+	AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.View, error)
 	// stateOf returns a thread's state, now or at a checkpoint.
 	StateOf(ctx context.Context, g *graphadapter.Graph, r thread.StateRequest) (thread.StateView, error)
 	// historyOf returns checkpoints, newest first.
@@ -70,6 +72,17 @@ type Start struct {
 	Rest bool
 	// served is the fingerprint of the graph as a worker served it when it was asked about the request.
 	Served string
+}
+
+// TurnsIdle is how long a run that its thread was invoked for again is kept open for further turns, unless its caller says otherwise.
+const TurnsIdle = time.Hour
+
+// StaysOpen is the request for the next run of a thread that has finished and is invoked again: it stays open for further turns.
+func (r Start) StaysOpen() Start {
+	if r.Rest && r.Input != nil && !r.KeepOpen && r.IdleTimeout == 0 {
+		r.KeepOpen, r.IdleTimeout = true, TurnsIdle
+	}
+	return r
 }
 
 // InputOf is what a request gives to the engine.

@@ -2,8 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -353,4 +356,32 @@ func (r *rig) untilAnswered(thread, question string, value any) {
 func (r *rig) work() (s work) {
 	s.Dir.Set(r.dir)
 	return s
+}
+
+// TestWorkerKilledWithinAnUpdateThatWaits: the caller of a turn hears of its end from the worker that takes over, whether the turn
+// began the run or was given to an open one, and each turn is done once.
+func TestWorkerKilledWithinAnUpdateThatWaits(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker-1")
+	th := reduces().Thread(r.client, testserver.Queue(t))
+	for turn, killed := range []string{"kill-second", "kill-third"} {
+		r.put(killed)
+		done := make(chan error, 1)
+		go func() {
+			result, err := th.Invoke(r.t.Context(), r.steered(), superstep.WithKeepOpen(0))
+			if err == nil && result.Status != thread.StatusFinished {
+				err = fmt.Errorf("the turn is %s", result.Status)
+			}
+			done <- err
+		}()
+		r.until("the worker is dead", func() bool {
+			_, err := os.Stat(filepath.Join(r.dir, killed))
+			return errors.Is(err, fs.ErrNotExist)
+		})
+		r.graphsWorker(fmt.Sprintf("worker-%d", turn+2))
+		require.NoError(t, <-done)
+		for _, node := range []string{"first", "second", "third"} {
+			require.Equal(t, turn+1, r.ran(node), node)
+		}
+	}
 }

@@ -41,7 +41,11 @@ func NewServerThatContinues(t *testing.T, at protocol.ContinueAt) *Server {
 	return NewServerBy(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
-		if start, ok := req.(*workflowservice.StartWorkflowExecutionRequest); ok && start.GetWorkflowType().GetName() == protocol.GraphWorkflow {
+		start, _ := req.(*workflowservice.StartWorkflowExecutionRequest)
+		if both, ok := req.(*workflowservice.ExecuteMultiOperationRequest); ok {
+			start = both.GetOperations()[0].GetStartWorkflow()
+		}
+		if start.GetWorkflowType().GetName() == protocol.GraphWorkflow {
 			var in protocol.GraphInput
 			if err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in); err != nil {
 				return err

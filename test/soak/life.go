@@ -144,8 +144,11 @@ func (l *life) watch(ctx context.Context, c *superstep.Client, crew *crew, stop 
 func (o options) shorten(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts ...grpc.CallOption,
 ) error {
-	if start, ok := req.(*workflowservice.StartWorkflowExecutionRequest); ok && o.events > 0 &&
-		start.GetWorkflowType().GetName() == protocol.GraphWorkflow {
+	start, _ := req.(*workflowservice.StartWorkflowExecutionRequest)
+	if both, ok := req.(*workflowservice.ExecuteMultiOperationRequest); ok {
+		start = both.GetOperations()[0].GetStartWorkflow()
+	}
+	if o.events > 0 && start.GetWorkflowType().GetName() == protocol.GraphWorkflow {
 		var in protocol.GraphInput
 		err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in)
 		if err == nil {

@@ -56,6 +56,8 @@ func (in *GraphInput) Problem() string {
 		return inputShape + ": the graph's name is missing"
 	case in.Carried != nil:
 		return ""
+	case len(in.ID) > MaxNameBytes:
+		return fmt.Sprintf("the request's id has %d bytes, the most is %d", len(in.ID), MaxNameBytes)
 	case in.State == nil && nothing:
 		return inputShape + ": there is no input to begin the thread with"
 	case in.Value != nil && (in.Resume != nil || in.Control != nil):

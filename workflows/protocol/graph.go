@@ -16,6 +16,9 @@ import (
 // retried or forked by giving the same shape again.
 type GraphInput struct {
 	Graph string `json:"graph"`
+	// ID names the request that the run begins with: an InvokeRequest of the same ID is that request, and is given nothing again. ""
+	// is not recognised.
+	ID string `json:"id,omitempty"`
 	Input
 	// Spec is the graph that the run goes on with; nil makes the run record that of the worker it starts on.
 	Spec *pregel.Spec `json:"spec,omitempty"`
@@ -201,6 +204,8 @@ func (in *GraphInput) Set(s Settings) {
 // Carried is what a run hands to the run that continues it as a new one, beside its thread's state: what it was doing, and
 // what it had been told. It is part of a [GraphInput]. To whoever looks at the thread both are one run.
 type Carried struct {
+	// Since is when the first of the runs began.
+	Since time.Time `json:"since,omitzero"`
 	// Loop is the engine's run under way, with its thread, as pregel.Loop.Suspend wrote it; nil when there is none, and
 	// then GraphInput.State is the thread.
 	Loop pregel.Value `json:"loop,omitempty"`
@@ -232,6 +237,8 @@ type ContinueAt struct {
 	// Events and Bytes are of the run's history: 4,096 events, 4 MiB.
 	Events int `json:"events,omitempty"`
 	Bytes  int `json:"bytes,omitempty"`
+	// Updates are those that a run has taken: 1,500. The server refuses the 2,001st.
+	Updates int `json:"updates,omitempty"`
 	// HoldEvents: a run that is not quiet by then starts no more tasks until it is: 20,000 events.
 	HoldEvents int `json:"hold_events,omitempty"`
 	// Life is the least time that a run lives before, in milliseconds: 1,000. The server delays the next run by what is
@@ -244,8 +251,10 @@ type ContinueAt struct {
 const (
 	continueEvents = 4096
 	continueBytes  = 4 << 20
-	holdEvents     = 20_000
-	minRunLife     = time.Second
+	// continueUpdates leaves a quarter of what the server takes to those who come while the run is not quiet.
+	continueUpdates = 1500
+	holdEvents      = 20_000
+	minRunLife      = time.Second
 	// leastEvents are more than a run begins with: one that only rests is not continued again and again.
 	leastEvents = 8
 )
@@ -258,6 +267,7 @@ func (c *ContinueAt) Filled() ContinueAt {
 	}
 	at.Events = max(cmp.Or(at.Events, continueEvents), leastEvents)
 	at.Bytes = cmp.Or(at.Bytes, continueBytes)
+	at.Updates = cmp.Or(at.Updates, continueUpdates)
 	at.Life = cmp.Or(at.Life, minRunLife.Milliseconds())
 	at.HoldEvents = cmp.Or(at.HoldEvents, holdEvents)
 	return at

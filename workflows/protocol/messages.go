@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"time"
+
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
@@ -45,6 +47,8 @@ const CarriedLines = 200
 type InvokeRequest struct {
 	// ID makes the request idempotent.
 	ID string `json:"id"`
+	// Graph is the graph that the request is for: the run of another one refuses it. "" is for any.
+	Graph string `json:"graph,omitempty"`
 	Input
 	// State replaces the thread's state by an earlier one of its own, to run again from there; nil goes on from the newest.
 	State pregel.Value `json:"state,omitempty"`
@@ -110,15 +114,31 @@ func (a Asked) ProvenBy(actor life.Actor) Asked {
 // RetryRequest is the argument of UpdateRetry.
 type RetryRequest = life.Retry
 
-// RestReply says how a run stands that has come to rest, or is about to end.
+// RestReply says how a run stands that has come to rest, or has ended.
 type RestReply struct {
 	// Status is one of the Status constants, and never StatusRunning. It is "" with Moved, and in the reply to an InvokeRequest
 	// without Rest.
 	Status string `json:"status,omitempty"`
-	// Ends says that the run is about to end: its last event follows.
+	// Ends says that the run is over: the reply is stored together with its last event.
 	Ends bool `json:"ends,omitempty"`
 	// Moved says that the run is about to be continued as a new one: ask that one.
 	Moved bool `json:"moved,omitempty"`
+	// Stands is where the run stands; nil with Moved.
+	Stands *Standing `json:"stands,omitempty"`
+}
+
+// Standing is where a run stands that rests or has ended.
+type Standing struct {
+	Graph string `json:"graph"`
+	// Began is when the run began, or the first of those that it continues as new ones, and At when it came to say this.
+	Began time.Time `json:"began"`
+	At    time.Time `json:"at"`
+	// Events and Bytes are the size of its history before this reply.
+	Events int `json:"events"`
+	Bytes  int `json:"bytes"`
+	// State is what QueryState returns, of the values those of the output alone; nil when these and the questions have more than
+	// 16 KiB together: whoever needs them asks for them. The reply is stored with the run, and a query's is not.
+	State *State `json:"state,omitempty"`
 }
 
 // DrainRequest is the argument of UpdateDrain.
@@ -143,7 +163,12 @@ type EventReply = life.EventReply
 type ResumeRequest = life.Answer
 
 // ResumeReply is the outcome of an accepted answer.
-type ResumeReply = life.AnswerReply
+type ResumeReply struct {
+	life.AnswerReply
+	// Rest says how the run stands that has come to rest with the answer, for a request that asks for that. It is nil where as many
+	// others wait as the run lets wait: ask with UpdateRest, or follow the history.
+	Rest *RestReply `json:"rest,omitempty"`
+}
 
 // AnswerRefusal says why a reply to an approval does not count.
 type AnswerRefusal = life.Ruling

@@ -1,0 +1,103 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// InvokeRun implements runtime.Runtime. New input for a thread is one call: a run that is open takes it as a turn, a thread that
+// has none begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its
+// state is needed.
+func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	req.Rest = true
+	view, err := c.invoke(ctx, g, req)
+	if err == nil && view.Status == thread.StatusRunning {
+		view, err = c.Wait(ctx, view.Thread)
+	}
+	if err == nil && view.Failure != nil && view.Failure.Type == protocol.ErrTypeBadInput {
+		return thread.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: view.Graph, Thread: view.Thread, Message: view.Failure.Message}
+	}
+	return view, cmp.Or(err, causeOf(view))
+}
+
+// endedFor is how long a client remembers of a thread that it saw its run end: it does not try to give that one a turn. To be
+// wrong costs a call.
+const endedFor = time.Hour
+
+func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	if req.Input == nil || req.NewThread || req.Checkpoint != "" || req.Resume != nil || req.Control != nil || c.cfg.Identity != "" {
+		return c.StartRun(ctx, g, req)
+	}
+	if err := runtime.CheckStart(req); err != nil {
+		return thread.View{}, err
+	}
+	if c.ended.within(req.Thread, endedFor) {
+		return c.StartRun(ctx, g, req)
+	}
+	if err := c.admitStart(ctx, g, &req); err != nil {
+		return thread.View{}, err
+	}
+	view, err := c.startOrTurn(ctx, req)
+	if errors.Is(err, errEnded) {
+		return c.StartRun(ctx, g, req)
+	}
+	return view, err
+}
+
+// startOrTurn gives a thread new input by update-with-start, and returns when the run rests. The start carries the input, and the
+// update has the same id as the input: a run that has begun with it is given nothing twice, and a caller who is lost between
+// the two loses nothing. It fails with errEnded when the thread's last run is over.
+func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.View, error) {
+	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
+	in := protocol.GraphInput{Graph: req.Graph, ID: uuid.NewString(), Input: input, Asked: asked, Noted: req.Served}
+	in.Set(*runtime.SettingsOf(req))
+	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked, Rest: true}
+	fields, err := memoFields(in, in.ID)
+	if err != nil {
+		return thread.View{}, err
+	}
+	has, err := c.hasAttributes(ctx)
+	if err != nil {
+		return thread.View{}, err
+	}
+	options := c.startOptions(req.Thread, in.Graph, fields, has)
+	options.WorkflowIDConflictPolicy, options.EnableEagerStart = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, false
+	options.WorkflowExecutionErrorWhenAlreadyStarted = false
+	start := c.temporal.NewWithStartWorkflowOperation(options, protocol.GraphWorkflow, in)
+
+	soon, cancel := context.WithTimeout(ctx, doneTimeout)
+	defer cancel()
+	handle, err := c.temporal.UpdateWithStartWorkflow(soon, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: req.Thread, UpdateID: turn.ID, UpdateName: protocol.UpdateInvoke,
+			Args: []any{turn}, WaitForStage: client.WorkflowUpdateStageCompleted}})
+	last, run, reply := &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}, "", protocol.RestReply{}
+	if err == nil {
+		run = handle.RunID()
+		err = handle.Get(ctx, &reply)
+	}
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	switch {
+	case errors.As(err, &already):
+		return thread.View{}, errEnded
+	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err)):
+		run, err = c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
+	default:
+		err = c.explainUpdate(ctx, err, req.Thread)
+	}
+	if err != nil {
+		return thread.View{}, err
+	}
+	return waiter{c.reader, req.Thread}.shown(ctx, run, reply)
+}

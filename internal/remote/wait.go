@@ -1,0 +1,137 @@
+package remote
+
+import (
+	"context"
+	"errors"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev/internal/history"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// Wait is Follow of a thread without the reports. The run itself says when it rests or ends, by an update that returns then:
+// nobody looks at its history meanwhile. When the run cannot be asked, its history tells.
+func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error) {
+	w := waiter{c.reader, threadID}
+	for {
+		reply, run, err := w.ask(ctx)
+		var over *serviceerror.NotFound
+		switch {
+		case ctx.Err() != nil:
+			return thread.View{}, ctx.Err()
+		case errors.As(err, &over):
+			return c.Show(ctx, threadID)
+		case err != nil:
+			last, lastErr := c.theLastRun(ctx, threadID)
+			if lastErr != nil {
+				return thread.View{}, lastErr
+			}
+			return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
+		}
+		if view, stands, err := w.rested(ctx, run, reply); err != nil || stands {
+			return view, err
+		}
+	}
+}
+
+// waiter waits until a thread's run rests, and shows the run as it says itself that it stands: what is in hand is not asked for.
+type waiter struct {
+	*reader
+	thread string
+}
+
+// ask returns when the thread's newest run rests or has ended, and which run that is. It fails when the run cannot say so: nobody
+// takes the update, or too many wait.
+func (w waiter) ask(ctx context.Context) (reply protocol.RestReply, run string, err error) {
+	handle, err := w.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: w.thread, UpdateName: protocol.UpdateRest,
+		WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return reply, "", err
+	}
+	err = handle.Get(ctx, &reply)
+	return reply, handle.RunID(), err
+}
+
+// shown is rested with StatusRunning where the run goes on again by now.
+func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply) (thread.View, error) {
+	view, stands, err := w.rested(ctx, run, reply)
+	if err == nil && !stands {
+		view = thread.View{Thread: w.thread, RunID: run, Status: thread.StatusRunning}
+	}
+	return view, err
+}
+
+// rested is the view of a run as it told when it came to rest, or had ended; stands is false when it goes on, or may. What did not
+// fit the reply is asked for.
+func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (v thread.View, stands bool, err error) {
+	w.ended.note(w.thread, reply.Ends)
+	last, s := &lastRun{thread: w.thread, runID: run}, reply.Stands
+	switch {
+	case reply.Moved:
+		return v, false, nil
+	case reply.Ends && (s == nil || reply.Status != protocol.StatusFinished):
+		if err := w.closed(ctx, last); err != nil {
+			return v, false, err
+		}
+		v, err = w.showEnded(ctx, w.thread, run, last.closing)
+		return v, err == nil, err
+	case reply.Ends:
+		v, err = w.finished(ctx, last, s)
+		return v, err == nil, err
+	}
+	if s != nil && s.State == nil {
+		var all protocol.State
+		if w.query(ctx, last, protocol.QueryState, &all) == nil {
+			s.State = &all
+		}
+	}
+	if s == nil || s.State == nil || s.State.Cancel != nil {
+		now, err := w.theLastRun(ctx, w.thread)
+		if err != nil {
+			return v, false, err
+		}
+		return w.standsStill(ctx, now)
+	}
+	if s.State.Status == protocol.StatusRunning {
+		return v, false, nil
+	}
+	v = standingView(last, s)
+	addState(&v, *s.State)
+	return v, v.Held || !v.Status.Unfinished(), nil
+}
+
+func standingView(last *lastRun, s *protocol.Standing) thread.View {
+	return thread.View{Thread: last.thread, RunID: last.runID, Graph: s.Graph, Started: s.Began, Events: int64(s.Events),
+		HistoryBytes: int64(s.Bytes)}
+}
+
+// finished is the view of a run that has finished, with the output of its last event where that does not fit the reply.
+func (w waiter) finished(ctx context.Context, last *lastRun, s *protocol.Standing) (thread.View, error) {
+	v := standingView(last, s)
+	v.Status, v.Closed = thread.StatusFinished, s.At
+	if s.State == nil {
+		last.status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+		if err := w.closed(ctx, last); err != nil {
+			return v, err
+		}
+		return v, w.addClosed(ctx, last, &v)
+	}
+	addState(&v, *s.State)
+	v.Step = s.State.Snapshot.Step
+	if retention, err := w.retention(ctx); err == nil {
+		v.Expires = v.Closed.Add(retention)
+	}
+	return v, nil
+}
+
+// closed reads the last event of a run that has ended, or is about to.
+func (w waiter) closed(ctx context.Context, last *lastRun) (err error) {
+	if last.closing, err = w.tail.Closed(ctx, last.thread, last.runID); err != nil {
+		return w.explain(err, "", last.thread)
+	}
+	return nil
+}

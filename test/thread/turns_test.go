@@ -1,0 +1,275 @@
+package thread_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"superstep.dev"
+	"superstep.dev/test/rig"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// turns is a graph that asks at each turn whose input says so, and notes the words that it is given.
+func turns() *superstep.Graph[rig.Counter] {
+	b := superstep.NewStateGraph[rig.Counter]("turns")
+	b.AddNode("turn", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
+		if log := s.Log.Get(); log[len(log)-1] == "ask" {
+			return rig.Asking("turn")(ctx, s)
+		}
+		return rig.Counter{}, nil
+	})
+	b.AddEdge(superstep.Start, "turn")
+	return b.MustCompile()
+}
+
+// counted is a client of a server's task queue whose calls are counted.
+func counted(t *testing.T, work *rig.Server) (*superstep.Client, *counter) {
+	t.Helper()
+	calls := &counter{by: map[string]int{}}
+	s := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(calls.count))
+	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: work.Queue})
+	require.NoError(t, err)
+	return c, calls
+}
+
+// runOf is a thread's newest run, and whether it is open.
+func runOf(t *testing.T, s *rig.Server, threadID string) (id string, open bool) {
+	t.Helper()
+	described, err := s.Temporal.DescribeWorkflowExecution(t.Context(), threadID, "")
+	require.NoError(t, err)
+	info := described.GetWorkflowExecutionInfo()
+	return info.GetExecution().GetRunId(), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// TestACallerPaysForOneCall to begin a thread and wait until it rests, one to answer and one for each turn, once its client knows
+// the workers. What it is told is what anybody would be shown.
+func TestACallerPaysForOneCall(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	c, calls := counted(t, work)
+	_, err := g.Thread(c, work.Queue+"-first").Invoke(t.Context(), rig.Wrote("hello"))
+	require.NoError(t, err)
+	t.Log("the first call of a client:", calls.take())
+
+	th := g.Thread(c, work.Queue)
+	r, err := th.Invoke(t.Context(), rig.Wrote("ask"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, calls.take())
+	assert.Equal(t, thread.StatusWaiting, r.Status)
+	require.Len(t, r.Questions, 1)
+
+	shown, err := work.Show(t.Context(), th.ID())
+	require.NoError(t, err)
+	assert.Equal(t, shown.Questions, r.Questions)
+
+	r, err = th.Resume(t.Context(), true)
+	require.NoError(t, err)
+	made := calls.take()
+	delete(made, "DescribeNamespace") // once
+	assert.Equal(t, map[string]int{"UpdateWorkflowExecution": 1}, made)
+	assert.Equal(t, thread.StatusFinished, r.Status)
+	assert.Equal(t, []string{"ask", "turn true"}, r.Output.Log.Get())
+
+	long := strings.Repeat("x", 20<<10) // more than a reply brings
+	for range 2 {
+		_, err = th.Invoke(t.Context(), rig.Wrote("again"))
+		require.NoError(t, err)
+		t.Log("behind a run that is over, then as a turn:", calls.take())
+	}
+	r, err = th.Invoke(t.Context(), rig.Wrote(long))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1, "QueryWorkflow": 1}, calls.take())
+	assert.Equal(t, []string{"ask", "turn true", "again", "again", long}, r.Output.Log.Get())
+	r, err = g.Thread(c, work.Queue+"-long").Invoke(t.Context(), rig.Wrote(long))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1, "GetWorkflowExecutionHistory": 1}, calls.take())
+	assert.Equal(t, []string{long}, r.Output.Log.Get())
+}
+
+// TestAWaiterIsShownWhatEverybodyIs: the view that a wait returns is the one that the server's records give, of a run that has
+// ended too.
+func TestAWaiterIsShownWhatEverybodyIs(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	work.Work(turns())
+	for word, status := range map[string]thread.Status{"ask": thread.StatusWaiting, "hello": thread.StatusFinished} {
+		view, err := work.Start(t.Context(), thread.StartRequest{Graph: "turns", Thread: work.Queue + word, Input: fmt.Appendf(nil, `{"log":[%q]}`, word)})
+		require.NoError(t, err)
+		waited, err := work.Wait(t.Context(), view.Thread)
+		require.NoError(t, err)
+		require.Equal(t, status, waited.Status)
+		shown, err := work.Show(t.Context(), view.Thread)
+		require.NoError(t, err)
+		assert.WithinDuration(t, shown.Started, waited.Started, time.Millisecond)
+		assert.WithinDuration(t, shown.Closed, waited.Closed, time.Second)
+		assert.WithinDuration(t, shown.Expires, waited.Expires, time.Second)
+		waited.Started, waited.Closed, waited.Expires = shown.Started, shown.Closed, shown.Expires
+		waited.Events, waited.HistoryBytes = shown.Events, shown.HistoryBytes // those of the reply itself are behind it
+		assert.Equal(t, shown, waited)
+	}
+}
+
+// TestAThreadThatIsInvokedAgainStaysOpen: the first run of a thread ends, the second is kept open for turns, unless its caller says
+// otherwise. Whatever becomes of the run, the thread goes on where it was.
+func TestAThreadThatIsInvokedAgainStaysOpen(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	th := g.Thread(work.Client, work.Queue)
+	var runs []string
+	say := func(word string, stays bool, opts ...superstep.RunOption) {
+		t.Helper()
+		r, err := th.Invoke(t.Context(), rig.Wrote(word), opts...)
+		require.NoError(t, err)
+		require.Equal(t, thread.StatusFinished, r.Status)
+		run, open := runOf(t, work, th.ID())
+		assert.Equal(t, stays, open, word)
+		runs = append(runs, run)
+	}
+	say("one", false)
+	say("two", true)
+	say("three", true)
+	assert.Equal(t, runs[1], runs[2], "a turn began a run of its own")
+	say("four", true, superstep.WithKeepOpen(time.Millisecond))
+	require.NoError(t, work.Temporal.GetWorkflow(t.Context(), th.ID(), "").Get(t.Context(), nil)) // idle
+	say("five", false, superstep.WithKeepOpen(-1))
+	say("six", true)
+	assert.Len(t, slices.Compact(runs), 4)
+	assert.Equal(t, []string{"one", "two", "three", "four", "five", "six"}, rig.LogOf(t, th))
+}
+
+// TestATurnThatMeetsTheRunsEnd is taken once, by the run that is about to end for want of input or by the next.
+func TestATurnThatMeetsTheRunsEnd(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	th := g.Thread(work.Client, work.Queue)
+	var want []string
+	for n := range 60 {
+		word := fmt.Sprint(n)
+		r, err := th.Invoke(t.Context(), rig.Wrote(word), superstep.WithKeepOpen(time.Duration(1+n%12)*time.Millisecond))
+		require.NoError(t, err)
+		want = append(want, word)
+		require.Equal(t, want, r.Output.Log.Get())
+	}
+}
+
+// TestTurnsOfManyCallers: of several who give a thread a turn at once those who are not refused are all in its state, each once,
+// while the run is continued as a new one again and again.
+func TestTurnsOfManyCallers(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServerThatContinues(t, protocol.ContinueAt{Updates: 4, Life: 1})
+	g := turns()
+	work.Work(g)
+	_, err := g.Thread(work.Client, work.Queue).Invoke(t.Context(), rig.Wrote("begin"), superstep.WithKeepOpen(0))
+	require.NoError(t, err)
+	var mu sync.Mutex
+	taken := []string{"begin"}
+	var all sync.WaitGroup
+	for caller := range 3 {
+		all.Go(func() {
+			c, err := superstep.NewClient(work.Temporal, superstep.ClientConfig{TaskQueue: work.Queue})
+			if !assert.NoError(t, err) {
+				return
+			}
+			for n := 0; n < 6; {
+				word := fmt.Sprintf("%d/%d", caller, n)
+				_, err := g.Thread(c, work.Queue).Invoke(t.Context(), rig.Wrote(word))
+				if errors.Is(err, thread.ErrRunning) {
+					continue
+				}
+				if !assert.NoError(t, err) {
+					return
+				}
+				mu.Lock()
+				taken = append(taken, word)
+				mu.Unlock()
+				n++
+			}
+		})
+	}
+	all.Wait()
+	assert.ElementsMatch(t, taken, rig.LogOf(t, g.Thread(work.Client, work.Queue)))
+	assert.GreaterOrEqual(t, work.Continued(work.Queue), 2, "runs are not continued by their updates")
+}
+
+// nothing is a message of the same type, for a reply that nobody hears.
+func nothing(reply any) any { return proto.Clone(reply.(proto.Message)) }
+
+// losing is a connection whose caller is gone once a call of a method has been sent.
+type losing struct {
+	method string
+	gone   context.CancelFunc // nil while nobody is lost
+}
+
+func (l *losing) call(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if l.gone == nil || !strings.HasSuffix(method, l.method) {
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	sent := context.WithoutCancel(ctx)
+	go func() { _ = invoke(sent, method, req, nothing(reply), cc, opts...) }()
+	l.gone()
+	return ctx.Err()
+}
+
+// TestACallerThatIsLost between its call and the reply loses nothing, and nothing is done twice: the run has begun with the input,
+// or has taken the turn or the answer.
+func TestACallerThatIsLost(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	lost := &losing{}
+	s := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(lost.call))
+	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: work.Queue})
+	require.NoError(t, err)
+	th := g.Thread(c, work.Queue)
+	lose := func(method string, call func(ctx context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		lost.method, lost.gone = method, cancel
+		require.ErrorIs(t, call(ctx), context.Canceled)
+		lost.gone = nil
+	}
+	seen := g.Thread(work.Client, work.Queue)
+	until := func(status thread.Status, log ...string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			r, err := seen.Wait(t.Context())
+			return err == nil && r.Status == status && slices.Equal(log, r.Output.Log.Get())
+		}, time.Minute, 10*time.Millisecond)
+	}
+	lose("ExecuteMultiOperation", func(ctx context.Context) error {
+		_, err := th.Invoke(ctx, rig.Wrote("ask"), superstep.WithKeepOpen(0))
+		return err
+	})
+	until(thread.StatusWaiting, "ask")
+	lose("UpdateWorkflowExecution", func(ctx context.Context) error {
+		_, err := th.Resume(ctx, true)
+		return err
+	})
+	until(thread.StatusFinished, "ask", "turn true")
+	lose("ExecuteMultiOperation", func(ctx context.Context) error {
+		_, err := th.Invoke(ctx, rig.Wrote("hello"))
+		return err
+	})
+	until(thread.StatusFinished, "ask", "turn true", "hello")
+	assert.Equal(t, []string{"ask", "turn true", "hello"}, rig.LogOf(t, seen))
+}
