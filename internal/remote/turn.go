@@ -92,7 +92,7 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	case errors.As(err, &already):
 		return thread.View{}, errEnded
 	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err)):
-		run, err = c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
+		return c.turnAgain(ctx, last, turn, err)
 	default:
 		err = c.explainUpdate(ctx, err, req.Thread)
 	}
@@ -100,4 +100,24 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 		return thread.View{}, err
 	}
 	return waiter{c.reader, req.Thread}.shown(ctx, run, reply)
+}
+
+// turnAgain goes on with a turn whose call had no outcome, because of why: it takes longer, or nobody takes it. A run that the call
+// has started has the input, and says so by the id that it was started under; an open run is given the same turn again.
+func (c *Threads) turnAgain(ctx context.Context, last *lastRun, turn protocol.InvokeRequest, why error) (thread.View, error) {
+	now, err := c.lastRun(ctx, last.thread)
+	switch {
+	case err != nil:
+		return thread.View{}, err
+	case now == nil:
+		return thread.View{}, c.explain(why, last.graph, last.thread)
+	case c.callOf(now.described) == turn.ID:
+		return c.goingOn(now), nil
+	}
+	var reply protocol.RestReply
+	run, err := c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
+	if err != nil {
+		return thread.View{}, err
+	}
+	return waiter{c.reader, last.thread}.shown(ctx, run, reply)
 }

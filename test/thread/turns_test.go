@@ -273,3 +273,49 @@ func TestACallerThatIsLost(t *testing.T) {
 	until(thread.StatusFinished, "ask", "turn true", "hello")
 	assert.Equal(t, []string{"ask", "turn true", "hello"}, rig.LogOf(t, seen))
 }
+
+// TestAnInputThatOnlyTheWorkerRefuses: a program whose graph takes what the workers' does not is told so, and nothing is left of it.
+func TestAnInputThatOnlyTheWorkerRefuses(t *testing.T) {
+	t.Parallel()
+	type older struct {
+		N superstep.Value[string] `json:"n"`
+	}
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	b := superstep.NewStateGraph[older]("turns")
+	b.AddNode("turn", func(_ context.Context, s older) (older, error) { return s, nil })
+	b.AddEdge(superstep.Start, "turn")
+	th := b.MustCompile().Thread(work.Client, work.Queue)
+	for range 2 {
+		_, err := th.Invoke(t.Context(), map[string]any{"n": "seven"})
+		require.ErrorIs(t, err, thread.ErrBadInput)
+		assert.ErrorContains(t, err, "n")
+	}
+	r, err := g.Thread(work.Client, work.Queue).Invoke(t.Context(), rig.Wrote("hello"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"hello"}, r.Output.Log.Get())
+}
+
+// TestALongTurn takes longer than one call waits: it is taken once, by a thread that begins and by one that goes on.
+func TestALongTurn(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	b := superstep.NewStateGraph[rig.Counter]("long")
+	b.AddNode("turn", func(ctx context.Context, _ rig.Counter) (rig.Counter, error) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(12 * time.Second):
+		}
+		return rig.Wrote("done"), ctx.Err()
+	})
+	b.AddEdge(superstep.Start, "turn")
+	g := b.MustCompile()
+	work.Work(g)
+	th := g.Thread(work.Client, work.Queue)
+	for n := range 2 {
+		r, err := th.Invoke(t.Context(), rig.Wrote("turn"), superstep.WithKeepOpen(0))
+		require.NoError(t, err)
+		assert.Len(t, r.Output.Log.Get(), 2*(n+1))
+	}
+}
