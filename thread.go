@@ -46,7 +46,8 @@ func (t *Thread[Out]) Wait(ctx context.Context) (Result[Out], error) {
 	return resultOf[Out](t.runtime.WaitRun(ctx, t.graph, t.id))
 }
 
-// Invoke is Start and Wait.
+// Invoke is Start and Wait, in one call of a [Client] for new input: the thread's open run takes the input as a turn. A thread that has
+// finished goes on in a run that stays open for further turns, see [WithKeepOpen].
 func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (Result[Out], error) {
 	r, err := t.startOf(input, opts)
 	if err != nil {

@@ -359,29 +359,37 @@ func (r *rig) work() (s work) {
 }
 
 // TestWorkerKilledWithinAnUpdateThatWaits: the caller of a turn hears of its end from the worker that takes over, whether the turn
-// began the run or was given to an open one, and each turn is done once.
+// began the run or was given to an open one. Each turn is done once; what no mode but sync has stored runs again.
 func TestWorkerKilledWithinAnUpdateThatWaits(t *testing.T) {
-	r := newRig(t)
-	r.graphsWorker("worker-1")
-	th := reduces().Thread(r.client, testserver.Queue(t))
-	for turn, killed := range []string{"kill-second", "kill-third"} {
-		r.put(killed)
-		done := make(chan error, 1)
-		go func() {
-			result, err := th.Invoke(r.t.Context(), r.steered(), superstep.WithKeepOpen(0))
-			if err == nil && result.Status != thread.StatusFinished {
-				err = fmt.Errorf("the turn is %s", result.Status)
+	for _, mode := range []superstep.Durability{superstep.DurabilitySync, superstep.DurabilityAsync, superstep.DurabilityExit} {
+		t.Run(string(mode), func(t *testing.T) {
+			r := newRig(t)
+			r.graphsWorker("worker-1")
+			th := reduces().Thread(r.client, testserver.Queue(t))
+			for turn, killed := range []string{"kill-second", "kill-third"} {
+				r.put(killed)
+				done := make(chan error, 1)
+				go func() {
+					result, err := th.Invoke(r.t.Context(), r.steered(), superstep.WithKeepOpen(0), superstep.WithDurability(mode))
+					if err == nil && (result.Status != thread.StatusFinished || result.Output.Best.Get() != filepath.Join(r.dir, "third")) {
+						err = fmt.Errorf("the turn is %s with %q", result.Status, result.Output.Best.Get())
+					}
+					done <- err
+				}()
+				r.until("the worker is dead", func() bool {
+					_, err := os.Stat(filepath.Join(r.dir, killed))
+					return errors.Is(err, fs.ErrNotExist)
+				})
+				r.graphsWorker(fmt.Sprintf("worker-%d", turn+2))
+				require.NoError(t, <-done)
+				for _, node := range []string{"first", "second", "third"} {
+					require.GreaterOrEqual(t, r.ran(node), turn+1, node)
+					require.True(t, mode != superstep.DurabilitySync || r.ran(node) == turn+1, node)
+				}
 			}
-			done <- err
-		}()
-		r.until("the worker is dead", func() bool {
-			_, err := os.Stat(filepath.Join(r.dir, killed))
-			return errors.Is(err, fs.ErrNotExist)
+			history, err := th.History(t.Context(), superstep.FromSource("input"))
+			require.NoError(t, err)
+			require.True(t, mode == superstep.DurabilityExit || len(history) == 2, "the turns were taken %d times", len(history))
 		})
-		r.graphsWorker(fmt.Sprintf("worker-%d", turn+2))
-		require.NoError(t, <-done)
-		for _, node := range []string{"first", "second", "third"} {
-			require.Equal(t, turn+1, r.ran(node), node)
-		}
 	}
 }
