@@ -116,11 +116,27 @@ func (c *server) silence(ctx context.Context, last *lastRun) error {
 	if trouble := c.serverTrouble(last.graph, last.thread); trouble != nil {
 		return trouble
 	}
-	if !c.seenOfLate(last.queue) {
-		return noWorker(last.graph, last.thread, last.queue)
+	queue := c.queueOf(last)
+	if !c.seenOfLate(queue) {
+		return noWorker(last.graph, last.thread, queue)
 	}
 	return &thread.Error{Kind: thread.ErrBusy, Graph: last.graph, Thread: last.thread, Cause: ctx.Err(), Do: doWhenBusy,
-		Message: "no worker on task queue " + strconv.Quote(last.queue) + " has answered yet: the workers of the last minute are busy, or gone"}
+		Message: "no worker on task queue " + strconv.Quote(queue) + " has answered yet: the workers of the last minute are busy, or gone"}
+}
+
+// queueOf is the task queue of a run's workers, for which the server is asked of a run that nobody has looked at yet; "" when it does
+// not say.
+func (c *server) queueOf(last *lastRun) string {
+	if last.queue != "" || last.thread == "" {
+		return last.queue
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), troubleWithin)
+	defer cancel()
+	now, err := c.lastRun(ctx, last.thread)
+	if err != nil || now == nil {
+		return ""
+	}
+	return now.queue
 }
 
 // doWhenBusy is what helps when workers are there and do not get round to answering.
