@@ -209,6 +209,8 @@ type Task struct {
 	loop *Loop
 	run  *taskRun
 	key  string // of a task that is handed out
+	// reduced is what the task's own writes made of long values; see Program.Read.
+	reduced []reduced
 	node int
 	send int // a Send's place among those of its superstep
 }
