@@ -84,8 +84,7 @@ func (p *Program) stateWrites(out []channelWrite, writes []Write) []channelWrite
 
 // remind adds to a task's writes what long values were seen to come to with them.
 func (t *Task) remind(writes []channelWrite) {
-	for i := range t.reduced {
-		r := &t.reduced[i]
+	for _, r := range t.reduced {
 		if at := slices.IndexFunc(writes, func(w channelWrite) bool { return w.channel == r.channel }); at >= 0 {
 			writes[at].update.reduced = r
 		}

@@ -1,6 +1,7 @@
 package pregel
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -106,23 +107,39 @@ type update struct {
 	reduced *reduced
 }
 
-// reduced is what a reducing channel came to with the writes of one task.
+// reduced is what a reducing channel came to with the writes of one task, none of which overwrites.
 type reduced struct {
 	channel int
 	from    Value
-	updates []update
+	updates []Value
 	to      Value
 }
 
-// is reports whether it is what these updates make of that value. A value never changes, so one at the same place in memory is
-// the same one.
-func (r *reduced) is(from Value, updates []update) bool {
-	return r != nil && inPlace(r.from, from) && slices.EqualFunc(r.updates, updates, func(a, b update) bool {
-		return a.overwrite == b.overwrite && inPlace(a.value, b.value)
-	})
+// reduces notes what is about to be reduced; nil where that is short, or not reduced. The writes are copied: who made them may
+// still have them.
+func (c *channel) reduces(from Value, updates []update) *reduced {
+	size := len(from)
+	for _, u := range updates {
+		if size += len(u.value); u.overwrite {
+			return nil
+		}
+	}
+	if c.rule != ruleReduce || size <= maxPlain {
+		return nil
+	}
+	r := &reduced{from: from}
+	for _, u := range updates {
+		r.updates = append(r.updates, slices.Clone(u.value))
+	}
+	return r
 }
 
-func inPlace(a, b Value) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+// is reports whether it is what these updates make of that value. A channel's value never changes, so one at the same place in
+// memory is the same one. What a task writes is small beside it, and may have been copied on the way here.
+func (r *reduced) is(from Value, updates []update) bool {
+	return r != nil && len(r.from) == len(from) && (len(from) == 0 || &r.from[0] == &from[0]) &&
+		slices.EqualFunc(r.updates, updates, func(a Value, b update) bool { return !b.overwrite && bytes.Equal(a, b.value) })
+}
 
 func (c *channel) available(s *cell) bool {
 	switch c.rule {

@@ -125,11 +125,13 @@ func (p *Program) Read(t *Task, writes []Write) (map[string]Value, error) {
 	for _, c := range channels {
 		ch := &p.channels[c.channel]
 		s := cell{value: t.State[ch.name]}
+		seen := ch.reduces(s.value, updates[c.from:c.to])
 		if _, err := ch.apply(p.Spec.Name, &s, updates[c.from:c.to]); err != nil {
 			return nil, err
 		}
-		if ch.rule == ruleReduce && len(s.value) > maxPlain {
-			t.reduced = append(t.reduced, reduced{c.channel, t.State[ch.name], slices.Clone(updates[c.from:c.to]), s.value})
+		if seen != nil {
+			seen.channel, seen.to = c.channel, s.value
+			t.reduced = append(t.reduced, seen)
 		}
 		if delete(read, ch.name); ch.available(&s) {
 			read[ch.name] = s.value

@@ -21,8 +21,7 @@ func (c *counted) Reduce(current pregel.Value, updates []pregel.Value) (pregel.V
 }
 
 // TestWhatBranchesSawIsNotMadeAgain: a long value that a task's branches saw is the one that the superstep ends with, when
-// nobody else wrote to its channel and the task came to these very writes. In any other case it is made anew. Each outcome comes
-// by JSON as well, where nothing is known of what was seen.
+// nobody else wrote to its channel and the task came to these very writes, however they came. In any other case it is made anew.
 func TestWhatBranchesSawIsNotMadeAgain(t *testing.T) {
 	builtin, _ := pregel.Builtin("append/v1")
 	long, short := pregel.Value(`["`+strings.Repeat("x", 2000)+`"]`), pregel.Value(`["y"]`)
@@ -39,8 +38,8 @@ func TestWhatBranchesSawIsNotMadeAgain(t *testing.T) {
 		"another attempt was seen":    {input: pregel.Value(`{}`), seen: long, written: pregel.Value(`["z"]`), reduced: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ends := map[bool]string{}
-			for _, direct := range []bool{true, false} {
+			ends := map[string]string{}
+			for _, way := range []string{"unseen", "direct", "by JSON"} {
 				r := &counted{Reducer: builtin}
 				p, err := pregel.Compile(&pregel.Spec{
 					Version: pregel.SpecVersion, Name: "g", Channels: []pregel.ChannelSpec{{Name: "all", Kind: pregel.KindReduce, Reducer: r.Name()}},
@@ -58,7 +57,7 @@ func TestWhatBranchesSawIsNotMadeAgain(t *testing.T) {
 				write := func(v pregel.Value) pregel.Outcome {
 					return pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "all", Value: v}}}}
 				}
-				if direct {
+				if way != "unseen" {
 					if _, err := p.Read(tasks[0], write(c.seen).Update); err != nil {
 						t.Fatal(err)
 					}
@@ -69,18 +68,20 @@ func TestWhatBranchesSawIsNotMadeAgain(t *testing.T) {
 					outcomes[1] = write(short)
 				}
 				for i, o := range outcomes {
-					if !direct {
+					if way == "by JSON" {
 						o = through(t, o)
 					}
 					loop.Deliver(tasks[i], o)
 				}
-				if want := c.reduced; direct && r.calls-before != want {
-					t.Errorf("the reducer was called %d times, want %d", r.calls-before, want)
+				if want := c.reduced; way != "unseen" && r.calls-before != want {
+					t.Errorf("%s: the reducer was called %d times, want %d", way, r.calls-before, want)
 				}
-				ends[direct] = loop.Thread().Head.Checkpoint.Digest + valuesText(loop.Output())
+				ends[way] = loop.Thread().Head.Checkpoint.Digest + valuesText(loop.Output())
 			}
-			if ends[true] != ends[false] {
-				t.Errorf("the superstep ends with\n%s\nwhere its outcomes come by JSON with\n%s", ends[true], ends[false])
+			for way, end := range ends {
+				if end != ends["unseen"] {
+					t.Errorf("%s: the superstep ends with\n%s\nwant\n%s", way, end, ends["unseen"])
+				}
 			}
 		})
 	}

@@ -210,9 +210,9 @@ type Task struct {
 	run  *taskRun
 	key  string // of a task that is handed out
 	// reduced is what the task's own writes made of long values; see Program.Read.
-	reduced []reduced
-	node int
-	send int // a Send's place among those of its superstep
+	reduced []*reduced
+	node    int
+	send    int // a Send's place among those of its superstep
 }
 
 // IsSend reports whether the task was made by a Send.
