@@ -30,9 +30,14 @@ const (
 
 // The recovery numbers of a node's activity: a lost worker is noticed after the heartbeat timeout, which grows with
 // wide fan-outs to keep the heartbeats' write rate constant, and its task is repeated at once.
+//
+// Where server and workers are busy, a heartbeat or a result may take longer than the timeout, and its task would run again though
+// no worker was lost, which makes all of them busier. So the timeout also grows with how late results have come lately.
 const (
 	heartbeatTimeout = 2 * time.Second
 	heartbeatFanOut  = 300
+	heartbeatLate    = 2 // times how late
+	maxLate          = 5 * time.Second
 	retryInterval    = 100 * time.Millisecond
 	maxRetryInterval = 2 * time.Second
 	// A node's own timeout bounds an attempt. The server wants a bound too; this one only catches lost tasks.
@@ -57,8 +62,9 @@ type tasks struct {
 	// interrupted says that they were told to end.
 	interrupted bool
 	bytes       int
-	ledgers     int // bytes of heartbeat details that running tasks may fill
-	returns     int // bytes of history that running tasks may fill unannounced
+	ledgers     int           // bytes of heartbeat details that running tasks may fill
+	returns     int           // bytes of history that running tasks may fill unannounced
+	late        time.Duration // how late results have come lately, at most maxLate
 	order       int
 	// results are the outcomes that have arrived.
 	results []result
@@ -156,7 +162,7 @@ func (t *tasks) watch(ctx workflow.Context) {
 
 // collect notes the outcomes of tasks that have ended, and reports whether these are as many as are read without a turn for others.
 func (t *tasks) collect(ctx workflow.Context) bool {
-	left, bytes := deliveriesAtOnce, bytesAtOnce
+	left, bytes, late := deliveriesAtOnce, bytesAtOnce, t.late/2
 	t.under = slices.DeleteFunc(t.under, func(u *underWay) bool {
 		if left == 0 || bytes <= 0 || !u.ended() {
 			return false
@@ -164,6 +170,8 @@ func (t *tasks) collect(ctx workflow.Context) bool {
 		var outcome pregel.Outcome
 		if err := u.future.Get(ctx, &outcome); err != nil {
 			outcome = t.withoutResult(u, err)
+		} else {
+			late = max(late, workflow.Now(ctx).Sub(u.began)-time.Duration(outcome.Took)*time.Millisecond)
 		}
 		left--
 		bytes -= outcomeBytes(&outcome)
@@ -174,7 +182,7 @@ func (t *tasks) collect(ctx workflow.Context) bool {
 		t.results = append(t.results, result{u.order, u.task, outcome})
 		return true
 	})
-	t.interrupted = t.interrupted && t.running > 0
+	t.late, t.interrupted = min(late, maxLate), t.interrupted && t.running > 0
 	return left == 0 || bytes <= 0
 }
 
@@ -197,18 +205,24 @@ func activityNode(task *pregel.Task) string {
 	return name + task.Node
 }
 
-func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {
+// heartbeatTimeout is after how much silence a task's worker counts as lost.
+func (t *tasks) heartbeatTimeout() time.Duration {
 	beat := heartbeatTimeout
 	if wide := t.wide(); wide > heartbeatFanOut {
 		beat = heartbeatTimeout * time.Duration(wide) / heartbeatFanOut
 	}
+	// Few milliseconds late is what is late on an idle machine.
+	return beat + (heartbeatLate * t.late).Truncate(100*time.Millisecond)
+}
+
+func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
 		// stops the run with a nondeterminism error instead of corrupting it.
 		ActivityID:          protocol.ActivityID(task),
 		TaskQueue:           t.program.TaskQueue(task),
 		StartToCloseTimeout: attemptBound,
-		HeartbeatTimeout:    beat,
+		HeartbeatTimeout:    t.heartbeatTimeout(),
 		WaitForCancellation: true,
 		RetryPolicy:         retries(),
 		Summary:             fmt.Sprintf("step %d %s", task.Step, task.Path),
@@ -240,6 +254,7 @@ type underWay struct {
 	cancel workflow.CancelFunc
 	future workflow.Future
 	order  int // its place in the order of scheduling
+	began  time.Time
 	// What it takes of the bounds of all tasks under way: see tasks.
 	bytes, ledgers, returns int
 	// stored is what it had stored before it was cancelled; nil when it was not asked for, or could not be.
@@ -248,7 +263,7 @@ type underWay struct {
 
 // begin counts a task as one under way, and returns the context of its activity.
 func (t *tasks) begin(ctx workflow.Context, task *pregel.Task) (*underWay, workflow.Context) {
-	u := &underWay{id: protocol.ActivityID(task), task: task}
+	u := &underWay{id: protocol.ActivityID(task), task: task, began: workflow.Now(ctx)}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx, u.cancel = workflow.WithCancel(ctx)
 	t.running++
