@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -50,6 +51,7 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 		return pregel.Outcome{}, err
 	}
 	outcome, err := e.run(ctx)
+	outcome.Took = e.took().Milliseconds()
 	if over(outcome, err) {
 		e.emits.ended(e.repeated)
 	}
@@ -246,4 +248,12 @@ func (e *execution) lostWorkers() (*pregel.Question, verdict) {
 		return nil, goOn
 	}
 	return lostTask{&e.req.Task, e.req.Thread, e.task.Counted(), e.req.Suspect}.ask()
+}
+
+// took is how long the task had this worker; with executions before, how long it had all of them, and what lay between.
+func (e *execution) took() time.Duration {
+	if e.info.Attempt > 1 {
+		return time.Since(e.info.ScheduledTime)
+	}
+	return time.Since(e.lease.began)
 }

@@ -29,17 +29,24 @@ func (s *segments) atOnce(under *segmentRun, all []segment.Delivery) int {
 	}
 	bytes := len(under.from)
 	for i := range all {
-		for _, w := range all[i].Outcome.Update {
-			bytes += len(w.Value)
-		}
-		for _, t := range all[i].Outcome.Routes {
-			bytes += len(t.Arg)
-		}
-		for _, t := range all[i].Outcome.Goto {
-			bytes += len(t.Arg)
-		}
+		bytes += outcomeBytes(&all[i].Outcome)
 	}
 	return min(max(deliveriesAtOnce, bytesAtOnce/max(bytes, 1)), moreAtOnce)
+}
+
+// outcomeBytes is what an outcome brings to the state.
+func outcomeBytes(o *pregel.Outcome) int {
+	bytes := 0
+	for _, w := range o.Update {
+		bytes += len(w.Value)
+	}
+	for _, t := range o.Routes {
+		bytes += len(t.Arg)
+	}
+	for _, t := range o.Goto {
+		bytes += len(t.Arg)
+	}
+	return bytes
 }
 
 // deliver delivers what a segment brought back. An outcome that the run's own engine does not ask for stops the

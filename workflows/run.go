@@ -36,6 +36,9 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beg
 	}
 	doubt := suspicionOf(&in, info.WorkflowStartTime)
 	t := &tasks{engine: e, doubt: doubt, inputs: &inputs{values: g.cfg.Values}}
+	if in.Carried == nil {
+		t.late = min(workflow.Now(ctx).Sub(info.WorkflowStartTime), maxLate)
+	}
 	p := &people{engine: e, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads}
 	p.life = life.New(info.WorkflowExecution.ID, in.Graph, p, in.Life)
 	if in.Carried == nil {

@@ -30,9 +30,14 @@ const (
 
 // The recovery numbers of a node's activity: a lost worker is noticed after the heartbeat timeout, which grows with
 // wide fan-outs to keep the heartbeats' write rate constant, and its task is repeated at once.
+//
+// Where server and workers are busy, a heartbeat or a result may take longer than the timeout, and its task would run again though
+// no worker was lost, which makes all of them busier. So the timeout also grows with how late results have come lately.
 const (
 	heartbeatTimeout = 2 * time.Second
 	heartbeatFanOut  = 300
+	heartbeatLate    = 2 // times how late
+	maxLate          = 5 * time.Second
 	retryInterval    = 100 * time.Millisecond
 	maxRetryInterval = 2 * time.Second
 	// A node's own timeout bounds an attempt. The server wants a bound too; this one only catches lost tasks.
@@ -53,11 +58,13 @@ type tasks struct {
 	queue   []*pregel.Task
 	running int
 	under   []*underWay // those that run, in the order in which they were scheduled
+	watched bool        // a coroutine notes how they end
 	// interrupted says that they were told to end.
 	interrupted bool
 	bytes       int
-	ledgers     int // bytes of heartbeat details that running tasks may fill
-	returns     int // bytes of history that running tasks may fill unannounced
+	ledgers     int           // bytes of heartbeat details that running tasks may fill
+	returns     int           // bytes of history that running tasks may fill unannounced
+	late        time.Duration // how late results have come lately, at most maxLate
 	order       int
 	// results are the outcomes that have arrived.
 	results []result
@@ -127,35 +134,65 @@ func (t *tasks) execute(ctx workflow.Context, task *pregel.Task, req graphadapte
 	under, ctx := t.begin(ctx, task)
 	t.ledgers += req.LedgerBytes
 	t.returns += req.ReturnBytes
-	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
+	under.future = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
 		t.in.Graph+"."+activityNode(task), req)
+	under.order, under.bytes, under.ledgers, under.returns = order, size, req.LedgerBytes, req.ReturnBytes
+	t.watch(ctx)
+}
+
+// watch has a coroutine note how the tasks under way end. One does for all of them: each coroutine has a turn whenever
+// anything happens, and hundreds of them took longer than all else that a wide superstep does in workflow code.
+func (t *tasks) watch(ctx workflow.Context) {
+	if t.watched {
+		return
+	}
+	t.watched = true
+	// The tasks of a cancelled run are still awaited: WaitForCancellation reports how they really ended.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		var outcome pregel.Outcome
-		// A future of a cancelled context is still awaited: WaitForCancellation reports how the task really ended.
-		if err := future.Get(ctx, &outcome); err != nil {
-			outcome = t.withoutResult(under, err)
+		for t.running > 0 {
+			_ = workflow.Await(ctx, func() bool { return slices.ContainsFunc(t.under, (*underWay).ended) })
+			if t.collect(ctx) {
+				GiveWay(ctx)
+			}
 		}
-		t.end(under)
-		t.bytes -= size
-		t.ledgers -= req.LedgerBytes
-		t.returns -= req.ReturnBytes
-		t.results = append(t.results, result{order, task, outcome})
+		t.watched = false
 	})
+}
+
+// collect notes the outcomes of tasks that have ended, and reports whether these are as many as are read without a turn for others.
+func (t *tasks) collect(ctx workflow.Context) bool {
+	left, bytes, late := deliveriesAtOnce, bytesAtOnce, t.late/2
+	t.under = slices.DeleteFunc(t.under, func(u *underWay) bool {
+		if left == 0 || bytes <= 0 || !u.ended() {
+			return false
+		}
+		var outcome pregel.Outcome
+		if err := u.future.Get(ctx, &outcome); err != nil {
+			outcome = t.withoutResult(u, err)
+		} else {
+			late = max(late, workflow.Now(ctx).Sub(u.began)-time.Duration(outcome.Took)*time.Millisecond)
+		}
+		left--
+		bytes -= outcomeBytes(&outcome)
+		t.running--
+		t.bytes -= u.bytes
+		t.ledgers -= u.ledgers
+		t.returns -= u.returns
+		t.results = append(t.results, result{u.order, u.task, outcome})
+		return true
+	})
+	t.late, t.interrupted = min(late, maxLate), t.interrupted && t.running > 0
+	return left == 0 || bytes <= 0
 }
 
 // deliver gives the arrived outcomes to the engine, in the order in which their tasks were scheduled.
 func (t *tasks) deliver() {
 	arrived := t.results
 	t.results = nil
-	for len(arrived) > 0 {
-		first := 0
-		for i := range arrived {
-			if arrived[i].order < arrived[first].order {
-				first = i
-			}
-		}
-		t.loop.Deliver(arrived[first].task, arrived[first].outcome)
-		arrived = append(arrived[:first], arrived[first+1:]...)
+	slices.SortFunc(arrived, func(a, b result) int { return a.order - b.order })
+	for _, r := range arrived {
+		t.loop.Deliver(r.task, r.outcome)
 	}
 }
 
@@ -168,18 +205,24 @@ func activityNode(task *pregel.Task) string {
 	return name + task.Node
 }
 
-func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {
+// heartbeatTimeout is after how much silence a task's worker counts as lost.
+func (t *tasks) heartbeatTimeout() time.Duration {
 	beat := heartbeatTimeout
 	if wide := t.wide(); wide > heartbeatFanOut {
 		beat = heartbeatTimeout * time.Duration(wide) / heartbeatFanOut
 	}
+	// Few milliseconds late is what is late on an idle machine.
+	return beat + (heartbeatLate * t.late).Truncate(100*time.Millisecond)
+}
+
+func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		// The id carries the digest of what led here: a changed reducer or engine gives another id on replay, which
 		// stops the run with a nondeterminism error instead of corrupting it.
 		ActivityID:          protocol.ActivityID(task),
 		TaskQueue:           t.program.TaskQueue(task),
 		StartToCloseTimeout: attemptBound,
-		HeartbeatTimeout:    beat,
+		HeartbeatTimeout:    t.heartbeatTimeout(),
 		WaitForCancellation: true,
 		RetryPolicy:         retries(),
 		Summary:             fmt.Sprintf("step %d %s", task.Step, task.Path),
@@ -209,13 +252,18 @@ type underWay struct {
 	id     string
 	task   *pregel.Task
 	cancel workflow.CancelFunc
+	future workflow.Future
+	order  int // its place in the order of scheduling
+	began  time.Time
+	// What it takes of the bounds of all tasks under way: see tasks.
+	bytes, ledgers, returns int
 	// stored is what it had stored before it was cancelled; nil when it was not asked for, or could not be.
 	stored *segment.Stored
 }
 
 // begin counts a task as one under way, and returns the context of its activity.
 func (t *tasks) begin(ctx workflow.Context, task *pregel.Task) (*underWay, workflow.Context) {
-	u := &underWay{id: protocol.ActivityID(task), task: task}
+	u := &underWay{id: protocol.ActivityID(task), task: task, began: workflow.Now(ctx)}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	ctx, u.cancel = workflow.WithCancel(ctx)
 	t.running++
@@ -223,12 +271,7 @@ func (t *tasks) begin(ctx workflow.Context, task *pregel.Task) (*underWay, workf
 	return u, ctx
 }
 
-// end counts it no more.
-func (t *tasks) end(u *underWay) {
-	t.running--
-	t.under = slices.DeleteFunc(t.under, func(other *underWay) bool { return other == u })
-	t.interrupted = t.interrupted && t.running > 0
-}
+func (u *underWay) ended() bool { return u.future.IsReady() }
 
 // tooLarge refuses a task that no worker could be given: its payload is one that the server refuses, which would make
 // the run's worker try for ever, or a worker would have to hold too much for it.

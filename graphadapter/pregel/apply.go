@@ -82,6 +82,15 @@ func (p *Program) stateWrites(out []channelWrite, writes []Write) []channelWrite
 	return out
 }
 
+// remind adds to a task's writes what long values were seen to come to with them.
+func (t *Task) remind(writes []channelWrite) {
+	for _, r := range t.reduced {
+		if at := slices.IndexFunc(writes, func(w channelWrite) bool { return w.channel == r.channel }); at >= 0 {
+			writes[at].update.reduced = r
+		}
+	}
+}
+
 // targets resolves where control goes; [End] and unknown nodes are dropped, as in LangGraph.
 func (p *Program) targets(out []channelWrite, targets []Target) []channelWrite {
 	var sends []Send

@@ -41,6 +41,9 @@ func TestBuiltinReducers(t *testing.T) {
 	}{
 		{"append/v1", "", nil, "[]"},
 		{"append/v1", "[1]", []string{"[2,3]", "[]", `["x"]`}, `[1,2,3,"x"]`},
+		{"append/v1", "[ ]", []string{"[]", "[1, 2]", "[ 3]", "[\n4 ]", "[5]"}, "[1, 2,3,4,5]"},
+		{"append/v1", "[[]]", []string{"[[ ]]"}, "[[],[ ]]"},
+		{"append/v1", "[ 1 ]", []string{"[ ]"}, "[1]"},
 		{"append/v1", "[1]", []string{"2"}, "error: append/v1 takes lists, got 2"},
 		{"append/v1", "[1]", []string{"null"}, "error: append/v1 takes lists, got null"},
 		{"append/v1", "null", []string{"[1]"}, "error: append/v1 holds a list, got null"},

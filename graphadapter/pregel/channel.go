@@ -1,6 +1,7 @@
 package pregel
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -102,6 +103,42 @@ type update struct {
 	overwrite bool
 	send      *Send
 	source    int // a join's writer, as an index into its sources
+	// reduced is what the writes to this channel of the same task, of which this is the first, were seen to come to; nil for none.
+	reduced *reduced
+}
+
+// reduced is what a reducing channel came to with the writes of one task, none of which overwrites.
+type reduced struct {
+	channel int
+	from    Value
+	updates []Value
+	to      Value
+}
+
+// reduces notes what is about to be reduced; nil where that is short, or not reduced. The writes are copied: who made them may
+// still have them.
+func (c *channel) reduces(from Value, updates []update) *reduced {
+	size := len(from)
+	for _, u := range updates {
+		if size += len(u.value); u.overwrite {
+			return nil
+		}
+	}
+	if c.rule != ruleReduce || size <= maxPlain {
+		return nil
+	}
+	r := &reduced{from: from}
+	for _, u := range updates {
+		r.updates = append(r.updates, slices.Clone(u.value))
+	}
+	return r
+}
+
+// is reports whether it is what these updates make of that value. A channel's value never changes, so one at the same place in
+// memory is the same one. What a task writes is small beside it, and may have been copied on the way here.
+func (r *reduced) is(from Value, updates []update) bool {
+	return r != nil && len(r.from) == len(from) && (len(from) == 0 || &r.from[0] == &from[0]) &&
+		slices.EqualFunc(r.updates, updates, func(a Value, b update) bool { return !b.overwrite && bytes.Equal(a, b.value) })
 }
 
 func (c *channel) available(s *cell) bool {
@@ -182,6 +219,10 @@ func (c *channel) applyTopic(s *cell, updates []update) bool {
 }
 
 func (c *channel) applyReduce(graph string, s *cell, updates []update) (err error) {
+	if known := updates[0].reduced; known.is(s.value, updates) {
+		s.value = known.to
+		return nil
+	}
 	overwrite := -1
 	for i, u := range updates {
 		if !u.overwrite {

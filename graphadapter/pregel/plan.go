@@ -108,12 +108,14 @@ func (p *Program) pull(c *Checkpoint, at int, full *reader) *Task {
 	return t
 }
 
-// Read returns state with one task's own writes applied: what that task's branches see. Unwritten channels are as in
-// state; nothing of a sibling is visible.
-func (p *Program) Read(state map[string]Value, writes []Write) (map[string]Value, error) {
+// Read returns a task's state with the task's own writes applied: what its branches see. Unwritten channels are as in its
+// state; nothing of a sibling is visible. The task remembers what long values came to: a superstep in which nobody else writes
+// these channels comes to the same, and does not make it again.
+func (p *Program) Read(t *Task, writes []Write) (map[string]Value, error) {
+	t.reduced = nil
 	read := make(map[string]Value, p.state)
 	for i := range p.state {
-		if v := state[p.channels[i].name]; v != nil {
+		if v := t.State[p.channels[i].name]; v != nil {
 			read[p.channels[i].name] = v
 		}
 	}
@@ -122,9 +124,14 @@ func (p *Program) Read(state map[string]Value, writes []Write) (map[string]Value
 	channels, updates := p.group([]applied{{writes: p.stateWrites(few[:0], writes)}}, &room)
 	for _, c := range channels {
 		ch := &p.channels[c.channel]
-		s := cell{value: state[ch.name]}
+		s := cell{value: t.State[ch.name]}
+		seen := ch.reduces(s.value, updates[c.from:c.to])
 		if _, err := ch.apply(p.Spec.Name, &s, updates[c.from:c.to]); err != nil {
 			return nil, err
+		}
+		if seen != nil {
+			seen.channel, seen.to = c.channel, s.value
+			t.reduced = append(t.reduced, seen)
 		}
 		if delete(read, ch.name); ch.available(&s) {
 			read[ch.name] = s.value

@@ -122,6 +122,8 @@ type Outcome struct {
 	Drain string `json:"drain,omitempty"`
 	// Again answers a task with Retry: the subgraph is to be run on.
 	Again bool `json:"again,omitempty"`
+	// Took is how long the task had its runner, in milliseconds. The engine makes nothing of it.
+	Took int64 `json:"took_ms,omitempty"`
 	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
 	// when the same task runs again.
 	Ledger Value `json:"ledger,omitempty"`
@@ -209,8 +211,10 @@ type Task struct {
 	loop *Loop
 	run  *taskRun
 	key  string // of a task that is handed out
-	node int
-	send int // a Send's place among those of its superstep
+	// reduced is what the task's own writes made of long values; see Program.Read.
+	reduced []*reduced
+	node    int
+	send    int // a Send's place among those of its superstep
 }
 
 // IsSend reports whether the task was made by a Send.

@@ -119,6 +119,7 @@ func (l *Loop) parts() []applied {
 			}
 			from := len(all)
 			all = l.prog.writes(all, tr.task.node, &tr.rec.Command, tr.rec.Routes)
+			tr.task.remind(all[from:])
 			parts = append(parts, applied{node: tr.task.node, sent: tr.task.IsSend(), writes: all[from:len(all):len(all)]})
 		}
 	}

@@ -33,25 +33,27 @@ func orNull(v Value) Value {
 // isList reports whether v is a JSON array.
 func isList(v Value) bool { return len(v) > 0 && v[0] == '[' }
 
-// joinLists concatenates JSON arrays in order. Every argument must be an array.
+// joinLists concatenates JSON arrays in order. Every argument must be an array. A long list is copied once, into memory that
+// nobody has cleared before: that was half of what it takes to append to one.
 func joinLists(lists ...Value) Value {
-	size := 2
-	for _, l := range lists {
-		size += len(l)
-	}
-	out := make(Value, 0, size)
-	out = append(out, '[')
+	parts := make([][]byte, 0, len(lists))
 	for _, l := range lists {
 		body := bytes.TrimSpace(l[1 : len(l)-1])
-		if len(body) == 0 {
-			continue
+		switch {
+		case len(body) == 0:
+		case len(body) == len(l)-2:
+			parts = append(parts, l)
+		default:
+			parts = append(parts, slices.Concat(emptyList[:1], body, emptyList[1:]))
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, body...)
 	}
-	return append(out, ']')
+	if len(parts) == 0 {
+		return slices.Clip(emptyList)
+	}
+	for i := range parts[1:] { // a comma stands for two brackets
+		parts[i], parts[i+1] = parts[i][:len(parts[i])-1], parts[i+1][1:]
+	}
+	return bytes.Join(parts, []byte(","))
 }
 
 // compact returns v without insignificant white space, so that equal values written by different encoders have equal

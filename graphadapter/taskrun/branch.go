@@ -21,7 +21,7 @@ func (t *TaskRun) route(ctx context.Context, command pregel.Command) ([]pregel.T
 	if err != nil {
 		return nil, err
 	}
-	state, err := program.Read(t.task.State, command.Update)
+	state, err := program.Read(t.task, command.Update)
 	if err != nil {
 		return nil, err
 	}

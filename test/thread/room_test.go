@@ -11,7 +11,9 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphtest"
+	"superstep.dev/test/rig"
 	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
 )
 
 // wide is the state of a fan-out.
@@ -79,4 +81,29 @@ func TestResultsThatDoNotFitAHistory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, thread.StatusFinished, view.Status, "%s", view.Error)
 	require.JSONEq(t, "60", string(view.Output["sizes"]))
+}
+
+// TestAWideSuperstepGoesOnInOtherRuns: a superstep of more tasks than its run's history has room for goes on in the runs that
+// continue it. Each task runs once, and their writes are applied in the order of the Sends.
+func TestAWideSuperstepGoesOnInOtherRuns(t *testing.T) {
+	t.Parallel()
+	const parts = 300
+	var calls atomic.Int64
+	g := fanOut("on", func() string {
+		calls.Add(1)
+		return "x"
+	})
+	s := rig.NewServerThatContinues(t, protocol.ContinueAt{Events: 100, HoldEvents: 300, Life: 1})
+	s.Work(g)
+	var in wide
+	for n := range parts {
+		in.Parts.Append(n)
+	}
+	th := g.Thread(s.Client, s.Queue)
+	result, err := th.Invoke(t.Context(), in, superstep.WithMaxConcurrency(40))
+	require.NoError(t, err)
+	require.EqualValues(t, parts, calls.Load(), "a task that finished before its run was continued does not run again")
+	require.EqualValues(t, parts, result.Output.Sizes.Get())
+	require.Len(t, result.Output.Texts.Get(), parts)
+	require.GreaterOrEqual(t, s.Continued(th.ID()), 2, "the superstep fitted one run")
 }

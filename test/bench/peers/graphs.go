@@ -58,7 +58,7 @@ func loop(name string, work func(*state)) *superstep.Graph[state] {
 	return g.MustCompile()
 }
 
-// fan is a Send for each of 100 tasks, and a node behind all of them.
+// fan is as many Sends as the input has steps, and a node behind all of them.
 func fan() *superstep.Graph[state] {
 	g := superstep.NewStateGraph[state](fanGraph)
 	g.AddNode("leaf", func(_ context.Context, s state) (state, error) {
@@ -69,8 +69,8 @@ func fan() *superstep.Graph[state] {
 		s.Step.Set(len(s.Done.Get()))
 		return s, nil
 	})
-	g.AddConditionalEdges(superstep.Start, func(context.Context, state) ([]superstep.Target, error) {
-		args := make([]fields, fanWidth)
+	g.AddConditionalEdges(superstep.Start, func(_ context.Context, s state) ([]superstep.Target, error) {
+		args := make([]fields, s.Steps.Get())
 		for i := range args {
 			args[i] = fields{"steps": i}
 		}

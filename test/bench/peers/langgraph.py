@@ -23,7 +23,7 @@ from typing import Annotated, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
-FAN, CALL_TEXTS = 100, 800
+CALL_TEXTS = 800
 
 
 class State(TypedDict, total=False):
@@ -83,7 +83,7 @@ def graphs(saver, at_once=False):
     fan = StateGraph(State)
     fan.add_node("leaf", node(leaf))
     fan.add_node("join", node(join))
-    fan.add_conditional_edges(START, lambda s: [Send("leaf", {"steps": i}) for i in range(FAN)], ["leaf"])
+    fan.add_conditional_edges(START, lambda s: [Send("leaf", {"steps": i}) for i in range(s["steps"])], ["leaf"])
     fan.add_edge("leaf", "join")
     question = StateGraph(State)
     question.add_node("ask", node(ask))

@@ -32,6 +32,7 @@ const (
 	shortSteps = 20
 	longSteps  = 200
 	fanWidth   = 100
+	wideWidth  = 10_000
 	textBytes  = 1 << 10
 	callSteps  = 100
 	callTexts  = 800 // of 1 KiB each
@@ -59,7 +60,8 @@ func workloads(turns []int, crowd int) []*workload {
 	out := []*workload{
 		{name: "chain-20", about: "20 supersteps that do nothing", graph: chainGraph, input: chain(shortSteps), steps: shortSteps, ops: 5},
 		{name: "chain-200", about: "200 supersteps that do nothing", graph: chainGraph, input: chain(longSteps), steps: longSteps, ops: 1},
-		{name: "fan", about: "100 Sends and a join", graph: fanGraph, input: fields{"note": runNote}, steps: fanWidth, ops: 1},
+		{name: "fan", about: "100 Sends and a join", graph: fanGraph, input: chain(fanWidth), steps: fanWidth, ops: 1},
+		{name: "sends-10000", about: "10,000 Sends and a join", graph: fanGraph, input: chain(wideWidth), steps: wideWidth, ops: 1},
 		{name: "ask", about: "a question, and its answer", graph: askGraph, input: fields{"note": runNote}, steps: 2, asks: true, ops: 5},
 	}
 	for _, n := range turns {
@@ -94,5 +96,5 @@ func (w *workload) step(turn int) int {
 
 // long says that a workload takes so long that only one kind of caller does it.
 func (w *workload) long() bool {
-	return w.turn > 1 || w.atOnce > 0 || w.steps >= callSteps && w.graph != fanGraph
+	return w.turn > 1 || w.atOnce > 0 || w.steps >= callSteps && w.graph != fanGraph || w.steps >= wideWidth
 }
