@@ -131,7 +131,7 @@ const openingBound = 5 * time.Second
 // activity.
 func (s *segments) open(ctx workflow.Context, o segment.Opening) (encoded []byte) {
 	o.Request.Spec = s.in.Spec
-	s.now(ctx) // before the local activity
+	s.now(ctx)                      // before the local activity
 	if !workflow.IsReplaying(ctx) { // an argument is not stored: this may depend on the worker
 		o.Again, s.again = s.again, false
 	}
