@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -76,9 +77,33 @@ func (r *reservation) endpoints(o options) (e endpoints, err error) {
 	return e, nil
 }
 
+// Free ports are taken from below those that systems give to outgoing connections (Linux from 32768 on, others higher): one of
+// these could be given away between the reservation and the server.
+const (
+	lowestFree = 16_384
+	freePorts  = 16_384
+	freeTries  = 100
+)
+
+// listenFree listens on a free port.
+func listenFree(ip netip.Addr) (net.Listener, error) {
+	for range freeTries {
+		port := lowestFree + rand.IntN(freePorts) //nolint:gosec // nobody is to be surprised
+		if l, err := net.Listen("tcp", netip.AddrPortFrom(ip, uint16(port)).String()); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", netip.AddrPortFrom(ip, 0).String())
+}
+
 func (r *reservation) listen(ip netip.Addr, port int, flag string) (netip.AddrPort, error) {
 	want := netip.AddrPortFrom(ip, uint16(port)) //nolint:gosec // validated to be a port
-	l, err := net.Listen("tcp", want.String())
+	l, err := net.Listener(nil), error(nil)
+	if port == 0 {
+		l, err = listenFree(ip)
+	} else {
+		l, err = net.Listen("tcp", want.String())
+	}
 	if err != nil {
 		return netip.AddrPort{}, listenError(want, flag, err)
 	}

@@ -133,20 +133,24 @@ func TestAThreadThatIsInvokedAgainStaysOpen(t *testing.T) {
 	work.Work(g)
 	th := g.Thread(work.Client, work.Queue)
 	var runs []string
-	say := func(word string, stays bool, opts ...superstep.RunOption) {
+	turn := func(word string, opts ...superstep.RunOption) (open bool) {
 		t.Helper()
 		r, err := th.Invoke(t.Context(), rig.Wrote(word), opts...)
 		require.NoError(t, err)
 		require.Equal(t, thread.StatusFinished, r.Status)
 		run, open := runOf(t, work, th.ID())
-		assert.Equal(t, stays, open, word)
 		runs = append(runs, run)
+		return open
+	}
+	say := func(word string, stays bool, opts ...superstep.RunOption) {
+		t.Helper()
+		assert.Equal(t, stays, turn(word, opts...), word)
 	}
 	say("one", false)
 	say("two", true)
 	say("three", true)
 	assert.Equal(t, runs[1], runs[2], "a turn began a run of its own")
-	say("four", true, superstep.WithKeepOpen(time.Millisecond))
+	turn("four", superstep.WithKeepOpen(time.Millisecond))
 	require.NoError(t, work.Temporal.GetWorkflow(t.Context(), th.ID(), "").Get(t.Context(), nil)) // idle
 	say("five", false, superstep.WithKeepOpen(-1))
 	say("six", true)
