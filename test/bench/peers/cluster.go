@@ -132,7 +132,7 @@ func (t *cluster) ways() (out []*way) {
 		for _, mode := range modes {
 			out = append(out, &way{
 				name: "superstep " + t.store + " " + mode.name + " " + caller.name, mode: mode.name, do: u.do(mode.name), source: caller.source,
-				can:       func(w *workload) bool { return !w.kills && (caller.name == "client" || !w.long()) },
+				can:       func(w *workload) bool { return !w.kills && (!w.long() || caller.name == w.caller()) },
 				floor:     func(w *workload) string { return "floor " + t.store + " " + floorOf(w, mode.name) },
 				langgraph: func(*workload) string { return mode.langgraph },
 			})

@@ -78,6 +78,14 @@ func workloads(turns []int, crowd int) []*workload {
 	)
 }
 
+// caller is the kind of caller that does a long workload: a conversation is had with Thread.Invoke.
+func (w *workload) caller() string {
+	if w.turn > 0 {
+		return "thread"
+	}
+	return "client"
+}
+
 // inputOf is what a run of a workload, or a turn, begins with.
 func (w *workload) inputOf(turn int) fields {
 	if w.turn > 0 {
