@@ -31,7 +31,7 @@ func TestARunOfTheBench(t *testing.T) {
 	var out bytes.Buffer
 	exit := execute([]string{
 		"-devserver", devserver, "-rounds", "1", "-o", "json", "-turns", "2", "-crowd", "3",
-		"-run", `^((chain-20|ask|turn-2|crowd)/(superstep sqlite async (client|here)|floor)|kill/superstep sqlite async client)`,
+		"-run", `^((chain-20|ask|crowd)/(superstep sqlite async (client|here)|floor)|turn-2/(superstep sqlite async thread|floor)|kill/superstep sqlite async client)`,
 	}, &out, t.Output())
 	require.Zero(t, exit)
 	var r report
