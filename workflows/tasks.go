@@ -36,8 +36,8 @@ const (
 const (
 	heartbeatTimeout = 2 * time.Second
 	heartbeatFanOut  = 300
-	heartbeatLate    = 2 // times how late
-	maxLate          = 5 * time.Second
+	heartbeatLate    = 2                      // times how late
+	maxLate          = 750 * time.Millisecond // lost workers make results late too, and must be noticed soon
 	retryInterval    = 100 * time.Millisecond
 	maxRetryInterval = 2 * time.Second
 	// A node's own timeout bounds an attempt. The server wants a bound too; this one only catches lost tasks.
