@@ -29,15 +29,28 @@ var compared = []struct {
 	{func(r row) *ratio { return r.Floor }, "workflows written by hand, on the same server", "#d1730b", -3},
 }
 
-// draw is a picture of the ratios of those who use a Client in another process than the worker, as SVG: a mark for the
-// median, a line for the spread.
-func draw(r report) []byte {
-	var rows []row
-	for _, one := range r.Rows {
-		if strings.HasPrefix(one.Way, "superstep ") && strings.HasSuffix(one.Way, " client") && (one.Postgres != nil || one.Floor != nil) {
+// drawn are the rows of those who call from another process than the worker: with Thread.Invoke, or with a Client where nobody
+// does that.
+func drawn(all []row) (rows []row) {
+	threads := map[string]bool{}
+	for _, one := range all {
+		threads[one.Workload] = threads[one.Workload] || strings.HasSuffix(one.Way, " thread")
+	}
+	for _, one := range all {
+		caller := " client"
+		if threads[one.Workload] {
+			caller = " thread"
+		}
+		if strings.HasPrefix(one.Way, "superstep ") && strings.HasSuffix(one.Way, caller) && (one.Postgres != nil || one.Floor != nil) {
 			rows = append(rows, one)
 		}
 	}
+	return rows
+}
+
+// draw is a picture of the ratios, as SVG: a mark for the median, a line for the spread.
+func draw(r report) []byte {
+	rows := drawn(r.Rows)
 	low, high := decades(rows)
 	at := func(v float64) float64 {
 		return figureLeft + (math.Log10(v)-low)/(high-low)*(figureRight-figureLeft)
@@ -87,7 +100,7 @@ func draw(r report) []byte {
 			label(16, y, "start", `font-weight="bold"`, last)
 		}
 		y += lineHeight
-		label(28, y, "start", "", strings.TrimSuffix(strings.TrimPrefix(one.Way, "superstep "), " client"))
+		label(28, y, "start", "", strings.TrimPrefix(one.Way, "superstep "))
 		for _, c := range compared {
 			if q := c.of(one); q != nil {
 				fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%[3]f" stroke="%s" stroke-width="2" opacity="0.45"/>`+"\n",
