@@ -54,7 +54,7 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	case <-activity.GetWorkerStopChannel(ctx):
 	}
 	if encoded := o.whole(); encoded != nil {
-		n.openings.take(o.of)
+		n.openings.drop(o)
 		return encoded, nil
 	}
 	close(o.over)
@@ -130,7 +130,7 @@ func (o *opening) whole() []byte {
 
 // abandon ends a segment that its activity did not take over: another worker runs it from its beginning.
 func (o *opening) abandon() {
-	if o.nodes.openings.take(o.of) == o {
+	if o.nodes.openings.drop(o) {
 		o.end(graphadapter.ErrFenced)
 	}
 }
@@ -254,13 +254,29 @@ func (s *openings) leave() {
 	s.busy--
 }
 
+// put adds an opening. It ends one of the same segment: the server has given its workflow task away, perhaps to this worker.
 func (s *openings) put(o *opening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
 		s.of = map[openingID]*opening{}
 	}
+	if before := s.of[o.of]; before != nil {
+		before.end(graphadapter.ErrFenced)
+	}
 	s.of[o.of] = o
+}
+
+// drop removes an opening that no activity will take over any more. It reports false when one has, or another opening of the
+// segment has taken its place.
+func (s *openings) drop(o *opening) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[o.of] != o {
+		return false
+	}
+	delete(s.of, o.of)
+	return true
 }
 
 // take removes an opening, and returns it; nil when there is none of that name.
