@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,11 @@ func TestReplayOfEveryMoment(t *testing.T) {
 				t.Errorf("%s, up to event %d: %v", name, n, err)
 			}
 		}
-		if moments < 1 {
+		least := 3
+		if slices.Contains([]string{"nested-async", "event-async", "marked"}, name) {
+			least = 1 // most of it is within workflow tasks
+		}
+		if moments < least {
 			t.Errorf("%s was replayed at %d moments", name, moments)
 		}
 	}
