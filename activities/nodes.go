@@ -34,6 +34,7 @@ type Nodes struct {
 	outputs   map[string]*Outputs // by namespace
 	opening   sync.Mutex          // of outputs
 	openings  openings
+	decoded   decoded
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.

@@ -38,10 +38,11 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	if err := req.Request.Serves(graph); err != nil {
 		return nil, nil
 	}
-	running, err := segment.OpenSegment(graph, &req.Request, false, nil, nil)
+	running, err := req.Open(graph)
 	if err != nil {
 		return nil, nil
 	}
+	running.KeepDecoded(n.decoded.ofRun(activity.GetInfo(ctx), req.Run.Size()))
 	o := n.newOpening(ctx, running, req.ActivityID)
 	go o.run(&req.Request)
 	timer := time.NewTimer(openingTime)

@@ -29,7 +29,7 @@ func (tr *trial) segments() error {
 			apart, suspect = false, segment.Suspicion{}
 			continue
 		}
-		suspended, ready, err := segment.HandOver(tr.loop, ready)
+		suspended, ready, err := segment.HandOver(tr.loop, ready, (*pregel.Loop).Suspend)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (s *segments) atOnce(under *segmentRun, all []segment.Delivery) int {
 	if s.in.Spec.HasOwnReducers() {
 		return deliveriesAtOnce
 	}
-	bytes := len(under.from)
+	bytes := under.from.Size()
 	for i := range all {
 		bytes += outcomeBytes(&all[i].Outcome)
 	}

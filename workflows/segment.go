@@ -40,8 +40,8 @@ type segments struct {
 // segment is one that is under way.
 type segmentRun struct {
 	id     string
-	ready  []*pregel.Task // those that the loop had handed out
-	from   pregel.Value   // the run as it was handed over
+	ready  []*pregel.Task   // those that the loop had handed out
+	from   pregel.Suspended // the run as it was handed over
 	cancel workflow.CancelFunc
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
@@ -82,33 +82,32 @@ func (s *segments) fuses() bool {
 // start hands the run over until it comes back. It reports false when the run is too large for that.
 func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
-	suspended, ready, err := segment.HandOver(s.loop, s.tasks.queue)
+	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, (*pregel.Loop).SuspendHere)
 	s.tasks.queue = ready
-	if err != nil {
-		workflow.GetLogger(ctx).Error("the run cannot be handed to a segment", "error", err)
+	if err != nil || here.Size() > maxReferred {
+		workflow.GetLogger(ctx).Warn("the run cannot be handed to a segment", "bytes", here.Size(), "error", err)
 		s.apart = true
 		return false
 	}
-	if len(suspended) > maxReferred {
-		s.apart = true
-		return false
-	}
-	req := s.request(ctx, suspended)
+	req := s.request(ctx)
 	s.count++
 	// The run's own end cancels it too, but not before what it stored is known: see interrupt.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	segmentCtx, cancel := workflow.WithCancel(apart)
 	options := s.activityOptions(first)
-	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: suspended, cancel: cancel}
+	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: here, cancel: cancel}
 	s.under, s.tasks.queue = under, nil
 	opens := s.opens && s.relaxed() && s.doubt.ago(ctx) == 0 && s.doubt.none()
 	s.opens = false
 	workflow.Go(apart, func(ctx workflow.Context) {
 		var encoded []byte
 		if opens {
-			encoded = s.open(ctx, segment.Opening{Request: req, ActivityID: under.id})
+			encoded = s.open(ctx, segment.Opening{Request: req, Run: here, ActivityID: under.id})
 		}
 		if len(encoded) == 0 {
+			if req.Loop, under.ready, err = segment.HandOver(s.loop, under.ready, (*pregel.Loop).Suspend); err != nil {
+				panic(err.Error())
+			}
 			err := s.execute(workflow.WithActivityOptions(segmentCtx, options), under, req).Get(ctx, &encoded)
 			if err != nil {
 				under.result = &segment.StoredResult{Result: s.lost(under, err)}
@@ -148,20 +147,21 @@ func (s *segments) open(ctx workflow.Context, o segment.Opening) (encoded []byte
 // execute schedules the segment's activity.
 func (s *segments) execute(ctx workflow.Context, under *segmentRun, req segment.Request) workflow.Future {
 	if sink, ok := s.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
-		sink.Handed(under.id, s.program, under.from)
+		sink.Handed(under.id, s.program, req.Loop)
 	}
 	s.inputs.shortenSegment(ctx, &req, &s.spec, s.in.Spec)
 	return workflow.ExecuteActivity(ctx, segment.SegmentActivity, req)
 }
 
-func (s *segments) request(ctx workflow.Context, suspended pregel.Value) segment.Request {
+// request is a segment's, without the run.
+func (s *segments) request(ctx workflow.Context) segment.Request {
 	if s.loop.Step() == s.doubt.step {
 		for _, t := range s.tasks.queue {
 			s.doubt.Tasks = append(s.doubt.Tasks, t.Key())
 		}
 	}
 	return segment.Request{
-		Graph: s.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print(), Loop: suspended,
+		Graph: s.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print(),
 		Durability: s.durability(), Context: s.in.Context, Requester: s.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.doubt.Suspicion, Behind: s.doubt.ago(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: s.in.MaxConcurrency, StepTimeout: s.in.StepTimeout,
 		ResumeBefore: s.resumeBefore(),
@@ -233,7 +233,7 @@ func (s *segments) linesBefore(under *segmentRun, at time.Time) []protocol.Line 
 	if err != nil {
 		panic(err.Error())
 	}
-	loop, err := s.program.Restore(under.from, func(e pregel.Event) {
+	loop, err := s.program.RestoreHere(under.from, func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
 			made.add(s.program, e.Checkpoint, at)
 		}

@@ -25,6 +25,10 @@ type checkpointJSON struct {
 	Updated       []string                    `json:"updated,omitempty"`
 	HasUpdated    bool                        `json:"has_updated,omitempty"`
 	Ran           []string                    `json:"ran,omitempty"` // in a suspended loop only
+	// Aside are the places of values that are beside the text, in a loop that is suspended within its process.
+	Aside map[string]int `json:"aside,omitempty"`
+
+	sums map[string]*valueDigest // of long values, as far as they are known
 }
 
 // recordJSON is a Record as stored.
@@ -138,7 +142,7 @@ func (p *Program) checkpointOut(c *Checkpoint, exact bool) checkpointJSON {
 	out := checkpointJSON{
 		ID: c.ID, Parent: c.Parent, Source: c.Source, Step: c.Step, Seq: c.Seq, Branch: c.Branch, Digest: c.Digest,
 		Values: map[string]Value{}, Joins: map[string][]string{}, Versions: map[string]int64{},
-		Seen: map[string]map[string]int64{}, HasUpdated: c.hasUpdated,
+		Seen: map[string]map[string]int64{}, HasUpdated: c.hasUpdated, sums: map[string]*valueDigest{},
 	}
 	for i := range p.channels {
 		p.cellOut(&out, c, i, exact)
@@ -211,6 +215,9 @@ func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int, exact bool)
 		out.Joins[ch.name] = names
 	case s.value != nil:
 		out.Values[ch.name] = s.value
+		if s.sum != nil {
+			out.sums[ch.name] = s.sum
+		}
 	}
 	if s.finished {
 		out.Finished = append(out.Finished, ch.name)
@@ -229,7 +236,7 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 		}
 		c.versions[i] = version
 		c.top = max(c.top, version)
-		s.value = in.Values[ch.name]
+		s.value, s.sum = in.Values[ch.name], in.sums[ch.name]
 		if ch.rule == ruleTopic && s.value != nil && !isList(s.value) {
 			s.value = nil // a topic holds a list, and counts on it
 		}

@@ -16,6 +16,52 @@ import (
 // way would change digests. It is about as large as the stored thread; tasks of the superstep are left out where they
 // follow from the thread.
 func (l *Loop) Suspend() (Value, error) {
+	out, err := l.suspended()
+	if err != nil {
+		return nil, err
+	}
+	v, err := l.encode(out)
+	if err == nil && bytes.ContainsAny(v, "<>&\u2028\u2029") {
+		return json.Marshal([]byte(v)) // as base64
+	}
+	return v, err
+}
+
+// Suspended is a suspended run that stays in its process. Its long values are those of the loop, which never change: they are
+// neither written nor read, so to suspend a run and to restore it takes as long as the rest of it, however large its state is.
+type Suspended struct {
+	text Value
+	long []longValue
+}
+
+// longValue is a channel's value that is not part of a suspended run's text.
+type longValue struct {
+	value Value
+	sum   *valueDigest
+}
+
+// Size is how many bytes it would have as text, about.
+func (s Suspended) Size() int {
+	size := len(s.text)
+	for i := range s.long {
+		size += len(s.long[i].value)
+	}
+	return size
+}
+
+// SuspendHere is [Loop.Suspend] for [Program.RestoreHere] in the same process.
+func (l *Loop) SuspendHere() (Suspended, error) {
+	out, err := l.suspended()
+	if err != nil {
+		return Suspended{}, err
+	}
+	var s Suspended
+	out.checkpoints(func(c *checkpointJSON) { s.long = c.setAside(s.long) })
+	s.text, err = l.encode(out)
+	return s, err
+}
+
+func (l *Loop) suspended() (*suspendedJSON, error) {
 	if !l.Quiet() {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %d tasks are under way; deliver their outcomes, "+
 			"or put them back", l.prog.Spec.Name, l.root.underWay)
@@ -23,21 +69,20 @@ func (l *Loop) Suspend() (Value, error) {
 	if l.root != l {
 		return nil, fmt.Errorf("graph %q cannot be suspended: it runs within another one; suspend that", l.prog.Spec.Name)
 	}
-	out := &suspendedJSON{
+	return &suspendedJSON{
 		Format: suspendedFormat, Thread: l.prog.threadOut(l.thread, true), Remembered: l.rememberedOut(),
 		Options: l.opts, Namespace: l.opts.Namespace, Drain: l.drain, loopJSON: l.out(l.thread.Head), Queue: l.queueOut(),
-	}
+	}, nil
+}
+
+func (l *Loop) encode(s *suspendedJSON) (Value, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(out); err != nil {
+	if err := encoder.Encode(s); err != nil {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %w", l.prog.Spec.Name, err)
 	}
-	v := bytes.TrimSuffix(text.Bytes(), []byte("\n"))
-	if bytes.ContainsAny(v, "<>&\u2028\u2029") {
-		return json.Marshal(v) // as base64
-	}
-	return v, nil
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // suspendedFormat is the version of what Suspend writes. Only optional fields may be added to it.

@@ -1,7 +1,9 @@
 package pregel_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,17 +47,68 @@ func (s *session) suspend() error {
 	return nil
 }
 
-// suspended suspends a loop and restores it.
+// suspended suspends a loop and restores it, first within the process and then from text.
 func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pregel.Loop, error) {
-	v, err := l.Suspend()
+	whole, err := l.Suspend()
 	if err != nil {
 		return nil, err
 	}
-	again, err := p.Restore(v, observe)
+	here, err := l.SuspendHere()
 	if err != nil {
 		return nil, err
 	}
-	return again, nil
+	again, err := p.RestoreHere(here, nil)
+	if err != nil {
+		return nil, err
+	}
+	same, err := again.Suspend()
+	if err == nil && !bytes.Equal(whole, same) {
+		err = fmt.Errorf("suspended within the process it is another run:\n%s\n%s", whole, same)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Restore(same, observe)
+}
+
+// TestLongValuesStayWhereTheyAre: a run that is suspended within its process has neither written nor read its long values, and
+// two that go on from there do not see each other's.
+func TestLongValuesStayWhereTheyAre(t *testing.T) {
+	p := compiled(t, storedGraph)
+	long := `["` + strings.Repeat("long ", 1000) + `"]`
+	loop, err := p.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"x":1,"log":` + long + `}`)}, pregel.Options{RecursionLimit: 9}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := loop.SuspendHere()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if here.Size() < len(long) {
+		t.Errorf("it has %d bytes, its longest value alone %d", here.Size(), len(long))
+	}
+	original := loop.Ready()[0].State["log"]
+	var states []string
+	for range 2 {
+		again, err := p.RestoreHere(here, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := again.Ready()[0]
+		if got := task.State["log"]; string(got) != long || &got[0] != &original[0] {
+			t.Fatalf("the list was copied, or is %.60s", got)
+		}
+		again.Deliver(task, pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "log", Value: pregel.Value(`["more"]`)}}}})
+		further(again, nil)
+		state, err := again.Suspend()
+		if err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, string(state))
+	}
+	if states[0] != states[1] {
+		t.Errorf("two that go on from one place differ:\n%s\n%s", states[0], states[1])
+	}
 }
 
 // TestSuspendingChangesNothing: a run that is suspended and restored at quiet moments, also in the middle of a superstep,

@@ -175,11 +175,11 @@ func IsPinned(program *pregel.Program, tasks []*pregel.Task) bool {
 	return slices.ContainsFunc(tasks, func(t *pregel.Task) bool { return program.TaskQueue(t) != "" })
 }
 
-// HandOver suspends a loop, for a segment to go on with, whose tasks in the queue were handed out and have not begun. ready
-// are those tasks as the loop has handed them out again: [TakeIn] needs them.
-func HandOver(loop *pregel.Loop, queue []*pregel.Task) (suspended pregel.Value, ready []*pregel.Task, err error) {
+// HandOver suspends a loop, by its method of that name, for a segment to go on with, whose tasks in the queue were handed out
+// and have not begun. ready are those tasks as the loop has handed them out again: [TakeIn] needs them.
+func HandOver[S any](loop *pregel.Loop, queue []*pregel.Task, suspend func(*pregel.Loop) (S, error)) (suspended S, ready []*pregel.Task, err error) {
 	loop.PutBack(queue...)
-	suspended, err = loop.Suspend()
+	suspended, err = suspend(loop)
 	return suspended, loop.Ready(), err
 }
 

@@ -50,12 +50,19 @@ type Request struct {
 // not through by then, or is about to act outside, returns nothing, and goes on in its activity, which takes it over where
 // that runs on the same worker. Nobody can tell a repeated local activity from the first, so nothing in it acts outside.
 type Opening struct {
-	Request Request // whole: nothing of it goes by reference
+	Request Request // without its Loop; nothing else of it goes by reference
+	// Run is the run as it stands. An argument of a local activity stays in its process.
+	Run pregel.Suspended
 	// ActivityID is that of the activity in which the segment goes on.
 	ActivityID string
 	// Again says that this worker was probably given what another one could not finish: the segment begins in its activity,
 	// where lost workers are counted.
 	Again bool
+}
+
+// Open prepares the segment's execution by g, the root graph. The errors are those of [OpenSegment].
+func (o *Opening) Open(g *graphadapter.Graph) (*Segment, error) {
+	return openSegment(g, &o.Request, func(p *pregel.Program) (*pregel.Loop, error) { return p.RestoreHere(o.Run, nil) })
 }
 
 // Fill puts the values in place of the request's references; see NodeRequest.Fill.

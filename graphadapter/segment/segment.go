@@ -77,7 +77,8 @@ type Segment struct {
 	under map[*pregel.Task]*underWay // the tasks under way
 	left  map[string]pregel.Value    // what is new in the ledgers of tasks that are not under way
 
-	resume resumePoints
+	resume  resumePoints
+	decoded *sync.Map // nil for a map of its own
 }
 
 // OpenSegment prepares an execution of a segment by g, the root graph. repeated says that an earlier execution may have
@@ -86,22 +87,15 @@ type Segment struct {
 // Errors: an [*UnservedError] when this process does not have what the run's graph needs; a [*StrayDeliveryError] when
 // its engine comes to other tasks than the record has.
 func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []Delivery, left map[string]pregel.Value) (*Segment, error) {
-	program, err := programFor(g, req)
+	s, err := openSegment(g, req, func(p *pregel.Program) (*pregel.Loop, error) { return p.Restore(req.Loop, nil) })
 	if err != nil {
 		return nil, err
 	}
-	loop, err := program.Restore(req.Loop, nil)
-	if err != nil {
-		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
-	}
-	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
-		began: time.Now(), under: map[*pregel.Task]*underWay{}, left: map[string]pregel.Value{},
-		resume: resumePoints{before: req.ResumeBefore}}
 	bare := make([]bool, len(record))
 	for i := range record {
 		bare[i] = record[i].Key == ""
 	}
-	if s.ready, err = Redeliver(loop, loop.Ready(), record, nil); err != nil {
+	if s.ready, err = Redeliver(s.loop, s.ready, record, nil); err != nil {
 		return nil, err
 	}
 	for i := range record {
@@ -116,6 +110,26 @@ func OpenSegment(g *graphadapter.Graph, req *Request, repeated bool, record []De
 	s.suspect = newSuspects(req, repeated, s.ready)
 	return s, nil
 }
+
+// openSegment prepares the first execution of a segment.
+func openSegment(g *graphadapter.Graph, req *Request, restore func(*pregel.Program) (*pregel.Loop, error)) (*Segment, error) {
+	program, err := programFor(g, req)
+	if err != nil {
+		return nil, err
+	}
+	loop, err := restore(program)
+	if err != nil {
+		return nil, fmt.Errorf("the suspended run of graph %q, thread %q: %w", req.Graph, req.Thread, err)
+	}
+	s := &Segment{graph: g, program: program, req: req, loop: loop, record: newSegmentRecord(req.LedgerBytes),
+		began: time.Now(), under: map[*pregel.Task]*underWay{}, left: map[string]pregel.Value{},
+		resume: resumePoints{before: req.ResumeBefore}, ready: loop.Ready()}
+	s.suspect = newSuspects(req, false, s.ready)
+	return s, nil
+}
+
+// KeepDecoded makes the segment's tasks find what others have decoded of the same run's state, see [taskrun.TaskRun.Decoded].
+func (s *Segment) KeepDecoded(decoded *sync.Map) { s.decoded = decoded }
 
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
 // are for other workers, or the record is full, or the time is up, or the host wants it to leave. It leaves only when no
@@ -134,6 +148,9 @@ func (s *Segment) Run(ctx context.Context, host Host) (Result, error) {
 	}
 	d := taskrun.NewDriver(s.program, s.loop, opts, s, s)
 	defer d.Close()
+	if s.decoded != nil {
+		d.KeepDecoded(s.decoded)
+	}
 	_ = d.Drive(ctx) // the run is not held here: there is no gate
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
 		return Result{}, err
