@@ -101,7 +101,7 @@ func (f GraphFuture[Out]) Get(ctx workflow.Context) (Out, error) {
 		}
 		output = program.Output(th)
 	}
-	return decodeOutput[Out](f.graph.Name(), output)
+	return decodeOutput[Out](f.graph.Name(), output, nil)
 }
 
 // failure is why a run ended without finishing.

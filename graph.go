@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -52,7 +53,7 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, runtime.EngineOptions(run, events.Observe))
 	runtime.ConcludeView(&view, ended, err)
 	events.Complete(&view, ended.Questions)
-	return resultOf[Out](view, err)
+	return resultOf[Out](view, err, nil)
 }
 
 func (g *Graph[Out]) invokeNested(ctx context.Context, run runtime.Start) (Result[Out], error) {
@@ -60,7 +61,7 @@ func (g *Graph[Out]) invokeNested(ctx context.Context, run runtime.Start) (Resul
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	return resultOf[Out](thread.View{Graph: g.Name(), Status: thread.StatusFinished, Output: output}, nil)
+	return resultOf[Out](thread.View{Graph: g.Name(), Status: thread.StatusFinished, Output: output}, nil, nil)
 }
 
 // Thread returns the thread of that id on a runtime. It begins with its first run. An id has at most 200 bytes.
@@ -85,13 +86,14 @@ func (g *Graph[Out]) ClearCache(ctx context.Context, nodes ...string) error {
 }
 
 // decodeOutput fills a result from the output channels, and checks that every one of them decodes.
-func decodeOutput[Out any](graph string, values map[string]pregel.Value) (Out, error) {
+func decodeOutput[Out any](graph string, values map[string]pregel.Value, decoded *sync.Map) (Out, error) {
 	var out Out
 	t := reflect.TypeFor[Out]()
 	if !isState(t) {
 		return decodeReturned[Out](graph, values)
 	}
 	sc, s := newScope(graph, ""), schemaOf(t)
+	sc.decoded = decoded
 	s.bind(&out, sc, values)
 	s.load(&out)
 	return out, sc.failure()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"sync"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
@@ -43,7 +44,7 @@ func (t *Thread[Out]) Start(ctx context.Context, input any, opts ...RunOption) e
 // Wait returns when the thread's run waits for answers, stopped at a breakpoint, or ended. The end of ctx ends only
 // the waiting. Without any run it returns [thread.ErrNotFound]. An output that does not fit Out is a *[StateError].
 func (t *Thread[Out]) Wait(ctx context.Context) (Result[Out], error) {
-	return resultOf[Out](t.runtime.WaitRun(ctx, t.graph, t.id))
+	return t.result(t.runtime.WaitRun(ctx, t.graph, t.id))
 }
 
 // Invoke is Start and Wait, in one call of a [Client] for new input: the thread's open run takes the input as a turn. A thread that has
@@ -53,7 +54,7 @@ func (t *Thread[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) 
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	return resultOf[Out](t.runtime.InvokeRun(ctx, t.graph, r))
+	return t.result(t.runtime.InvokeRun(ctx, t.graph, r))
 }
 
 // startOf is the request for a run.
@@ -83,7 +84,7 @@ func (t *Thread[Out]) answered(ctx context.Context, r thread.ResumeRequest, err 
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	return resultOf[Out](t.runtime.AnswerRun(ctx, t.graph, r))
+	return t.result(t.runtime.AnswerRun(ctx, t.graph, r))
 }
 
 // ResumeByID answers any of the open questions by their ids, all of those given or none, and waits as Wait does. The
@@ -320,8 +321,13 @@ type Result[Out any] struct {
 	Paused *thread.PauseView
 }
 
+// result decodes a view, as resultOf. What the client has decoded of the thread's output before is not decoded again.
+func (t *Thread[Out]) result(view thread.View, cause error) (Result[Out], error) {
+	return resultOf[Out](view, cause, t.runtime.Decoded(t.id))
+}
+
 // resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
-func resultOf[Out any](view thread.View, cause error) (Result[Out], error) {
+func resultOf[Out any](view thread.View, cause error, decoded *sync.Map) (Result[Out], error) {
 	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained, Paused: view.Paused}
 	switch view.Status {
 	case thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget, thread.StatusCancelled, thread.StatusTerminated:
@@ -331,7 +337,7 @@ func resultOf[Out any](view thread.View, cause error) (Result[Out], error) {
 		return r, cause
 	}
 	var err error
-	r.Output, err = decodeOutput[Out](view.Graph, view.Output)
+	r.Output, err = decodeOutput[Out](view.Graph, view.Output, decoded)
 	return r, err
 }
 

@@ -45,20 +45,20 @@ func (r *run) checkRoom(ctx workflow.Context, c life.Command) error {
 func (r *run) handle(ctx workflow.Context) error {
 	for _, h := range []handler{
 		{protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint.",
-			func(ctx workflow.Context, req protocol.ResumeRequest) (reply protocol.ResumeReply, err error) {
-				turn := r.take(ctx, request{Command: req})
+			func(ctx workflow.Context, req protocol.ResumeUpdate) (reply protocol.ResumeReply, err error) {
+				turn := r.take(ctx, request{Command: req.ResumeRequest})
 				reply.AnswerReply, _ = turn.Reply.(life.AnswerReply)
 				if turn.Err == nil && req.Rest {
-					reply.Rest = r.waiters.awaitBeside(ctx)
+					reply.Rest = r.waiters.awaitBeside(ctx, req.Has)
 				}
 				return reply, turn.Err
 			},
-			func(_ workflow.Context, req protocol.ResumeRequest) error { return r.check(req) }},
+			func(_ workflow.Context, req protocol.ResumeUpdate) error { return r.check(req.ResumeRequest) }},
 		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.",
 			func(ctx workflow.Context, req protocol.InvokeRequest) (reply protocol.RestReply, err error) {
 				err = r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
 				if err == nil && req.Rest {
-					reply = r.waiters.await(ctx)
+					reply = r.waiters.await(ctx, req.Has)
 				}
 				return reply, err
 			},

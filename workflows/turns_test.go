@@ -34,7 +34,7 @@ func (r *rig) startOrTurn(thread string, in protocol.GraphInput) (reply protocol
 
 // turnOf is the turn that an open run takes in the place of a start.
 func turnOf(in protocol.GraphInput) protocol.InvokeRequest {
-	return protocol.InvokeRequest{ID: in.ID, Graph: in.Graph, Input: in.Input, Rest: true}
+	return protocol.InvokeRequest{ID: in.ID, Graph: in.Graph, Input: in.Input, RestRequest: protocol.RestRequest{Rest: true}}
 }
 
 func words(n int) protocol.Input { return input(fmt.Sprintf(`{"log":["%d"]}`, n)) }
@@ -91,7 +91,8 @@ func TestARepliedStanding(t *testing.T) {
 		t.Fatalf("it rests as %+v, with %v", reply, err)
 	}
 	var answered protocol.ResumeReply
-	err = r.call(thread, protocol.UpdateResume, "a", protocol.ResumeRequest{ID: "a", Value: pregel.Value(`"yes"`), Rest: true}, &answered)
+	err = r.call(thread, protocol.UpdateResume, "a", protocol.ResumeUpdate{ResumeRequest: protocol.ResumeRequest{ID: "a", Value: pregel.Value(`"yes"`)},
+		RestRequest: protocol.RestRequest{Rest: true}}, &answered)
 	if err != nil || answered.Rest == nil || !answered.Rest.Ends || answered.Question != reply.Stands.State.Questions[0].ID {
 		t.Fatalf("the answer leads to %+v, with %v", answered, err)
 	}

@@ -25,7 +25,7 @@ type waiters struct {
 }
 
 // refuse is the validator: who is refused leaves no event.
-func (w *waiters) refuse(ctx workflow.Context) error {
+func (w *waiters) refuse(ctx workflow.Context, _ protocol.RestRequest) error {
 	switch {
 	case w.room.due(ctx):
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to be continued as a new one: ask that one")
@@ -38,22 +38,23 @@ func (w *waiters) refuse(ctx workflow.Context) error {
 }
 
 // wait is the handler.
-func (w *waiters) wait(ctx workflow.Context) (protocol.RestReply, error) {
+func (w *waiters) wait(ctx workflow.Context, req protocol.RestRequest) (protocol.RestReply, error) {
 	w.updates++
-	return w.await(ctx), nil
+	return w.await(ctx, req.Has), nil
 }
 
 // awaitBeside is await for who has had something else done by the same update, nil where too many wait.
-func (w *waiters) awaitBeside(ctx workflow.Context) *protocol.RestReply {
+func (w *waiters) awaitBeside(ctx workflow.Context, has map[string]pregel.Had) *protocol.RestReply {
 	if w.now >= mostWaiters {
 		return nil
 	}
-	reply := w.await(ctx)
+	reply := w.await(ctx, has)
 	return &reply
 }
 
-// await returns when the run rests. What has arrived with the same workflow task is taken in first.
-func (w *waiters) await(ctx workflow.Context) protocol.RestReply {
+// await returns when the run rests. What has arrived with the same workflow task is taken in first. has are values that the
+// caller has.
+func (w *waiters) await(ctx workflow.Context, has map[string]pregel.Had) protocol.RestReply {
 	w.now++
 	defer func() { w.now-- }()
 	wait, _ := workflow.NewDisconnectedContext(ctx)
@@ -62,7 +63,7 @@ func (w *waiters) await(ctx workflow.Context) protocol.RestReply {
 	if !w.ends && !w.rests() {
 		return protocol.RestReply{Moved: true}
 	}
-	return protocol.RestReply{Status: w.status, Ends: w.ends, Stands: w.stands(wait)}
+	return protocol.RestReply{Status: w.status, Ends: w.ends, Stands: w.stands(wait, has)}
 }
 
 // rests reports whether nothing goes on before somebody lets it.
@@ -72,8 +73,11 @@ func (w *waiters) rests() bool {
 	return w.status != protocol.StatusRunning && !w.closing && !said && !given && !w.goesOn()
 }
 
-// stands is where the run stands, for who has waited for that.
-func (w *waiters) stands(ctx workflow.Context) *protocol.Standing {
+// stands is where the run stands, for who has waited for that and has those values. Nobody gets what a replay says.
+func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had) *protocol.Standing {
+	if workflow.IsReplaying(ctx) {
+		return nil
+	}
 	info := workflow.GetInfo(ctx)
 	s := &protocol.Standing{Graph: w.in.Graph, Began: w.since(info), At: workflow.Now(ctx), Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize()}
 	now, err := w.program.Now(w.thread)
@@ -83,13 +87,36 @@ func (w *waiters) stands(ctx workflow.Context) *protocol.Standing {
 	state := (&view{w.people}).outlineOf(protocol.State{Questions: w.life.Questions(), Waits: w.life.Waits(), Ledgers: w.program.Ledgers(w.thread),
 		Snapshot: pregel.Snapshot{Step: now.Step, Values: outputIn(w.program.Spec.Output, now.Values)}})
 	state.Answered, state.Output = nil, nil
+	state.Snapshot.Values, s.Grown = grownFrom(has, state.Snapshot.Values)
 	if w.status != protocol.StatusFinished {
 		state.Snapshot.Next = now.Next
 	}
-	if stateBytes(&state) <= maxStanding {
-		s.State = &state
+	size := stateBytes(&state)
+	for _, name := range workflow.DeterministicKeys(s.Grown) {
+		size += len(name) + len(s.Grown[name].More)
 	}
+	if size > maxStanding {
+		s.Grown = nil
+		return s
+	}
+	s.State = &state
 	return s
+}
+
+// grownFrom parts the values into those that are told whole, and those of which the caller has most.
+func grownFrom(has map[string]pregel.Had, values map[string]pregel.Value) (map[string]pregel.Value, map[string]pregel.Grown) {
+	if len(has) == 0 {
+		return values, nil
+	}
+	whole, grown := map[string]pregel.Value{}, map[string]pregel.Grown{}
+	for _, name := range workflow.DeterministicKeys(values) {
+		if g, ok := has[name].Grown(values[name]); ok {
+			grown[name] = g
+			continue
+		}
+		whole[name] = values[name]
+	}
+	return whole, grown
 }
 
 // outputIn are the values of these channels; nil is all of them.

@@ -21,8 +21,6 @@ type Answer struct {
 	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
 	Token  string            `json:"token,omitempty"`
 	Tokens map[string]string `json:"tokens,omitempty"`
-	// Rest asks for a reply when the run rests or ends with the answer, not when the answer is taken.
-	Rest bool `json:"rest,omitempty"`
 }
 
 // AnswerReply is the outcome of an accepted answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"superstep.dev/approval"
@@ -148,6 +149,9 @@ func (m *Runtime) WaitRun(ctx context.Context, g *graphadapter.Graph, threadID s
 	}
 	return t.view, t.cause
 }
+
+// Decoded implements runtime.Runtime.
+func (m *Runtime) Decoded(string) *sync.Map { return nil }
 
 // InvokeRun implements runtime.Runtime.
 func (m *Runtime) InvokeRun(ctx context.Context, g *graphadapter.Graph, r runtime.Start) (thread.View, error) {

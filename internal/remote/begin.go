@@ -118,7 +118,9 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 	}
 	g = c.graphOr(g, last)
 	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
-		Asked: runtime.AskedOf(req.By, req.Reason, req.Token), Rest: req.Rest}
+		Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+	w := c.waiterFor(last.thread)
+	invoke.RestRequest = w.request(req.Rest)
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))
 		if err != nil {
@@ -134,7 +136,7 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 	if !req.Rest {
 		return c.goingOn(last), nil
 	}
-	return waiter{c.reader, last.thread}.shown(ctx, run, reply)
+	return w.shown(ctx, run, reply)
 }
 
 // ofGraph refuses a request for another graph than the thread's.

@@ -43,6 +43,7 @@ type server struct {
 	admissions admissions
 	polled     lately // task queues of which a worker was seen
 	ended      lately // threads of which a run was seen to end
+	outputs    outputs
 }
 
 // lately remembers when something was last known of the latest names. It is safe for concurrent use.

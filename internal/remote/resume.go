@@ -20,7 +20,7 @@ import (
 
 // Resume answers a question of a waiting thread, and returns when the answer is stored and taken.
 func (c *Threads) Resume(ctx context.Context, req thread.ResumeRequest) (thread.ResumeReply, error) {
-	taken, err := c.answer(ctx, req, false)
+	taken, err := c.answer(ctx, req, protocol.RestRequest{})
 	return taken.ResumeReply, err
 }
 
@@ -37,12 +37,13 @@ func (c *Threads) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread
 	if err := noAnswer(g, r); err != nil {
 		return thread.View{}, err
 	}
-	taken, err := c.answer(ctx, r, true)
+	w := c.waiterFor(r.Thread)
+	taken, err := c.answer(ctx, r, w.request(true))
 	if err != nil {
 		return thread.View{}, err
 	}
 	if taken.rest != nil {
-		v, stands, err := waiter{c.reader, r.Thread}.rested(ctx, taken.run, *taken.rest)
+		v, stands, err := w.rested(ctx, taken.run, *taken.rest)
 		if err != nil || stands {
 			return v, cmp.Or(err, causeOf(v))
 		}
@@ -64,8 +65,8 @@ type taken struct {
 	rest *protocol.RestReply
 }
 
-// answer sends an answer; with rest it returns when the run rests, if it can.
-func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest bool) (taken, error) {
+// answer sends an answer, and returns when rest says.
+func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest protocol.RestRequest) (taken, error) {
 	if err := runtime.CheckAnswers(req); err != nil {
 		return taken{}, err
 	}
@@ -73,9 +74,8 @@ func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest boo
 		req.ID = uuid.NewString()
 	}
 	wire := wireOf(req)
-	wire.Rest = rest
 	if namesAll(req) && !req.Signal && checkAnswerSize(&lastRun{}, wire) == nil {
-		reply, err := c.resume(ctx, &lastRun{thread: req.Thread}, wire)
+		reply, err := c.resume(ctx, &lastRun{thread: req.Thread}, protocol.ResumeUpdate{ResumeRequest: wire, RestRequest: rest})
 		if !unclear(req, err) {
 			return reply, err
 		}
@@ -99,7 +99,7 @@ func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest boo
 	if before, err := c.resolveQuestions(ctx, last, &wire); err != nil || before != nil {
 		return taken{ResumeReply: repeatedAnswer(last, wire, before)}, err
 	}
-	return c.resume(ctx, last, wire)
+	return c.resume(ctx, last, protocol.ResumeUpdate{ResumeRequest: wire, RestRequest: rest})
 }
 
 // namesAll reports whether a request says what it answers, so that there is nothing to ask first: questions by their whole ids, or
@@ -131,7 +131,7 @@ func wireOf(r thread.ResumeRequest) protocol.ResumeRequest {
 }
 
 // resume sends an answer by update. The error is errEnded when there is no run that could take it.
-func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (taken, error) {
+func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.ResumeUpdate) (taken, error) {
 	var reply protocol.ResumeReply
 	run, err := c.updateRun(ctx, ctx, last, req.ID, protocol.UpdateResume, req, &reply)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.Resume
 	// The server itself gives the outcome of an update again to who repeats it.
 	repeated := reply.Repeated || reply.Call != req.Call
 	return taken{run: run, rest: reply.Rest, ResumeReply: thread.ResumeReply{Thread: last.thread, Question: reply.Question,
-		Questions: questionsIn(req), Node: reply.Node, Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need}}, nil
+		Questions: questionsIn(req.ResumeRequest), Node: reply.Node, Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need}}, nil
 }
 
 // questionsIn are the questions of a request that answers several.

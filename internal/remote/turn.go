@@ -63,7 +63,9 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
 	in := protocol.GraphInput{Graph: req.Graph, ID: uuid.NewString(), Input: input, Asked: asked, Noted: req.Served}
 	in.Set(*runtime.SettingsOf(req))
-	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked, Rest: true}
+	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked}
+	w := c.waiterFor(req.Thread)
+	turn.RestRequest = w.request(true)
 	fields, err := memoFields(in, in.ID)
 	if err != nil {
 		return thread.View{}, err
@@ -92,19 +94,19 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	case errors.As(err, &already):
 		return thread.View{}, errEnded
 	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err)):
-		return c.turnAgain(ctx, last, turn, err)
+		return c.turnAgain(ctx, w, last, turn, err)
 	default:
 		err = c.explainUpdate(ctx, err, req.Thread)
 	}
 	if err != nil {
 		return thread.View{}, err
 	}
-	return waiter{c.reader, req.Thread}.shown(ctx, run, reply)
+	return w.shown(ctx, run, reply)
 }
 
 // turnAgain goes on with a turn whose call had no outcome, because of why: it takes longer, or nobody takes it. A run that the call
 // has started has the input, and says so by the id that it was started under; an open run is given the same turn again.
-func (c *Threads) turnAgain(ctx context.Context, last *lastRun, turn protocol.InvokeRequest, why error) (thread.View, error) {
+func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, why error) (thread.View, error) {
 	now, err := c.lastRun(ctx, last.thread)
 	switch {
 	case err != nil:
@@ -119,5 +121,5 @@ func (c *Threads) turnAgain(ctx context.Context, last *lastRun, turn protocol.In
 	if err != nil {
 		return thread.View{}, err
 	}
-	return waiter{c.reader, last.thread}.shown(ctx, run, reply)
+	return w.shown(ctx, run, reply)
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -16,7 +17,7 @@ import (
 // Wait is Follow of a thread without the reports. The run itself says when it rests or ends, by an update that returns then:
 // nobody looks at its history meanwhile. When the run cannot be asked, its history tells.
 func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error) {
-	w := waiter{c.reader, threadID}
+	w := c.waiterFor(threadID)
 	for {
 		reply, run, err := w.ask(ctx)
 		var over *serviceerror.NotFound
@@ -42,13 +43,30 @@ func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error
 type waiter struct {
 	*reader
 	thread string
+	has    map[string]*pregel.HadList // what this client has of the thread's output
+}
+
+func (c *reader) waiterFor(thread string) waiter {
+	return waiter{c, thread, c.outputs.of(thread).lists}
+}
+
+// request says what the waiter has, if it is to wait.
+func (w waiter) request(rest bool) protocol.RestRequest {
+	r := protocol.RestRequest{Rest: rest}
+	if rest && len(w.has) > 0 {
+		r.Has = map[string]pregel.Had{}
+		for name, had := range w.has {
+			r.Has[name] = had.Had
+		}
+	}
+	return r
 }
 
 // ask returns when the thread's newest run rests or has ended, and which run that is. It fails when the run cannot say so: nobody
 // takes the update, or too many wait.
 func (w waiter) ask(ctx context.Context) (reply protocol.RestReply, run string, err error) {
 	handle, err := w.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: w.thread, UpdateName: protocol.UpdateRest,
-		WaitForStage: client.WorkflowUpdateStageCompleted})
+		Args: []any{w.request(true)}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return reply, "", err
 	}
@@ -68,8 +86,14 @@ func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply)
 // rested is the view of a run as it told when it came to rest, or had ended; stands is false when it goes on, or may. What did not
 // fit the reply is asked for.
 func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (v thread.View, stands bool, err error) {
+	defer func() {
+		if err == nil && stands {
+			w.outputs.keep(w.thread, v.Output)
+		}
+	}()
 	w.ended.note(w.thread, reply.Ends)
 	last, s := &lastRun{thread: w.thread, runID: run}, reply.Stands
+	w.complete(s)
 	switch {
 	case reply.Moved:
 		return v, false, nil
@@ -102,6 +126,25 @@ func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply
 	v = standingView(last, s)
 	addState(&v, *s.State)
 	return v, v.Held || !v.Status.Unfinished(), nil
+}
+
+// complete puts what the waiter has in place of what the reply tells by what is new in it. A reply to an earlier call may be in terms
+// of what the waiter has no more: then the values are asked for.
+func (w waiter) complete(s *protocol.Standing) {
+	if s == nil || s.State == nil {
+		return
+	}
+	for name, grown := range s.Grown {
+		v, ok := grown.Value(w.has[name])
+		if !ok {
+			s.State = nil
+			return
+		}
+		if s.State.Snapshot.Values == nil {
+			s.State.Snapshot.Values = map[string]pregel.Value{}
+		}
+		s.State.Snapshot.Values[name] = v
+	}
 }
 
 func standingView(last *lastRun, s *protocol.Standing) thread.View {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"sync"
 	"time"
 
 	"superstep.dev/approval"
@@ -25,6 +26,8 @@ type Runtime interface {
 	WaitRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error)
 	// invokeRun is both, in as few calls as the runtime can.
 	InvokeRun(ctx context.Context, g *graphadapter.Graph, r Start) (thread.View, error)
+	// decoded is where callers keep what they have decoded of the thread's output, a jsonfit.Kept by what it is of; nil for nowhere.
+	Decoded(thread string) *sync.Map
 	// showRun returns what is known of the thread, also while its run goes on.
 	ShowRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error)
 	// resumeRun answers questions, all or none of them, and returns when the answers are accepted.

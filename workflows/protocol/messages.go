@@ -56,8 +56,15 @@ type InvokeRequest struct {
 	Settings *Settings `json:"settings,omitempty"`
 	// Asked is who asks for it, and why.
 	Asked Asked `json:"asked,omitzero"`
+	RestRequest
+}
+
+// RestRequest is the argument of UpdateRest, which needs none, and says of others when they return.
+type RestRequest struct {
 	// Rest makes the update return when the run rests or ends, as UpdateRest does; else it returns when the request is taken.
 	Rest bool `json:"rest,omitempty"`
+	// Has are long values that the caller has of the thread's output, by their channels: the reply tells what is new in them.
+	Has map[string]pregel.Had `json:"has,omitempty"`
 }
 
 // UpdateStateRequest is the argument of UpdateState.
@@ -139,6 +146,8 @@ type Standing struct {
 	// State is what QueryState returns, of the values those of the output alone; nil when these and the questions have more than
 	// 16 KiB together: whoever needs them asks for them. The reply is stored with the run, and a query's is not.
 	State *State `json:"state,omitempty"`
+	// Grown are the values of the output that the caller has most of, and that are not in State therefore.
+	Grown map[string]pregel.Grown `json:"grown,omitempty"`
 }
 
 // DrainRequest is the argument of UpdateDrain.
@@ -161,6 +170,12 @@ type EventReply = life.EventReply
 
 // ResumeRequest answers a question, as the argument of the update or the signal.
 type ResumeRequest = life.Answer
+
+// ResumeUpdate is the argument of UpdateResume. With Rest it returns when the run rests or ends with the answer.
+type ResumeUpdate struct {
+	ResumeRequest
+	RestRequest
+}
 
 // ResumeReply is the outcome of an accepted answer.
 type ResumeReply struct {

@@ -1,0 +1,81 @@
+package pregel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+)
+
+// Had says which value of a channel somebody has, who asks for the newest: a list that has only grown since is told by what is
+// new in it.
+type Had struct {
+	Bytes int `json:"bytes"`
+	// Digest is of all bytes but the last, which closes a list.
+	Digest string `json:"digest"`
+}
+
+// MinHad is the size of a long list, in bytes.
+const MinHad = 2 << 10
+
+// HadList is a long list that somebody has. It is never changed.
+type HadList struct {
+	Had   Had
+	Value Value
+
+	sum *valueDigest
+}
+
+// HadOf is what one has who has v; nil when that is no long list. Of one that has grown since before, which may be nil, only what is
+// new is looked at.
+func HadOf(v Value, before *HadList) *HadList {
+	if len(v) < MinHad || !isList(v) {
+		return nil
+	}
+	var sum *valueDigest
+	if before != nil {
+		sum = before.sum
+	}
+	sum = digestValue(v, sum)
+	return &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
+}
+
+func textOf(sum []byte) string { return base64.RawStdEncoding.EncodeToString(sum) }
+
+// Grown is a value in terms of one that somebody has.
+type Grown struct {
+	Had Had `json:"had"`
+	// More are the elements behind those that the list had; nil for none.
+	More Value `json:"more,omitempty"`
+}
+
+// Grown tells v in terms of what somebody has; it reports false when v is not that list, nor one that goes on behind it.
+func (h Had) Grown(v Value) (Grown, bool) {
+	last := h.Bytes - 1
+	if h.Bytes < MinHad || h.Bytes > len(v) || !isList(v) || h.Bytes < len(v) && v[last] != ',' {
+		return Grown{}, false
+	}
+	if sum := sha256.Sum256(v[:last]); textOf(sum[:]) != h.Digest {
+		return Grown{}, false
+	}
+	g := Grown{Had: h}
+	if h.Bytes < len(v) {
+		g.More = slices.Concat(emptyList[:1], v[last+1:])
+	}
+	return g, true
+}
+
+// Value is the whole value, for who has what it is told in terms of; it reports false for who has another, or none.
+func (g Grown) Value(has *HadList) (Value, bool) {
+	if has == nil || has.Had != g.Had {
+		return nil, false
+	}
+	if g.More == nil {
+		return has.Value, true
+	}
+	more, err := compact(g.More)
+	if err != nil || !isList(more) || bytes.Equal(more, emptyList) {
+		return nil, false
+	}
+	return joinLists(has.Value, more), true
+}

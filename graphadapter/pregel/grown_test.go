@@ -1,0 +1,75 @@
+package pregel_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"superstep.dev/graphadapter/pregel"
+)
+
+// TestAValueIsToldByWhatIsNewInIt: whoever has an earlier list gets the newest one of it and what is new, which is short. Of any
+// other value nothing is told in terms of it.
+func TestAValueIsToldByWhatIsNewInIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := func(from, n int) string {
+			items := make([]string, n)
+			for i := range items {
+				items[i] = fmt.Sprintf(`"a text, number %d, that is as long as texts are"`, from+i)
+			}
+			return strings.Join(items, ",")
+		}
+		had, more := rapid.IntRange(50, 300).Draw(t, "had"), rapid.IntRange(0, 20).Draw(t, "more")
+		old := pregel.Value("[" + list(0, had) + "]")
+		whole := pregel.Value("[" + list(0, had+more) + "]")
+		has := pregel.HadOf(old, pregel.HadOf(pregel.Value("["+list(0, had-1)+"]"), nil))
+		if alone := pregel.HadOf(old, nil); alone == nil || has == nil || alone.Had != has.Had {
+			t.Fatalf("%d bytes are had as %v, and %v", len(old), has, alone)
+		}
+		h := has.Had
+		g, ok := h.Grown(whole)
+		if !ok || len(g.More) > len(whole)-len(old)+2 {
+			t.Fatalf("%d elements more are told by %d bytes (%v)", more, len(g.More), ok)
+		}
+		if got, ok := g.Value(has); !ok || string(got) != string(whole) {
+			t.Fatalf("it comes to %.80s (%v)", got, ok)
+		}
+		at := rapid.IntRange(1, len(old)-2).Draw(t, "changed")
+		other := append(pregel.Value(nil), old...)
+		other[at] ^= 1
+		if _, ok := g.Value(pregel.HadOf(other, nil)); ok {
+			t.Fatal("it was made of another value")
+		}
+		changed := append(pregel.Value(nil), whole...)
+		changed[at] ^= 1
+		if _, ok := h.Grown(changed); ok {
+			t.Fatal("a changed list has not only grown")
+		}
+		if _, ok := h.Grown(pregel.Value("[" + list(0, had-1) + "]")); ok {
+			t.Fatal("a shorter list has not grown")
+		}
+	})
+}
+
+// TestOnlyLongListsAreHad: other values travel whole, whatever somebody says of them.
+func TestOnlyLongListsAreHad(t *testing.T) {
+	long := strings.Repeat("x", pregel.MinHad)
+	for _, v := range []string{`"` + long + `"`, `{"a":"` + long + `"}`, `["short"]`, "", "[", "]"} {
+		if has := pregel.HadOf(pregel.Value(v), nil); has != nil {
+			t.Errorf("%.20s is had as %v", v, has.Had)
+		}
+		for _, h := range []pregel.Had{{}, {Bytes: -1}, {Bytes: len(v), Digest: "x"}, {Bytes: 1 << 40}} {
+			if g, ok := h.Grown(pregel.Value(v)); ok {
+				t.Errorf("%.20s is %v in terms of %v", v, g, h)
+			}
+		}
+	}
+	has := pregel.HadOf(pregel.Value(`["`+long+`"]`), nil)
+	for _, more := range []string{"[]", "{", `"x"`, "[1"} {
+		if v, ok := (pregel.Grown{Had: has.Had, More: pregel.Value(more)}).Value(has); ok {
+			t.Errorf("with %s more it is %.20s", more, v)
+		}
+	}
+}
