@@ -58,7 +58,7 @@ func (r *run) handle(ctx workflow.Context) error {
 			func(ctx workflow.Context, req protocol.InvokeRequest) (reply protocol.RestReply, err error) {
 				err = r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
 				if err == nil && req.Rest {
-					reply = r.waiters.await(ctx, req.Has)
+					reply = r.waiters.await(ctx, req.Has, req.Input.Value)
 				}
 				return reply, err
 			},

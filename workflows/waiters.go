@@ -40,7 +40,7 @@ func (w *waiters) refuse(ctx workflow.Context, _ protocol.RestRequest) error {
 // wait is the handler.
 func (w *waiters) wait(ctx workflow.Context, req protocol.RestRequest) (protocol.RestReply, error) {
 	w.updates++
-	return w.await(ctx, req.Has), nil
+	return w.await(ctx, req.Has, nil), nil
 }
 
 // awaitBeside is await for who has had something else done by the same update, nil where too many wait.
@@ -48,13 +48,13 @@ func (w *waiters) awaitBeside(ctx workflow.Context, has map[string]pregel.Had) *
 	if w.now >= mostWaiters {
 		return nil
 	}
-	reply := w.await(ctx, has)
+	reply := w.await(ctx, has, nil)
 	return &reply
 }
 
 // await returns when the run rests. What has arrived with the same workflow task is taken in first. has are values that the
-// caller has.
-func (w *waiters) await(ctx workflow.Context, has map[string]pregel.Had) protocol.RestReply {
+// caller has, and input is what it gave the run.
+func (w *waiters) await(ctx workflow.Context, has map[string]pregel.Had, input pregel.Value) protocol.RestReply {
 	w.now++
 	defer func() { w.now-- }()
 	wait, _ := workflow.NewDisconnectedContext(ctx)
@@ -63,7 +63,7 @@ func (w *waiters) await(ctx workflow.Context, has map[string]pregel.Had) protoco
 	if !w.ends && !w.rests() {
 		return protocol.RestReply{Moved: true}
 	}
-	return protocol.RestReply{Status: w.status, Ends: w.ends, Stands: w.stands(wait, has)}
+	return protocol.RestReply{Status: w.status, Ends: w.ends, Stands: w.stands(wait, has, input)}
 }
 
 // rests reports whether nothing goes on before somebody lets it.
@@ -73,8 +73,9 @@ func (w *waiters) rests() bool {
 	return w.status != protocol.StatusRunning && !w.closing && !said && !given && !w.goesOn()
 }
 
-// stands is where the run stands, for who has waited for that and has those values. Nobody gets what a replay says.
-func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had) *protocol.Standing {
+// stands is where the run stands, for who has waited for that and has those values, and gave that input. Nobody
+// gets what a replay says.
+func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had, input pregel.Value) *protocol.Standing {
 	if workflow.IsReplaying(ctx) {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had) *proto
 	state := (&view{w.people}).outlineOf(protocol.State{Questions: w.life.Questions(), Waits: w.life.Waits(), Ledgers: w.program.Ledgers(w.thread),
 		Snapshot: pregel.Snapshot{Step: now.Step, Values: outputIn(w.program.Spec.Output, now.Values)}})
 	state.Answered, state.Output = nil, nil
-	state.Snapshot.Values, s.Grown = grownFrom(has, state.Snapshot.Values)
+	state.Snapshot.Values, s.Grown = grownFrom(has, protocol.GivenBy(input), state.Snapshot.Values)
 	if w.status != protocol.StatusFinished {
 		state.Snapshot.Next = now.Next
 	}
@@ -104,14 +105,14 @@ func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had) *proto
 }
 
 // grownFrom parts the values into those that are told whole, and those of which the caller has most.
-func grownFrom(has map[string]pregel.Had, values map[string]pregel.Value) (map[string]pregel.Value, map[string]pregel.Grown) {
+func grownFrom(has map[string]pregel.Had, given, values map[string]pregel.Value) (map[string]pregel.Value, map[string]pregel.Grown) {
 	if len(has) == 0 {
 		return values, nil
 	}
 	whole, grown := map[string]pregel.Value{}, map[string]pregel.Grown{}
 	for _, name := range workflow.DeterministicKeys(values) {
 		if g, ok := has[name].Grown(values[name]); ok {
-			grown[name] = g
+			grown[name] = g.Without(given[name])
 			continue
 		}
 		whole[name] = values[name]

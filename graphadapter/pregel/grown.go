@@ -45,8 +45,26 @@ func textOf(sum []byte) string { return base64.RawStdEncoding.EncodeToString(sum
 // Grown is a value in terms of one that somebody has.
 type Grown struct {
 	Had Had `json:"had"`
-	// More are the elements behind those that the list had; nil for none.
+	// Given says that the elements which the asker has given itself come next.
+	Given bool `json:"given,omitempty"`
+	// More are the elements behind those that the list had, and that were given; nil for none.
 	More Value `json:"more,omitempty"`
+}
+
+// Without leaves out the elements of a list that the asker has given itself, if they come next.
+func (g Grown) Without(given Value) Grown {
+	if len(given) <= len(emptyList) || !isList(given) || g.More == nil {
+		return g
+	}
+	rest, found := bytes.CutPrefix(g.More[:len(g.More)-1], given[:len(given)-1])
+	switch {
+	case !found:
+	case len(rest) == 0:
+		g.Given, g.More = true, nil
+	case rest[0] == ',':
+		g.Given, g.More = true, slices.Concat(emptyList[:1], rest[1:], emptyList[1:])
+	}
+	return g
 }
 
 // Grown tells v in terms of what somebody has; it reports false when v is not that list, nor one that goes on behind it.
@@ -65,17 +83,28 @@ func (h Had) Grown(v Value) (Grown, bool) {
 	return g, true
 }
 
-// Value is the whole value, for who has what it is told in terms of; it reports false for who has another, or none.
-func (g Grown) Value(has *HadList) (Value, bool) {
+// Value is the whole value, for who has what it is told in terms of, and has given this; it reports false for who has another, or
+// none.
+func (g Grown) Value(has *HadList, given Value) (Value, bool) {
 	if has == nil || has.Had != g.Had {
 		return nil, false
 	}
-	if g.More == nil {
+	lists := []Value{has.Value}
+	if g.Given {
+		lists = append(lists, given)
+	}
+	if g.More != nil {
+		lists = append(lists, g.More)
+	}
+	for i, l := range lists[1:] {
+		more, err := compact(l)
+		if err != nil || !isList(more) || bytes.Equal(more, emptyList) {
+			return nil, false
+		}
+		lists[i+1] = more
+	}
+	if len(lists) == 1 {
 		return has.Value, true
 	}
-	more, err := compact(g.More)
-	if err != nil || !isList(more) || bytes.Equal(more, emptyList) {
-		return nil, false
-	}
-	return joinLists(has.Value, more), true
+	return joinLists(lists...), true
 }

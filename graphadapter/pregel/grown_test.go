@@ -33,13 +33,22 @@ func TestAValueIsToldByWhatIsNewInIt(t *testing.T) {
 		if !ok || len(g.More) > len(whole)-len(old)+2 {
 			t.Fatalf("%d elements more are told by %d bytes (%v)", more, len(g.More), ok)
 		}
-		if got, ok := g.Value(has); !ok || string(got) != string(whole) {
+		if got, ok := g.Value(has, nil); !ok || string(got) != string(whole) {
 			t.Fatalf("it comes to %.80s (%v)", got, ok)
+		}
+		mine := rapid.IntRange(0, more+1).Draw(t, "given")
+		given := pregel.Value("[" + list(had, mine) + "]")
+		short := g.Without(given)
+		if short.Given != (mine > 0 && mine <= more) || short.Given && len(short.More) > max(len(g.More)-len(given)+1, 0) {
+			t.Fatalf("%d of %d elements were given, and %d bytes become %d", mine, more, len(g.More), len(short.More))
+		}
+		if got, ok := short.Value(has, given); !ok || string(got) != string(whole) {
+			t.Fatalf("without what was given it comes to %.80s (%v)", got, ok)
 		}
 		at := rapid.IntRange(1, len(old)-2).Draw(t, "changed")
 		other := append(pregel.Value(nil), old...)
 		other[at] ^= 1
-		if _, ok := g.Value(pregel.HadOf(other, nil)); ok {
+		if _, ok := g.Value(pregel.HadOf(other, nil), nil); ok {
 			t.Fatal("it was made of another value")
 		}
 		changed := append(pregel.Value(nil), whole...)
@@ -68,7 +77,7 @@ func TestOnlyLongListsAreHad(t *testing.T) {
 	}
 	has := pregel.HadOf(pregel.Value(`["`+long+`"]`), nil)
 	for _, more := range []string{"[]", "{", `"x"`, "[1"} {
-		if v, ok := (pregel.Grown{Had: has.Had, More: pregel.Value(more)}).Value(has); ok {
+		if v, ok := (pregel.Grown{Had: has.Had, More: pregel.Value(more)}).Value(has, nil); ok {
 			t.Errorf("with %s more it is %.20s", more, v)
 		}
 	}

@@ -120,6 +120,7 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
 		Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
 	w := c.waiterFor(last.thread)
+	w.input = invoke.Input.Value
 	invoke.RestRequest = w.request(req.Rest)
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))

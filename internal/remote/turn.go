@@ -65,6 +65,7 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	in.Set(*runtime.SettingsOf(req))
 	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked}
 	w := c.waiterFor(req.Thread)
+	w.input = turn.Input.Value
 	turn.RestRequest = w.request(true)
 	fields, err := memoFields(in, in.ID)
 	if err != nil {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,10 +45,11 @@ type waiter struct {
 	*reader
 	thread string
 	has    map[string]*pregel.HadList // what this client has of the thread's output
+	input  pregel.Value               // what it gives the run; nil for nothing
 }
 
 func (c *reader) waiterFor(thread string) waiter {
-	return waiter{c, thread, c.outputs.of(thread).lists}
+	return waiter{reader: c, thread: thread, has: c.outputs.of(thread).lists}
 }
 
 // request says what the waiter has, if it is to wait.
@@ -134,8 +136,12 @@ func (w waiter) complete(s *protocol.Standing) {
 	if s == nil || s.State == nil {
 		return
 	}
+	var given map[string]pregel.Value
+	if sent, err := json.Marshal(w.input); err == nil && len(s.Grown) > 0 { // as the run got it
+		given = protocol.GivenBy(sent)
+	}
 	for name, grown := range s.Grown {
-		v, ok := grown.Value(w.has[name])
+		v, ok := grown.Value(w.has[name], given[name])
 		if !ok {
 			s.State = nil
 			return

@@ -68,7 +68,7 @@ func (s *shared) objects() (paths []string, bytes int64) {
 }
 
 // historyBytes is how large the history of a thread's newest run is.
-func (s *shared) historyBytes(id string) int64 {
+func historyBytes(s *rig.Server, id string) int64 {
 	s.T.Helper()
 	d, err := s.Temporal.DescribeWorkflowExecution(s.T.Context(), id, "")
 	require.NoError(s.T, err)
@@ -126,7 +126,7 @@ func TestAStateWithoutAWall(t *testing.T) {
 			got, err := th.Invoke(t.Context(), in)
 			require.NoError(t, err)
 			check(got, 5)
-			assert.Less(t, s.historyBytes(th.ID()), int64(200_000))
+			assert.Less(t, historyBytes(s.Server, th.ID()), int64(200_000))
 			got, err = th.Invoke(t.Context(), in)
 			require.NoError(t, err)
 			check(got, 10)

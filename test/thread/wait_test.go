@@ -2,7 +2,9 @@ package thread_test
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"strings"
 	"sync"
 	"testing"
 
@@ -116,4 +118,48 @@ func TestATurnIsOneUpdate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestATurnBringsWhatIsNew: what a turn of a conversation brings its caller, and what it stores, does not grow with what was said
+// before. The caller has the whole output all the same, also what others have said meanwhile, and when the list was replaced.
+func TestATurnBringsWhatIsNew(t *testing.T) {
+	t.Parallel()
+	b := superstep.NewStateGraph[rig.Counter]("talk")
+	b.AddNode("turn", func(_ context.Context, s rig.Counter) (rig.Counter, error) {
+		log := s.Log.Get()
+		if last := log[len(log)-1]; last == "begin anew" {
+			s.Log.Overwrite([]string{strings.Repeat("anew <&> ", 500)})
+			return s, nil
+		}
+		return rig.Wrote("an answer <&> with \u2028"), nil
+	})
+	b.AddEdge(superstep.Start, "turn")
+	g := b.MustCompile()
+	work := rig.NewServer(t)
+	work.Work(g)
+	c, calls := counted(t, work)
+	one, other := g.Thread(c, work.Queue), g.Thread(work.Client, work.Queue)
+	said := []string(nil)
+	say := func(by *superstep.Thread[rig.Counter], text string) map[string]int {
+		calls.take()
+		r, err := by.Invoke(t.Context(), rig.Wrote(text), superstep.WithKeepOpen(0), superstep.WithDurability(superstep.DurabilityExit))
+		require.NoError(t, err)
+		if said = append(said, text, "an answer <&> with \u2028"); text == "begin anew" {
+			said = []string{strings.Repeat("anew <&> ", 500)}
+		}
+		require.Equal(t, said, r.Output.Log.Get())
+		return calls.take()
+	}
+	for n := range 8 { // until the state is too long for a reply
+		say(one, fmt.Sprint(n)+strings.Repeat(" long", 1<<10))
+	}
+	before := historyBytes(work, work.Queue)
+	for n := range 4 {
+		assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, fmt.Sprint("short ", n)))
+	}
+	assert.Less(t, historyBytes(work, work.Queue)-before, int64(4*6<<10))
+	say(other, "<in between>")
+	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, "<short>"))
+	say(one, "begin anew")
+	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, "last"))
 }

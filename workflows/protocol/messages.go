@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/json"
 	"time"
 
 	"superstep.dev/approval"
@@ -65,6 +66,13 @@ type RestRequest struct {
 	Rest bool `json:"rest,omitempty"`
 	// Has are long values that the caller has of the thread's output, by their channels: the reply tells what is new in them.
 	Has map[string]pregel.Had `json:"has,omitempty"`
+}
+
+// GivenBy are the values of an input, by their channels; of one that is no object there are none.
+func GivenBy(input pregel.Value) map[string]pregel.Value {
+	var given map[string]pregel.Value
+	_ = json.Unmarshal(input, &given)
+	return given
 }
 
 // UpdateStateRequest is the argument of UpdateState.
