@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,7 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	}
 	running.KeepDecoded(n.decoded.ofRun(activity.GetInfo(ctx), req.Run.Size()))
 	o := n.newOpening(ctx, running, req.ActivityID)
+	o.strict = !graphadapter.IsRelaxed(req.Request.Durability)
 	go o.run(&req.Request)
 	timer := time.NewTimer(openingTime)
 	defer timer.Stop()
@@ -71,6 +73,7 @@ type opening struct {
 	of      openingID
 	info    activity.Info
 	running *segment.Segment
+	strict  bool // a superstep begins when the one before is stored
 	ctx     context.Context
 	end     context.CancelCauseFunc
 
@@ -136,11 +139,17 @@ func (o *opening) abandon() {
 	}
 }
 
+// errUnstored ends a segment whose next superstep may begin when this one is stored.
+var errUnstored = errors.New("superstep: what was done is stored with the workflow task")
+
 // keep is called before a superstep.
 func (o *opening) keep(ctx context.Context) error {
 	select {
 	case <-o.over:
 	default:
+		if o.strict {
+			return errUnstored
+		}
 		return nil
 	}
 	owner, err := o.await(ctx)

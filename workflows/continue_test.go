@@ -49,7 +49,7 @@ func TestContinuedSameAsMemory(t *testing.T) {
 			thread := testserver.Queue(t)
 			s.continueAt = always
 			s.sameAsMemory(r, thread)
-			if n := len(r.runs(thread)); n < 2 {
+			if n := len(r.runs(thread)); n < 2 && s.name != "retried" { // its one superstep is within the first workflow task
 				t.Errorf("the thread has %d runs: it was never continued", n)
 			}
 		})

@@ -236,7 +236,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 // startTasks starts what waits, in a segment or as an activity for each task. Those of a superstep out of time wait for
 // ever.
 func (r *run) startTasks(ctx workflow.Context) {
-	if r.segments.under != nil || r.segments.fuses() && r.segments.start(ctx) {
+	if r.segments.under != nil || r.segments.fuses(ctx) && r.segments.start(ctx) {
 		r.clock.leave() // the segment's own clock bounds its supersteps
 		return
 	}

@@ -63,13 +63,13 @@ func takenOver(ctx workflow.Context) bool {
 	return workflow.IsReplaying(ctx) || workflow.GetInfo(ctx).GetCurrentHistoryLength() > firstTaskEvents
 }
 
-// fuses reports whether the queued tasks are for a segment: the run's durability asks for segments, nothing else is under
-// way, and all of the tasks are for the run's own task queue.
-func (s *segments) fuses() bool {
+// fuses reports whether the queued tasks are for a segment: the run's durability asks for segments, or the only task begins
+// within this workflow task; nothing else is under way, and all of the tasks are for the run's own task queue.
+func (s *segments) fuses(ctx workflow.Context) bool {
 	if s.apart || s.tasks.running > 0 || len(s.tasks.results) > 0 || len(s.tasks.queue) == 0 {
 		return false
 	}
-	if _, fused := s.mode(); !fused && !s.relaxed() {
+	if s.single() && !(s.mayOpen(ctx) && len(s.tasks.queue) == 1) {
 		return false
 	}
 	pinned := segment.IsPinned(s.program, s.tasks.queue)
@@ -77,6 +77,19 @@ func (s *segments) fuses() bool {
 		s.doubt.Suspicion = segment.Suspicion{Lost: s.doubt.Lost}
 	}
 	return !pinned
+}
+
+// single reports whether each superstep is a segment of its own, if it is one at all: none begins before the one before is stored
+// with the run.
+func (s *segments) single() bool {
+	_, fused := s.mode()
+	return !fused && !s.relaxed()
+}
+
+// mayOpen reports whether the next segment begins within this workflow task, as the first of what the run was given to do.
+// What an execution that was lost may have run is looked at in an activity.
+func (s *segments) mayOpen(ctx workflow.Context) bool {
+	return s.opens && s.doubt.ago(ctx) == 0 && s.doubt.none()
 }
 
 // start hands the run over until it comes back. It reports false when the run is too large for that.
@@ -97,7 +110,7 @@ func (s *segments) start(ctx workflow.Context) bool {
 	options := s.activityOptions(first)
 	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: here, cancel: cancel}
 	s.under, s.tasks.queue = under, nil
-	opens := s.opens && s.relaxed() && s.doubt.ago(ctx) == 0 && s.doubt.none()
+	opens := s.mayOpen(ctx)
 	s.opens = false
 	workflow.Go(apart, func(ctx workflow.Context) {
 		var encoded []byte
@@ -164,7 +177,7 @@ func (s *segments) request(ctx workflow.Context) segment.Request {
 		Graph: s.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print(),
 		Durability: s.durability(), Context: s.in.Context, Requester: s.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.doubt.Suspicion, Behind: s.doubt.ago(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: s.in.MaxConcurrency, StepTimeout: s.in.StepTimeout,
-		ResumeBefore: s.resumeBefore(),
+		ResumeBefore: s.resumeBefore(), Single: s.single(),
 	}
 }
 

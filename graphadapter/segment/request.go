@@ -41,12 +41,15 @@ type Request struct {
 	// ResumeBefore asks for a resume point in the result: the newest that is at least so many supersteps before where the
 	// segment ends. 0 asks for none.
 	ResumeBefore int `json:"resume_before,omitempty"`
+	// Single ends the segment with its first superstep.
+	Single bool `json:"single,omitempty"`
 	// References are the large parts that the request goes without.
 	References []graphadapter.Reference `json:"references,omitempty"`
 }
 
-// Opening is the input of the local activity in which a segment of a relaxed mode begins: its first half second runs within
-// the workflow task that scheduled it, and a short segment ends there, with the bytes of [Result.Encode]. A segment that is
+// Opening is the input of the local activity in which a segment begins: its first half second runs within
+// the workflow task that scheduled it, and a short segment ends there, with the bytes of [Result.Encode]. In sync mode it ends with
+// its first superstep, which is stored when the workflow task completes: nothing else begins before. A segment that is
 // not through by then, or is about to act outside, returns nothing, and goes on in its activity, which takes it over where
 // that runs on the same worker. Nobody can tell a repeated local activity from the first, so nothing in it acts outside.
 type Opening struct {

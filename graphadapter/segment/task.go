@@ -234,7 +234,7 @@ func (s *Segment) Open(ctx context.Context, queue []*pregel.Task, fresh bool) bo
 		s.leaving = true
 	case fresh && s.unkept && len(queue) > 0:
 		s.makeResumePoint(queue)
-		s.leaving = !s.keep(ctx) || s.told()
+		s.leaving = s.req.Single || !s.keep(ctx) || s.told()
 	}
 	return !s.leaving
 }
