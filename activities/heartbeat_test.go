@@ -137,13 +137,13 @@ func TestAFencedExecutionStops(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
 	started, after := make(chan struct{}), make(chan []error, 1)
-	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
+	r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		close(started)
 		<-ctx.Done()
 		// A node that goes on with its context makes no call; one that goes on without it cannot record what it made.
 		after <- []error{context.Cause(ctx), memo(ctx, task, "late", calls), memo(context.WithoutCancel(ctx), task, "careless", calls)}
 		return logs("lost"), nil
-	}))
+	})))
 	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-started
 	d, err := r.client.DescribeWorkflowExecution(r.ctx, run.GetID(), "")

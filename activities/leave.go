@@ -12,8 +12,12 @@ import (
 
 // asked is told that the server wants the segment to stop: the run has something to do that the segment must not go past,
 // or an operator paused the activity, or the run is cancelled. It leaves when no task is under way, in the last case at
-// once.
+// once, and in the second where its superstep is all that it runs.
 func (e *segmentRun) asked(why error) {
+	if e.req.Single && isSuspended(why) { // as the activity of a task, which runs again
+		e.lose(why)
+		return
+	}
 	e.leaveSoon()
 	if !isCancelled(why) {
 		return

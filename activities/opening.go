@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -73,7 +72,7 @@ type opening struct {
 	of      openingID
 	info    activity.Info
 	running *segment.Segment
-	strict  bool // a superstep begins when the one before is stored
+	strict  bool // what is to be kept is stored, by the segment's activity, before anything follows
 	ctx     context.Context
 	end     context.CancelCauseFunc
 
@@ -139,18 +138,15 @@ func (o *opening) abandon() {
 	}
 }
 
-// errUnstored ends a segment whose next superstep may begin when this one is stored.
-var errUnstored = errors.New("superstep: what was done is stored with the workflow task")
-
-// keep is called before a superstep.
+// keep is called before a superstep, and where a task has something to be stored.
 func (o *opening) keep(ctx context.Context) error {
 	select {
 	case <-o.over:
 	default:
-		if o.strict {
-			return errUnstored
+		if !o.strict {
+			return nil
 		}
-		return nil
+		o.act.Do(func() { close(o.acts) })
 	}
 	owner, err := o.await(ctx)
 	if err != nil {

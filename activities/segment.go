@@ -215,6 +215,8 @@ func (e *segmentRun) keep(ctx context.Context) error {
 func (e *segmentRun) ended(ctx context.Context, err error) error {
 	var input *InputError
 	switch {
+	case isSuspended(err):
+		return e.givenBack(context.WithoutCancel(ctx), graphadapter.NodeStoppedType, errors.New("an operator paused or reset the activity; the task runs again"))
 	case errors.Is(err, graphadapter.ErrFenced), e.Lost() != nil:
 		return e.endedBy(graphadapter.NodeStoppedType, errors.New("another execution took this segment over"))
 	case ctx.Err() != nil:

@@ -18,7 +18,7 @@ func TestWhoIsLateIsGivenMoreTime(t *testing.T) {
 	const idle, most = 2 * time.Second, 1500 * time.Millisecond
 	r := newRig(t)
 	var atOnce, seen atomic.Int32
-	g := crowdGraph(1, &atOnce, &seen)
+	g := crowdGraph(2, &atOnce, &seen)
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: g.Spec.Name, Spec: g.Spec, Input: input(`{}`)}) // there is no worker yet
 	r.work(g)

@@ -29,6 +29,10 @@ func (r *rig) startOrTurn(thread string, in protocol.GraphInput) (reply protocol
 	if err == nil {
 		err = handle.Get(r.ctx, &reply)
 	}
+	for err == nil && reply.Moved {
+		reply = protocol.RestReply{}
+		err = r.call(thread, protocol.UpdateRest, "", nil, &reply)
+	}
 	return reply, err
 }
 

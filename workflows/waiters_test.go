@@ -64,6 +64,10 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 	r.work(graph("alone", map[string]graphadapter.Node{"slow": g.Nodes["slow"]}, []string{"slow"}, to(pregel.Start, "slow")))
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: "alone", Input: input(`{}`)})
+	await(t, "the node in its activity", func() bool { // until then it is within a workflow task, which takes no update
+		described, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
+		return err == nil && len(described.GetPendingActivities()) == 1
+	}, func() any { return r.runs(thread) })
 	waits := r.rest(thread, "w")
 	close(release)
 	if reply := <-waits; !reply.Ends || reply.Status != protocol.StatusFinished {

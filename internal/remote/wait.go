@@ -22,10 +22,11 @@ func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error
 	for {
 		reply, run, err := w.ask(ctx)
 		var over *serviceerror.NotFound
+		var closing *serviceerror.Aborted // the run ended with the workflow task that the update came too late for
 		switch {
 		case ctx.Err() != nil:
 			return thread.View{}, ctx.Err()
-		case errors.As(err, &over):
+		case errors.As(err, &over), errors.As(err, &closing):
 			return c.Show(ctx, threadID)
 		case err != nil:
 			last, lastErr := c.theLastRun(ctx, threadID)

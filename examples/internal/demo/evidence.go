@@ -2,7 +2,10 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -10,6 +13,8 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/segment"
+	"superstep.dev/internal/history"
 )
 
 // Recorded is what a task under way has on record of its calls, from the heartbeat that the server stored: nothing while
@@ -20,15 +25,18 @@ func (s *Stage) Recorded(ctx context.Context, thread, runID, task string) ([]led
 		return nil, fmt.Errorf("look at the run: %w", err)
 	}
 	for _, pending := range described.GetPendingActivities() {
-		if pending.GetActivityType().GetName() != task || pending.GetHeartbeatDetails() == nil {
+		kind := pending.GetActivityType().GetName()
+		if kind != task && kind != segment.SegmentActivity || pending.GetHeartbeatDetails() == nil {
 			continue
 		}
 		var progress graphadapter.Progress
 		if err := s.decode(pending.GetHeartbeatDetails(), &progress); err != nil {
 			return nil, err
 		}
-		for _, stored := range progress.Tasks { // an activity of a task of its own has one
-			return Ledger(stored)
+		for key, stored := range progress.Tasks {
+			if _, node, _ := strings.Cut(task, "."); path.Base(key) == node {
+				return Ledger(stored)
+			}
 		}
 	}
 	return nil, nil
@@ -52,40 +60,78 @@ type Execution struct {
 	Ledger  []ledger.Entry
 }
 
-// Executions reads the finished tasks of a run, in their order, from its recorded history.
+// Executions reads the finished tasks of a run, in their order, from its recorded history: each an activity of its own, or part of
+// a segment.
 func (s *Stage) Executions(ctx context.Context, thread, runID string) ([]Execution, error) {
 	recorded, err := s.Tail.All(ctx, thread, runID)
 	if err != nil {
 		return nil, fmt.Errorf("read the history of the run: %w", err)
 	}
-	byID := map[int64]*Execution{} // by the event that scheduled them
+	began := map[int64]*started{} // by the event that scheduled the activity
 	var ended []Execution
 	for _, e := range recorded {
 		if a := e.GetActivityTaskScheduledEventAttributes(); a != nil {
-			var request graphadapter.NodeRequest
-			if err := s.decode(a.GetInput(), &request); err != nil {
-				return nil, err
-			}
-			byID[e.GetEventId()] = &Execution{Node: request.Task.Node}
+			began[e.GetEventId()] = &started{kind: a.GetActivityType().GetName(), input: a.GetInput()}
 		}
-		if a := e.GetActivityTaskStartedEventAttributes(); a != nil && byID[a.GetScheduledEventId()] != nil {
-			one := byID[a.GetScheduledEventId()]
-			one.Attempt, one.Began = a.GetAttempt(), e.GetEventTime().AsTime()
+		if a := e.GetActivityTaskStartedEventAttributes(); a != nil {
+			one := began[a.GetScheduledEventId()]
+			one.attempt, one.at = a.GetAttempt(), e.GetEventTime().AsTime()
 		}
-		if a := e.GetActivityTaskCompletedEventAttributes(); a != nil && byID[a.GetScheduledEventId()] != nil {
-			var outcome pregel.Outcome
-			if err := s.decode(a.GetResult(), &outcome); err != nil {
-				return nil, err
-			}
-			one := byID[a.GetScheduledEventId()]
-			one.Asked = len(outcome.Questions) > 0
-			if one.Ledger, err = Ledger(outcome.Ledger); err != nil {
-				return nil, err
-			}
-			ended = append(ended, *one)
+		var more []Execution
+		if kind, result := history.Local(s.Tail.Converter, e); kind == segment.OpeningActivity {
+			more, err = s.executions(started{kind: kind, attempt: 1, at: e.GetEventTime().AsTime()}, result)
+		} else if a := e.GetActivityTaskCompletedEventAttributes(); a != nil {
+			more, err = s.executions(*began[a.GetScheduledEventId()], a.GetResult())
 		}
+		if err != nil {
+			return nil, err
+		}
+		ended = append(ended, more...)
 	}
 	return ended, nil
+}
+
+// started is the attempt of an activity that ended it.
+type started struct {
+	kind    string
+	input   *commonpb.Payloads
+	attempt int32
+	at      time.Time
+}
+
+// executions are the tasks that an activity ran, by its result.
+func (s *Stage) executions(a started, result *commonpb.Payloads) ([]Execution, error) {
+	if a.kind == segment.OpeningActivity || a.kind == segment.SegmentActivity {
+		var encoded []byte
+		if err := s.decode(result, &encoded); err != nil || len(encoded) == 0 {
+			return nil, err // without a result it went on in its activity
+		}
+		whole, err := segment.DecodeWhole(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("read the record of the run: %w", err)
+		}
+		var out []Execution
+		for _, d := range whole.Deliveries {
+			one, err := a.execution(path.Base(d.Key), d.Outcome)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one)
+		}
+		return out, nil
+	}
+	var request graphadapter.NodeRequest
+	var outcome pregel.Outcome
+	if err := errors.Join(s.decode(a.input, &request), s.decode(result, &outcome)); err != nil {
+		return nil, err
+	}
+	one, err := a.execution(request.Task.Node, outcome)
+	return []Execution{one}, err
+}
+
+func (a started) execution(node string, o pregel.Outcome) (Execution, error) {
+	did, err := Ledger(o.Ledger)
+	return Execution{Node: node, Attempt: a.attempt, Began: a.at, Asked: len(o.Questions) > 0, Ledger: did}, err
 }
 
 func (s *Stage) decode(stored *commonpb.Payloads, into any) error {
