@@ -46,11 +46,11 @@ func TestRetriesAreCountedAcrossWorkers(t *testing.T) {
 	r, attempts := newRig(t), &seen[string]{}
 	failed := make(chan struct{}, 9)
 	worker := func(name string) *graphadapter.Graph {
-		return one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
+		return r.pinned(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			attempts.add(fmt.Sprintf("%d by %s", task.Info().Attempt, name))
 			failed <- struct{}{}
 			return pregel.Command{}, errors.New("not today")
-		}, graphadapter.RetryPolicy{InitialInterval: time.Second, BackoffFactor: 1, NoJitter: true, MaxAttempts: 3})
+		}, graphadapter.RetryPolicy{InitialInterval: time.Second, BackoffFactor: 1, NoJitter: true, MaxAttempts: 3}))
 	}
 	_, stop := r.work(worker("first"))
 	run := r.start(protocol.GraphInput{Graph: "one"})
@@ -198,7 +198,7 @@ func TestATaskThatKeepsLosingItsWorkersAsksAPerson(t *testing.T) {
 			var l *line
 			var ready sync.WaitGroup
 			ready.Add(1)
-			l, _ = r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
+			l, _ = r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 				ready.Wait()
 				if !well.Load() {
 					// What cannot be recorded is not known to have ended: to the next execution its worker was lost.
@@ -206,7 +206,7 @@ func TestATaskThatKeepsLosingItsWorkersAsksAPerson(t *testing.T) {
 					return pregel.Command{}, errors.New("no line")
 				}
 				return logs("done"), memo(ctx, task, "paid", calls)
-			}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true, MaxAttempts: 100}))
+			}, graphadapter.RetryPolicy{InitialInterval: -1, NoJitter: true, MaxAttempts: 100})))
 			ready.Done()
 			run := r.start(protocol.GraphInput{Graph: "one"})
 			q := r.question(run)

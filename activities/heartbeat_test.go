@@ -102,7 +102,7 @@ func TestCancellationReachesTheNode(t *testing.T) {
 	t.Parallel()
 	r, calls := newRig(t), &seen[string]{}
 	started, causes := make(chan struct{}), make(chan error, 1)
-	r.work(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
+	r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if err := memo(ctx, task, "paid", calls); err != nil {
 			return pregel.Command{}, err
 		}
@@ -110,7 +110,7 @@ func TestCancellationReachesTheNode(t *testing.T) {
 		<-ctx.Done()
 		causes <- context.Cause(ctx)
 		return pregel.Command{}, context.Cause(ctx)
-	}))
+	})))
 	run := r.start(protocol.GraphInput{Graph: "one"})
 	<-started
 	if err := r.client.CancelWorkflow(r.ctx, run.GetID(), ""); err != nil {

@@ -15,6 +15,7 @@ import (
 // once, and in the second where its superstep is all that it runs.
 func (e *segmentRun) asked(why error) {
 	if e.req.Single && isSuspended(why) { // as the activity of a task, which runs again
+		e.freeze()
 		e.lose(why)
 		return
 	}
@@ -37,6 +38,16 @@ func (e *segmentRun) asked(why error) {
 			e.end(segment.ErrRunCancelled)
 		}
 	}()
+}
+
+// freeze makes what is on record now what stays on record: how the tasks end that are stopped does not count.
+func (e *segmentRun) freeze() {
+	now := e.details()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.frozen == nil {
+		e.frozen = now
+	}
 }
 
 // exit is how a segment is told to leave as soon as no task is under way.

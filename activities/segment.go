@@ -62,6 +62,7 @@ type segmentRun struct {
 
 	mu        sync.Mutex
 	running   *segment.Segment // nil until it is opened
+	frozen    []any            // see freeze; nil while it is not
 	describes bool
 	end       context.CancelCauseFunc
 	keeper    keeper
@@ -180,9 +181,11 @@ func (e *segmentRun) fill(ctx context.Context) error {
 // details is what a heartbeat carries. In exit mode it is life and a count.
 func (e *segmentRun) details() []any {
 	e.mu.Lock()
-	running, progress, record := e.running, e.progress, e.record
+	running, progress, record, frozen := e.running, e.progress, e.record, e.frozen
 	e.mu.Unlock()
 	switch {
+	case frozen != nil:
+		return frozen
 	case running == nil: // what there was before
 		now := e.Tally.Progress(false)
 		now.Tasks = progress.Tasks
