@@ -88,7 +88,11 @@ func TestChangesWhileARunIsUnderWay(t *testing.T) {
 	r.put("hold")
 	threadID := r.begin("chooses", map[string]string{"dir": r.dir, "note": "left"})
 	r.until("the branch is evaluated", func() bool { return r.ran("choice") == 1 })
-	history := r.historyOf(threadID)
+	var history []thread.CheckpointView
+	r.until("the first half second is over", func() bool {
+		history = r.historyOf(threadID)
+		return len(history) > 0
+	})
 	for _, args := range [][]string{
 		{"update", threadID, "--values", `{"note":"right"}`, "--as-node", "first"},
 		{"fork", threadID, history[0].Checkpoint},
