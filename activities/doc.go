@@ -4,7 +4,7 @@
 //
 //	nodes.go, task.go                           what a worker serves; one execution of one task
 //	lease.go, lost.go, leave.go                 heartbeats: how long a task is this worker's, lost workers, what was stored
-//	opening.go, segment.go                      consecutive supersteps: their first half second, and in one activity
+//	decoded.go, opening.go, segment.go          consecutive supersteps: what stays decoded, their first half second, and in one activity
 //	inputs.go, rebuild.go, room.go              values sent by reference, replays that find them, graphs, room in the history
 //	compensate.go                               undoing effects
 //	people.go                                   asking the gate about replies, telling people; emissions while nodes run

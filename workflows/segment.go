@@ -95,7 +95,7 @@ func (s *segments) mayOpen(ctx workflow.Context) bool {
 // start hands the run over until it comes back. It reports false when the run is too large for that.
 func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
-	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, (*pregel.Loop).SuspendHere)
+	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, pregel.SuspendHere)
 	s.tasks.queue = ready
 	if err != nil || here.Size() > maxReferred {
 		workflow.GetLogger(ctx).Warn("the run cannot be handed to a segment", "bytes", here.Size(), "error", err)
@@ -246,7 +246,7 @@ func (s *segments) linesBefore(under *segmentRun, at time.Time) []protocol.Line 
 	if err != nil {
 		panic(err.Error())
 	}
-	loop, err := s.program.RestoreHere(under.from, func(e pregel.Event) {
+	loop, err := under.from.Restore(s.program, func(e pregel.Event) {
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" {
 			made.add(s.program, e.Checkpoint, at)
 		}

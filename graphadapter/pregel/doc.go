@@ -35,7 +35,7 @@
 //	errors      why a run or a call failed, and how errors are stored
 //	spec        the graph as data
 //	reducer     append, sum, max, concat, merge, messages
-//	digest      the digest of a long value, made from that of the value before
+//	digest, grown       the digest of a long value, made from that of the value before; a list that has only grown
 //	channel     how a channel takes writes
 //	validate    what is wrong with a Spec
 //	program     the compiled Spec
@@ -57,5 +57,5 @@
 //	inspect     snapshots for people
 //	edit, edit_apply    updates of a thread's state from outside, and what comes of them
 //	codec       a stored thread
-//	suspend, restore    a stored loop, and going on from it
+//	aside, suspend, restore    a stored loop, with its long values beside it, and going on from it
 package pregel

@@ -3,7 +3,7 @@ package pregel
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
+	"encoding/hex"
 	"slices"
 )
 
@@ -40,7 +40,7 @@ func HadOf(v Value, before *HadList) *HadList {
 	return &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
 }
 
-func textOf(sum []byte) string { return base64.RawStdEncoding.EncodeToString(sum) }
+func textOf(sum []byte) string { return hex.EncodeToString(sum) }
 
 // Grown is a value in terms of one that somebody has.
 type Grown struct {

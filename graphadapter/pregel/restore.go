@@ -10,15 +10,15 @@ import (
 // out every task that was still to be started; no event comes twice: observe gets those that follow.
 // p must be of the Spec that the run had. A value that is no suspended run of it is an error.
 func (p *Program) Restore(v Value, observe Observer) (*Loop, error) {
-	return p.restore(v, nil, observe)
+	return restore(p, v, nil, observe)
 }
 
-// RestoreHere is [Program.Restore] of what [Loop.SuspendHere] gave in this process. It may be called more than once.
-func (p *Program) RestoreHere(s Suspended, observe Observer) (*Loop, error) {
-	return p.restore(s.text, s.long, observe)
+// Restore is [Program.Restore] of what [SuspendHere] gave in this process. It may be called more than once.
+func (s Suspended) Restore(p *Program, observe Observer) (*Loop, error) {
+	return restore(p, s.text, s.long, observe)
 }
 
-func (p *Program) restore(v Value, long []longValue, observe Observer) (*Loop, error) {
+func restore(p *Program, v Value, long []longValue, observe Observer) (*Loop, error) {
 	in, err := p.readSuspended(v)
 	if err != nil {
 		return nil, fmt.Errorf("graph %q: a suspended run cannot be restored: %w", p.Spec.Name, err)

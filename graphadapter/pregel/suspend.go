@@ -16,18 +16,18 @@ import (
 // way would change digests. It is about as large as the stored thread; tasks of the superstep are left out where they
 // follow from the thread.
 func (l *Loop) Suspend() (Value, error) {
-	out, err := l.suspended()
+	out, err := suspend(l)
 	if err != nil {
 		return nil, err
 	}
-	v, err := l.encode(out)
+	v, err := out.encode(l.prog.Spec.Name)
 	if err == nil && bytes.ContainsAny(v, "<>&\u2028\u2029") {
 		return json.Marshal([]byte(v)) // as base64
 	}
 	return v, err
 }
 
-// Suspended is a suspended run that stays in its process. Its long values are those of the loop, which never change: they are
+// Suspended is a suspended run that stays in its process: see [SuspendHere]. Its long values are those of the loop, which never change: they are
 // neither written nor read, so to suspend a run and to restore it takes as long as the rest of it, however large its state is.
 type Suspended struct {
 	text Value
@@ -49,19 +49,19 @@ func (s Suspended) Size() int {
 	return size
 }
 
-// SuspendHere is [Loop.Suspend] for [Program.RestoreHere] in the same process.
-func (l *Loop) SuspendHere() (Suspended, error) {
-	out, err := l.suspended()
+// SuspendHere is [Loop.Suspend] for [Suspended.Restore] in the same process.
+func SuspendHere(l *Loop) (Suspended, error) {
+	out, err := suspend(l)
 	if err != nil {
 		return Suspended{}, err
 	}
 	var s Suspended
 	out.checkpoints(func(c *checkpointJSON) { s.long = c.setAside(s.long) })
-	s.text, err = l.encode(out)
+	s.text, err = out.encode(l.prog.Spec.Name)
 	return s, err
 }
 
-func (l *Loop) suspended() (*suspendedJSON, error) {
+func suspend(l *Loop) (*suspendedJSON, error) {
 	if !l.Quiet() {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %d tasks are under way; deliver their outcomes, "+
 			"or put them back", l.prog.Spec.Name, l.root.underWay)
@@ -75,12 +75,12 @@ func (l *Loop) suspended() (*suspendedJSON, error) {
 	}, nil
 }
 
-func (l *Loop) encode(s *suspendedJSON) (Value, error) {
+func (s *suspendedJSON) encode(graph string) (Value, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(s); err != nil {
-		return nil, fmt.Errorf("graph %q cannot be suspended: %w", l.prog.Spec.Name, err)
+		return nil, fmt.Errorf("graph %q cannot be suspended: %w", graph, err)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }

@@ -53,11 +53,11 @@ func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pre
 	if err != nil {
 		return nil, err
 	}
-	here, err := l.SuspendHere()
+	here, err := pregel.SuspendHere(l)
 	if err != nil {
 		return nil, err
 	}
-	again, err := p.RestoreHere(here, nil)
+	again, err := here.Restore(p, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := loop.SuspendHere()
+	here, err := pregel.SuspendHere(loop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	original := loop.Ready()[0].State["log"]
 	var states []string
 	for range 2 {
-		again, err := p.RestoreHere(here, nil)
+		again, err := here.Restore(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

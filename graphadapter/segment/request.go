@@ -65,7 +65,7 @@ type Opening struct {
 
 // Open prepares the segment's execution by g, the root graph. The errors are those of [OpenSegment].
 func (o *Opening) Open(g *graphadapter.Graph) (*Segment, error) {
-	return openSegment(g, &o.Request, func(p *pregel.Program) (*pregel.Loop, error) { return p.RestoreHere(o.Run, nil) })
+	return openSegment(g, &o.Request, func(p *pregel.Program) (*pregel.Loop, error) { return o.Run.Restore(p, nil) })
 }
 
 // Fill puts the values in place of the request's references; see NodeRequest.Fill.

@@ -7,7 +7,7 @@
 //	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go                                   what the server's index lists
-//	follow.go, wait.go                        the threads: progress for people; where a run says itself that it rests
+//	outputs.go, follow.go, wait.go            the threads: progress for people; where a run says itself that it rests
 //	start.go, begin.go, turn.go               runs, and input that begins one or is a turn of an open one
 //	resume.go, steer.go, update.go            answers and going on after a failure; events, pauses, cancelling; writing to the state
 //	stream.go, play.go, live.go               one reader of a stream

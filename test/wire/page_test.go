@@ -88,7 +88,7 @@ func TestThePageNamesAll(t *testing.T) {
 func TestThePageIsReadByTheTypes(t *testing.T) {
 	types := map[string]func() any{
 		"GraphInput": func() any { return &protocol.GraphInput{} }, "GraphResult": func() any { return &protocol.GraphResult{} },
-		"ResumeRequest": func() any { return &protocol.ResumeRequest{} }, "ResumeReply": func() any { return &protocol.ResumeReply{} },
+		"ResumeUpdate": func() any { return &protocol.ResumeUpdate{} }, "ResumeReply": func() any { return &protocol.ResumeReply{} },
 		"InvokeRequest": func() any { return &protocol.InvokeRequest{} }, "UpdateStateRequest": func() any { return &protocol.UpdateStateRequest{} },
 		"UpdateStateReply": func() any { return &protocol.UpdateStateReply{} }, "RetryRequest": func() any { return &protocol.RetryRequest{} },
 		"DrainRequest": func() any { return &protocol.DrainRequest{} }, "RestReply": func() any { return &protocol.RestReply{} },
@@ -97,7 +97,7 @@ func TestThePageIsReadByTheTypes(t *testing.T) {
 		"CancelReply": func() any { return &protocol.CancelReply{} }, "EventRequest": func() any { return &protocol.EventRequest{} },
 		"EventReply": func() any { return &protocol.EventReply{} }, "ViewRequest": func() any { return &protocol.ViewRequest{} },
 		"State": func() any { return &protocol.State{} }, "Line": func() any { return &protocol.Line{} },
-		"QuestionReply": func() any { return &protocol.QuestionReply{} }, "Closing": func() any { return &protocol.Closing{} },
+		"RestRequest": func() any { return &protocol.RestRequest{} }, "QuestionReply": func() any { return &protocol.QuestionReply{} }, "Closing": func() any { return &protocol.Closing{} },
 		"AuditReply": func() any { return &protocol.AuditReply{} }, "AdmitRequest": func() any { return &protocol.AdmitRequest{} },
 		"AdmitReply": func() any { return &protocol.AdmitReply{} }, "QuestionsNote": func() any { return &protocol.QuestionsNote{} },
 		"AnswerRefusal": func() any { return &protocol.AnswerRefusal{} }, "LeaderInput": func() any { return &protocol.LeaderInput{} },
