@@ -49,7 +49,7 @@ AT_ONCE := -vet=off -p 3 -parallel 6
 # with -short, and make verify runs these without, so that both together run everything.
 LONG := ./activities ./devserver ./docs ./examples/agent ./examples/publish ./examples/refund \
 	./examples/refund/demo ./examples/refund/dev ./examples/research/demo ./test/bench/peers ./test/chaos ./test/conformance ./test/conformance/recorder ./test/e2e ./test/soak \
-	./test/thread ./workflows
+	./test/thread ./thread/storage/s3 ./workflows
 
 test: check
 	@echo '== tests ($(FIRST))'

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/thread/storage"
+	"superstep.dev/thread/storage/s3"
 )
 
 // defaultAddress is where a server on this machine listens.
@@ -61,7 +63,7 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 	set.StringVar(&f.tlsServerName, "tls-server-name", "", "`NAME` in the server's certificate")
 	set.StringVar(&f.profile, "profile", "", "`NAME` of a profile of the configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.config, "config", "", "configuration `FILE` (TEMPORAL_CONFIG_FILE)")
-	set.StringVar(&f.storage, "storage", "", "`DIR` for large values, the same for workers and commands (SUPERSTEP_STORAGE; default none)")
+	set.StringVar(&f.storage, "storage", "", "`PLACE` of large values, a directory or s3://BUCKET/PREFIX, the same for workers and commands (SUPERSTEP_STORAGE; default none)")
 	into.AddFlagSet(set)
 	f.set = set
 }
@@ -102,14 +104,23 @@ func (c *connection) clientOptions() (client.Options, error) {
 
 // openStorage opens the place of large values, nil when none is named.
 func (c *connection) openStorage() (*storage.Storage, error) {
-	dir := c.conn.storage
-	if dir == "" {
-		dir, _ = c.env.LookupEnv("SUPERSTEP_STORAGE")
+	place := c.conn.storage
+	if place == "" {
+		place, _ = c.env.LookupEnv("SUPERSTEP_STORAGE")
 	}
-	if dir == "" {
+	var s *storage.Storage
+	var err error
+	switch {
+	case place == "":
 		return nil, nil
+	case s3.Is(place):
+		var bucket s3.Config
+		if bucket, err = s3.Parse(place); err == nil {
+			s, err = s3.Open(context.Background(), bucket, storage.Options{})
+		}
+	default:
+		s, err = storage.Files(place, storage.Options{})
 	}
-	s, err := storage.Files(dir, storage.Options{})
 	if err != nil {
 		return nil, usagef("--storage: %w", err)
 	}

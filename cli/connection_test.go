@@ -203,4 +203,9 @@ func TestConnectionStorage(t *testing.T) {
 	require.Empty(t, opts.ExternalStorage.Drivers)
 	_, _, err = optionsOf(t, environment{}, "--storage", file(t, "file", "no directory"))
 	require.ErrorContains(t, err, "--storage: ")
+	for _, address := range []string{"s3://key:a-secret@values", "s3://values?endpoint=http://key:a-secret@127.0.0.1:1"} {
+		_, _, err = optionsOf(t, environment{}, "--storage", address)
+		require.ErrorContains(t, err, "--storage: an address of a bucket has no credentials")
+		require.NotContains(t, err.Error(), "a-secret")
+	}
 }

@@ -98,6 +98,11 @@ var arrows = []arrow{
 		from: "thread/storage", theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
 			"github.com/restic/chunker", "golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
 	},
+	// Only programs whose values lie in a bucket need a client of S3.
+	{
+		from: "thread/storage/s3", ours: []string{"thread/storage"},
+		theirs: []string{"github.com/minio/minio-go/v7/...", "github.com/jellydator/ttlcache/v3"},
+	},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
@@ -265,6 +270,16 @@ func TestTheHouseIsDrawn(t *testing.T) {
 		top, _, _ := strings.Cut(dir, "/")
 		if dir != mainModule && !slices.Contains([]string{"examples", "test"}, top) && !slices.Contains(named, dir) {
 			t.Errorf("docs/architecture.md does not name %s: say there what the package is for", dir)
+		}
+	}
+}
+
+// TestWhoeverKeepsNoBucketHasNoClientOfIt: nothing below the command line imports it.
+func TestWhoeverKeepsNoBucketHasNoClientOfIt(t *testing.T) {
+	for pkg, imported := range read(t, root, mainModule) {
+		if dir := strings.TrimPrefix(pkg, mainModule+"/"); dir != "cli" && !within(pkg, below([]string{"test/..."})) &&
+			slices.Contains(imported, mainModule+"/thread/storage/s3") {
+			t.Errorf("%s imports thread/storage/s3", pkg)
 		}
 	}
 }

@@ -29,8 +29,8 @@ const lockPoll = 50 * time.Millisecond
 // devserverModule is the server's Go module. Only a workspace that has its source builds it.
 const devserverModule = "superstep.dev/devserver"
 
-// ErrNoSource says that this process is not inside the workspace that holds the server's source, so that it cannot
-// build a server.
+// ErrNoSource says that this process is not inside the workspace that holds the servers' source, so that it cannot
+// build one.
 var ErrNoSource = errors.New("the source of " + devserverModule + " is not in this workspace")
 
 // binary builds the devserver once per process.
@@ -43,7 +43,7 @@ func Binary(log io.Writer) (string, error) {
 	if path := os.Getenv(EnvBinary); path != "" {
 		return path, nil
 	}
-	source, err := moduleSource()
+	source, err := sourceOf(devserverModule)
 	if err != nil {
 		return "", err
 	}
@@ -66,9 +66,9 @@ func Binary(log io.Writer) (string, error) {
 	return path, nil
 }
 
-// moduleSource returns the directory of the server's module.
-func moduleSource() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{if .Main}}{{.Dir}}{{end}}", devserverModule).Output()
+// sourceOf returns the directory of a module of the workspace.
+func sourceOf(module string) (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{if .Main}}{{.Dir}}{{end}}", module).Output()
 	dir := strings.TrimSpace(string(out))
 	if err != nil || dir == "" {
 		return "", ErrNoSource

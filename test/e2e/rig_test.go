@@ -40,6 +40,8 @@ type rig struct {
 	names    []string // of the processes
 	temporal client.Client
 	client   *superstep.Client
+	// flags and env are given to the workers of these tests' graphs, beside those that lead to the server.
+	flags, env []string
 	// money is the payments service, nil until it is started; moneyURL is where it listens.
 	money    *payments.Client
 	moneyURL string
@@ -160,7 +162,8 @@ func (r *rig) graphsWorker(name string) *processes.Process {
 
 // program is this test binary as a program with all commands, told to work.
 func (r *rig) program(name string) processes.Command {
-	return processes.Command{Name: name, Path: os.Args[0], Args: append([]string{"worker"}, r.connection()...), Env: environment(asProgram + "=1")}
+	return processes.Command{Name: name, Path: os.Args[0], Args: slices.Concat([]string{"worker"}, r.connection(), r.flags),
+		Env: environment(append(r.env, asProgram+"=1")...)}
 }
 
 // connection are the flags that lead to the test's server and task queue.

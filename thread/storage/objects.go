@@ -79,7 +79,7 @@ var zip, unzip = sync.OnceValue(func() *zstd.Encoder {
 func (o *objects) put(ctx context.Context, content []byte) (sha [sha256.Size]byte, err error) {
 	sha = sha256.Sum256(content)
 	name := hex.EncodeToString(sha[:])
-	there, err := retry(ctx, o, tryFor, func() (bool, error) { return o.Has(ctx, name) })
+	there, err := retry(ctx, o, tryFor, func(ctx context.Context) (bool, error) { return o.Has(ctx, name) })
 	if err != nil || there {
 		return sha, err
 	}
@@ -87,7 +87,7 @@ func (o *objects) put(ctx context.Context, content []byte) (sha [sha256.Size]byt
 	if len(object) > len(content) {
 		object = append([]byte{asItIs}, content...)
 	}
-	_, err = retry(ctx, o, tryFor, func() (bool, error) { return true, o.Put(ctx, name, object) })
+	_, err = retry(ctx, o, tryFor, func(ctx context.Context) (bool, error) { return true, o.Put(ctx, name, object) })
 	if err == nil {
 		o.keep(name, bytes.Clone(content)) // most of what is stored is read again, by the next run of the thread
 	}
@@ -99,7 +99,7 @@ func (o *objects) get(ctx context.Context, name string) ([]byte, error) {
 	if item := o.kept.Get(name); item != nil {
 		return item.Value(), nil
 	}
-	object, err := retry(ctx, o, tryReading, func() ([]byte, error) { return o.Get(ctx, name) })
+	object, err := retry(ctx, o, tryReading, func(ctx context.Context) ([]byte, error) { return o.Get(ctx, name) })
 	if err != nil {
 		return nil, o.explain(name, err)
 	}
@@ -133,12 +133,20 @@ func open(object []byte) ([]byte, error) {
 	return nil, fmt.Errorf("it begins with %#x", object[0])
 }
 
-// retry repeats a call that may succeed the next time. What is not there does not come by waiting.
-func retry[T any](ctx context.Context, o *objects, atMost time.Duration, call func() (T, error)) (T, error) {
+// errNoAnswer is why a call ends that hangs.
+var errNoAnswer = fmt.Errorf("no answer within %v", tryFor)
+
+// retry repeats a call that may succeed the next time, and gives up one that does not return. What is not there does not come by waiting.
+func retry[T any](ctx context.Context, o *objects, atMost time.Duration, call func(context.Context) (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval = tryFirst
+	calls, cancel := context.WithTimeoutCause(ctx, tryFor, errNoAnswer)
+	defer cancel()
 	got, err := backoff.Retry(ctx, func() (T, error) {
-		got, err := call()
+		got, err := call(calls)
+		if err != nil && context.Cause(calls) == errNoAnswer {
+			err = backoff.Permanent(errNoAnswer)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = backoff.Permanent(err)
 		}
