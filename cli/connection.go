@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"net"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/thread/storage"
-	"superstep.dev/thread/storage/s3"
 )
 
 // defaultAddress is where a server on this machine listens.
@@ -63,7 +61,7 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 	set.StringVar(&f.tlsServerName, "tls-server-name", "", "`NAME` in the server's certificate")
 	set.StringVar(&f.profile, "profile", "", "`NAME` of a profile of the configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.config, "config", "", "configuration `FILE` (TEMPORAL_CONFIG_FILE)")
-	set.StringVar(&f.storage, "storage", "", "`PLACE` of large values, a directory or s3://BUCKET/PREFIX, the same for workers and commands (SUPERSTEP_STORAGE; default none)")
+	set.StringVar(&f.storage, "storage", "", "`PLACE` of large values, the same for all: a directory, s3://BUCKET/PREFIX or none (SUPERSTEP_STORAGE; default what a devserver of this machine says)")
 	into.AddFlagSet(set)
 	f.set = set
 }
@@ -95,36 +93,20 @@ func (c *connection) clientOptions() (client.Options, error) {
 		return client.Options{}, usagef("the connection's settings: %w", err)
 	}
 	opts.DataConverter = c.payload
-	if c.storage, err = c.openStorage(); err != nil {
+	if c.storage, err = openStorage(c.storagePlace()); err != nil {
 		return client.Options{}, err
 	}
 	opts.ExternalStorage = c.storage.External()
 	return opts, nil
 }
 
-// openStorage opens the place of large values, nil when none is named.
-func (c *connection) openStorage() (*storage.Storage, error) {
-	place := c.conn.storage
-	if place == "" {
-		place, _ = c.env.LookupEnv("SUPERSTEP_STORAGE")
+// storagePlace is where large values lie, "" when nobody said.
+func (c *connection) storagePlace() string {
+	if c.conn.storage != "" {
+		return c.conn.storage
 	}
-	var s *storage.Storage
-	var err error
-	switch {
-	case place == "":
-		return nil, nil
-	case s3.Is(place):
-		var bucket s3.Config
-		if bucket, err = s3.Parse(place); err == nil {
-			s, err = s3.Open(context.Background(), bucket, storage.Options{})
-		}
-	default:
-		s, err = storage.Files(place, storage.Options{})
-	}
-	if err != nil {
-		return nil, usagef("--storage: %w", err)
-	}
-	return s, nil
+	place, _ := c.env.LookupEnv("SUPERSTEP_STORAGE")
+	return place
 }
 
 // keepSecrets remembers what must never be shown.

@@ -18,6 +18,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
 	"superstep.dev/thread"
+	"superstep.dev/thread/storage"
 )
 
 // service is what the commands ask of a server: the methods of [superstep.Client]. Tests script it.
@@ -70,6 +71,8 @@ type backend struct {
 	dial      func(ctx context.Context, opts client.Options) (client.Client, error)
 	service   func(c client.Client, cfg superstep.ClientConfig) (service, error)
 	newWorker func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error)
+	// announced opens the storage that a namespace names; nil asks none.
+	announced func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error)
 }
 
 // temporalBackend is the one that talks to a Temporal server.
@@ -79,6 +82,9 @@ func temporalBackend() backend {
 		service: func(c client.Client, cfg superstep.ClientConfig) (service, error) { return superstep.NewClient(c, cfg) },
 		newWorker: func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error) {
 			return superstep.NewWorker(c, cfg)
+		},
+		announced: func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error) {
+			return storage.Announced(ctx, c, namespace, storage.Options{})
 		},
 	}
 }
@@ -92,6 +98,9 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 	opts.Logger = silentLogger()
 	opts = superstep.Encoded(opts)
 	c, err := a.backend.dial(ctx, opts)
+	if err == nil {
+		c, opts, err = a.findStorage(ctx, c, opts)
+	}
 	if err != nil {
 		return interrupted(ctx, err, "interrupted")
 	}
@@ -104,6 +113,33 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return err
 	}
 	return interrupted(ctx, do(svc), "interrupted")
+}
+
+// findStorage has the client of a server of this machine keep large values where the namespace says, unless flags or the environment
+// have said where. It returns the client to use, which then is another one over the same connection, and its options. A server of another
+// machine is not asked: its directories are not this machine's.
+func (c *connection) findStorage(ctx context.Context, own client.Client, opts client.Options) (client.Client, client.Options, error) {
+	if c.backend.announced == nil || c.storagePlace() != "" || !isLoopback(opts.HostPort) {
+		return own, opts, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	found, err := c.backend.announced(ctx, own, opts.Namespace)
+	if err != nil {
+		own.Close()
+		return nil, opts, usagef("%w: give the place by --storage, or --storage %s to do without", err, noStorage)
+	}
+	if found == nil {
+		return own, opts, nil
+	}
+	defer own.Close() // its share of the connection
+	c.storage, opts.ExternalStorage = found, found.External()
+	opts = superstep.Encoded(opts)
+	stores, err := client.NewClientFromExistingWithContext(ctx, own, opts)
+	if err != nil {
+		return nil, opts, dialError(opts, err)
+	}
+	return stores, opts, nil
 }
 
 // call connects, makes one call and shows what came back: whole to a program, as text shows it to a person.

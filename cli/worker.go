@@ -104,7 +104,6 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 		// of a superstep.
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	cfg.DataConverter, cfg.FailureConverter, cfg.Storage = opts.DataConverter, opts.FailureConverter, a.storage
 	return cfg, opts, g, err
 }
 
@@ -122,10 +121,14 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 	defer ops.close()
 	opts.MetricsHandler = ops.metrics
 	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: cfg.Logger}.connect(ctx, opts)
+	if err == nil {
+		c, opts, err = a.findStorage(ctx, c, opts)
+	}
 	if err != nil {
 		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	defer c.Close()
+	cfg.DataConverter, cfg.FailureConverter, cfg.Storage = opts.DataConverter, opts.FailureConverter, a.storage
 	if g != nil {
 		watching, stop := context.WithCancel(ctx)
 		defer stop()

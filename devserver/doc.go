@@ -18,6 +18,10 @@
 // are open when the devserver stops go on, timers included, when it starts again
 // on the same file.
 //
+// Beside the file lies a directory, superstep.db.values, where the workers and
+// commands of this machine keep values above 16 KiB: the namespace's data says
+// where, and both belong together.
+//
 // # PostgreSQL
 //
 //	go run ./devserver --postgres postgres://me@localhost/superstep

@@ -24,6 +24,7 @@ const maxPort = 65535
 // options are the flags, as given.
 type options struct {
 	db        string
+	values    string
 	postgres  string // a DSN, which may hold a password: never to be printed
 	ip        string
 	hosts     []string
@@ -42,6 +43,8 @@ func (o *options) register(f *pflag.FlagSet) {
 		"postgres://me@localhost/superstep; that database and superstep_visibility are\n"+
 		"created when missing. A password is better kept in $"+envPostgres+", which\n"+
 		"holds the whole DSN, or in PostgreSQL's own $PGPASSWORD or ~/.pgpass")
+	f.StringVar(&o.values, "values", "", "`directory` where the programs of this machine keep large values; beside a\n"+
+		"database file it is FILE"+valuesSuffix+" unless this is "+noValues+", else it is none")
 	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
@@ -53,6 +56,17 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.readyFile, "ready-file", "", "`file` that appears, holding host:port of the Temporal API, once the\n"+
 		"server is ready, and goes when it stops; scripts wait for it")
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the server logs to stderr: debug, info, warn or error")
+}
+
+// valuesDir is where large values lie, "" for nowhere.
+func (o *options) valuesDir() string {
+	switch {
+	case o.values == noValues:
+		return ""
+	case o.values == "" && o.postgres == "" && o.db != inMemory:
+		return o.db + valuesSuffix
+	}
+	return o.values
 }
 
 // envPostgres holds the DSN where --postgres would show a password to everybody

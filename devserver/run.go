@@ -35,6 +35,10 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.close()) }()
 
+	values, err := openValues(o.valuesDir())
+	if err != nil {
+		return err
+	}
 	endpoints, ports, err := reserve(o)
 	if err != nil {
 		return err
@@ -45,6 +49,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	d := &devserver{
 		options:   o,
 		store:     store,
+		values:    values,
 		endpoints: endpoints,
 		logger:    serverLogger(zapLogger),
 		logLevel:  logLevel,
@@ -69,6 +74,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 type devserver struct {
 	options   options
 	store     store
+	values    string // what the namespace announces of large values
 	endpoints endpoints
 	logger    log.Logger
 	logLevel  zap.AtomicLevel
@@ -98,7 +104,7 @@ func (d *devserver) start() error {
 // serve announces the server once it is ready and returns when ctx ends. Being
 // told to stop before it is ready is no error either.
 func (d *devserver) serve(ctx context.Context, stdout io.Writer) error {
-	if err := awaitReady(ctx, d.endpoints, log.NewSdkLogger(d.logger)); err != nil {
+	if err := awaitReady(ctx, d.endpoints, d.values, log.NewSdkLogger(d.logger)); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type Options struct {
 	DB string
 	// Stock leaves the server's settings as Temporal ships them.
 	Stock bool
+	// Values is the directory where programs find that large values lie; "" has them leave these in the database.
+	Values string
 }
 
 // Server is a devserver process. Its address and its file stay the same over a stop and a new start. Its methods are
@@ -113,7 +116,7 @@ func (s *Server) Restart() error {
 }
 
 func (s *Server) args(ready string) []string {
-	args := []string{"--headless", "--db", s.opts.DB, "--ready-file", ready, "--port"}
+	args := []string{"--headless", "--db", s.opts.DB, "--values", cmp.Or(s.opts.Values, "none"), "--ready-file", ready, "--port"}
 	_, port, err := net.SplitHostPort(s.address)
 	if err != nil { // the first start
 		port = "0"

@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 	case ErrDamaged:
 		text = fmt.Sprintf("the stored value %s in %s is not what was stored: restore it from a backup", e.Object, e.Where)
 	case ErrNone:
-		text = "a value of the thread lies in a storage, and this process was given none: give it that of the workers (--storage, or WorkerConfig.Storage and ClientConfig.Storage)"
+		text = "a value of the thread lies in a storage, and this process was given none: give it that of the workers (--storage, or WorkerConfig.Storage and ClientConfig.Storage; storage.Announced on a devserver)"
 	case ErrTooLarge:
 		text = fmt.Sprintf("a value is too large to be stored, the most is %d bytes", MaxValueBytes)
 	default:

@@ -14,6 +14,7 @@ import (
 	"superstep.dev/internal/history"
 	"superstep.dev/test/processes"
 	"superstep.dev/test/processes/stack"
+	"superstep.dev/thread/storage"
 )
 
 // Stage is a demo whose processes run.
@@ -56,11 +57,15 @@ func (s *Stage) connect() (err error) {
 	if s.Temporal, err = client.Dial(client.Options{HostPort: s.Stack.Address, Logger: quiet}); err != nil {
 		return fmt.Errorf("connect to the Temporal server: %w", err)
 	}
-	if s.Runs, err = superstep.NewClient(s.Temporal, superstep.ClientConfig{}); err != nil {
+	values, err := storage.Announced(context.Background(), s.Temporal, client.DefaultNamespace, storage.Options{})
+	if err != nil {
+		return err
+	}
+	if s.Runs, err = superstep.NewClient(s.Temporal, superstep.ClientConfig{Storage: values}); err != nil {
 		return err
 	}
 	s.Tail = history.Tail{Service: s.Temporal.WorkflowService(), Namespace: client.DefaultNamespace,
-		Converter: converter.GetDefaultDataConverter()}
+		Converter: values.Converter(converter.GetDefaultDataConverter())}
 	return nil
 }
 
