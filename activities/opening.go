@@ -111,6 +111,7 @@ func (o *opening) run(req *segment.Request) {
 	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, thread: req.Thread, lease: o}
 	o.result, o.err = o.running.Run(o.ctx, segment.Host{
 		Keep: o.keep, Begin: o.begin, Leave: o.leave, Prepare: t.prepare, Refuse: refuser(req, o.running, 0), Now: o.now, Over: t.over,
+		MostBytes: t.nodes.mostReturned(),
 	})
 }
 

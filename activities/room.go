@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread/storage"
 )
 
 // defaultReturnBytes is what a task may return unannounced when its request does not say.
@@ -19,7 +20,7 @@ const defaultReturnBytes = 64 << 10
 // state. Every task announces its result before it looks at those of the others, so of several that do not fit together at
 // least the last sees all.
 func (e *execution) makeRoom(ctx context.Context, outcome *pregel.Outcome) *pregel.NodeError {
-	size, free := outcomeBytes(outcome), cmp.Or(e.req.ReturnBytes, defaultReturnBytes)
+	size, free := storage.Takes(e.nodes.converter, outcomeBytes(outcome)), cmp.Or(e.req.ReturnBytes, defaultReturnBytes)
 	if size <= free || e.task.Announce(ctx, size) != nil {
 		return nil // who has lost the task returns nothing
 	}
@@ -76,9 +77,17 @@ func outcomeBytes(o *pregel.Outcome) int {
 	return size
 }
 
-// maxOutcomeBytes bounds a task's result. The server refuses a payload of 2 MiB, and repeats the task for ever if one
-// is sent all the same; some room is left for what a codec adds.
+// maxOutcomeBytes bounds a task's result that goes by value. The server refuses a payload of 2 MiB, and repeats the task for ever if
+// one is sent all the same; some room is left for what a codec adds.
 const maxOutcomeBytes = 1900 << 10
+
+// mostReturned is how many bytes an activity of this worker may return: more than one payload where results go by reference.
+func (n *Nodes) mostReturned() int {
+	if storage.Takes(n.converter, maxOutcomeBytes) < maxOutcomeBytes {
+		return graphadapter.MaxResultBytes
+	}
+	return maxOutcomeBytes
+}
 
 // maxFailureBytes bounds what goes along with a failure. The server cuts off a failure that is larger than a payload may
 // be, and with it the task's ledger.
@@ -91,7 +100,7 @@ func (e *execution) sized(o pregel.Outcome, void int) (pregel.Outcome, error) {
 	switch small := withSmallLedger(o); {
 	case err != nil:
 		return pregel.Outcome{}, e.unstorable("InvalidUpdateError", "the result is not JSON: "+err.Error())
-	case len(encoded) <= maxOutcomeBytes:
+	case len(encoded) <= e.nodes.mostReturned():
 		return o, nil
 	case void > 0: // is the first to go
 		o.Emitted = o.Emitted[void:]
@@ -100,7 +109,7 @@ func (e *execution) sized(o pregel.Outcome, void int) (pregel.Outcome, error) {
 		return e.sized(small, 0)
 	}
 	return pregel.Outcome{}, e.unstorable("PayloadTooLarge", fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
-		"reference to the value instead of the value", len(encoded), maxOutcomeBytes))
+		"reference to the value instead of the value", len(encoded), e.nodes.mostReturned()))
 }
 
 func (e *execution) unstorable(kind, why string) error {

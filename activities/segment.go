@@ -152,6 +152,7 @@ func (e *segmentRun) supersteps(ctx, held context.Context, counted int) (segment
 	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
 	return running.Run(held, segment.Host{
 		Keep: e.keep, Leave: e.leave, Prepare: env.prepare, Refuse: refuser(&e.req, running, counted), Now: e.Now, Over: env.over,
+		MostBytes: e.nodes.mostReturned(),
 	})
 }
 

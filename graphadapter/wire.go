@@ -69,6 +69,10 @@ type Settling struct {
 // the events that it had not counted yet (2 MiB), and for the run's own end.
 const HistoryRoom = 44 << 20
 
+// MaxResultBytes bounds what one activity returns where that goes by reference: as many bytes as a task may read so, since its worker and
+// the run's hold all of it, more than once.
+const MaxResultBytes = 64 << 20
+
 // NodeFailure is the detail of the application error with which a node's activity gives up.
 type NodeFailure struct {
 	Error pregel.NodeError `json:"error"`

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -34,7 +35,8 @@ const (
 	maxSegmentBytes = 1500 << 10
 	// outcomeCost is what an outcome counts beside the bytes of its frame: whoever reads it takes as much and more.
 	outcomeCost = 96
-	// maxOutcomeBytes bounds one outcome. The server refuses a payload of 2 MiB; some room is left for what a codec adds.
+	// maxOutcomeBytes bounds one outcome, and those of tasks that were under way together, where a host does not say: see Host.MostBytes.
+	// The server refuses a payload of 2 MiB; some room is left for what a codec adds.
 	maxOutcomeBytes = 1900 << 10
 )
 
@@ -287,14 +289,17 @@ func appendBlock(out []byte, trailer string, frames []byte) []byte {
 	return append(out, packed.Bytes()...)
 }
 
-// maxUnpacked bounds the text of all blocks of a record, or of a result: a segment leaves when its outcomes have
-// maxSegmentBytes.
-const maxUnpacked = 2 * maxOutcomeBytes
+// The bounds of the text of all blocks of a record, and of a result: a segment leaves when its outcomes have maxSegmentBytes, and takes
+// no more than Host.MostBytes.
+const (
+	maxRecordText = 2 * maxOutcomeBytes
+	maxResultText = graphadapter.MaxResultBytes + maxOutcomeBytes
+)
 
-// decodeBlocks reads the deliveries of blocks. The error says that they were cut off, or changed, or grow beyond maxUnpacked.
+// decodeBlocks reads the deliveries of blocks. The error says that they were cut off, or changed, or have more text than room.
 // They are about as many as expected.
-func decodeBlocks(blocks []byte, expected int) (all []Delivery, err error) {
-	c, room := coder{left: blocks}, maxUnpacked
+func decodeBlocks(blocks []byte, expected, room int) (all []Delivery, err error) {
+	c := coder{left: blocks}
 	if len(blocks) > 0 {
 		all = make([]Delivery, 0, max(min(expected, maxSegmentBytes/outcomeCost), 0))
 	}
@@ -357,7 +362,7 @@ func unpack(packed []byte, room int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case n > int64(room):
-		return nil, fmt.Errorf("they have more than %d bytes", maxUnpacked)
+		return nil, fmt.Errorf("a block has more than %d bytes", room)
 	}
 	return out.Bytes(), nil
 }

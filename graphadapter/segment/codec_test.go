@@ -46,7 +46,7 @@ func TestADeliveryIsReadAsJSONWouldBe(t *testing.T) {
 		if !reflect.DeepEqual(read, before) {
 			t.Fatalf("it is read as\n%#v\nwant\n%#v", read, before)
 		}
-		all, err := decodeBlocks(appendBlock(nil, trailerOf(read), slices.Concat(frame, frame)), 1)
+		all, err := decodeBlocks(appendBlock(nil, trailerOf(read), slices.Concat(frame, frame)), 1, maxRecordText)
 		if err != nil || len(all) != 2 {
 			t.Fatalf("two of it are read as %d: %v", len(all), err)
 		}
@@ -190,24 +190,24 @@ func TestOtherFramesAreNone(t *testing.T) {
 	}
 	frame = bytes.Clone(frame)
 	for n := 1; n < len(frame); n++ {
-		if read, err := decodeBlocks(appendBlock(nil, "", frame[:n]), 1); err == nil {
+		if read, err := decodeBlocks(appendBlock(nil, "", frame[:n]), 1, maxRecordText); err == nil {
 			t.Errorf("%d of %d bytes are read as %+v", n, len(frame), read)
 		}
 	}
-	if read, err := decodeBlocks(appendBlock(nil, "0", frame), 1); err == nil {
+	if read, err := decodeBlocks(appendBlock(nil, "0", frame), 1, maxRecordText); err == nil {
 		t.Errorf("with the digest of a task that it does not have it is read as %+v", read)
 	}
-	if read, err := decodeBlocks(appendBlock(nil, "", []byte{0, 0, 0, 0, 0, 0, 0}), 1); err == nil {
+	if read, err := decodeBlocks(appendBlock(nil, "", []byte{0, 0, 0, 0, 0, 0, 0}), 1, maxRecordText); err == nil {
 		t.Errorf("without the digest of its task it is read as %+v", read)
 	}
 	many := binary.AppendUvarint([]byte{1, 'k', 0, 0}, 1<<62)
-	if read, err := decodeBlocks(appendBlock(nil, "", many), 1); err == nil {
+	if read, err := decodeBlocks(appendBlock(nil, "", many), 1, maxRecordText); err == nil {
 		t.Errorf("with more writes than bytes it is read as %+v", read)
 	}
 	rapid.Check(t, func(t *rapid.T) { // nothing makes it panic
 		text := rapid.SliceOfN(rapid.Byte(), 1, 60).Draw(t, "text")
-		_, _ = decodeBlocks(appendBlock(nil, "", text), 1)
-		_, _ = decodeBlocks(text, 1)
+		_, _ = decodeBlocks(appendBlock(nil, "", text), 1, maxRecordText)
+		_, _ = decodeBlocks(text, 1, maxRecordText)
 		_, _ = DecodeResult(text)
 	})
 }
@@ -221,13 +221,13 @@ func TestABombIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := appendBlock(nil, "", frame)
-	if all, err := decodeBlocks(one, 1); err != nil || len(all) != 1 {
+	if all, err := decodeBlocks(one, 1, maxRecordText); err != nil || len(all) != 1 {
 		t.Errorf("one large outcome: %d, %v", len(all), err)
 	}
-	if _, err := decodeBlocks(bytes.Repeat(one, 3), 1); err == nil {
+	if _, err := decodeBlocks(bytes.Repeat(one, 3), 1, maxRecordText); err == nil {
 		t.Error("three blocks were unpacked to more than their bound")
 	}
-	if _, err := decodeBlocks(appendBlock(nil, "", make([]byte, 40*maxUnpacked)), 1); err == nil {
+	if _, err := decodeBlocks(appendBlock(nil, "", make([]byte, 40*maxRecordText)), 1, maxRecordText); err == nil {
 		t.Error("a block was unpacked to more than its bound")
 	}
 	var cut bytes.Buffer // a block that does not end
@@ -243,7 +243,7 @@ func TestABombIsRefused(t *testing.T) {
 	}
 	block := binary.AppendUvarint(nil, uint64(cut.Len()))
 	block = append(binary.LittleEndian.AppendUint32(block, crc32.ChecksumIEEE(cut.Bytes())), cut.Bytes()...)
-	if _, err := decodeBlocks(block, 1); err == nil {
+	if _, err := decodeBlocks(block, 1, maxRecordText); err == nil {
 		t.Error("a block that does not end was read")
 	}
 }

@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,6 +68,33 @@ func TestASegmentLeavesBeforeItsHeartbeatsCarryTooMuch(t *testing.T) {
 		}
 		if n := len(result.Deliveries); err != nil || n > c.most || n < c.most*2/3 || carried > maxCarried*11/10 {
 			t.Errorf("%s: %d, at most %d, with heartbeats of %d bytes together, %v", name, n, c.most, carried, err)
+		}
+	}
+}
+
+// TestASegmentBringsBackWhatItsHostHasRoomFor: of tasks that end together those come back without their outcome for which there is none.
+func TestASegmentBringsBackWhatItsHostHasRoomFor(t *testing.T) {
+	const tasks = 5
+	value := pregel.Value(strconv.Quote(randomText(maxOutcomeBytes / 3)))
+	for most, want := range map[int]int{0: 2, 4 * len(value) / 3: 1, graphadapter.MaxResultBytes: tasks} {
+		var begun sync.WaitGroup
+		begun.Add(tasks)
+		g := &graphadapter.Graph{Spec: &pregel.Spec{Version: pregel.SpecVersion, Name: "wide"}, Nodes: map[string]graphadapter.Node{}}
+		for i := range tasks {
+			name := "n" + strconv.Itoa(i)
+			g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "c" + name, Kind: pregel.KindLast})
+			g.Spec.Nodes = append(g.Spec.Nodes, pregel.NodeSpec{Name: name})
+			g.Spec.Edges = append(g.Spec.Edges, pregel.Edge{From: pregel.Start, To: name})
+			g.Nodes[name] = graphadapter.Node{Run: func(context.Context, graphadapter.Input) (pregel.Command, error) {
+				begun.Done()
+				begun.Wait()
+				return pregel.Command{Update: []pregel.Write{{Channel: "c" + name, Value: value}}}, nil
+			}}
+		}
+		r := newFusedRun(t, g, graphadapter.DurabilityAsync, input(`{}`))
+		result, err := RunSegment(t.Context(), g, r.suspended(), Host{MostBytes: most})
+		if err != nil || len(result.Deliveries) != want || result.Apart != (want < tasks) {
+			t.Errorf("with room for %d bytes: %d outcomes, apart %v, %v", most, len(result.Deliveries), result.Apart, err)
 		}
 	}
 }

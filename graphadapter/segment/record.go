@@ -113,7 +113,7 @@ func (r *segmentRecord) close() {
 // of them in each block an empty Digest, until [Redeliver] has found their tasks. The error says that it is no record, or one
 // that was cut off or changed: one that was cut off between two blocks is a shorter record.
 func DecodeRecord(record []byte) ([]Delivery, error) {
-	return decodeBlocks(record, mostAtOnce)
+	return decodeBlocks(record, mostAtOnce, maxRecordText)
 }
 
 // StoredActivity is the type of the local activity that reads what a run's activities have stored with their heartbeats: a

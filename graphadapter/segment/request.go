@@ -236,7 +236,7 @@ func DecodeResult(encoded []byte) (*StoredResult, error) {
 	if r.Resume != nil {
 		behind -= r.Resume.Deliveries
 	}
-	if r.Deliveries, err = decodeBlocks(c.left, behind); err != nil {
+	if r.Deliveries, err = decodeBlocks(c.left, behind, maxResultText); err != nil {
 		return nil, err
 	}
 	if r.Resume == nil && len(r.Deliveries) != r.Made {
@@ -260,7 +260,7 @@ func (r *StoredResult) Whole() (Result, error) {
 	if r.Resume == nil {
 		return whole, nil
 	}
-	before, err := decodeBlocks(r.before, r.Made)
+	before, err := decodeBlocks(r.before, r.Made, maxResultText)
 	if err != nil {
 		return Result{}, err
 	}

@@ -51,6 +51,9 @@ type Host struct {
 	Now func() time.Time
 	// MaxTime is how long the segment goes on while it could leave; 0 means 30 s.
 	MaxTime time.Duration
+	// MostBytes bounds what the segment brings back, at most graphadapter.MaxResultBytes; 0 means what one payload holds. A task that ends
+	// when there is no room for its outcome comes back without.
+	MostBytes int
 }
 
 // Segment is one execution of consecutive supersteps of a run.

@@ -188,12 +188,15 @@ func (s *Segment) encode(t *pregel.Task, o pregel.Outcome) (Delivery, []byte) {
 	switch {
 	case err != nil:
 		return s.encodeFailure(t, o, "InvalidUpdateError", "the result is no JSON that can be read back: "+err.Error())
-	case len(frame) > maxOutcomeBytes:
+	case len(frame) > s.most():
 		return s.encodeFailure(t, o, "PayloadTooLarge", fmt.Sprintf("the result has %d bytes, at most %d can be stored: write a "+
-			"reference to the value instead of the value", len(frame), maxOutcomeBytes))
+			"reference to the value instead of the value", len(frame), s.most()))
 	}
 	return d, frame
 }
+
+// most is how many bytes the segment brings back.
+func (s *Segment) most() int { return cmp.Or(s.host.MostBytes, maxOutcomeBytes) }
 
 // delivery is an outcome of a task under way, with the time that the task took.
 func (s *Segment) delivery(t *pregel.Task, o pregel.Outcome) Delivery {
@@ -289,7 +292,7 @@ func (s *Segment) keep(ctx context.Context) bool {
 func (s *Segment) Arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
 	returned := s.IsReturned(t) || s.strays(t, o) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
 	d, frame := s.encode(t, o)
-	if returned || s.bytes > 0 && s.bytes+len(frame) > maxOutcomeBytes {
+	if returned || s.bytes > 0 && s.bytes+len(frame) > s.most() {
 		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
 		s.returned = append(s.returned, t)
 		s.Leave(t, true)

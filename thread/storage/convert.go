@@ -120,6 +120,15 @@ func Refers(c converter.DataConverter, bytes int) bool {
 	return ok && s.storage != nil && bytes >= s.storage.threshold/2
 }
 
+// Takes is how many bytes of a history a value of that many bytes takes at most, where the clients' payloads are those of a converter of a
+// [Storage.Converter].
+func Takes(c converter.DataConverter, bytes int) int {
+	if s, ok := c.(*storing); ok && s.storage != nil {
+		return min(bytes, s.storage.threshold)
+	}
+	return bytes
+}
+
 // Fill fills in all that a message of the server's refers to, for a converter of a [Storage.Converter]; with any other one it does nothing.
 func Fill(ctx context.Context, c converter.DataConverter, m proto.Message) error {
 	s, ok := c.(*storing)
