@@ -8,7 +8,7 @@ import (
 	"superstep.dev"
 )
 
-// The graphs, each of which exists for LangGraph as well, in langgraph.py.
+// The graphs, each of which exists for LangGraph as well, in graphs.py and in invoke.mjs; all but the last two.
 const (
 	chainGraph = "chain"
 	fanGraph   = "fan"
@@ -16,6 +16,7 @@ const (
 	talkGraph  = "talk"
 	callsGraph = "calls"
 	slowGraph  = "slow"
+	largeGraph = "large"
 )
 
 // state is that of every graph.
@@ -36,7 +37,8 @@ func graphs() map[string]*superstep.Graph[state] {
 				s.Texts.Append("noted")
 			}
 		}),
-		fanGraph: fan(), askGraph: ask(), talkGraph: talk(), slowGraph: slow(),
+		largeGraph: loop(largeGraph, func(s *state) { s.Texts.Append(textsFrom(len(s.Texts.Get()), callTexts)...) }),
+		fanGraph:   fan(), askGraph: ask(), talkGraph: talk(), slowGraph: slow(),
 	}
 }
 

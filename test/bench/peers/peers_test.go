@@ -11,12 +11,13 @@ import (
 )
 
 func TestCostOf(t *testing.T) {
-	before := reading{client: map[string]int{"Start": 4, "Poll": 9}, clientCPU: 10, serverCPU: 100, commits: 7, history: history{"r", 10, 1000}}
-	after := reading{client: map[string]int{"Start": 6, "Poll": 9}, clientCPU: 16, serverCPU: 120, commits: 13, history: history{"r", 22, 3000}}
+	before := reading{client: map[string]int{"Start": 4, "Poll": 9}, clientCPU: 10, serverCPU: 100, commits: 7, stored: 9000, history: history{"r", 10, 1000}}
+	after := reading{client: map[string]int{"Start": 6, "Poll": 9}, clientCPU: 16, serverCPU: 120, commits: 13, stored: math.NaN(), history: history{"r", 22, 3000}}
 	c := costOf(before, after, 2)
 	require.Equal(t, map[string]float64{"Start": 1}, c.ClientCalls)
 	require.InDelta(t, 13.0, c.cpu(), 0)
 	require.InDelta(t, 3.0, *c.Commits, 0)
+	require.Nil(t, c.Stored, "nobody counted")
 	require.InDelta(t, 6.0, c.Events, 0, "one run took both turns")
 	after.history.run = "another"
 	require.InDelta(t, 22.0, costOf(before, after, 2).Events, 0, "each turn has a run of its own")
@@ -55,8 +56,9 @@ func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, printTable(&out, w, rowsOf(w, entrants(t))))
 	require.Contains(t, out.String(), "chain: steps\n")
-	require.Regexp(t, `superstep sqlite async client +30\.0 +3\.00 \[2\.00-3\.00\] +3\.00 \[2\.00-3\.00\] +0\.75 \[0\.50-1\.50\] +- `, out.String())
+	require.Regexp(t, `superstep sqlite async client +30\.0 +3\.00 \[2\.00-3\.00\] +3\.00 \[2\.00-3\.00\] +0\.75 \[0\.50-1\.50\] +15\.0\n`, out.String())
 	require.Contains(t, out.String(), "superstep sqlite exit client failed after 0 rounds: no worker")
+	require.NotContains(t, out.String(), "+SQLite", "a column that nobody has")
 }
 
 func TestNamesAreOfOneAnother(t *testing.T) {

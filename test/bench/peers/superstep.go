@@ -32,6 +32,11 @@ func (u *user) do(mode string) doer {
 	}
 }
 
+// grow lets a conversation have turns in the mode in which they take the least time: what a thread has in the end is the same.
+func (u *user) grow(ctx context.Context, w *workload, thread string, turns int) error {
+	return turnByTurn(u.do("exit"))(ctx, w, thread, turns)
+}
+
 func (u *user) once(ctx context.Context, w *workload, mode, id string, turn int) error {
 	r := request(w, mode, id)
 	status, step, err := u.begin(ctx, u, r, w.inputOf(turn))
