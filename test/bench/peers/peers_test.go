@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"encoding/xml"
 	"errors"
 	"math"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 )
 
 func TestCostOf(t *testing.T) {
@@ -84,6 +89,78 @@ func TestNamesAreOfOneAnother(t *testing.T) {
 		}
 	}
 	require.Greater(t, compared, 100)
+}
+
+func TestSQLiteTellsOfTransactions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "some.db")
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	do := func(text string, args ...any) {
+		_, err := db.Exec(text, args...)
+		require.NoError(t, err)
+	}
+	do("PRAGMA journal_mode=WAL")
+	do("CREATE TABLE texts (text)")
+	transactions, size := sqliteFile(path).read()
+	for n := range 10 {
+		do("INSERT INTO texts VALUES (?)", text(n))
+	}
+	do("SELECT 1")
+	after, grown := sqliteFile(path).read()
+	require.InDelta(t, 10, after-transactions, 0)
+	require.InDelta(t, 10*textBytes, grown-size, 2*4096)
+	none, _ := sqliteFile(path + "-no").read()
+	require.True(t, math.IsNaN(none))
+}
+
+// TestConversationsGrowUnmeasured follows the turns of what is prepared and of what is measured.
+func TestConversationsGrowUnmeasured(t *testing.T) {
+	var turns []int
+	one := &way{source: &source{}, do: func(_ context.Context, _ *workload, _ string, turn int) (time.Duration, error) {
+		turns = append(turns, turn)
+		return time.Duration(turn) * time.Second, nil
+	}}
+	e := &entrant{way: one, thread: "t"}
+	w := &workload{graph: talkGraph, turn: 3, ops: 2}
+	require.NoError(t, e.prepare(t.Context(), w))
+	r, err := e.round(t.Context(), w)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3, 4, 5}, turns)
+	require.InDelta(t, 4500, r.Milliseconds, 0)
+
+	turns = nil
+	one.grow = func(_ context.Context, _ *workload, _ string, n int) error { turns = append(turns, -n); return nil }
+	require.NoError(t, (&entrant{way: one}).prepare(t.Context(), w))
+	require.Equal(t, []int{-2, 3}, turns, "two at once")
+
+	turns = nil
+	many := &workload{name: "bytes", graph: talkGraph, turns: 3, ops: 1}
+	e = &entrant{way: one}
+	require.NoError(t, e.prepare(t.Context(), many))
+	r, err = e.round(t.Context(), many)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3}, turns)
+	require.InDelta(t, 2000, r.Milliseconds, 0, "of a turn")
+}
+
+func TestOnlyDoneWhenNamed(t *testing.T) {
+	names := func(args ...string) (out []string) {
+		o, err := parse(append(args, "-list"), t.Output())
+		require.NoError(t, err)
+		f := &field{options: o}
+		require.NoError(t, f.gather(t.Context()))
+		f.list = false
+		for _, w := range f.workloads() {
+			if len(f.chosen(w)) > 0 {
+				out = append(out, w.name)
+			}
+		}
+		return out
+	}
+	require.NotContains(t, names(), "bytes-of-turns")
+	require.NotContains(t, names("-run", "/superstep"), "bytes-of-turns")
+	require.Equal(t, []string{"bytes-of-turns"}, names("-run", "^bytes-of-turns/"))
 }
 
 func TestTextsDiffer(t *testing.T) {
