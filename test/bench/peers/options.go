@@ -15,7 +15,7 @@ const help = `Compare what users wait for Superstep with hand-written Temporal w
 
 usage: go run ./test/bench/peers [flags]
 
-  go run ./test/bench/peers -langgraph python3               everything on SQLite; an hour
+  go run ./test/bench/peers -langgraph python3               everything on SQLite; an hour or two
   go run ./test/bench/peers -list                            what there is, by name
   go run ./test/bench/peers -run '^chain-20/' -rounds 3      one workload, minutes
   go run ./test/bench/peers -run '/(superstep sqlite async client|floor)' -calls
