@@ -10,7 +10,7 @@ import (
 )
 
 // floorDoer does a workload by hand, over a connection.
-type floorDoer func(ctx context.Context, c client.Client, w *workload, id string, turn int) error
+type floorDoer func(ctx context.Context, c client.Client, w *workload, id string, in fields, turn int) error
 
 // floors are the hand-written programs by kind, with what each can do; what is done while workers are killed is in crew.go.
 var floors = []struct {
@@ -26,7 +26,8 @@ var floors = []struct {
 // byHand is how the author of a workflow does a workload.
 func byHand(c client.Client, do floorDoer) doer {
 	return func(ctx context.Context, w *workload, id string, turn int) (time.Duration, error) {
-		return atOnce(w.atOnce, id, func(id string) error { return do(ctx, c, w, id, turn) })
+		in := w.inputOf(id, turn)
+		return atOnce(w.atOnce, id, func(id string) error { return do(ctx, c, w, id, in, turn) })
 	}
 }
 
@@ -36,21 +37,21 @@ func floorStart(id string) client.StartWorkflowOptions {
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING}
 }
 
-func (w *workload) byHand() floorWork {
+func (w *workload) byHand(in fields) floorWork {
 	f := floorWork{Graph: w.graph, Steps: w.steps, Note: runNote}
-	f.Texts, _ = w.input["texts"].([]string)
+	f.Texts, _ = in["texts"].([]string)
 	return f
 }
 
 // floorRun starts a workflow and waits for its result.
 func floorRun(flow string) floorDoer {
-	return func(ctx context.Context, c client.Client, w *workload, id string, turn int) error {
-		return floorGet(ctx, c, floorStart(id), flow, w, turn)
+	return func(ctx context.Context, c client.Client, w *workload, id string, in fields, turn int) error {
+		return floorGet(ctx, c, floorStart(id), flow, w, in, turn)
 	}
 }
 
-func floorGet(ctx context.Context, c client.Client, o client.StartWorkflowOptions, flow string, w *workload, turn int) error {
-	run, err := c.ExecuteWorkflow(ctx, o, flow, w.byHand())
+func floorGet(ctx context.Context, c client.Client, o client.StartWorkflowOptions, flow string, w *workload, in fields, turn int) error {
+	run, err := c.ExecuteWorkflow(ctx, o, flow, w.byHand(in))
 	if err != nil {
 		return err
 	}
@@ -77,21 +78,22 @@ func whyTerminated(ctx context.Context, c client.Client, id string) string {
 }
 
 // floorLocal does everything within workflow tasks.
-func floorLocal(ctx context.Context, c client.Client, w *workload, id string, turn int) error {
+func floorLocal(ctx context.Context, c client.Client, w *workload, id string, in fields, turn int) error {
 	flow := localFlow
 	if w.talks() {
 		flow = talkFlow
 	}
-	return floorUpdates(ctx, c, floorStart(id), flow, w, turn)
+	return floorUpdates(ctx, c, floorStart(id), flow, w, in, turn)
 }
 
 // floorUpdates starts a run and waits until it rests with one call, and answers or takes a turn with another one.
-func floorUpdates(ctx context.Context, c client.Client, o client.StartWorkflowOptions, flow string, w *workload, turn int) error {
+func floorUpdates(ctx context.Context, c client.Client, o client.StartWorkflowOptions, flow string, w *workload, in fields, turn int) error {
 	update := client.UpdateWorkflowOptions{WorkflowID: o.ID, UpdateName: restUpdate, WaitForStage: client.WorkflowUpdateStageCompleted}
-	in := any(w.byHand())
+	work := w.byHand(in)
+	begins := any(work)
 	if w.talks() {
-		update.UpdateName, update.Args = turnUpdate, []any{text(turn)}
-		in = []string{}
+		update.UpdateName, update.Args = turnUpdate, []any{work.Texts[0]}
+		begins = []string{}
 	}
 	var out floorResult
 	var handle client.WorkflowUpdateHandle
@@ -100,7 +102,7 @@ func floorUpdates(ctx context.Context, c client.Client, o client.StartWorkflowOp
 		handle, err = c.UpdateWorkflow(ctx, update)
 	} else {
 		handle, err = c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-			StartWorkflowOperation: c.NewWithStartWorkflowOperation(o, flow, in), UpdateOptions: update,
+			StartWorkflowOperation: c.NewWithStartWorkflowOperation(o, flow, begins), UpdateOptions: update,
 		})
 	}
 	if err == nil {

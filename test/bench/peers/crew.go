@@ -119,7 +119,7 @@ func (t *cluster) killWays() (out []*way) {
 	return append(out, crewOf(queue).way("floor "+t.store+" activities", "", t, func(ctx context.Context, w *workload, id string) error {
 		options := floorStart(id)
 		options.TaskQueue = queue
-		_, err := t.byHand.ExecuteWorkflow(ctx, options, slowFlow, w.byHand())
+		_, err := t.byHand.ExecuteWorkflow(ctx, options, slowFlow, w.byHand(w.input))
 		return err
 	}))
 }

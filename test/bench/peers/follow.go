@@ -63,7 +63,7 @@ func (f *follower) run(ctx context.Context, args ...string) (last []byte, code i
 // do is how such a user does a workload in a mode.
 func (f *follower) do(mode string) doer {
 	return func(ctx context.Context, w *workload, id string, turn int) (time.Duration, error) {
-		input, err := json.Marshal(w.inputOf(turn))
+		input, err := json.Marshal(w.inputOf(id, turn))
 		if err != nil {
 			return 0, err
 		}

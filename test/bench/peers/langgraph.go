@@ -169,11 +169,11 @@ func (l langGraph) way(address, saver, mode string, from *source) *way {
 		name: l.name + " " + saver + " " + mode, mode: mode, source: from, floor: noWay, langgraph: langgraph,
 		can: langGraphCan,
 		do: func(ctx context.Context, w *workload, id string, turn int) (time.Duration, error) {
-			return do(ctx, w, id, mode, w.inputOf(turn), w.step(turn))
+			return do(ctx, w, id, mode, w.inputOf(id, turn), w.step(turn))
 		},
 		// A conversation has had its turns when its first one brought all their texts: each checkpoint has all of them anyway.
 		grow: func(ctx context.Context, w *workload, id string, turns int) error {
-			_, err := do(ctx, w, id, "exit", fields{"texts": texts(turns)}, turns)
+			_, err := do(ctx, w, id, "exit", fields{"texts": texts(id, 0, turns)}, turns)
 			return err
 		},
 	}

@@ -104,7 +104,7 @@ func TestSQLiteTellsOfTransactions(t *testing.T) {
 	do("CREATE TABLE texts (text)")
 	transactions, size := sqliteFile(path).read()
 	for n := range 10 {
-		do("INSERT INTO texts VALUES (?)", text(n))
+		do("INSERT INTO texts VALUES (?)", text("t", n))
 	}
 	do("SELECT 1")
 	after, grown := sqliteFile(path).read()
@@ -164,9 +164,10 @@ func TestOnlyDoneWhenNamed(t *testing.T) {
 }
 
 func TestTextsDiffer(t *testing.T) {
-	require.Len(t, text(7), textBytes)
-	require.NotEqual(t, text(7), text(8))
-	require.Len(t, texts(callTexts), callTexts)
+	require.Len(t, text("t", 7), textBytes)
+	require.NotEqual(t, text("t", 7), text("t", 8))
+	require.NotEqual(t, text("t", 7), text("u", 7))
+	require.Len(t, texts("t", 3, callTexts), callTexts)
 }
 
 func TestFigureIsOneOfThoseThatWereMeasured(t *testing.T) {

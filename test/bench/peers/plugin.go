@@ -79,7 +79,7 @@ func (f *field) pluginWays(ctx context.Context, t *cluster) ([]*way, error) {
 		killed.way(name, "", t, func(ctx context.Context, w *workload, id string) error {
 			options := floorStart(id)
 			options.TaskQueue = pluginQueue + "-kill"
-			_, err := t.byHand.ExecuteWorkflow(ctx, options, pluginFlow, w.byHand())
+			_, err := t.byHand.ExecuteWorkflow(ctx, options, pluginFlow, w.byHand(w.input))
 			return err
 		}),
 	}, nil
@@ -91,14 +91,14 @@ func pluginCan(w *workload) bool {
 	return !w.kills && w.graph != largeGraph && w.steps < wideWidth && w.turns == 0
 }
 
-func pluginDo(ctx context.Context, c client.Client, w *workload, id string, turn int) error {
+func pluginDo(ctx context.Context, c client.Client, w *workload, id string, in fields, turn int) error {
 	options := floorStart(id)
 	options.TaskQueue = pluginQueue
 	switch {
 	case w.talks():
-		return floorUpdates(ctx, c, options, pluginTalkFlow, w, turn)
+		return floorUpdates(ctx, c, options, pluginTalkFlow, w, in, turn)
 	case w.asks:
-		return floorUpdates(ctx, c, options, pluginFlow, w, turn)
+		return floorUpdates(ctx, c, options, pluginFlow, w, in, turn)
 	}
-	return floorGet(ctx, c, options, pluginFlow, w, turn)
+	return floorGet(ctx, c, options, pluginFlow, w, in, turn)
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 )
@@ -48,21 +48,19 @@ const (
 // runNote is the text that a run begins with.
 const runNote = "a few words that every step reads"
 
-// text is 1 KiB that no database makes much smaller: it begins with a number, and what follows is drawn from that.
-func text(n int) string {
-	var seed [32]byte
-	binary.LittleEndian.PutUint64(seed[:], uint64(n))
+// text is a thread's text of a number: 1 KiB that no database makes much smaller, and no storage has already. It begins with the
+// number, and what follows is drawn.
+func text(thread string, n int) string {
 	drawn := make([]byte, textBytes)
-	_, _ = rand.NewChaCha8(seed).Read(drawn) // it never fails
+	_, _ = rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "%s %d", thread, n))).Read(drawn) // it never fails
 	return fmt.Sprintf("%08d %s", n, base64.StdEncoding.EncodeToString(drawn))[:textBytes]
 }
 
-func texts(n int) []string { return textsFrom(0, n) }
-
-func textsFrom(first, n int) []string {
+// texts are some of a thread, from a number on.
+func texts(thread string, first, n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = text(first + i)
+		out[i] = text(thread, first+i)
 	}
 	return out
 }
@@ -83,7 +81,7 @@ func (o *options) workloads() []*workload {
 	}
 	return append(out,
 		&workload{name: "calls", about: "100 supersteps that read 800 KiB and append a line", graph: callsGraph,
-			input: fields{"steps": callSteps, "texts": texts(callTexts)}, steps: callSteps, ops: 1},
+			input: chain(callSteps), steps: callSteps, ops: 1},
 		&workload{name: "large", about: "50 supersteps that each append 800 KiB, which comes to 40 MB", graph: largeGraph, input: chain(largeSteps),
 			steps: largeSteps, ops: 1},
 		&workload{name: "crowd", about: fmt.Sprintf("%d runs of 20 supersteps at once", o.crowd), graph: chainGraph, input: chain(shortSteps),
@@ -107,9 +105,12 @@ func (w *workload) caller() string {
 }
 
 // inputOf is what a run of a workload, or a turn, begins with.
-func (w *workload) inputOf(turn int) fields {
-	if w.talks() {
-		return fields{"texts": []string{text(turn)}}
+func (w *workload) inputOf(thread string, turn int) fields {
+	switch {
+	case w.talks():
+		return fields{"texts": texts(thread, turn, 1)}
+	case w.graph == callsGraph:
+		return fields{"steps": w.steps, "texts": texts(thread, 0, callTexts)}
 	}
 	return w.input
 }
