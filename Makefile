@@ -16,8 +16,9 @@ SUPERSTEPS ?= 20000
 QUESTIONS ?= 200
 EVERY ?= 30s
 
-# A Python that has LangGraph, for make peers; without one LangGraph is left out.
+# A Python that has LangGraph, and a folder whose node_modules have LangGraph.js, for make peers; without them they are left out.
 LANGGRAPH ?=
+LANGGRAPHJS ?=
 
 help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
@@ -27,7 +28,7 @@ help:
 	@echo 'make verify  staticcheck, and the tests that take long: processes that are killed, documented commands, matrices'
 	@echo 'make race    the tests once more, with the race detector'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
-	@echo 'make peers   what users wait, beside hand-written workflows and LangGraph (LANGGRAPH=python); an hour'
+	@echo 'make peers   what users wait, beside hand-written workflows and LangGraph (LANGGRAPH=python LANGGRAPHJS=folder); an hour and a half'
 	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); twenty minutes, N=20 two'
 	@echo 'make soak    one thread of $(SUPERSTEPS) supersteps whose workers are killed; a quarter of an hour, SUPERSTEPS=2000 QUESTIONS=20 two minutes'
 	@echo 'make build   the commands, in ./bin'
@@ -88,7 +89,7 @@ bench:
 	$(GO) run ./test/bench
 
 peers:
-	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./test/bench/peers && exec $(BIN)/$@ -langgraph '$(LANGGRAPH)'
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./test/bench/peers && exec $(BIN)/$@ -langgraph '$(LANGGRAPH)' -langgraphjs '$(LANGGRAPHJS)'
 
 # Built and run, as the demo is. FREEZES and LATE follow a smaller N.
 chaos:

@@ -50,7 +50,7 @@ var elsewhere = map[string]string{
 	"go test ./internal/house -update":                           "../internal/house/excess_test.go",
 	"make verify":                                                "../.ci/run",
 	"make bench":                                                 "../test/bench/engine_test.go",
-	"make peers LANGGRAPH=lg/bin/python":                         "../test/bench/peers/run_test.go",
+	"make peers LANGGRAPH=lg/bin/python LANGGRAPHJS=lgjs":        "../test/bench/peers/run_test.go",
 	"go run ./test/bench/peers --help":                           "../test/bench/peers/peers_test.go",
 	"make chaos":                                                 "../test/chaos/chaos_test.go",
 	"make soak":                                                  "../test/soak/soak_test.go",

@@ -5,19 +5,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
 	"superstep.dev/test/bench/testbed"
+	"superstep.dev/test/processes"
+	"superstep.dev/thread/storage"
 )
 
 // cluster is a server on one kind of database, with a worker process of Superstep's and one of the hand-written workflows.
 type cluster struct {
-	store   string
-	bed     *testbed.Bed
+	store string
+	bed   *testbed.Bed
+	// keeps says that Superstep's workers and clients keep large values in a directory, which values is.
+	keeps   bool
+	values  *storage.Storage
 	server  *testbed.Server
 	version string
 	// base is what all readings have: the server, and a connection that is not counted.
@@ -45,9 +56,17 @@ func (t *cluster) start(ctx context.Context, dsn string) (err error) {
 	if t.server, err = t.bed.Serve(ctx, flags...); err != nil {
 		return err
 	}
-	t.base.serverPIDs = []int{t.server.Process.PID()}
+	t.base.serverPIDs = append(t.base.serverPIDs, t.server.Process.PID())
 	if t.store == "sqlite" {
-		t.base.wal = indexFile(t.bed.Dir)
+		t.base.database = sqliteFile(t.server.Dir + "/bench.db")
+	}
+	if t.keeps {
+		if t.base.values, err = os.MkdirTemp(t.bed.Dir, "values"); err != nil {
+			return err
+		}
+		if t.values, err = valuesIn(t.base.values); err != nil {
+			return err
+		}
 	}
 	if err := t.connect(ctx); err != nil {
 		return err
@@ -57,10 +76,10 @@ func (t *cluster) start(ctx context.Context, dsn string) (err error) {
 		return err
 	}
 	t.version = cmp.Or(info.GetServerVersion(), "unknown")
-	if t.oursWorker, err = startWorker(ctx, t.bed, superstepQueue, t.server.Address, nil); err != nil {
+	if t.oursWorker, err = t.startWorker(ctx, superstepQueue, nil); err != nil {
 		return err
 	}
-	if t.floorWorker, err = startWorker(ctx, t.bed, floorQueue, t.server.Address, nil); err != nil {
+	if t.floorWorker, err = t.startWorker(ctx, floorQueue, nil); err != nil {
 		return err
 	}
 	return t.serveHere(ctx)
@@ -83,7 +102,7 @@ func (t *cluster) connect(ctx context.Context) (err error) {
 // serveHere serves the graphs in this process, and returns when its worker polls.
 func (t *cluster) serveHere(ctx context.Context) error {
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	w, err := newWorker(t.here, hereQueue, func() { close(ready) })
+	w, err := newWorker(t.here, hereQueue, t.values, func() { close(ready) })
 	if err != nil {
 		return err
 	}
@@ -102,6 +121,25 @@ func (t *cluster) serveHere(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// startWorker starts this very program as a worker, and returns when it polls. Output gets what it writes; nil is nobody.
+func (t *cluster) startWorker(ctx context.Context, queue string, output io.Writer) (*workerProcess, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(t.bed.Dir, "worker")
+	if err != nil {
+		return nil, err
+	}
+	ready := filepath.Join(dir, "ready")
+	p, err := t.bed.Processes.Start(ctx, processes.Command{Name: queue, Path: self, Args: []string{serveCommand, queue, t.server.Address, ready, t.base.values},
+		ReadyFile: ready, Output: output})
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, t.bed.Processes.Tail(queue, 20))
+	}
+	return &workerProcess{p, p.Said()[0]}, nil
 }
 
 // ways are all that use this server.
@@ -127,14 +165,14 @@ func (t *cluster) ways() (out []*way) {
 		u := caller.user
 		u.graphs = graphs()
 		if t.server != nil {
-			u.client, _ = superstep.NewClient(caller.c, superstep.ClientConfig{TaskQueue: caller.queue}) // of a connection that is there
+			u.client, _ = superstep.NewClient(caller.c, superstep.ClientConfig{TaskQueue: caller.queue, Storage: t.values}) // of a connection that is there
 		}
 		for _, mode := range modes {
 			out = append(out, &way{
-				name: "superstep " + t.store + " " + mode.name + " " + caller.name, mode: mode.name, do: u.do(mode.name), source: caller.source,
+				name: "superstep " + t.store + " " + mode.name + " " + caller.name, mode: mode.name, do: u.do(mode.name), grow: u.grow, source: caller.source,
 				can:       func(w *workload) bool { return !w.kills && (!w.long() || caller.name == w.caller()) },
-				floor:     func(w *workload) string { return "floor " + t.store + " " + floorOf(w, mode.name) },
-				langgraph: func(*workload) string { return mode.langgraph },
+				floor:     func(w *workload) string { return t.floor(w, mode.name) },
+				langgraph: against(mode.langgraph),
 			})
 		}
 	}
@@ -142,5 +180,44 @@ func (t *cluster) ways() (out []*way) {
 		out = append(out, &way{name: "floor " + t.store + " " + floor.kind, do: byHand(t.byHand, floor.do), source: &byHandSource,
 			can: func(w *workload) bool { return !w.kills && floor.can(w) }, floor: noWay, langgraph: noWay})
 	}
-	return append(out, t.killWays()...)
+	return slices.Concat(out, t.followWays(), t.killWays())
+}
+
+// floor is the hand-written program that keeps as much as a mode does.
+func (t *cluster) floor(w *workload, mode string) string {
+	if kind := floorOf(w, mode); kind != "" {
+		return "floor " + t.store + " " + kind
+	}
+	return ""
+}
+
+// followWays are those of a user who follows his runs with the command line, and what the start of it takes of that.
+func (t *cluster) followWays() (out []*way) {
+	f := &follower{used: new(atomic.Int64)}
+	from := t.base
+	from.ended = f.used
+	if t.server != nil {
+		from.workerCalls, from.workerPID = t.oursWorker.calls, t.oursWorker.PID()
+		f.connection = []string{"-o", "json", "--address", t.server.Address, "--task-queue", superstepQueue}
+		if t.base.values != "" {
+			f.connection = append(f.connection, "--storage", t.base.values)
+		}
+	}
+	can := func(w *workload) bool { return !w.kills && !w.long() }
+	for _, mode := range modes {
+		out = append(out, &way{
+			name: strings.Join([]string{"superstep", t.store, mode.name, "follow"}, " "), mode: mode.name, do: f.do(mode.name), source: &from, can: can,
+			floor:     func(w *workload) string { return t.floor(w, mode.name) },
+			langgraph: against(mode.langgraph),
+		})
+	}
+	return append(out, &way{
+		name: "superstep " + t.store + " version", source: &source{ended: f.used}, can: can, floor: noWay, langgraph: noWay,
+		do: func(ctx context.Context, _ *workload, id string, _ int) (time.Duration, error) {
+			return atOnce(0, id, func(string) error {
+				_, _, err := f.run(ctx, commandLine, "version")
+				return err
+			})
+		},
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -19,14 +20,13 @@ const (
 
 // crew are two workers of one queue. One is killed, and replaced before the next run: the other has to notice by itself.
 type crew struct {
-	cluster *cluster
-	queue   string
+	start   func(ctx context.Context, output io.Writer) (*workerProcess, error)
 	workers map[int]*workerProcess
 	notices chan notice
 }
 
-func newCrew(t *cluster, queue string) *crew {
-	return &crew{cluster: t, queue: queue, workers: map[int]*workerProcess{}, notices: make(chan notice, 100)}
+func newCrew(start func(ctx context.Context, output io.Writer) (*workerProcess, error)) *crew {
+	return &crew{start: start, workers: map[int]*workerProcess{}, notices: make(chan notice, 100)}
 }
 
 // await returns the next start of a thread's node.
@@ -49,7 +49,7 @@ func (c *crew) await(ctx context.Context, thread, node string) (notice, error) {
 // do starts a run, kills its worker at a random moment within the node, and returns how long the next superstep took to start.
 func (c *crew) do(ctx context.Context, thread string, start func() error) (time.Duration, error) {
 	for len(c.workers) < crewSize {
-		p, err := startWorker(ctx, c.cluster.bed, c.queue, c.cluster.server.Address, &notices{to: c.notices})
+		p, err := c.start(ctx, &notices{to: c.notices})
 		if err != nil {
 			return 0, err
 		}
@@ -80,22 +80,30 @@ func (c *crew) do(ctx context.Context, thread string, start func() error) (time.
 	return time.Unix(0, next.At).Sub(killed), err
 }
 
+// way is one of those whose workers are killed.
+func (c *crew) way(name, mode string, t *cluster, start func(ctx context.Context, w *workload, id string) error) *way {
+	return &way{
+		name: name, mode: mode, langgraph: noWay, source: &t.base,
+		can:   func(w *workload) bool { return w.kills },
+		floor: func(w *workload) string { return t.floor(w, mode) },
+		do: func(ctx context.Context, w *workload, id string, _ int) (time.Duration, error) {
+			return c.do(ctx, id, func() error { return start(ctx, w, id) })
+		},
+	}
+}
+
 // killWays are those whose workers are killed: every mode, and the hand-written program.
 func (t *cluster) killWays() (out []*way) {
-	killed := func(w *workload) bool { return w.kills }
-	way := func(name, mode, queue string, start func(ctx context.Context, w *workload, id string) error) *way {
-		c := newCrew(t, queue)
-		return &way{name: name, mode: mode, can: killed, langgraph: noWay, source: &t.base,
-			floor: func(w *workload) string { return "floor " + t.store + " " + floorOf(w, mode) },
-			do: func(ctx context.Context, w *workload, id string, _ int) (time.Duration, error) {
-				return c.do(ctx, id, func() error { return start(ctx, w, id) })
-			}}
+	crewOf := func(queue string) *crew {
+		return newCrew(func(ctx context.Context, output io.Writer) (*workerProcess, error) {
+			return t.startWorker(ctx, queue, output)
+		})
 	}
 	for _, mode := range modes {
 		queue := superstepQueue + "-kill-" + mode.name
 		name := "superstep " + t.store + " " + mode.name + " client"
-		out = append(out, way(name, mode.name, queue, func(ctx context.Context, w *workload, id string) error {
-			c, err := superstep.NewClient(t.ours, superstep.ClientConfig{TaskQueue: queue})
+		out = append(out, crewOf(queue).way(name, mode.name, t, func(ctx context.Context, w *workload, id string) error {
+			c, err := superstep.NewClient(t.ours, superstep.ClientConfig{TaskQueue: queue, Storage: t.values})
 			if err != nil {
 				return err
 			}
@@ -108,10 +116,10 @@ func (t *cluster) killWays() (out []*way) {
 		}))
 	}
 	queue := floorQueue + "-kill"
-	return append(out, way("floor "+t.store+" activities", "", queue, func(ctx context.Context, w *workload, id string) error {
+	return append(out, crewOf(queue).way("floor "+t.store+" activities", "", t, func(ctx context.Context, w *workload, id string) error {
 		options := floorStart(id)
 		options.TaskQueue = queue
-		_, err := t.byHand.ExecuteWorkflow(ctx, options, slowFlow, w.byHand())
+		_, err := t.byHand.ExecuteWorkflow(ctx, options, slowFlow, w.byHand(w.input))
 		return err
 	}))
 }

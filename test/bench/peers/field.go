@@ -18,8 +18,10 @@ type field struct {
 	bed    *testbed.Bed
 	ways   []*way
 	report report
-	// postgresPID is the process of the PostgreSQL server; 0 without one.
+	// dsn is of a database that is not there yet, of a PostgreSQL server; "" without one. postgresPID is its process.
+	dsn         string
 	postgresPID int
+	database    database
 	ends        []func() error
 }
 
@@ -31,10 +33,12 @@ func (f *field) close() error {
 	return errors.Join(failed...)
 }
 
-func (f *field) workloads() []*workload { return workloads(f.turns, f.crowd) }
-
 // chosen are the ways that do a workload, and that were asked for.
 func (f *field) chosen(w *workload) (out []*way) {
+	named := f.run != nil && strings.Contains(f.run.String(), w.name)
+	if w.asked && !named && !(f.list && f.run == nil) {
+		return nil
+	}
 	for _, one := range f.ways {
 		if one.can(w) && (f.run == nil || f.run.MatchString(w.name+"/"+one.name)) {
 			out = append(out, one)
@@ -46,55 +50,68 @@ func (f *field) chosen(w *workload) (out []*way) {
 // gather makes all ways there are; when they are only to be listed it starts nothing.
 func (f *field) gather(ctx context.Context) error {
 	heaproom.Give() // this process has a worker too
-	dsn, err := f.postgres(ctx)
-	if err != nil {
+	if err := f.postgres(ctx); err != nil {
 		return err
 	}
+	plugin := f.plugin(ctx)
 	for _, store := range f.stores {
-		if store == "postgres" && dsn == "" && !f.list {
+		if store == "postgres" && f.dsn == "" && !f.list {
 			continue // it has been said
 		}
-		if err := f.temporal(ctx, store, dsn); err != nil {
+		if err := f.temporal(ctx, store, plugin); err != nil {
 			return fmt.Errorf("a Temporal server on %s: %w", store, err)
 		}
 	}
-	return f.langGraph(ctx, dsn)
+	for _, l := range f.langGraphs() {
+		if err := f.langGraph(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// postgres starts a PostgreSQL server if anybody wants one, and returns the DSN of a database of it that is not there yet.
-func (f *field) postgres(ctx context.Context) (dsn string, err error) {
-	if f.list || f.langgraph == "" && !slices.Contains(f.stores, "postgres") {
-		return "", nil
+// postgres starts a PostgreSQL server if anybody wants one.
+func (f *field) postgres(ctx context.Context) error {
+	if f.list || f.langgraph == "" && f.langgraphjs == "" && !slices.Contains(f.stores, "postgres") {
+		return nil
 	}
 	dsn, p, err := f.bed.StartPostgres(ctx)
 	if errors.Is(err, testbed.ErrNoPostgres) {
 		f.leaveOut("everything on PostgreSQL: " + err.Error())
-		return "", nil
+		return nil
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	f.postgresPID = p.PID()
+	f.dsn, f.postgresPID = dsn, p.PID()
+	asked, end := askPostgres(dsn)
+	f.database = asked
+	f.ends = append(f.ends, end)
 	version, _ := exec.CommandContext(ctx, testbed.FindPostgres("postgres"), "--version").Output() // it runs
 	f.report.Versions["PostgreSQL"] = strings.TrimSpace(strings.TrimPrefix(string(version), "postgres (PostgreSQL) "))
-	return dsn, nil
+	return nil
 }
 
 func (f *field) leaveOut(what string) { f.report.LeftOut = append(f.report.LeftOut, what) }
 
 // temporal starts a server with its workers, and makes the ways that use it.
-func (f *field) temporal(ctx context.Context, store, dsn string) error {
-	t := &cluster{store: store, bed: f.bed}
+func (f *field) temporal(ctx context.Context, store string, plugin bool) error {
+	t := &cluster{store: store, bed: f.bed, keeps: f.storage}
+	f.ends = append(f.ends, t.stop)
 	if !f.list {
-		if err := t.start(ctx, dsn); err != nil {
-			return errors.Join(err, t.stop())
+		if store == "postgres" {
+			t.base.serverPIDs, t.base.database = []int{f.postgresPID}, f.database
+		}
+		if err := t.start(ctx, f.dsn); err != nil {
+			return err
 		}
 		f.report.Versions["Temporal server"] = t.version
-		if store == "postgres" {
-			t.base.serverPIDs = append(t.base.serverPIDs, f.postgresPID)
-		}
 	}
-	f.ends = append(f.ends, t.stop)
 	f.ways = append(f.ways, t.ways()...)
-	return nil
+	if !plugin {
+		return nil
+	}
+	ways, err := f.pluginWays(ctx, t)
+	f.ways = append(f.ways, ways...)
+	return err
 }

@@ -8,7 +8,7 @@ import (
 	"superstep.dev"
 )
 
-// The graphs, each of which exists for LangGraph as well, in langgraph.py.
+// The graphs, each of which exists for LangGraph as well, in graphs.py and in invoke.mjs; all but the last two.
 const (
 	chainGraph = "chain"
 	fanGraph   = "fan"
@@ -16,6 +16,7 @@ const (
 	talkGraph  = "talk"
 	callsGraph = "calls"
 	slowGraph  = "slow"
+	largeGraph = "large"
 )
 
 // state is that of every graph.
@@ -30,21 +31,24 @@ type state struct {
 // graphs are all, by name.
 func graphs() map[string]*superstep.Graph[state] {
 	return map[string]*superstep.Graph[state]{
-		chainGraph: loop(chainGraph, func(s *state) {}),
-		callsGraph: loop(callsGraph, func(s *state) {
+		chainGraph: loop(chainGraph, func(context.Context, *state) {}),
+		callsGraph: loop(callsGraph, func(_ context.Context, s *state) {
 			if len(s.Texts.Get()) >= callTexts {
 				s.Texts.Append("noted")
 			}
+		}),
+		largeGraph: loop(largeGraph, func(ctx context.Context, s *state) {
+			s.Texts.Append(texts(superstep.Info(ctx).Thread, len(s.Texts.Get()), callTexts)...)
 		}),
 		fanGraph: fan(), askGraph: ask(), talkGraph: talk(), slowGraph: slow(),
 	}
 }
 
 // loop is a node that runs again until it has run as often as the input wants.
-func loop(name string, work func(*state)) *superstep.Graph[state] {
+func loop(name string, work func(context.Context, *state)) *superstep.Graph[state] {
 	g := superstep.NewStateGraph[state](name)
-	g.AddNode("again", func(_ context.Context, s state) (state, error) {
-		work(&s)
+	g.AddNode("again", func(ctx context.Context, s state) (state, error) {
+		work(ctx, &s)
 		s.Step.Set(s.Step.Get() + 1)
 		return s, nil
 	})

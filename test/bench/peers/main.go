@@ -26,6 +26,7 @@ import (
 const exitBroken = 2
 
 func main() {
+	runCommand()
 	if len(os.Args) > 1 && os.Args[1] == serveCommand {
 		os.Exit(serveMain(os.Args[2:]))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,9 +9,11 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
@@ -60,8 +61,11 @@ type source struct {
 	// The processes' ids. A worker within the client's process has none of its own; the server's are its own and its database's.
 	clientPID, workerPID int
 	serverPIDs           []int
-	// wal is the index of the write-ahead log of the server's SQLite database.
-	wal string
+	// ended is the processor time, in nanoseconds, of processes of the client that have ended; nil when it has none.
+	ended *atomic.Int64
+	// database is the server's, or the saver's; values is the directory beside it for large values, "" for none.
+	database database
+	values   string
 	// temporal reads the size of histories, over a connection that is not counted.
 	temporal client.Client
 }
@@ -70,7 +74,7 @@ type source struct {
 type reading struct {
 	client, worker                  map[string]int
 	clientCPU, workerCPU, serverCPU float64
-	commits                         float64
+	commits, stored                 float64
 	history                         history
 }
 
@@ -82,9 +86,16 @@ type history struct {
 
 // read takes a reading; thread is that whose history is looked at, "" for none.
 func (s *source) read(ctx context.Context, thread string) (r reading, err error) {
-	r = reading{clientCPU: cpu(s.clientPID), workerCPU: cpu(s.workerPID), commits: transactions(s.wal)}
+	r = reading{clientCPU: cpu(s.clientPID), workerCPU: cpu(s.workerPID), commits: math.NaN(), stored: math.NaN()}
 	for _, pid := range s.serverPIDs {
 		r.serverCPU += cpu(pid)
+	}
+	if s.ended != nil {
+		r.clientCPU += float64(s.ended.Load()) / 1e6
+	}
+	if s.database != nil {
+		r.commits, r.stored = s.database.read()
+		r.stored += filesOf(s.values)
 	}
 	if s.clientCalls != nil {
 		r.client = s.clientCalls.now()
@@ -123,30 +134,6 @@ func cpu(pid int) float64 {
 	return used
 }
 
-// indexFile finds the index of a write-ahead log below a directory; "" where the database has none.
-func indexFile(dir string) string {
-	found, _ := filepath.Glob(filepath.Join(dir, "server*", "bench.db-shm")) // the pattern is well formed
-	if len(found) == 0 {
-		return ""
-	}
-	return found[len(found)-1]
-}
-
-// transactions is how many transactions have been written, as the header of SQLite's WAL index has it
-// (https://www.sqlite.org/walformat.html: iChange, in the machine's byte order); NaN where it cannot be read.
-func transactions(index string) float64 {
-	f, err := os.Open(index)
-	if err != nil {
-		return math.NaN()
-	}
-	defer f.Close()
-	var header [12]byte
-	if _, err := f.Read(header[:]); err != nil {
-		return math.NaN()
-	}
-	return float64(binary.NativeEndian.Uint32(header[8:]))
-}
-
 // cost is what one operation took, on average over those of a round.
 type cost struct {
 	ClientCalls map[string]float64 `json:"client_calls,omitempty"`
@@ -154,9 +141,14 @@ type cost struct {
 	ClientCPU   float64            `json:"client_cpu_ms"`
 	WorkerCPU   float64            `json:"worker_cpu_ms"`
 	ServerCPU   float64            `json:"server_cpu_ms"`
-	Commits     *float64           `json:"commits,omitempty"` // nil where nobody counts
-	Events      float64            `json:"events,omitempty"`
-	Bytes       float64            `json:"history_bytes,omitempty"`
+	// Commits are the transactions that wrote, and Stored by how many bytes the database and the files beside it grew; nil where
+	// nobody counts.
+	Commits *float64 `json:"commits,omitempty"`
+	Stored  *float64 `json:"stored_bytes,omitempty"`
+	Events  float64  `json:"events,omitempty"`
+	Bytes   float64  `json:"history_bytes,omitempty"`
+	// LongestTask is how long the server waited for the slowest workflow task, in milliseconds; 0 where nobody looks.
+	LongestTask float64 `json:"longest_task_ms,omitempty"`
 }
 
 // costOf is what n operations cost between two readings, each.
@@ -180,6 +172,9 @@ func costOf(before, after reading, n int) cost {
 	if commits := (after.commits - before.commits) / each; !math.IsNaN(commits) {
 		c.Commits = &commits
 	}
+	if stored := (after.stored - before.stored) / each; !math.IsNaN(stored) {
+		c.Stored = &stored
+	}
 	if before.history.run != "" && before.history.run == after.history.run { // a run that took them all
 		c.Events = (c.Events - float64(before.history.events)) / each
 		c.Bytes = (c.Bytes - float64(before.history.bytes)) / each
@@ -189,3 +184,34 @@ func costOf(before, after reading, n int) cost {
 
 // cpu is the processor time of all processes.
 func (c cost) cpu() float64 { return c.ClientCPU + c.WorkerCPU + c.ServerCPU }
+
+// longestTask is how long the slowest workflow task of a thread took, of all its runs, from when a worker had it until the server
+// had its result.
+func longestTask(ctx context.Context, c client.Client, thread string) (longest time.Duration, err error) {
+	for run := ""; ; {
+		events := c.GetWorkflowHistory(ctx, thread, run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		var taken time.Time
+		before := ""
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				return 0, fmt.Errorf("the history of thread %s: %w", thread, err)
+			}
+			switch at := event.GetEventTime().AsTime(); event.GetEventType() {
+			case enums.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+				before = event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+			case enums.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+				taken = at
+			case enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, enums.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
+				if !taken.IsZero() {
+					longest = max(longest, at.Sub(taken))
+				}
+				taken = time.Time{}
+			}
+		}
+		if before == "" {
+			return longest, nil
+		}
+		run = before
+	}
+}

@@ -2,21 +2,27 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"encoding/xml"
 	"errors"
 	"math"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 )
 
 func TestCostOf(t *testing.T) {
-	before := reading{client: map[string]int{"Start": 4, "Poll": 9}, clientCPU: 10, serverCPU: 100, commits: 7, history: history{"r", 10, 1000}}
-	after := reading{client: map[string]int{"Start": 6, "Poll": 9}, clientCPU: 16, serverCPU: 120, commits: 13, history: history{"r", 22, 3000}}
+	before := reading{client: map[string]int{"Start": 4, "Poll": 9}, clientCPU: 10, serverCPU: 100, commits: 7, stored: 9000, history: history{"r", 10, 1000}}
+	after := reading{client: map[string]int{"Start": 6, "Poll": 9}, clientCPU: 16, serverCPU: 120, commits: 13, stored: math.NaN(), history: history{"r", 22, 3000}}
 	c := costOf(before, after, 2)
 	require.Equal(t, map[string]float64{"Start": 1}, c.ClientCalls)
 	require.InDelta(t, 13.0, c.cpu(), 0)
 	require.InDelta(t, 3.0, *c.Commits, 0)
+	require.Nil(t, c.Stored, "nobody counted")
 	require.InDelta(t, 6.0, c.Events, 0, "one run took both turns")
 	after.history.run = "another"
 	require.InDelta(t, 22.0, costOf(before, after, 2).Events, 0, "each turn has a run of its own")
@@ -55,8 +61,9 @@ func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, printTable(&out, w, rowsOf(w, entrants(t))))
 	require.Contains(t, out.String(), "chain: steps\n")
-	require.Regexp(t, `superstep sqlite async client +30\.0 +3\.00 \[2\.00-3\.00\] +3\.00 \[2\.00-3\.00\] +0\.75 \[0\.50-1\.50\] +- `, out.String())
+	require.Regexp(t, `superstep sqlite async client +30\.0 +3\.00 \[2\.00-3\.00\] +3\.00 \[2\.00-3\.00\] +0\.75 \[0\.50-1\.50\] +15\.0\n`, out.String())
 	require.Contains(t, out.String(), "superstep sqlite exit client failed after 0 rounds: no worker")
+	require.NotContains(t, out.String(), "+SQLite", "a column that nobody has")
 }
 
 func TestNamesAreOfOneAnother(t *testing.T) {
@@ -84,10 +91,83 @@ func TestNamesAreOfOneAnother(t *testing.T) {
 	require.Greater(t, compared, 100)
 }
 
+func TestSQLiteTellsOfTransactions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "some.db")
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	do := func(text string, args ...any) {
+		_, err := db.Exec(text, args...)
+		require.NoError(t, err)
+	}
+	do("PRAGMA journal_mode=WAL")
+	do("CREATE TABLE texts (text)")
+	transactions, size := sqliteFile(path).read()
+	for n := range 10 {
+		do("INSERT INTO texts VALUES (?)", text("t", n))
+	}
+	do("SELECT 1")
+	after, grown := sqliteFile(path).read()
+	require.InDelta(t, 10, after-transactions, 0)
+	require.InDelta(t, 10*textBytes, grown-size, 2*4096)
+	none, _ := sqliteFile(path + "-no").read()
+	require.True(t, math.IsNaN(none))
+}
+
+// TestConversationsGrowUnmeasured follows the turns of what is prepared and of what is measured.
+func TestConversationsGrowUnmeasured(t *testing.T) {
+	var turns []int
+	one := &way{source: &source{}, do: func(_ context.Context, _ *workload, _ string, turn int) (time.Duration, error) {
+		turns = append(turns, turn)
+		return time.Duration(turn) * time.Second, nil
+	}}
+	e := &entrant{way: one, thread: "t"}
+	w := &workload{graph: talkGraph, turn: 3, ops: 2}
+	require.NoError(t, e.prepare(t.Context(), w))
+	r, err := e.round(t.Context(), w)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3, 4, 5}, turns)
+	require.InDelta(t, 4500, r.Milliseconds, 0)
+
+	turns = nil
+	one.grow = func(_ context.Context, _ *workload, _ string, n int) error { turns = append(turns, -n); return nil }
+	require.NoError(t, (&entrant{way: one}).prepare(t.Context(), w))
+	require.Equal(t, []int{-2, 3}, turns, "two at once")
+
+	turns = nil
+	many := &workload{name: "bytes", graph: talkGraph, turns: 3, ops: 1}
+	e = &entrant{way: one}
+	require.NoError(t, e.prepare(t.Context(), many))
+	r, err = e.round(t.Context(), many)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3}, turns)
+	require.InDelta(t, 2000, r.Milliseconds, 0, "of a turn")
+}
+
+func TestOnlyDoneWhenNamed(t *testing.T) {
+	names := func(args ...string) (out []string) {
+		o, err := parse(append(args, "-list"), t.Output())
+		require.NoError(t, err)
+		f := &field{options: o}
+		require.NoError(t, f.gather(t.Context()))
+		f.list = false
+		for _, w := range f.workloads() {
+			if len(f.chosen(w)) > 0 {
+				out = append(out, w.name)
+			}
+		}
+		return out
+	}
+	require.NotContains(t, names(), "bytes-of-turns")
+	require.NotContains(t, names("-run", "/superstep"), "bytes-of-turns")
+	require.Equal(t, []string{"bytes-of-turns"}, names("-run", "^bytes-of-turns/"))
+}
+
 func TestTextsDiffer(t *testing.T) {
-	require.Len(t, text(7), textBytes)
-	require.NotEqual(t, text(7), text(8))
-	require.Len(t, texts(callTexts), callTexts)
+	require.Len(t, text("t", 7), textBytes)
+	require.NotEqual(t, text("t", 7), text("t", 8))
+	require.NotEqual(t, text("t", 7), text("u", 7))
+	require.Len(t, texts("t", 3, callTexts), callTexts)
 }
 
 func TestFigureIsOneOfThoseThatWereMeasured(t *testing.T) {

@@ -78,27 +78,37 @@ func race(ctx context.Context, w *workload, ways []*way, rounds int, order *rand
 
 // prepare does what is not measured: the turns that a conversation has had, or one operation that fills caches.
 func (e *entrant) prepare(ctx context.Context, w *workload) error {
-	for range max(w.turn, 1) {
-		if _, err := e.once(ctx, w); err != nil {
+	if w.turns > 0 {
+		return nil // of that many nobody sees the first
+	}
+	if e.turn = max(w.turn-1, 0); e.turn > 0 {
+		grow := e.grow
+		if grow == nil {
+			grow = turnByTurn(e.do)
+		}
+		if err := grow(ctx, w, e.thread, e.turn); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := e.once(ctx, w)
+	return err
 }
 
-// once does the workload once: on the conversation's thread, or on a new one.
+// once does the workload once, on the conversation's thread or on a new one, and returns how long it took, or one of its turns.
 func (e *entrant) once(ctx context.Context, w *workload) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	if w.turn == 0 {
-		e.thread = w.name + "-" + uuid.NewString()
+		e.thread, e.turn = w.name+"-"+uuid.NewString(), 0
 	}
-	e.turn++
-	took, err := e.do(ctx, w, e.thread, e.turn)
-	if err != nil && w.turn > 0 {
-		err = fmt.Errorf("turn %d: %w", e.turn, err)
+	took := time.Duration(0)
+	for range max(w.turns, 1) {
+		e.turn++
+		d, err := patiently(ctx, e.do, w, e.thread, e.turn)
+		if err != nil {
+			return 0, err
+		}
+		took += d
 	}
-	return took, err
+	return took / time.Duration(max(w.turns, 1)), nil
 }
 
 func (e *entrant) round(ctx context.Context, w *workload) (r round, err error) {
@@ -122,9 +132,21 @@ func (e *entrant) round(ctx context.Context, w *workload) (r round, err error) {
 		return r, err
 	}
 	last := e.thread
-	if w.atOnce > 0 {
+	switch {
+	case w.atOnce > 0:
 		last += "-0"
+	case w.turns > 0:
+		last = "" // its newest run is a part of it
 	}
 	after, err := e.source.read(ctx, last)
-	return round{took.Median(), costOf(before, after, w.ops)}, err
+	if err != nil {
+		return r, err
+	}
+	r = round{took.Median(), costOf(before, after, w.ops*max(w.turns, 1))}
+	if w.graph == largeGraph {
+		slowest, err := longestTask(ctx, e.source.temporal, last)
+		r.Cost.LongestTask = testbed.Milliseconds(slowest)
+		return r, err
+	}
+	return r, nil
 }

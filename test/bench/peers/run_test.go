@@ -13,8 +13,9 @@ import (
 	"superstep.dev/internal/testserver"
 )
 
-// TestMain makes the test's program a worker when the bench starts it as one.
+// TestMain makes the test's program a worker, or a command, when the bench starts it as one.
 func TestMain(m *testing.M) {
+	runCommand()
 	if len(os.Args) > 1 && os.Args[1] == serveCommand {
 		os.Exit(serveMain(os.Args[2:]))
 	}
@@ -30,22 +31,30 @@ func TestARunOfTheBench(t *testing.T) {
 	require.NoError(t, err)
 	var out bytes.Buffer
 	exit := execute([]string{
-		"-devserver", devserver, "-rounds", "1", "-o", "json", "-turns", "2", "-crowd", "3",
-		"-run", `^((chain-20|ask|crowd)/(superstep sqlite async (client|here)|floor)|turn-2/(superstep sqlite async thread|floor)|kill/superstep sqlite async client)`,
+		"-devserver", devserver, "-rounds", "1", "-o", "json", "-turns", "2", "-crowd", "3", "-talk", "3",
+		"-run", `^((chain-20|ask|crowd)/(superstep sqlite (async (client|here|follow)|version)|floor)|` +
+			`(turn-2|bytes-of-turns)/(superstep sqlite async thread|floor)|kill/superstep sqlite async client)`,
 	}, &out, t.Output())
 	require.Zero(t, exit)
 	var r report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
-	require.Len(t, r.LeftOut, 1, "LangGraph")
+	require.Len(t, r.LeftOut, 2, "LangGraph in two languages")
 	byName := map[string]row{}
 	for _, one := range r.Rows {
 		require.Empty(t, one.Failed)
 		require.Greater(t, one.Milliseconds, 0.0)
-		require.Greater(t, one.Cost.Events, 0.0, one.Way)
-		require.Greater(t, *one.Cost.Commits, 0.0, one.Way)
+		require.Greater(t, one.Cost.cpu(), 0.0, one.Way)
 		byName[one.Workload+"/"+one.Way] = one
+		if one.Way == "superstep sqlite version" {
+			require.Nil(t, one.Cost.Commits, "it asks no server")
+			continue
+		}
+		require.Greater(t, *one.Cost.Commits, 0.0, one.Way)
+		require.NotNil(t, one.Cost.Stored, one.Way)
+		require.Equal(t, one.Workload != "bytes-of-turns", one.Cost.Events > 0, one.Way)
 	}
-	require.Len(t, slices.Collect(maps.Keys(byName)), 5+3+2+4+1)
+	require.Len(t, slices.Collect(maps.Keys(byName)), 7+5+2+4+1+2)
+	require.Less(t, byName["bytes-of-turns/floor sqlite local"].Cost.ClientCalls["UpdateWorkflowExecution"], 1.0, "of one turn: the first of three starts the run")
 	floor := byName["chain-20/floor sqlite local"].Cost
 	require.Equal(t, map[string]float64{"ExecuteMultiOperation": 1}, floor.ClientCalls, "one call to start and wait until it rests")
 	require.InDelta(t, 1.0, floor.WorkerCalls["RespondWorkflowTaskCompleted"], 0)

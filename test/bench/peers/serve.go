@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,9 +19,10 @@ import (
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/test/bench/testbed"
 	"superstep.dev/test/processes"
+	"superstep.dev/thread/storage"
 )
 
-// serveCommand makes this program a worker: peers serve KIND ADDRESS READYFILE.
+// serveCommand makes this program a worker: peers serve QUEUE ADDRESS READYFILE [DIRECTORY].
 const serveCommand = "serve"
 
 // The task queues. One that begins with floorQueue is served by a worker of the hand-written workflows.
@@ -35,21 +35,21 @@ const (
 
 // serveMain serves until it is told to end, and returns the exit code.
 func serveMain(args []string) int {
-	if len(args) != 3 {
-		fmt.Fprintf(os.Stderr, "usage: peers %s <queue> <host:port> <ready file>\n", serveCommand)
+	if len(args) != 3 && len(args) != 4 {
+		fmt.Fprintf(os.Stderr, "usage: peers %s <queue> <host:port> <ready file> [<directory of large values>]\n", serveCommand)
 		return exitBroken
 	}
 	ctx, stop := processes.UntilSignal(context.Background())
 	defer stop()
 	heaproom.Give() // as the worker command does
-	if err := serve(ctx, args[0], args[1], args[2]); err != nil {
+	if err := serve(ctx, args[0], args[1], args[2], args[3:]...); err != nil {
 		fmt.Fprintln(os.Stderr, "peers worker:", err)
 		return exitBroken
 	}
 	return 0
 }
 
-func serve(ctx context.Context, queue, address, ready string) error {
+func serve(ctx context.Context, queue, address, ready string, dir ...string) error {
 	counted := newCalls()
 	c, err := testbed.Dial(ctx, address, counted.option())
 	if err != nil {
@@ -69,16 +69,28 @@ func serve(ctx context.Context, queue, address, ready string) error {
 	if strings.HasPrefix(queue, floorQueue) {
 		return serveFloor(ctx, c, queue, polls)
 	}
-	w, err := newWorker(c, queue, polls)
+	values, err := valuesIn(dir...)
+	if err != nil {
+		return err
+	}
+	w, err := newWorker(c, queue, values, polls)
 	if err != nil {
 		return err
 	}
 	return w.Run(ctx)
 }
 
+// valuesIn is the storage of large values in a directory; nil without one.
+func valuesIn(dir ...string) (*storage.Storage, error) {
+	if len(dir) == 0 || dir[0] == "" {
+		return nil, nil
+	}
+	return storage.Files(dir[0], storage.Options{})
+}
+
 // newWorker is a worker of all graphs.
-func newWorker(c client.Client, queue string, polls func()) (*superstep.Worker, error) {
-	cfg := superstep.WorkerConfig{TaskQueue: queue, OnReady: polls, Options: worker.Options{WorkerStopTimeout: time.Second}}
+func newWorker(c client.Client, queue string, values *storage.Storage, polls func()) (*superstep.Worker, error) {
+	cfg := superstep.WorkerConfig{TaskQueue: queue, Storage: values, OnReady: polls, Options: worker.Options{WorkerStopTimeout: time.Second}}
 	for _, g := range graphs() {
 		cfg.Graphs = append(cfg.Graphs, g)
 	}
@@ -105,25 +117,6 @@ func serveFloor(ctx context.Context, c client.Client, queue string, polls func()
 type workerProcess struct {
 	*processes.Process
 	calls string // the URL of its counts
-}
-
-// startWorker starts this very program as a worker, and returns when it polls. Output gets what it writes; nil is nobody.
-func startWorker(ctx context.Context, bed *testbed.Bed, queue, address string, output io.Writer) (*workerProcess, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(bed.Dir, "worker")
-	if err != nil {
-		return nil, err
-	}
-	ready := filepath.Join(dir, "ready")
-	p, err := bed.Processes.Start(ctx, processes.Command{Name: queue, Path: self, Args: []string{serveCommand, queue, address, ready},
-		ReadyFile: ready, Output: output})
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, bed.Processes.Tail(queue, 20))
-	}
-	return &workerProcess{p, p.Said()[0]}, nil
 }
 
 // call sends a request to another process of this bench, and decodes the reply.

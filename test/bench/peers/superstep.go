@@ -28,13 +28,19 @@ var (
 // do is how a user does a workload in a mode.
 func (u *user) do(mode string) doer {
 	return func(ctx context.Context, w *workload, id string, turn int) (time.Duration, error) {
-		return atOnce(w.atOnce, id, func(id string) error { return u.once(ctx, w, mode, id, turn) })
+		in := w.inputOf(id, turn)
+		return atOnce(w.atOnce, id, func(id string) error { return u.once(ctx, w, mode, id, in, turn) })
 	}
 }
 
-func (u *user) once(ctx context.Context, w *workload, mode, id string, turn int) error {
+// grow lets a conversation have turns in the mode in which they take the least time: what a thread has in the end is the same.
+func (u *user) grow(ctx context.Context, w *workload, thread string, turns int) error {
+	return turnByTurn(u.do("exit"))(ctx, w, thread, turns)
+}
+
+func (u *user) once(ctx context.Context, w *workload, mode, id string, in fields, turn int) error {
 	r := request(w, mode, id)
-	status, step, err := u.begin(ctx, u, r, w.inputOf(turn))
+	status, step, err := u.begin(ctx, u, r, in)
 	if err == nil && w.asks {
 		if status != thread.StatusWaiting {
 			return fmt.Errorf("the run is %s, and should ask", status)

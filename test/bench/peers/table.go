@@ -118,19 +118,26 @@ func usual(rounds []round) cost {
 		ServerCPU:   median(func(c cost) float64 { return c.ServerCPU }),
 		Events:      median(func(c cost) float64 { return c.Events }),
 		Bytes:       median(func(c cost) float64 { return c.Bytes }),
+		LongestTask: median(func(c cost) float64 { return c.LongestTask }),
 	}
-	if rounds[0].Cost.Commits != nil {
-		commits := median(func(c cost) float64 { return *cmp.Or(c.Commits, new(float64)) })
-		c.Commits = &commits
+	for _, of := range []func(*cost) **float64{
+		func(c *cost) **float64 { return &c.Commits }, func(c *cost) **float64 { return &c.Stored },
+	} {
+		if *of(&rounds[0].Cost) != nil {
+			v := median(func(c cost) float64 { return *cmp.Or(*of(&c), new(float64)) })
+			*of(&c) = &v
+		}
 	}
 	return c
 }
 
-// columns are the table's, in order.
-var columns = []struct {
+type column struct {
 	head string
 	of   func(row) string
-}{
+}
+
+// columns are the table's, in order.
+var columns = []column{
 	{"ms", func(r row) string { return digits(r.Milliseconds) }},
 	{"of floor", func(r row) string { return r.Floor.String() }},
 	{"CPU of floor", func(r row) string { return r.FloorCPU.String() }},
@@ -138,14 +145,11 @@ var columns = []struct {
 	{"+SQLite", func(r row) string { return r.SQLite.String() }},
 	{"client calls", func(r row) string { return count(r.Cost.ClientCalls) }},
 	{"worker calls", func(r row) string { return count(r.Cost.WorkerCalls) }},
-	{"commits", func(r row) string {
-		if r.Cost.Commits == nil {
-			return "-"
-		}
-		return digits(*r.Cost.Commits)
-	}},
+	{"commits", func(r row) string { return unlessNil(r.Cost.Commits, 1) }},
+	{"stored KiB", func(r row) string { return unlessNil(r.Cost.Stored, 1024) }},
 	{"events", func(r row) string { return unlessZero(r.Cost.Events) }},
-	{"KiB", func(r row) string { return unlessZero(r.Cost.Bytes / 1024) }},
+	{"history KiB", func(r row) string { return unlessZero(r.Cost.Bytes / 1024) }},
+	{"longest task ms", func(r row) string { return unlessZero(r.Cost.LongestTask) }},
 	{"CPU ms: client", func(r row) string { return unlessZero(r.Cost.ClientCPU) }},
 	{"worker", func(r row) string { return unlessZero(r.Cost.WorkerCPU) }},
 	{"server", func(r row) string { return unlessZero(r.Cost.ServerCPU) }},
@@ -179,6 +183,13 @@ func unlessZero(v float64) string {
 	return digits(v)
 }
 
+func unlessNil(v *float64, unit float64) string {
+	if v == nil {
+		return "-"
+	}
+	return digits(*v / unit)
+}
+
 func count(calls map[string]float64) string {
 	sum := 0.0
 	for _, n := range calls {
@@ -192,7 +203,10 @@ func printTable(out io.Writer, w *workload, rows []row) error {
 	fmt.Fprintf(out, "\n%s: %s\n", w.name, w.about)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	heads := []string{"way"}
-	for _, c := range columns {
+	shown := slices.DeleteFunc(slices.Clone(columns), func(c column) bool { // of what nobody has there is no column
+		return !slices.ContainsFunc(rows, func(r row) bool { return len(r.Rounds) > 0 && c.of(r) != "-" })
+	})
+	for _, c := range shown {
 		heads = append(heads, c.head)
 	}
 	fmt.Fprintln(t, strings.Join(heads, "\t"))
@@ -202,7 +216,7 @@ func printTable(out io.Writer, w *workload, rows []row) error {
 			fmt.Fprintln(t, r.Way+"\tfailed")
 			continue
 		}
-		for _, c := range columns {
+		for _, c := range shown {
 			cells = append(cells, c.of(r))
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))

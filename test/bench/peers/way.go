@@ -17,6 +17,8 @@ type way struct {
 	// mode is the durability mode; "" for hand-written programs.
 	mode string
 	do   doer
+	// grow lets a new conversation have as many turns, unmeasured; nil where do does that, turn by turn.
+	grow func(ctx context.Context, w *workload, thread string, turns int) error
 	// can says which workloads it does.
 	can func(*workload) bool
 	// floor and langgraph are the names of the ways that it is compared with, of this workload.
@@ -27,17 +29,42 @@ type way struct {
 // modes are those of Superstep, and the mode of LangGraph that each is compared with.
 var modes = []struct{ name, langgraph string }{{"sync", "sync"}, {"fused", "sync"}, {"async", "async"}, {"exit", "exit"}}
 
-// floorOf is the kind of the hand-written program that keeps as much as a mode does.
+// floorOf is the kind of the hand-written program that keeps as much as a mode does; "" for none.
 func floorOf(w *workload, mode string) string {
 	switch {
+	case w.graph == largeGraph: // it is larger than what a history can have
+		return ""
 	case w.kills:
 		return "activities"
-	case w.turn > 0, w.asks, w.graph == callsGraph, mode == "async", mode == "exit":
+	case w.talks(), w.asks, w.graph == callsGraph, mode == "async", mode == "exit":
 		return "local"
 	case mode == "fused":
 		return "heartbeats"
 	}
 	return "activities"
+}
+
+// turnByTurn lets a conversation grow by real turns.
+func turnByTurn(do doer) func(ctx context.Context, w *workload, thread string, turns int) error {
+	return func(ctx context.Context, w *workload, thread string, turns int) error {
+		for turn := range turns {
+			if _, err := patiently(ctx, do, w, thread, turn+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// patiently bounds the time of one operation, and says at which turn a conversation failed.
+func patiently(ctx context.Context, do doer, w *workload, thread string, turn int) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	took, err := do(ctx, w, thread, turn)
+	if err != nil && w.talks() {
+		err = fmt.Errorf("turn %d: %w", turn, err)
+	}
+	return took, err
 }
 
 // noWay compares with nothing.

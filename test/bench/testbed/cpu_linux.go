@@ -25,9 +25,10 @@ func CPU(pid int) float64 {
 	return float64(t.Nano()) / 1e6
 }
 
-// TreeCPU is CPU of a process together with its children and theirs: PostgreSQL has a process for each connection.
+// TreeCPU is CPU of a process together with its children and theirs, also of those that have ended: PostgreSQL has a process for
+// each connection.
 func TreeCPU(pid int) float64 {
-	sum := CPU(pid)
+	sum := CPU(pid) + endedCPU(pid)
 	children, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children") // none is none
 	for child := range strings.FieldsSeq(string(children)) {
 		if id, err := strconv.Atoi(child); err == nil {
@@ -37,4 +38,16 @@ func TreeCPU(pid int) float64 {
 		}
 	}
 	return sum
+}
+
+// endedCPU is the processor time of a process's children that have ended, as far as it has been told of them.
+func endedCPU(pid int) float64 {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // without it there is none
+	fields := strings.Fields(string(stat[strings.LastIndex(string(stat), ")")+1:]))
+	if len(fields) < 15 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(fields[13], 64) // proc_pid_stat(5): cutime and cstime, of which the first two fields are cut off
+	system, _ := strconv.ParseFloat(fields[14], 64)
+	return (user + system) * 10 // ticks, of which Linux shows programs a hundred a second
 }

@@ -36,6 +36,8 @@ const (
 // Server is a devserver on a database file of its own.
 type Server struct {
 	Address string
+	// Dir is where it runs: a database file of its own lies there.
+	Dir     string
 	Process *processes.Process
 }
 
@@ -66,7 +68,7 @@ func (b *Bed) Serve(ctx context.Context, flags ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{Address: p.Said()[0], Process: p}, nil
+	return &Server{Address: p.Said()[0], Dir: dir, Process: p}, nil
 }
 
 // devserverBinary returns the devserver to use, which it builds when none was given.

@@ -1,6 +1,6 @@
-"""Does the workloads on LangGraph, as one process that stays: the graphs of graphs.go, invoked in this very process.
+"""Invokes LangGraph's graphs of graphs.py in this very process, which stays; invoke.mjs does it with LangGraph.js.
 
-    python langgraph.py READYFILE SQLITEFILE [POSTGRESDSN]
+    python invoke.py READYFILE SQLITEFILE [POSTGRESDSN]
 
 It writes the address of an HTTP server to READYFILE. GET / tells versions; POST / does a workload once and tells how many
 milliseconds invoke took: {"graph", "saver", "mode", "thread", "input", "asks", "at_once"} -> {"ms", "step"}.
@@ -8,7 +8,6 @@ milliseconds invoke took: {"graph", "saver", "mode", "thread", "input", "asks", 
 
 import asyncio
 import json
-import operator
 import os
 import platform
 import sqlite3
@@ -18,83 +17,13 @@ import time
 from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, TypedDict
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, Send, interrupt
-
-CALL_TEXTS = 800
+from graphs import awaited, builders
+from langgraph.types import Command
 
 
-class State(TypedDict, total=False):
-    steps: int
-    step: int
-    note: str
-    texts: Annotated[list, operator.add]
-    done: Annotated[list, operator.add]
-
-
-def again(state):
-    return {"step": state.get("step", 0) + 1}
-
-
-def call(state):
-    noted = {"texts": ["noted"]} if len(state["texts"]) >= CALL_TEXTS else {}
-    return {"step": state.get("step", 0) + 1, **noted}
-
-
-def leaf(state):
-    return {"done": [state["steps"]]}
-
-
-def join(state):
-    return {"step": len(state["done"])}
-
-
-def ask(state):
-    interrupt("go on?")
-    return {"step": 1}
-
-
-def answered(state):
-    return {"step": state["step"] + 1}
-
-
-def hear(state):
-    return {"step": len(state["texts"])}
-
-
-def graphs(saver, at_once=False):
-    """All graphs over a saver; with at_once for ainvoke, so that no node waits for a thread."""
-
-    def node(f):
-        async def awaited(state):
-            return f(state)
-
-        return awaited if at_once else f
-
-    def loop(f):
-        g = StateGraph(State)
-        g.add_node("again", node(f))
-        g.add_edge(START, "again")
-        g.add_conditional_edges("again", lambda s: "again" if s["step"] < s["steps"] else END, ["again", END])
-        return g
-
-    fan = StateGraph(State)
-    fan.add_node("leaf", node(leaf))
-    fan.add_node("join", node(join))
-    fan.add_conditional_edges(START, lambda s: [Send("leaf", {"steps": i}) for i in range(s["steps"])], ["leaf"])
-    fan.add_edge("leaf", "join")
-    question = StateGraph(State)
-    question.add_node("ask", node(ask))
-    question.add_node("answered", node(answered))
-    question.add_edge(START, "ask")
-    question.add_edge("ask", "answered")
-    talk = StateGraph(State)
-    talk.add_node("hear", node(hear))
-    talk.add_edge(START, "hear")
-    all = {"chain": loop(again), "calls": loop(call), "fan": fan, "ask": question, "talk": talk}
-    return {name: g.compile(checkpointer=saver) for name, g in all.items()}
+def graphs(saver, **how):
+    return {name: g.compile(checkpointer=saver) for name, g in builders(**how).items()}
 
 
 def config(thread, given):
@@ -167,8 +96,8 @@ class Savers:
             else:
                 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-                async_saver = await self.open.enter_async_context(AsyncSqliteSaver.from_conn_string(self.sqlite_file + "-many"))
-            self.many[saver] = graphs(async_saver, at_once=True)
+                async_saver = await self.open.enter_async_context(AsyncSqliteSaver.from_conn_string(self.sqlite_file))
+            self.many[saver] = graphs(async_saver, made=awaited)
         return await crowd(self.many[saver][r["graph"]], r)
 
 
