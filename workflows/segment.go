@@ -97,8 +97,8 @@ func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
 	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, pregel.SuspendHere)
 	s.tasks.queue = ready
-	if err != nil || here.Size() > maxReferred {
-		workflow.GetLogger(ctx).Warn("the run cannot be handed to a segment", "bytes", here.Size(), "error", err)
+	if err != nil || here.Size() > s.mostHanded() {
+		workflow.GetLogger(ctx).Warn("the run is not handed to a segment", "bytes", here.Size(), "error", err)
 		s.apart = true
 		return false
 	}
@@ -134,6 +134,17 @@ func (s *segments) start(ctx workflow.Context) bool {
 		under.result = result
 	})
 	return true
+}
+
+// mostStrict bounds the state of a run that is handed to segments of sync mode: what a superstep there makes of it may fill the
+// segment's record, and to hand all of it over again each time costs more than an activity for each task.
+const mostStrict = 8 << 20
+
+func (s *segments) mostHanded() int {
+	if s.relaxed() {
+		return maxReferred
+	}
+	return mostStrict
 }
 
 // openingBound bounds a segment's opening, which ends by itself much earlier: it is for a worker that stands still.
