@@ -170,7 +170,7 @@ func (c *server) stillLast(ctx context.Context, last *lastRun) error {
 	return err
 }
 
-func somebodyElse(graph, threadID string) error {
+func somebodyElse(graph, threadID string) *thread.Error {
 	return &thread.Error{Kind: thread.ErrRunning, Graph: graph, Thread: threadID,
 		Message: fmt.Sprintf("somebody else has just continued thread %q", threadID), Do: "Look at it", Command: []string{"show", threadID}}
 }

@@ -20,13 +20,19 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// StartRun implements runtime.Runtime.
+// StartRun implements runtime.Runtime. A new thread takes one call once the workers are known.
 func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
 	if req.Thread == "" {
 		req.Thread, req.NewThread = thread.NewID(req.Graph), true
 	}
 	if err := runtime.CheckStart(req); err != nil {
 		return thread.View{}, err
+	}
+	if c.mayBeNew(req) {
+		view, err := c.startUnseen(ctx, g, req)
+		if !errors.Is(err, errNotNew) {
+			return view, err
+		}
 	}
 	last, err := c.lastBefore(ctx, req)
 	if err != nil {
@@ -53,6 +59,33 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 			return thread.View{}, err
 		}
 	}
+}
+
+// mayBeNew reports whether a request may begin a thread, as far as this client knows.
+func (c *Threads) mayBeNew(req runtime.Start) bool {
+	return !req.NewThread && req.Input != nil && req.Checkpoint == "" && req.Resume == nil && req.Control == nil && !c.ended.within(req.Thread, endedFor)
+}
+
+// errNotNew says that a thread that was to begin has run before.
+var errNotNew = errors.New("it has begun before")
+
+// startUnseen begins a thread that nobody has looked at: the server itself refuses to begin one that is there, which is errNotNew.
+// Where a worker refuses the request, it depends on the thread whether there is more to say.
+func (c *Threads) startUnseen(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	err := c.admitStart(ctx, g, &req)
+	if err == nil {
+		return c.begin(ctx, g, req, nil)
+	}
+	if ctx.Err() != nil || errors.Is(err, thread.ErrNoServer) {
+		return thread.View{}, err
+	}
+	switch last, lookErr := c.lastRun(ctx, req.Thread); {
+	case lookErr != nil:
+		return thread.View{}, lookErr
+	case last != nil:
+		return thread.View{}, errNotNew
+	}
+	return thread.View{}, err
 }
 
 // admitStart asks a worker about a request for a run, as far as that is not known. An input that this program's own graph takes is
@@ -100,6 +133,10 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	case errors.As(err, &already) && req.NewThread:
 		_, err := c.theLastRun(ctx, req.Thread) // it may be of another kind
 		return thread.View{}, cmp.Or(err, runtime.NotNew(req))
+	case errors.As(err, &already) && last == nil:
+		e := somebodyElse(req.Graph, req.Thread)
+		e.Cause = errNotNew
+		return thread.View{}, e
 	case errors.As(err, &already):
 		return thread.View{}, somebodyElse(req.Graph, req.Thread)
 	}

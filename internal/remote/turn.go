@@ -51,6 +51,7 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 	}
 	view, err := c.startOrTurn(ctx, req)
 	if errors.Is(err, errEnded) {
+		c.ended.note(req.Thread, true)
 		return c.StartRun(ctx, g, req)
 	}
 	return view, err
