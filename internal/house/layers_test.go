@@ -110,7 +110,7 @@ var arrows = []arrow{
 	{
 		from:   "internal/remote",
 		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "graphadapter/...", "workflows/...", "approval", "job"},
-		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "google.golang.org/protobuf/..."}, temporal...),
+		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
 	{

@@ -3,7 +3,7 @@
 // Temporal server.
 //
 //	remote.go, explain.go, desk.go, last.go   the server: connection, errors in a caller's words, admission by a worker, newest runs
-//	send.go                                   updates, signals and starts, each of which may be repeated
+//	send.go, patient.go                       updates, signals and starts, each of which may be repeated; looks that are
 //	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go                                   what the server's index lists

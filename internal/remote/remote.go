@@ -31,6 +31,7 @@ type Config struct {
 // server asks one Temporal server about the runs of one namespace.
 type server struct {
 	temporal client.Client
+	service  service
 	cfg      Config
 	tail     history.Tail
 
@@ -91,9 +92,9 @@ type Jobs struct{ *reader }
 
 // New returns the threads and the jobs that a Temporal client reaches.
 func New(c client.Client, cfg Config) (*Threads, *Jobs) {
-	reader := &reader{&server{temporal: c, cfg: cfg, tail: history.Tail{
-		Service: c.WorkflowService(), Namespace: cfg.Namespace, Converter: cfg.DataConverter,
-	}}}
+	reader := &reader{&server{temporal: c, cfg: cfg}}
+	reader.service = service{c.WorkflowService(), reader.server}
+	reader.tail = history.Tail{Service: reader.service, Namespace: cfg.Namespace, Converter: cfg.DataConverter}
 	return &Threads{reader: reader}, &Jobs{reader}
 }
 
@@ -122,7 +123,9 @@ func (c *server) hasAttributes(ctx context.Context) (protocol.Found, error) {
 	if c.attributes != nil {
 		return *c.attributes, nil
 	}
-	has, err := attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
+	has, err := patiently(ctx, c, "", func() (protocol.Found, error) {
+		return attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
+	})
 	if err != nil {
 		return has, c.explain(err, "", "")
 	}

@@ -157,7 +157,7 @@ func (c *Threads) startExecution(ctx context.Context, threadID string, in protoc
 		return "", err
 	}
 	if last == nil && c.cfg.Identity == "" {
-		return c.startNew(ctx, threadID, in, fields, has)
+		return c.startNew(ctx, threadID, in, call, fields, has)
 	}
 	memo, err := c.memoOf(in.Graph, fields)
 	if err != nil {
@@ -184,8 +184,19 @@ func (c *Threads) startExecution(ctx context.Context, threadID string, in protoc
 // startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it
 // was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
 // server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
-func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string, has protocol.Found) (string, error) {
-	run, err := c.temporal.ExecuteWorkflow(ctx, c.startOptions(thread, in.Graph, memo, has), protocol.GraphWorkflow, in)
+func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, call string, memo map[string]string, has protocol.Found) (string, error) {
+	tries := 0
+	run, err := patiently(ctx, c.server, thread, func() (client.WorkflowRun, error) {
+		tries++
+		return c.temporal.ExecuteWorkflow(ctx, c.startOptions(thread, in.Graph, memo, has), protocol.GraphWorkflow, in)
+	})
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if tries > 1 && errors.As(err, &already) { // it may be the try before of which nothing was heard
+		ours, lookErr := c.startedBy(ctx, thread, already.RunId, call)
+		if ours || lookErr != nil {
+			return already.RunId, lookErr
+		}
+	}
 	if err != nil {
 		return "", err
 	}

@@ -89,7 +89,7 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	last, run, reply := &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}, "", protocol.RestReply{}
 	if err == nil {
 		run = handle.RunID()
-		err = handle.Get(ctx, &reply)
+		err = c.outcome(ctx, req.Thread, handle, &reply)
 	}
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
@@ -116,7 +116,7 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 	case now == nil:
 		return thread.View{}, c.explain(why, last.graph, last.thread)
 	case c.callOf(now.described) == turn.ID:
-		return c.goingOn(now), nil
+		return c.begun(ctx, now)
 	}
 	var reply protocol.RestReply
 	run, err := c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
@@ -124,4 +124,22 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 		return thread.View{}, err
 	}
 	return w.shown(ctx, run, reply)
+}
+
+// begun is the view of a run that this call has started, when it rests. A run that nobody begins is waited for as long as there are
+// workers that may.
+func (c *Threads) begun(ctx context.Context, now *lastRun) (thread.View, error) {
+	if !now.open {
+		return c.goingOn(now), nil
+	}
+	var reply protocol.RestReply
+	w := c.waiterFor(now.thread)
+	run, err := c.updateRun(ctx, ctx, now, newCall(), protocol.UpdateRest, w.request(true), &reply)
+	switch {
+	case err == nil:
+		return w.shown(ctx, run, reply)
+	case unanswered(err) || ctx.Err() != nil:
+		return thread.View{}, notBegun(err, now)
+	}
+	return c.goingOn(now), nil // too many wait, or it has just ended: its history tells
 }
