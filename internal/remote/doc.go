@@ -8,7 +8,7 @@
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go                                   what the server's index lists
 //	outputs.go, follow.go, wait.go            the threads: progress for people; where a run says itself that it rests
-//	start.go, begin.go, turn.go               runs, and input that begins one or is a turn of an open one
+//	start.go, begin.go, turn.go, here.go      runs, and input that begins one or is a turn of an open one; ends in this process
 //	resume.go, steer.go, update.go            answers and going on after a failure; events, pauses, cancelling; writing to the state
 //	stream.go, play.go, live.go               one reader of a stream
 //	feed.go, replay.go                        what all readers of a run share: one long poll and one replay

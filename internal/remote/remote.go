@@ -45,6 +45,8 @@ type server struct {
 	polled     lately // task queues of which a worker was seen
 	ended      lately // threads of which a run was seen to end
 	outputs    outputs
+	invoked    lately // threads that this client has invoked
+	lingers    lately // graphs of which a run did not end in its first workflow task
 }
 
 // lately remembers when something was last known of the latest names. It is safe for concurrent use.

@@ -49,6 +49,14 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 	if err := c.admitStart(ctx, g, &req); err != nil {
 		return thread.View{}, err
 	}
+	if (here{c}).may(req) {
+		view, err := here{c}.start(ctx, req)
+		if !errors.Is(err, errNotNew) {
+			c.invoked.note(req.Thread, true)
+			return view, err
+		}
+	}
+	c.invoked.note(req.Thread, true)
 	view, err := c.startOrTurn(ctx, req)
 	if errors.Is(err, errEnded) {
 		c.ended.note(req.Thread, true)
