@@ -29,7 +29,7 @@ func patiently[R any](ctx context.Context, c *server, threadID string, look func
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(updatePause):
+		case <-time.After(askPause):
 		}
 	}
 }

@@ -58,6 +58,10 @@ type lately struct {
 // mostNames bounds what a [lately] remembers. It is a hint, so all is forgotten at once.
 const mostNames = 1000
 
+// endedFor is how long a client remembers of a thread that it saw its run end: it does not try to give that one a turn. To be
+// wrong costs a call.
+const endedFor = time.Hour
+
 // note notes a name, or that it is to be forgotten.
 func (l *lately) note(name string, is bool) {
 	l.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -31,10 +30,6 @@ func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runt
 	}
 	return view, cmp.Or(err, causeOf(view))
 }
-
-// endedFor is how long a client remembers of a thread that it saw its run end: it does not try to give that one a turn. To be
-// wrong costs a call.
-const endedFor = time.Hour
 
 func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
 	if req.Input == nil || req.NewThread || req.Checkpoint != "" || req.Resume != nil || req.Control != nil || c.cfg.Identity != "" {
