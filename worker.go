@@ -14,6 +14,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/internal/acked"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
@@ -172,8 +173,10 @@ func openings(o worker.Options) int {
 // seenWithin bounds the wait for the server to notice a poller: it does at the first poll.
 const seenWithin = 10 * time.Second
 
-// awaitSeen waits until the server knows of a poller on the queue: a client that asks before is told that there is none.
-func (w *Worker) awaitSeen(ctx context.Context) {
+// awaitSeen waits until the server knows of a poller on the queue: a client that asks before is told that there is none. It
+// reports whether the connection is watched: see [InProcess].
+func (w *Worker) awaitSeen(ctx context.Context) bool {
+	ctx, watched := acked.Probe(ctx)
 	ctx, cancel := context.WithTimeout(ctx, seenWithin)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -181,11 +184,11 @@ func (w *Worker) awaitSeen(ctx context.Context) {
 	for {
 		queue, err := w.client.DescribeTaskQueue(ctx, w.cfg.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 		if err == nil && len(queue.GetPollers()) > 0 {
-			return
+			return watched.Load()
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-tick.C:
 		}
 	}
@@ -215,7 +218,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	for _, g := range w.cfg.served() {
 		names = append(names, g.Name())
 	}
-	w.awaitSeen(ctx)
+	if w.awaitSeen(ctx) {
+		defer acked.Serve(w.client, w.cfg.TaskQueue)()
+	}
 	w.cfg.Logger.Info("worker polls", zap.Strings("graphs", names), zap.String("task_queue", w.cfg.TaskQueue))
 	if w.cfg.OnReady != nil {
 		w.cfg.OnReady()
@@ -232,6 +237,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// InProcess completes the options of a Temporal client that a [Client] and a [Worker] of one process share: [Thread.Invoke] of a
+// new thread is then begun by that worker at once, and its end is known from the server's reply to the worker, so that nobody
+// waits on the way through the server's queue. Without it, and where the two make Temporal clients of their own, nothing else differs.
+//
+//	c, err := client.Dial(superstep.InProcess(client.Options{}))
+func InProcess(o client.Options) client.Options { return acked.Watched(o) }
 
 // Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
 // stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's

@@ -11,6 +11,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/approval"
@@ -141,7 +142,9 @@ func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
 	if c.polled.within(queue, pollWindow) {
 		return nil
 	}
-	described, err := c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	described, err := patiently(ctx, c, "", func() (*workflowservice.DescribeTaskQueueResponse, error) {
+		return c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	})
 	if err != nil {
 		return c.explain(err, graph, "")
 	}
@@ -153,9 +156,11 @@ func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
 }
 
 func (c *server) openDesk(ctx context.Context, id string) error {
-	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-	}, protocol.DeskWorkflow)
+	_, err := patiently(ctx, c, "", func() (client.WorkflowRun, error) {
+		return c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		}, protocol.DeskWorkflow)
+	})
 	return err
 }

@@ -2,13 +2,14 @@
 // and reads their histories. [Threads] changes threads, the reader in it only looks at them, and the server below both asks the
 // Temporal server.
 //
-//	remote.go, explain.go, desk.go, last.go   the server: connection, errors in a caller's words, admission by a worker, newest runs
+//	remote.go, explain.go, patient.go         the server: connection, errors in a caller's words, calls that wait for it
+//	desk.go, last.go                          admission by a worker, newest runs
 //	send.go                                   updates, signals and starts, each of which may be repeated
 //	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go                                   what the server's index lists
 //	outputs.go, follow.go, wait.go            the threads: progress for people; where a run says itself that it rests
-//	start.go, begin.go, turn.go               runs, and input that begins one or is a turn of an open one
+//	start.go, begin.go, here.go, turn.go      runs, and input that begins one or is a turn of an open one; ends in this process
 //	resume.go, steer.go, update.go            answers and going on after a failure; events, pauses, cancelling; writing to the state
 //	stream.go, play.go, live.go               one reader of a stream
 //	feed.go, replay.go                        what all readers of a run share: one long poll and one replay

@@ -64,7 +64,7 @@ func (f *jobFollower) run(ctx context.Context) error {
 func (f *jobFollower) tail(ctx context.Context) (*historypb.HistoryEvent, error) {
 	var token []byte
 	for {
-		page, err := f.client.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		page, err := f.client.service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 			Namespace: f.client.cfg.Namespace, NextPageToken: token, WaitNewEvent: true,
 			Execution:              &commonpb.WorkflowExecution{WorkflowId: f.last.thread, RunId: f.last.runID},
 			HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,

@@ -43,7 +43,9 @@ func (c *server) lastRun(ctx context.Context, thread string) (*lastRun, error) {
 
 // lastOf returns the newest execution of an id that is of one type of workflow, nil when there is none.
 func (c *server) lastOf(ctx context.Context, thread, kind string) (*lastRun, error) {
-	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, "")
+	described, err := patiently(ctx, c, thread, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+		return c.temporal.DescribeWorkflowExecution(ctx, thread, "")
+	})
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
 		return nil, nil
@@ -107,7 +109,7 @@ func (c *server) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 // graphStarted is the graph of a run that has not said so itself yet, since no worker has had it: another program than ours started
 // it. The run's input names the graph; "" is an input that names none.
 func graphStarted(ctx context.Context, c *server, run *commonpb.WorkflowExecution) (string, error) {
-	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+	page, err := c.service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: c.cfg.Namespace, Execution: run, MaximumPageSize: 1,
 	})
 	if err != nil {
@@ -127,7 +129,7 @@ func (c *server) closingEvent(ctx context.Context, last *lastRun) (*historypb.Hi
 	if last.closing != nil {
 		return last.closing, nil
 	}
-	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+	page, err := c.service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
 		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
 	})
@@ -144,7 +146,7 @@ func (c *server) closingEvent(ctx context.Context, last *lastRun) (*historypb.Hi
 
 // startOf returns a run's first event.
 func (c *server) startOf(ctx context.Context, thread, run string) (*historypb.WorkflowExecutionStartedEventAttributes, error) {
-	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+	page, err := c.service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: c.cfg.Namespace, MaximumPageSize: 1, Execution: &commonpb.WorkflowExecution{WorkflowId: thread, RunId: run},
 	})
 	if err != nil {

@@ -124,7 +124,7 @@ func (c *reader) cancelReason(ctx context.Context, last *lastRun) string {
 
 // newestEvents are a run's last events, newest first.
 func (c *server) newestEvents(ctx context.Context, last *lastRun) ([]*historypb.HistoryEvent, error) {
-	page, err := c.temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
+	page, err := c.service.GetWorkflowExecutionHistoryReverse(ctx,
 		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 			Namespace: c.cfg.Namespace, MaximumPageSize: newestPage,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},

@@ -31,6 +31,7 @@ type Config struct {
 // server asks one Temporal server about the runs of one namespace.
 type server struct {
 	temporal client.Client
+	service  service
 	cfg      Config
 	tail     history.Tail
 
@@ -44,6 +45,8 @@ type server struct {
 	polled     lately // task queues of which a worker was seen
 	ended      lately // threads of which a run was seen to end
 	outputs    outputs
+	invoked    lately // threads that this client has invoked
+	lingers    lately // graphs of which a run did not end in its first workflow task
 }
 
 // lately remembers when something was last known of the latest names. It is safe for concurrent use.
@@ -54,6 +57,10 @@ type lately struct {
 
 // mostNames bounds what a [lately] remembers. It is a hint, so all is forgotten at once.
 const mostNames = 1000
+
+// endedFor is how long a client remembers of a thread that it saw its run end: it does not try to give that one a turn. To be
+// wrong costs a call.
+const endedFor = time.Hour
 
 // note notes a name, or that it is to be forgotten.
 func (l *lately) note(name string, is bool) {
@@ -91,9 +98,9 @@ type Jobs struct{ *reader }
 
 // New returns the threads and the jobs that a Temporal client reaches.
 func New(c client.Client, cfg Config) (*Threads, *Jobs) {
-	reader := &reader{&server{temporal: c, cfg: cfg, tail: history.Tail{
-		Service: c.WorkflowService(), Namespace: cfg.Namespace, Converter: cfg.DataConverter,
-	}}}
+	reader := &reader{&server{temporal: c, cfg: cfg}}
+	reader.service = service{c.WorkflowService(), reader.server}
+	reader.tail = history.Tail{Service: reader.service, Namespace: cfg.Namespace, Converter: cfg.DataConverter}
 	return &Threads{reader: reader}, &Jobs{reader}
 }
 
@@ -122,7 +129,9 @@ func (c *server) hasAttributes(ctx context.Context) (protocol.Found, error) {
 	if c.attributes != nil {
 		return *c.attributes, nil
 	}
-	has, err := attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
+	has, err := patiently(ctx, c, "", func() (protocol.Found, error) {
+		return attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
+	})
 	if err != nil {
 		return has, c.explain(err, "", "")
 	}

@@ -104,7 +104,7 @@ func (c *server) updateOnce(ctx, accept context.Context, last *lastRun, id, name
 		return "", err
 	}
 	c.polled.note(last.queue, true)
-	return handle.RunID(), handle.Get(ctx, reply)
+	return handle.RunID(), c.outcome(ctx, last.thread, handle, reply)
 }
 
 // errEnded says that an open run has ended before it took a message.
@@ -146,7 +146,11 @@ const WorkflowTaskTimeout = 3 * time.Second
 // execute starts an execution and returns its run. It fails with a WorkflowExecutionAlreadyStarted when it was not this
 // call that started it; shared says that other calls may have sent the same request id.
 func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, shared bool) (string, error) {
-	reply, err := c.temporal.WorkflowService().StartWorkflowExecution(ctx, start)
+	reply, err := patiently(ctx, c, start.GetWorkflowId(), func() (*workflowservice.StartWorkflowExecutionResponse, error) {
+		bounded, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		return c.service.StartWorkflowExecution(bounded, start)
+	})
 	ours := err == nil && reply.GetStarted()
 	if ours && shared {
 		ours, err = c.startedBy(ctx, start.GetWorkflowId(), reply.GetRunId(), call)
@@ -170,7 +174,7 @@ func (c *server) stillLast(ctx context.Context, last *lastRun) error {
 	return err
 }
 
-func somebodyElse(graph, threadID string) error {
+func somebodyElse(graph, threadID string) *thread.Error {
 	return &thread.Error{Kind: thread.ErrRunning, Graph: graph, Thread: threadID,
 		Message: fmt.Sprintf("somebody else has just continued thread %q", threadID), Do: "Look at it", Command: []string{"show", threadID}}
 }
@@ -178,7 +182,9 @@ func somebodyElse(graph, threadID string) error {
 // startedBy reports whether this very call started a run. To the server two calls with one request id are one call made
 // twice, and both are told that they started it.
 func (c *server) startedBy(ctx context.Context, thread, runID, call string) (bool, error) {
-	described, err := c.temporal.DescribeWorkflowExecution(ctx, thread, runID)
+	described, err := patiently(ctx, c, thread, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+		return c.temporal.DescribeWorkflowExecution(ctx, thread, runID)
+	})
 	if err != nil {
 		return false, err
 	}

@@ -20,13 +20,19 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// StartRun implements runtime.Runtime.
+// StartRun implements runtime.Runtime. A new thread takes one call once the workers are known.
 func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
 	if req.Thread == "" {
 		req.Thread, req.NewThread = thread.NewID(req.Graph), true
 	}
 	if err := runtime.CheckStart(req); err != nil {
 		return thread.View{}, err
+	}
+	if c.mayBeNew(req) {
+		view, err := c.startUnseen(ctx, g, req)
+		if !errors.Is(err, errNotNew) {
+			return view, err
+		}
 	}
 	last, err := c.lastBefore(ctx, req)
 	if err != nil {
@@ -53,6 +59,33 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 			return thread.View{}, err
 		}
 	}
+}
+
+// mayBeNew reports whether a request may begin a thread, as far as this client knows.
+func (c *Threads) mayBeNew(req runtime.Start) bool {
+	return !req.NewThread && req.Input != nil && req.Checkpoint == "" && req.Resume == nil && req.Control == nil && !c.ended.within(req.Thread, endedFor)
+}
+
+// errNotNew says that a thread that was to begin has run before.
+var errNotNew = errors.New("it has begun before")
+
+// startUnseen begins a thread that nobody has looked at: the server itself refuses to begin one that is there, which is errNotNew.
+// Where a worker refuses the request, it depends on the thread whether there is more to say.
+func (c *Threads) startUnseen(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	err := c.admitStart(ctx, g, &req)
+	if err == nil {
+		return c.begin(ctx, g, req, nil)
+	}
+	if ctx.Err() != nil || errors.Is(err, thread.ErrNoServer) {
+		return thread.View{}, err
+	}
+	switch last, lookErr := c.lastRun(ctx, req.Thread); {
+	case lookErr != nil:
+		return thread.View{}, lookErr
+	case last != nil:
+		return thread.View{}, errNotNew
+	}
+	return thread.View{}, err
 }
 
 // admitStart asks a worker about a request for a run, as far as that is not known. An input that this program's own graph takes is
@@ -100,6 +133,10 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	case errors.As(err, &already) && req.NewThread:
 		_, err := c.theLastRun(ctx, req.Thread) // it may be of another kind
 		return thread.View{}, cmp.Or(err, runtime.NotNew(req))
+	case errors.As(err, &already) && last == nil:
+		e := somebodyElse(req.Graph, req.Thread)
+		e.Cause = errNotNew
+		return thread.View{}, e
 	case errors.As(err, &already):
 		return thread.View{}, somebodyElse(req.Graph, req.Thread)
 	}
@@ -120,7 +157,7 @@ func (c *Threads) startExecution(ctx context.Context, threadID string, in protoc
 		return "", err
 	}
 	if last == nil && c.cfg.Identity == "" {
-		return c.startNew(ctx, threadID, in, fields, has)
+		return c.startNew(ctx, threadID, in, call, fields, has)
 	}
 	memo, err := c.memoOf(in.Graph, fields)
 	if err != nil {
@@ -147,8 +184,19 @@ func (c *Threads) startExecution(ctx context.Context, threadID string, in protoc
 // startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it
 // was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
 // server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
-func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, memo map[string]string, has protocol.Found) (string, error) {
-	run, err := c.temporal.ExecuteWorkflow(ctx, c.startOptions(thread, in.Graph, memo, has), protocol.GraphWorkflow, in)
+func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, call string, memo map[string]string, has protocol.Found) (string, error) {
+	tries := 0
+	run, err := patiently(ctx, c.server, thread, func() (client.WorkflowRun, error) {
+		tries++
+		return c.temporal.ExecuteWorkflow(ctx, c.startOptions(thread, in.Graph, memo, has), protocol.GraphWorkflow, in)
+	})
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if tries > 1 && errors.As(err, &already) { // it may be the try before of which nothing was heard
+		ours, lookErr := c.startedBy(ctx, thread, already.RunId, call)
+		if ours || lookErr != nil {
+			return already.RunId, lookErr
+		}
+	}
 	if err != nil {
 		return "", err
 	}

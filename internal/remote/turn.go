@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -32,10 +31,6 @@ func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runt
 	return view, cmp.Or(err, causeOf(view))
 }
 
-// endedFor is how long a client remembers of a thread that it saw its run end: it does not try to give that one a turn. To be
-// wrong costs a call.
-const endedFor = time.Hour
-
 func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
 	if req.Input == nil || req.NewThread || req.Checkpoint != "" || req.Resume != nil || req.Control != nil || c.cfg.Identity != "" {
 		return c.StartRun(ctx, g, req)
@@ -49,8 +44,17 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 	if err := c.admitStart(ctx, g, &req); err != nil {
 		return thread.View{}, err
 	}
+	if (here{c}).may(req) {
+		view, err := here{c}.start(ctx, req)
+		if !errors.Is(err, errNotNew) {
+			c.invoked.note(req.Thread, true)
+			return view, err
+		}
+	}
+	c.invoked.note(req.Thread, true)
 	view, err := c.startOrTurn(ctx, req)
 	if errors.Is(err, errEnded) {
+		c.ended.note(req.Thread, true)
 		return c.StartRun(ctx, g, req)
 	}
 	return view, err
@@ -88,7 +92,7 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	last, run, reply := &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}, "", protocol.RestReply{}
 	if err == nil {
 		run = handle.RunID()
-		err = handle.Get(ctx, &reply)
+		err = c.outcome(ctx, req.Thread, handle, &reply)
 	}
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
@@ -115,7 +119,7 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 	case now == nil:
 		return thread.View{}, c.explain(why, last.graph, last.thread)
 	case c.callOf(now.described) == turn.ID:
-		return c.goingOn(now), nil
+		return c.begun(ctx, now)
 	}
 	var reply protocol.RestReply
 	run, err := c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
@@ -123,4 +127,22 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 		return thread.View{}, err
 	}
 	return w.shown(ctx, run, reply)
+}
+
+// begun is the view of a run that this call has started, when it rests. A run that nobody begins is waited for as long as there are
+// workers that may.
+func (c *Threads) begun(ctx context.Context, now *lastRun) (thread.View, error) {
+	if !now.open {
+		return c.goingOn(now), nil
+	}
+	var reply protocol.RestReply
+	w := c.waiterFor(now.thread)
+	run, err := c.updateRun(ctx, ctx, now, newCall(), protocol.UpdateRest, w.request(true), &reply)
+	switch {
+	case err == nil:
+		return w.shown(ctx, run, reply)
+	case unanswered(err) || ctx.Err() != nil:
+		return thread.View{}, notBegun(err, now)
+	}
+	return c.goingOn(now), nil // too many wait, or it has just ended: its history tells
 }

@@ -68,13 +68,15 @@ func (w waiter) request(rest bool) protocol.RestRequest {
 // ask returns when the thread's newest run rests or has ended, and which run that is. It fails when the run cannot say so: nobody
 // takes the update, or too many wait.
 func (w waiter) ask(ctx context.Context) (reply protocol.RestReply, run string, err error) {
-	handle, err := w.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: w.thread, UpdateName: protocol.UpdateRest,
-		Args: []any{w.request(true)}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	id := newCall()
+	handle, err := patiently(ctx, w.server, w.thread, func() (client.WorkflowUpdateHandle, error) {
+		return w.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: w.thread, UpdateID: id, UpdateName: protocol.UpdateRest,
+			Args: []any{w.request(true)}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	})
 	if err != nil {
 		return reply, "", err
 	}
-	err = handle.Get(ctx, &reply)
-	return reply, handle.RunID(), err
+	return reply, handle.RunID(), w.outcome(ctx, w.thread, handle, &reply)
 }
 
 // shown is rested with StatusRunning where the run goes on again by now.

@@ -26,6 +26,7 @@ const stuckSlots = 2
 // stuck is a worker whose room for workflow tasks is taken, as on one with far too much to do, until it is let go.
 type stuck struct {
 	*rig.Server
+	graph *superstep.Graph[rig.Counter]
 	begun chan struct{}
 	let   chan struct{}
 }
@@ -38,7 +39,8 @@ func newStuck(t *testing.T) *stuck {
 		return c, err
 	})
 	g.AddEdge(superstep.Start, "ask")
-	s.WorkWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g.MustCompile()},
+	s.graph = g.MustCompile()
+	s.WorkWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{s.graph},
 		Options: worker.Options{MaxConcurrentWorkflowTaskExecutionSize: stuckSlots, DeadlockDetectionTimeout: time.Hour},
 		Register: func(r worker.Registry) {
 			r.RegisterWorkflowWithOptions(func(workflow.Context) error {

@@ -301,10 +301,13 @@ func TestAnInputThatOnlyTheWorkerRefuses(t *testing.T) {
 	assert.Equal(t, []string{"hello"}, r.Output.Log.Get())
 }
 
-// TestALongTurn takes longer than one call waits: it is taken once, by a thread that begins and by one that goes on.
+// TestALongTurn takes longer than one call waits: it is taken once, by a thread that begins and by one that goes on, also where
+// nothing is heard of a call that waits for it.
 func TestALongTurn(t *testing.T) {
 	t.Parallel()
-	work := rig.NewServer(t)
+	slow := &late{method: "UpdateWorkflowExecution"}
+	slow.left.Store(2)
+	work := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(slow.call))
 	b := superstep.NewStateGraph[rig.Counter]("long")
 	b.AddNode("turn", func(ctx context.Context, _ rig.Counter) (rig.Counter, error) {
 		select {
@@ -322,4 +325,5 @@ func TestALongTurn(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, r.Output.Log.Get(), 2*(n+1))
 	}
+	assert.True(t, slow.lost.Load(), "nothing was late")
 }

@@ -163,3 +163,61 @@ func TestATurnBringsWhatIsNew(t *testing.T) {
 	say(one, "begin anew")
 	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, "last"))
 }
+
+// TestAStartAndAWaitAreTwoCalls of a client that knows the graph and has asked about it before, with a Thread and with a Client. A
+// thread that has begun before is found out by the server, and goes on.
+func TestAStartAndAWaitAreTwoCalls(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	calls := &counter{by: map[string]int{}}
+	s := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(calls.count))
+	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: work.Queue, Graphs: []superstep.Runnable{g}})
+	require.NoError(t, err)
+	start := func(id string, word string) {
+		t.Helper()
+		_, err := c.Start(t.Context(), thread.StartRequest{Graph: "turns", Thread: id, Input: fmt.Appendf(nil, `{"log":[%q]}`, word)})
+		require.NoError(t, err)
+	}
+	once := map[string]int{"StartWorkflowExecution": 1}
+	start(work.Queue+"-first", "ask")
+	_, err = c.Wait(t.Context(), work.Queue+"-first")
+	require.NoError(t, err)
+	t.Log("the first of a client:", calls.take())
+
+	start(work.Queue, "ask")
+	assert.Equal(t, once, calls.take())
+	waits, err := c.Wait(t.Context(), work.Queue)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"UpdateWorkflowExecution": 1}, calls.take())
+	assert.Equal(t, thread.StatusWaiting, waits.Status)
+
+	th := g.Thread(c, work.Queue+"-typed")
+	require.NoError(t, th.Start(t.Context(), rig.Wrote("ask")))
+	assert.Equal(t, once, calls.take())
+	r, err := th.Wait(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"UpdateWorkflowExecution": 1}, calls.take())
+	assert.Equal(t, thread.StatusWaiting, r.Status)
+
+	// An open run is given the input, a run that is over is followed by another one.
+	for _, want := range [][]string{{"ask", "hello"}, {"ask", "hello", "again"}} {
+		start(work.Queue, want[len(want)-1])
+		ended, err := c.Wait(t.Context(), work.Queue)
+		require.NoError(t, err)
+		assert.Equal(t, thread.StatusFinished, ended.Status)
+		assert.Equal(t, want, rig.LogOf(t, g.Thread(work.Client, work.Queue)))
+	}
+	_, err = c.Start(t.Context(), thread.StartRequest{Graph: "turns", Thread: work.Queue, NewThread: true, Input: []byte(`{}`)})
+	require.ErrorIs(t, err, thread.ErrBadInput)
+
+	// A client that has seen nothing of the thread refuses as one that has looked.
+	stranger, err := superstep.NewClient(work.Temporal, superstep.ClientConfig{TaskQueue: work.Queue + "-nobody"})
+	require.NoError(t, err)
+	_, err = stranger.Start(t.Context(), thread.StartRequest{Graph: "another", Thread: work.Queue + "-typed", Input: []byte(`{}`)})
+	require.ErrorIs(t, err, thread.ErrBadInput)
+	require.ErrorContains(t, err, "belongs to graph")
+	_, err = stranger.Start(t.Context(), thread.StartRequest{Graph: "turns", Thread: work.Queue + "-typed", Input: []byte(`{"log":["hello"]}`)})
+	require.NoError(t, err, "its run is of another queue, where a worker is")
+}

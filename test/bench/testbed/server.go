@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
+	"superstep.dev"
 	"superstep.dev/test/processes"
 	"superstep.dev/test/processes/stack"
 )
@@ -100,10 +101,10 @@ func (b *Bed) buildDevserver(ctx context.Context) (string, error) {
 	return binary, err
 }
 
-// Dial connects as the worker command does: nothing is compressed on the way.
+// Dial connects as the worker command does: nothing is compressed on the way. A client and a worker may share the connection.
 func Dial(ctx context.Context, address string, options ...grpc.DialOption) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{},
-		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: options}})
+	return client.DialContext(ctx, superstep.InProcess(client.Options{HostPort: address, Logger: silent{},
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: options}}))
 }
 
 // silent drops the SDK's log lines: a killed worker makes many, and each would cost time.

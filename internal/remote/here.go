@@ -1,0 +1,61 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"superstep.dev/internal/acked"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// lingersFor is how long a graph is remembered whose run did not end in its first workflow task: it takes fewer calls to begin
+// another one together with the wait for it. To be wrong costs a call.
+const lingersFor = time.Minute
+
+// here begins runs that may end in this process.
+type here struct{ *Threads }
+
+// may reports whether a new run is best begun by a worker of this process, on this very client: Temporal gives it to that
+// worker with the reply to the start, and the worker's own call says that it has ended.
+func (c here) may(req runtime.Start) bool {
+	return !req.KeepOpen && c.cfg.Identity == "" && acked.Served(c.temporal, c.cfg.TaskQueue) && !c.invoked.within(req.Thread, endedFor) &&
+		!c.lingers.within(req.Graph, lingersFor)
+}
+
+// start begins a thread, and returns when its run has ended, where a worker of this process ends it in its first workflow task;
+// else the run is under way. It fails with errNotNew when the thread has begun before.
+func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error) {
+	watch := acked.NewWatch()
+	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+	view, err := c.launch(watch.In(ctx), req, in, nil)
+	if err != nil {
+		return view, err
+	}
+	end, eager := watch.Wait(ctx, WorkflowTaskTimeout)
+	if end == nil {
+		c.lingers.note(req.Graph, eager)
+		return view, ctx.Err()
+	}
+	ended, err := c.endedAs(ctx, view, end)
+	if err != nil {
+		return view, ctx.Err() // the server's records tell
+	}
+	c.ended.note(req.Thread, true)
+	c.outputs.keep(req.Thread, ended.Output)
+	return ended, nil
+}
+
+// endedAs is the view of a run that has ended so, as the server's records give it.
+func (c here) endedAs(ctx context.Context, v thread.View, end *acked.End) (thread.View, error) {
+	last := &lastRun{thread: v.Thread, graph: v.Graph, runID: v.RunID, status: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		closing: &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
+				WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{Result: end.Result}}}}
+	v.Status, v.Started, v.Closed, v.Events, v.HistoryBytes = thread.StatusFinished, end.Began, end.At, end.Events, end.Bytes
+	return v, c.addClosed(ctx, last, &v)
+}

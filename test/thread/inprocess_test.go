@@ -1,0 +1,142 @@
+package thread_test
+
+import (
+	"context"
+	"maps"
+	"path"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"superstep.dev"
+	"superstep.dev/internal/testserver"
+	"superstep.dev/test/rig"
+	"superstep.dev/thread"
+)
+
+// inProcess is a client and a worker of graphs on one Temporal client. The interceptors are below the one that watches the worker.
+func inProcess(t *testing.T, o client.Options, below []grpc.UnaryClientInterceptor, graphs ...superstep.Runnable) *rig.Server {
+	t.Helper()
+	o.HostPort, o.Logger = testserver.Address(t), rig.NoLog{}
+	o = superstep.InProcess(superstep.Encoded(o))
+	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(below...))
+	c, err := client.Dial(o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	s := &rig.Server{T: t, Temporal: c, Queue: testserver.Queue(t)}
+	s.Client, err = superstep.NewClient(c, superstep.ClientConfig{TaskQueue: s.Queue, DataConverter: o.DataConverter, FailureConverter: o.FailureConverter})
+	require.NoError(t, err)
+	s.WorkWith(superstep.WorkerConfig{Graphs: graphs, DataConverter: o.DataConverter, FailureConverter: o.FailureConverter})
+	return s
+}
+
+// callers are the calls that no worker makes.
+func (c *counter) callers() map[string]int {
+	all := c.take()
+	maps.DeleteFunc(all, func(method string, _ int) bool {
+		return strings.HasPrefix(method, "Poll") && strings.HasSuffix(method, "TaskQueue") || strings.HasPrefix(method, "Respond") || method == "RecordWorkerHeartbeat"
+	})
+	return all
+}
+
+var shortRun = superstep.WithDurability(superstep.DurabilityAsync)
+
+// TestTheEndIsKnownInProcess: where client and worker share a Temporal client a new thread takes one call, and what its caller is
+// told of the end is what everybody is shown, with a codec too. A graph whose runs do not end at once costs no more calls than elsewhere.
+func TestTheEndIsKnownInProcess(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]converter.DataConverter{"plain": nil,
+		"codec": converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), converter.NewZlibCodec(converter.ZlibCodecOptions{AlwaysEncode: true}))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := turns()
+			calls := &counter{by: map[string]int{}}
+			s := inProcess(t, client.Options{DataConverter: data}, []grpc.UnaryClientInterceptor{calls.count}, g)
+			invoke := func(id, word string) superstep.Result[rig.Counter] {
+				t.Helper()
+				r, err := g.Thread(s.Client, id).Invoke(t.Context(), rig.Wrote(word), shortRun)
+				require.NoError(t, err)
+				return r
+			}
+			invoke(s.Queue+"-first", "hello")
+			calls.take()
+			r := invoke(s.Queue, "hello")
+			assert.Equal(t, map[string]int{"StartWorkflowExecution": 1}, calls.callers())
+			assert.Equal(t, thread.StatusFinished, r.Status)
+			assert.Equal(t, []string{"hello"}, r.Output.Log.Get())
+			shown, err := s.Show(t.Context(), s.Queue)
+			require.NoError(t, err)
+			assert.Equal(t, r.Status, shown.Status)
+			assert.JSONEq(t, `["hello"]`, string(shown.Output["log"]))
+
+			calls.take()
+			for _, word := range []string{"two", "three"} { // a run that follows, and a turn of it
+				invoke(s.Queue, word)
+				t.Log(word, calls.callers())
+			}
+			assert.Equal(t, []string{"hello", "two", "three"}, rig.LogOf(t, g.Thread(s.Client, s.Queue)))
+
+			calls.take()
+			assert.Equal(t, thread.StatusWaiting, invoke(s.Queue+"-ask", "ask").Status)
+			assert.Equal(t, map[string]int{"StartWorkflowExecution": 1, "UpdateWorkflowExecution": 1}, calls.callers())
+			assert.Equal(t, thread.StatusWaiting, invoke(s.Queue+"-again", "ask").Status)
+			assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, calls.callers())
+		})
+	}
+}
+
+// unheard is a connection on which the first completion of a run's task is not sent, or its reply is lost.
+type unheard struct {
+	sent bool
+	code codes.Code
+	left atomic.Int64
+}
+
+func (u *unheard) call(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if path.Base(method) != "RespondWorkflowTaskCompleted" || u.left.Add(-1) != 0 {
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	if u.sent {
+		if err := invoke(ctx, method, req, nothing(reply), cc, opts...); err != nil {
+			return err
+		}
+	}
+	return status.Error(u.code, "nothing was heard")
+}
+
+// TestAnEndThatIsNotAcknowledgedIsNone: the caller hears of the end when the server has it, however the worker's own call went.
+func TestAnEndThatIsNotAcknowledgedIsNone(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]*unheard{
+		"never sent": {code: codes.NotFound}, "sent again": {code: codes.Unavailable},
+		"reply lost": {sent: true, code: codes.Unavailable}, "reply lost for good": {sent: true, code: codes.NotFound},
+		"time over": {code: codes.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := turns()
+			s := inProcess(t, client.Options{}, []grpc.UnaryClientInterceptor{lost.call}, g)
+			_, err := g.Thread(s.Client, s.Queue+"-first").Invoke(t.Context(), rig.Wrote("hello"), shortRun)
+			require.NoError(t, err)
+			lost.left.Store(1)
+			began := time.Now()
+			r, err := g.Thread(s.Client, s.Queue).Invoke(t.Context(), rig.Wrote("hello"), shortRun)
+			require.NoError(t, err)
+			assert.Equal(t, thread.StatusFinished, r.Status)
+			assert.Equal(t, []string{"hello"}, r.Output.Log.Get())
+			assert.LessOrEqual(t, lost.left.Load(), int64(0), "nothing was lost")
+			_, open := runOf(t, s, s.Queue)
+			assert.False(t, open, "the end was told before it was stored")
+			t.Log(time.Since(began))
+		})
+	}
+}
