@@ -10,10 +10,12 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/history"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -59,7 +61,7 @@ func TestApprovalBySignalWithoutAWorker(t *testing.T) {
 	}
 	verified := 0
 	for _, e := range r.history(thread).Events {
-		if e.GetMarkerRecordedEventAttributes().GetMarkerName() == "LocalActivity" {
+		if kind, _ := history.Local(converter.GetDefaultDataConverter(), e); kind == graphadapter.VerifyActivity {
 			verified++
 		}
 		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == graphadapter.VerifyActivity {

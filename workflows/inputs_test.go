@@ -207,7 +207,7 @@ func TestAWorkerThatCannotFindGivesBack(t *testing.T) {
 		}
 		failure := d.GetPendingActivities()[0].GetLastFailure()
 		return failure.GetApplicationFailureInfo().GetType() == graphadapter.NodeInputType &&
-			strings.Contains(failure.GetMessage(), `node "step" of graph "lost" reads (thread `+run.GetID())
+			strings.Contains(failure.GetMessage(), `of graph "lost" reads (thread `+run.GetID())
 	}, func() any { return nil })
 	r.serve(runs, g)
 	if result := r.finished(run); result.Step != 2 {

@@ -29,6 +29,8 @@ type listed struct {
 	// shown since the run last rested.
 	changed  bool
 	underWay int
+	// later says that the run goes on, and that lists do not show that yet: see goesOn.
+	later bool
 	// news counts the entries about approvals: what lists show of one changes with them. shownNews is what news was when lists
 	// were told.
 	news, shownNews int
@@ -88,7 +90,7 @@ func (l *listed) show(ctx workflow.Context) {
 	if l.Questions() {
 		now.Note = l.noteOf(l.life.Questions())
 	}
-	l.changed, l.shownNews = false, l.news
+	l.changed, l.shownNews, l.later = false, l.news, false
 	if l.status != protocol.StatusRunning {
 		l.underWay = 0
 	}
@@ -106,6 +108,21 @@ func (l *listed) showEnd(ctx workflow.Context, status string) {
 func (l *listed) showAs(ctx workflow.Context, status string) {
 	l.status = status
 	l.show(ctx)
+}
+
+// goesOn notes that the run goes on from where it rested. Lists show it when something is under way that outlasts the workflow task:
+// what is over with that, as a turn mostly is, changes nothing that people could see.
+func (l *listed) goesOn() {
+	if l.status != protocol.StatusRunning {
+		l.status, l.later = protocol.StatusRunning, true
+	}
+}
+
+// showLater shows what goesOn has left.
+func (l *listed) showLater(ctx workflow.Context) {
+	if l.later {
+		l.show(ctx)
+	}
 }
 
 // showOnce is showAs when the status is another one than before.

@@ -22,7 +22,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 			r.keepAnswers(ctx) // whatever goes on with the thread finds them
 		}
 		if r.mayGoOn() { // with an event that was kept
-			r.listed.showOnce(ctx, protocol.StatusRunning)
+			r.listed.goesOn()
 			return true
 		}
 		r.listed.showAs(ctx, r.resting())
@@ -35,7 +35,7 @@ func (r *run) rest(ctx workflow.Context) bool {
 			return false
 		}
 		if r.mayGoOn() || r.waiting() && ctx.Err() != nil {
-			r.listed.showAs(ctx, protocol.StatusRunning)
+			r.listed.goesOn()
 			return true
 		}
 		r.updates.applyEdits(ctx)
@@ -210,6 +210,9 @@ func (r *run) runTasks(ctx workflow.Context) {
 			r.failure = r.left(full)
 			break
 		}
+		if !r.segments.opening() {
+			r.listed.showLater(ctx)
+		}
 		r.listed.showAsked(ctx)
 		paused := r.life.State.Paused != nil
 		step := r.clock.context(ctx)
@@ -218,7 +221,9 @@ func (r *run) runTasks(ctx workflow.Context) {
 			r.tasks.interrupt(wait)
 		}
 		if r.segments.under != nil {
-			r.leaveSegment(wait)
+			if r.segments.ended() || r.segments.news(ctx) || r.tasks.mustEnd(step) {
+				r.leaveSegment(wait)
+			}
 			continue
 		}
 		r.drain(r.life.Drain)
@@ -250,7 +255,7 @@ func (r *run) startTasks(ctx workflow.Context) {
 // arrived reports whether there is something to go on with; paused says that the run was when it last looked.
 func (r *run) arrived(ctx workflow.Context, paused bool) bool {
 	if r.segments.under != nil {
-		return r.segments.ended() || r.segments.news(ctx)
+		return r.segments.ended() || r.segments.news(ctx) || r.listed.later && !r.segments.opening()
 	}
 	return len(r.tasks.results) > 0 || ctx.Err() == nil && (len(r.life.Given) > 0 || paused && r.life.State.Paused == nil) || r.listed.unlisted()
 }

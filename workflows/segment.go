@@ -43,6 +43,8 @@ type segmentRun struct {
 	ready  []*pregel.Task   // those that the loop had handed out
 	from   pregel.Suspended // the run as it was handed over
 	cancel workflow.CancelFunc
+	// opens says that its first half second is not over.
+	opens bool
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
 	stored              segment.Stored
@@ -110,13 +112,13 @@ func (s *segments) start(ctx workflow.Context) bool {
 	options := s.activityOptions(first)
 	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: here, cancel: cancel}
 	s.under, s.tasks.queue = under, nil
-	opens := s.mayOpen(ctx)
-	s.opens = false
+	under.opens, s.opens = s.mayOpen(ctx), false
 	workflow.Go(apart, func(ctx workflow.Context) {
 		var encoded []byte
-		if opens {
+		if under.opens {
 			encoded = s.open(ctx, segment.Opening{Request: req, Run: here, ActivityID: under.id})
 		}
+		under.opens = false
 		if len(encoded) == 0 {
 			if req.Loop, under.ready, err = segment.HandOver(s.loop, under.ready, (*pregel.Loop).Suspend); err != nil {
 				panic(err.Error())
@@ -203,6 +205,9 @@ func (s *segments) activityOptions(first *pregel.Task) workflow.ActivityOptions 
 		Summary:             fmt.Sprintf("steps from %d", s.loop.Step()),
 	}
 }
+
+// opening reports whether the segment under way may end with this workflow task.
+func (s *segments) opening() bool { return s.under != nil && s.under.opens }
 
 // ended reports whether a segment has come back.
 func (s *segments) ended() bool { return s.under != nil && s.under.result != nil }

@@ -11,7 +11,7 @@ import (
 // new in it.
 type Had struct {
 	Bytes int `json:"bytes"`
-	// Digest is of all bytes but the last, which closes a list.
+	// Digest is the first half of the SHA-256 of all bytes but the last, which closes a list.
 	Digest string `json:"digest"`
 }
 
@@ -40,11 +40,12 @@ func HadOf(v Value, before *HadList) *HadList {
 	return &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
 }
 
-func textOf(sum []byte) string { return hex.EncodeToString(sum) }
+// textOf is the first half of a sum.
+func textOf(sum []byte) string { return hex.EncodeToString(sum[:len(sum)/2]) }
 
-// Grown is a value in terms of one that somebody has.
+// Grown is a value in terms of one that somebody has, of From bytes.
 type Grown struct {
-	Had Had `json:"had"`
+	From int `json:"from"`
 	// Given says that the elements which the asker has given itself come next.
 	Given bool `json:"given,omitempty"`
 	// More are the elements behind those that the list had, and that were given; nil for none.
@@ -76,7 +77,7 @@ func (h Had) Grown(v Value) (Grown, bool) {
 	if sum := sha256.Sum256(v[:last]); textOf(sum[:]) != h.Digest {
 		return Grown{}, false
 	}
-	g := Grown{Had: h}
+	g := Grown{From: h.Bytes}
 	if h.Bytes < len(v) {
 		g.More = slices.Concat(emptyList[:1], v[last+1:])
 	}
@@ -86,7 +87,7 @@ func (h Had) Grown(v Value) (Grown, bool) {
 // Value is the whole value, for who has what it is told in terms of, and has given this; it reports false for who has another, or
 // none.
 func (g Grown) Value(has *HadList, given Value) (Value, bool) {
-	if has == nil || has.Had != g.Had {
+	if has == nil || has.Had.Bytes != g.From {
 		return nil, false
 	}
 	lists := []Value{has.Value}
