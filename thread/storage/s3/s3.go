@@ -78,7 +78,7 @@ func newBucket(cfg Config) (*bucket, error) {
 	creds := cfg.Credentials
 	if creds == nil {
 		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
-		if found, err := creds.Get(); err != nil || found.AccessKeyID == "" {
+		if found, err := creds.GetWithContext(nil); err != nil || found.AccessKeyID == "" {
 			return nil, errors.New("there are no credentials for the bucket: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file by AWS_SHARED_CREDENTIALS_FILE")
 		}
 	}
