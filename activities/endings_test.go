@@ -111,12 +111,12 @@ func TestANodesOwnCancellationIsAFailure(t *testing.T) {
 func TestAnErrorOfAnySizeIsRetried(t *testing.T) {
 	t.Parallel()
 	r, attempts := newRig(t), &seen[int]{}
-	r.work(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
+	r.work(r.pinned(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 		if attempts.add(task.Info().Attempt) == 1 {
 			return pregel.Command{}, errors.New(strings.Repeat("x", 5<<20))
 		}
 		return logs("done"), nil
-	}, every(time.Millisecond, 2)))
+	}, every(time.Millisecond, 2))))
 	if log := r.log(r.start(protocol.GraphInput{Graph: "one"})); log != `["done"]` {
 		t.Errorf("the run ended with %s", log)
 	}
