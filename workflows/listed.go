@@ -125,9 +125,9 @@ func (l *listed) showLater(ctx workflow.Context) {
 	}
 }
 
-// showOnce is showAs when the status is another one than before.
+// showOnce is showAs when the status is another one than lists show.
 func (l *listed) showOnce(ctx workflow.Context, status string) {
-	if l.status != status {
+	if l.status != status || l.later {
 		l.showAs(ctx, status)
 	}
 }

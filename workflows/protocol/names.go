@@ -29,7 +29,7 @@ const (
 	UpdateCancel = "cancel"
 	// UpdateEvent sends an event to the thread; so does SignalEvent while no worker is there to reply.
 	UpdateEvent = "event"
-	// UpdateRest returns when the run rests or ends: without an argument, a RestReply. Three such updates are taken at once, and
+	// UpdateRest returns when the run rests or ends: with a RestRequest or without an argument, a RestReply. Three such updates are taken at once, and
 	// none by a run that has taken as many updates as it should: who is refused with ErrTypeBusy follows the history.
 	UpdateRest = "rest"
 )
