@@ -125,7 +125,12 @@ func (c *connection) findStorage(ctx context.Context, own client.Client, opts cl
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	found, err := c.backend.announced(ctx, own, opts.Namespace)
-	if err != nil {
+	switch {
+	case err != nil && (ctx.Err() != nil || isServers(err)):
+		own.Close()
+		return nil, opts, &thread.Error{Kind: thread.ErrNoServer, Message: "the Temporal server is there and cannot do its work", Cause: shortCause{err},
+			Do: "Look at its log: a disk that is full, or a database that is away or locked, shows there"}
+	case err != nil:
 		own.Close()
 		return nil, opts, usagef("%w: give the place by --storage, or --storage %s to do without", err, noStorage)
 	}
@@ -140,6 +145,12 @@ func (c *connection) findStorage(ctx context.Context, own client.Client, opts cl
 		return nil, opts, dialError(opts, err)
 	}
 	return stores, opts, nil
+}
+
+// isServers reports whether a server, or the way there, said an error.
+func isServers(err error) bool {
+	var said serviceerror.ServiceError
+	return errors.As(err, &said)
 }
 
 // call connects, makes one call and shows what came back: whole to a program, as text shows it to a person.
