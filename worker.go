@@ -241,6 +241,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // InProcess completes the options of a Temporal client that a [Client] and a [Worker] of one process share: [Thread.Invoke] of a
 // new thread is then begun by that worker at once, and its end is known from the server's reply to the worker, so that nobody
 // waits on the way through the server's queue. Without it, and where the two make Temporal clients of their own, nothing else differs.
+// They do with a storage or a data converter, unless the options are [Encoded] and both are given the FailureConverter.
 //
 //	c, err := client.Dial(superstep.InProcess(client.Options{}))
 func InProcess(o client.Options) client.Options { return acked.Watched(o) }

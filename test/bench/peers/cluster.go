@@ -35,6 +35,7 @@ type cluster struct {
 	base source
 	// The connections of the clients, and what they count. The one of here serves the graphs as well.
 	ours, byHand, here                client.Client
+	hereOptions                       client.Options
 	oursCalls, byHandCalls, hereCalls *calls
 	oursWorker, floorWorker           *workerProcess
 	ends                              []func() error
@@ -90,19 +91,23 @@ func (t *cluster) connect(ctx context.Context) (err error) {
 	for _, one := range []struct {
 		c     *client.Client
 		calls *calls
-	}{{&t.base.temporal, newCalls()}, {&t.ours, t.oursCalls}, {&t.byHand, t.byHandCalls}, {&t.here, t.hereCalls}} {
+	}{{&t.base.temporal, newCalls()}, {&t.ours, t.oursCalls}, {&t.byHand, t.byHandCalls}} {
 		if *one.c, err = testbed.Dial(ctx, t.server.Address, one.calls.option()); err != nil {
 			return err
 		}
 		t.ends = append(t.ends, func() error { (*one.c).Close(); return nil })
 	}
-	return nil
+	if t.here, t.hereOptions, err = testbed.DialShared(ctx, t.server.Address, t.values, t.hereCalls.option()); err == nil {
+		t.ends = append(t.ends, func() error { t.here.Close(); return nil })
+	}
+	return err
 }
 
 // serveHere serves the graphs in this process, and returns when its worker polls.
 func (t *cluster) serveHere(ctx context.Context) error {
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	w, err := newWorker(t.here, hereQueue, t.values, func() { close(ready) })
+	w, err := newWorker(t.here, hereQueue, superstep.WorkerConfig{DataConverter: t.hereOptions.DataConverter, FailureConverter: t.hereOptions.FailureConverter,
+		Storage: t.values, OnReady: func() { close(ready) }})
 	if err != nil {
 		return err
 	}
@@ -156,16 +161,18 @@ func (t *cluster) ways() (out []*way) {
 		user   user
 		queue  string
 		c      client.Client
+		o      client.Options
 		source *source
 	}{
-		{"client", byClient, superstepQueue, t.ours, &ours},
-		{"thread", byThread, superstepQueue, t.ours, &ours},
-		{"here", byThread, hereQueue, t.here, &here},
+		{"client", byClient, superstepQueue, t.ours, client.Options{}, &ours},
+		{"thread", byThread, superstepQueue, t.ours, client.Options{}, &ours},
+		{"here", byThread, hereQueue, t.here, t.hereOptions, &here},
 	} {
 		u := caller.user
 		u.graphs = graphs()
 		if t.server != nil {
-			u.client, _ = superstep.NewClient(caller.c, superstep.ClientConfig{TaskQueue: caller.queue, Storage: t.values}) // of a connection that is there
+			u.client, _ = superstep.NewClient(caller.c, superstep.ClientConfig{TaskQueue: caller.queue, Storage: t.values, // of a connection that is there
+				DataConverter: caller.o.DataConverter, FailureConverter: caller.o.FailureConverter})
 		}
 		for _, mode := range modes {
 			out = append(out, &way{

@@ -73,7 +73,7 @@ func serve(ctx context.Context, queue, address, ready string, dir ...string) err
 	if err != nil {
 		return err
 	}
-	w, err := newWorker(c, queue, values, polls)
+	w, err := newWorker(c, queue, superstep.WorkerConfig{Storage: values, OnReady: polls})
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func valuesIn(dir ...string) (*storage.Storage, error) {
 	return storage.Files(dir[0], storage.Options{})
 }
 
-// newWorker is a worker of all graphs.
-func newWorker(c client.Client, queue string, values *storage.Storage, polls func()) (*superstep.Worker, error) {
-	cfg := superstep.WorkerConfig{TaskQueue: queue, Storage: values, OnReady: polls, Options: worker.Options{WorkerStopTimeout: time.Second}}
+// newWorker makes a worker of the graphs; cfg says where values are kept and who hears when it polls.
+func newWorker(c client.Client, queue string, cfg superstep.WorkerConfig) (*superstep.Worker, error) {
+	cfg.TaskQueue, cfg.Options = queue, worker.Options{WorkerStopTimeout: time.Second}
 	for _, g := range graphs() {
 		cfg.Graphs = append(cfg.Graphs, g)
 	}

@@ -15,6 +15,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/test/processes"
 	"superstep.dev/test/processes/stack"
+	"superstep.dev/thread/storage"
 )
 
 // Bed is what servers are started on.
@@ -101,10 +102,24 @@ func (b *Bed) buildDevserver(ctx context.Context) (string, error) {
 	return binary, err
 }
 
-// Dial connects as the worker command does: nothing is compressed on the way. A client and a worker may share the connection.
+// Dial connects as the worker command does: nothing is compressed on the way.
 func Dial(ctx context.Context, address string, options ...grpc.DialOption) (client.Client, error) {
-	return client.DialContext(ctx, superstep.InProcess(client.Options{HostPort: address, Logger: silent{},
-		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: options}}))
+	return client.DialContext(ctx, dialled(address, options))
+}
+
+// DialShared connects a client and a worker of one process, which keep large values in a storage; nil for none. It returns the options
+// too, as both need the converters.
+func DialShared(ctx context.Context, address string, values *storage.Storage, options ...grpc.DialOption) (client.Client, client.Options, error) {
+	o := dialled(address, options)
+	o.ExternalStorage = values.External()
+	o = superstep.InProcess(superstep.Encoded(o))
+	c, err := client.DialContext(ctx, o)
+	return c, o, err
+}
+
+func dialled(address string, options []grpc.DialOption) client.Options {
+	return client.Options{HostPort: address, Logger: silent{},
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: options}}
 }
 
 // silent drops the SDK's log lines: a killed worker makes many, and each would cost time.
