@@ -139,11 +139,12 @@ func (s *segments) start(ctx workflow.Context) bool {
 }
 
 // mostStrict bounds the state of a run that is handed to segments of sync mode: what a superstep there makes of it may fill the
-// segment's record, and to hand all of it over again each time costs more than an activity for each task.
+// segment's record, and to hand all of it over again each time costs more than an activity for each task. A segment of one superstep
+// is handed over once, and mostly within the worker's process.
 const mostStrict = 8 << 20
 
 func (s *segments) mostHanded() int {
-	if s.relaxed() {
+	if s.relaxed() || s.single() {
 		return maxReferred
 	}
 	return mostStrict

@@ -19,7 +19,8 @@ type waiters struct {
 	room   *room
 	goesOn func() bool // as [run.mayGoOn]
 
-	now int // those that wait
+	now  int                        // those that wait
+	told map[string]*pregel.HadList // the long lists as they were told last: only what is new in them is looked at
 	// closing says that the run is about to end, ends that it does so before its workflow task is over.
 	closing, ends bool
 }
@@ -88,7 +89,7 @@ func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had, input 
 	state := (&view{w.people}).outlineOf(protocol.State{Questions: w.life.Questions(), Waits: w.life.Waits(), Ledgers: w.program.Ledgers(w.thread),
 		Snapshot: pregel.Snapshot{Step: now.Step, Values: outputIn(w.program.Spec.Output, now.Values)}})
 	state.Answered, state.Output = nil, nil
-	state.Snapshot.Values, s.Grown = grownFrom(has, protocol.GivenBy(input), state.Snapshot.Values)
+	state.Snapshot.Values, s.Grown = w.grownFrom(has, protocol.GivenBy(input), state.Snapshot.Values)
 	if w.status != protocol.StatusFinished {
 		state.Snapshot.Next = now.Next
 	}
@@ -105,18 +106,22 @@ func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had, input 
 }
 
 // grownFrom parts the values into those that are told whole, and those of which the caller has most.
-func grownFrom(has map[string]pregel.Had, given, values map[string]pregel.Value) (map[string]pregel.Value, map[string]pregel.Grown) {
+func (w *waiters) grownFrom(has map[string]pregel.Had, given, values map[string]pregel.Value) (map[string]pregel.Value, map[string]pregel.Grown) {
 	if len(has) == 0 {
 		return values, nil
 	}
-	whole, grown := map[string]pregel.Value{}, map[string]pregel.Grown{}
+	whole, grown, told := map[string]pregel.Value{}, map[string]pregel.Grown{}, map[string]*pregel.HadList{}
 	for _, name := range workflow.DeterministicKeys(values) {
-		if g, ok := has[name].Grown(values[name]); ok {
-			grown[name] = g.Without(given[name])
-			continue
+		if had, asked := has[name]; asked {
+			told[name] = pregel.HadOf(values[name], w.told[name])
+			if g, ok := told[name].Since(had); ok {
+				grown[name] = g.Without(given[name])
+				continue
+			}
 		}
 		whole[name] = values[name]
 	}
+	w.told = told
 	return whole, grown
 }
 

@@ -19,6 +19,8 @@ type valueDigest struct {
 	of   Value
 	hash hash.Hash
 	sum  [sha256.Size]byte
+	// grows says that the value goes on where the one before it ended.
+	grows bool
 }
 
 // digestValue makes the digest of a long value. before is that of the value that the channel had; it may be nil.
@@ -28,7 +30,7 @@ func digestValue(v Value, before *valueDigest) *valueDigest {
 	from := 0
 	if before != nil {
 		if n := len(before.of) - 1; n <= last && bytes.Equal(before.of[:n], v[:n]) {
-			d.hash, from = cloned(before.hash), n
+			d.hash, from, d.grows = cloned(before.hash), n, true
 		}
 	}
 	if d.hash == nil {

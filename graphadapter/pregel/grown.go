@@ -23,7 +23,8 @@ type HadList struct {
 	Had   Had
 	Value Value
 
-	sum *valueDigest
+	before Had // of a list that this one goes on behind; zero for none that is known
+	sum    *valueDigest
 }
 
 // HadOf is what one has who has v; nil when that is no long list. Of one that has grown since before, which may be nil, only what is
@@ -37,7 +38,11 @@ func HadOf(v Value, before *HadList) *HadList {
 		sum = before.sum
 	}
 	sum = digestValue(v, sum)
-	return &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
+	now := &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
+	if sum.grows {
+		now.before = before.Had
+	}
+	return now
 }
 
 // textOf is the first half of a sum.
@@ -68,18 +73,24 @@ func (g Grown) Without(given Value) Grown {
 	return g
 }
 
-// Grown tells v in terms of what somebody has; it reports false when v is not that list, nor one that goes on behind it.
-func (h Had) Grown(v Value) (Grown, bool) {
-	last := h.Bytes - 1
-	if h.Bytes < MinHad || h.Bytes > len(v) || !isList(v) || h.Bytes < len(v) && v[last] != ',' {
+// Since tells the list in terms of what somebody has; it reports false when that is another list. Who has the list before this one costs
+// nothing; who has an older one costs the digest of that.
+func (l *HadList) Since(h Had) (Grown, bool) {
+	if l == nil || h.Bytes < MinHad || h.Bytes > len(l.Value) {
 		return Grown{}, false
 	}
-	if sum := sha256.Sum256(v[:last]); textOf(sum[:]) != h.Digest {
+	last := h.Bytes - 1
+	if h.Bytes < len(l.Value) && l.Value[last] != ',' {
 		return Grown{}, false
+	}
+	if h != l.Had && h != l.before {
+		if sum := sha256.Sum256(l.Value[:last]); textOf(sum[:]) != h.Digest {
+			return Grown{}, false
+		}
 	}
 	g := Grown{From: h.Bytes}
-	if h.Bytes < len(v) {
-		g.More = slices.Concat(emptyList[:1], v[last+1:])
+	if h.Bytes < len(l.Value) {
+		g.More = slices.Concat(emptyList[:1], l.Value[last+1:])
 	}
 	return g, true
 }
