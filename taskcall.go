@@ -113,6 +113,30 @@ func (f *Future[R]) Get(ctx context.Context) (R, error) {
 	return result[R](f.task, f.name, raw, err)
 }
 
+// Usage is what a node spends; see [Spend].
+type Usage = taskrun.Spending
+
+// Spend notes what a node spends: tokens of a model call, money, and writes that are no [Effect], which counts by itself. It is
+// counted against the budget of the run's thread ([WithBudget]), and in an expert of a job against the attempt's allowance.
+// A budget that is spent stops the run behind the superstep; Spend says nothing of it.
+//
+// Call it within the [Task] that spends: there each note counts, also of a call that failed, or was lost with its worker, and
+// is made again. Outside of a Task a note is remembered as a Task is, so that a node that runs again notes it once. A note is
+// stored before Spend returns, as far as the run's durability stores what a Task returned.
+//
+// Errors: [ErrOutsideNode]; [thread.ErrBadInput] for an amount below 0 or above 1e15; those of [Task].
+func Spend(ctx context.Context, u Usage) error {
+	t, ok := taskrun.TaskFrom(ctx)
+	if !ok {
+		return fmt.Errorf("spend: %w", ErrOutsideNode)
+	}
+	if min(u.Tokens, u.MicroUSD, u.Writes) < 0 || max(u.Tokens, u.MicroUSD, u.Writes) > pregel.MaxAmount {
+		return fmt.Errorf("spend %d tokens, %d millionths of a dollar, %d writes: an amount is from 0 to 1e15: %w", u.Tokens, u.MicroUSD, u.Writes,
+			thread.ErrBadInput)
+	}
+	return t.Spend(ctx, u)
+}
+
 func taskOf(ctx context.Context, name string, opts []CallOption) (*taskrun.TaskRun, callOptions, error) {
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {

@@ -72,7 +72,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	}
 	if question, answer := e.lostWorkers(); question != nil {
 		return pregel.Outcome{Questions: []pregel.Question{*question}, Emitted: e.task.CarryOver().Emitted, Ledger: e.task.Ledger(),
-			Kept: taskrun.KeptOf(&e.req.Task, e.task.Entries())}, nil
+			Kept: taskrun.KeptOf(&e.req.Task, e.task.Entries()), Spent: taskrun.SpentOf(&e.req.Task, e.task.Entries())}, nil
 	} else if answer == givenUp {
 		return pregel.Outcome{}, e.failed(lostFor(e.req.Graph, e.req.Task.Node), e.task.CarryOver().Emitted)
 	}

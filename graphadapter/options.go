@@ -79,6 +79,8 @@ type RunResult struct {
 	Breakpoint bool
 	// Drained is why the run was asked to stop, "" when it was not.
 	Drained string
+	// Meter is what the thread has spent of its budget, nil without one. It is there too when the run failed.
+	Meter *pregel.Meter
 }
 
 // StateUpdate is one write to a thread's state from outside, as if a node had returned it.

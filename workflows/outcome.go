@@ -30,7 +30,7 @@ func failedOutcome(graph string, task *pregel.Task, err error) pregel.Outcome {
 }
 
 func (e ended) keeping(task *pregel.Task) pregel.Outcome {
-	e.outcome.Kept = taskrun.KeptIn(task, e.outcome.Ledger)
+	e.outcome.Kept, e.outcome.Spent = taskrun.KeptIn(task, e.outcome.Ledger), taskrun.SpentIn(task, e.outcome.Ledger)
 	return e.outcome
 }
 

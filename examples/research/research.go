@@ -20,6 +20,7 @@ package research
 import (
 	"context"
 
+	"superstep.dev"
 	"superstep.dev/examples/research/store"
 	"superstep.dev/job"
 	"superstep.dev/job/leader"
@@ -41,7 +42,7 @@ type do func(context.Context, job.Assignment) (job.WorkflowMessage, error)
 // free says of an expert, before it does anything, that it can tell what it spends: nothing, unless it spends something.
 func free(work do) do {
 	return func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
-		if err := leader.Spend(ctx, job.Usage{}); err != nil {
+		if err := superstep.Spend(ctx, superstep.Usage{}); err != nil {
 			return job.WorkflowMessage{}, err
 		}
 		return work(ctx, a)

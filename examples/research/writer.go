@@ -41,7 +41,7 @@ func writer(s *store.Store) leader.Expert {
 			if err != nil {
 				return job.WorkflowMessage{}, err
 			}
-			if err := leader.Spend(ctx, job.Usage{Writes: 1}); err != nil {
+			if err := superstep.Spend(ctx, superstep.Usage{Writes: 1}); err != nil {
 				return job.WorkflowMessage{}, err
 			}
 			report := store.Report{Job: a.Job, Text: figures.Report(a.JobGoal, analyses, lead)}

@@ -60,7 +60,7 @@ func (p *Program) ambiguous(r *Record) error {
 
 // give puts an answer on the task that asked, or will ask again; an unknown id, or one already answered, answers nothing.
 func (p *Program) give(t *Thread, a Answer) {
-	if a.Early() || p.answerDropped(t, a.QuestionID, a) {
+	if a.Early() || t.answerBudget(a) || p.answerDropped(t, a.QuestionID, a) {
 		return
 	}
 	p.eachTask(t, t.Head, nil, func(_ int, rec *TaskRecord) bool {

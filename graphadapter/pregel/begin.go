@@ -41,6 +41,8 @@ type Options struct {
 	// Branch makes a replay begin with a checkpoint of its own in any case. LangGraph makes none at a checkpoint of an
 	// update or a fork; what such a replay asks before its next checkpoint can be answered only there.
 	Branch bool `json:"branch,omitempty"`
+	// Budget is the thread's from now on, in place of the one that it has; nil leaves that. See [Meter].
+	Budget *Amounts `json:"budget,omitempty"`
 	// Namespace is that of the run's root graph; "" except for a graph called from a node's code, whose tasks must not
 	// have the names of its caller's.
 	Namespace string `json:"-"`
@@ -238,6 +240,9 @@ func (l *Loop) takeInput(value Value) error {
 	l.work, l.replaying = next, false
 	if l.root == l {
 		l.thread.left = nil // new input drops the tasks that these ledgers are for
+		if l.thread.meter != nil {
+			l.thread.meter.Open = false // and what was asked
+		}
 	}
 	l.save(SourceInput)
 	return nil

@@ -56,6 +56,7 @@ type threadJSON struct {
 	Passed bool                   `json:"passed,omitempty"`
 	Kept   map[string]Value       `json:"kept,omitempty"`
 	Left   map[string]Value       `json:"left,omitempty"`
+	Meter  *Meter                 `json:"meter,omitempty"`
 }
 
 // EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
@@ -65,7 +66,7 @@ func (p *Program) EncodeThread(t *Thread) (Value, error) {
 
 // threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.
 func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
-	out := &threadJSON{Seq: t.seq, Passed: t.passed, Kept: t.kept, Left: t.left, Memory: map[string]*recordJSON{}}
+	out := &threadJSON{Seq: t.seq, Passed: t.passed, Kept: t.kept, Left: t.left, Meter: t.meter.copy(), Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
 		out.Head = p.recordOut(t.Head, exact)
 	}
@@ -87,7 +88,7 @@ func (p *Program) DecodeThread(v Value) (*Thread, error) {
 }
 
 func (p *Program) threadIn(in *threadJSON) *Thread {
-	t := &Thread{seq: in.Seq, passed: in.Passed, kept: in.Kept, left: in.Left, memory: map[string]*Record{}}
+	t := &Thread{seq: in.Seq, passed: in.Passed, kept: in.Kept, left: in.Left, meter: in.Meter.copy(), memory: map[string]*Record{}}
 	for _, key := range sortedKeys(in.Kept) {
 		t.filled += len(key) + len(in.Kept[key])
 	}

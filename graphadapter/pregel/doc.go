@@ -46,6 +46,7 @@
 //	thread      the state of a thread: earlier states, branches, going back
 //	walk        the tasks, questions and ledgers of a thread, subgraphs included
 //	event       what an observer is told
+//	budget      what a thread spends of its budget, and asking for more
 //	loop        one run: Ready, Deliver, Status
 //	begin       what a run starts with: input, commands, forks
 //	run         one task from its start to its end

@@ -190,6 +190,7 @@ type errorJSON struct {
 	Input     *EmptyInputError    `json:"input,omitempty"`
 	Parent    *ParentCommandError `json:"parent,omitempty"`
 	Drained   *DrainedError       `json:"drained,omitempty"`
+	Budget    *BudgetError        `json:"budget,omitempty"`
 	Text      string              `json:"text,omitempty"`
 }
 
@@ -213,6 +214,8 @@ func errorOut(err error) *errorJSON {
 		return &errorJSON{Parent: err}
 	case *DrainedError:
 		return &errorJSON{Drained: err}
+	case *BudgetError:
+		return &errorJSON{Budget: err}
 	}
 	return &errorJSON{Text: err.Error()}
 }
@@ -236,6 +239,8 @@ func errorIn(in *errorJSON) error {
 		return in.Parent
 	case in.Drained != nil:
 		return in.Drained
+	case in.Budget != nil:
+		return in.Budget
 	}
 	return errors.New(in.Text)
 }

@@ -73,6 +73,9 @@ type Loop struct {
 func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, observe Observer) (*Loop, error) {
 	l := p.loop(thread, opts, observe)
 	passed := replay && thread.passed
+	if thread.meter != nil {
+		thread.meter.Refused = false // it may be asked again
+	}
 	l.askAgain = in.Resume == nil || in.Resume.AskAgain || passed
 	l.replaying = replay && in.Resume == nil
 	if in.Resume != nil && thread.Head != nil {
@@ -87,6 +90,10 @@ func (p *Program) Start(thread *Thread, in Input, opts Options, replay bool, obs
 	l.rec = thread.Head
 	if err := l.begin(in, nil); err != nil {
 		return nil, err
+	}
+	if opts.Budget != nil {
+		thread.budget(*opts.Budget)
+		l.opts.Budget = nil // an answer may give more
 	}
 	l.tick()
 	l.settle()
@@ -111,7 +118,7 @@ func (p *Program) loop(thread *Thread, opts Options, observe Observer) *Loop {
 // Status returns the run's status.
 func (l *Loop) Status() Status { return l.status }
 
-// Err returns why the run failed: a *NodeError, *RecursionError, *InvalidUpdateError or *ParentCommandError. Of a drained
+// Err returns why the run failed: a *NodeError, *RecursionError, *BudgetError, *InvalidUpdateError or *ParentCommandError. Of a drained
 // run it is a *DrainedError.
 func (l *Loop) Err() error { return l.err }
 

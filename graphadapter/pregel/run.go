@@ -33,6 +33,7 @@ func (l *Loop) end(tr *taskRun) {
 func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step, t.Asked = l, l.space(), l.graph, l.step, l.rec.asked
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
+	t.Metered = l.thread.meter != nil
 	t.key = "" // it may be placed again
 	t.key = t.Key()
 }
@@ -139,6 +140,7 @@ func (l *Loop) finish(tr *taskRun, o Outcome) {
 	if o.Ledger != nil {
 		l.keepLedger(tr, o.Ledger)
 	}
+	l.thread.meter.count(o.Spent)
 	if o.Drain != "" {
 		l.Drain(o.Drain)
 	}

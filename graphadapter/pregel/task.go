@@ -122,13 +122,16 @@ type Outcome struct {
 	Drain string `json:"drain,omitempty"`
 	// Again answers a task with Retry: the subgraph is to be run on.
 	Again bool `json:"again,omitempty"`
+	// Spent is what the task has spent, whatever its ending was; only of a task that is Metered. What is told counts: of a
+	// task that is handed out again, its runner tells what came behind Task.Ledger and Task.Kept.
+	Spent *Spent `json:"spent,omitempty"`
 	// Took is how long the task had its runner, in milliseconds. The engine makes nothing of it.
 	Took int64 `json:"took_ms,omitempty"`
 	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
 	// when the same task runs again.
 	Ledger Value `json:"ledger,omitempty"`
 	// Yielded gives the task back without an end: it is handed out again, with its Ledger, and of the other fields only
-	// Claim, Kept and Drain count. What it emitted is void; it emits again what counts.
+	// Claim, Kept, Spent and Drain count. What it emitted is void; it emits again what counts.
 	Yielded bool `json:"yielded,omitempty"`
 	// Claim is a thread-wide key that a yielded task wants to own before it goes on. A key has one owner at a time, until
 	// the owner's task has ended in any way; who claims it meanwhile is handed out after that. A task that waits for a key
@@ -203,6 +206,8 @@ type Task struct {
 	// not.
 	Retry   *NodeError `json:"retry,omitempty"`
 	Attempt int        `json:"attempt,omitempty"`
+	// Metered asks for Outcome.Spent: the thread has a budget.
+	Metered bool `json:"metered,omitempty"`
 	// StepsLeft counts the supersteps that may still run in this run after this one.
 	StepsLeft int `json:"steps_left"`
 	// Limit is the run's recursion limit, which graphs called from the node's code have too, each for itself.

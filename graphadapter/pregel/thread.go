@@ -15,6 +15,7 @@ type Thread struct {
 	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
 	filled int                // bytes of kept, keys included
 	left   map[string]Value   // see CarryLedgers; it is replaced, never changed
+	meter  *Meter             // nil without a budget; whatever the checkpoint
 	seq    int
 	passed bool // Head is not the newest checkpoint any more: what goes on from it is a line of its own
 }
@@ -33,7 +34,7 @@ func (t *Thread) At(r *Record, use Use) *Thread {
 		remembered = t.memory // a record that was stored has forgotten what was remembered then
 	}
 	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), filled: t.filled, seq: t.seq,
-		passed: passed}
+		passed: passed, meter: t.meter.copy()}
 }
 
 // Use says what a thread is wanted for that starts from one of its checkpoints.
@@ -57,26 +58,26 @@ func UseFor(in Input) Use {
 	return ForReplay
 }
 
-// AsNewest makes Head the thread's newest checkpoint: it begins a thread of its own.
+// AsNewest makes Head the thread's newest checkpoint: it begins a thread of its own, with the same budget and nothing spent.
 func (t *Thread) AsNewest() *Thread {
-	t.passed = false
+	t.passed, t.meter = false, t.meter.anew()
 	return t
 }
 
 // After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
-// two checkpoints of the thread have one id. What the thread keeps under thread-wide keys is no part of a state.
+// two checkpoints of the thread have one id. What the thread keeps under thread-wide keys, and what it spent, is no part of a state.
 func (t *Thread) After(newest *Thread) {
 	t.passed = t.passed || t.Head != nil && newest.Head != nil && t.Head.Checkpoint.ID != newest.Head.Checkpoint.ID
 	t.seq = max(t.seq, newest.seq)
-	t.kept, t.filled = maps.Clone(newest.kept), newest.filled
+	t.kept, t.filled, t.meter = maps.Clone(newest.kept), newest.filled, newest.meter.copy()
 }
 
 // Newer returns a thread's state after an invocation went on from after, an earlier state of the thread: after, or before when
 // the invocation made no checkpoint. The newest checkpoint is a thread's state (LangGraph's rule). What the thread
-// keeps under thread-wide keys is as the invocation left it either way.
+// keeps under thread-wide keys, and what it spent, is as the invocation left it either way.
 func Newer(before, after *Thread) *Thread {
 	if before.Head != nil && after.Head != nil && after.Head.Checkpoint.Seq < before.Head.Checkpoint.Seq {
-		before.kept, before.filled = maps.Clone(after.kept), after.filled
+		before.kept, before.filled, before.meter = maps.Clone(after.kept), after.filled, after.meter.copy()
 		return before
 	}
 	return after
@@ -99,7 +100,7 @@ func (t *Thread) remembered() map[string]*Record {
 // Copy returns a thread that may go on independently of t: to try what must not half happen.
 func (t *Thread) Copy() *Thread {
 	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), filled: t.filled, left: t.left,
-		seq: t.seq, passed: t.passed}
+		seq: t.seq, passed: t.passed, meter: t.meter.copy()}
 	if t.Head != nil {
 		c.Head = t.Head.clone()
 	}

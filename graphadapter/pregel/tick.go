@@ -27,6 +27,10 @@ func (l *Loop) tick() {
 		l.stopAtBreakpoint()
 		return
 	}
+	if len(l.thread.meter.reached()) > 0 {
+		l.thread.meter.stop(l)
+		return
+	}
 	l.tasks = slices.Grow(l.tasks[:0], len(planned))[:len(planned)]
 	runs := make([]taskRun, len(planned))
 	unknown := l.unknown(planned)
@@ -71,13 +75,14 @@ func (l *Loop) afterTick() {
 	l.showValues(next)
 	l.work, l.replaying = next, false
 	l.save(SourceLoop)
+	l.thread.meter.superstep(l.tasks)
 	l.resuming, l.askAgain = nil, true
 	if l.after.some && l.news(next) && l.after.hit(taskList(l.tasks)) {
 		l.stopAtBreakpoint()
 	}
 }
 
-// waits stops the run when a subgraph was drained, when tasks wait for answers, or when a subgraph is at a breakpoint.
+// waits stops the run when a subgraph was drained, or found the budget spent, when tasks wait for answers, or when a subgraph is at a breakpoint.
 func (l *Loop) waits() bool {
 	stopped, asked, drained := false, false, false
 	for _, tr := range l.tasks {
@@ -85,6 +90,8 @@ func (l *Loop) waits() bool {
 		asked = asked || !tr.rec.over() && len(tr.rec.Questions) > 0 && !tr.stopped
 	}
 	switch {
+	case drained && l.root.drain == "":
+		l.thread.meter.stop(l)
 	case drained: // it was asked for; the questions stay open
 		l.stopDrained()
 	case asked:

@@ -85,7 +85,8 @@ type OpenQuestion struct {
 	Step int    `json:"step"`
 }
 
-// OpenQuestions returns the questions of the thread that wait for an answer, those of subgraphs included, in task order.
+// OpenQuestions returns the questions of the thread that wait for an answer, those of subgraphs included, in task order. The
+// one for more of a budget that is spent comes last.
 func (p *Program) OpenQuestions(t *Thread) []OpenQuestion {
 	var out []OpenQuestion
 	p.eachTask(t, t.Head, nil, func(step int, rec *TaskRecord) bool {
@@ -94,6 +95,9 @@ func (p *Program) OpenQuestions(t *Thread) []OpenQuestion {
 		}
 		return true
 	})
+	if q, open := t.openBudget(); open {
+		out = append(out, q)
+	}
 	return out
 }
 

@@ -206,7 +206,7 @@ func yield(loop *pregel.Loop, ready []*pregel.Task, left map[string]pregel.Value
 			return out.order, fmt.Errorf("the task %s was given back: %w", t.Key(), err)
 		}
 		out.remove(t, t.Key())
-		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored, Kept: taskrun.KeptIn(t, stored)})
+		loop.Deliver(t, pregel.Outcome{Yielded: true, Ledger: stored, Kept: taskrun.KeptIn(t, stored), Spent: taskrun.SpentIn(t, stored)})
 		out.add(loop.Ready())
 	}
 	return out.order, nil

@@ -168,6 +168,7 @@ func (s *Segment) Begin(t *pregel.Task, env *taskrun.Env) *pregel.Outcome {
 	if s.host.Refuse != nil {
 		if refused := s.host.Refuse(t); refused != nil {
 			refused.Ledger, refused.Kept = under.Ledger(), taskrun.KeptOf(t, under.Entries())
+			refused.Spent = taskrun.SpentOf(t, under.Entries())
 			return refused
 		}
 	}
@@ -214,9 +215,9 @@ func (s *Segment) encodeFailure(t *pregel.Task, o pregel.Outcome, kind, why stri
 	problem := &pregel.NodeError{Type: kind, Message: why, Graph: s.graph.NameOf(t), Node: t.Node}
 	short, _ := graphadapter.SlimLedger(o.Ledger) // of a task under way, which has read it
 	for _, left := range []pregel.Outcome{
-		{Emitted: taskrun.KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger)), Ledger: o.Ledger, Kept: o.Kept},
-		{Ledger: o.Ledger, Kept: o.Kept}, // an emission, or a receipt, is what cannot be read
-		{Ledger: short, Kept: o.Kept},
+		{Emitted: taskrun.KeepEmitted(o.Emitted, maxOutcomeBytes/2-len(o.Ledger)), Ledger: o.Ledger, Kept: o.Kept, Spent: o.Spent},
+		{Ledger: o.Ledger, Kept: o.Kept, Spent: o.Spent}, // an emission, or a receipt, is what cannot be read
+		{Ledger: short, Kept: o.Kept, Spent: o.Spent},
 	} {
 		var err error
 		left.Error = problem

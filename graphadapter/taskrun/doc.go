@@ -24,5 +24,5 @@
 //	approve*.go                                    approvals that a node asks for, or an effect
 //	compensate.go, undo.go                         undoing what a cancelled run did outside
 //	drive.go, inline.go, nested.go, memory*.go     loops in this process: threads, segments, graphs within nodes
-//	fit.go                                         sizes
+//	fit.go, spend.go                               sizes; what a task spends
 package taskrun

@@ -146,7 +146,7 @@ func (r *Run) Drive(ctx context.Context) (graphadapter.RunResult, error) {
 	h.past.Ended(0, r.loop.Status(), h.thread)
 	h.stands(r.program, h.thread)
 	if err != nil {
-		return graphadapter.RunResult{}, err
+		return graphadapter.RunResult{Meter: h.thread.Meter()}, err
 	}
 	return resultOf(r.program, r.loop)
 }
@@ -345,7 +345,7 @@ func (m inMemory) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 }
 
 func resultOf(program *pregel.Program, loop *pregel.Loop) (graphadapter.RunResult, error) {
-	result := graphadapter.RunResult{Output: loop.Output()}
+	result := graphadapter.RunResult{Output: loop.Output(), Meter: loop.Thread().Meter()}
 	switch loop.Status() {
 	case pregel.StatusDone:
 	case pregel.StatusWaiting:

@@ -292,7 +292,7 @@ func (o *Outbox) Yield(entries []ledger.Entry, begun, suspect, lost bool) (prege
 		left.Emitted = KeepEmitted(left.Emitted, max(o.store.Room(o), 0))
 	}
 	stored, err := graphadapter.EncodeCarryOver(entries, left)
-	return pregel.Outcome{Yielded: true, Ledger: stored, Kept: KeptOf(o.task, entries)}, err
+	return pregel.Outcome{Yielded: true, Ledger: stored, Kept: KeptOf(o.task, entries), Spent: SpentOf(o.task, entries)}, err
 }
 
 func (o *Outbox) giveBack() bool {

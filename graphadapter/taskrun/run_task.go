@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -46,6 +47,7 @@ type execution struct {
 
 	policies []graphadapter.RetryPolicy
 	last     pregel.Outcome // of the attempts that failed
+	began    time.Time      // of a task that is metered
 
 	// The attempt under way.
 	under   *TaskRun
@@ -54,6 +56,14 @@ type execution struct {
 
 // run runs the task. It reports false when the outcome comes, or came, elsewhere.
 func (e *execution) run() (o pregel.Outcome, here bool) {
+	if e.task.Metered {
+		e.began = time.Now()
+	}
+	o, here = e.begin()
+	return e.metered(o), here
+}
+
+func (e *execution) begin() (o pregel.Outcome, here bool) {
 	if e.env.Outbox == nil {
 		if e.env.Outbox, e.why = OpenOutbox(e.task, nil, nil, ""); e.why != nil {
 			return pregel.Outcome{Error: graphadapter.FailureOf(e.graph.NameOf(e.task), e.task.Node, e.why)}, true
@@ -117,7 +127,7 @@ func (e *execution) resume(r result) {
 		o, here = e.goOn()
 	}
 	if here {
-		e.waits.late(e, o)
+		e.waits.late(e, e.metered(o))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"superstep.dev"
 	"superstep.dev/job"
 	"superstep.dev/job/leader"
 )
@@ -16,7 +17,7 @@ func ExampleNewExpert() {
 			if len(a.Inputs) == 0 || a.Inputs[0].Text == "" {
 				return job.WorkflowMessage{Status: job.InputDataError, Lesson: "give me a text"}, nil
 			}
-			if err := leader.Spend(ctx, job.Usage{Tokens: 3}); err != nil { // before a call that costs as much
+			if err := superstep.Spend(ctx, superstep.Usage{Tokens: 3}); err != nil { // before a call that costs as much
 				return job.WorkflowMessage{}, err
 			}
 			return job.WorkflowMessage{Status: job.Success, Output: fmt.Sprint(len(strings.Fields(a.Inputs[0].Text)))}, nil

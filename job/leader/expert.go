@@ -3,7 +3,6 @@ package leader
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"superstep.dev"
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
@@ -37,6 +35,11 @@ type Expert struct {
 // [superstep.Effect], [superstep.Interrupt], [superstep.Approve] and the Invoke of other graphs work in it. Each attempt is a thread of its own, of the
 // graph with the expert's name, so everything that shows or answers threads works on it. Its output has at most
 // [job.MaxOutput] bytes.
+//
+// [superstep.Spend] asks the attempt's allowance first: more than it leaves is an *[OverBudgetError], which the function
+// returns, and the subjob waits until somebody raises the job's budget. What was noted is the attempt's usage, unless the
+// function returns a [job.Usage] itself. An expert that does neither counts as one that cannot tell: what was set aside for
+// the attempt is charged. Spend of nothing says that it can.
 //
 // The name is a graph's name, and unique within a leader. The description says what the expert can do, what it needs, what
 // it does not do and what it returns; it has at most [job.MaxNote] bytes. NewExpert panics when Compile would return an
@@ -133,7 +136,7 @@ func attemptFunc(do func(context.Context, job.Assignment) (job.WorkflowMessage, 
 			return job.WorkflowMessage{}, superstep.ErrOutsideNode
 		}
 		p := purseOf(t, a)
-		ctx = context.WithValue(ctx, purseKey{}, p)
+		ctx = taskrun.WithAllowance(ctx, p.take)
 		m, err := do(ctx, a)
 		if err == nil && judge != nil && m.Status == job.Success {
 			m, err = judged(ctx, a, m, judge)
@@ -203,34 +206,8 @@ func givenBack(ctx context.Context, err error) bool {
 		errors.Is(err, graphadapter.ErrFenced) || errors.As(err, &spent)
 }
 
-// ErrOutsideExpert is returned by [Spend] when its context is not that of an expert's function.
-var ErrOutsideExpert = errors.New("superstep: called outside an expert: pass on the context that its function was given")
-
-// spendTask is the [superstep.Task] in which [Spend] notes what is spent.
-const spendTask = "superstep.spend"
-
-// Spend notes what an expert is about to spend, before it does: tokens of a model call, money, writes. When that is more
-// than what the attempt's allowance leaves, nothing is noted, and the error is an *[OverBudgetError]: the expert returns it,
-// and its subjob waits until somebody raises the job's budget. It works in everything that the expert's function calls,
-// graphs and tasks included, and is remembered as a [superstep.Task] is.
-//
-// What was spent is the attempt's usage, unless the function returns a [job.Usage] itself. An expert that does neither
-// counts as one that cannot tell: what was set aside for the attempt is charged. Spend of nothing says that it can.
-//
-// Errors: [ErrOutsideExpert]; [thread.ErrBadInput] for a negative amount; those of [superstep.Task].
-func Spend(ctx context.Context, u job.Usage) error {
-	p, ok := ctx.Value(purseKey{}).(*purse)
-	if !ok {
-		return fmt.Errorf("spend: %w", ErrOutsideExpert)
-	}
-	if u.Tokens < 0 || u.MicroUSD < 0 || u.Writes < 0 {
-		return fmt.Errorf("spend: an amount is negative: %w", thread.ErrBadInput)
-	}
-	_, err := superstep.Task(ctx, spendTask, func(context.Context) (job.Usage, error) { return u, p.take(u) })
-	return err
-}
-
-// OverBudgetError says that an attempt may not spend what it is about to: its allowance does not have that much left.
+// OverBudgetError is the error of [superstep.Spend] in an expert whose attempt may not spend what it is about to: its
+// allowance does not have that much left.
 type OverBudgetError struct {
 	Job, SubJob, Expert string
 	// Wanted was to be spent on top of Spent.
@@ -252,8 +229,6 @@ func amounts(tokens, microUSD, writes int64) string {
 	return fmt.Sprintf("%d tokens, %d.%06d USD, %d writes", tokens, microUSD/1e6, microUSD%1e6, writes)
 }
 
-type purseKey struct{}
-
 // purse counts what one attempt spends.
 type purse struct {
 	attempt job.Assignment
@@ -268,14 +243,13 @@ type purse struct {
 // purseOf is the purse of an attempt as earlier executions of its task have left it.
 func purseOf(t *taskrun.TaskRun, a job.Assignment) *purse {
 	p := &purse{attempt: a}
-	for _, e := range t.Journal().Entries() {
-		var u job.Usage
-		if e.Name != spendTask || e.Kind != ledger.KindTask || e.State != ledger.StateCommitted || json.Unmarshal(e.Result, &u) != nil {
-			continue
-		}
-		p.told, p.spent = true, added(p.spent, u)
-	}
+	spent, told := taskrun.Noted(t.Journal().Entries())
+	p.told, p.spent = told, usageOf(spent)
 	return p
+}
+
+func usageOf(s taskrun.Spending) job.Usage {
+	return job.Usage{Tokens: s.Tokens, MicroUSD: s.MicroUSD, Writes: s.Writes}
 }
 
 func added(a, b job.Usage) job.Usage {
@@ -283,8 +257,9 @@ func added(a, b job.Usage) job.Usage {
 		Unknown: a.Unknown || b.Unknown}
 }
 
-// take counts u, unless the allowance has no room for it.
-func (p *purse) take(u job.Usage) error {
+// take counts what is spent, unless the allowance has no room for it.
+func (p *purse) take(s taskrun.Spending) error {
+	u := usageOf(s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	after, may := added(p.spent, u), p.attempt.Allowance

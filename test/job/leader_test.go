@@ -205,7 +205,9 @@ func TestLeaderIsTold(t *testing.T) {
 func TestSpend(t *testing.T) {
 	model := func(want int64) leader.Expert {
 		return leader.NewExpert("model", "Asks a model.", func(ctx context.Context, a job.Assignment) (job.WorkflowMessage, error) {
-			_, err := superstep.Task(ctx, "ask", func(ctx context.Context) (string, error) { return "", leader.Spend(ctx, job.Usage{Tokens: want}) })
+			_, err := superstep.Task(ctx, "ask", func(ctx context.Context) (string, error) {
+				return "", superstep.Spend(ctx, superstep.Usage{Tokens: want})
+			})
 			if err != nil {
 				return job.WorkflowMessage{}, err
 			}
@@ -229,7 +231,7 @@ func TestSpend(t *testing.T) {
 	require.ErrorContains(t, err, "its budget is spent")
 	require.Zero(t, spent.View.Spent.Tokens)
 
-	require.ErrorIs(t, leader.Spend(t.Context(), job.Usage{}), leader.ErrOutsideExpert)
+	require.ErrorIs(t, superstep.Spend(t.Context(), superstep.Usage{}), superstep.ErrOutsideNode)
 }
 
 // TestB20EvaluatorIsAskedAgain: a judgement that cannot be had does not do the expert's work again.
