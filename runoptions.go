@@ -83,6 +83,24 @@ func WithRecursionLimit(n int) RunOption {
 	return runOption(func(r *runOptions) { r.request.RecursionLimit = n })
 }
 
+// Budget is what a thread may spend; 0 is no limit. See [WithBudget].
+type Budget = thread.Budget
+
+// WithBudget gives the run's thread a budget, for this run and the turns that follow: tokens, money and writes that nodes note
+// with [Spend], [Effect] calls that the outside has, time at work and supersteps, those of subgraphs included. Counted is what
+// the thread has spent since it first had a budget; what was spent stays spent, whatever checkpoint it goes on from.
+//
+// When a limit is reached, the run stops behind the superstep under way and asks for more, with a question of the node
+// "budget": the answer is an object with how much more of each (tokens, usd, writes, seconds, supersteps), on top of what was
+// spent, or {"stop": true}, with which the run fails as [thread.StatusOutOfBudget]; a retry asks again. Whatever answers
+// questions answers this one, and rules for control hold it as they do any. A budget below what was spent asks at once.
+//
+// A later run with WithBudget replaces the limits, one without goes on with those that there are. A zero Budget counts and
+// limits nothing. [thread.ErrBadInput] refuses amounts below 0 and above 1e15.
+func WithBudget(b Budget) RunOption {
+	return runOption(func(r *runOptions) { r.request.Budget = &b })
+}
+
 // WithMaxConcurrency bounds the tasks of the run that are under way at once; they begin in task order. 0, the default,
 // means no bound but the runtime's own.
 func WithMaxConcurrency(n int) RunOption {

@@ -27,8 +27,8 @@ type runs struct{ *app }
 // runFlags are the flags of run, and what they say of the run.
 type runFlags struct {
 	thread.StartRequest
-	input, context string
-	follow         bool
+	input, context, budget string
+	follow                 bool
 	// given reports whether a flag is on the command line.
 	given func(flag string) bool
 }
@@ -49,6 +49,7 @@ func (a runs) runCommand() *cobra.Command {
 			flags.IntVar(&f.MaxConcurrency, "max-concurrency", 0, "at most `N` nodes at once (default: as many as there are)")
 			flags.DurationVar(&f.StepTimeout, "step-timeout", 0, "fail the run when a step takes longer than `DURATION` (default: no bound)")
 			flags.IntVar(&f.RecursionLimit, "recursion-limit", 0, "at most `N` supersteps (default 10007)")
+			flags.StringVar(&f.budget, "budget", "", "what the thread may spend before it asks for more, as `LIMITS`: tokens=10000,money=2.5USD,writes=3,time=10m,supersteps=100")
 			flags.BoolVar(&f.KeepOpen, "keep-open", false, "keep the run open when it has finished, for the thread's next input, until it is cancelled")
 			flags.DurationVar(&f.IdleTimeout, "idle-timeout", 0, "with --keep-open: end it after `DURATION` without anything to do (default: never)")
 			flags.BoolVar(&f.Fused, "fused", false, "run consecutive supersteps in one activity in sync mode too")
@@ -98,6 +99,13 @@ func (f *runFlags) complete(ctx context.Context, a *app) (err error) {
 		f.Input, err = a.jsonObject(ctx, "--input", maxInput, f.input)
 	case f.Thread == "": // otherwise the thread goes on
 		f.Input = json.RawMessage("{}")
+	}
+	if f.given("budget") && err == nil {
+		var b thread.Budget
+		if b, err = thread.ParseBudget(f.budget); err != nil {
+			err = usagef("--budget: %v", err)
+		}
+		f.Budget = &b
 	}
 	if f.Thread == "" {
 		f.Thread, f.NewThread = a.newThread(f.Graph), true

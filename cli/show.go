@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -59,6 +60,7 @@ func (a looks) threadFacts(view thread.View) *screen.Table {
 	if view.Paused != nil {
 		t.Fact("paused", a.pauseFact(*view.Paused))
 	}
+	t.Fact("budget", budgetFact(view.Budget))
 	t.Fact("cancel", cancelFact(view.Cancel))
 	t.Fact("waits", a.waitNote(view.Cancel))
 	t.Fact("error", view.Error)
@@ -74,6 +76,28 @@ func (a looks) threadFacts(view thread.View) *screen.Table {
 		t.Fact("history", fmt.Sprintf("%d events, %s", view.Events, humanize.IBytes(uint64(max(view.HistoryBytes, 0)))))
 	}
 	return t
+}
+
+// budgetFact is what a thread has spent of what it may spend, "" without a budget.
+func budgetFact(b *thread.BudgetView) string {
+	if b == nil {
+		return ""
+	}
+	var all []string
+	fact := func(what string, spent, limit int64, shown func(int64) string) {
+		switch {
+		case limit > 0:
+			all = append(all, fmt.Sprintf("%s %s / %s", what, shown(spent), shown(limit)))
+		case spent > 0:
+			all = append(all, what+" "+shown(spent))
+		}
+	}
+	fact("tokens", b.Spent.Tokens, b.Limit.Tokens, humanize.Comma)
+	fact("usd", b.Spent.MicroUSD, b.Limit.MicroUSD, dollars)
+	fact("writes", b.Spent.Writes, b.Limit.Writes, humanize.Comma)
+	fact("time", int64(b.Spent.Time), int64(b.Limit.Time), func(n int64) string { return screen.Duration(time.Duration(n)) })
+	fact("supersteps", b.Spent.Supersteps, b.Limit.Supersteps, humanize.Comma)
+	return strings.Join(all, ", ")
 }
 
 // modeFact says how progress is stored, "" when that is not known. Async and exit mode are fused anyway.

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 )
 
 // Option shapes a [Context], a [Matrix] or [Interrupts].
@@ -219,6 +220,7 @@ type matrixSettings struct {
 	modes    []Mode
 	each     func(testing.TB) (superstep.Runnable, func() error)
 	ignored  map[string]bool
+	budget   *pregel.Amounts // nil for none
 	pairs    bool
 	parallel bool
 	// options are the names of those given.
@@ -251,10 +253,25 @@ func (s *settings) forMatrix() error {
 	return nil
 }
 
+// Budget gives each run of a [Matrix] a budget, as [superstep.WithBudget] does, and holds what is counted against it to what
+// happened: it is never less than without the crash, and no fewer writes than the target has. Its questions for more are
+// answered as any. Time is not compared.
+func Budget(b superstep.Budget) Option {
+	return option(func(s *settings) error {
+		amounts := b.Amounts()
+		if problem := amounts.Problem(); problem != "" {
+			return errors.New(problem)
+		}
+		s.budget = &amounts
+		s.options = append(s.options, "Budget")
+		return nil
+	})
+}
+
 // forInterrupts refuses what is for a [Context], and what needs crashes.
 func (s *settings) forInterrupts() error {
 	for _, name := range s.options {
-		if name == "Pairs" || name == "EachRun" {
+		if name == "Pairs" || name == "EachRun" || name == "Budget" {
 			return errors.New(name + " is for graphtest.Matrix")
 		}
 	}

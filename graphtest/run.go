@@ -61,11 +61,13 @@ func (tr *trial) drive() (ending, error) {
 	end := ending{asked: map[string]pregel.Value{}}
 	tr.life = life.New(matrixThread, tr.graph.Spec.Name, tr, life.State{})
 	thread, in := pregel.NewThread(), pregel.Input{Value: tr.m.input}
+	options := pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit, Budget: tr.m.settings.budget}
 	for {
 		var err error
-		if tr.loop, err = tr.program.Start(thread, in, pregel.Options{RecursionLimit: graphadapter.DefaultRecursionLimit}, false, nil); err != nil {
+		if tr.loop, err = tr.program.Start(thread, in, options, false, nil); err != nil {
 			return end, err
 		}
+		options.Budget = nil // the thread has it
 		if tr.mode == Sync {
 			err = tr.tasks()
 		} else {
@@ -116,6 +118,9 @@ func (tr *trial) conclude(end *ending) error {
 	default:
 		end.status = "failed: " + tr.loop.Err().Error()
 	}
+	if m := tr.loop.Thread().Meter(); m != nil {
+		end.spent = m.Spent
+	}
 	snapshot, err := tr.program.Snapshot(tr.loop.Thread(), tr.loop.Thread().Head, true)
 	if err != nil {
 		return err
@@ -147,6 +152,10 @@ func differs(want, got *ending, ignored map[string]bool, without string) string 
 		if want, got := want.values[name], got.values[name]; want != got && !ignored[name] {
 			out = append(out, fmt.Sprintf("the state's field %q is %s, %s %s", name, orNothing(got), without, orNothing(want)))
 		}
+	}
+	if got.spent.Tokens < want.spent.Tokens || got.spent.MicroUSD < want.spent.MicroUSD || got.spent.Writes < want.spent.Writes ||
+		got.spent.Supersteps != want.spent.Supersteps {
+		out = append(out, fmt.Sprintf("counted as spent is %+v, %s %+v", got.spent, without, want.spent))
 	}
 	if d := difference(want.books, got.books); d != "" {
 		out = append(out, "the writes to the outside are not those "+without+": "+d)

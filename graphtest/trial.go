@@ -29,6 +29,8 @@ type ending struct {
 	status string
 	values map[string]string // canonical JSON
 	books  []string
+	// spent is what the thread's meter has counted; nothing without a budget.
+	spent pregel.Amounts
 	// asked are the answers that were given, by question.
 	asked map[string]pregel.Value
 	// points are those that the run came to after its last crash, in order.

@@ -32,6 +32,9 @@ type StartRequest struct {
 	Fused bool
 	// RecursionLimit bounds the supersteps of the run; 0 means the default of 10,007 (LangGraph's).
 	RecursionLimit int
+	// Budget is what the thread may spend from now on, its turns included; nil leaves the budget that it has. See
+	// superstep.WithBudget.
+	Budget *Budget
 	// InterruptBefore and InterruptAfter replace the graph's breakpoints when not nil.
 	InterruptBefore, InterruptAfter []string
 	// MaxConcurrency bounds the tasks that run at once; 0 means no bound but the runtime's own.

@@ -33,6 +33,8 @@ type View struct {
 	// reply.
 	Refused []RefusedView `json:"refused,omitempty"`
 	Error   string        `json:"error,omitempty"`
+	// Budget is what the thread has spent of its budget, nil without one.
+	Budget *BudgetView `json:"budget,omitempty"`
 	// Failure is why the run failed, nil when it did not or when nobody could say.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
 	// Held says that the run is open although it failed (superstep.WithHold): a retry, new input or an update goes on with it.
@@ -162,7 +164,8 @@ const (
 	// StatusTimedOut: it failed because a bound on time was over: a node's, a superstep's, an event's that a node would
 	// not go on without, or Temporal's own.
 	StatusTimedOut Status = "timed_out"
-	// StatusOutOfBudget: it failed at a bound on what it may use: its recursion limit, or the size of its history.
+	// StatusOutOfBudget: it failed at a bound on what it may use: its recursion limit, the size of its history, or a budget of which
+	// nobody gave it more.
 	StatusOutOfBudget Status = "out_of_budget"
 	StatusCancelled   Status = "cancelled"
 	// StatusTerminated: somebody ended it on the server, without a word to the run.

@@ -69,6 +69,7 @@ func (v *view) outlineOf(s protocol.State) protocol.State {
 		s.Failure = failureOf(v.in.Graph, v.failure)
 	}
 	s.Durability, s.Fused = v.mode()
+	s.Budget = v.thread.Meter()
 	s.Approvals = v.life.Shown()
 	for _, p := range s.Approvals {
 		if !p.Due.IsZero() {

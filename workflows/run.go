@@ -81,6 +81,7 @@ func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	r.began(ctx, r.durability())
 	r.observe = r.observer(ctx)
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observe)
+	r.in.Options.Budget = nil // the thread has it, and answers may give more
 	r.refused = r.loop == nil
 }
 

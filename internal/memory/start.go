@@ -97,6 +97,7 @@ func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint strin
 		t.tape.ends()
 		return t.view, runtime.Refusal(t.graph, t.id, err)
 	}
+	t.options.Budget = nil             // the thread has it, and answers may give more
 	if t.life.GiveAnswers(); !rested { // what a run was told that is over is over, too
 		t.listen()
 		t.life = life.New(t.id, t.graph, t, t.life.Left())
@@ -105,7 +106,7 @@ func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint strin
 	number := t.runs
 	gate.Held = func(s *pregel.Snapshot) { t.heldUp(number, s) }
 	t.stands = thread.View{Thread: t.id, Graph: t.graph, Status: thread.StatusRunning,
-		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: runtime.ModeShown(durability), Fused: fused}
+		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: runtime.ModeShown(durability), Fused: fused, Budget: t.stands.Budget}
 	t.effects.begins(t.stands.RunID)
 	t.cause, t.open, t.drain, t.gate = nil, nil, drain, gate
 	t.done = make(chan struct{})

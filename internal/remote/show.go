@@ -87,7 +87,7 @@ func (c *reader) addClosed(ctx context.Context, last *lastRun, v *thread.View) e
 		return err
 	}
 	v.Step, v.Output, v.Error, v.Failure, v.Cancel = left.Step, left.Output, message, left.Failure, runtime.CancelView(left.Cancel)
-	v.Refused = left.Life.Refused
+	v.Refused, v.Budget = left.Life.Refused, thread.ViewOfBudget(left.Budget)
 	if v.Status == thread.StatusFailed {
 		v.Status = runtime.FailureStatus(left.Failure)
 	}

@@ -26,7 +26,7 @@ func addState(v *thread.View, s protocol.State) {
 	for i := range v.Questions {
 		runtime.AddPending(v.Questions[i], s.Approvals)
 	}
-	v.Cancel = runtime.CancelView(s.Cancel)
+	v.Cancel, v.Budget = runtime.CancelView(s.Cancel), thread.ViewOfBudget(s.Budget)
 	v.Effects = effectsOf(s.Ledgers)
 	v.Nodes = s.Running
 	if s.Failure != nil {
@@ -183,7 +183,7 @@ func (c *reader) stateTold(ctx context.Context, last *lastRun) (state protocol.S
 	}
 	open := program.OpenQuestions(thread)
 	state = protocol.State{Graph: last.graph, Status: string(c.statusNow(last, past)), Snapshot: *snapshot, Output: program.Spec.Output,
-		Questions: runtime.ForPeople(open), Waits: runtime.ForEvents(open), Ledgers: program.Ledgers(thread)}
+		Questions: runtime.ForPeople(open), Waits: runtime.ForEvents(open), Ledgers: program.Ledgers(thread), Budget: thread.Meter()}
 	state.Durability, state.Fused = graphadapter.ModeOf(program.Spec, in.Durability, in.Fused)
 	if state.Status == protocol.StatusRunning {
 		state.Running = snapshot.Next

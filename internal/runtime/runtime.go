@@ -112,7 +112,7 @@ func SettingsOf(req Start) *protocol.Settings {
 		keepOpen = cmp.Or(req.IdleTimeout.Milliseconds(), -1)
 	}
 	return &protocol.Settings{
-		Options: pregel.Options{RecursionLimit: req.RecursionLimit,
+		Options: pregel.Options{RecursionLimit: req.RecursionLimit, Budget: budgetOf(req),
 			InterruptBefore: req.InterruptBefore, InterruptAfter: req.InterruptAfter, Branch: req.Branch},
 		Durability: req.Durability, Fused: req.Fused, MaxConcurrency: req.MaxConcurrency,
 		StepTimeout: req.StepTimeout.Milliseconds(), Context: pregel.Value(req.Context), KeepOpen: keepOpen, Hold: req.Hold, Requester: req.Requester,
@@ -120,10 +120,19 @@ func SettingsOf(req Start) *protocol.Settings {
 	}
 }
 
+// budgetOf is the budget that a request gives its thread, nil for none.
+func budgetOf(r Start) *pregel.Amounts {
+	if r.Budget == nil {
+		return nil
+	}
+	amounts := r.Budget.Amounts()
+	return &amounts
+}
+
 // EngineOptions are a request's options as the driver takes them.
 func EngineOptions(r Start, observer pregel.Observer) graphadapter.RunOptions {
 	return graphadapter.RunOptions{
-		Options: pregel.Options{RecursionLimit: r.RecursionLimit,
+		Options: pregel.Options{RecursionLimit: r.RecursionLimit, Budget: budgetOf(r),
 			InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Branch: r.Branch},
 		Durability:     r.Durability,
 		Checkpoint:     r.Checkpoint,

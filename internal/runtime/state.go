@@ -211,7 +211,7 @@ func (e *CancelledError) Error() string { return e.Reason }
 
 // ConcludeView says how a run ended.
 func ConcludeView(v *thread.View, ended graphadapter.RunResult, err error) {
-	v.Output = ended.Output
+	v.Output, v.Budget = ended.Output, thread.ViewOfBudget(ended.Meter)
 	var cancelled *CancelledError
 	switch {
 	case errors.As(err, &cancelled), errors.Is(err, context.Canceled):

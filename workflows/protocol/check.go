@@ -71,6 +71,8 @@ func (s *Settings) Problem() string {
 	switch {
 	case s.Options.RecursionLimit < 0:
 		return fmt.Sprintf("the recursion limit %d is negative: 0 means the default", s.Options.RecursionLimit)
+	case s.Options.Budget != nil && s.Options.Budget.Problem() != "":
+		return s.Options.Budget.Problem()
 	case s.MaxConcurrency < 0:
 		return fmt.Sprintf("the most tasks at once, %d, is negative: 0 means no bound", s.MaxConcurrency)
 	case s.StepTimeout < 0:

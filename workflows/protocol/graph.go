@@ -155,6 +155,8 @@ type Closing struct {
 	Dropped bool `json:"dropped,omitempty"`
 	// Failure is why the run failed, nil when it did not.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Budget is what the thread has spent of its budget, nil without one.
+	Budget *pregel.Meter `json:"budget,omitempty"`
 	// Life is what the thread knows of people and of time. The events that it keeps count with the State.
 	Life  life.State `json:"life,omitzero"`
 	Lines []Line     `json:"lines,omitempty"`

@@ -41,7 +41,7 @@ func FailureStatus(failure *pregel.NodeError) string {
 	switch failure.Type {
 	case "Timeout", "StepTimeout", "EventTimeout":
 		return StatusTimedOut
-	case "GraphRecursionError", "HistoryFull":
+	case "GraphRecursionError", "HistoryFull", "OutOfBudget":
 		return StatusOutOfBudget
 	}
 	return StatusFailed
@@ -54,6 +54,8 @@ type State struct {
 	// Durability and Fused are the mode that the run runs in, "" for sync.
 	Durability graphadapter.Durability `json:"durability,omitempty"`
 	Fused      bool                    `json:"fused,omitempty"`
+	// Budget is what the thread has spent of its budget, nil without one.
+	Budget *pregel.Meter `json:"budget,omitempty"`
 	// Drained is why the run was asked to stop, when that is why it stands still.
 	Drained string `json:"drained,omitempty"`
 	// Paused says who paused the run, also while the tasks that were under way end.
