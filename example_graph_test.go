@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"superstep.dev"
+	"superstep.dev/graphadapter"
 )
 
 func Example() {
@@ -324,6 +325,39 @@ func ExampleWithCache() {
 }
 
 // The run's context tells nodes what is no part of the state.
+func ExampleWithBudget() {
+	type State struct {
+		Turns superstep.Value[int64] `json:"turns"`
+	}
+	g := superstep.NewStateGraph[State]("agent")
+	g.AddNode("agent", func(ctx context.Context, s State) (State, error) {
+		_, err := superstep.Task(ctx, "model", func(ctx context.Context) (string, error) {
+			answer, usage := "think again", superstep.Usage{Tokens: 400} // what the model's provider replies
+			return answer, superstep.Spend(ctx, usage)
+		})
+		s.Turns.Set(s.Turns.Get() + 1)
+		return s, err
+	})
+	g.AddEdge(superstep.Start, "agent")
+	g.AddEdge("agent", "agent") // it never ends by itself
+
+	ctx := context.Background()
+	th := g.MustCompile().Thread(superstep.NewMemory(), "agent-7")
+	result, err := th.Invoke(ctx, State{}, superstep.WithBudget(superstep.Budget{Tokens: 1000, Time: time.Hour}))
+	fmt.Println(result.Status, result.Output.Turns, graphadapter.QuestionText(result.Questions[0].Value), err)
+	result, err = th.Resume(ctx, map[string]any{"tokens": 300})
+	fmt.Println(result.Status, result.Output.Turns, err)
+	_, err = th.Resume(ctx, map[string]any{"stop": true})
+	fmt.Println(err != nil)
+	view, err := th.Show(ctx)
+	fmt.Println(view.Status, view.Budget.Spent.Tokens, view.Budget.Limit.Tokens, err)
+	// Output:
+	// waiting 3 The budget is spent: 1200 of 1000 tokens. How much more may it spend? <nil>
+	// waiting 4 <nil>
+	// true
+	// out_of_budget 1600 1500 <nil>
+}
+
 func ExampleRunContext() {
 	type Caller struct {
 		Tenant string `json:"tenant"`
