@@ -144,7 +144,9 @@ func (r *run) beginOps() []approval.Control {
 	if len(r.in.Edits) > 0 {
 		return []approval.Control{{Op: approval.OpUpdate}}
 	}
-	return r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Suspect).Ops(false)
+	b := r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Suspect)
+	b.Budget = r.in.Options.Budget != nil && r.thread.Head != nil
+	return b.Ops(false)
 }
 
 // Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is

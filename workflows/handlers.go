@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 
 	"go.temporal.io/sdk/workflow"
 	"superstep.dev/approval"
@@ -202,6 +203,7 @@ func (r *run) invokeControl(req protocol.InvokeRequest) (approval.Control, error
 		return approval.Control{}, r.refuseBad("", err)
 	}
 	b := r.beginning(thread, pregel.Input(req.Input), req.State != nil, r.failure != nil)
+	b.Budget = req.Settings != nil && req.Settings.Options.Budget != nil
 	return oneControl(b.Ops(!r.nothingLeft()), req.Asked.Token)
 }
 
@@ -275,6 +277,10 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 	loop, err := r.program.Start(thread, pregel.Input(req.Input), tried.options(), req.State != nil, nil)
 	if err == nil && loop.Status() == pregel.StatusFailed {
 		err = loop.Err()
+	}
+	var spent *pregel.BudgetError
+	if errors.As(err, &spent) {
+		return nil // so it was answered
 	}
 	if err != nil {
 		return r.refuseBad("", err)

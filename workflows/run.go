@@ -64,6 +64,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 	}
 	given := life.AnswersTo(r.program.OpenQuestions(r.thread), in.Resume)
 	begins := r.beginning(r.thread, in, replay, failed)
+	begins.Budget = r.in.Options.Budget != nil && r.thread.Head != nil
 	forget := r.life.Accept(request, given, workflow.Now(ctx))
 	r.start(ctx, in, replay)
 	if r.loop == nil {

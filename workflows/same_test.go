@@ -27,6 +27,8 @@ type scenario struct {
 	continueAt *protocol.ContinueAt
 	// mode is how its runs store what they do; the zero value is superstep by superstep.
 	mode mode
+	// budget is the thread's, from its first run on; nil for none.
+	budget *pregel.Amounts
 }
 
 // mode is how a run stores what it does.
@@ -49,11 +51,15 @@ var scenarios = []scenario{
 	{name: "retried", graph: retryGraph, inputs: []string{`{}`}},
 	{name: "nested", graph: nestedGraph, inputs: []string{`{"log":["in"]}`, `{}`}},
 	{name: "handled", graph: handledGraph, inputs: []string{`{}`}},
+	{name: "metered", graph: nestedGraph, inputs: []string{`{"log":["in"]}`, `{}`}, budget: &pregel.Amounts{Supersteps: 1}},
 	{name: "reducing", graph: func() *graphadapter.Graph { return reducingGraph(longer) }, inputs: []string{`{}`}},
 }
 
 // answerTo is what everybody answers to a question.
 func answerTo(q pregel.Question) pregel.Value {
+	if strings.HasPrefix(q.ID, pregel.BudgetNode) {
+		return pregel.Value(`{"supersteps":1}`)
+	}
 	return pregel.Value(fmt.Sprintf("%q", "yes to "+strings.Trim(string(q.Value), `"`)))
 }
 
@@ -137,6 +143,7 @@ func (s scenario) onServer(r *rig, thread string) earlier {
 	r.t.Helper()
 	in := protocol.GraphInput{Graph: s.graph().Spec.Name}
 	s.mode.put(&in)
+	in.Options.Budget = s.budget
 	var result *protocol.GraphResult
 	for i, input := range s.inputs {
 		if i > 0 {
@@ -210,12 +217,14 @@ func (s scenario) inMemory(t *testing.T, thread string) earlier {
 			lines = append(lines, lineOf(program, e.Checkpoint))
 		}
 	}}
+	opts.Budget = s.budget
 	memory := taskrun.NewMemory().Thread(g, thread)
 	var result graphadapter.RunResult
 	for _, input := range s.inputs {
 		in := pregel.Input{Value: pregel.Value(input)}
 		for {
 			result, err = memory.Run(context.Background(), in, opts)
+			opts.Budget = nil // the thread has it
 			if err == nil && len(result.Questions) == 0 {
 				break
 			}

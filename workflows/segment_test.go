@@ -35,7 +35,7 @@ func fusedScenarios() []scenario {
 	var all []scenario
 	for _, s := range scenarios {
 		switch s.name {
-		case "questions", "failed", "nested", "handled", "fan-out":
+		case "questions", "failed", "nested", "handled", "fan-out", "metered":
 		default:
 			continue
 		}

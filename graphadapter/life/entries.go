@@ -98,7 +98,9 @@ type Beginning struct {
 	Input            pregel.Input
 	// Answered are the questions that the input answers.
 	Answered []string
-	Reason   string
+	// Budget says that a thread that is there is given a budget.
+	Budget bool
+	Reason string
 }
 
 // Begins says what it is a recovery of that a thread goes on: a fork, answers and commands that come with the input, or,
@@ -108,18 +110,19 @@ func Begins(a Actor, b Beginning) []approval.Entry {
 	if b.Checkpoint != "" {
 		entries = append(entries, EntryForked(a, b.From, b.Checkpoint, b.Reason))
 	}
-	e, given := invoked(a, b.Input.Control, b.Answered)
+	e, given := b.invoked(a)
 	if given {
 		entries = append(entries, e)
 	}
-	if b.Failed && !given && b.Checkpoint == "" && b.Input.Value == nil {
+	told := len(b.Answered) > 0 || given && b.Input.Control != nil
+	if b.Failed && !told && b.Checkpoint == "" && b.Input.Value == nil {
 		entries = append(entries, a.did(approval.KindRetried, b.Reason))
 	}
 	return entries
 }
 
-// Ops are what a beginning does to a thread, for those who may have to prove that they may: none for new input alone. goesOn
-// says that the thread's run stands still, so that a beginning with nothing lets it go on.
+// Ops are what a beginning does to a thread, for those who may have to prove that they may: none for new input alone. A budget
+// for a thread that is there is as the answer to its question for more. goesOn says that the thread's run stands still, so that a beginning with nothing lets it go on.
 func (b Beginning) Ops(goesOn bool) []approval.Control {
 	var ops []approval.Control
 	if b.Checkpoint != "" {
@@ -132,22 +135,25 @@ func (b Beginning) Ops(goesOn bool) []approval.Control {
 		ops = append(ops, approval.Control{Op: approval.OpResume})
 	}
 	switch {
-	case len(ops) > 0 || b.Input.Value != nil:
-	case b.Failed:
+	case len(ops) > 0 || b.Input.Value != nil && !b.Budget:
+	case b.Failed && b.Input.Value == nil:
 		ops = append(ops, approval.Control{Op: approval.OpRetry})
-	case goesOn:
+	case goesOn || b.Budget:
 		ops = append(ops, approval.Control{Op: approval.OpResume})
 	}
 	return ops
 }
 
-// invoked: a run was given answers, writes or targets with its input; false when it was given none of them.
-func invoked(a Actor, c *pregel.Command, answered []string) (approval.Entry, bool) {
+// invoked: a run was given answers, a budget, writes or targets with its input; false when it was given none of them.
+func (b Beginning) invoked(a Actor) (approval.Entry, bool) {
 	var parts []string
-	if len(answered) > 0 {
-		parts = append(parts, "answered "+strings.Join(answered, ", "))
+	if len(b.Answered) > 0 {
+		parts = append(parts, "answered "+strings.Join(b.Answered, ", "))
 	}
-	if c != nil {
+	if b.Budget {
+		parts = append(parts, "gave a budget")
+	}
+	if c := b.Input.Control; c != nil {
 		var channels, targets []string
 		for _, w := range c.Update {
 			channels = add(channels, w.Channel)

@@ -124,6 +124,10 @@ func TestBeginnings(t *testing.T) {
 		"answers":             {life.Beginning{Answered: []string{"q"}}, []approval.Kind{approval.KindInvoked}, []approval.Op{approval.OpResume}},
 		"a command": {life.Beginning{Input: pregel.Input{Control: &pregel.Command{Goto: []pregel.Target{{Node: "x"}}}}},
 			[]approval.Kind{approval.KindInvoked}, []approval.Op{approval.OpUpdate}},
+		"a budget for a thread": {life.Beginning{Budget: true, Input: pregel.Input{Value: pregel.Value(`{}`)}}, []approval.Kind{approval.KindInvoked},
+			[]approval.Op{approval.OpResume}},
+		"a retry with a budget": {life.Beginning{Failed: true, Budget: true}, []approval.Kind{approval.KindInvoked, approval.KindRetried},
+			[]approval.Op{approval.OpRetry}},
 		"a fork with answers": {life.Beginning{Checkpoint: "c", Answered: []string{"q"}},
 			[]approval.Kind{approval.KindForked, approval.KindInvoked}, []approval.Op{approval.OpFork, approval.OpResume}},
 	} {

@@ -31,6 +31,7 @@ func (m *Runtime) StartRun(ctx context.Context, g *graphadapter.Graph, r runtime
 	defer t.mu.Unlock()
 	in := runtime.InputOf(r)
 	begins := t.beginning(in, r.Checkpoint, r.Reason)
+	begins.Budget = r.Budget != nil && t.done != nil
 	by, err := t.provenBegin(ctx, begins, runtime.Asker{By: r.By, Token: r.Token})
 	if err != nil {
 		return t.view, err
