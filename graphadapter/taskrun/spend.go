@@ -94,20 +94,23 @@ func SpentOf(task *pregel.Task, entries []ledger.Entry) *pregel.Spent {
 	for _, e := range known {
 		_, before[e.Key] = spending(e)
 	}
-	for key, v := range task.Kept {
-		var e ledger.Entry
-		if json.Unmarshal(v, &e) == nil {
-			_, is := spending(e)
-			before[key] = before[key] || is
-		}
-	}
 	var s Spending
 	for _, e := range entries {
-		if one, is := spending(e); is && !before[e.Key] {
+		if one, is := spending(e); is && !before[e.Key] && !isOfAnother(task, e.Key) {
 			s = s.plus(one)
 		}
 	}
 	return &pregel.Spent{Tokens: s.Tokens, MicroUSD: s.MicroUSD, Writes: s.Writes}
+}
+
+// isOfAnother reports whether the thread kept a thread-wide call as made when the task was handed out.
+func isOfAnother(task *pregel.Task, key string) bool {
+	var e ledger.Entry
+	if json.Unmarshal(task.Kept[key], &e) != nil {
+		return false
+	}
+	_, is := spending(e)
+	return is
 }
 
 // SpentIn is SpentOf a stored ledger; nil for one that cannot be read.
