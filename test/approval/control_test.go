@@ -10,6 +10,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/approval/rules"
 	"superstep.dev/approval/token"
+	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -229,5 +230,37 @@ func TestWithoutRulesForControl(t *testing.T) {
 		require.NoError(t, th.Unpause(t.Context(), superstep.WithToken("nonsense"), superstep.AskedBy("zoe")))
 		require.NoError(t, th.Pause(t.Context(), "supper", c.by(t, "ann", th.ID(), approval.OpPause, "")))
 		require.Equal(t, []string{"paused claimed=zoe why=lunch", "unpaused claimed=zoe", "paused who=ann why=supper"}, traceOf(t, th))
+	})
+}
+
+// TestMoreOfABudgetTakesAToken, be it given as an answer or with a run: a new thread's budget takes none.
+func TestMoreOfABudgetTakesAToken(t *testing.T) {
+	c := newControlled(t)
+	c.on(t, func(t *testing.T, rt superstep.Runtime) {
+		ctx, th := t.Context(), c.Graph.Thread(rt, testserver.Queue(t))
+		got, err := th.Invoke(ctx, rig.Payment{}, superstep.WithBudget(superstep.Budget{Supersteps: 1}))
+		require.NoError(t, err)
+		require.Equal(t, thread.StatusWaiting, got.Status)
+		q := got.Questions[0]
+		require.Equal(t, "budget", q.Node)
+
+		much := superstep.WithBudget(superstep.Budget{Supersteps: 100})
+		_, err = th.Resume(ctx, map[string]int{"supersteps": 100}, superstep.AskedBy("ann"))
+		refusedAs(t, approval.CodeUnsigned, err)
+		_, err = th.Invoke(ctx, nil, much)
+		refusedAs(t, approval.CodeUnsigned, err)
+		_, err = th.Invoke(ctx, rig.Payment{}, much)
+		refusedAs(t, approval.CodeUnsigned, err)
+		view, err := th.Show(ctx)
+		require.NoError(t, err)
+		require.Equal(t, int64(1), view.Budget.Limit.Supersteps)
+		require.Equal(t, q.ID, view.Questions[0].ID)
+
+		got, err = th.Resume(ctx, map[string]int{"supersteps": 100}, c.by(t, "ann", th.ID(), approval.OpResume, q.ID))
+		require.NoError(t, err)
+		view, err = th.Show(ctx)
+		require.NoError(t, err)
+		require.Equal(t, int64(101), view.Budget.Limit.Supersteps)
+		require.NotEqual(t, "budget", append(got.Questions, thread.Question{})[0].Node)
 	})
 }
