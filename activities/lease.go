@@ -27,10 +27,11 @@ import (
 type lease struct {
 	client  client.Client
 	info    activity.Info
-	details func() []any // the newest; called without a lock of the lease
-	asked   func(error)  // is told that the server asks to stop; nil ends the held context
-	sending sync.Mutex   // one heartbeat at a time
-	began   time.Time    // when the execution began, which is a heartbeat to the server
+	details func() []any      // the newest; called without a lock of the lease
+	asked   func(error)       // is told that the server asks to stop; nil ends the held context
+	sending sync.Mutex        // one heartbeat at a time
+	began   time.Time         // when the execution began, which is a heartbeat to the server
+	before  graphadapter.Beat // the last heartbeat of the executions before this one, as far as it is stored
 
 	mu      sync.Mutex
 	expiry  *time.Timer // ends the held context before the server gives the task away
@@ -158,7 +159,7 @@ func (l *lease) Send(ctx context.Context) error {
 	sendCtx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	sent := time.Now()
-	err := l.client.RecordActivityHeartbeat(storage.Inline(sendCtx), l.info.TaskToken, l.details()...)
+	err := l.client.RecordActivityHeartbeat(storage.Inline(sendCtx), l.info.TaskToken, l.signed(l.details())...)
 	return l.heard(sent, err)
 }
 

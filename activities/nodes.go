@@ -59,7 +59,7 @@ func (n *Nodes) open(ctx context.Context, req *graphadapter.NodeRequest) (l *lea
 			return nil, nil, true, fmt.Errorf("the progress of an earlier execution cannot be read: %w", err)
 		}
 	}
-	l = &lease{client: n.client, info: info, began: time.Now()}
+	l = &lease{client: n.client, info: info, began: time.Now(), before: kept.Beat}
 	l.details = func() []any { return []any{t.Progress()} }
 	t, err = host.Open(req, host.Execution{Attempt: info.Attempt, Repeated: repeated,
 		Reset: req.OriginalRunID != info.WorkflowExecution.RunID}, kept, l)

@@ -108,7 +108,7 @@ func (n *Nodes) newOpening(ctx context.Context, running *segment.Segment, activi
 func (o *opening) run(req *segment.Request) {
 	defer close(o.done)
 	defer o.end(nil)
-	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, thread: req.Thread, lease: o}
+	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, graph: req.Graph, thread: req.Thread, lease: o}
 	o.result, o.err = o.running.Run(o.ctx, segment.Host{
 		Keep: o.keep, Begin: o.begin, Leave: o.leave, Prepare: t.prepare, Refuse: refuser(req, o.running, 0), Now: o.now, Over: t.over,
 		MostBytes: t.nodes.mostReturned(),
@@ -300,7 +300,7 @@ type taskEnv struct {
 	nodes           *Nodes
 	ctx             context.Context
 	info            activity.Info
-	thread          string
+	graph, thread   string
 	lease           taskrun.Lease
 	repeated, reset bool
 	emits           sync.Map // *publisher by *pregel.Task, of the tasks under way
@@ -311,6 +311,7 @@ func (w *taskEnv) prepare(t *pregel.Task, env *taskrun.Env) {
 	env.Use, env.Lease = w.nodes.use(), w.lease
 	env.Warn = func(err error) { activity.GetLogger(w.ctx).Warn("the task goes on without", "error", err) }
 	env.Lost = env.Lost || env.Suspect && w.reset
+	env.Duplicate = duplicates(w.ctx, w.graph)
 	if p := w.nodes.publisher(w.ctx, w.info, w.thread, t); p != nil {
 		env.Emit = p.emit()
 		w.emits.Store(t, p)

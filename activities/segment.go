@@ -89,6 +89,7 @@ func (e *segmentRun) read(ctx context.Context) error {
 	}
 	e.repeated = true
 	err := activity.GetHeartbeatDetails(ctx, &e.progress, &e.record)
+	e.lease.before = e.progress.Beat
 	if err == nil {
 		e.known, err = segment.DecodeRecord(e.record)
 	}
@@ -103,7 +104,7 @@ func (e *segmentRun) read(ctx context.Context) error {
 func (e *segmentRun) reset() bool { return e.req.OriginalRunID != e.info.WorkflowExecution.RunID }
 
 // run keeps the segment's lease while its supersteps run, and sorts out how it ended.
-func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
+func (e *segmentRun) run(ctx context.Context) (encoded []byte, end error) {
 	counted := e.Counted()
 	if counted < graphadapter.MostLosses { // else a person is asked
 		release, err := e.onTrial(ctx, e.Tally)
@@ -113,6 +114,8 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 		defer release()
 	}
 	// What ends in order, with the run or this worker, ends the supersteps by itself.
+	again := e.recovers(ctx, e.Tally, e.req.Graph)
+	defer func() { again.ended(end) }()
 	held, release := e.hold(context.WithoutCancel(ctx), e.Tally)
 	defer release()
 	held, e.end = context.WithCancelCause(held)
@@ -122,7 +125,7 @@ func (e *segmentRun) run(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, e.ended(ctx, err)
 	}
-	encoded, err := result.Encode()
+	encoded, err = result.Encode()
 	if err == nil {
 		err = e.hand(held, e.nodes.converter, encoded, len(encoded))
 	}
@@ -148,7 +151,7 @@ func (e *segmentRun) supersteps(ctx, held context.Context, counted int) (segment
 	}
 	e.runs(running)
 	// What a reset took back may have gone further than any record tells.
-	env := &taskEnv{nodes: e.nodes, ctx: ctx, info: e.info, thread: e.req.Thread, lease: e, repeated: e.repeated, reset: e.reset()}
+	env := &taskEnv{nodes: e.nodes, ctx: ctx, info: e.info, graph: e.req.Graph, thread: e.req.Thread, lease: e, repeated: e.repeated, reset: e.reset()}
 	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
 	return running.Run(held, segment.Host{
 		Keep: e.keep, Leave: e.leave, Prepare: env.prepare, Refuse: refuser(&e.req, running, counted), Now: e.Now, Over: env.over,

@@ -51,6 +51,7 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 		return pregel.Outcome{}, err
 	}
 	outcome, err := e.run(ctx)
+	e.recovery.ended(err)
 	outcome.Took = e.took().Milliseconds()
 	if over(outcome, err) {
 		e.emits.ended(e.repeated)
@@ -84,6 +85,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	// The lease is renewed as long as the node runs, and its context ends with it.
 	held, release := e.hold(ctx, e.task.Tally)
 	defer release()
+	e.recovery = e.recovers(ctx, e.task.Tally, e.req.Graph)
 	outcome, full, err := e.perform(ctx, held)
 	if err == nil && full == nil && !outcome.Yielded && outcome.Error == nil {
 		if outcome, err = e.sized(outcome, len(e.task.CarryOver().Emitted)); err != nil {
@@ -111,7 +113,7 @@ func (e *execution) perform(ctx, held context.Context) (outcome pregel.Outcome, 
 		return outcome, nil, err
 	}
 	outcome, err = e.task.Run(context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace)), e.graph, taskrun.Env{
-		Use: e.nodes.use(), Emit: e.emits.emit(),
+		Use: e.nodes.use(), Emit: e.emits.emit(), Duplicate: duplicates(ctx, e.req.Graph),
 		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	if err == nil && !outcome.Yielded && outcome.Error == nil {
@@ -180,6 +182,7 @@ type execution struct {
 	began *pregel.Spec // the run's graph, when this worker has another version of it
 	// repeated says that it is not the task's first.
 	repeated bool
+	recovery *recovery // nil until it is counted
 }
 
 func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (e *execution, err error) {

@@ -10,48 +10,41 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/uber-go/tally/v4"
-	tallyprom "github.com/uber-go/tally/v4/prometheus"
-	"go.temporal.io/sdk/client"
-	contribtally "go.temporal.io/sdk/contrib/tally"
 	"go.temporal.io/sdk/log"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"superstep.dev/cli/screen"
+	"superstep.dev/internal/telemetry"
 )
 
 // operations is what a worker offers to those who operate it: its health and its metrics, over HTTP when an address
 // is given.
 type operations struct {
-	health  *health
-	metrics client.MetricsHandler
-
+	health   *health
+	metrics  *telemetry.Metrics
 	listener net.Listener
 	server   *http.Server
-	source   *metrics
 	served   chan struct{}
 }
 
 // startOperations listens at addr; "" means nowhere. It starts before the worker does, so that a probe is told
-// "starting" and not refused.
-func startOperations(addr string, logger *zap.Logger) (*operations, error) {
-	o := &operations{health: &health{}, metrics: client.MetricsNopHandler}
+// "starting" and not refused. program is the service that a collector is told of.
+func startOperations(addr, program string, logger *zap.Logger) (o *operations, err error) {
+	o = &operations{health: &health{}}
+	if _, port, err := net.SplitHostPort(addr); addr != "" && (err != nil || port == "") {
+		return nil, usagef("--metrics-addr %s is not HOST:PORT, for instance 127.0.0.1:9090", quoted(addr))
+	}
+	if o.metrics, err = telemetry.OpenMetrics(addr != "", program, logger); err != nil {
+		return nil, usagef("metrics: %w", err)
+	}
 	if addr == "" {
 		return o, nil
 	}
-	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-		return nil, usagef("--metrics-addr %s is not HOST:PORT, for instance 127.0.0.1:9090", quoted(addr))
-	}
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
+	if o.listener, err = net.Listen("tcp", addr); err != nil {
+		o.close()
 		return nil, notBegun("--metrics-addr", err)
 	}
-	o.listener, o.source = listener, newMetrics(logger)
-	o.metrics = o.source.handler
 	o.serve(logger)
 	return o, nil
 }
@@ -59,7 +52,7 @@ func startOperations(addr string, logger *zap.Logger) (*operations, error) {
 func (o *operations) serve(logger *zap.Logger) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", o.health)
-	mux.Handle("GET /metrics", o.source.endpoint())
+	mux.Handle("GET /metrics", o.metrics)
 	o.server = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -85,58 +78,21 @@ func (o *operations) addr() string {
 	return o.listener.Addr().String()
 }
 
-// close ends the listener, and lets a scrape in progress finish.
+// closeWithin bounds what a worker that ends waits for whoever takes its measurements.
+const closeWithin = time.Second
+
+// close exports what is left, ends the listener, and lets a scrape in progress finish.
 func (o *operations) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	_ = o.metrics.Close(ctx) // a collector that is gone gets nothing
 	if o.server == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
 	if o.server.Shutdown(ctx) != nil {
 		o.server.Close() // a client that does not read; the process is about to end
 	}
 	<-o.served
-	o.source.scope.Close() // flushes into a registry that nobody reads any more
-}
-
-// metricsInterval is how often the SDK's metrics reach the registry; far more often than anyone scrapes it.
-const metricsInterval = time.Second
-
-// metrics are a worker's measurements: the SDK's, the Go runtime's and the process's.
-type metrics struct {
-	registry *prometheus.Registry
-	handler  client.MetricsHandler
-	scope    io.Closer
-}
-
-// newMetrics returns metrics under a registry of their own, so that several workers fit into one test process.
-func newMetrics(logger *zap.Logger) *metrics {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	reporter := tallyprom.NewReporter(tallyprom.Options{
-		Registerer:       registry,
-		Gatherer:         registry,
-		DefaultTimerType: tallyprom.HistogramTimerType, // histograms add up over workers, summaries do not
-		OnRegisterError: func(err error) {
-			logger.Warn("a metric is not exported", zap.Error(err))
-		},
-	})
-	scope, closer := tally.NewRootScope(tally.ScopeOptions{
-		CachedReporter:         reporter,
-		Separator:              tallyprom.DefaultSeparator,
-		SanitizeOptions:        &contribtally.PrometheusSanitizeOptions,
-		OmitCardinalityMetrics: true, // they describe tally, not the worker
-	}, metricsInterval)
-	return &metrics{
-		registry: registry,
-		handler:  contribtally.NewMetricsHandler(contribtally.NewPrometheusNamingScope(scope)),
-		scope:    closer,
-	}
-}
-
-// endpoint serves the metrics.
-func (m *metrics) endpoint() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
 // newLogger returns a worker's logger. format and level are values of the flags.

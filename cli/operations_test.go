@@ -30,7 +30,7 @@ func get(t *testing.T, o *operations, path string) (code int, body string) {
 }
 
 func TestHealth(t *testing.T) {
-	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	o, err := startOperations("127.0.0.1:0", "superstep", zap.NewNop())
 	require.NoError(t, err)
 	defer o.close()
 	check := func(wantState string, wantCode, wantExit int) {
@@ -91,7 +91,7 @@ func TestHealthAsksTheServer(t *testing.T) {
 }
 
 func TestHealthcheckOfNobody(t *testing.T) {
-	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	o, err := startOperations("127.0.0.1:0", "superstep", zap.NewNop())
 	require.NoError(t, err)
 	addr := o.addr()
 	o.close()
@@ -101,14 +101,13 @@ func TestHealthcheckOfNobody(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	o, err := startOperations("127.0.0.1:0", "superstep", zap.NewNop())
 	require.NoError(t, err)
 	defer o.close()
-	tagged := o.metrics.WithTags(map[string]string{"namespace": "default"})
+	tagged := o.metrics.Handler.WithTags(map[string]string{"namespace": "default"})
 	tagged.Counter("temporal_request").Inc(3)
 	tagged.Gauge("temporal_num_pollers").Update(5)
 	tagged.Timer("temporal_request_latency").Record(20 * time.Millisecond)
-	require.NoError(t, o.source.scope.Close()) // reports at once instead of within its interval
 	code, body := get(t, o, "/metrics")
 	require.Equal(t, 200, code)
 	for _, line := range []string{
@@ -125,19 +124,19 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestOperationsOff(t *testing.T) {
-	o, err := startOperations("", zap.NewNop())
+	o, err := startOperations("", "superstep", zap.NewNop())
 	require.NoError(t, err)
 	require.Empty(t, o.addr())
-	o.metrics.Counter("temporal_request").Inc(1)
+	o.metrics.Handler.Counter("temporal_request").Inc(1)
 	o.close()
 }
 
 func TestOperationsAddressTaken(t *testing.T) {
-	o, err := startOperations("127.0.0.1:0", zap.NewNop())
+	o, err := startOperations("127.0.0.1:0", "superstep", zap.NewNop())
 	require.NoError(t, err)
 	defer o.close()
-	_, err = startOperations(o.addr(), zap.NewNop())
+	_, err = startOperations(o.addr(), "superstep", zap.NewNop())
 	require.ErrorContains(t, err, "--metrics-addr")
-	_, err = startOperations("nowhere", zap.NewNop())
+	_, err = startOperations("nowhere", "superstep", zap.NewNop())
 	require.ErrorIs(t, err, thread.ErrBadInput)
 }

@@ -114,12 +114,12 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	heaproom.Give()
-	ops, err := startOperations(f.metricsAddr, cfg.Logger)
+	ops, err := startOperations(f.metricsAddr, a.program, cfg.Logger)
 	if err != nil {
 		return err
 	}
 	defer ops.close()
-	opts.MetricsHandler = ops.metrics
+	opts.MetricsHandler = ops.metrics.Handler
 	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: cfg.Logger}.connect(ctx, opts)
 	if err == nil {
 		c, opts, err = a.findStorage(ctx, c, opts)

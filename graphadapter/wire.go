@@ -56,6 +56,14 @@ type Progress struct {
 	Returns int `json:"returns,omitempty"`
 	// Settling is what a compensation waits for, nil when it does not wait.
 	Settling *Settling `json:"settling,omitempty"`
+	// Beat is the heartbeat's own.
+	Beat Beat `json:"beat,omitzero"`
+}
+
+// Beat is a sign of life: the attempt that gave it, and when, in milliseconds of the server's clock.
+type Beat struct {
+	By int32 `json:"by"`
+	At int64 `json:"at"`
 }
 
 // Settling is the wait of a compensation for an earlier call of its effect, which may show in the outside until then.

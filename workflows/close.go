@@ -29,6 +29,7 @@ func (r *run) leaves() protocol.Closing {
 	}
 	state, err := r.program.EncodeThread(thread)
 	most := r.in.Found.MaxState()
+	r.counts.nearTo("state_bytes", len(state), most)
 	if err == nil && len(state) > most {
 		r.shortenLedgers(thread)
 		state, err = r.program.EncodeThread(thread)

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/internal/figures"
 )
 
 // How many outcomes are delivered before other coroutines have a turn: the SDK takes workflow code that does not yield for
@@ -54,6 +55,7 @@ func outcomeBytes(o *pregel.Outcome) int {
 func (s *segments) deliver(ctx workflow.Context) {
 	under := s.under
 	s.under = nil
+	s.counts.Add(figures.Segments, 1, map[bool]string{true: "lost", false: "returned"}[under.lost])
 	result, ready := s.passOver(ctx, under)
 	// What asks the run to stop counts before the outcome with which a superstep may end, but not for a superstep in which
 	// tasks were under way.

@@ -10,6 +10,7 @@
 //	graphs                  what a worker serves
 //	bounds                  what is sent to a run
 //	checkpoints             what is kept of a run, and handed back
+//	counted                 the worker's figures of a run
 //	engine                  the thread, and the loop that drives it
 //	room                    how long the history and a superstep may get
 //	inputs, outcome, tasks  tasks as activities, and what an execution that was lost may have done

@@ -11,6 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/figures"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -18,11 +19,21 @@ import (
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
 func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.GraphResult, error) {
+	counts := g.counts(ctx, in.Graph)
+	if in.Carried == nil {
+		counts.Add(figures.RunsBegun, 1)
+	}
+	result, err := g.run(ctx, in, counts)
+	counts.ended(ctx, err)
+	return result, err
+}
+
+func (g *Graphs) run(ctx workflow.Context, in protocol.GraphInput, counts *counted) (*protocol.GraphResult, error) {
 	problem := in.Problem()
 	if problem != "" && in.State == nil {
 		return nil, badInput(ctx, &in, problem)
 	}
-	r, begun := g.newRun(ctx, in)
+	r, begun := g.newRun(ctx, in, counts)
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}

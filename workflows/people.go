@@ -20,6 +20,7 @@ type people struct {
 	tasks   *tasks
 	gate    *gate
 	listed  *listed
+	counts  *counted
 	notices notices
 	// heads signs the end of the audit for queries; nil for nobody.
 	heads approval.HeadSigner
@@ -166,6 +167,7 @@ func (p *people) noted(ctx workflow.Context, e approval.Entry) {
 	if p.entries = append(p.entries, e); len(p.entries) > maxEntries {
 		p.entries = append(p.entries[:0:0], p.entries[len(p.entries)-maxEntries:]...)
 	}
+	p.counts.noted(e)
 	if sink, ok := p.sink.(graphadapter.Auditor); ok {
 		sink.Audited(e)
 	}

@@ -27,7 +27,7 @@ type run struct {
 }
 
 // newRun is the run of that input on this worker.
-func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beginning) {
+func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *counted) (*run, beginning) {
 	info := workflow.GetInfo(ctx)
 	e := &engine{in: in, sink: g.cfg.Sink, status: protocol.StatusRunning, served: g.byName[in.Graph],
 		checkpoints: checkpointLog{run: info.WorkflowExecution.RunID, lines: in.Lines}}
@@ -39,14 +39,14 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput) (*run, beg
 	if in.Carried == nil {
 		t.late = min(workflow.Now(ctx).Sub(info.WorkflowStartTime), maxLate)
 	}
-	p := &people{engine: e, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads}
+	p := &people{engine: e, counts: counts, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads}
 	p.life = life.New(info.WorkflowExecution.ID, in.Graph, p, in.Life)
 	if in.Carried == nil {
 		p.life.State.Taken.Took(protocol.UpdateInvoke, in.ID, nil)
 	}
 	p.listed = &listed{engine: e, life: p.life, tasks: t}
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
-	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, again: takenOver(ctx)}
+	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, counts: counts, again: takenOver(ctx)}
 	r.updates = &updates{report: r.report, doubt: doubt}
 	r.waiters = &waiters{people: p, room: r.room, goesOn: r.mayGoOn}
 	var begun beginning

@@ -22,6 +22,7 @@ type segments struct {
 	tasks  *tasks
 	inputs *inputs
 	doubt  *suspicion
+	counts *counted
 
 	under *segmentRun // nil for none
 	count int         // that were begun, for their ids
@@ -253,6 +254,7 @@ func (s *segments) passOver(ctx workflow.Context, under *segmentRun) (segment.Re
 		s.checkpoints.passOver(func() []protocol.Line { return s.linesBefore(under, at) })
 	}
 	s.loop, s.thread = loop, loop.Thread()
+	s.counts.passedOver(point.Deliveries)
 	return under.result.Result, loop.Ready()
 }
 

@@ -244,6 +244,7 @@ func (r *report) ended(ctx workflow.Context) {
 // observer notes the history's lines, and passes every event on to the sink.
 func (r *report) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
+		r.counts.happened(ctx, e)
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
 			r.checkpoints.add(r.program, e.Checkpoint, r.now(ctx))
 		}

@@ -234,6 +234,13 @@ func (t *Tally) HasLost() bool {
 	return t.lost || t.losses.Any(t.attempt)
 }
 
+// IsBehindLoss reports whether the execution before this one was lost with its worker.
+func (t *Tally) IsBehindLoss() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.losses.Any(t.attempt)
+}
+
 // Trial reports whether this execution is to run on trial, and for how long.
 func (t *Tally) Trial() (time.Duration, bool) {
 	t.mu.Lock()

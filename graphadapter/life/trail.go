@@ -189,6 +189,9 @@ func worthReading(stored pregel.Value) bool {
 	}
 }
 
+// RepeatedCall begins the reason of an entry about a write that was called again, with the number of the call.
+const RepeatedCall = "call "
+
 // reconciled says what is known of a write, if that is not just that one call was made and had its receipt.
 func reconciled(node string, l ledger.Entry) (approval.Entry, bool) {
 	e := approval.Entry{Kind: approval.KindReconciled, Node: node, Effect: l.Name, EffectKey: l.Key, State: string(l.State), Reason: l.Evidence}
@@ -200,7 +203,7 @@ func reconciled(node string, l ledger.Entry) (approval.Entry, bool) {
 	case l.Evidence == "" && l.Attempts <= 1:
 		return e, false
 	case l.Evidence == "":
-		e.Reason = fmt.Sprintf("call %d under its key, after the outside was asked", l.Attempts)
+		e.Reason = fmt.Sprintf(RepeatedCall+"%d under its key, after the outside was asked", l.Attempts)
 	}
 	return e, true
 }

@@ -173,6 +173,7 @@ func (c *effectCall) call(ctx context.Context) error {
 	if receipt, err = jsontext.Compact(receipt); err != nil {
 		return c.failed("call", fmt.Errorf("the receipt is not JSON: %w", err))
 	}
+	c.seekDuplicate(ctx, receipt)
 	if err := c.check(receipt); err != nil {
 		c.found(graphadapter.Finding{Status: ledger.FindingPartial, Receipt: receipt, Note: "the receipt of the call does not fit: " + err.Error()})
 		return nil

@@ -1,6 +1,7 @@
 package taskrun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,6 +156,19 @@ func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
 		return nil, late(ctx, c.timeout, err)
 	}
 	return receipt, nil
+}
+
+// seekDuplicate asks the outside about a call that came back to an execution which had lost its task meanwhile: whoever has the
+// task has looked up, or called. A target that heeds the key has one write whatever happened.
+func (c *effectCall) seekDuplicate(ctx context.Context, receipt pregel.Value) {
+	if c.t.env.Duplicate == nil || c.t.env.Lease == nil || c.t.env.Lease.Held() == nil ||
+		c.effect.Target == ledger.TargetKeyed || c.effect.Lookup == nil {
+		return
+	}
+	f, err := lookUp(context.WithoutCancel(ctx), c.timeout, nil, &c.effect, &c.entry)
+	if err == nil && f.Receipt != nil && !pregel.IsNull(f.Receipt) && !bytes.Equal(f.Receipt, receipt) {
+		c.t.env.Duplicate(c.effect.Name)
+	}
 }
 
 // confirm makes sure that the task was this execution's a moment ago. What a target does twice must not be asked by an

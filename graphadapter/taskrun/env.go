@@ -44,6 +44,9 @@ type Env struct {
 	// Warn is told of what went wrong without harm to the task: a cache that cannot be used, a result
 	// that is too large to be remembered. It must not block. Nil logs it.
 	Warn func(error)
+	// Duplicate is told of a write that the outside has twice, by the effect's name: this execution lost its task while it called.
+	// Nil hears of none, and none is looked for.
+	Duplicate func(effect string)
 	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
 	Asked Asked
 	// Outside stands for what the task's effects reach, but in tests nil.

@@ -70,13 +70,15 @@ var arrows = []arrow{
 		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/taskrun"},
 	},
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
+	// What workers count of their own, through Temporal's metrics handler.
+	{from: "internal/figures", theirs: temporal},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
 	{from: "internal/codec", ours: []string{"thread", "thread/storage", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/storage", "internal/clip", "internal/history"},
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/storage", "internal/clip", "internal/figures", "internal/history"},
 		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
@@ -88,7 +90,7 @@ var arrows = []arrow{
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
 	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
 	{
-		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	// What callers and runtimes say to each other.
@@ -133,6 +135,8 @@ var arrows = []arrow{
 	{from: "internal/house"},
 	// Sets the pace of garbage collection of a whole process, so programs use it and no library does.
 	{from: "internal/heaproom"},
+	// Exports measurements: programs use it, so that nobody who imports a graph has a client of a collector.
+	{from: "internal/telemetry", ours: []string{"internal/figures"}, theirs: anything},
 	// Only starts a process, so that whoever tests can use it.
 	{from: "internal/testserver", theirs: []string{"github.com/gofrs/flock"}},
 	{from: "test/run", ours: []string{"internal/testserver"}},
@@ -141,7 +145,7 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The command line shows a graph's Spec, which is the engine's data type.
-	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog"}, theirs: anything},
+	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
 	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/internal/demo", ours: anything, theirs: anything},
