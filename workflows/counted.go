@@ -24,6 +24,8 @@ type counted struct {
 	asked map[string]askedQuestion
 	// events and bytes are the history's as they were counted last, step the superstep.
 	events, bytes, step int
+	known               bool            // step is
+	enters              int             // 1 behind an input
 	near                map[string]bool // limits that the run came near to
 }
 
@@ -37,7 +39,7 @@ func (g *Graphs) counts(ctx workflow.Context, graph string) *counted {
 	if g.byName[graph] == nil {
 		graph = ""
 	}
-	return &counted{Counts: figures.Of(workflow.GetMetricsHandler(ctx), graph), asked: map[string]askedQuestion{}, near: map[string]bool{}, step: -1}
+	return &counted{Counts: figures.Of(workflow.GetMetricsHandler(ctx), graph), asked: map[string]askedQuestion{}, near: map[string]bool{}}
 }
 
 // happened counts an event of the engine.
@@ -77,16 +79,23 @@ func aboutOf(q pregel.Question) string {
 	return "question"
 }
 
-// checkpoint counts the superstep that made it, and those of a segment that were passed over before it.
+// checkpoint counts the superstep that made it, and those of a segment that were passed over before it. The first behind an input
+// runs the hidden entry alone, and is none that anybody has written.
 func (c *counted) checkpoint(ctx workflow.Context, made *pregel.Checkpoint) {
-	if made.Source == pregel.SourceLoop {
+	switch made.Source {
+	case pregel.SourceInput:
+		c.enters = 1
+	case pregel.SourceLoop:
 		since := 1
-		if c.step >= 0 && made.Step > c.step {
+		if c.known && made.Step > c.step {
 			since = made.Step - c.step
 		}
-		c.Add(figures.Supersteps, int64(since))
+		if since -= c.enters; since > 0 {
+			c.Add(figures.Supersteps, int64(since))
+		}
+		c.enters = 0
 	}
-	c.step = made.Step
+	c.step, c.known = made.Step, true
 	c.grown(ctx)
 }
 

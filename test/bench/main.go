@@ -26,6 +26,7 @@ var measurements = []measurement{
 	{"state", "200 nodes that read 64 KiB of state against a workflow that hands it on, on workers that have it and that do not", state},
 	{"answer", "from an approval, signed and verified, to the start of the next node", answer},
 	{"inbox", "the first page of what waits for people, with many runs that wait, on PostgreSQL where it is installed", onPostgresInbox},
+	{"figures", "processor time of runs on a worker that counts against one that does not", figuresCost},
 	{"recovery", "from the kill of the worker that runs a node to the node's next start, on stock server settings", recovery},
 }
 

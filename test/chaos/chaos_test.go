@@ -60,6 +60,7 @@ func TestKills(t *testing.T) {
 			require.Empty(t, result.lost)
 			require.Empty(t, result.twice)
 			require.Empty(t, result.unequal)
+			require.Empty(t, result.miscounted, result.figures)
 		})
 	}
 }
@@ -73,6 +74,16 @@ func TestLateCalls(t *testing.T) {
 	require.GreaterOrEqual(t, result.asked, result.frozen)
 	require.Empty(t, result.never)
 	require.Empty(t, result.twice)
+	require.Zero(t, result.found)
+	require.EqualValues(t, result.asked, result.takeovers)
+}
+
+// Calls that do not heed their context write twice, and the workers find each of these.
+func TestDuplicatesAreFound(t *testing.T) {
+	result, err := testWorld(t).freezeLate(t.Context(), lates[3], 4)
+	require.NoError(t, err)
+	require.NotEmpty(t, result.twice)
+	require.EqualValues(t, len(result.twice), result.found)
 }
 
 // A worker that is frozen inside a call until another one has done the work makes no second refund when it is thawed,

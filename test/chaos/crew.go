@@ -35,11 +35,12 @@ type crew struct {
 	again   int                    // activities begun that had been begun before
 	pauses  []time.Duration        // from a kill to the thread's next progress
 	heard   map[word]bool          // what else workers told
+	books   *books
 }
 
 func (w *world) crew(queue string) *crew {
 	return &crew{world: w, queue: queue, ready: map[int]bool{}, hands: map[int]map[string]int{},
-		waiting: map[string]time.Time{}, heard: map[word]bool{}}
+		waiting: map[string]time.Time{}, heard: map[word]bool{}, books: newBooks()}
 }
 
 // word is what a worker told of a thread.
@@ -91,6 +92,7 @@ func (c *crew) start(ctx context.Context, flags ...string) (*worker, error) {
 func (c *crew) hear(n notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.books.hear(n)
 	switch n.What {
 	case noticeReady:
 		c.ready[n.PID], c.hands[n.PID] = true, map[string]int{}
@@ -185,6 +187,7 @@ func (c *crew) mayGo(pid int) bool {
 			c.waiting[thread] = now
 		}
 	}
+	c.books.killed[pid] = now
 	delete(c.ready, pid)
 	delete(c.hands, pid)
 	return true

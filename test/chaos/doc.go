@@ -11,5 +11,7 @@
 // target that can only be asked, prepare before they send.
 //
 // It prints a table and fails when a run was lost, money moved twice or not at all, a thread ended in another state
-// than in an undisturbed run, or a thawed attempt's record was taken.
+// than in an undisturbed run, a thawed attempt's record was taken, or the workers' figures of recovery are not what the calls that they
+// made to the server tell. A worker tells each count as it makes it. Where a kill came between a call and its count both are
+// possible, and the program says how many there were of these.
 package main

@@ -4,14 +4,19 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/segment"
 )
 
 // The points of a worker's life right before and right after which it can die.
@@ -38,12 +43,12 @@ type fate struct {
 	holding bool
 	thaw    chan struct{}
 
-	mu      sync.Mutex
-	threads map[string]string // of the activities in hand, by task token
+	mu    sync.Mutex
+	hands map[string]notice // the activities in hand, by task token: their Thread, Activity and Attempt
 }
 
 func newFate(moment string, count int64, holding bool) *fate {
-	f := &fate{moment: moment, holding: holding, thaw: make(chan struct{}), threads: map[string]string{}}
+	f := &fate{moment: moment, holding: holding, thaw: make(chan struct{}), hands: map[string]notice{}}
 	f.left.Store(count)
 	if holding {
 		signals := make(chan os.Signal, 1)
@@ -89,14 +94,26 @@ func (f *fate) intercept(ctx context.Context, method string, req, reply any, cc 
 	call := func() error { return invoke(ctx, method, req, reply, cc, opts...) }
 	switch r := req.(type) {
 	case *workflowservice.RecordActivityTaskHeartbeatRequest:
+		began := time.Now()
 		err := f.around(pointRecord, call)
 		f.told(r.GetTaskToken(), err, false)
+		if err == nil {
+			f.tells(r.GetTaskToken(), notice{What: noticeSign, Took: time.Since(began)})
+		}
 		return err
 	case *workflowservice.RespondActivityTaskCompletedRequest:
+		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: true})
 		err := f.around(pointResult, call)
 		f.told(r.GetTaskToken(), err, true)
 		return err
+	case *workflowservice.RespondActivityTaskCanceledRequest:
+		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: true})
+		err := call()
+		f.told(r.GetTaskToken(), err, true)
+		return err
 	case *workflowservice.RespondActivityTaskFailedRequest:
+		failure := r.GetFailure().GetApplicationFailureInfo()
+		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: failure.GetType() == graphadapter.NodeFailedType})
 		err := f.around(pointResult, call)
 		f.told(r.GetTaskToken(), err, true)
 		return err
@@ -121,25 +138,36 @@ func (f *fate) given(task *workflowservice.PollActivityTaskQueueResponse) {
 	if len(task.GetTaskToken()) == 0 {
 		return
 	}
-	thread := task.GetWorkflowExecution().GetWorkflowId()
+	run := task.GetWorkflowExecution()
+	n := notice{Thread: run.GetWorkflowId(), Attempt: task.GetAttempt()}
+	// Tasks have the name of their graph and node; the others are no executions of nodes.
+	if name := task.GetActivityType().GetName(); name == segment.SegmentActivity || strings.Contains(name, ".") {
+		n.Activity = run.GetRunId() + " " + task.GetActivityId()
+	}
 	f.mu.Lock()
-	f.threads[string(task.GetTaskToken())] = thread
+	f.hands[string(task.GetTaskToken())] = n
 	f.mu.Unlock()
-	tell(notice{What: noticeBegin, Thread: thread, Attempt: task.GetAttempt()})
+	f.tells(task.GetTaskToken(), notice{What: noticeBegin})
+}
+
+// tells completes a notice about an activity in hand.
+func (f *fate) tells(token []byte, n notice) {
+	f.mu.Lock()
+	of := f.hands[string(token)]
+	f.mu.Unlock()
+	n.Thread, n.Activity, n.Attempt = of.Thread, of.Activity, of.Attempt
+	tell(n)
 }
 
 // told notes how the server took a record or an end of an activity.
 func (f *fate) told(token []byte, err error, end bool) {
-	f.mu.Lock()
-	thread := f.threads[string(token)]
-	f.mu.Unlock()
 	switch {
 	case status.Code(err) == codes.NotFound:
-		tell(notice{What: noticeRefused, Thread: thread})
+		f.tells(token, notice{What: noticeRefused})
 	case err != nil:
 	case f.thawed():
-		tell(notice{What: noticeTaken, Thread: thread})
+		f.tells(token, notice{What: noticeTaken})
 	case end:
-		tell(notice{What: noticeEnd, Thread: thread})
+		f.tells(token, notice{What: noticeEnd})
 	}
 }

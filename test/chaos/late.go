@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
+	"superstep.dev/internal/figures"
 	"superstep.dev/thread"
 )
 
@@ -23,6 +25,7 @@ const (
 	latePrepare = 2500 * time.Millisecond
 	lateStop    = 1200 * time.Millisecond // from a call's begin to the freeze
 	lateFreeze  = 20 * time.Second
+	lateCount   = 3 * time.Second // for what is counted after a call came back
 
 	// lateAtOnce is how many calls one frozen worker has in hand, lateWorkers how many are frozen at once.
 	lateAtOnce  = 10
@@ -63,8 +66,11 @@ type lateness struct {
 	frozen int      // those that had not sent anything when they were frozen
 	goesOn int      // those of them that went on to send when they were thawed
 	asked  int      // a person
+	ruled  []string // about which order, each time
 	never  []string // no refund
 	twice  []string // more than one
+	// What the workers counted: duplicates that they found, and answers of people.
+	found, takeovers int64
 }
 
 // freezeLate freezes n late calls or some more, those of several workers at once.
@@ -148,7 +154,29 @@ func (w *world) freezeGroup(ctx context.Context, r *lateness, id, n int) error {
 			return fmt.Errorf("%s: %w", order, err)
 		}
 	}
-	return nil
+	return r.countFigures(ctx, crew)
+}
+
+// countFigures takes in what the workers of a group counted. A call that came back late is looked up before it is counted, so a
+// count that is not what it has to be is looked at again for a moment.
+func (r *lateness) countFigures(ctx context.Context, crew *crew) error {
+	ofCrew := func(line string) bool { return !strings.HasPrefix(line, crew.queue+"-") }
+	for late := time.Now().Add(lateCount); ; {
+		crew.mu.Lock()
+		found, takeovers := crew.books.counted[figures.Duplicates.Name], crew.books.counted[figures.Takeovers.Name]
+		crew.mu.Unlock()
+		r.mu.Lock()
+		twice, ruled := slices.DeleteFunc(slices.Clone(r.twice), ofCrew), slices.DeleteFunc(slices.Clone(r.ruled), ofCrew)
+		if found == int64(len(twice)) && takeovers == int64(len(ruled)) || time.Now().After(late) {
+			r.found, r.takeovers = r.found+found, r.takeovers+takeovers
+			r.mu.Unlock()
+			return nil
+		}
+		r.mu.Unlock()
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 func (w *world) startLate(ctx context.Context, c *superstep.Client, queue string, n int) (orders []string, err error) {
@@ -210,7 +238,7 @@ func (w *world) rule(ctx context.Context, c *superstep.Client, r *lateness, orde
 			return err
 		}
 		r.mu.Lock()
-		r.asked++
+		r.asked, r.ruled = r.asked+1, append(r.ruled, order)
 		r.mu.Unlock()
 	}
 	return nil
@@ -240,12 +268,12 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 func (r *lateness) broken() bool {
-	return len(r.never)+len(r.twice) > 0 || r.late.asks && r.asked < r.frozen
+	return len(r.never)+len(r.twice) > 0 || r.found != int64(len(r.twice)) || r.takeovers != int64(r.asked) || r.late.asks && r.asked < r.frozen
 }
 
 func (r *lateness) print(out io.Writer) {
-	fmt.Fprintf(out, "late     %-12s calls %d, frozen before they sent %d, went on to send %d, asked %d, not once %d, twice %d\n",
-		r.late.name, r.calls, r.frozen, r.goesOn, r.asked, len(r.never), len(r.twice))
+	fmt.Fprintf(out, "late     %-12s calls %d, frozen before they sent %d, went on to send %d, asked %d, not once %d, twice %d\n    figures of workers: duplicates %d (%d), takeovers %d (%d)\n",
+		r.late.name, r.calls, r.frozen, r.goesOn, r.asked, len(r.never), len(r.twice), r.found, len(r.twice), r.takeovers, r.asked)
 	for _, one := range append(r.never, r.twice...) {
 		fmt.Fprintf(out, "    %s\n", one)
 	}

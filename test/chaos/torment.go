@@ -35,6 +35,8 @@ type torment struct {
 	twice, unequal []string
 	again          int
 	pauses         []time.Duration
+	figures        string   // those of recovery, as the workers counted them
+	miscounted     []string // those that are not what this program counted
 }
 
 // torment runs threads in one mode while workers are killed, and then lets every thread end.
@@ -102,6 +104,7 @@ func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*tor
 	t.kills, t.chosen = kills, int(chosen.Load())
 	crew.mu.Lock()
 	t.again, t.pauses = crew.again, crew.pauses
+	t.figures, t.miscounted = crew.books.compare(int64(len(t.twice)), 0) // nobody is asked what became of a write here
 	crew.mu.Unlock()
 	if err := calm.Kill(); err != nil {
 		return nil, err
@@ -147,17 +150,19 @@ func (w *world) weather(ctx context.Context) {
 }
 
 func (t *torment) broken() bool {
-	return len(t.lost)+len(t.twice)+len(t.unequal) > 0 || t.slow()
+	return len(t.lost)+len(t.twice)+len(t.unequal)+len(t.miscounted) > 0 || t.slow()
 }
 
 func (t *torment) slow() bool { return t.mode.name == "sync" && t.percentile(95) > barPause }
 
-// percentile is the nearest-rank percentile of the pauses.
-func (t *torment) percentile(p int) time.Duration {
-	if len(t.pauses) == 0 {
+func (t *torment) percentile(p int) time.Duration { return percentile(t.pauses, p) }
+
+// percentile is the nearest-rank percentile.
+func percentile(all []time.Duration, p int) time.Duration {
+	if len(all) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(t.pauses))
+	sorted := slices.Sorted(slices.Values(all))
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
@@ -169,6 +174,7 @@ func (t *torment) print(out io.Writer) {
 			fmt.Fprintf(out, "    %s: %s\n", what, one)
 		}
 	}
+	printFigures(out, t.figures, t.miscounted)
 	if t.slow() {
 		fmt.Fprintf(out, "    the pause after a kill is to be %v at most, 95th percentile\n", barPause)
 	}

@@ -40,7 +40,7 @@ func serve(args []string) int {
 
 func work(address, queue, payURL string, l late, f *fate) error {
 	ctx := context.Background()
-	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
+	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}, MetricsHandler: tellFigures{}, ConnectionOptions: client.ConnectionOptions{
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(f.intercept)},
 	}})
 	if err != nil {

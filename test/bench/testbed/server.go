@@ -117,6 +117,13 @@ func DialShared(ctx context.Context, address string, values *storage.Storage, op
 	return c, o, err
 }
 
+// DialCounting is Dial with a metrics handler.
+func DialCounting(ctx context.Context, address string, handler client.MetricsHandler) (client.Client, error) {
+	o := dialled(address, nil)
+	o.MetricsHandler = handler
+	return client.DialContext(ctx, o)
+}
+
 func dialled(address string, options []grpc.DialOption) client.Options {
 	return client.Options{HostPort: address, Logger: silent{},
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: options}}

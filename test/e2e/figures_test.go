@@ -1,0 +1,229 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
+	"superstep.dev/thread"
+)
+
+const (
+	dashboard  = "../../deploy/grafana/superstep.json"
+	alertRules = "../../deploy/prometheus/superstep.rules.yml"
+)
+
+// TestFiguresAsPrometheusHasThem: workers are killed in the middle of a write, those that go on count that, and a real
+// Prometheus that scrapes all of them has an answer to each expression of the dashboard and of the alert rules.
+func TestFiguresAsPrometheusHasThem(t *testing.T) {
+	for _, program := range []string{"prometheus", "promtool"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("no %s in PATH: install Prometheus (Debian: apt-get install prometheus) to run this test", program)
+		}
+	}
+	rules, err := filepath.Abs(alertRules)
+	require.NoError(t, err)
+	out, err := exec.Command("promtool", "check", "rules", rules).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	r := newRig(t)
+	var targets []string
+	scraped := func(name string) *processes.Process {
+		at := targets[0]
+		targets = append(targets[1:], at)
+		r.flags = []string{"--metrics-addr", at}
+		return r.graphsWorker(name)
+	}
+	for range 3 {
+		targets = append(targets, freeAddress(t))
+	}
+	p := r.prometheus(rules, slices.Clone(targets))
+	r.putText("effect", "keyed")
+
+	r.put("hang")
+	r.putText("says", "committed")
+	first := scraped("worker-1")
+	looked := testserver.Queue(t)
+	r.again("reconciles", looked, r.steered())
+	r.until("the first call is under way", func() bool { return r.ran("did") == 1 })
+	p.until(`sum(superstep_runs_begun_total)`, 1)
+	r.until("that was scraped twice", func() bool { return len(p.ask(`count_over_time(superstep_runs_begun_total[1h]) > 1`)) > 0 })
+	r.kill(first)
+	r.remove("hang")
+	second := scraped("worker-2")
+	r.wait(looked, thread.StatusFinished)
+	p.until(all("superstep_recoveries_begun_total"), 1)
+	p.until(all(`superstep_recoveries_total{outcome="went_on"}`), 1)
+	p.until(all(`superstep_effects_reconciled_total{how="looked_up"}`), 1)
+	p.until(all(`superstep_runs_ended_total{status="finished"}`), 1)
+
+	r.put("hang")
+	r.putText("says", "unknown")
+	unclear := testserver.Queue(t)
+	r.again("reconciles", unclear, r.steered())
+	r.until("the second call is under way", func() bool { return r.ran("did") == 2 })
+	p.until(all("superstep_runs_begun_total"), 2) // a worker that is killed takes along what nobody has scraped
+	r.kill(second)
+	r.remove("hang")
+	scraped("worker-3")
+	q := r.asked(unclear)
+	_, err = r.answer(unclear, q.ID, map[string]string{"action": "repeat"})
+	require.NoError(t, err)
+	r.wait(unclear, thread.StatusFinished)
+	p.until(all("superstep_recoveries_begun_total"), 2)
+	p.until(all("superstep_recovery_seconds_count"), 2)
+	p.until(all("superstep_effects_unknown_total"), 1)
+	p.until(all(`superstep_takeovers_total{about="effect"}`), 1)
+	p.until(all(`superstep_questions_asked_total{about="doubt"}`), 1)
+	p.until(all(`superstep_tasks_total{outcome="failed"}`), 0)
+	p.until(`count({__name__=~"superstep_.*", graph!="reconciles"}) or vector(0)`, 0)
+
+	for _, e := range dashboardExpressions(t) {
+		p.ask(e)
+		if !happensElsewhere(e) { // an increase has data from a second scrape on
+			r.until("there is data: "+e, func() bool { return len(p.ask(e)) > 0 })
+		}
+	}
+	p.rulesWork()
+}
+
+// all is a figure of all workers, of those that were killed too.
+func all(figure string) string { return "sum(max_over_time(" + figure + "[1h])) or vector(0)" }
+
+// happensElsewhere reports whether an expression is about what does not happen in this test: it is to be understood, without data.
+func happensElsewhere(expression string) bool {
+	return slices.ContainsFunc([]string{"superstep_approvals_", "superstep_effects_compensated_", "superstep_segments_",
+		"superstep_limits_near_", "superstep_runs_continued_"}, func(name string) bool { return strings.Contains(expression, name) })
+}
+
+// dashboardExpressions are those of the dashboard, with values for its variables.
+func dashboardExpressions(t *testing.T) (out []string) {
+	t.Helper()
+	text, err := os.ReadFile(dashboard)
+	require.NoError(t, err)
+	var board struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &board))
+	known := strings.NewReplacer("$graph", ".*", "$__range", "10m", "$__rate_interval", "10m")
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			out = append(out, known.Replace(target.Expr))
+		}
+	}
+	require.Greater(t, len(out), 20)
+	return out
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().String()
+}
+
+// prometheus is a real one.
+type prometheus struct {
+	*rig
+	url string
+}
+
+// prometheus starts one that scrapes these targets and evaluates those rules.
+func (r *rig) prometheus(rules string, targets []string) *prometheus {
+	r.t.Helper()
+	at := freeAddress(r.t)
+	config := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 500ms}\nrule_files: [%q]\n"+
+		"scrape_configs:\n- job_name: superstep\n  static_configs:\n  - targets: [%s]\n", rules, strings.Join(targets, ", "))
+	r.putText("prometheus.yml", config)
+	_, err := r.set.Start(r.t.Context(), processes.Command{Name: "prometheus", Path: "prometheus", Args: []string{
+		"--config.file=" + filepath.Join(r.dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(r.dir, "tsdb"), "--web.listen-address=" + at}})
+	require.NoError(r.t, err)
+	r.names = append(r.names, "prometheus")
+	p := &prometheus{r, "http://" + at}
+	r.until("Prometheus is ready", func() bool {
+		resp, err := http.Get(p.url + "/-/ready")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	return p
+}
+
+// get asks Prometheus's API.
+func (p *prometheus) get(path string, data any) {
+	p.t.Helper()
+	resp, err := http.Get(p.url + path)
+	require.NoError(p.t, err)
+	defer resp.Body.Close()
+	reply := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	require.NoError(p.t, json.NewDecoder(resp.Body).Decode(&reply))
+	require.Equal(p.t, "success", reply.Status, "%s: %s", path, reply.Error)
+}
+
+// ask evaluates an expression, and returns the values of the series that it has.
+func (p *prometheus) ask(expression string) (values []float64) {
+	p.t.Helper()
+	var data struct {
+		Result []struct{ Value [2]any }
+	}
+	p.get("/api/v1/query?query="+url.QueryEscape(expression), &data)
+	for _, series := range data.Result {
+		value, err := strconv.ParseFloat(series.Value[1].(string), 64)
+		require.NoError(p.t, err)
+		values = append(values, value)
+	}
+	return values
+}
+
+// until waits until an expression has that one value.
+func (p *prometheus) until(expression string, want float64) {
+	p.t.Helper()
+	var last []float64
+	p.rig.until(fmt.Sprintf("%s is %v", expression, want), func() bool {
+		last = p.ask(expression)
+		return len(last) == 1 && last[0] == want
+	})
+}
+
+// rulesWork waits until all rules were evaluated, and wants none that could not be.
+func (p *prometheus) rulesWork() {
+	p.t.Helper()
+	var data struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	p.rig.until("all rules were evaluated", func() bool {
+		p.get("/api/v1/rules", &data)
+		require.Len(p.t, data.Groups, 1)
+		require.GreaterOrEqual(p.t, len(data.Groups[0].Rules), 8)
+		for _, rule := range data.Groups[0].Rules {
+			require.Empty(p.t, rule.LastError, rule.Name)
+			if rule.Health != "ok" {
+				return false
+			}
+		}
+		return true
+	})
+}
