@@ -26,19 +26,27 @@ const (
 	barFigures   = 1.02
 )
 
-// ownOnly passes a worker's own figures on, and drops those of Temporal's SDK, which are no cost of ours.
-type ownOnly struct{ client.MetricsHandler }
+// ownOnly passes a worker's own figures on, and drops those of Temporal's SDK, which are no cost of ours: their tags are set only where
+// one of ours has them.
+type ownOnly struct {
+	client.MetricsHandler
+	tags []map[string]string
+}
 
 // WithTags implements client.MetricsHandler.
 func (o ownOnly) WithTags(tags map[string]string) client.MetricsHandler {
-	return ownOnly{o.MetricsHandler.WithTags(tags)}
+	return ownOnly{o.MetricsHandler, append(o.tags[:len(o.tags):len(o.tags)], tags)}
 }
 
 func (o ownOnly) of(name string) client.MetricsHandler {
-	if strings.HasPrefix(name, "superstep_") {
-		return o.MetricsHandler
+	if !strings.HasPrefix(name, "superstep_") {
+		return client.MetricsNopHandler
 	}
-	return client.MetricsNopHandler
+	h := o.MetricsHandler
+	for _, tags := range o.tags {
+		h = h.WithTags(tags)
+	}
+	return h
 }
 
 // Counter implements client.MetricsHandler.
@@ -62,8 +70,8 @@ func figuresCost(ctx context.Context, b *bench) ([]figure, error) {
 		return nil, err
 	}
 	heaproom.Give()
-	sides := make([]*chainRuns, 2) // with figures of its own, and with none; a tag apart costs both alike
-	for i, handler := range []client.MetricsHandler{ownOnly{m.Handler}, ownOnly{client.MetricsNopHandler}} {
+	sides := make([]*chainRuns, 2) // with figures of its own, and with none
+	for i, handler := range []client.MetricsHandler{ownOnly{MetricsHandler: m.Handler}, ownOnly{MetricsHandler: client.MetricsNopHandler}} {
 		var stop func()
 		if sides[i], stop, err = countingRuns(ctx, s, handler, fmt.Sprintf("bench-figures-%d", i)); err != nil {
 			return nil, err

@@ -164,7 +164,8 @@ func (b *books) recoveries() (begun, wentOn between, silences []time.Duration) {
 				continue
 			}
 			killed, dead := b.killed[e.pid]
-			unsure := !known || !before.ending.IsZero() || attempt >= onTrial
+			// An outcome that the server had taken would have no attempt behind it; an end that gives the task back has.
+			unsure := !known || !before.ending.IsZero() && !before.wentOn || attempt >= onTrial
 			counted := !e.ending.IsZero() || !e.sign.IsZero() || !dead || killed.Sub(e.began) > young
 			begun.add(!unsure && counted)
 			switch {
