@@ -141,3 +141,18 @@ func TestACollectorThatIsGone(t *testing.T) {
 	_ = m.Close(ctx)
 	require.Equal(t, 1, lines.Len())
 }
+
+// BenchmarkCount is what a run pays for each count: of a superstep two or three.
+func BenchmarkCount(b *testing.B) {
+	m, err := OpenMetrics(true, "superstep", zap.NewNop())
+	require.NoError(b, err)
+	for name, handler := range map[string]client.MetricsHandler{"on": m.Handler, "off": client.MetricsNopHandler} {
+		b.Run(name, func(b *testing.B) {
+			counts := figures.Of(handler, "refund")
+			b.ReportAllocs()
+			for b.Loop() {
+				counts.Add(figures.Tasks, 1, "pay", "done")
+			}
+		})
+	}
+}
