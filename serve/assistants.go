@@ -100,6 +100,9 @@ func (s *Server) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assi
 	if err != nil {
 		return nil, q.page, err
 	}
+	if q.GraphID != "" && !slices.ContainsFunc(all, func(a assistant) bool { return a.Graph == q.GraphID }) {
+		return nil, q.page, refuse(http.StatusNotFound, "no worker serves the graph %q", q.GraphID)
+	}
 	wanted := raw(q.Metadata)
 	found := slices.DeleteFunc(all, func(a assistant) bool {
 		return q.GraphID != "" && a.Graph != q.GraphID || q.Name != "" && !strings.Contains(strings.ToLower(a.Name), strings.ToLower(q.Name)) ||

@@ -143,8 +143,9 @@ func (t *teller) checkpoint(data json.RawMessage) object {
 		Configurable place `json:"configurable"`
 	}
 	for _, name := range []string{"config", "parent_config"} {
-		if given(c[name]) && json.Unmarshal(c[name], &at) == nil && at.Configurable.Namespace != "" {
-			at.Configurable.Namespace = spaceOf(t.thread, strings.Split(at.Configurable.Namespace, "|"))
+		if given(c[name]) && json.Unmarshal(c[name], &at) == nil {
+			at.Configurable.Thread = t.thread
+			at.Configurable.Namespace = spaceOf(t.thread, splitSpace(at.Configurable.Namespace))
 			c[name] = raw(at)
 		}
 	}
@@ -229,7 +230,7 @@ func (t *teller) wholeMessage(p piece, streams bool, whole json.RawMessage, meta
 // describe adds to the metadata of a message what clients look for.
 func (t *teller) describe(meta object) {
 	if space := meta.text("langgraph_checkpoint_ns"); space != "" {
-		meta["langgraph_checkpoint_ns"] = raw(spaceOf(t.thread, strings.Split(space, "|")))
+		meta["langgraph_checkpoint_ns"] = raw(spaceOf(t.thread, splitSpace(space)))
 	}
 	for name, v := range t.run.Metadata {
 		if _, ok := meta[name]; !ok {

@@ -178,3 +178,11 @@ func nodesOf(space string) []string {
 	}
 	return out
 }
+
+// splitSpace takes a namespace apart, as the engine writes it.
+func splitSpace(space string) []string {
+	if space == "" {
+		return nil
+	}
+	return strings.Split(space, "|")
+}

@@ -83,7 +83,8 @@ func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, e
 	} else if id, err = threadIn(r); err != nil {
 		return nil, err
 	}
-	if err := s.thereFor(r.Context(), id, a.apart || body.IfNotExists == "create"); err != nil {
+	there, err := s.thereFor(r.Context(), id, a.apart || body.IfNotExists == "create")
+	if err != nil {
 		return nil, err
 	}
 	of, err := s.assistant(r.Context(), body.AssistantID)
@@ -97,7 +98,7 @@ func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, e
 	if a.run, err = s.run(r.Context(), id, of, spec, &body); err != nil {
 		return nil, err
 	}
-	if err := s.noApproval(r.Context(), id, &body); err != nil {
+	if err := s.noApproval(r.Context(), there, &body); err != nil {
 		return nil, err
 	}
 	a.run.Metadata = withGraph(a.run.Metadata, of.Graph)
@@ -118,33 +119,33 @@ func withGraph(metadata object, graph string) object {
 }
 
 // thereFor makes the thread of a run where it is to be made, and refuses a thread that is not there.
-func (s *Server) thereFor(ctx context.Context, id string, create bool) error {
+func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.Thread, error) {
 	if create {
 		t, err := s.records.Create(ctx, id, nil, true)
 		if err == nil {
 			s.index.note(t)
 		}
-		return err
+		return t, err
 	}
-	_, err := s.records.Get(ctx, id)
+	t, err := s.records.Get(ctx, id)
 	if errors.Is(err, record.ErrMissing) {
-		return refuse(http.StatusNotFound, "there is no thread %s", id)
+		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
 	}
-	return err
+	return t, err
 }
 
 // noApproval refuses answers to questions that ask for an approval: those pass a gate, which knows who answers.
-func (s *Server) noApproval(ctx context.Context, id string, body *runRequest) error {
+func (s *Server) noApproval(ctx context.Context, t record.Thread, body *runRequest) error {
 	if body.Command == nil || !given(body.Command.Resume) {
 		return nil
 	}
-	v, err := s.client.State(ctx, thread.StateRequest{Thread: id})
+	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
 	if errors.Is(err, thread.ErrNotFound) {
 		return nil // the run says so
 	}
 	for _, q := range v.Questions {
 		if q.Approval != nil {
-			return refuse(http.StatusForbidden, "the thread asks for an approval, which a plain answer is not: superstep approve %s %s", id, q.ID)
+			return refuse(http.StatusForbidden, "the thread asks for an approval, which a plain answer is not: superstep approve %s %s", t.Under, q.ID)
 		}
 	}
 	return err
@@ -266,7 +267,7 @@ func (s *Server) values(w http.ResponseWriter, r *http.Request, t record.Thread,
 		answerOn(w, map[string]any{"__error__": at.Failure})
 		return nil
 	}
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.ID})
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
 	if errors.Is(err, thread.ErrNotFound) {
 		answerOn(w, object{})
 		return nil

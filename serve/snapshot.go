@@ -199,7 +199,7 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 	if len(t.Runs) > 0 {
 		out.Config["configurable"] = raw(object{})
 	}
-	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.ID})
+	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
 	if errors.Is(err, thread.ErrNotFound) || err == nil && v.Checkpoint == "" {
 		return out, nil
 	}

@@ -45,7 +45,7 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 		return err
 	}
 	nodes := nodesOf(at.Namespace)
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.ID, Checkpoint: at.CheckpointID, Subgraph: nodes, Subgraphs: subgraphs})
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under, Checkpoint: at.CheckpointID, Subgraph: nodes, Subgraphs: subgraphs})
 	if errors.Is(err, thread.ErrNotFound) && at.CheckpointID == "" && at.Namespace == "" || err == nil && v.Checkpoint == "" && len(nodes) == 0 {
 		answer(w, http.StatusOK, nothing())
 		return nil
@@ -113,7 +113,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.history(r, t, thread.HistoryRequest{Thread: t.ID, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}, raw(body.Metadata), limit)
+	out, err := s.history(r, t, thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}, raw(body.Metadata), limit)
 	if err == nil {
 		answer(w, http.StatusOK, out)
 	}
@@ -123,7 +123,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 // history shows the checkpoints that a request asks for, without those that were rolled back.
 func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryRequest, metadata json.RawMessage, limit int) ([]stateOut, error) {
 	out := []stateOut{}
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.ID})
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
 	if errors.Is(err, thread.ErrNotFound) {
 		return out, nil
 	}
@@ -182,7 +182,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if at == "" {
 		at = body.CheckpointID
 	}
-	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: t.Graph, Thread: t.ID, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
+	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: t.Graph, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
 		Subgraph: nodesOf(body.Checkpoint.Namespace)})
 	if err != nil {
 		return err

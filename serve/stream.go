@@ -16,6 +16,7 @@ func (s *Server) streamRoutes() []route {
 		{"POST", "/threads/{thread_id}/runs/stream", "Asks for a run, and streams it", s.streamRun},
 		{"POST", "/runs/stream", "Asks for a run on a thread of its own, and streams it", s.streamRun},
 		{"GET", "/threads/{thread_id}/runs/{run_id}/stream", "Joins the stream of a run", s.joinStream},
+		{"GET", "/threads/{thread_id}/stream", "Follows the runs of a thread", s.threadStream},
 	}
 }
 
@@ -68,22 +69,16 @@ func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var asked struct {
-		Modes     list `json:"stream_mode"`
-		Subgraphs bool `json:"subgraphs"`
-	}
-	if err := json.Unmarshal(run.Kwargs, &asked); err != nil {
+	modes, subgraphs, err := askedFor(*run)
+	if err != nil {
 		return err
 	}
-	f := &streaming{server: s, thread: t.ID, run: run.ID, modes: asked.Modes, subgraphs: asked.Subgraphs, resumable: run.Resumable}
+	f := &streaming{server: s, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: run.Resumable}
 	if wanted := r.URL.Query()["stream_mode"]; len(wanted) > 0 {
 		f.modes = nil
 		for _, m := range wanted {
 			f.modes = append(f.modes, strings.Split(m, ",")...)
 		}
-	}
-	if len(f.modes) == 0 {
-		f.modes = []string{"values"}
 	}
 	from := r.Header.Get("Last-Event-ID")
 	f.out = newSSE(w)
@@ -163,7 +158,7 @@ func (f *streaming) parts(ctx context.Context, t record.Thread, run record.Run) 
 		return err
 	}
 	tell := newTeller(x, run, f.modes)
-	r := thread.StreamRequest{Thread: f.thread, Modes: tell.streamed(), Subgraphs: f.subgraphs, Invocation: run.Place}
+	r := thread.StreamRequest{Thread: t.Under, Modes: tell.streamed(), Subgraphs: f.subgraphs, Invocation: run.Place}
 	for p, err := range f.server.client.Stream(ctx, r) {
 		if err != nil {
 			return err
@@ -207,4 +202,63 @@ func graphOf(t record.Thread, run record.Run) string {
 		return run.Start.Graph
 	}
 	return t.Graph
+}
+
+// threadStream follows the runs of a thread, one after the other, until the client goes.
+func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	out := newSSE(w)
+	defer out.close()
+	known := map[string]bool{}
+	for _, run := range t.Runs {
+		known[run.ID] = run.Over()
+	}
+	for {
+		for _, run := range t.Runs {
+			if known[run.ID] {
+				continue
+			}
+			known[run.ID] = true
+			if err := s.oneOf(r.Context(), out, t, run); err != nil {
+				(&streaming{server: s, out: out, thread: t.ID, run: run.ID}).ended(r.Context(), err)
+				return nil
+			}
+		}
+		next, err := s.records.Changed(r.Context(), t.ID, t.Version)
+		if err != nil {
+			return nil // the client has gone, or the thread
+		}
+		t = next
+	}
+}
+
+// oneOf sends the events of one of a thread's runs, and that it is done.
+func (s *Server) oneOf(ctx context.Context, out *sse, t record.Thread, run record.Run) error {
+	modes, subgraphs, err := askedFor(run)
+	if err != nil {
+		return err
+	}
+	f := &streaming{server: s, out: out, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: true}
+	if err := f.follow(ctx, t); err != nil {
+		return err
+	}
+	return out.send("metadata", map[string]string{"status": "run_done", "run_id": run.ID}, "done-"+run.ID)
+}
+
+// askedFor are the modes that a run was asked for in.
+func askedFor(run record.Run) (modes []string, subgraphs bool, err error) {
+	var asked struct {
+		Modes     list `json:"stream_mode"`
+		Subgraphs bool `json:"subgraphs"`
+	}
+	if err := json.Unmarshal(run.Kwargs, &asked); err != nil {
+		return nil, false, err
+	}
+	if len(asked.Modes) == 0 {
+		asked.Modes = list{"values"}
+	}
+	return asked.Modes, asked.Subgraphs, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/serve/record"
+	"superstep.dev/thread"
 )
 
 func (s *Server) threadRoutes() []route {
@@ -22,6 +23,7 @@ func (s *Server) threadRoutes() []route {
 		{"GET", "/threads/{thread_id}", "A thread", s.getThread},
 		{"PATCH", "/threads/{thread_id}", "Merges metadata", s.patchThread},
 		{"DELETE", "/threads/{thread_id}", "Deletes a thread with its runs and checkpoints", s.deleteThread},
+		{"POST", "/threads/{thread_id}/copy", "Copies a thread that rests", s.copyThread},
 	}
 }
 
@@ -182,7 +184,7 @@ func (s *Server) withValues(ctx context.Context, lines []record.Line, wanted jso
 	}
 	var out []record.Line
 	for _, l := range lines {
-		t, err := s.threadOf(ctx, record.Thread{ID: l.ID})
+		t, err := s.threadOf(ctx, record.Thread{ID: l.ID, Under: l.Under})
 		if err != nil {
 			return nil, err
 		}
@@ -241,4 +243,43 @@ func (s *Server) countThreads(w http.ResponseWriter, r *http.Request) error {
 		answer(w, http.StatusOK, len(lines))
 	}
 	return err
+}
+
+// copyThread makes a thread that begins with the state of another one. A copy of what is about to run would run it: a thread is copied
+// when nothing is left to do, or when all that is left are questions.
+func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	if t.Busy() {
+		return refuse(http.StatusConflict, "a run of the thread is under way")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
+	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+		return err
+	}
+	for _, task := range v.Tasks {
+		if !task.Done && len(task.Questions) == 0 {
+			return refuse(http.StatusConflict, "the thread is about to run %s, and its copy would: let it go on, or update its state", task.Node)
+		}
+	}
+	if v.Checkpoint != "" {
+		if _, err := s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, Checkpoint: v.Checkpoint, As: id.String()}); err != nil {
+			return err
+		}
+		if _, err := s.client.Wait(r.Context(), id.String()); err != nil {
+			return err
+		}
+	}
+	made, err := s.records.Copied(r.Context(), id.String(), t)
+	if err != nil {
+		return err
+	}
+	s.index.note(made)
+	return s.showThread(w, r, made)
 }

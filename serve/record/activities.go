@@ -82,11 +82,21 @@ func (a *activities) begin(ctx context.Context, r thread.StartRequest) (begun, e
 	if err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return begun{}, err
 	}
-	view, err := a.threads.Start(ctx, r)
+	view, err := a.threads.Start(ctx, asGiven(r))
 	if err != nil {
 		return begun{}, told(err)
 	}
 	return begun{Before: before.Checkpoint, Place: a.threads.Offset(view)}, nil
+}
+
+// asGiven is a request as it was before it was stored: what was not given is null there.
+func asGiven(r thread.StartRequest) thread.StartRequest {
+	for _, v := range []*json.RawMessage{&r.Input, &r.Context} {
+		if string(*v) == "null" {
+			*v = nil
+		}
+	}
+	return r
 }
 
 // hasBegun looks for the request in the thread's newest run: in its memo, or among the updates that it took.
@@ -212,7 +222,7 @@ func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
 		}
 	}
 	if r.Before == "" && len(effects.Effects) == 0 {
-		return back{Stands: Idle}, a.erase(ctx, threadID)
+		return back{Stands: Idle, Fresh: true}, a.erase(ctx, threadID)
 	}
 	made, err := a.threads.History(ctx, thread.HistoryRequest{Thread: threadID})
 	if err != nil {
@@ -233,35 +243,31 @@ func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
 	return b, nil
 }
 
-// erase deletes all runs of a thread on the server.
+// erase asks the server to delete all runs of a thread, which it does in its own time: those that its index has, and the newest.
 func (a *activities) erase(ctx context.Context, threadID string) error {
-	for {
-		described, err := a.temporal.DescribeWorkflowExecution(ctx, threadID, "")
-		var missing *serviceerror.NotFound
-		if errors.As(err, &missing) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		run := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-		_, err = a.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: a.cfg.Namespace,
+	runs := []string{""}
+	page, err := a.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: a.cfg.Namespace, PageSize: 1000,
+		Query: fmt.Sprintf("WorkflowId = %q", threadID)})
+	if err != nil {
+		return err
+	}
+	for _, e := range page.GetExecutions() {
+		runs = append(runs, e.GetExecution().GetRunId())
+	}
+	for _, run := range runs {
+		_, err := a.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: a.cfg.Namespace,
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: threadID, RunId: run}})
+		var missing *serviceerror.NotFound
 		if err != nil && !errors.As(err, &missing) {
 			return err
 		}
-		// The server deletes in the background.
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
 	}
+	return nil
 }
 
 // webhook posts the end of a run.
-func (a *activities) webhook(ctx context.Context, threadID string, r Run) error {
-	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
+func (a *activities) webhook(ctx context.Context, threadID, under string, r Run) error {
+	state, err := a.threads.State(ctx, thread.StateRequest{Thread: under})
 	if err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -91,22 +92,36 @@ func (r *Records) update(ctx context.Context, threadID, id, name string, args ..
 }
 
 // Create makes a thread. With exists one that is there is returned as it is.
-func (r *Records) Create(ctx context.Context, threadID string, metadata map[string]json.RawMessage, exists bool) (t Thread, err error) {
-	for range 2 {
+func (r *Records) Create(ctx context.Context, threadID string, metadata map[string]json.RawMessage, exists bool) (Thread, error) {
+	return r.create(ctx, threadID, put{Create: true, Exists: exists, Metadata: metadata})
+}
+
+// Copied makes a thread that has the state of another one already.
+func (r *Records) Copied(ctx context.Context, threadID string, from Thread) (Thread, error) {
+	return r.create(ctx, threadID, put{Create: true, Metadata: from.Metadata, Graph: from.Graph, Assistant: from.Assistant, Stands: from.Stands})
+}
+
+func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread, err error) {
+	var begin Thread
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	for range 3 {
 		start := r.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: prefix + threadID, TaskQueue: r.cfg.TaskQueue,
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-			WorkflowTaskTimeout: 5 * time.Second}, Workflow, Thread{})
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: reuse,
+			WorkflowTaskTimeout: 5 * time.Second}, Workflow, begin)
 		var handle client.WorkflowUpdateHandle
 		handle, err = r.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
 			UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: prefix + threadID, UpdateName: updatePut,
-				Args: []any{put{Create: true, Exists: exists, Metadata: metadata}}, WaitForStage: client.WorkflowUpdateStageCompleted}})
+				Args: []any{p}, WaitForStage: client.WorkflowUpdateStageCompleted}})
 		if err == nil {
 			err = handle.Get(ctx, &t)
 		}
 		var refused *temporal.ApplicationError
-		if !errors.As(err, &refused) || refused.Type() != errGone {
+		var already *serviceerror.WorkflowExecutionAlreadyStarted
+		if !errors.As(err, &already) && (!errors.As(err, &refused) || refused.Type() != errGone) {
 			break
 		}
+		// What an earlier thread of that id had is the server's to delete: this one keeps its states under another id.
+		reuse, begin.Under = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, threadID+"~"+uuid.NewString()
 	}
 	return t, explained(err)
 }
@@ -130,6 +145,16 @@ func (r *Records) Await(ctx context.Context, threadID, run, stage string) (Threa
 		}
 		if at := t.Run(run); at == nil || at.Over() || stage == StageBegun && at.Place != "" || t.Deleted {
 			return t, nil
+		}
+	}
+}
+
+// Changed returns when a thread has changed since it had that version.
+func (r *Records) Changed(ctx context.Context, threadID string, version int64) (Thread, error) {
+	for {
+		t, err := r.update(ctx, threadID, "", updateAwait, await{Behind: version})
+		if err != nil || t.Version > version {
+			return t, err
 		}
 	}
 }

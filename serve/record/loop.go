@@ -25,6 +25,8 @@ type ending struct {
 type back struct {
 	Hidden []string `json:"hidden,omitempty"`
 	Stands string   `json:"stands"`
+	// Fresh says that nothing of the thread is left: it begins anew, under another id.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // brief are the options of activities that end soon. They are tried again for as long as it takes.
@@ -70,6 +72,7 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 	}
 	within, stop := workflow.WithCancel(ctx)
 	defer stop()
+	run.Start.Thread = k.thread.Under
 	var b begun
 	begins := workflow.ExecuteActivity(brief(within), activityBegin, run.Start)
 	if err := workflow.Await(ctx, func() bool { return begins.IsReady() || cancelled() }); err != nil {
@@ -107,8 +110,12 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 // rollBack takes the thread back to where the run found it. Where that cannot be done the run stays, and says why.
 func (k *keeper) rollBack(ctx workflow.Context, r Run) ending {
 	var b back
+	r.Start.Thread = k.thread.Under
 	if err := workflow.ExecuteActivity(brief(ctx), activityRollback, r).Get(ctx, &b); err != nil {
 		return ending{Status: Interrupted, Failure: failureOf(err), Stands: Waits}
+	}
+	if b.Fresh {
+		k.thread.Under = k.thread.ID + "~" + r.ID
 	}
 	k.thread.Hidden = append(k.thread.Hidden, b.Hidden...)
 	if over := len(k.thread.Hidden) - mostHidden; over > 0 {
@@ -124,7 +131,7 @@ const mostHidden = 5000
 func (k *keeper) after(ctx workflow.Context, r Run) {
 	if r.Webhook != "" {
 		tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
-		if err := workflow.ExecuteActivity(tries, activityWebhook, k.thread.ID, r).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(tries, activityWebhook, k.thread.ID, k.thread.Under, r).Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Warn("a webhook was not told of a run's end", "run", r.ID, "error", err)
 		}
 	}

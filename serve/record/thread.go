@@ -10,7 +10,9 @@ import (
 
 // Thread is a thread's record.
 type Thread struct {
-	ID       string                     `json:"id"`
+	ID string `json:"id"`
+	// Under is the id of the thread that has the states: the same, unless an earlier one of that id was deleted or taken back.
+	Under    string                     `json:"under"`
 	Created  time.Time                  `json:"created"`
 	Updated  time.Time                  `json:"updated"`
 	Metadata map[string]json.RawMessage `json:"metadata"`
@@ -155,6 +157,7 @@ const MemoThread = "superstep.thread"
 // Line is what lists know of a thread.
 type Line struct {
 	ID       string                     `json:"id"`
+	Under    string                     `json:"under"`
 	Created  time.Time                  `json:"created"`
 	Updated  time.Time                  `json:"updated"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
@@ -165,7 +168,7 @@ type Line struct {
 
 // Line is what lists know of the thread.
 func (t *Thread) Line() Line {
-	return Line{ID: t.ID, Created: t.Created, Updated: t.Updated, Metadata: t.Metadata, Status: t.Status(), Version: t.Version, Deleted: t.Deleted}
+	return Line{ID: t.ID, Under: t.Under, Created: t.Created, Updated: t.Updated, Metadata: t.Metadata, Status: t.Status(), Version: t.Version, Deleted: t.Deleted}
 }
 
 // Status is the thread's, as far as its record knows.

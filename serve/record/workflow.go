@@ -38,6 +38,10 @@ type put struct {
 	Create   bool                       `json:"create,omitempty"`
 	Exists   bool                       `json:"exists,omitempty"` // it may be there
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+	// Graph, Assistant and Stands are those of a thread that is made as a copy.
+	Graph     string `json:"graph,omitempty"`
+	Assistant string `json:"assistant,omitempty"`
+	Stands    string `json:"stands,omitempty"`
 }
 
 // cancel ends runs.
@@ -57,6 +61,8 @@ type note struct {
 type await struct {
 	Run   string `json:"run"`
 	Stage string `json:"stage"`
+	// Behind waits for a version behind this one, of the whole thread, when no run is named.
+	Behind int64 `json:"behind,omitempty"`
 }
 
 // The stages of a run that can be waited for; "" is not waited for.
@@ -185,6 +191,10 @@ func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 	}
 	if p.Create {
 		k.thread.ID = IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID)
+		k.thread.Graph, k.thread.Assistant, k.thread.Stands = p.Graph, p.Assistant, p.Stands
+		if k.thread.Under == "" {
+			k.thread.Under = k.thread.ID
+		}
 	}
 	maps.Copy(k.thread.Metadata, p.Metadata)
 	k.changed(ctx)
@@ -330,21 +340,17 @@ func (k *keeper) remove(ctx workflow.Context, id string) (Thread, error) {
 	return k.thread, nil
 }
 
-// delete ends everything, and returns when the thread's own runs are deleted.
+// delete ends everything. The thread is gone at once; the server deletes its runs in its own time.
 func (k *keeper) delete(ctx workflow.Context) (Thread, error) {
 	for i := range k.thread.Runs {
 		if r := &k.thread.Runs[i]; !r.Over() {
 			r.Cancel = Interrupt
 		}
 	}
-	err := workflow.ExecuteActivity(brief(ctx), activityErase, k.thread.ID).Get(ctx, nil)
-	if err != nil {
-		return k.thread, err
-	}
 	k.thread.Deleted = true
 	k.changed(ctx)
 	k.tell(ctx)
-	return k.thread, nil
+	return k.thread, workflow.ExecuteActivity(brief(ctx), activityErase, k.thread.Under).Get(ctx, nil)
 }
 
 func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
@@ -356,10 +362,13 @@ func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
 }
 
 func (k *keeper) await(ctx workflow.Context, a await) (Thread, error) {
-	if a.Stage == "" {
+	if a.Stage == "" && a.Run != "" {
 		return k.thread, nil
 	}
 	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool {
+		if a.Run == "" {
+			return k.thread.Version > a.Behind || k.thread.Deleted
+		}
 		r := k.thread.Run(a.Run)
 		return r == nil || r.Over() || a.Stage == StageBegun && r.Place != "" || k.thread.Deleted
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"superstep.dev"
 	"superstep.dev/message"
 )
@@ -130,7 +131,7 @@ func scripted(ctx context.Context, s chatState) (chatState, error) {
 		text = last.Content.Parts[0].Text
 	}
 	before := len(s.Messages.Get())
-	id := fmt.Sprintf("run-%s-%d", last.ID, before)
+	id := "lc_run--" + uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s %d", last.ID, before)).String() + "-0"
 	reply := message.Message{ID: id, Role: message.RoleAssistant}
 	city, asks := strings.CutPrefix(text, "weather in ")
 	switch {
@@ -141,16 +142,22 @@ func scripted(ctx context.Context, s chatState) (chatState, error) {
 	default:
 		reply.Content = message.Text("You said " + text)
 	}
-	for i, word := range strings.Split(reply.Content.Text, " ") {
-		if i > 0 {
-			word = " " + word
-		}
+	for _, word := range append(words(reply.Content.Text), "") {
 		if err := superstep.EmitMessage(ctx, message.Message{ID: id, Role: message.RoleAssistant, Content: message.Text(word)}); err != nil {
 			return s, err
 		}
 	}
 	s.Messages.Append(reply)
 	return s, nil
+}
+
+// words takes a text apart before each space.
+func words(text string) []string {
+	out := strings.Split(text, " ")
+	for i := range out[1:] {
+		out[i+1] = " " + out[i+1]
+	}
+	return out
 }
 
 // callTool streams a call in two pieces: its name, and its arguments.
