@@ -55,7 +55,7 @@ func (s *Server) assistantRoutes() []route {
 // assistantsAll are the assistants of all graphs that workers serve.
 func (s *Server) assistantsAll(ctx context.Context) ([]assistant, error) {
 	graphs, err := s.client.Graphs(ctx)
-	if err != nil && !errors.Is(err, thread.ErrNoWorker) {
+	if err != nil {
 		return nil, err
 	}
 	out := make([]assistant, len(graphs))
@@ -81,6 +81,16 @@ func (s *Server) assistant(ctx context.Context, name string) (assistant, error) 
 	return assistant{}, refuse(http.StatusUnprocessableEntity, "no worker serves the graph %q", name)
 }
 
+// unknownGraph is the refusal of a graph that no worker serves, as clients know it.
+func unknownGraph(graph string, all []assistant) error {
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = "'" + a.Graph + "'"
+	}
+	slices.Sort(names)
+	return refuse(http.StatusNotFound, "Graph '%s' not found. Expected one of: [%s]", graph, strings.Join(names, ", "))
+}
+
 type assistantSearch struct {
 	page
 	Metadata object `json:"metadata"`
@@ -97,11 +107,11 @@ func (s *Server) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assi
 		return nil, q.page, err
 	}
 	all, err := s.assistantsAll(r.Context())
-	if err != nil {
+	if err != nil && !errors.Is(err, thread.ErrNoWorker) {
 		return nil, q.page, err
 	}
 	if q.GraphID != "" && !slices.ContainsFunc(all, func(a assistant) bool { return a.Graph == q.GraphID }) {
-		return nil, q.page, refuse(http.StatusNotFound, "no worker serves the graph %q", q.GraphID)
+		return nil, q.page, unknownGraph(q.GraphID, all)
 	}
 	wanted := raw(q.Metadata)
 	found := slices.DeleteFunc(all, func(a assistant) bool {
