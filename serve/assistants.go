@@ -43,7 +43,10 @@ func assistantOf(graph string) assistant {
 		Name: graph, Created: made, Updated: made, Version: 1}
 }
 
-func (s *Server) assistantRoutes() []route {
+// assistants are what the server says of graphs.
+type assistants struct{ *Server }
+
+func (s assistants) routes() []route {
 	return []route{
 		{"POST", "/assistants/search", "Assistants", s.searchAssistants},
 		{"POST", "/assistants/count", "How many assistants there are", s.countAssistants},
@@ -52,8 +55,8 @@ func (s *Server) assistantRoutes() []route {
 	}
 }
 
-// assistantsAll are the assistants of all graphs that workers serve.
-func (s *Server) assistantsAll(ctx context.Context) ([]assistant, error) {
+// all are the assistants of all graphs that workers serve.
+func (s assistants) all(ctx context.Context) ([]assistant, error) {
 	graphs, err := s.client.Graphs(ctx)
 	if err != nil {
 		return nil, err
@@ -65,9 +68,9 @@ func (s *Server) assistantsAll(ctx context.Context) ([]assistant, error) {
 	return out, nil
 }
 
-// assistant finds the assistant that a run is asked of: by its id, or by the graph's name.
-func (s *Server) assistant(ctx context.Context, name string) (assistant, error) {
-	all, err := s.assistantsAll(ctx)
+// named finds the assistant that a run is asked of: by its id, or by the graph's name.
+func (s assistants) named(ctx context.Context, name string) (assistant, error) {
+	all, err := s.all(ctx)
 	if err != nil {
 		return assistant{}, err
 	}
@@ -98,7 +101,7 @@ type assistantSearch struct {
 	Name     string `json:"name"`
 }
 
-func (s *Server) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assistant, page, error) {
+func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assistant, page, error) {
 	var q assistantSearch
 	if err := read(w, r, &q); err != nil {
 		return nil, q.page, err
@@ -106,7 +109,7 @@ func (s *Server) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assi
 	if err := q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"); err != nil {
 		return nil, q.page, err
 	}
-	all, err := s.assistantsAll(r.Context())
+	all, err := s.all(r.Context())
 	if err != nil && !errors.Is(err, thread.ErrNoWorker) {
 		return nil, q.page, err
 	}
@@ -131,7 +134,7 @@ func (s *Server) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assi
 	return found, q.page, nil
 }
 
-func (s *Server) searchAssistants(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) searchAssistants(w http.ResponseWriter, r *http.Request) error {
 	found, p, err := s.foundAssistants(w, r)
 	if err == nil {
 		answer(w, http.StatusOK, selected(pageOf(w, p, found), p.Select))
@@ -139,7 +142,7 @@ func (s *Server) searchAssistants(w http.ResponseWriter, r *http.Request) error 
 	return err
 }
 
-func (s *Server) countAssistants(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) countAssistants(w http.ResponseWriter, r *http.Request) error {
 	found, _, err := s.foundAssistants(w, r)
 	if err == nil {
 		answer(w, http.StatusOK, len(found))
@@ -147,15 +150,15 @@ func (s *Server) countAssistants(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func (s *Server) assistantIn(r *http.Request) (assistant, error) {
+func (s assistants) assistantIn(r *http.Request) (assistant, error) {
 	id, err := idIn(r, "assistant_id")
 	if err != nil {
 		return assistant{}, err
 	}
-	return s.assistant(r.Context(), id)
+	return s.named(r.Context(), id)
 }
 
-func (s *Server) getAssistant(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) getAssistant(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.assistantIn(r)
 	if err == nil {
 		answer(w, http.StatusOK, a)
@@ -176,7 +179,7 @@ type drawnEdge struct {
 	Conditional bool   `json:"conditional,omitempty"`
 }
 
-func (s *Server) getGraph(w http.ResponseWriter, r *http.Request) error {
+func (s assistants) getGraph(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.assistantIn(r)
 	if err != nil {
 		return err

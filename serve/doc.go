@@ -15,12 +15,12 @@
 //	message     messages as LangChain writes them
 //	rendering   what a graph's values look like to clients
 //	body        the bodies of requests
-//	request     a run's request as an invocation of a graph
 //	index       the threads that this process knows of
-//	server      the server and its paths
+//	server      the server
 //	guard       who may ask
 //	meta        what a server says of itself
 //	assistants  graphs as clients see them
+//	request     a run's request as an invocation of a graph
 //	snapshot    states and checkpoints
 //	threads     threads
 //	state       reading and writing states
@@ -28,4 +28,5 @@
 //	sse         server-sent events
 //	events      what a run streams, as clients see it
 //	stream      streams of runs
+//	handler     the server with all its paths
 package serve

@@ -8,7 +8,10 @@ import (
 	"strings"
 )
 
-func (s *Server) metaRoutes() []route {
+// meta is what a server says of itself.
+type meta struct{ *Server }
+
+func (s meta) routes() []route {
 	return []route{
 		{"GET", "/ok", "Whether the server answers", s.ok},
 		{"GET", "/info", "What the server is and can do", s.info},
@@ -17,7 +20,7 @@ func (s *Server) metaRoutes() []route {
 	}
 }
 
-func (s *Server) ok(w http.ResponseWriter, _ *http.Request) error {
+func (s meta) ok(w http.ResponseWriter, _ *http.Request) error {
 	answer(w, http.StatusOK, map[string]any{"ok": true, "services": map[string]any{}})
 	return nil
 }
@@ -25,7 +28,7 @@ func (s *Server) ok(w http.ResponseWriter, _ *http.Request) error {
 // protocolVersion is the version of the agent server whose protocol this is: clients look at it.
 const protocolVersion = "0.16.7"
 
-func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
+func (s meta) info(w http.ResponseWriter, _ *http.Request) error {
 	answer(w, http.StatusOK, map[string]any{"version": protocolVersion, "langgraph_py_version": "1.2.22",
 		"flags": map[string]bool{"assistants": true, "crons": false, "langsmith": false, "langsmith_tracing_replicas": false},
 		"host":  map[string]string{"kind": "superstep", "version": cmp.Or(s.cfg.Version, "devel")}})
@@ -35,9 +38,9 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 var inPath = regexp.MustCompile(`\{([a-z_]+)\}`)
 
 // openAPI describes the paths that there are.
-func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
+func (s meta) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	paths := map[string]map[string]any{}
-	for _, r := range s.routes() {
+	for _, r := range s.Server.routes() {
 		if paths[r.path] == nil {
 			paths[r.path] = map[string]any{}
 		}
@@ -57,10 +60,10 @@ var docsPage = template.Must(template.New("docs").Parse(`<!doctype html><meta ch
 <table>{{range .}}<tr><td>{{.Method}}<td><code>{{.Path}}</code><td>{{.About}}{{end}}</table>
 `))
 
-func (s *Server) docs(w http.ResponseWriter, _ *http.Request) error {
+func (s meta) docs(w http.ResponseWriter, _ *http.Request) error {
 	type line struct{ Method, Path, About string }
 	var lines []line
-	for _, r := range s.routes() {
+	for _, r := range s.Server.routes() {
 		lines = append(lines, line{r.method, r.path, r.about})
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -87,7 +87,7 @@ func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, e
 	if err != nil {
 		return nil, err
 	}
-	of, err := s.assistant(r.Context(), body.AssistantID)
+	of, err := assistants{s}.named(r.Context(), body.AssistantID)
 	if err != nil {
 		return nil, err
 	}
