@@ -210,6 +210,10 @@ func (c *Client) Stream(ctx context.Context, r thread.StreamRequest) iter.Seq2[t
 	return c.threads.StreamRun(ctx, nil, r)
 }
 
+// Offset is the place in the stream of a thread behind all that there was at the moment of a view. For the view that Start
+// returned it is where the invocation begins: see [thread.StreamRequest].Invocation.
+func (c *Client) Offset(v thread.View) string { return c.threads.Offset(v) }
+
 // Show returns what is known of a thread: where it stands, its open questions, what it did outside, and why it makes
 // no progress if it does not. For an open run it asks a worker; when none answers it replays the run's history, for which
 // all the graph's reducers must be Superstep's own.
@@ -289,6 +293,9 @@ func (c *Client) AuditExport(ctx context.Context, thread string) (approval.Expor
 func (c *Client) Viewed(ctx context.Context, thread, question, by string) error {
 	return c.threads.Viewed(ctx, thread, question, by)
 }
+
+// Graphs returns the names of the graphs that a worker of the task queue serves. Errors: ErrNoWorker, ErrNoServer.
+func (c *Client) Graphs(ctx context.Context) ([]string, error) { return c.threads.Graphs(ctx) }
 
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
 func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {

@@ -93,6 +93,7 @@ var elsewhere = map[string]string{
 	`superstep job list --leader foreman --status running`:                                    "../test/e2e/jobs_steer_test.go",
 	`superstep job answer r-3`:                                                                "../test/e2e/jobs_test.go",
 	`superstep job list --leader foreman`:                                                     "../test/e2e/jobs_test.go",
+	"superstep serve":                                                                         "../test/serve/serve_test.go",
 	"sh deploy/create-secret.sh && docker compose up":                                         "../deploy/compose_test.go",
 }
 

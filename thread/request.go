@@ -15,6 +15,9 @@ type StartRequest struct {
 	Graph string
 	// Thread is the thread's id, see [CheckID]; "" makes one (see [NewID]), of a thread that must be new.
 	Thread string
+	// ID names the request in the server's records, for callers who may never learn what became of it: it is in the memo of the
+	// run that it begins, as "start", or the id of the update that an open run takes, which takes it once. "" makes one. At most 200 bytes.
+	ID string `json:",omitempty"`
 	// NewThread refuses, with ErrBadInput, to go on with a thread that is there.
 	NewThread bool `json:",omitempty"`
 	// Input is a JSON object of the graph's input channels. It abandons open questions.

@@ -38,6 +38,9 @@ type StreamRequest struct {
 	Modes []StreamMode
 	// Subgraphs asks for the streams of subgraphs too.
 	Subgraphs bool
+	// Invocation is the place where an invocation began, as Client.Offset says: the stream ends with that invocation, also when
+	// the thread goes on with another one at once. "" streams whatever the thread does until it rests.
+	Invocation string
 	// From is an Offset of an earlier part, to go on behind it in any process; "" begins with the newest run.
 	From string
 }

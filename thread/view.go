@@ -213,6 +213,8 @@ type TaskView struct {
 	Done      bool              `json:"done,omitempty"`
 	Questions []Question        `json:"questions,omitempty"`
 	Error     *pregel.NodeError `json:"error,omitempty"`
+	// Result is what it wrote, by field, at a checkpoint that was asked for by its id: the last of several writes to one field.
+	Result map[string]json.RawMessage `json:"result,omitempty"`
 	// State is the state of the task's subgraph, while it has one and it was asked for.
 	State *StateView `json:"state,omitempty"`
 }
@@ -229,8 +231,9 @@ type CheckpointView struct {
 	// CreatedAt is when it was made: by the server's clock, or in a superstep.Memory by this machine's. Checkpoints that one activity
 	// made, fused or in async mode, have the time of its end. Zero when that is not known any more.
 	CreatedAt time.Time `json:"created_at,omitzero"`
-	// Values are the channels that have a value there, when they were asked for.
+	// Values are the channels that have a value there, and Tasks the tasks that it led to, when values were asked for.
 	Values map[string]json.RawMessage `json:"values,omitempty"`
+	Tasks  []TaskView                 `json:"tasks,omitempty"`
 }
 
 // EffectView is one write to the outside.

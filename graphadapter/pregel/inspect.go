@@ -24,6 +24,8 @@ type TaskSnapshot struct {
 	// Questions are what it asked when it last ran: none of a finished task in the newest state.
 	Questions []Question `json:"questions,omitempty"`
 	Error     *NodeError `json:"error,omitempty"`
+	// Wrote is what it wrote, once it is done; nil for the newest state.
+	Wrote []Write `json:"wrote,omitempty"`
 	// State is the subgraph's own state, while the task has one.
 	State *Snapshot `json:"state,omitempty"`
 }
@@ -64,6 +66,9 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 		}
 		task := TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error,
 			State: p.inner(t, rec, newest, nodes)}
+		if !newest && rec.Done {
+			task.Wrote = rec.Update
+		}
 		if newest && rec.Done {
 			task.Questions = nil
 			l.tasks = append(l.tasks, &taskRun{task: tr.task, rec: p.tracked(rec), of: tr.of})

@@ -211,6 +211,9 @@ func (m *Runtime) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread
 
 // StreamRun implements runtime.Runtime.
 func (m *Runtime) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread.StreamRequest) iter.Seq2[thread.Part, error] {
+	if r.Invocation != "" {
+		return tape.FailedStream(&thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: "a thread in memory keeps no places of invocations: leave Invocation out"})
+	}
 	from, err := tape.CheckStream(&r)
 	if err != nil {
 		return tape.FailedStream(err)

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 		return thread.View{}, err
 	}
 	g = c.graphOr(g, last)
-	invoke := protocol.InvokeRequest{ID: uuid.NewString(), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
+	invoke := protocol.InvokeRequest{ID: cmp.Or(req.ID, uuid.NewString()), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
 		Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
 	w := c.waiterFor(last.thread)
 	w.input = invoke.Input.Value

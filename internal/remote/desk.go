@@ -34,6 +34,13 @@ func (c *server) GraphSpec(ctx context.Context, name string) (*pregel.Spec, erro
 	return reply.Spec, nil
 }
 
+// Graphs returns the names of the graphs that a worker of the task queue serves.
+func (c *server) Graphs(ctx context.Context) ([]string, error) {
+	var reply protocol.AdmitReply
+	err := c.askDesk(ctx, protocol.AdmitRequest{}, &reply)
+	return reply.Serves, err
+}
+
 // admissionKept is how long what a worker said of a graph counts: as long as a worker that was seen counts as there.
 const admissionKept = pollWindow
 

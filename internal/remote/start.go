@@ -115,7 +115,7 @@ func (c *Threads) admitStart(ctx context.Context, g *graphadapter.Graph, req *ru
 // launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
 // the same run only one succeeds, and the same start sent twice is one.
 func (c *Threads) launch(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) (thread.View, error) {
-	return c.launchAs(ctx, uuid.NewString(), req, in, last)
+	return c.launchAs(ctx, cmp.Or(req.ID, uuid.NewString()), req, in, last)
 }
 
 // launchAs is launch by the call of that id, which is noted with the run.

@@ -24,11 +24,14 @@ func (c *Threads) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread
 	}
 	return func(yield func(thread.Part, error) bool) {
 		s := &clientStream{client: c, graph: g, request: r, yield: yield}
-		if err := s.run(ctx, from); err != nil && !errors.Is(err, errStreamLeft) {
+		if err := s.run(ctx, from); err != nil && !errors.Is(err, errStreamLeft) && !errors.Is(err, tape.ErrOver) {
 			yield(thread.Part{}, err)
 		}
 	}
 }
+
+// Offset is the place behind all that a thread had streamed at the moment of a view.
+func (c *Threads) Offset(v thread.View) string { return tape.Behind(v.Thread, v.RunID, v.Events) }
 
 // errStreamLeft says that the reader wants no more.
 var errStreamLeft = errors.New("the reader has left")

@@ -28,6 +28,8 @@ func CheckStart(req Start) error {
 	switch {
 	case thread.IDProblem(req.Thread) != "":
 		e.Message = thread.IDProblem(req.Thread)
+	case len(req.ID) > maxName:
+		e.Message = fmt.Sprintf("the request's id has %d bytes, at most %d are kept", len(req.ID), maxName)
 	case req.NewThread && req.Checkpoint != "":
 		e.Message = "a thread that must be new has no checkpoint to begin at"
 	case strings.HasPrefix(req.Thread, DeskPrefix):

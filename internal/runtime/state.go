@@ -49,10 +49,7 @@ func SnapshotView(graph, threadID string, s *pregel.Snapshot, subgraphs bool) th
 	v := thread.StateView{Thread: threadID, Graph: graph, Checkpoint: s.Checkpoint, Parent: s.Parent, Source: string(s.Source),
 		Step: s.Step, Values: jsonValues(s.Values), Next: s.Next}
 	for _, t := range s.Tasks {
-		task := thread.TaskView{Node: t.Name, Path: t.Path, Done: t.Done, Error: t.Error}
-		for _, q := range t.Questions {
-			task.Questions = append(task.Questions, QuestionView(q, t.Name, s.Step+1))
-		}
+		task := taskView(t, s.Step+1)
 		if subgraphs && t.State != nil {
 			inner := SnapshotView(graph, threadID, t.State, true)
 			task.State = &inner
@@ -60,6 +57,20 @@ func SnapshotView(graph, threadID string, s *pregel.Snapshot, subgraphs bool) th
 		v.Tasks = append(v.Tasks, task)
 	}
 	return v
+}
+
+func taskView(t pregel.TaskSnapshot, step int) thread.TaskView {
+	task := thread.TaskView{Node: t.Name, Path: t.Path, Done: t.Done, Error: t.Error}
+	for _, q := range t.Questions {
+		task.Questions = append(task.Questions, QuestionView(q, t.Name, step))
+	}
+	for _, w := range t.Wrote {
+		if task.Result == nil {
+			task.Result = map[string]json.RawMessage{}
+		}
+		task.Result[w.Channel] = json.RawMessage(w.Value)
+	}
+	return task
 }
 
 func jsonValues(values map[string]pregel.Value) map[string]json.RawMessage {
@@ -91,6 +102,9 @@ func HistoryView(graph string, checkpoints []past.Checkpoint, r thread.HistoryRe
 			Ran: c.Ran, Wrote: c.Wrote, Next: c.Next, CreatedAt: c.When}
 		if r.Values {
 			v.Values = jsonValues(c.Values)
+			for _, t := range c.Tasks {
+				v.Tasks = append(v.Tasks, taskView(t, c.Step+1))
+			}
 		}
 		out = append(out, v)
 	}

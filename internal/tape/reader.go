@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +44,13 @@ type Reader struct {
 	place   Offset
 	// from is where to begin to hand out, nil for the beginning.
 	from *Offset
+	// invocation is where the invocation began that is all that is wanted, nil for no bound; begun says that it is here.
+	invocation *Offset
+	begun      bool
 }
+
+// ErrOver says that the invocation is over that was asked for: another one begins.
+var ErrOver = errors.New("another invocation begins")
 
 // NewReader begins to read a run. from may be of another run: then it says nothing about this one.
 func NewReader(r thread.StreamRequest, run string, from *Offset) *Reader {
@@ -53,7 +61,24 @@ func NewReader(r thread.StreamRequest, run string, from *Offset) *Reader {
 	if from != nil && from.Run != run {
 		from = nil
 	}
-	return &Reader{request: r, shaper: stream.New(r.Thread, modes, r.Subgraphs), place: Offset{Run: run, Index: -1}, from: from}
+	s := &Reader{request: r, shaper: stream.New(r.Thread, modes, r.Subgraphs), place: Offset{Run: run, Index: -1}, from: from}
+	if r.Invocation == "" {
+		return s
+	}
+	if at, err := parseOffset(r.Thread, r.Invocation); err == nil { // CheckStream has said so
+		s.invocation, s.begun = &at, at.Run != run
+	}
+	return s
+}
+
+// over reports whether an invocation begins that is not the one that was asked for.
+func (s *Reader) over(t Entry) bool {
+	if s.invocation == nil || s.place.Run == s.invocation.Run && t.At <= s.invocation.Event {
+		return false
+	}
+	was := s.begun
+	s.begun = true
+	return was
 }
 
 // Enter goes over to another run. What the reader knows of the invocation stays: that may go on there.
@@ -67,6 +92,8 @@ func (s *Reader) Read(t Entry) ([]thread.Part, error) {
 	case t.Began != nil && t.GoesOn:
 		s.shaper.Continued(t.Began, t.Durability, t.Base, t.Head)
 		return nil, nil
+	case t.Began != nil && s.over(t):
+		return nil, ErrOver
 	case t.Began != nil:
 		s.shaper.Began(t.Began, t.Durability)
 		return nil, nil
@@ -215,6 +242,11 @@ func parseOffset(threadID, text string) (Offset, error) {
 	return o, nil
 }
 
+// Behind is the offset behind all that a run had streamed when its history had that many events.
+func Behind(threadID, run string, events int64) string {
+	return Offset{Run: run, Event: events, Index: math.MaxInt32, slot: BehindAll}.text(threadID)
+}
+
 // behind reports whether o comes after other in one run.
 func (o Offset) behind(other Offset) bool {
 	return cmp.Or(cmp.Compare(o.Event, other.Event), cmp.Compare(o.Index, other.Index), cmp.Compare(o.slot, other.slot)) > 0
@@ -234,6 +266,12 @@ func CheckStream(r *thread.StreamRequest) (*Offset, error) {
 			return nil, &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: "unknown stream mode " + strconv.Quote(string(m)) +
 				": there are values, updates, messages, custom, tasks, checkpoints and debug"}
 		}
+	}
+	if r.Invocation != "" {
+		if _, err := parseOffset(r.Thread, r.Invocation); err != nil {
+			return nil, err
+		}
+		r.From = cmp.Or(r.From, r.Invocation)
 	}
 	if r.From == "" {
 		return nil, nil

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/zap"
+
+	"superstep.dev"
+	"superstep.dev/cli/screen"
+	"superstep.dev/internal/sdklog"
+	"superstep.dev/serve"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	listen              string
+	ready               readyFile
+	hosts, origins      []string
+	webhooksAnywhere    bool
+	logFormat, logLevel string
+}
+
+func (a operating) serveCommand() *cobra.Command {
+	var f serveFlags
+	return a.build(command{
+		name: "serve",
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&f.listen, "listen", "127.0.0.1:2024", "loopback `HOST:PORT` to listen at")
+			flags.StringVar((*string)(&f.ready), "ready-file", "", "`FILE` to write the pid to while requests are answered")
+			flags.StringSliceVar(&f.hosts, "host-name", nil, "further `NAME` under which requests may come, besides localhost")
+			flags.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it (default: any)")
+			flags.BoolVar(&f.webhooksAnywhere, "webhooks-anywhere", false, "let webhooks reach private addresses and this machine")
+			choiceVar(flags, &f.logFormat, "log-format", "console", []string{"console", "json"}, "`FORMAT`: console or json")
+			choiceVar(flags, &f.logLevel, "log-level", "info", []string{"debug", "info", "warn", "error"}, "`LEVEL`: debug, info, warn or error")
+		},
+		run: func(ctx context.Context, _ []string) error { return a.answerClients(ctx, f) },
+	})
+}
+
+// checkListen refuses an address that others can reach: there is no authentication yet.
+func checkListen(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return usagef("--listen %s is not HOST:PORT", quoted(address))
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return usagef("--listen %s can be reached by other machines, and there is no authentication yet: listen at a loopback address, "+
+			"such as 127.0.0.1:%s, behind a proxy that knows who asks", quoted(address), port)
+	}
+	return nil
+}
+
+// answerClients serves until ctx ends.
+func (a operating) answerClients(ctx context.Context, f serveFlags) error {
+	if err := checkListen(f.listen); err != nil {
+		return err
+	}
+	opts, err := a.clientOptions()
+	if err != nil {
+		return err
+	}
+	logger := newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
+	opts = superstep.Encoded(opts)
+	opts.Logger = sdklog.New(logger.Named("temporal"))
+	c, err := connecting{dial: a.backend.dial, timeout: 30 * time.Second, logger: logger}.connect(ctx, opts)
+	if err == nil {
+		c, opts, err = a.findStorage(ctx, c, opts)
+	}
+	if err != nil {
+		return interrupted(ctx, err, "stopped before the server was ready")
+	}
+	defer c.Close()
+	return a.listen(ctx, c, opts, f, logger)
+}
+
+// listen answers requests over a connection until ctx ends; then those under way have some seconds.
+func (a operating) listen(ctx context.Context, c client.Client, opts client.Options, f serveFlags, logger *zap.Logger) error {
+	threads, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage})
+	if err != nil {
+		return err
+	}
+	handler, err := serve.Handler(threads, serve.Config{Temporal: c, TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, DataConverter: opts.DataConverter,
+		Hosts: f.hosts, Origins: f.origins, WebhooksAnywhere: f.webhooksAnywhere, Logger: logger})
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer handler.Close()
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return notBegun("--listen", err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	if err := f.ready.write(os.Getpid()); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	defer f.ready.remove(os.Getpid())
+	a.showServing(listener.Addr().String())
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	last, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	defer stop()
+	if server.Shutdown(last) != nil { // streams stay open for as long as their clients do
+		if err := server.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serveEvent is what a server tells programs.
+type serveEvent struct {
+	Event     string `json:"event"`
+	PID       int    `json:"pid"`
+	Address   string `json:"address"`
+	TaskQueue string `json:"task_queue"`
+}
+
+func (a operating) showServing(address string) {
+	e := serveEvent{Event: "ready", PID: os.Getpid(), Address: address, TaskQueue: a.conn.taskQueue}
+	a.ShowLine(e, func() {
+		a.Printf("serving  http://%s  task queue %s  pid %d\n", address, screen.Clean(e.TaskQueue), e.PID)
+	})
+}

@@ -1,0 +1,152 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// maxBody bounds a request's body, in bytes: four times what a thread's input may have.
+const maxBody = 8 << 20
+
+// read decodes the body of a request, whatever its content type says. Unknown fields are ignored; no body is an empty object.
+func read(w http.ResponseWriter, r *http.Request, into any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
+	case err != nil:
+		return refuse(http.StatusBadRequest, "the body did not come whole")
+	case len(strings.TrimSpace(string(text))) == 0:
+		return nil
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) {
+			return refuse(http.StatusUnprocessableEntity, "the body does not fit: %s is no %s", kind.Field, kind.Type)
+		}
+		return refuse(http.StatusUnprocessableEntity, "the body is no JSON: %v", err)
+	}
+	return nil
+}
+
+// threadIn is the id of the thread that a path names.
+func threadIn(r *http.Request) (string, error) { return idIn(r, "thread_id") }
+
+// idIn is an id in a path: a UUID.
+func idIn(r *http.Request, name string) (string, error) {
+	id := r.PathValue(name)
+	if _, err := uuid.Parse(id); err != nil {
+		return "", refuse(http.StatusUnprocessableEntity, "%s %q is no UUID", name, id)
+	}
+	return id, nil
+}
+
+// list is a list in a body: one value stands for a list of one.
+type list []string
+
+// UnmarshalJSON takes a string, a list of strings, or null.
+func (l *list) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*l = nil
+		if string(text) != "null" {
+			*l = list{one}
+		}
+		return nil
+	}
+	var all []string
+	err := json.Unmarshal(text, &all)
+	*l = all
+	return err
+}
+
+// contains reports whether v has all that wanted has: of objects the members, of anything else the value.
+func contains(v, wanted json.RawMessage) bool {
+	var a, b any
+	if json.Unmarshal(v, &a) != nil || json.Unmarshal(wanted, &b) != nil {
+		return false
+	}
+	return holds(a, b)
+}
+
+func holds(v, wanted any) bool {
+	want, object := wanted.(map[string]any)
+	if !object {
+		return reflect.DeepEqual(v, wanted)
+	}
+	has, object := v.(map[string]any)
+	if !object {
+		return false
+	}
+	for name := range maps.Keys(want) {
+		if at, ok := has[name]; !ok || !holds(at, want[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// page is what of a list a request asks for.
+type page struct {
+	Limit     *int     `json:"limit"`
+	Offset    int      `json:"offset"`
+	SortBy    string   `json:"sort_by"`
+	SortOrder string   `json:"sort_order"`
+	Select    []string `json:"select"`
+}
+
+const mostListed = 1000
+
+// check refuses a page that there is not.
+func (p *page) check(sortable ...string) error {
+	if p.Limit == nil {
+		ten := 10
+		p.Limit = &ten
+	}
+	switch {
+	case *p.Limit < 0 || *p.Limit > mostListed:
+		return refuse(http.StatusUnprocessableEntity, "limit %d is not within 0 and %d", *p.Limit, mostListed)
+	case p.Offset < 0:
+		return refuse(http.StatusUnprocessableEntity, "offset %d is below 0", p.Offset)
+	case p.SortBy != "" && !slices.Contains(sortable, p.SortBy):
+		return refuse(http.StatusUnprocessableEntity, "sort_by %q is none of %s", p.SortBy, strings.Join(sortable, ", "))
+	case p.SortOrder != "" && p.SortOrder != "asc" && p.SortOrder != "desc":
+		return refuse(http.StatusUnprocessableEntity, "sort_order %q is neither asc nor desc", p.SortOrder)
+	}
+	return nil
+}
+
+// of returns the page of a list, and says in headers how many there are and where the next page begins.
+func pageOf[T any](w http.ResponseWriter, p page, all []T) []T {
+	w.Header().Set("X-Pagination-Total", itoa(len(all)))
+	from := min(p.Offset, len(all))
+	to := min(from+*p.Limit, len(all))
+	if to < len(all) {
+		w.Header().Set("X-Pagination-Next", itoa(to))
+	}
+	return all[from:to]
+}
+
+// selected leaves of items the fields that were asked for.
+func selected(items any, fields []string) any {
+	if len(fields) == 0 {
+		return items
+	}
+	var all []object
+	if json.Unmarshal(raw(items), &all) != nil {
+		return items
+	}
+	for _, item := range all {
+		maps.DeleteFunc(item, func(name string, _ json.RawMessage) bool { return !slices.Contains(fields, name) })
+	}
+	return all
+}

@@ -1,0 +1,32 @@
+// Package serve answers the protocol of LangGraph's agent server for durable threads, so that the clients of that protocol work on
+// them: chat pages, inboxes, and the SDKs of LangGraph in Python and JavaScript. It is a [net/http.Handler]; "superstep serve" is a
+// program around it.
+//
+//	s, err := serve.Handler(client, serve.Config{Temporal: temporal})
+//	defer s.Close()
+//	http.Handle("/", s)
+//
+// States, checkpoints and questions are the threads' own. What the protocol has beside them, metadata and the list of runs, is in a
+// workflow of each thread: see package record. A server keeps nothing that another one lacks.
+//
+// # The files, in order of reading
+//
+//	fault       refusals, and what they look like
+//	message     messages as LangChain writes them
+//	rendering   what a graph's values look like to clients
+//	body        the bodies of requests
+//	index       the threads that this process knows of
+//	server      the server
+//	guard       who may ask
+//	meta        what a server says of itself
+//	assistants  graphs as clients see them
+//	request     a run's request as an invocation of a graph
+//	snapshot    states and checkpoints
+//	threads     threads
+//	state       reading and writing states
+//	runs        runs
+//	sse         server-sent events
+//	events      what a run streams, as clients see it
+//	stream      streams of runs
+//	handler     the server with all its paths
+package serve

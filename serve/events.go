@@ -1,0 +1,242 @@
+package serve
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+// event is an event as clients get it.
+type event struct {
+	name string
+	data any
+}
+
+// teller makes clients' events of the parts of one run's stream.
+type teller struct {
+	thread        string
+	graph         string
+	run           record.Run
+	modes         []string
+	conversations map[string]bool
+	partials      map[string]*partial
+	calls         map[string]int
+	named         map[string]bool
+}
+
+func newTeller(x *renderer, run record.Run, modes []string) *teller {
+	return &teller{thread: x.thread, graph: x.spec.Name, run: run, modes: modes, conversations: x.conversations,
+		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}}
+}
+
+// wants reports whether a mode was asked for.
+func (t *teller) wants(mode string) bool { return slices.Contains(t.modes, mode) }
+
+// streamed are the modes of the thread's stream that the modes are made of.
+func (t *teller) streamed() []thread.StreamMode {
+	of := map[string][]thread.StreamMode{"values": {thread.StreamValues}, "updates": {thread.StreamUpdates}, "custom": {thread.StreamCustom},
+		"messages": {thread.StreamMessages}, "messages-tuple": {thread.StreamMessages}, "tasks": {thread.StreamTasks},
+		"checkpoints": {thread.StreamCheckpoints}, "debug": {thread.StreamDebug}, "events": {thread.StreamUpdates, thread.StreamMessages}}
+	var out []thread.StreamMode
+	for _, m := range t.modes {
+		for _, s := range of[m] {
+			if !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// of are the events of a part.
+func (t *teller) of(p thread.Part) []event {
+	suffix := ""
+	if len(p.Namespace) > 0 {
+		suffix = "|" + spaceOf(t.thread, p.Namespace)
+	}
+	var out []event
+	add := func(mode string, data any) {
+		if t.wants(mode) {
+			out = append(out, event{mode + suffix, data})
+		}
+	}
+	switch p.Mode {
+	case thread.StreamValues:
+		add("values", shownJSON(p.Data, t.conversations))
+	case thread.StreamUpdates:
+		update := t.update(p.Data)
+		add("updates", update)
+		if t.wants("events") {
+			out = append(out, event{"events" + suffix, t.callback("on_chain_stream", map[string]any{"chunk": update})})
+		}
+	case thread.StreamCustom:
+		add("custom", p.Data)
+	case thread.StreamTasks:
+		add("tasks", t.task(p.Data))
+	case thread.StreamCheckpoints:
+		add("checkpoints", t.checkpoint(p.Data))
+	case thread.StreamDebug:
+		add("debug", t.debug(p.Data))
+	case thread.StreamMessages:
+		out = append(out, t.message(p.Data, suffix)...)
+	}
+	return out
+}
+
+// callback is a callback event of LangChain, as far as clients look at it.
+func (t *teller) callback(name string, data any) map[string]any {
+	return map[string]any{"event": name, "name": t.graph, "run_id": t.run.ID, "tags": []string{}, "metadata": t.run.Metadata, "data": data, "parent_ids": []string{}}
+}
+
+// update is {node: its writes}.
+func (t *teller) update(data json.RawMessage) json.RawMessage {
+	var nodes object
+	if json.Unmarshal(data, &nodes) != nil {
+		return data
+	}
+	for node, writes := range nodes {
+		if !strings.HasPrefix(node, "__") {
+			nodes[node] = shownJSON(writes, t.conversations)
+		}
+	}
+	return raw(nodes)
+}
+
+// task is the start or the end of a task.
+func (t *teller) task(data json.RawMessage) object {
+	var task object
+	if json.Unmarshal(data, &task) != nil {
+		return object{}
+	}
+	if id := task.text("id"); id != "" {
+		task["id"] = raw(taskID(t.thread, id))
+	}
+	for _, name := range []string{"input", "result"} {
+		if v, ok := task[name]; ok {
+			task[name] = shownJSON(v, t.conversations)
+		}
+	}
+	var failure struct{ Type, Message string }
+	if v := task["error"]; given(v) && json.Unmarshal(v, &failure) == nil {
+		task["error"] = raw(failure.Type + ": " + failure.Message)
+	}
+	return task
+}
+
+func (t *teller) checkpoint(data json.RawMessage) object {
+	var c object
+	if json.Unmarshal(data, &c) != nil {
+		return object{}
+	}
+	c["values"] = shownJSON(c["values"], t.conversations)
+	var tasks []json.RawMessage
+	if json.Unmarshal(c["tasks"], &tasks) == nil {
+		for i := range tasks {
+			tasks[i] = raw(t.task(tasks[i]))
+		}
+		c["tasks"] = raw(tasks)
+	}
+	var at struct {
+		Configurable place `json:"configurable"`
+	}
+	for _, name := range []string{"config", "parent_config"} {
+		if given(c[name]) && json.Unmarshal(c[name], &at) == nil {
+			at.Configurable.Thread = t.thread
+			at.Configurable.Namespace = spaceOf(t.thread, splitSpace(at.Configurable.Namespace))
+			c[name] = raw(at)
+		}
+	}
+	return c
+}
+
+func (t *teller) debug(data json.RawMessage) object {
+	var d object
+	if json.Unmarshal(data, &d) != nil {
+		return object{}
+	}
+	if d.text("type") == "checkpoint" {
+		c := t.checkpoint(d["payload"])
+		for name, from := range map[string]string{"checkpoint": "config", "parent_checkpoint": "parent_config"} {
+			var at struct {
+				Configurable *place `json:"configurable"`
+			}
+			if json.Unmarshal(c[from], &at) == nil {
+				c[name] = raw(at.Configurable)
+			}
+		}
+		d["payload"] = raw(c)
+		return d
+	}
+	d["payload"] = raw(t.task(d["payload"]))
+	return d
+}
+
+// message is a message or a piece of one, in the two forms that clients can ask for.
+func (t *teller) message(data json.RawMessage, suffix string) []event {
+	var both []json.RawMessage
+	if json.Unmarshal(data, &both) != nil || len(both) != 2 {
+		return nil
+	}
+	var meta object
+	var p piece
+	if json.Unmarshal(both[1], &meta) != nil || json.Unmarshal(both[0], &p) != nil {
+		return nil
+	}
+	t.describe(meta)
+	whole := messageOut(both[0])
+	streams := p.Role == "assistant"
+	var out []event
+	if t.wants("messages-tuple") {
+		shown := whole
+		if streams {
+			shown = raw(p.chunk(t.calls[p.ID]))
+		}
+		out = append(out, event{"messages" + suffix, []json.RawMessage{shown, raw(meta)}})
+	}
+	for _, c := range p.ToolCalls {
+		if c.ID != "" {
+			t.calls[p.ID]++
+		}
+	}
+	if t.wants("messages") {
+		out = append(out, t.wholeMessage(p, streams, whole, meta, suffix)...)
+	}
+	if t.wants("events") {
+		out = append(out, event{"events" + suffix, t.callback("on_chat_model_stream", map[string]any{"chunk": whole})})
+	}
+	return out
+}
+
+// wholeMessage shows a message as far as it has come.
+func (t *teller) wholeMessage(p piece, streams bool, whole json.RawMessage, meta object, suffix string) []event {
+	var out []event
+	if !t.named[p.ID] {
+		t.named[p.ID] = true
+		out = append(out, event{"messages/metadata" + suffix, map[string]any{p.ID: map[string]any{"metadata": meta}}})
+	}
+	if !streams {
+		return append(out, event{"messages/complete" + suffix, []json.RawMessage{whole}})
+	}
+	if t.partials[p.ID] == nil {
+		t.partials[p.ID] = &partial{id: p.ID}
+	}
+	t.partials[p.ID].add(p)
+	return append(out, event{"messages/partial" + suffix, []object{t.partials[p.ID].whole()}})
+}
+
+// describe adds to the metadata of a message what clients look for.
+func (t *teller) describe(meta object) {
+	if space := meta.text("langgraph_checkpoint_ns"); space != "" {
+		meta["langgraph_checkpoint_ns"] = raw(spaceOf(t.thread, splitSpace(space)))
+	}
+	for name, v := range t.run.Metadata {
+		if _, ok := meta[name]; !ok {
+			meta[name] = v
+		}
+	}
+	meta["run_id"], meta["thread_id"] = raw(t.run.ID), raw(t.thread)
+	meta["graph_id"], meta["assistant_id"] = raw(t.graph), raw(t.run.Assistant)
+}

@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// exposed are the response headers that pages may read.
+const exposed = "x-pagination-total, x-pagination-next, content-location"
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.hostAllowed(r.Host) {
+		answer(w, http.StatusMisdirectedRequest, map[string]string{"detail": "this server is not to be reached under that Host: name it with --host-name"})
+		return
+	}
+	origin := r.Header.Get("Origin")
+	if origin != "" && !s.originAllowed(origin) {
+		answer(w, http.StatusForbidden, map[string]string{"detail": "pages of that origin may not use this server: name it with --origin"})
+		return
+	}
+	if origin != "" {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		if len(s.cfg.Origins) > 0 {
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Add("Vary", "Origin")
+		}
+		h.Set("Access-Control-Expose-Headers", exposed)
+	}
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		s.preflight(w, r)
+		return
+	}
+	if _, pattern := s.mux.Handler(r); pattern == "/" && s.otherMethod(r) {
+		answer(w, http.StatusMethodNotAllowed, map[string]string{"detail": "that path takes another method"})
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *Server) preflight(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusOK)
+}
+
+// otherMethod reports whether the path is there for another method than the request's.
+func (s *Server) otherMethod(r *http.Request) bool {
+	return slices.ContainsFunc([]string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete, http.MethodPut}, func(m string) bool {
+		other := r.Clone(r.Context())
+		other.Method = m
+		_, pattern := s.mux.Handler(other)
+		return pattern != "/"
+	})
+}
+
+// hostAllowed reports whether the server may be reached under a name.
+func (s *Server) hostAllowed(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() || name == "localhost" {
+		return true
+	}
+	return slices.ContainsFunc(s.cfg.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
+}
+
+func (s *Server) originAllowed(origin string) bool {
+	return len(s.cfg.Origins) == 0 || slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin) })
+}

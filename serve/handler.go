@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.uber.org/zap"
+	"superstep.dev"
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+// Handler returns a server over a client. Close it when it serves no more.
+//
+// Errors: thread.ErrBadInput without Config.Temporal; those of a Temporal worker that cannot begin.
+func Handler(c *superstep.Client, cfg Config) (*Server, error) {
+	if c == nil || cfg.Temporal == nil {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a server needs a Client, and the Temporal client that it was made with"}
+	}
+	cfg.TaskQueue, cfg.Namespace = cmp.Or(cfg.TaskQueue, superstep.DefaultTaskQueue), cmp.Or(cfg.Namespace, client.DefaultNamespace)
+	s := &Server{client: c, cfg: cfg, mux: http.NewServeMux(), log: cmp.Or(cfg.Logger, zap.NewNop()).Sugar(), specs: map[string]specKept{}}
+	s.records = record.New(cfg.Temporal, c, record.Config{Namespace: cfg.Namespace, TaskQueue: cfg.TaskQueue + ".serve",
+		DataConverter: cfg.DataConverter, Webhooks: webhooks(cfg.WebhooksAnywhere), Shown: s.valuesOf})
+	for _, r := range s.routes() {
+		s.mux.HandleFunc(r.method+" "+r.path, s.handling(r.do))
+	}
+	s.mux.HandleFunc("/", s.handling(func(http.ResponseWriter, *http.Request) error {
+		return refuse(http.StatusNotFound, "there is no such path")
+	}))
+	return s, s.records.Start()
+}
+
+// routes are all paths.
+func (s *Server) routes() []route {
+	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), s.streamRoutes())
+}
+
+// webhooks returns what posts to addresses that callers give: it follows no redirect, and unless anywhere reaches no address of a
+// private network or of this machine.
+func webhooks(anywhere bool) *http.Client {
+	dial := &net.Dialer{Timeout: 5 * time.Second}
+	if !anywhere {
+		dial.Control = func(_, address string, _ syscall.RawConn) error {
+			host, _, err := net.SplitHostPort(address)
+			ip := net.ParseIP(host)
+			if err != nil || ip == nil || ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast() {
+				return errors.New("webhooks do not go to private addresses")
+			}
+			return nil
+		}
+	}
+	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: dial.DialContext, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}

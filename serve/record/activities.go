@@ -1,0 +1,326 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
+)
+
+// The activities of a record.
+const (
+	activityBegin    = "begin"
+	activitySettle   = "settle"
+	activityStop     = "stop"
+	activityRollback = "rollback"
+	activityErase    = "erase"
+	activityWebhook  = "webhook"
+)
+
+// Threads are what runs the threads: a *superstep.Client.
+type Threads interface {
+	Start(ctx context.Context, r thread.StartRequest) (thread.View, error)
+	Wait(ctx context.Context, thread string) (thread.View, error)
+	Cancel(ctx context.Context, r thread.CancelRequest) (thread.View, error)
+	State(ctx context.Context, r thread.StateRequest) (thread.StateView, error)
+	History(ctx context.Context, r thread.HistoryRequest) ([]thread.CheckpointView, error)
+	Update(ctx context.Context, r thread.UpdateRequest) (thread.StateView, error)
+	Effects(ctx context.Context, r thread.EffectsRequest) (thread.EffectsView, error)
+	Offset(v thread.View) string
+}
+
+// activities does what records ask for.
+type activities struct {
+	threads  Threads
+	temporal client.Client
+	cfg      Config
+}
+
+func asApplication(err error, into **temporal.ApplicationError) bool { return errors.As(err, into) }
+
+// final are the errors that do not go away by trying again.
+var final = []error{thread.ErrBadInput, thread.ErrNotFound, thread.ErrAnswerRefused, thread.ErrNotFailed}
+
+// told is an error as the record takes it: one that does not go away ends the run.
+func told(err error) error {
+	for _, kind := range final {
+		if errors.Is(err, kind) {
+			return temporal.NewNonRetryableApplicationError(err.Error(), "ValueError", nil)
+		}
+	}
+	return err
+}
+
+// begin invokes the thread. The request's id is the run's, so an attempt that follows one of which nothing was heard finds what that
+// one has begun.
+func (a *activities) begin(ctx context.Context, r thread.StartRequest) (begun, error) {
+	if activity.GetInfo(ctx).Attempt > 1 {
+		b, found, err := a.hasBegun(ctx, r)
+		if err != nil || found {
+			return b, err
+		}
+	}
+	before, err := a.threads.State(ctx, thread.StateRequest{Thread: r.Thread})
+	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+		return begun{}, err
+	}
+	view, err := a.threads.Start(ctx, asGiven(r))
+	if err != nil {
+		return begun{}, told(err)
+	}
+	return begun{Before: before.Checkpoint, Place: a.threads.Offset(view)}, nil
+}
+
+// asGiven is a request as it was before it was stored: what was not given is null there.
+func asGiven(r thread.StartRequest) thread.StartRequest {
+	for _, v := range []*json.RawMessage{&r.Input, &r.Context} {
+		if string(*v) == "null" {
+			*v = nil
+		}
+	}
+	return r
+}
+
+// hasBegun looks for the request in the thread's newest run: in its memo, or among the updates that it took.
+func (a *activities) hasBegun(ctx context.Context, r thread.StartRequest) (begun, bool, error) {
+	described, err := a.temporal.DescribeWorkflowExecution(ctx, r.Thread, "")
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return begun{}, false, nil
+	}
+	if err != nil {
+		return begun{}, false, err
+	}
+	info := described.GetWorkflowExecutionInfo()
+	run := info.GetExecution().GetRunId()
+	var call string
+	if p, ok := info.GetMemo().GetFields()[protocol.MemoStart]; ok {
+		if err := a.cfg.converter().FromPayload(p, &call); err != nil {
+			return begun{}, false, err
+		}
+	}
+	if call == r.ID {
+		return begun{Place: a.threads.Offset(thread.View{Thread: r.Thread, RunID: run})}, true, nil
+	}
+	events := a.temporal.GetWorkflowHistory(ctx, r.Thread, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			return begun{}, false, err
+		}
+		taken := e.GetWorkflowExecutionUpdateAcceptedEventAttributes()
+		if taken.GetProtocolInstanceId() == r.ID {
+			return begun{Place: a.threads.Offset(thread.View{Thread: r.Thread, RunID: run, Events: e.GetEventId() - 1})}, true, nil
+		}
+	}
+	return begun{}, false, nil
+}
+
+// settle waits until the thread rests.
+func (a *activities) settle(ctx context.Context, threadID string) (ending, error) {
+	defer beat(ctx)()
+	view, err := a.threads.Wait(ctx, threadID)
+	if err != nil {
+		return ending{}, told(err)
+	}
+	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
+	if err != nil {
+		return ending{}, told(err)
+	}
+	e := ending{Status: Success, Stands: StandsOf(state), After: state.Checkpoint}
+	switch {
+	case view.Status.Failed():
+		e.Status, e.Stands, e.Failure = Failed, Errors, FailureOf(view)
+	case view.Status == thread.StatusCancelled, view.Status == thread.StatusTerminated:
+		e.Status = Interrupted
+	}
+	return e, nil
+}
+
+// beat tells that an activity is at work until it is stopped.
+func beat(ctx context.Context) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(3 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return stop
+}
+
+// StandsOf is the status of a thread that has this state and no run under way.
+func StandsOf(s thread.StateView) string {
+	switch {
+	case s.Status.Failed():
+		return Errors
+	case len(s.Next) > 0 || len(s.Questions) > 0:
+		return Waits
+	}
+	return Idle
+}
+
+// FailureOf is why a run failed, as clients are told.
+func FailureOf(v thread.View) *Failure {
+	switch {
+	case v.Failure == nil:
+		return &Failure{Type: "Error", Message: v.Error}
+	case v.Status == thread.StatusOutOfBudget && strings.Contains(strings.ToLower(v.Failure.Type), "recursion"):
+		return &Failure{Type: "GraphRecursionError", Message: v.Failure.Message}
+	}
+	return &Failure{Type: v.Failure.Type, Message: v.Failure.Message}
+}
+
+// stop ends a thread's run, and returns when it has ended.
+func (a *activities) stop(ctx context.Context, threadID, how string) error {
+	mode := thread.CancelKeep
+	if how == Rollback {
+		mode = thread.CancelCompensate
+	}
+	_, err := a.threads.Cancel(ctx, thread.CancelRequest{Thread: threadID, Mode: mode, Reason: "cancelled by a client of the server"})
+	if errors.Is(err, thread.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// rollback takes a thread back to the checkpoint at which the run found it. What was written outside must have been undone.
+func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
+	threadID := r.Start.Thread
+	effects, err := a.threads.Effects(ctx, thread.EffectsRequest{Thread: threadID})
+	if err != nil {
+		return back{}, told(err)
+	}
+	for _, e := range effects.Effects {
+		if !slices.Contains([]string{"compensated", "failed"}, e.State) && !e.Time.Before(r.Began) {
+			return back{}, temporal.NewNonRetryableApplicationError(
+				fmt.Sprintf("the run wrote outside (%s, key %s, %s), and that was not undone: its checkpoints stay", e.Effect, e.Key, e.State), "RollbackRefused", nil)
+		}
+	}
+	if r.Before == "" && len(effects.Effects) == 0 {
+		return back{Stands: Idle, Fresh: true}, a.erase(ctx, threadID)
+	}
+	made, err := a.threads.History(ctx, thread.HistoryRequest{Thread: threadID})
+	if err != nil {
+		return back{}, told(err)
+	}
+	var b back
+	for _, c := range made {
+		if c.Checkpoint == r.Before {
+			break
+		}
+		b.Hidden = append(b.Hidden, c.Checkpoint)
+	}
+	state, err := a.threads.Update(ctx, thread.UpdateRequest{Graph: r.Start.Graph, Thread: threadID, Checkpoint: r.Before, AsNode: "__copy__", ID: "rollback " + r.ID})
+	if err != nil {
+		return back{}, told(err)
+	}
+	b.Stands = StandsOf(state)
+	return b, nil
+}
+
+// erase asks the server to delete all runs of a thread, which it does in its own time: those that its index has, and the newest.
+func (a *activities) erase(ctx context.Context, threadID string) error {
+	runs := []string{""}
+	page, err := a.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: a.cfg.Namespace, PageSize: 1000,
+		Query: fmt.Sprintf("WorkflowId = %q", threadID)})
+	if err != nil {
+		return err
+	}
+	for _, e := range page.GetExecutions() {
+		runs = append(runs, e.GetExecution().GetRunId())
+	}
+	for _, run := range runs {
+		_, err := a.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: a.cfg.Namespace,
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: threadID, RunId: run}})
+		var missing *serviceerror.NotFound
+		if err != nil && !errors.As(err, &missing) {
+			return err
+		}
+	}
+	return nil
+}
+
+// webhook posts the end of a run.
+func (a *activities) webhook(ctx context.Context, threadID, under string, r Run) error {
+	state, err := a.threads.State(ctx, thread.StateRequest{Thread: under})
+	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+		return err
+	}
+	body := map[string]any{"run_id": r.ID, "thread_id": threadID, "assistant_id": r.Assistant, "metadata": r.Metadata, "status": r.Status,
+		"kwargs": r.Kwargs, "multitask_strategy": r.Strategy, "created_at": r.Created, "updated_at": r.Updated, "values": a.cfg.shown(ctx, state),
+		"run_started_at": r.Began, "run_ended_at": r.Ended, "webhook_sent_at": time.Now().UTC()}
+	if r.Failure != nil {
+		body["error"] = r.Failure.Message
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return temporal.NewNonRetryableApplicationError(err.Error(), "BadWebhook", nil)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Webhook, bytes.NewReader(raw))
+	if err != nil {
+		return temporal.NewNonRetryableApplicationError("the webhook's address is not one", "BadWebhook", nil)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.cfg.Webhooks.Do(req)
+	if err != nil {
+		return errors.New("the webhook was not reached")
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)); err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("the webhook answered %s", resp.Status)
+	}
+	return nil
+}
+
+// Config is what records need beside the threads.
+type Config struct {
+	Namespace, TaskQueue string
+	// DataConverter is that of the Temporal client; nil for Temporal's default.
+	DataConverter converter.DataConverter
+	// Webhooks posts to the addresses that callers give.
+	Webhooks *http.Client
+	// Shown are a state's values as clients see them; nil for as they are.
+	Shown func(context.Context, thread.StateView) any
+}
+
+func (c Config) converter() converter.DataConverter {
+	if c.DataConverter == nil {
+		return converter.GetDefaultDataConverter()
+	}
+	return c.DataConverter
+}
+
+func (c Config) shown(ctx context.Context, s thread.StateView) any {
+	if c.Shown == nil {
+		return s.Values
+	}
+	return c.Shown(ctx, s)
+}

@@ -1,0 +1,217 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// prefix begins the workflow ids of records.
+const prefix = "superstep.thread-record/"
+
+// IDOf is the thread whose record a workflow id names.
+func IDOf(workflowID string) string { return strings.TrimPrefix(workflowID, prefix) }
+
+// The errors that callers tell apart.
+var (
+	ErrExists  = errors.New("the thread exists already")
+	ErrBusy    = errors.New("a run of the thread is under way")
+	ErrMissing = errors.New("there is no such thread or run")
+)
+
+// Records reads and changes records, and works on them: Start polls for what they have to do.
+type Records struct {
+	temporal client.Client
+	worker   worker.Worker
+	cfg      Config
+}
+
+// New returns the records of the threads of a client. The Temporal client is the one that the threads are on.
+func New(c client.Client, threads Threads, cfg Config) *Records {
+	w := worker.New(c, cfg.TaskQueue, worker.Options{DisableRegistrationAliasing: true})
+	w.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
+	a := &activities{threads: threads, temporal: c, cfg: cfg}
+	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
+		activityRollback: a.rollback, activityErase: a.erase, activityWebhook: a.webhook} {
+		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
+	}
+	return &Records{temporal: c, worker: w, cfg: cfg}
+}
+
+// Start begins to work on records. Stop ends that: what is under way others take over.
+func (r *Records) Start() error { return r.worker.Start() }
+
+// Stop ends the work on records.
+func (r *Records) Stop() { r.worker.Stop() }
+
+// explained is a record's refusal as callers know it.
+func explained(err error) error {
+	var refused *temporal.ApplicationError
+	var missing *serviceerror.NotFound
+	switch {
+	case errors.As(err, &refused):
+		for kind, known := range map[string]error{errExists: ErrExists, errBusy: ErrBusy, errMissing: ErrMissing, errGone: ErrMissing} {
+			if refused.Type() == kind {
+				return fmt.Errorf("%w: %s", known, refused.Message())
+			}
+		}
+	case errors.As(err, &missing):
+		return fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	return err
+}
+
+// update asks a record to change, and tries again where it was just ending or being continued.
+func (r *Records) update(ctx context.Context, threadID, id, name string, args ...any) (t Thread, err error) {
+	for range 5 {
+		var handle client.WorkflowUpdateHandle
+		handle, err = r.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: prefix + threadID, UpdateID: id, UpdateName: name,
+			Args: args, WaitForStage: client.WorkflowUpdateStageCompleted})
+		if err == nil {
+			err = handle.Get(ctx, &t)
+		}
+		var aborted *serviceerror.Aborted
+		if !errors.As(err, &aborted) {
+			break
+		}
+	}
+	return t, explained(err)
+}
+
+// Create makes a thread. With exists one that is there is returned as it is.
+func (r *Records) Create(ctx context.Context, threadID string, metadata map[string]json.RawMessage, exists bool) (Thread, error) {
+	return r.create(ctx, threadID, put{Create: true, Exists: exists, Metadata: metadata})
+}
+
+// Copied makes a thread that has the state of another one already.
+func (r *Records) Copied(ctx context.Context, threadID string, from Thread) (Thread, error) {
+	return r.create(ctx, threadID, put{Create: true, Metadata: from.Metadata, Graph: from.Graph, Assistant: from.Assistant, Stands: from.Stands})
+}
+
+func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread, err error) {
+	var begin Thread
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	for range 3 {
+		start := r.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: prefix + threadID, TaskQueue: r.cfg.TaskQueue,
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: reuse,
+			WorkflowTaskTimeout: 5 * time.Second}, Workflow, begin)
+		var handle client.WorkflowUpdateHandle
+		handle, err = r.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
+			UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: prefix + threadID, UpdateName: updatePut,
+				Args: []any{p}, WaitForStage: client.WorkflowUpdateStageCompleted}})
+		if err == nil {
+			err = handle.Get(ctx, &t)
+		}
+		var refused *temporal.ApplicationError
+		var already *serviceerror.WorkflowExecutionAlreadyStarted
+		if !errors.As(err, &already) && (!errors.As(err, &refused) || refused.Type() != errGone) {
+			break
+		}
+		// What an earlier thread of that id had is the server's to delete: this one keeps its states under another id.
+		reuse, begin.Under = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, threadID+"~"+uuid.NewString()
+	}
+	return t, explained(err)
+}
+
+// Patch merges metadata.
+func (r *Records) Patch(ctx context.Context, threadID string, metadata map[string]json.RawMessage) (Thread, error) {
+	return r.update(ctx, threadID, "", updatePut, put{Metadata: metadata})
+}
+
+// Run asks for a run, once for each of its ids, and returns when it is at the stage of its Wait, or after a while.
+func (r *Records) Run(ctx context.Context, threadID string, run Run) (Thread, error) {
+	return r.update(ctx, threadID, "run "+run.ID, updateRun, run)
+}
+
+// Await returns when a run is at a stage, or has ended.
+func (r *Records) Await(ctx context.Context, threadID, run, stage string) (Thread, error) {
+	for {
+		t, err := r.update(ctx, threadID, "", updateAwait, await{Run: run, Stage: stage})
+		if err != nil {
+			return t, err
+		}
+		if at := t.Run(run); at == nil || at.Over() || stage == StageBegun && at.Place != "" || t.Deleted {
+			return t, nil
+		}
+	}
+}
+
+// Changed returns when a thread has changed since it had that version.
+func (r *Records) Changed(ctx context.Context, threadID string, version int64) (Thread, error) {
+	for {
+		t, err := r.update(ctx, threadID, "", updateAwait, await{Behind: version})
+		if err != nil || t.Version > version {
+			return t, err
+		}
+	}
+}
+
+// Cancel ends runs, and returns when they have ended, or after a while.
+func (r *Records) Cancel(ctx context.Context, threadID, action string, runs ...string) (Thread, error) {
+	return r.update(ctx, threadID, "", updateCancel, cancel{Runs: runs, Action: action})
+}
+
+// Remove forgets a run.
+func (r *Records) Remove(ctx context.Context, threadID, run string) (Thread, error) {
+	return r.update(ctx, threadID, "", updateRemove, run)
+}
+
+// Delete deletes a thread with its runs and checkpoints.
+func (r *Records) Delete(ctx context.Context, threadID string) (Thread, error) {
+	return r.update(ctx, threadID, "", updateDelete)
+}
+
+// Note says how a thread stands since its state was changed.
+func (r *Records) Note(ctx context.Context, threadID, stands string) (Thread, error) {
+	return r.update(ctx, threadID, "", updateNote, note{Stands: stands})
+}
+
+// Get returns a thread's record.
+func (r *Records) Get(ctx context.Context, threadID string) (t Thread, err error) {
+	value, err := r.temporal.QueryWorkflow(ctx, prefix+threadID, "", queryThread)
+	if err == nil {
+		err = value.Get(&t)
+	}
+	if err == nil && (t.Deleted || t.ID == "") {
+		err = ErrMissing
+	}
+	return t, explained(err)
+}
+
+// List calls on for each thread that the server's index has, newest first, until it returns false. The index is a moment behind.
+func (r *Records) List(ctx context.Context, on func(Line) bool) error {
+	var token []byte
+	for {
+		page, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.cfg.Namespace, PageSize: 500,
+			Query: fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = \"Running\"", Workflow), NextPageToken: token})
+		if err != nil {
+			return err
+		}
+		for _, e := range page.GetExecutions() {
+			var l Line
+			p, ok := e.GetMemo().GetFields()[MemoThread]
+			if !ok || r.cfg.converter().FromPayload(p, &l) != nil {
+				continue
+			}
+			if !on(l) {
+				return nil
+			}
+		}
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package record
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// begun is how a run began.
+type begun struct {
+	Before string `json:"before,omitempty"`
+	Place  string `json:"place"`
+}
+
+// ending is how a run ended, and how the thread stands then.
+type ending struct {
+	Status  string   `json:"status"`
+	Failure *Failure `json:"failure,omitempty"`
+	Stands  string   `json:"stands,omitempty"`
+	After   string   `json:"after,omitempty"`
+}
+
+// back is what a rollback took back.
+type back struct {
+	Hidden []string `json:"hidden,omitempty"`
+	Stands string   `json:"stands"`
+	// Fresh says that nothing of the thread is left: it begins anew, under another id.
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// brief are the options of activities that end soon. They are tried again for as long as it takes.
+func brief(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 3 * time.Second}})
+}
+
+// long are those of an activity that lasts as long as the run does. Whoever has it tells that it still has.
+func long(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 10 * 365 * 24 * time.Hour, HeartbeatTimeout: 10 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 3 * time.Second}})
+}
+
+// run leads one run from its turn to its end.
+func (k *keeper) run(ctx workflow.Context, id string) {
+	k.current = id
+	e, failed := k.invoke(ctx, id)
+	if failed != nil {
+		e = ending{Status: Failed, Failure: failureOf(failed), Stands: Errors}
+	}
+	if r := k.thread.Run(id); r != nil && r.Cancel == Rollback && r.Place != "" {
+		e = k.rollBack(ctx, *r)
+	}
+	k.current = ""
+	k.over(ctx, id, e)
+	if r := k.thread.Run(id); r != nil {
+		k.after(ctx, *r)
+	}
+}
+
+// invoke begins a run when its time has come, and waits for its end.
+func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
+	cancelled := func() bool { r := k.thread.Run(id); return r == nil || r.Cancel != "" }
+	run := *k.thread.Run(id)
+	if run.Delay > 0 {
+		if _, err := workflow.AwaitWithTimeout(ctx, run.Delay, cancelled); err != nil {
+			return ending{}, err
+		}
+	}
+	if cancelled() {
+		return ending{Status: Interrupted}, nil
+	}
+	within, stop := workflow.WithCancel(ctx)
+	defer stop()
+	run.Start.Thread = k.thread.Under
+	var b begun
+	begins := workflow.ExecuteActivity(brief(within), activityBegin, run.Start)
+	if err := workflow.Await(ctx, func() bool { return begins.IsReady() || cancelled() }); err != nil {
+		return ending{}, err
+	}
+	if !begins.IsReady() {
+		stop()
+	}
+	if err := begins.Get(ctx, &b); temporal.IsCanceledError(err) {
+		return ending{Status: Interrupted}, nil
+	} else if err != nil {
+		return ending{}, err
+	}
+	r := k.thread.Run(id)
+	r.Status, r.Before, r.Place = Running, b.Before, b.Place
+	r.Began, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
+	k.thread.Version++
+	settles := workflow.ExecuteActivity(long(ctx), activitySettle, run.Start.Thread)
+	if err := workflow.Await(ctx, func() bool { return settles.IsReady() || cancelled() }); err != nil {
+		return ending{}, err
+	}
+	if !settles.IsReady() {
+		if err := workflow.ExecuteActivity(brief(ctx), activityStop, run.Start.Thread, k.thread.Run(id).Cancel).Get(ctx, nil); err != nil {
+			return ending{}, err
+		}
+	}
+	var e ending
+	err := settles.Get(ctx, &e)
+	if err == nil && cancelled() && e.Status != Success {
+		e.Status, e.Failure = Interrupted, nil
+	}
+	return e, err
+}
+
+// rollBack takes the thread back to where the run found it. Where that cannot be done the run stays, and says why.
+func (k *keeper) rollBack(ctx workflow.Context, r Run) ending {
+	var b back
+	r.Start.Thread = k.thread.Under
+	if err := workflow.ExecuteActivity(brief(ctx), activityRollback, r).Get(ctx, &b); err != nil {
+		return ending{Status: Interrupted, Failure: failureOf(err), Stands: Waits}
+	}
+	if b.Fresh {
+		k.thread.Under = k.thread.ID + "~" + r.ID
+	}
+	k.thread.Hidden = append(k.thread.Hidden, b.Hidden...)
+	if over := len(k.thread.Hidden) - mostHidden; over > 0 {
+		k.thread.Hidden = k.thread.Hidden[over:]
+	}
+	return ending{Status: Interrupted, Stands: b.Stands}
+}
+
+// mostHidden bounds the checkpoints that are remembered as taken back: the newest ones count.
+const mostHidden = 5000
+
+// after tells a webhook of the end, and deletes a thread that was only for this run.
+func (k *keeper) after(ctx workflow.Context, r Run) {
+	if r.Webhook != "" {
+		tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
+		if err := workflow.ExecuteActivity(tries, activityWebhook, k.thread.ID, k.thread.Under, r).Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Warn("a webhook was not told of a run's end", "run", r.ID, "error", err)
+		}
+	}
+	if r.Forget && !k.thread.Busy() {
+		if _, err := k.delete(ctx); err != nil {
+			workflow.GetLogger(ctx).Warn("a thread was not deleted", "error", err)
+		}
+	}
+}
+
+// failureOf is an activity's error as clients see it.
+func failureOf(err error) *Failure {
+	var said *temporal.ApplicationError
+	if asApplication(err, &said) {
+		return &Failure{Type: said.Type(), Message: said.Message()}
+	}
+	return &Failure{Type: "Error", Message: err.Error()}
+}

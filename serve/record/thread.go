@@ -1,0 +1,183 @@
+package record
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"superstep.dev/thread"
+)
+
+// Thread is a thread's record.
+type Thread struct {
+	ID string `json:"id"`
+	// Under is the id of the thread that has the states: the same, unless an earlier one of that id was deleted or taken back.
+	Under    string                     `json:"under"`
+	Created  time.Time                  `json:"created"`
+	Updated  time.Time                  `json:"updated"`
+	Metadata map[string]json.RawMessage `json:"metadata"`
+	// Graph and Assistant are those of the run that was asked for last, "" before the first.
+	Graph     string `json:"graph,omitempty"`
+	Assistant string `json:"assistant,omitempty"`
+	// Runs are in the order in which they were asked for. The newest 200 are kept.
+	Runs []Run `json:"runs,omitempty"`
+	// Stands is how the thread stood when its last run ended or its state was updated: see the statuses of threads.
+	Stands string `json:"stands,omitempty"`
+	// Failure is why the last run failed, nil when it did not.
+	Failure *Failure `json:"failure,omitempty"`
+	// Hidden are checkpoints that a rollback took back.
+	Hidden []string `json:"hidden,omitempty"`
+	// Version grows with each change.
+	Version int64 `json:"version"`
+	// Deleted says that the thread is gone.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// The statuses of a run.
+const (
+	Pending     = "pending"
+	Running     = "running"
+	Success     = "success"
+	Failed      = "error"
+	Interrupted = "interrupted"
+)
+
+// The statuses of a thread.
+const (
+	Idle   = "idle"
+	Busy   = "busy"
+	Waits  = "interrupted"
+	Errors = "error"
+)
+
+// The strategies for a run that comes while another is under way.
+const (
+	Enqueue   = "enqueue"
+	Reject    = "reject"
+	Interrupt = "interrupt"
+	Rollback  = "rollback"
+)
+
+// Run is one run of a thread: one invocation of its graph.
+type Run struct {
+	ID        string                     `json:"id"`
+	Assistant string                     `json:"assistant"`
+	Metadata  map[string]json.RawMessage `json:"metadata,omitempty"`
+	// Kwargs is what the caller asked for, as the protocol shows it.
+	Kwargs   json.RawMessage `json:"kwargs,omitempty"`
+	Strategy string          `json:"strategy"`
+	Status   string          `json:"status"`
+	Created  time.Time       `json:"created"`
+	Updated  time.Time       `json:"updated"`
+	// Began is when the run began, and Ended when it ended; zero before.
+	Began time.Time `json:"began,omitzero"`
+	Ended time.Time `json:"ended,omitzero"`
+	// Before is the checkpoint at which the thread stood when the run began, "" for none; After, where it stood at the end.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	// Place is where the run begins in the thread's stream: see superstep.Client.Offset. "" until it has begun.
+	Place   string   `json:"place,omitempty"`
+	Failure *Failure `json:"failure,omitempty"`
+	// Start is how the thread is invoked.
+	Start thread.StartRequest `json:"start"`
+	// Delay is how long the run is put off.
+	Delay time.Duration `json:"delay,omitempty"`
+	// Webhook is where the end is told, "" for nowhere.
+	Webhook string `json:"webhook,omitempty"`
+	// Forget deletes the thread when the run has ended.
+	Forget bool `json:"forget,omitempty"`
+	// Resumable says that its events have ids.
+	Resumable bool `json:"resumable,omitempty"`
+	// Wait is the stage that whoever asks for the run waits for.
+	Wait string `json:"wait,omitempty"`
+	// Cancel is how the run is to end, "" while nobody has cancelled it.
+	Cancel string `json:"cancel,omitempty"`
+}
+
+// Failure is why a run failed.
+type Failure struct {
+	Type    string `json:"error"`
+	Message string `json:"message"`
+}
+
+// Over reports whether the run has ended.
+func (r *Run) Over() bool { return r.Status != Pending && r.Status != Running }
+
+// Run returns a run of the thread, nil when there is none of that id.
+func (t *Thread) Run(id string) *Run {
+	at := slices.IndexFunc(t.Runs, func(r Run) bool { return r.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &t.Runs[at]
+}
+
+// Busy reports whether a run is under way or waits its turn.
+func (t *Thread) Busy() bool {
+	return slices.ContainsFunc(t.Runs, func(r Run) bool { return !r.Over() })
+}
+
+// Next is the run that is under way or comes next, nil when there is none.
+func (t *Thread) Next() *Run {
+	at := slices.IndexFunc(t.Runs, func(r Run) bool { return !r.Over() })
+	if at < 0 {
+		return nil
+	}
+	return &t.Runs[at]
+}
+
+// The bounds of a record.
+const (
+	mostRuns    = 200
+	mostPending = 50
+	// mostKept is how much of what was asked for is kept of a run that has ended.
+	mostKept = 4 << 10
+)
+
+// trim forgets what is beyond the bounds: the oldest runs that have ended, and long inputs of those that have.
+func (t *Thread) trim() {
+	for i := range t.Runs {
+		r := &t.Runs[i]
+		if !r.Over() {
+			continue
+		}
+		r.Start = thread.StartRequest{}
+		if len(r.Kwargs) > mostKept {
+			r.Kwargs = json.RawMessage(`{}`)
+		}
+	}
+	for len(t.Runs) > mostRuns && t.Runs[0].Over() {
+		t.Runs = t.Runs[1:]
+	}
+}
+
+// MemoThread is the memo field in which a record's workflow has its Line.
+const MemoThread = "superstep.thread"
+
+// Line is what lists know of a thread.
+type Line struct {
+	ID       string                     `json:"id"`
+	Under    string                     `json:"under"`
+	Created  time.Time                  `json:"created"`
+	Updated  time.Time                  `json:"updated"`
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+	Status   string                     `json:"status"`
+	Version  int64                      `json:"version"`
+	Deleted  bool                       `json:"deleted,omitempty"`
+}
+
+// Line is what lists know of the thread.
+func (t *Thread) Line() Line {
+	return Line{ID: t.ID, Under: t.Under, Created: t.Created, Updated: t.Updated, Metadata: t.Metadata, Status: t.Status(), Version: t.Version, Deleted: t.Deleted}
+}
+
+// Status is the thread's, as far as its record knows.
+func (t *Thread) Status() string {
+	switch {
+	case t.Busy():
+		return Busy
+	case t.Stands == "":
+		return Idle
+	}
+	return t.Stands
+}

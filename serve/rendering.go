@@ -1,0 +1,188 @@
+package serve
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/thread"
+)
+
+// messagesReducer is the reducer of the channels that hold conversations.
+const messagesReducer = "messages/v1"
+
+// channelsOf are the channels of a graph, and of those nested in it, that hold conversations: to clients they are one kind of field.
+func channelsOf(spec *pregel.Spec, into map[string]bool) map[string]bool {
+	if into == nil {
+		into = map[string]bool{}
+	}
+	for _, c := range spec.Channels {
+		if c.Reducer == messagesReducer {
+			into[c.Name] = true
+		}
+	}
+	for _, sub := range spec.Subgraphs {
+		channelsOf(sub, into)
+	}
+	return into
+}
+
+// shown is an object of channels as clients see it: its messages are LangChain's.
+func shown(values map[string]json.RawMessage, conversations map[string]bool) map[string]json.RawMessage {
+	out := make(map[string]json.RawMessage, len(values))
+	for name, v := range values {
+		if conversations[name] {
+			v = messagesOut(v)
+		}
+		out[name] = v
+	}
+	return out
+}
+
+func messagesOut(v json.RawMessage) json.RawMessage {
+	var all []json.RawMessage
+	if json.Unmarshal(v, &all) != nil {
+		return messageOut(v)
+	}
+	for i, m := range all {
+		all[i] = messageOut(m)
+	}
+	if all == nil {
+		return v
+	}
+	return raw(all)
+}
+
+// shownJSON is shown for what is an object as JSON, or a list of such; anything else stays.
+func shownJSON(v json.RawMessage, conversations map[string]bool) json.RawMessage {
+	if len(conversations) == 0 {
+		return v
+	}
+	var one object
+	if json.Unmarshal(v, &one) == nil && one != nil {
+		return raw(shown(one, conversations))
+	}
+	var each []json.RawMessage
+	if json.Unmarshal(v, &each) == nil && each != nil {
+		for i := range each {
+			each[i] = shownJSON(each[i], conversations)
+		}
+		return raw(each)
+	}
+	return v
+}
+
+// cut leaves of an object the members that a graph takes, and makes its messages those of graphs. Anything else stays as it is.
+func cut(input json.RawMessage, names []string, conversations map[string]bool) json.RawMessage {
+	var all object
+	if json.Unmarshal(input, &all) != nil || all == nil {
+		return input
+	}
+	out := object{}
+	for _, name := range names {
+		v, given := all[name]
+		switch {
+		case !given:
+			continue
+		case conversations[name]:
+			v = messagesIn(v)
+		}
+		out[name] = v
+	}
+	return raw(out)
+}
+
+// namesOf are the names of a graph's channels.
+func namesOf(spec *pregel.Spec) []string {
+	var names []string
+	for _, c := range spec.Channels {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// inputOf are the channels that a graph's input has.
+func inputOf(spec *pregel.Spec) []string {
+	if spec.Input == nil {
+		return namesOf(spec)
+	}
+	return spec.Input
+}
+
+// outputOf leaves of a thread's values those that the graph shows.
+func outputOf(spec *pregel.Spec, values map[string]json.RawMessage) map[string]json.RawMessage {
+	if spec.Output == nil {
+		return values
+	}
+	out := map[string]json.RawMessage{}
+	for _, name := range spec.Output {
+		if v, ok := values[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// asked is a question as clients see it.
+type asked struct {
+	ID     string          `json:"id"`
+	Value  json.RawMessage `json:"value"`
+	Schema json.RawMessage `json:"response_schema,omitempty"`
+}
+
+func askedOf(questions []thread.Question) []asked {
+	out := []asked{}
+	for _, q := range questions {
+		out = append(out, asked{q.ID, q.Value, q.Schema})
+	}
+	return out
+}
+
+// taskID is a task's id as clients see it, by the thread and the key that the engine has for the task.
+func taskID(threadID, key string) string {
+	if _, behind, found := strings.Cut(key, "!"); found {
+		key = behind // the branch
+	}
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("superstep:task:"+threadID+"\n"+key)).String()
+}
+
+// taskKey is the engine's key of a root task that a checkpoint leads to.
+func taskKey(space []string, step int, path string) string {
+	return strings.Join(append(slices.Clone(space), strconv.Itoa(step+1)+"/"+path), "|")
+}
+
+// spaceOf is a subgraph's namespace as clients write it: node:task, those around it first.
+func spaceOf(threadID string, path []string) string {
+	out := make([]string, len(path))
+	for i, element := range path {
+		_, at, _ := strings.Cut(element, "/")
+		node, _, _ := strings.Cut(at, ":")
+		out[i] = node + ":" + taskID(threadID, strings.Join(path[:i+1], "|"))
+	}
+	return strings.Join(out, "|")
+}
+
+// nodesOf are the nodes that a namespace leads through, as clients write it.
+func nodesOf(space string) []string {
+	if space == "" {
+		return nil
+	}
+	var out []string
+	for _, element := range strings.Split(space, "|") {
+		node, _, _ := strings.Cut(element, ":")
+		out = append(out, node)
+	}
+	return out
+}
+
+// splitSpace takes a namespace apart, as the engine writes it.
+func splitSpace(space string) []string {
+	if space == "" {
+		return nil
+	}
+	return strings.Split(space, "|")
+}

@@ -1,0 +1,246 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// runRequest is a request for a run.
+type runRequest struct {
+	AssistantID       string          `json:"assistant_id"`
+	Input             json.RawMessage `json:"input"`
+	Command           *command        `json:"command"`
+	Checkpoint        *checkpointRef  `json:"checkpoint"`
+	CheckpointID      string          `json:"checkpoint_id"`
+	Config            config          `json:"config"`
+	Context           json.RawMessage `json:"context"`
+	Metadata          object          `json:"metadata"`
+	StreamMode        list            `json:"stream_mode"`
+	StreamSubgraphs   bool            `json:"stream_subgraphs"`
+	StreamResumable   bool            `json:"stream_resumable"`
+	InterruptBefore   list            `json:"interrupt_before"`
+	InterruptAfter    list            `json:"interrupt_after"`
+	MultitaskStrategy string          `json:"multitask_strategy"`
+	OnDisconnect      string          `json:"on_disconnect"`
+	OnCompletion      string          `json:"on_completion"`
+	IfNotExists       string          `json:"if_not_exists"`
+	AfterSeconds      float64         `json:"after_seconds"`
+	Webhook           string          `json:"webhook"`
+	Durability        string          `json:"durability"`
+}
+
+type config struct {
+	Configurable   object `json:"configurable"`
+	RecursionLimit int    `json:"recursion_limit"`
+	Tags           list   `json:"tags"`
+	Metadata       object `json:"metadata"`
+}
+
+// command answers questions, writes and routes.
+type command struct {
+	Resume json.RawMessage `json:"resume"`
+	Update json.RawMessage `json:"update"`
+	Goto   json.RawMessage `json:"goto"`
+}
+
+// checkpointRef names a checkpoint; without an id it is the newest.
+type checkpointRef struct {
+	ThreadID     string `json:"thread_id"`
+	CheckpointID string `json:"checkpoint_id"`
+	Namespace    string `json:"checkpoint_ns"`
+}
+
+// at is the checkpoint that a run is to begin at, "" for the newest.
+func (r *runRequest) at() string {
+	if r.Checkpoint != nil && r.Checkpoint.CheckpointID != "" {
+		return r.Checkpoint.CheckpointID
+	}
+	return r.CheckpointID
+}
+
+var (
+	modes      = []string{"values", "updates", "messages", "messages-tuple", "tasks", "checkpoints", "debug", "custom", "events"}
+	strategies = []string{"", record.Enqueue, record.Reject, record.Interrupt, record.Rollback}
+)
+
+// check refuses what is no request.
+func (r *runRequest) check() error {
+	if r.AssistantID == "" {
+		return refuse(http.StatusUnprocessableEntity, "assistant_id is missing")
+	}
+	for _, m := range r.StreamMode {
+		if !slices.Contains(modes, m) {
+			return refuse(http.StatusUnprocessableEntity, "stream_mode %q is none of %s", m, strings.Join(modes, ", "))
+		}
+	}
+	for _, one := range []struct {
+		name, value string
+		allowed     []string
+	}{
+		{"multitask_strategy", r.MultitaskStrategy, strategies},
+		{"on_disconnect", r.OnDisconnect, []string{"", "cancel", "continue"}},
+		{"on_completion", r.OnCompletion, []string{"", "delete", "keep", "complete", "continue"}},
+		{"if_not_exists", r.IfNotExists, []string{"", "create", "reject"}},
+		{"durability", r.Durability, []string{"", "sync", "async", "exit"}},
+	} {
+		if !slices.Contains(one.allowed, one.value) {
+			return refuse(http.StatusUnprocessableEntity, "%s %q is none of %s", one.name, one.value, strings.Trim(strings.Join(one.allowed, ", "), ", "))
+		}
+	}
+	if r.AfterSeconds < 0 || r.AfterSeconds > 366*86400 {
+		return refuse(http.StatusUnprocessableEntity, "after_seconds %v is not within 0 and a year", r.AfterSeconds)
+	}
+	return checkWebhook(r.Webhook)
+}
+
+func checkWebhook(address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return refuse(http.StatusUnprocessableEntity, "the webhook is no http or https address")
+	}
+	return nil
+}
+
+// given reports whether a member of a body was given and is not null.
+func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
+
+// run is the request as a run of a thread.
+func (s *Server) run(_ context.Context, threadID string, a assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return record.Run{}, err
+	}
+	run := record.Run{ID: id.String(), Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
+		Delay: time.Duration(r.AfterSeconds * float64(time.Second)), Resumable: r.StreamResumable}
+	if run.Strategy == "" {
+		run.Strategy = record.Enqueue
+	}
+	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.Context,
+		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
+	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
+		Durability: graphadapter.Durability(r.Durability), RecursionLimit: r.Config.RecursionLimit,
+		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r)}
+	switch {
+	case r.Command != nil:
+		err = r.Command.into(&start, spec)
+	case given(r.Input):
+		start.Input = cut(r.Input, inputOf(spec), channelsOf(spec, nil))
+	}
+	run.Start = start
+	return run, err
+}
+
+func (r *runRequest) modes() []string {
+	if len(r.StreamMode) == 0 {
+		return []string{"values"}
+	}
+	return r.StreamMode
+}
+
+// reserved begins the names in a configuration that are the server's own.
+var reserved = []string{"thread_id", "checkpoint_", "__", "langgraph_", "run_id", "graph_id", "assistant_id", "user_id"}
+
+// contextOf is the run's context: the assistant's, and over it, field by field, the run's.
+func contextOf(a assistant, r *runRequest) json.RawMessage {
+	out := object{}
+	var own object
+	if !given(r.Context) || json.Unmarshal(r.Context, &own) != nil {
+		own = r.Config.Configurable
+	}
+	for _, from := range []object{a.Context, own} {
+		for name, v := range from {
+			if !slices.ContainsFunc(reserved, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+				out[name] = v
+			}
+		}
+	}
+	return raw(out)
+}
+
+// into makes a command part of an invocation.
+func (c *command) into(start *thread.StartRequest, spec *pregel.Spec) error {
+	if given(c.Resume) {
+		start.Resume = resumeOf(c.Resume)
+	}
+	if !given(c.Update) && !given(c.Goto) {
+		return nil
+	}
+	start.Control = &pregel.Command{}
+	if given(c.Update) {
+		var values object
+		if json.Unmarshal(c.Update, &values) != nil {
+			return refuse(http.StatusUnprocessableEntity, "command.update is no object of fields")
+		}
+		conversations := channelsOf(spec, nil)
+		for _, name := range namesOf(spec) {
+			if v, ok := values[name]; ok {
+				if conversations[name] {
+					v = messagesIn(v)
+				}
+				start.Control.Update = append(start.Control.Update, pregel.Write{Channel: name, Value: pregel.Value(v)})
+			}
+		}
+	}
+	return c.route(start.Control)
+}
+
+// route reads where a command goes: a node, {"node", "input"}, or a list of these.
+func (c *command) route(into *pregel.Command) error {
+	if !given(c.Goto) {
+		return nil
+	}
+	var all []json.RawMessage
+	if json.Unmarshal(c.Goto, &all) != nil {
+		all = []json.RawMessage{c.Goto}
+	}
+	for _, one := range all {
+		var node string
+		if json.Unmarshal(one, &node) == nil {
+			into.Goto = append(into.Goto, pregel.Target{Node: node})
+			continue
+		}
+		var send struct {
+			Node  string          `json:"node"`
+			Input json.RawMessage `json:"input"`
+		}
+		if json.Unmarshal(one, &send) != nil || send.Node == "" {
+			return refuse(http.StatusUnprocessableEntity, "command.goto is no node, no {node, input} and no list of these")
+		}
+		into.Goto = append(into.Goto, pregel.Target{Node: send.Node, Send: true, Arg: pregel.Value(send.Input)})
+	}
+	return nil
+}
+
+// resumeOf is an answer, or answers by the ids of their questions.
+func resumeOf(v json.RawMessage) *pregel.Resume {
+	var byID object
+	if json.Unmarshal(v, &byID) != nil || len(byID) == 0 {
+		return &pregel.Resume{Scalar: pregel.Value(v)}
+	}
+	answers := map[string]pregel.Value{}
+	for id, value := range byID {
+		if !strings.HasPrefix(id, "q-") {
+			return &pregel.Resume{Scalar: pregel.Value(v)}
+		}
+		answers[id] = pregel.Value(value)
+	}
+	return &pregel.Resume{ByID: answers}
+}

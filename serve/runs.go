@@ -1,0 +1,433 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+func (s *Server) runRoutes() []route {
+	return []route{
+		{"POST", "/threads/{thread_id}/runs", "Asks for a run", s.createRun},
+		{"POST", "/threads/{thread_id}/runs/wait", "Asks for a run, and waits for its values", s.waitRun},
+		{"POST", "/runs", "Asks for a run on a thread of its own", s.createRun},
+		{"POST", "/runs/wait", "Asks for a run on a thread of its own, and waits for its values", s.waitRun},
+		{"POST", "/runs/batch", "Asks for runs, each on a thread of its own", s.batchRuns},
+		{"POST", "/runs/cancel", "Cancels runs", s.cancelRuns},
+		{"GET", "/threads/{thread_id}/runs", "Runs, newest first", s.listRuns},
+		{"GET", "/threads/{thread_id}/runs/{run_id}", "A run", s.getRun},
+		{"DELETE", "/threads/{thread_id}/runs/{run_id}", "Forgets a run that has ended", s.deleteRun},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/join", "Waits for a run's values", s.joinRun},
+		{"POST", "/threads/{thread_id}/runs/{run_id}/cancel", "Cancels a run", s.cancelRun},
+	}
+}
+
+// runOut is a run.
+type runOut struct {
+	ID        string          `json:"run_id"`
+	Thread    string          `json:"thread_id"`
+	Assistant string          `json:"assistant_id"`
+	Metadata  object          `json:"metadata"`
+	Status    string          `json:"status"`
+	Kwargs    json.RawMessage `json:"kwargs"`
+	Strategy  string          `json:"multitask_strategy"`
+	Created   time.Time       `json:"created_at"`
+	Updated   time.Time       `json:"updated_at"`
+}
+
+func runOf(t record.Thread, r record.Run) runOut {
+	out := runOut{ID: r.ID, Thread: t.ID, Assistant: r.Assistant, Metadata: object{}, Status: r.Status, Kwargs: r.Kwargs, Strategy: r.Strategy,
+		Created: r.Created, Updated: r.Updated}
+	for name, v := range r.Metadata {
+		out.Metadata[name] = v
+	}
+	out.Metadata["assistant_id"] = raw(r.Assistant)
+	return out
+}
+
+// asking is a run that was asked for, on its thread.
+type asking struct {
+	request runRequest
+	run     record.Run
+	thread  record.Thread
+	// apart says that the thread is the run's own.
+	apart bool
+}
+
+// location is the path of the run.
+func (a *asking) location() string { return "/threads/" + a.thread.ID + "/runs/" + a.run.ID }
+
+// ask takes in a request for a run, and returns when the run is at a stage or has ended, or after a while.
+func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, error) {
+	a := &asking{request: body, apart: r.PathValue("thread_id") == ""}
+	if err := body.check(); err != nil {
+		return nil, err
+	}
+	id := ""
+	var err error
+	if a.apart {
+		own, err := uuid.NewV7()
+		if err != nil {
+			return nil, err
+		}
+		id = own.String()
+	} else if id, err = threadIn(r); err != nil {
+		return nil, err
+	}
+	there, err := s.thereFor(r.Context(), id, a.apart || body.IfNotExists == "create")
+	if err != nil {
+		return nil, err
+	}
+	of, err := assistants{s}.named(r.Context(), body.AssistantID)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := s.spec(r.Context(), of.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if a.run, err = s.run(r.Context(), id, of, spec, &body); err != nil {
+		return nil, err
+	}
+	if err := s.noApproval(r.Context(), there, &body); err != nil {
+		return nil, err
+	}
+	a.run.Metadata = withGraph(a.run.Metadata, of.Graph)
+	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
+	a.thread, err = s.records.Run(r.Context(), id, a.run)
+	if err == nil {
+		s.index.note(a.thread)
+	}
+	return a, err
+}
+
+func withGraph(metadata object, graph string) object {
+	out := object{"graph_id": raw(graph)}
+	for name, v := range metadata {
+		out[name] = v
+	}
+	return out
+}
+
+// thereFor makes the thread of a run where it is to be made, and refuses a thread that is not there.
+func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.Thread, error) {
+	if create {
+		t, err := s.records.Create(ctx, id, nil, true)
+		if err == nil {
+			s.index.note(t)
+		}
+		return t, err
+	}
+	t, err := s.records.Get(ctx, id)
+	if errors.Is(err, record.ErrMissing) {
+		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
+	}
+	return t, err
+}
+
+// noApproval refuses answers to questions that ask for an approval: those pass a gate, which knows who answers.
+func (s *Server) noApproval(ctx context.Context, t record.Thread, body *runRequest) error {
+	if body.Command == nil || !given(body.Command.Resume) {
+		return nil
+	}
+	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
+	if errors.Is(err, thread.ErrNotFound) {
+		return nil // the run says so
+	}
+	for _, q := range v.Questions {
+		if q.Approval != nil {
+			return refuse(http.StatusForbidden, "the thread asks for an approval, which a plain answer is not: superstep approve %s %s", t.Under, q.ID)
+		}
+	}
+	return err
+}
+
+func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
+	var body runRequest
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	a, err := s.ask(r, body, "")
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Location", a.location())
+	answer(w, http.StatusOK, runOf(a.thread, *a.thread.Run(a.run.ID)))
+	return nil
+}
+
+func (s *Server) batchRuns(w http.ResponseWriter, r *http.Request) error {
+	var bodies []runRequest
+	if err := read(w, r, &bodies); err != nil {
+		return err
+	}
+	if len(bodies) > 100 {
+		return refuse(http.StatusUnprocessableEntity, "%d runs at once: at most 100", len(bodies))
+	}
+	for _, b := range bodies {
+		if err := b.check(); err != nil {
+			return err
+		}
+	}
+	out := []runOut{}
+	for _, b := range bodies {
+		a, err := s.ask(r, b, "")
+		if err != nil {
+			return err
+		}
+		out = append(out, runOf(a.thread, *a.thread.Run(a.run.ID)))
+	}
+	answer(w, http.StatusOK, out)
+	return nil
+}
+
+// beat is how often a response that waits says that it is still there.
+const beat = 5 * time.Second
+
+func (s *Server) waitRun(w http.ResponseWriter, r *http.Request) error {
+	var body runRequest
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	a, err := s.ask(r, body, record.StageEnded)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Location", a.location())
+	w.Header().Set("Location", a.location()+"/join")
+	return s.awaitValues(w, r, a.thread, a.run.ID, body.OnDisconnect == "cancel")
+}
+
+// awaitValues waits for a run's end, and answers with its values. While it waits a newline comes now and then.
+func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Thread, run string, cancel bool) error {
+	w.Header().Set("Content-Type", "application/json")
+	type ended struct {
+		thread record.Thread
+		err    error
+	}
+	end := make(chan ended, 1)
+	go func() {
+		if at := t.Run(run); at != nil && !at.Over() {
+			var err error
+			t, err = s.records.Await(r.Context(), t.ID, run, record.StageEnded)
+			end <- ended{t, err}
+			return
+		}
+		end <- ended{t, nil}
+	}()
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case e := <-end:
+			if e.err != nil && r.Context().Err() != nil {
+				s.leave(t.ID, run, cancel)
+			}
+			if e.err != nil {
+				return e.err
+			}
+			s.index.note(e.thread)
+			return s.values(w, r, e.thread, run)
+		case <-tick.C:
+			if _, err := w.Write([]byte("\n")); err == nil {
+				err = http.NewResponseController(w).Flush()
+				if err != nil {
+					s.log.Debugw("a response was not sent on", "error", err)
+				}
+			}
+		}
+	}
+}
+
+// leave cancels a run whose caller has gone and wanted that.
+func (s *Server) leave(threadID, run string, cancel bool) {
+	if !cancel {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	if _, err := s.records.Cancel(ctx, threadID, record.Interrupt, run); err != nil && !errors.Is(err, record.ErrMissing) {
+		s.log.Warnw("a run whose caller has gone was not cancelled", "thread", threadID, "run", run, "error", err)
+	}
+}
+
+// values answers with what a run has led to.
+func (s *Server) values(w http.ResponseWriter, r *http.Request, t record.Thread, run string) error {
+	at := t.Run(run)
+	if at != nil && at.Failure != nil {
+		answerOn(w, map[string]any{"__error__": at.Failure})
+		return nil
+	}
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
+	if errors.Is(err, thread.ErrNotFound) {
+		answerOn(w, object{})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x, err := s.renderer(r.Context(), t, v.Graph)
+	if err != nil {
+		return err
+	}
+	out := shown(outputOf(x.spec, v.Values), x.conversations)
+	if state := x.state(v, nil, nil); len(state.Interrupts) > 0 {
+		out["__interrupt__"] = raw(state.Interrupts)
+	}
+	answerOn(w, out)
+	return nil
+}
+
+// answerOn writes a value behind what was written already.
+func answerOn(w http.ResponseWriter, v any) {
+	if _, err := w.Write(raw(v)); err != nil {
+		return // the client has gone
+	}
+}
+
+func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	p := page{Select: query["select"]}
+	for name, into := range map[string]*int{"limit": new(int), "offset": &p.Offset} {
+		if given := query.Get(name); given != "" {
+			if *into, err = strconv.Atoi(given); err != nil {
+				return refuse(http.StatusUnprocessableEntity, "%s %q is no number", name, given)
+			}
+			if name == "limit" {
+				p.Limit = into
+			}
+		}
+	}
+	if err := p.check(); err != nil {
+		return err
+	}
+	out := []runOut{}
+	for _, run := range slices.Backward(t.Runs) {
+		if status := query.Get("status"); status == "" || status == run.Status {
+			out = append(out, runOf(t, run))
+		}
+	}
+	answer(w, http.StatusOK, selected(pageOf(w, p, out), p.Select))
+	return nil
+}
+
+// runIn is the run that a path names, nil when the thread has none such.
+func (s *Server) runIn(r *http.Request) (record.Thread, *record.Run, error) {
+	id, err := idIn(r, "run_id")
+	if err != nil {
+		return record.Thread{}, nil, err
+	}
+	t, err := s.record(r)
+	if err != nil {
+		return t, nil, err
+	}
+	run := t.Run(id)
+	if run == nil {
+		err = refuse(http.StatusNotFound, "the thread has no run %s", id)
+	}
+	return t, run, err
+}
+
+func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
+	t, run, err := s.runIn(r)
+	if err == nil {
+		s.index.note(t)
+		answer(w, http.StatusOK, runOf(t, *run))
+	}
+	return err
+}
+
+func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
+	t, run, err := s.runIn(r)
+	if err != nil {
+		return err
+	}
+	if !run.Over() {
+		if _, err := s.records.Cancel(r.Context(), t.ID, record.Interrupt, run.ID); err != nil && !errors.Is(err, record.ErrMissing) {
+			return err
+		}
+	}
+	if _, err := s.records.Remove(r.Context(), t.ID, run.ID); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
+	t, run, err := s.runIn(r)
+	if err != nil {
+		return err
+	}
+	return s.awaitValues(w, r, t, run.ID, r.URL.Query().Get("cancel_on_disconnect") == "true")
+}
+
+func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
+	action, err := actionIn(r)
+	if err != nil {
+		return err
+	}
+	t, run, err := s.runIn(r)
+	if err != nil {
+		return err
+	}
+	if t, err = s.records.Cancel(r.Context(), t.ID, action, run.ID); err != nil {
+		return err
+	}
+	s.index.note(t)
+	if wait := r.URL.Query().Get("wait"); wait == "1" || wait == "true" {
+		answer(w, http.StatusOK, object{})
+		return nil
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func actionIn(r *http.Request) (string, error) {
+	action := r.URL.Query().Get("action")
+	if !slices.Contains([]string{"", record.Interrupt, record.Rollback}, action) {
+		return "", refuse(http.StatusUnprocessableEntity, "action %q is neither interrupt nor rollback", action)
+	}
+	if action == "" {
+		action = record.Interrupt
+	}
+	return action, nil
+}
+
+func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		ThreadID string   `json:"thread_id"`
+		RunIDs   []string `json:"run_ids"`
+		Status   string   `json:"status"`
+	}
+	action, err := actionIn(r)
+	if err == nil {
+		err = read(w, r, &body)
+	}
+	if err != nil {
+		return err
+	}
+	if body.ThreadID == "" || len(body.RunIDs) == 0 {
+		return refuse(http.StatusUnprocessableEntity, "thread_id and run_ids are needed: runs of all threads are not cancelled at once")
+	}
+	t, err := s.records.Cancel(r.Context(), body.ThreadID, action, body.RunIDs...)
+	if err != nil {
+		return err
+	}
+	s.index.note(t)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

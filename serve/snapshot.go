@@ -1,0 +1,225 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+// place names a checkpoint.
+type place struct {
+	Thread     string            `json:"thread_id"`
+	Namespace  string            `json:"checkpoint_ns"`
+	Checkpoint string            `json:"checkpoint_id,omitempty"`
+	Map        map[string]string `json:"checkpoint_map,omitempty"`
+}
+
+// taskOut is a task that a checkpoint leads to.
+type taskOut struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Path       []any           `json:"path"`
+	Error      *string         `json:"error"`
+	Interrupts []asked         `json:"interrupts"`
+	Checkpoint *place          `json:"checkpoint"`
+	State      *stateOut       `json:"state"`
+	Result     json.RawMessage `json:"result"`
+}
+
+// stateOut is a thread's state at a checkpoint.
+type stateOut struct {
+	Values     any        `json:"values"`
+	Next       []string   `json:"next"`
+	Tasks      []taskOut  `json:"tasks"`
+	Metadata   object     `json:"metadata"`
+	Created    *time.Time `json:"created_at"`
+	Checkpoint *place     `json:"checkpoint"`
+	Parent     *place     `json:"parent_checkpoint"`
+	Interrupts []asked    `json:"interrupts"`
+	ID         *string    `json:"checkpoint_id"`
+	ParentID   *string    `json:"parent_checkpoint_id"`
+}
+
+// nothing is the state of a thread that has never run.
+func nothing() stateOut {
+	return stateOut{Values: object{}, Next: []string{}, Tasks: []taskOut{}, Interrupts: []asked{}}
+}
+
+// renderer shows states of one thread.
+type renderer struct {
+	thread        string
+	record        record.Thread
+	spec          *pregel.Spec
+	conversations map[string]bool
+}
+
+func (s *Server) renderer(ctx context.Context, t record.Thread, graph string) (*renderer, error) {
+	spec, err := s.spec(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	return &renderer{thread: t.ID, record: t, spec: spec, conversations: channelsOf(spec, nil)}, nil
+}
+
+// runAt is the run that made a checkpoint, nil when it is not known.
+func (x *renderer) runAt(at time.Time) *record.Run {
+	var found *record.Run
+	for i := range x.record.Runs {
+		// The record learns that a run has begun a moment after it has: what was made since the run before ended is this one's.
+		if r := &x.record.Runs[i]; !r.Began.IsZero() && (i == 0 || x.record.Runs[i-1].Ended.Before(at)) && !r.Created.After(at.Add(time.Millisecond)) {
+			found = r
+		}
+	}
+	return found
+}
+
+// metadata is what a checkpoint says of itself.
+func (x *renderer) metadata(source string, step int, at time.Time) object {
+	m := object{}
+	for name, v := range x.record.Metadata {
+		m[name] = v
+	}
+	m["source"], m["step"], m["parents"] = raw(source), raw(step), raw(object{})
+	m["thread_id"], m["graph_id"] = raw(x.thread), raw(x.spec.Name)
+	if r := x.runAt(at); r != nil {
+		for name, v := range r.Metadata {
+			m[name] = v
+		}
+		m["run_id"], m["assistant_id"] = raw(r.ID), raw(r.Assistant)
+	}
+	return m
+}
+
+// node is the spec of a node, within the subgraphs that lead to it.
+func (x *renderer) node(within []string, name string) *pregel.NodeSpec {
+	spec := x.spec
+	for _, n := range within {
+		if spec = spec.Subgraphs[n]; spec == nil {
+			return nil
+		}
+	}
+	at := slices.IndexFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &spec.Nodes[at]
+}
+
+// state shows a state; space leads to the subgraph that it is of, as the engine writes it.
+func (x *renderer) state(v thread.StateView, space, nodes []string) stateOut {
+	out := nothing()
+	out.Values, out.Next = shown(v.Values, x.conversations), append([]string{}, v.Next...)
+	if v.Checkpoint == "" {
+		return out
+	}
+	out.Metadata, out.ID = x.metadata(v.Source, v.Step, v.CreatedAt), &v.Checkpoint
+	at := v.CreatedAt
+	if at.IsZero() {
+		at = x.record.Updated
+	}
+	out.Created = &at
+	out.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.thread, space), Checkpoint: v.Checkpoint}
+	if len(space) > 0 {
+		out.Checkpoint.Map = map[string]string{out.Checkpoint.Namespace: v.Checkpoint}
+	}
+	if v.Parent != "" {
+		out.Parent, out.ParentID = &place{Thread: x.thread, Namespace: out.Checkpoint.Namespace, Checkpoint: v.Parent}, &v.Parent
+	}
+	for _, t := range v.Tasks {
+		if !slices.Contains(v.Next, t.Node) && !t.Done {
+			out.Next = append(out.Next, t.Node)
+		}
+		task := x.task(t, space, nodes, v.Step)
+		out.Tasks = append(out.Tasks, task)
+		out.Interrupts = append(out.Interrupts, task.Interrupts...)
+	}
+	return out
+}
+
+func (x *renderer) task(t thread.TaskView, space, nodes []string, step int) taskOut {
+	key := taskKey(space, step, t.Path)
+	task := taskOut{ID: taskID(x.thread, key), Name: t.Node, Path: []any{"__pregel_pull", t.Node}, Interrupts: askedOf(t.Questions)}
+	if t.Error != nil {
+		text := t.Error.Type + ": " + t.Error.Message
+		task.Error = &text
+	}
+	if t.Result != nil {
+		result := object{}
+		for name, v := range t.Result {
+			if slices.Contains(namesOf(x.spec), name) || len(nodes) > 0 {
+				result[name] = v
+			}
+		}
+		task.Result = raw(shown(result, x.conversations))
+	}
+	inner := append(slices.Clone(space), itoa(step+1)+"/"+t.Path)
+	switch n := x.node(nodes, t.Node); {
+	case t.State != nil:
+		state := x.state(*t.State, inner, append(slices.Clone(nodes), t.Node))
+		task.State = &state
+	case n != nil && n.Subgraph != "" && !t.Done && len(t.Questions) > 0:
+		task.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.thread, inner)}
+	}
+	return task
+}
+
+// past shows a checkpoint of the history.
+func (x *renderer) past(c thread.CheckpointView) stateOut {
+	if c.Step == -1 && c.Source == "input" {
+		c.Next = []string{pregel.Start}
+	}
+	return x.state(thread.StateView{Thread: x.thread, Graph: x.spec.Name, Checkpoint: c.Checkpoint, Source: c.Source, Step: c.Step,
+		CreatedAt: c.CreatedAt, Values: c.Values, Parent: c.Parent, Next: c.Next, Tasks: c.Tasks}, nil, nil)
+}
+
+// threadOut is a thread.
+type threadOut struct {
+	ID         string             `json:"thread_id"`
+	Created    time.Time          `json:"created_at"`
+	Updated    time.Time          `json:"updated_at"`
+	State      time.Time          `json:"state_updated_at"`
+	Metadata   object             `json:"metadata"`
+	Status     string             `json:"status"`
+	Config     object             `json:"config"`
+	Values     any                `json:"values"`
+	Interrupts map[string][]asked `json:"interrupts"`
+	Error      *record.Failure    `json:"error"`
+}
+
+// threadOf shows a thread as it is now.
+func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, error) {
+	out := threadOut{ID: t.ID, Created: t.Created, Updated: t.Updated, State: t.Updated, Metadata: t.Metadata, Status: t.Status(), Config: object{},
+		Interrupts: map[string][]asked{}}
+	if len(t.Runs) > 0 {
+		out.Config["configurable"] = raw(object{})
+	}
+	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
+	if errors.Is(err, thread.ErrNotFound) || err == nil && v.Checkpoint == "" {
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	x, err := s.renderer(ctx, t, v.Graph)
+	if err != nil {
+		return out, err
+	}
+	state := x.state(v, nil, nil)
+	out.Values = shown(outputOf(x.spec, v.Values), x.conversations)
+	if !t.Busy() {
+		out.Status = record.StandsOf(v)
+		out.Error = t.Failure
+	}
+	for _, task := range state.Tasks {
+		if len(task.Interrupts) > 0 {
+			out.Interrupts[task.ID] = task.Interrupts
+		}
+	}
+	return out, nil
+}

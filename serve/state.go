@@ -1,0 +1,227 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+func (s *Server) stateRoutes() []route {
+	return []route{
+		{"GET", "/threads/{thread_id}/state", "The newest state", s.getState},
+		{"GET", "/threads/{thread_id}/state/{checkpoint_id}", "The state at a checkpoint", s.getState},
+		{"POST", "/threads/{thread_id}/state/checkpoint", "The state at a checkpoint, of a subgraph too", s.getStateAt},
+		{"POST", "/threads/{thread_id}/state", "Updates the state", s.updateState},
+		{"GET", "/threads/{thread_id}/history", "Checkpoints, newest first", s.getHistory},
+		{"POST", "/threads/{thread_id}/history", "Checkpoints, newest first", s.getHistory},
+	}
+}
+
+func (s *Server) getState(w http.ResponseWriter, r *http.Request) error {
+	return s.showState(w, r, checkpointRef{CheckpointID: r.PathValue("checkpoint_id")}, r.URL.Query().Get("subgraphs") == "true")
+}
+
+func (s *Server) getStateAt(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Checkpoint checkpointRef `json:"checkpoint"`
+		Subgraphs  bool          `json:"subgraphs"`
+	}
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	return s.showState(w, r, body.Checkpoint, body.Subgraphs)
+}
+
+func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpointRef, subgraphs bool) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	nodes := nodesOf(at.Namespace)
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under, Checkpoint: at.CheckpointID, Subgraph: nodes, Subgraphs: subgraphs})
+	if errors.Is(err, thread.ErrNotFound) && at.CheckpointID == "" && at.Namespace == "" || err == nil && v.Checkpoint == "" && len(nodes) == 0 {
+		answer(w, http.StatusOK, nothing())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x, err := s.renderer(r.Context(), t, v.Graph)
+	if err != nil {
+		return err
+	}
+	out := x.state(v, nil, nodes)
+	if out.Checkpoint != nil && at.Namespace != "" {
+		out.Checkpoint.Namespace = at.Namespace
+	}
+	answer(w, http.StatusOK, out)
+	return nil
+}
+
+// beforeRef is a checkpoint as clients write it: its id, an object with it, or a configuration with it.
+type beforeRef string
+
+// UnmarshalJSON takes any of the three.
+func (b *beforeRef) UnmarshalJSON(text []byte) error {
+	var id string
+	if json.Unmarshal(text, &id) == nil {
+		*b = beforeRef(id)
+		return nil
+	}
+	var ref struct {
+		checkpointRef
+		Configurable checkpointRef `json:"configurable"`
+	}
+	err := json.Unmarshal(text, &ref)
+	*b = beforeRef(ref.CheckpointID)
+	if *b == "" {
+		*b = beforeRef(ref.Configurable.CheckpointID)
+	}
+	return err
+}
+
+func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
+	body := struct {
+		Limit      *int          `json:"limit"`
+		Before     beforeRef     `json:"before"`
+		Metadata   object        `json:"metadata"`
+		Checkpoint checkpointRef `json:"checkpoint"`
+	}{}
+	if r.Method == http.MethodGet {
+		if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil {
+			body.Limit = &n
+		}
+		body.Before = beforeRef(r.URL.Query().Get("before"))
+	} else if err := read(w, r, &body); err != nil {
+		return err
+	}
+	limit := 1
+	if body.Limit != nil {
+		limit = *body.Limit
+	}
+	if limit < 0 || limit > mostListed {
+		return refuse(http.StatusUnprocessableEntity, "limit %d is not within 0 and %d", limit, mostListed)
+	}
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	out, err := s.history(r, t, thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}, raw(body.Metadata), limit)
+	if err == nil {
+		answer(w, http.StatusOK, out)
+	}
+	return err
+}
+
+// history shows the checkpoints that a request asks for, without those that were rolled back.
+func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryRequest, metadata json.RawMessage, limit int) ([]stateOut, error) {
+	out := []stateOut{}
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
+	if errors.Is(err, thread.ErrNotFound) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.renderer(r.Context(), t, v.Graph)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.client.History(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range made {
+		if len(out) == limit {
+			break
+		}
+		state := x.past(c)
+		if slices.Contains(t.Hidden, c.Checkpoint) || string(metadata) != "null" && !contains(raw(state.Metadata), metadata) {
+			continue
+		}
+		out = append(out, state)
+	}
+	return out, nil
+}
+
+func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Values       json.RawMessage `json:"values"`
+		AsNode       string          `json:"as_node"`
+		Checkpoint   checkpointRef   `json:"checkpoint"`
+		CheckpointID string          `json:"checkpoint_id"`
+	}
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	t, err := s.record(r)
+	switch {
+	case err != nil:
+		return err
+	case t.Graph == "":
+		return refuse(http.StatusBadRequest, "no graph has run on the thread yet")
+	case t.Busy():
+		return refuse(http.StatusConflict, "a run of the thread is under way")
+	}
+	spec, err := s.spec(r.Context(), t.Graph)
+	if err != nil {
+		return err
+	}
+	updates, err := updatesOf(spec, body.Values, body.AsNode)
+	if err != nil {
+		return err
+	}
+	at := body.Checkpoint.CheckpointID
+	if at == "" {
+		at = body.CheckpointID
+	}
+	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: t.Graph, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
+		Subgraph: nodesOf(body.Checkpoint.Namespace)})
+	if err != nil {
+		return err
+	}
+	if t, err = s.records.Note(r.Context(), t.ID, record.StandsOf(v)); err != nil {
+		return err
+	}
+	s.index.note(t)
+	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: v.Checkpoint}
+	answer(w, http.StatusOK, map[string]any{"checkpoint": p, "configurable": p, "checkpoint_id": v.Checkpoint})
+	return nil
+}
+
+// updatesOf are the values of an update: an object of fields, a list of such, or nothing.
+func updatesOf(spec *pregel.Spec, values json.RawMessage, node string) ([]graphadapter.StateUpdate, error) {
+	if !given(values) {
+		return []graphadapter.StateUpdate{{AsNode: node}}, nil
+	}
+	var each []object
+	if json.Unmarshal(values, &each) != nil {
+		var one object
+		if json.Unmarshal(values, &one) != nil {
+			return nil, refuse(http.StatusUnprocessableEntity, "values is no object of fields and no list of such")
+		}
+		each = []object{one}
+	}
+	conversations := channelsOf(spec, nil)
+	update := graphadapter.StateUpdate{AsNode: node}
+	for _, fields := range each {
+		for _, name := range namesOf(spec) {
+			v, ok := fields[name]
+			if !ok {
+				continue
+			}
+			if conversations[name] {
+				v = messagesIn(v)
+			}
+			update.Values = append(update.Values, pregel.Write{Channel: name, Value: pregel.Value(v)})
+		}
+	}
+	return []graphadapter.StateUpdate{update}, nil
+}

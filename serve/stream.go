@@ -1,0 +1,264 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+func (s *Server) streamRoutes() []route {
+	return []route{
+		{"POST", "/threads/{thread_id}/runs/stream", "Asks for a run, and streams it", s.streamRun},
+		{"POST", "/runs/stream", "Asks for a run on a thread of its own, and streams it", s.streamRun},
+		{"GET", "/threads/{thread_id}/runs/{run_id}/stream", "Joins the stream of a run", s.joinStream},
+		{"GET", "/threads/{thread_id}/stream", "Follows the runs of a thread", s.threadStream},
+	}
+}
+
+// streaming is one client's stream of one run.
+type streaming struct {
+	server    *Server
+	out       *sse
+	thread    string
+	run       string
+	modes     []string
+	subgraphs bool
+	resumable bool
+	// after is the id of the last event that the client has, "" for none.
+	after string
+	// offset and among name the last event that was sent: its part's offset, and its number among those of that offset.
+	offset string
+	among  int
+}
+
+func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
+	var body runRequest
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	a, err := s.ask(r, body, record.StageBegun)
+	if err != nil {
+		return err
+	}
+	at := a.location()
+	w.Header().Set("Location", at+"/stream")
+	if a.apart {
+		at = "/runs/" + a.run.ID
+	}
+	w.Header().Set("Content-Location", at)
+	if a.apart {
+		w.Header().Set("Location", "/threads/"+a.thread.ID+"/runs/"+a.run.ID+"/stream")
+	}
+	f := &streaming{server: s, out: newSSE(w), thread: a.thread.ID, run: a.run.ID, modes: body.modes(), subgraphs: body.StreamSubgraphs, resumable: body.StreamResumable}
+	defer f.out.close()
+	err = f.follow(r.Context(), a.thread)
+	if r.Context().Err() != nil {
+		s.leave(f.thread, f.run, body.OnDisconnect == "cancel")
+	}
+	f.ended(r.Context(), err)
+	return nil
+}
+
+func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
+	t, run, err := s.runIn(r)
+	if err != nil {
+		return err
+	}
+	modes, subgraphs, err := askedFor(*run)
+	if err != nil {
+		return err
+	}
+	f := &streaming{server: s, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: run.Resumable}
+	if wanted := r.URL.Query()["stream_mode"]; len(wanted) > 0 {
+		f.modes = nil
+		for _, m := range wanted {
+			f.modes = append(f.modes, strings.Split(m, ",")...)
+		}
+	}
+	from := r.Header.Get("Last-Event-ID")
+	f.out = newSSE(w)
+	defer f.out.close()
+	if !run.Resumable && run.Over() || from == "" && run.Over() {
+		return nil
+	}
+	if run.Resumable && from != "-1" {
+		f.after = from
+	}
+	err = f.follow(r.Context(), t)
+	if r.Context().Err() != nil {
+		s.leave(f.thread, f.run, r.URL.Query().Get("cancel_on_disconnect") == "true")
+	}
+	f.ended(r.Context(), err)
+	return nil
+}
+
+// ended tells of an error that ended the stream.
+func (f *streaming) ended(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, errSent) {
+		return
+	}
+	said := faultOf(err)
+	if said.status == http.StatusInternalServerError {
+		f.server.log.Errorw("a stream failed", "thread", f.thread, "run", f.run, "error", err)
+	}
+	if err := f.out.send("error", record.Failure{Type: "Error", Message: said.detail}, ""); err != nil {
+		return // the client has gone
+	}
+}
+
+// errSent says that the client has gone.
+var errSent = errors.New("the client does not read")
+
+// follow sends the events of the run until it has ended.
+func (f *streaming) follow(ctx context.Context, t record.Thread) error {
+	if f.after == "" {
+		if err := f.send(event{"metadata", map[string]any{"run_id": f.run, "attempt": 1}}, "0"); err != nil {
+			return err
+		}
+	}
+	t, err := f.server.begun(ctx, t, f.run)
+	if err != nil {
+		return err
+	}
+	if run := t.Run(f.run); run != nil && run.Place != "" {
+		if err := f.parts(ctx, t, *run); err != nil {
+			return err
+		}
+	}
+	if t, err = f.server.records.Await(ctx, f.thread, f.run, record.StageEnded); err != nil {
+		if errors.Is(err, record.ErrMissing) { // a thread of its own is gone with its run
+			return nil
+		}
+		return err
+	}
+	f.server.index.note(t)
+	if run := t.Run(f.run); run != nil && run.Failure != nil {
+		return f.send(event{"error", run.Failure}, "e")
+	}
+	return nil
+}
+
+// begun waits until a run has begun, or has ended.
+func (s *Server) begun(ctx context.Context, t record.Thread, run string) (record.Thread, error) {
+	if at := t.Run(run); at == nil || at.Over() || at.Place != "" {
+		return t, nil
+	}
+	return s.records.Await(ctx, t.ID, run, record.StageBegun)
+}
+
+// parts sends what the thread streams of the run.
+func (f *streaming) parts(ctx context.Context, t record.Thread, run record.Run) error {
+	x, err := f.server.renderer(ctx, t, graphOf(t, run))
+	if err != nil {
+		return err
+	}
+	tell := newTeller(x, run, f.modes)
+	r := thread.StreamRequest{Thread: t.Under, Modes: tell.streamed(), Subgraphs: f.subgraphs, Invocation: run.Place}
+	for p, err := range f.server.client.Stream(ctx, r) {
+		if err != nil {
+			return err
+		}
+		for _, e := range tell.of(p) {
+			if err := f.send(e, p.Offset); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// send writes an event. Its id is the offset of its part and the number of the event among those of that offset; what the client
+// has already is passed over.
+func (f *streaming) send(e event, offset string) error {
+	if offset == f.offset {
+		f.among++
+	} else {
+		f.offset, f.among = offset, 0
+	}
+	id := ""
+	if f.resumable {
+		id = offset + "-" + itoa(f.among)
+	}
+	if f.after != "" {
+		if id == f.after {
+			f.after = ""
+		}
+		return nil
+	}
+	if err := f.out.send(e.name, e.data, id); err != nil {
+		return errSent
+	}
+	return nil
+}
+
+// graphOf is the graph that a run is of. A run that has ended has forgotten how it began; a thread has one graph.
+func graphOf(t record.Thread, run record.Run) string {
+	if run.Start.Graph != "" {
+		return run.Start.Graph
+	}
+	return t.Graph
+}
+
+// threadStream follows the runs of a thread, one after the other, until the client goes.
+func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	out := newSSE(w)
+	defer out.close()
+	known := map[string]bool{}
+	for _, run := range t.Runs {
+		known[run.ID] = run.Over()
+	}
+	for {
+		for _, run := range t.Runs {
+			if known[run.ID] {
+				continue
+			}
+			known[run.ID] = true
+			if err := s.oneOf(r.Context(), out, t, run); err != nil {
+				(&streaming{server: s, out: out, thread: t.ID, run: run.ID}).ended(r.Context(), err)
+				return nil
+			}
+		}
+		next, err := s.records.Changed(r.Context(), t.ID, t.Version)
+		if err != nil {
+			return nil // the client has gone, or the thread
+		}
+		t = next
+	}
+}
+
+// oneOf sends the events of one of a thread's runs, and that it is done.
+func (s *Server) oneOf(ctx context.Context, out *sse, t record.Thread, run record.Run) error {
+	modes, subgraphs, err := askedFor(run)
+	if err != nil {
+		return err
+	}
+	f := &streaming{server: s, out: out, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: true}
+	if err := f.follow(ctx, t); err != nil {
+		return err
+	}
+	return out.send("metadata", map[string]string{"status": "run_done", "run_id": run.ID}, "done-"+run.ID)
+}
+
+// askedFor are the modes that a run was asked for in.
+func askedFor(run record.Run) (modes []string, subgraphs bool, err error) {
+	var asked struct {
+		Modes     list `json:"stream_mode"`
+		Subgraphs bool `json:"subgraphs"`
+	}
+	if err := json.Unmarshal(run.Kwargs, &asked); err != nil {
+		return nil, false, err
+	}
+	if len(asked.Modes) == 0 {
+		asked.Modes = list{"values"}
+	}
+	return asked.Modes, asked.Subgraphs, nil
+}

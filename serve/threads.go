@@ -1,0 +1,285 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+func (s *Server) threadRoutes() []route {
+	return []route{
+		{"POST", "/threads", "Makes a thread", s.createThread},
+		{"POST", "/threads/search", "Threads by metadata and status", s.searchThreads},
+		{"POST", "/threads/count", "How many threads there are", s.countThreads},
+		{"GET", "/threads/{thread_id}", "A thread", s.getThread},
+		{"PATCH", "/threads/{thread_id}", "Merges metadata", s.patchThread},
+		{"DELETE", "/threads/{thread_id}", "Deletes a thread with its runs and checkpoints", s.deleteThread},
+		{"POST", "/threads/{thread_id}/copy", "Copies a thread that rests", s.copyThread},
+	}
+}
+
+// record returns the record of the thread that a path names.
+func (s *Server) record(r *http.Request) (record.Thread, error) {
+	id, err := threadIn(r)
+	if err != nil {
+		return record.Thread{}, err
+	}
+	t, err := s.records.Get(r.Context(), id)
+	if errors.Is(err, record.ErrMissing) {
+		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
+	}
+	return t, err
+}
+
+func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		ThreadID string          `json:"thread_id"`
+		Metadata object          `json:"metadata"`
+		IfExists string          `json:"if_exists"`
+		Steps    json.RawMessage `json:"supersteps"`
+	}
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains([]string{"", "raise", "do_nothing"}, body.IfExists):
+		return refuse(http.StatusUnprocessableEntity, "if_exists %q is neither raise nor do_nothing", body.IfExists)
+	case given(body.Steps) && string(body.Steps) != "[]":
+		return refuse(http.StatusNotImplemented, "a thread cannot be made with supersteps yet: make it, and update its state")
+	case body.ThreadID == "":
+		id, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		body.ThreadID = id.String()
+	}
+	if _, err := uuid.Parse(body.ThreadID); err != nil {
+		return refuse(http.StatusUnprocessableEntity, "thread_id %q is no UUID", body.ThreadID)
+	}
+	t, err := s.records.Create(r.Context(), body.ThreadID, body.Metadata, body.IfExists == "do_nothing")
+	if err != nil {
+		return err
+	}
+	s.index.note(t)
+	return s.showThread(w, r, t)
+}
+
+func (s *Server) showThread(w http.ResponseWriter, r *http.Request, t record.Thread) error {
+	out, err := s.threadOf(r.Context(), t)
+	if err == nil {
+		answer(w, http.StatusOK, out)
+	}
+	return err
+}
+
+func (s *Server) getThread(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	return s.showThread(w, r, t)
+}
+
+func (s *Server) patchThread(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Metadata object `json:"metadata"`
+	}
+	id, err := threadIn(r)
+	if err == nil {
+		err = read(w, r, &body)
+	}
+	if err != nil {
+		return err
+	}
+	t, err := s.records.Patch(r.Context(), id, body.Metadata)
+	if err != nil {
+		return err
+	}
+	s.index.note(t)
+	return s.showThread(w, r, t)
+}
+
+func (s *Server) deleteThread(w http.ResponseWriter, r *http.Request) error {
+	id, err := threadIn(r)
+	if err != nil {
+		return err
+	}
+	t, err := s.records.Delete(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	s.index.note(t)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+type threadSearch struct {
+	page
+	IDs      []string `json:"ids"`
+	Metadata object   `json:"metadata"`
+	Values   object   `json:"values"`
+	Status   string   `json:"status"`
+}
+
+// foundThreads are the threads that a search finds, as the index has them, in order.
+func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.Line, threadSearch, error) {
+	var q threadSearch
+	if err := read(w, r, &q); err != nil {
+		return nil, q, err
+	}
+	if err := q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"); err != nil {
+		return nil, q, err
+	}
+	if !slices.Contains([]string{"", record.Idle, record.Busy, record.Waits, record.Errors}, q.Status) {
+		return nil, q, refuse(http.StatusUnprocessableEntity, "status %q is none of idle, busy, interrupted and error", q.Status)
+	}
+	lines, err := s.lines(r.Context(), q)
+	if err != nil {
+		return nil, q, err
+	}
+	wanted := raw(q.Metadata)
+	lines = slices.DeleteFunc(lines, func(l record.Line) bool {
+		return len(q.IDs) > 0 && !slices.Contains(q.IDs, l.ID) || q.Status != "" && l.Status != q.Status ||
+			len(q.Metadata) > 0 && !contains(raw(l.Metadata), wanted)
+	})
+	if len(q.Values) > 0 {
+		lines, err = s.withValues(r.Context(), lines, raw(q.Values))
+	}
+	slices.SortFunc(lines, q.order)
+	return lines, q, err
+}
+
+// lines are all threads, or those whose ids are asked for.
+func (s *Server) lines(ctx context.Context, q threadSearch) ([]record.Line, error) {
+	if len(q.IDs) == 0 {
+		return s.index.lines(ctx, s.records)
+	}
+	var out []record.Line
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.IDs[:min(len(q.IDs), mostListed)]))) {
+		t, err := s.records.Get(ctx, id)
+		if errors.Is(err, record.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t.Line())
+	}
+	return out, nil
+}
+
+// withValues leaves the threads whose values have what is wanted. Each thread's state is read: so many are looked at, and no more.
+func (s *Server) withValues(ctx context.Context, lines []record.Line, wanted json.RawMessage) ([]record.Line, error) {
+	if len(lines) > mostListed {
+		return nil, refuse(http.StatusUnprocessableEntity, "a search by values looks at %d threads at most: narrow it by metadata or status", mostListed)
+	}
+	var out []record.Line
+	for _, l := range lines {
+		t, err := s.threadOf(ctx, record.Thread{ID: l.ID, Under: l.Under})
+		if err != nil {
+			return nil, err
+		}
+		if contains(raw(t.Values), wanted) {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// order sorts newest first unless it is asked otherwise.
+func (q threadSearch) order(a, b record.Line) int {
+	by := 0
+	switch q.SortBy {
+	case "thread_id":
+		by = strings.Compare(a.ID, b.ID)
+	case "status":
+		by = strings.Compare(a.Status, b.Status)
+	case "updated_at", "state_updated_at":
+		by = a.Updated.Compare(b.Updated)
+	}
+	by = cmp.Or(by, a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+	if q.SortOrder == "asc" {
+		return by
+	}
+	return -by
+}
+
+func (s *Server) searchThreads(w http.ResponseWriter, r *http.Request) error {
+	lines, q, err := s.foundThreads(w, r)
+	if err != nil {
+		return err
+	}
+	out := []threadOut{}
+	for _, l := range pageOf(w, q.page, lines) {
+		t, err := s.records.Get(r.Context(), l.ID)
+		if errors.Is(err, record.ErrMissing) {
+			continue // deleted by another server
+		}
+		if err != nil {
+			return err
+		}
+		shown, err := s.threadOf(r.Context(), t)
+		if err != nil {
+			return err
+		}
+		out = append(out, shown)
+	}
+	answer(w, http.StatusOK, selected(out, q.Select))
+	return nil
+}
+
+func (s *Server) countThreads(w http.ResponseWriter, r *http.Request) error {
+	lines, _, err := s.foundThreads(w, r)
+	if err == nil {
+		answer(w, http.StatusOK, len(lines))
+	}
+	return err
+}
+
+// copyThread makes a thread that begins with the state of another one. A copy of what is about to run would run it: a thread is copied
+// when nothing is left to do, or when all that is left are questions.
+func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	if t.Busy() {
+		return refuse(http.StatusConflict, "a run of the thread is under way")
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
+	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+		return err
+	}
+	for _, task := range v.Tasks {
+		if !task.Done && len(task.Questions) == 0 {
+			return refuse(http.StatusConflict, "the thread is about to run %s, and its copy would: let it go on, or update its state", task.Node)
+		}
+	}
+	if v.Checkpoint != "" {
+		if _, err := s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, Checkpoint: v.Checkpoint, As: id.String()}); err != nil {
+			return err
+		}
+		if _, err := s.client.Wait(r.Context(), id.String()); err != nil {
+			return err
+		}
+	}
+	made, err := s.records.Copied(r.Context(), id.String(), t)
+	if err != nil {
+		return err
+	}
+	s.index.note(made)
+	return s.showThread(w, r, made)
+}

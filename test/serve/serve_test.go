@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
+)
+
+// envProgram makes the tests' binary the program itself.
+const envProgram = "SUPERSTEP_TEST_SERVE_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// world is a worker and a server, processes of their own.
+type world struct {
+	*testing.T
+	set           *processes.Set
+	dir           string
+	worker, serve *processes.Process
+	base, queue   string
+}
+
+func newWorld(t *testing.T) *world {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	set, _, err := processes.New(context.Background(), filepath.Join(t.TempDir(), "logs"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, set.Stop()) })
+	w := &world{T: t, set: set, dir: t.TempDir(), queue: testserver.Queue(t)}
+	w.startWorker()
+	w.startServe()
+	return w
+}
+
+func (w *world) start(name string, c processes.Command, args ...string) *processes.Process {
+	program, err := os.Executable()
+	require.NoError(w, err)
+	c.Name, c.Path, c.Dir, c.Env = name, program, w.dir, append(os.Environ(), envProgram+"=1")
+	c.Args = append([]string{name, "--address", testserver.Address(w.T), "--task-queue", w.queue}, args...)
+	p, err := w.set.Start(w.Context(), c)
+	require.NoError(w, err)
+	return p
+}
+
+func (w *world) startWorker() {
+	ready := filepath.Join(w.dir, "worker.ready")
+	w.worker = w.start("worker", processes.Command{ReadyFile: ready}, "--ready-file", ready)
+}
+
+// startServe starts another server, at an address of its own.
+func (w *world) startServe() {
+	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, "--listen", "127.0.0.1:0")
+	w.base = w.serve.Said()[1]
+}
+
+// ask makes a request and decodes the answer; it returns the status.
+func (w *world) ask(method, path string, body, into any) int {
+	w.Helper()
+	raw, err := json.Marshal(body)
+	require.NoError(w, err)
+	req, err := http.NewRequestWithContext(w.Context(), method, w.base+path, bytes.NewReader(raw))
+	require.NoError(w, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(w, err)
+	if into != nil {
+		require.NoError(w, json.Unmarshal(text, into), "%s", text)
+	}
+	return resp.StatusCode
+}
+
+type object = map[string]any
+
+func (w *world) thread() string {
+	var made struct {
+		ID string `json:"thread_id"`
+	}
+	require.Equal(w, 200, w.ask("POST", "/threads", object{}, &made))
+	return made.ID
+}
+
+func (w *world) run(thread string, body object) string {
+	var made struct {
+		ID string `json:"run_id"`
+	}
+	require.Equal(w, 200, w.ask("POST", "/threads/"+thread+"/runs", body, &made))
+	return made.ID
+}
+
+// log is the field of that name of a thread's state.
+func (w *world) log(thread string) []string {
+	var state struct {
+		Values struct {
+			Log []string `json:"log"`
+		} `json:"values"`
+	}
+	require.Equal(w, 200, w.ask("GET", "/threads/"+thread+"/state", nil, &state))
+	return state.Values.Log
+}
+
+func (w *world) eventually(what string, f func() bool) {
+	w.Helper()
+	require.Eventually(w, f, 60*time.Second, 50*time.Millisecond, what)
+}
+
+func (w *world) statuses(thread string) []string {
+	var runs []struct {
+		Status string `json:"status"`
+	}
+	require.Equal(w, 200, w.ask("GET", "/threads/"+thread+"/runs", nil, &runs))
+	var out []string
+	for _, r := range runs {
+		out = append(out, r.Status)
+	}
+	return out
+}
+
+// A run under way, one that waits its turn, and their thread outlive the server and the worker: both are done once, in order.
+func TestKilledServersLoseNothing(t *testing.T) {
+	w := newWorld(t)
+	id := w.thread()
+	slow := func(steps int) object {
+		return object{"assistant_id": "slow", "input": object{"steps": steps, "delay_ms": 150}, "durability": "sync"}
+	}
+	w.run(id, slow(8))
+	w.run(id, slow(12))
+	w.eventually("the first tick", func() bool { return len(w.log(id)) > 0 })
+	require.Equal(t, []string{"pending", "running"}, w.statuses(id))
+	require.NoError(t, w.serve.Kill())
+	w.startServe()
+	require.NoError(t, w.worker.Kill())
+	w.startWorker()
+	w.eventually("both ends", func() bool { return slices.Equal([]string{"success", "success"}, w.statuses(id)) })
+	var ticks []string
+	for n := range 12 {
+		ticks = append(ticks, fmt.Sprint("tick ", n+1))
+	}
+	require.Equal(t, ticks, w.log(id))
+}
+
+// sent is a server-sent event.
+type sent struct{ Event, Data, ID string }
+
+// events reads the events of a stream until enough says so, or the end.
+func events(t *testing.T, r io.Reader, enough func(sent) bool) []sent {
+	var out []sent
+	var e sent
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "event":
+			e.Event = value
+		case "data":
+			e.Data = value
+		case "id":
+			e.ID = value
+		case "":
+			if e.Event == "" {
+				continue // behind a comment
+			}
+			out = append(out, e)
+			if enough(e) {
+				return out
+			}
+			e = sent{}
+		}
+	}
+	require.NoError(t, lines.Err())
+	return out
+}
+
+// A client whose server is killed goes on at another one behind the last event that it has: each event once, in order.
+func TestStreamsGoOnAtAnotherServer(t *testing.T) {
+	w := newWorld(t)
+	id := w.thread()
+	run := w.run(id, object{"assistant_id": "slow", "input": object{"steps": 8, "delay_ms": 150}, "durability": "sync",
+		"stream_mode": []string{"updates", "values"}, "stream_resumable": true})
+	join := func(after string, enough func(sent) bool) []sent {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", w.base+"/threads/"+id+"/runs/"+run+"/stream", nil)
+		require.NoError(t, err)
+		req.Header.Set("Last-Event-ID", after)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Equal(t, 200, resp.StatusCode)
+		return events(t, resp.Body, enough)
+	}
+	first := join("-1", func(e sent) bool { return e.Event == "updates" })
+	require.NoError(t, w.serve.Kill())
+	w.startServe()
+	all := func(sent) bool { return false }
+	rest := join(first[len(first)-1].ID, all)
+	require.Equal(t, join("-1", all), append(first, rest...))
+	require.Len(t, rest, 8+7) // values of 8 ticks, and the updates of all but the first
+}
+
+// What is no request of a client of this machine is refused, and nothing happens.
+func TestRefusals(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		method, path, host, body string
+		status                   int
+	}{
+		{"GET", "/ok", "evil.example", "", 421},
+		{"GET", "/ok", "localhost:2024", "", 200},
+		{"POST", "/threads", "", "{nope", 422},
+		{"POST", "/threads", "", `{"metadata": "` + strings.Repeat("x", 9<<20) + `"}`, 413},
+		{"POST", "/threads", "", `{"metadata": 7}`, 422},
+		{"GET", "/threads/a%2Fb", "", "", 422},
+		{"PUT", "/threads/search", "", "{}", 405},
+		{"GET", "/threads/" + strings.Repeat("0", 300), "", "", 422},
+		{"POST", "/threads/search", "", strings.Repeat("[", 20000), 422},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, w.base+c.path, strings.NewReader(c.body))
+		require.NoError(t, err)
+		req.Host = c.host
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, c.status, resp.StatusCode, "%s %s", c.method, c.path)
+	}
+	var found []any
+	require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": object{"made": "here"}}, &found))
+	require.Empty(t, found)
+}
+
+// Metadata and states are found right after they were written, also by a server that has just begun.
+func TestThreadsAreFound(t *testing.T) {
+	w := newWorld(t)
+	mark := testserver.Queue(t)
+	var made struct {
+		ID string `json:"thread_id"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"metadata": object{"mark": mark}}, &made))
+	search := func() (found []struct {
+		ID     string `json:"thread_id"`
+		Status string `json:"status"`
+	}) {
+		require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": object{"mark": mark}}, &found))
+		return found
+	}
+	require.Equal(t, made.ID, search()[0].ID)
+	var asked object
+	require.Equal(t, 200, w.ask("POST", "/threads/"+made.ID+"/runs/wait", object{"assistant_id": "refund", "input": object{"order_id": "o-2"}}, &asked))
+	require.Len(t, asked["__interrupt__"], 1)
+	require.Equal(t, "interrupted", search()[0].Status)
+	require.NoError(t, w.serve.Kill())
+	w.startServe()
+	w.eventually("the index has it", func() bool { found := search(); return len(found) == 1 && found[0].Status == "interrupted" })
+	require.Equal(t, 204, w.ask("DELETE", "/threads/"+made.ID, nil, nil))
+	require.Empty(t, search())
+	require.Equal(t, 404, w.ask("GET", "/threads/"+made.ID, nil, nil))
+	// The same id again is another thread.
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"thread_id": made.ID}, nil))
+	require.Empty(t, w.log(made.ID))
+}
