@@ -266,6 +266,15 @@ func (c *Client) Effects(ctx context.Context, r thread.EffectsRequest) (thread.E
 	return c.threads.EffectsOf(ctx, nil, r.Thread)
 }
 
+// Checkpoint returns the record of one checkpoint: all that the thread goes on with from there, without values, parameters or
+// receipts, which it names by their digests. It needs no worker when this process can read the graph: all its reducers are
+// Superstep's own.
+//
+// Errors: ErrNotFound for a thread or checkpoint that there is not; ErrBadInput when the past cannot be read here; ErrNoServer.
+func (c *Client) Checkpoint(ctx context.Context, r thread.CheckpointRequest) (thread.CheckpointRecord, error) {
+	return runtime.Checkpoint(ctx, c.threads, nil, r)
+}
+
 // Audit returns a thread's record, oldest first, from all its runs that the server still has, and the chain that it ends in:
 // see [Thread.Audit]. It is read from the runs' histories
 // and held against the chain that they handed on, so what was changed since is an [*approval.BrokenError]. The first entry has

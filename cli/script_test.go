@@ -166,6 +166,10 @@ func (s *script) History(ctx context.Context, req thread.HistoryRequest) ([]thre
 	return play[[]thread.CheckpointView](ctx, s, "HistoryOf", req, nil)
 }
 
+func (s *script) Checkpoint(ctx context.Context, req thread.CheckpointRequest) (thread.CheckpointRecord, error) {
+	return play[thread.CheckpointRecord](ctx, s, "Checkpoint", req, nil)
+}
+
 func (s *script) Effects(ctx context.Context, req thread.EffectsRequest) (thread.EffectsView, error) {
 	return play[thread.EffectsView](ctx, s, "Effects", req, nil)
 }
