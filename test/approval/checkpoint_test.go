@@ -13,6 +13,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphtest"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
 )
@@ -74,7 +75,7 @@ func TestARecordOfACheckpoint(t *testing.T) {
 		require.Len(t, waits.Artifacts, 1)
 		assert.Equal(t, "log", waits.Artifacts[0].Name)
 
-		_, err = th.Approve(t.Context(), "")
+		_, err = th.Approve(t.Context(), "", superstep.AskedBy("ann"), superstep.WithToken(graphtest.Token(th.ID(), question, "ann")))
 		require.NoError(t, err)
 		over, err := th.Checkpoint(t.Context())
 		require.NoError(t, err)

@@ -30,7 +30,7 @@ type Options struct {
 // ClientConfig.Storage: what was stored is needed wherever the thread is read. It is safe for concurrent use, and one serves any number of
 // clients and workers of a process.
 //
-// The values of each thread have a space of their own ([SpaceOf]), with which they are removed when the thread is erased or archived
+// The values of each thread have a space of their own ([SpaceOf]), with which they are removed when the thread is erased
 // ([Storage.Empty]). Nothing else is ever removed: a history refers to what it needs as long as the server keeps it. What is used again
 // after a day counts as stored anew, so whoever removes what is older than the longest run and the namespace's retention
 // together removes nothing that is needed.
